@@ -1,0 +1,73 @@
+// The dialect, its enums and its attributes.
+#ifndef DTC_GRAPH_DIALECT_TD
+#define DTC_GRAPH_DIALECT_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+include "dialects/graph/GraphInterfaces.td"
+
+def Graph_Dialect : Dialect {
+  let name = "graph";
+  let cppNamespace = "::dtc::graph";
+  let summary = "A training graph on one logical device";
+  let description = [{
+    Tensor ops with the names of the field. A model is a module of `graph.parameter`s, block functions
+    (`graph.func`, called once per layer) and one function `@loss`. Shapes are static but for the batch, which is the
+    first dim and dynamic until `dtc-bind-batch`. After partitioning the same ops stand for the part of one rank, with
+    upstream `shard` collectives between them.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+class Graph_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::dtc::graph";
+  let genSpecializedAttr = 0;
+}
+class Graph_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Graph_Dialect, info, mnemonic>;
+
+def Graph_ReduceKind : Graph_I32Enum<"ReduceKind", "how values combine", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">, I32EnumAttrCase<"Mean", 2, "mean">]>;
+def Graph_ReduceKindAttr : Graph_EnumAttr<Graph_ReduceKind, "reduce_kind">;
+
+def Graph_GeluKind : Graph_I32Enum<"GeluKind", "which GELU", [
+  I32EnumAttrCase<"Erf", 0, "erf">, I32EnumAttrCase<"Tanh", 1, "tanh">]>;
+def Graph_GeluKindAttr : Graph_EnumAttr<Graph_GeluKind, "gelu_kind">;
+
+def Graph_ScheduleKind : Graph_I32Enum<"ScheduleKind", "shape of the learning rate over steps", [
+  I32EnumAttrCase<"Constant", 0, "constant">, I32EnumAttrCase<"Cosine", 1, "cosine">]>;
+def Graph_ScheduleKindAttr : Graph_EnumAttr<Graph_ScheduleKind, "schedule_kind">;
+
+def Graph_InitKind : Graph_I32Enum<"InitKind", "how a parameter starts", [
+  I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Ones", 1, "ones">,
+  I32EnumAttrCase<"Constant", 2, "constant">, I32EnumAttrCase<"Normal", 3, "normal">]>;
+def Graph_InitKindAttr : Graph_EnumAttr<Graph_InitKind, "init_kind">;
+
+def Graph_InputRole : Graph_I32Enum<"InputRole", "a value that the runtime supplies every step", [
+  I32EnumAttrCase<"Step", 0, "step">, I32EnumAttrCase<"BaseLr", 1, "base_lr">,
+  I32EnumAttrCase<"TotalSteps", 2, "total_steps">, I32EnumAttrCase<"Seed", 3, "seed">]>;
+def Graph_InputRoleAttr : Graph_EnumAttr<Graph_InputRole, "input_role">;
+
+class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
+  let mnemonic = mnem;
+}
+
+// #graph.placement<[replicate, shard(1), partial(sum)]>: one entry per mesh axis, outermost first.
+def Graph_PlacementAttr : Graph_Attr<"Placement", "placement"> {
+  let summary = "Where a tensor lives: one entry per mesh axis";
+  let parameters = (ins ArrayRefParameter<"::dtc::graph::AxisPlacement">:$axes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+// #graph.window<loop = 2, axis = "tp", local = 6283, global = 50257>
+def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
+  let summary = "Which part of a global loop this rank has";
+  let description = [{
+    Local index i of loop `loop` is global index `coordinate(axis) * local + i`; indices of `global` or more are padding.
+    `axis` empty: the loop is whole, only padded.
+  }];
+  let parameters = (ins "unsigned":$loop, StringRefParameter<"mesh axis">:$axis, "int64_t":$local, "int64_t":$global);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+#endif

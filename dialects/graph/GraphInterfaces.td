@@ -1,0 +1,46 @@
+// What every graph op says about itself; passes use these and never the op's name.
+#ifndef DTC_GRAPH_INTERFACES_TD
+#define DTC_GRAPH_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def RuleOpInterface : OpInterface<"RuleOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "States how the op's loops map to its operands and results (Rule.h).";
+  let methods = [InterfaceMethod<"The rule at the current operand types.", "::dtc::graph::OpRule", "getRule">];
+}
+
+def GradientOpInterface : OpInterface<"GradientOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Builds the op's reverse-mode gradient.";
+  let methods = [InterfaceMethod<[{
+      Builds the gradients of the operands. `resultGrads[i]` is null where nothing flows back into result i; at least one
+      is not null. Fills `operandGrads` (one per operand) for operands with `needed[i]`, leaving the others null.
+      Fails after emitting a diagnostic when the op has no gradient.
+    }], "::llvm::LogicalResult", "buildGradient",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$resultGrads, "::llvm::ArrayRef<bool>":$needed,
+         "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGrads)>];
+}
+
+// Ops of one output point per input point: what fusion joins. Broadcast operands are those whose rule lacks a loop.
+def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = [{
+    Computes results point by point. The loops of the rule are those of the results, in order. `buildPoint` emits scalar arith/math ops
+    (which vectorise) for one point; `indices` are the *global* indices of the point's loops (index type), offset by the op's windows.
+  }];
+  let methods = [InterfaceMethod<"Emits the scalar body and returns one value per result.",
+    "::llvm::SmallVector<::mlir::Value>", "buildPoint",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Location":$loc, "::mlir::ValueRange":$operands, "::mlir::ValueRange":$indices)>,
+    InterfaceMethod<"Whether buildPoint reads its indices.", "bool", "needsIndices", (ins), "", "return false;">];
+}
+
+// Ops that draw random numbers: keyed so that neither plan nor layer order changes them.
+def RandomOpInterface : OpInterface<"RandomOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Draws random numbers by global element index, from the stream `id`.";
+  let methods = [
+    InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
+    InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>];
+}
+#endif
