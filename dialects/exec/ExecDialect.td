@@ -1,0 +1,105 @@
+// The exec dialect, its enums, attributes and types, and what every instruction says about itself.
+#ifndef DTC_EXEC_DIALECT_TD
+#define DTC_EXEC_DIALECT_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpBase.td"
+
+def Exec_Dialect : Dialect {
+  let name = "exec";
+  let cppNamespace = "::dtc::exec";
+  let summary = "What every rank runs each step, buffer by buffer";
+  let description = [{
+    A flat list of instructions over byte ranges of one arena, in one `exec.program`. It has the vocabulary of the
+    executable file (runtime/format/dte.fbs), so that emission is a translation, op by op. All ranks run the same
+    program; what depends on the rank is an `#exec.rank_scalar`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+class Exec_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::dtc::exec";
+  let genSpecializedAttr = 0;
+}
+class Exec_EnumAttr<EnumAttrInfo info, string mnemonic> : EnumAttr<Exec_Dialect, info, mnemonic>;
+
+def Exec_BufferKind : Exec_I32Enum<"BufferKind", "what a buffer is counted as", [
+  I32EnumAttrCase<"Parameter", 0, "parameter">, I32EnumAttrCase<"Gradient", 1, "gradient">,
+  I32EnumAttrCase<"Optimizer", 2, "optimizer">, I32EnumAttrCase<"Activation", 3, "activation">,
+  I32EnumAttrCase<"Temporary", 4, "temporary">, I32EnumAttrCase<"Communication", 5, "communication">,
+  I32EnumAttrCase<"Input", 6, "input">, I32EnumAttrCase<"Output", 7, "output">]>;
+def Exec_BufferKindAttr : Exec_EnumAttr<Exec_BufferKind, "buffer_kind">;
+
+def Exec_CollectiveKind : Exec_I32Enum<"CollectiveKind", "which collective", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">, I32EnumAttrCase<"AllGather", 1, "all_gather">,
+  I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+def Exec_CollectiveKindAttr : Exec_EnumAttr<Exec_CollectiveKind, "collective_kind">;
+
+def Exec_ReduceKind : Exec_I32Enum<"ReduceKind", "how values combine", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
+def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce_kind">;
+
+def Exec_InitKind : Exec_I32Enum<"InitKind", "how a tensor starts", [
+  I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Ones", 1, "ones">,
+  I32EnumAttrCase<"Constant", 2, "constant">, I32EnumAttrCase<"Normal", 3, "normal">]>;
+def Exec_InitKindAttr : Exec_EnumAttr<Exec_InitKind, "init_kind">;
+
+def Exec_InputRole : Exec_I32Enum<"InputRole", "a value that the runtime supplies every step", [
+  I32EnumAttrCase<"Tokens", 0, "tokens">, I32EnumAttrCase<"Targets", 1, "targets">,
+  I32EnumAttrCase<"Step", 2, "step">, I32EnumAttrCase<"BaseLr", 3, "base_lr">,
+  I32EnumAttrCase<"TotalSteps", 4, "total_steps">, I32EnumAttrCase<"Seed", 5, "seed">]>;
+def Exec_InputRoleAttr : Exec_EnumAttr<Exec_InputRole, "input_role">;
+
+def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime reports every step", [
+  I32EnumAttrCase<"Loss", 0, "loss">, I32EnumAttrCase<"GradNorm", 1, "grad_norm">,
+  I32EnumAttrCase<"LearningRate", 2, "learning_rate">]>;
+def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
+
+// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1> is 5 + 16 * coordinate on mesh axis 1.
+def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
+  let mnemonic = "rank_scalar";
+  let summary = "base + stride * coordinate of the rank on a mesh axis";
+  let parameters = (ins "int64_t":$base, DefaultValuedParameter<"int64_t", "0">:$stride,
+    DefaultValuedParameter<"int32_t", "-1">:$axis);
+  let assemblyFormat = "`<` $base (`+` $stride^ `*` `axis` $axis)? `>`";
+  let extraClassDeclaration = [{
+    bool isConstant() const { return getStride() == 0; }
+  }];
+  let genVerifyDecl = 1;
+}
+def Exec_RankScalars : TypedArrayAttrBase<Exec_RankScalarAttr, "array of rank scalars">;
+
+def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
+  let mnemonic = "buffer";
+  let summary = "A byte range of the arena";
+}
+
+def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
+  let cppNamespace = "::dtc::exec";
+  let description = [{
+    An instruction of a program: which buffers it reads and writes, and on which stream it runs. Streams run side by
+    side, each in program order; `exec.record` and `exec.wait` order them. Passes over programs use this interface and
+    never the op's name.
+  }];
+  let methods = [
+    InterfaceMethod<"Buffers whose contents matter to the instruction, in a fixed order.",
+      "::llvm::SmallVector<::mlir::Value>", "getReadBuffers">,
+    InterfaceMethod<"Buffers whose contents it changes, in a fixed order; one may also be read.",
+      "::llvm::SmallVector<::mlir::Value>", "getWrittenBuffers">,
+    InterfaceMethod<"The stream that it runs on.", "int64_t", "getInstructionStream", (ins), "", "return $_op.getStream();">,
+    InterfaceMethod<"Moves it to another stream.", "void", "setInstructionStream", (ins "int64_t":$stream), "",
+      "$_op.setStream(stream);">,
+    InterfaceMethod<[{Pairs (index of a written buffer, index of a read buffer) that may be the same memory.}],
+      "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs", (ins), "", "return {};">,
+    InterfaceMethod<[{
+      Makes the instruction add to `target` in place of writing its one result, and says whether it can.}],
+      "bool", "accumulateInto", (ins "::mlir::Value":$target), "", "return false;">,
+    InterfaceMethod<[{
+      Byte range (offset, size) of the i-th written buffer that holds all that is written.}],
+      "std::pair<int64_t, int64_t>", "getWrittenRange", (ins "unsigned":$index), "",
+      "return {0, ::dtc::exec::getBytes($_op.getWrittenBuffers()[index])};">
+  ];
+}
+#endif

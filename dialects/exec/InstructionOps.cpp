@@ -1,0 +1,359 @@
+// The instructions: what they read and write, and their verifiers.
+#include "dialects/exec/Exec.h"
+
+using namespace mlir;
+using namespace dtc::exec;
+
+namespace {
+// Checks that `buffer`, called `role`, has `elements` of f32 (or of `dtype`).
+LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_t elements,
+                             bool exact, Type dtype = {}) {
+  if (!dtype)
+    dtype = Float32Type::get(op->getContext());
+  if (getDtype(buffer) != dtype)
+    return op->emitOpError() << "has " << role << " '" << getName(buffer) << "' of "
+                             << getDtype(buffer) << "; want " << dtype;
+  int64_t want = elements * getElementBytes(dtype), bytes = getBytes(buffer);
+  if (exact ? bytes == want : bytes >= want)
+    return success();
+  return op->emitOpError() << "has " << role << " '" << getName(buffer) << "' of " << bytes
+                           << " bytes; want " << (exact ? "" : "at least ") << want << " bytes";
+}
+
+// Elements that a `rows` x `columns` matrix with row stride `stride` spans, `batch` times.
+int64_t span(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64_t batchStride) {
+  return (batch - 1) * batchStride + (rows - 1) * stride + columns;
+}
+
+template <typename Op> LogicalResult verifyAttention(Op op) {
+  int64_t batch = op.getBatch(), heads = op.getHeads(), kvHeads = op.getKvHeads();
+  int64_t queries = op.getQueries(), keys = op.getKeys(), dim = op.getHeadDim();
+  if (kvHeads <= 0 || heads % kvHeads != 0) // attention_c2
+    return op.emitOpError() << "has " << heads << " heads and " << kvHeads
+                            << " kv_heads; want a multiple";
+  if ((op.getDropout().convertToDouble() > 0) != (op.getSeed() && op.getStep())) // attention_c3
+    return op.emitOpError() << "has dropout " << op.getDropout().convertToDouble()
+                            << "; seed and step go with a dropout above 0";
+  int64_t query = batch * queries * heads * dim, key = batch * keys * kvHeads * dim;
+  if (failed(verifyElements(op, "q", op.getQ(), query, true)) || // attention_c1
+      failed(verifyElements(op, "k", op.getK(), key, true)) ||
+      failed(verifyElements(op, "v", op.getV(), key, true)) ||
+      failed(verifyElements(op, "out", op.getOut(), query, true)))
+    return failure();
+  return verifyElements(op, "lse", op.getLse(), batch * heads * queries, true);
+}
+
+template <typename Op>
+LogicalResult verifyRows(Op op, StringRef tableRole, Value table, StringRef outRole, Value out) {
+  Type i32 = IntegerType::get(op.getContext(), 32);
+  int64_t rows = op.getRows(), columns = op.getColumns(), tokens = op.getTokens();
+  if (failed(verifyElements(op, tableRole, table, rows * columns, true)) ||
+      failed(verifyElements(op, "ids", op.getIds(), tokens, true, i32)))
+    return failure();
+  return verifyElements(op, outRole, out, tokens * columns, true);
+}
+
+// First and last element that a box touches on any rank.
+std::pair<int64_t, int64_t> boxBounds(ProgramOp program, ArrayRef<int64_t> sizes,
+                                      ArrayRef<int64_t> strides, RankScalarAttr offset) {
+  int64_t low = offset.getBase(), high = low;
+  if (offset.getAxis() >= 0) {
+    int64_t reach = offset.getStride() * (program.getAxisSizes()[offset.getAxis()] - 1);
+    (reach < 0 ? low : high) += reach;
+  }
+  for (auto [size, stride] : llvm::zip(sizes, strides))
+    (stride < 0 ? low : high) += stride * (size - 1);
+  return {low, high};
+}
+
+LogicalResult verifyBox(CopyOp op, StringRef role, Value buffer, ArrayRef<int64_t> strides,
+                        RankScalarAttr offset) {
+  auto program = op->getParentOfType<ProgramOp>();
+  if (offset.getAxis() >= static_cast<int64_t>(program.getAxisSizes().size()))
+    return op.emitOpError() << "uses mesh axis " << offset.getAxis() << " of "
+                            << program.getAxisSizes().size();
+  auto [low, high] = boxBounds(program, op.getSizes(), strides, offset);
+  int64_t elements = getBytes(buffer) / getElementBytes(getDtype(buffer));
+  if (low >= 0 && high < elements)
+    return success();
+  return op.emitOpError() << "reaches elements " << low << " to " << high << " of " << role << " '"
+                          << getName(buffer) << "', which has " << elements;
+}
+
+template <typename Op> LogicalResult verifyEvent(Op op) {
+  int64_t event = op.getEvent(), events = op->template getParentOfType<ProgramOp>().getEvents();
+  if (event < 0 || event >= events) // event_c1
+    return op.emitOpError() << "names event " << event << "; the program has " << events
+                            << " events";
+  return success();
+}
+
+void append(SmallVector<Value> &values, Value value) {
+  if (value)
+    values.push_back(value);
+}
+} // namespace
+
+SmallVector<Value> LaunchOp::getReadBuffers() { return llvm::to_vector(getInputs()); }
+SmallVector<Value> LaunchOp::getWrittenBuffers() { return llvm::to_vector(getOutputs()); }
+
+SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
+  SmallVector<std::pair<unsigned, unsigned>> pairs;
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (kernel && kernel.getInPlace())
+    for (auto pair : kernel.getInPlace()->getAsRange<DenseI64ArrayAttr>())
+      pairs.emplace_back(pair[0], pair[1]);
+  return pairs;
+}
+
+LogicalResult LaunchOp::verify() {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel) // launch_c1
+    return emitOpError() << "runs @" << getKernel() << ", which the program does not declare";
+  ArrayRef<int64_t> wanted = kernel.getBuffers();
+  size_t scalars = getScalars() ? getScalars()->size() : 0;
+  size_t buffers = getInputs().size() + getOutputs().size();
+  if (buffers != wanted.size() || scalars != kernel.getScalars()) { // launch_c2
+    InFlightDiagnostic diagnostic = emitOpError() << "gives @" << getKernel() << " " << buffers
+                                                  << " buffers and " << scalars << " scalars";
+    diagnostic.attachNote(kernel.getLoc())
+        << "it takes " << wanted.size() << " buffers and " << kernel.getScalars() << " scalars";
+    return diagnostic;
+  }
+  unsigned index = 0;
+  for (ValueRange group : {ValueRange(getInputs()), ValueRange(getOutputs())})
+    for (Value buffer : group) {
+      int64_t want = wanted[index];
+      if (getBytes(buffer) < want) // launch_c3
+        return emitOpError() << "gives @" << getKernel() << " buffer " << index << " '"
+                             << getName(buffer) << "' of " << getBytes(buffer)
+                             << " bytes; it wants " << want << " bytes";
+      ++index;
+    }
+  return success();
+}
+
+void GemmOp::build(OpBuilder &builder, OperationState &state, Value a, bool transA, Value b,
+                   bool transB, Value c, ArrayRef<int64_t> sizes, int64_t batch) {
+  int64_t m = sizes[0], n = sizes[1], k = sizes[2];
+  state.addOperands({a, b, c});
+  auto unit = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
+  if (UnitAttr attr = unit(transA))
+    state.addAttribute(getTransAAttrName(state.name), attr);
+  if (UnitAttr attr = unit(transB))
+    state.addAttribute(getTransBAttrName(state.name), attr);
+  state.addAttribute(getSizesAttrName(state.name), builder.getDenseI64ArrayAttr(sizes));
+  state.addAttribute(getStridesAttrName(state.name),
+                     builder.getDenseI64ArrayAttr({transA ? m : k, transB ? k : n, n}));
+  if (batch == 1)
+    return;
+  state.addAttribute(getBatchAttrName(state.name), builder.getI64IntegerAttr(batch));
+  state.addAttribute(getBatchStridesAttrName(state.name),
+                     builder.getDenseI64ArrayAttr({m * k, k * n, m * n}));
+}
+
+SmallVector<Value> GemmOp::getReadBuffers() {
+  SmallVector<Value> reads{getA(), getB()};
+  if (!getBeta().isZero())
+    reads.push_back(getC());
+  return reads;
+}
+SmallVector<Value> GemmOp::getWrittenBuffers() { return {getC()}; }
+
+bool GemmOp::accumulateInto(Value target) {
+  if (!getBeta().isZero())
+    return false;
+  getCMutable().assign(target);
+  setBetaAttr(Builder(getContext()).getF32FloatAttr(1));
+  return true;
+}
+
+LogicalResult GemmOp::verify() {
+  ArrayRef<int64_t> sizes = getSizes(), strides = getStrides();
+  if (sizes.size() != 3 || strides.size() != 3 ||
+      !llvm::all_of(sizes, [](int64_t size) { return size > 0; })) // gemm_c1
+    return emitOpError() << "has sizes [" << sizes << "] and strides [" << strides
+                         << "]; want three positive sizes and three strides";
+  SmallVector<int64_t> batchStrides(getBatchStrides());
+  int64_t batch = getBatch();
+  if (batch < 1 || batchStrides.size() != (batch == 1 && batchStrides.empty() ? 0u : 3u))
+    return emitOpError() << "has batch " << batch << " and batch_strides [" << batchStrides
+                         << "]; want three strides";
+  batchStrides.resize(3);
+  int64_t m = sizes[0], n = sizes[1], k = sizes[2];
+  struct Matrix {
+    StringRef role;
+    Value buffer;
+    int64_t rows, columns;
+  } matrices[] = {{"a", getA(), getTransA() ? k : m, getTransA() ? m : k},
+                  {"b", getB(), getTransB() ? n : k, getTransB() ? k : n},
+                  {"c", getC(), m, n}};
+  for (auto [index, matrix] : llvm::enumerate(matrices)) {
+    if (strides[index] < matrix.columns) // gemm_c1
+      return emitOpError() << "has a row stride of " << strides[index] << " for " << matrix.role
+                           << ", whose rows have " << matrix.columns << " elements";
+    int64_t elements =
+        span(matrix.rows, matrix.columns, strides[index], batch, batchStrides[index]);
+    if (failed(verifyElements(*this, matrix.role, matrix.buffer, elements, false))) // gemm_c2
+      return failure();
+  }
+  BufferRange c = getRange(getC());
+  if (c.overlaps(getRange(getA())) || c.overlaps(getRange(getB()))) // gemm_c3
+    return emitOpError() << "writes '" << getName(getC()) << "', which it also reads";
+  return success();
+}
+
+SmallVector<Value> AttentionOp::getReadBuffers() {
+  SmallVector<Value> reads{getQ(), getK(), getV()};
+  append(reads, getSeed());
+  append(reads, getStep());
+  return reads;
+}
+SmallVector<Value> AttentionOp::getWrittenBuffers() { return {getOut(), getLse()}; }
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+
+SmallVector<Value> AttentionGradOp::getReadBuffers() {
+  SmallVector<Value> reads{getQ(), getK(), getV(), getOut(), getLse(), getDout()};
+  append(reads, getSeed());
+  append(reads, getStep());
+  return reads;
+}
+SmallVector<Value> AttentionGradOp::getWrittenBuffers() {
+  return {getDq(), getDk(), getDv(), getScratch()};
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  int64_t batch = getBatch(), dim = getHeadDim();
+  int64_t query = batch * getQueries() * getHeads() * dim;
+  int64_t key = batch * getKeys() * getKvHeads() * dim;
+  if (failed(verifyElements(*this, "dout", getDout(), query, true)) ||
+      failed(verifyElements(*this, "dq", getDq(), query, true)) ||
+      failed(verifyElements(*this, "dk", getDk(), key, true)) ||
+      failed(verifyElements(*this, "dv", getDv(), key, true)))
+    return failure();
+  return verifyElements(*this, "scratch", getScratch(), query / dim, true);
+}
+
+SmallVector<Value> EmbeddingOp::getReadBuffers() { return {getTable(), getIds()}; }
+SmallVector<Value> EmbeddingOp::getWrittenBuffers() { return {getOut()}; }
+LogicalResult EmbeddingOp::verify() {
+  return verifyRows(*this, "table", getTable(), "out", getOut());
+}
+
+SmallVector<Value> EmbeddingGradOp::getReadBuffers() {
+  SmallVector<Value> reads{getIds(), getDout()};
+  if (getAccumulate())
+    reads.push_back(getGrad());
+  return reads;
+}
+SmallVector<Value> EmbeddingGradOp::getWrittenBuffers() { return {getGrad()}; }
+LogicalResult EmbeddingGradOp::verify() {
+  return verifyRows(*this, "grad", getGrad(), "dout", getDout());
+}
+
+bool EmbeddingGradOp::accumulateInto(Value target) {
+  if (getAccumulate())
+    return false;
+  getGradMutable().assign(target);
+  setAccumulate(true);
+  return true;
+}
+
+void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
+                   bool accumulate) {
+  int64_t elements = getBytes(src) / getElementBytes(getDtype(src));
+  auto zero = RankScalarAttr::get(builder.getContext(), 0, 0, -1);
+  build(builder, state, src, dst, ArrayRef<int64_t>{elements}, ArrayRef<int64_t>{1}, zero,
+        ArrayRef<int64_t>{1}, zero, accumulate, /*stream=*/0);
+}
+
+bool CopyOp::isWhole() {
+  return getSizes().size() == 1 && getSrcStrides()[0] == 1 && getDstStrides()[0] == 1 &&
+         getSrcOffset().isConstant() && getSrcOffset().getBase() == 0 &&
+         getDstOffset().isConstant() && getDstOffset().getBase() == 0 &&
+         getBytes(getSrc()) == getBytes(getDst()) &&
+         getSizes()[0] * getElementBytes(getDtype(getSrc())) == getBytes(getSrc());
+}
+
+SmallVector<Value> CopyOp::getReadBuffers() {
+  SmallVector<Value> reads{getSrc()};
+  if (getAccumulate())
+    reads.push_back(getDst());
+  return reads;
+}
+SmallVector<Value> CopyOp::getWrittenBuffers() { return {getDst()}; }
+
+std::pair<int64_t, int64_t> CopyOp::getWrittenRange(unsigned index) {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  auto [low, high] = boxBounds(program, getSizes(), getDstStrides(), getDstOffset());
+  int64_t elementBytes = getElementBytes(getDtype(getDst()));
+  return {low * elementBytes, (high + 1 - low) * elementBytes};
+}
+
+LogicalResult CopyOp::verify() {
+  size_t dims = getSizes().size();
+  if (getSrcStrides().size() != dims || getDstStrides().size() != dims ||
+      !llvm::all_of(getSizes(), [](int64_t size) { return size > 0; })) // copy_c1
+    return emitOpError() << "has sizes [" << getSizes() << "], source strides [" << getSrcStrides()
+                         << "] and destination strides [" << getDstStrides()
+                         << "]; want positive sizes and a stride of each for every size";
+  Type dtype = getDtype(getSrc());
+  if (dtype != getDtype(getDst()) || (getAccumulate() && !dtype.isF32())) // copy_c2
+    return emitOpError() << (getAccumulate() ? "adds " : "copies ") << dtype << " to "
+                         << getDtype(getDst())
+                         << (getAccumulate() ? "; want f32 on both sides" : "; want one type");
+  if (failed(verifyBox(*this, "source", getSrc(), getSrcStrides(), getSrcOffset()))) // copy_c3
+    return failure();
+  return verifyBox(*this, "destination", getDst(), getDstStrides(), getDstOffset());
+}
+
+SmallVector<Value> ZeroOp::getReadBuffers() { return {}; }
+SmallVector<Value> ZeroOp::getWrittenBuffers() { return {getDst()}; }
+
+SmallVector<Value> CollectiveOp::getReadBuffers() { return {getSrc()}; }
+SmallVector<Value> CollectiveOp::getWrittenBuffers() { return {getDst()}; }
+SmallVector<std::pair<unsigned, unsigned>> CollectiveOp::getInPlacePairs() {
+  if (getKind() == CollectiveKind::AllReduce)
+    return {{0u, 0u}};
+  return {};
+}
+
+LogicalResult CollectiveOp::verify() {
+  ArrayRef<int64_t> mesh = (*this)->getParentOfType<ProgramOp>().getAxisSizes();
+  int64_t ranks = 1, last = -1;
+  for (int64_t axis : getAxes()) {
+    if (axis <= last || axis >= static_cast<int64_t>(mesh.size())) // collective_c1
+      return emitOpError() << "is over axes [" << getAxes()
+                           << "]; want ascending axes of a mesh of " << mesh.size();
+    ranks *= mesh[axis];
+    last = axis;
+  }
+  CollectiveKind kind = getKind();
+  bool manyIn = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
+  bool manyOut = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;
+  Type dtype = getDtype(getSrc());
+  int64_t count = getCount();
+  if (failed(
+          verifyElements(*this, "source", getSrc(), count * (manyIn ? ranks : 1), true, dtype)) ||
+      failed(verifyElements(*this, "destination", getDst(), count * (manyOut ? ranks : 1), true,
+                            dtype))) // collective_c2
+    return failure();
+  BufferRange src = getRange(getSrc()), dst = getRange(getDst());
+  bool same = src.root == dst.root && src.offset == dst.offset;
+  if (src.overlaps(dst) && !(same && kind == CollectiveKind::AllReduce)) // collective_c3
+    return emitOpError() << "has overlapping source '" << ::dtc::exec::getName(getSrc())
+                         << "' and destination '" << ::dtc::exec::getName(getDst()) << "'";
+  return success();
+}
+
+SmallVector<Value> RecordOp::getReadBuffers() { return {}; }
+SmallVector<Value> RecordOp::getWrittenBuffers() { return {}; }
+LogicalResult RecordOp::verify() { return verifyEvent(*this); }
+SmallVector<Value> WaitOp::getReadBuffers() { return {}; }
+SmallVector<Value> WaitOp::getWrittenBuffers() { return {}; }
+LogicalResult WaitOp::verify() { return verifyEvent(*this); }
+
+#define GET_OP_CLASSES
+#include "dialects/exec/InstructionOps.cpp.inc"

@@ -1,0 +1,177 @@
+// The instructions of a program.
+include "dialects/exec/ExecOpBase.td"
+
+def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"], [AttrSizedOperandSegments]> {
+  let summary = "Runs a generated function on work units [0, range)";
+  let description = [{
+    Constraints:
+    - (C1) the kernel is declared in the program.
+    - (C2) as many buffers and scalars as the kernel takes.
+    - (C3) every buffer has at least the bytes that the kernel wants.
+
+    Example: `exec.launch @kernel_0(%x) to (%y) range 16 scalars [#exec.rank_scalar<0 + 8 * axis 0>]`
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Buffer>:$inputs, Variadic<Exec_Buffer>:$outputs, I64Attr:$range,
+    OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = "$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`stream` $stream^)? attr-dict";
+}
+
+def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto"]> {
+  let summary = "Multiplies row-major f32 matrices: c = alpha * op(a) * op(b) + beta * c";
+  let description = [{
+    `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
+    `batch_strides` [a, b, c] in elements the product is repeated n times.
+
+    Constraints:
+    - (C1) three sizes, all positive, three strides, each at least a row.
+    - (C2) every buffer holds the elements that the product touches.
+    - (C3) c is not a or b.
+
+    Example: `exec.gemm %x, %w transposed to %y sizes [32, 16, 8] strides [8, 8, 16]`
+  }];
+  let arguments = (ins Exec_Buffer:$a, UnitAttr:$trans_a, Exec_Buffer:$b, UnitAttr:$trans_b, Exec_Buffer:$c,
+    DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides, DefaultValuedAttr<F32Attr, "1.0f">:$alpha,
+    DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = [{$a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `to` $c `sizes` $sizes `strides` $strides
+    (`alpha` $alpha^)? (`beta` $beta^)? (`batch` $batch^ `batch_strides` $batch_strides)? (`stream` $stream^)? attr-dict}];
+  let builders = [OpBuilder<(ins "::mlir::Value":$a, "bool":$transA, "::mlir::Value":$b, "bool":$transB, "::mlir::Value":$c,
+    "::llvm::ArrayRef<int64_t>":$sizes, CArg<"int64_t", "1">:$batch)>];
+}
+
+defvar attentionArguments = (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse,
+    Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step, I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads,
+    I64Attr:$kv_heads, I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    DefaultValuedAttr<I64Attr, "0">:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
+    OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads,
+    DefaultValuedAttr<I64Attr, "0">:$stream);
+
+def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegments]> {
+  let summary = "Blocked attention, forward";
+  let description = [{
+    q, out: [batch, queries, heads, head_dim]; k, v: [batch, keys, kv_heads, head_dim]; lse: f32 [batch, heads,
+    queries]. first_batch, first_head: global index of this rank's first sample and head, for the random numbers of
+    dropout.
+
+    Constraints:
+    - (C1) every buffer has the bytes of its shape.
+    - (C2) heads is a multiple of kv_heads.
+    - (C3) seed and step are there exactly when dropout > 0.
+  }];
+  let arguments = attentionArguments;
+  let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
+    `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
+    (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
+    (`stream` $stream^)? attr-dict}];
+}
+
+def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOperandSegments]> {
+  let summary = "Blocked attention, backward";
+  let description = [{
+    As exec.attention, with out and lse read; scratch is f32 [batch, heads, queries].
+
+    Constraints: those of exec.attention.
+  }];
+  let arguments = !con((ins Exec_Buffer:$dout, Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
+    attentionArguments);
+  let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout `to` $dq `,` $dk `,` $dv `scratch` $scratch
+    `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
+    `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
+    (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
+    (`stream` $stream^)? attr-dict}];
+}
+
+def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
+  let summary = "Looks up rows: out[t, :] = table[ids[t] - first_row, :], or 0 outside the table";
+  let description = [{
+    Constraints:
+    - (C1) table has rows * columns f32, ids tokens i32, out tokens * columns f32.
+
+    Example: `exec.embedding %table, %ids to %out rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1>`
+  }];
+  let arguments = (ins Exec_Buffer:$table, Exec_Buffer:$ids, Exec_Buffer:$out, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
+    Exec_RankScalarAttr:$first_row, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = [{$table `,` $ids `to` $out `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
+    (`stream` $stream^)? attr-dict}];
+}
+
+def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto"]> {
+  let summary = "Adds rows: grad[ids[t] - first_row, :] += dout[t, :]";
+  let description = [{
+    grad is zeroed first unless `accumulate`.
+
+    Constraints:
+    - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns f32.
+  }];
+  let arguments = (ins Exec_Buffer:$ids, Exec_Buffer:$dout, Exec_Buffer:$grad, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
+    Exec_RankScalarAttr:$first_row, UnitAttr:$accumulate, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = [{$ids `,` $dout `to` $grad `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
+    (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict}];
+}
+
+def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange"]> {
+  let summary = "Copies, or adds, a box of elements";
+  let description = [{
+    dst[dst_offset + sum of i * dst_strides] = (or +=) src[src_offset + sum of i * src_strides] for all indices i of a
+    box of `sizes`; strides and offsets in elements of the buffers' type.
+
+    Constraints:
+    - (C1) as many strides as sizes, all sizes positive.
+    - (C2) both buffers have the same element type; f32 to accumulate.
+    - (C3) the box stays within both buffers on every rank.
+
+    Example: `exec.copy %qkv to %q sizes [32, 16] from [48, 1] at <16> into [16, 1] at <0>`
+  }];
+  let arguments = (ins Exec_Buffer:$src, Exec_Buffer:$dst, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides,
+    Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides, Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate,
+    DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = [{$src `to` $dst `sizes` $sizes `from` $src_strides `at` $src_offset `into` $dst_strides `at` $dst_offset
+    (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict}];
+  // All of one buffer to another of the same size.
+  let builders = [OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst, CArg<"bool", "false">:$accumulate)>];
+  let extraClassDeclaration = [{
+    // Whether all of src goes to all of dst, in order.
+    bool isWhole();
+  }];
+}
+
+def Exec_ZeroOp : Exec_Instruction<"zero"> {
+  let summary = "Writes zeros to all of a buffer";
+  let description = "Example: `exec.zero %grad`";
+  let arguments = (ins Exec_Buffer:$dst, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = "$dst (`stream` $stream^)? attr-dict";
+  let hasVerifier = 0;
+}
+
+def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
+  let summary = "Moves data between the ranks that differ only on some mesh axes";
+  let description = [{
+    n ranks take part, in order of coordinate, first axis outermost. all_reduce: src and dst have `count` elements and
+    may be one buffer. all_gather: src has `count`, dst n * count. reduce_scatter: src has n * count, dst count.
+    all_to_all: both have n * count.
+
+    Constraints:
+    - (C1) axes are on the mesh, ascending and distinct.
+    - (C2) src and dst have the element type and the bytes that kind and count ask for.
+    - (C3) src and dst do not overlap, except that all_reduce may use one buffer.
+
+    Example: `exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte"`
+  }];
+  let arguments = (ins Exec_CollectiveKindAttr:$kind, Exec_ReduceKindAttr:$reduce, Exec_Buffer:$src, Exec_Buffer:$dst,
+    DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = "$kind $reduce $src `to` $dst `axes` $axes `count` $count $name (`stream` $stream^)? attr-dict";
+}
+
+class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
+  let summary = what;
+  let description = [{
+    Constraints:
+    - (C1) the event is one of the program's.
+
+    Example: `exec.record 0 stream 1`
+  }];
+  let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = "$event (`stream` $stream^)? attr-dict";
+}
+def Exec_RecordOp : Exec_EventOp<"record", "Marks a point of its stream">;
+def Exec_WaitOp : Exec_EventOp<"wait", "Makes its stream wait until the point was passed">;

@@ -1,0 +1,175 @@
+// Programs, buffers, kernels and declarations: names, builders and verifiers.
+#include "dialects/exec/Exec.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace dtc::exec;
+
+namespace {
+int64_t product(ArrayRef<int64_t> values) {
+  int64_t result = 1;
+  for (int64_t value : values)
+    result *= value;
+  return result;
+}
+
+LogicalResult verifyDtype(Operation *op, Type dtype, int64_t bytes) {
+  int64_t elementBytes = getElementBytes(dtype);
+  if (elementBytes == 0)
+    return op->emitOpError() << "has element type " << dtype << "; want a float or integer";
+  if (bytes <= 0 || bytes % elementBytes != 0)
+    return op->emitOpError() << "has " << bytes << " bytes; want a positive whole number of "
+                             << dtype << " of " << elementBytes << " bytes";
+  return success();
+}
+
+// The shape that a rank holds of `global`.
+FailureOr<SmallVector<int64_t>> localShape(Operation *op, ArrayRef<int64_t> global,
+                                           ArrayRef<int64_t> axes) {
+  ArrayRef<int64_t> mesh = op->getParentOfType<ProgramOp>().getAxisSizes();
+  if (axes.size() != global.size())
+    return op->emitOpError() << "has " << axes.size() << " axes for " << global.size() << " dims";
+  SmallVector<int64_t> local(global);
+  llvm::SmallDenseSet<int64_t> used;
+  for (auto [dim, axis] : llvm::enumerate(axes)) {
+    if (axis < -1 || axis >= static_cast<int64_t>(mesh.size()))
+      return op->emitOpError() << "splits dim " << dim << " over mesh axis " << axis
+                               << "; the mesh has " << mesh.size() << " axes";
+    if (axis < 0)
+      continue;
+    if (!used.insert(axis).second)
+      return op->emitOpError() << "splits two dims over mesh axis " << axis;
+    local[dim] = (local[dim] + mesh[axis] - 1) / mesh[axis];
+  }
+  return local;
+}
+
+template <typename Op> LogicalResult verifyTensor(Op op) {
+  FailureOr<SmallVector<int64_t>> want = localShape(op, op.getGlobalShape(), op.getAxes());
+  if (failed(want))
+    return failure();
+  if (!llvm::equal(*want, op.getLocalShape()))
+    return op.emitOpError() << "'" << op.getName() << "' has local shape [" << op.getLocalShape()
+                            << "]; global shape, axes and mesh give [" << *want << "]";
+  int64_t bytes = product(*want) * getElementBytes(getDtype(op.getBuffer()));
+  if (bytes != getBytes(op.getBuffer()))
+    return op.emitOpError() << "'" << op.getName() << "' has a buffer of "
+                            << getBytes(op.getBuffer()) << " bytes; its local shape takes " << bytes
+                            << " bytes";
+  if (product(op.getStoredShape()) != product(op.getGlobalShape()))
+    return op.emitOpError() << "'" << op.getName() << "' is stored as [" << op.getStoredShape()
+                            << "], which has another number of elements than ["
+                            << op.getGlobalShape() << "]";
+  return success();
+}
+} // namespace
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      ArrayAttr axisNames, ArrayRef<int64_t> axisSizes) {
+  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  state.addAttribute(getAxisNamesAttrName(state.name), axisNames);
+  state.addAttribute(getAxisSizesAttrName(state.name), builder.getDenseI64ArrayAttr(axisSizes));
+  state.addRegion()->emplaceBlock();
+}
+
+LogicalResult ProgramOp::verify() {
+  if (getAxisNames().size() != getAxisSizes().size()) // program_c1
+    return emitOpError() << "names " << getAxisNames().size() << " mesh axes and gives sizes of "
+                         << getAxisSizes().size();
+  for (auto [name, size] : llvm::zip(getAxisNames(), getAxisSizes()))
+    if (size < 1) // program_c1
+      return emitOpError() << "has mesh axis " << name << " of size " << size << "; want 1 or more";
+  if (getStreams() < 1 || getStreams() > 255) // program_c2
+    return emitOpError() << "has " << getStreams() << " streams; want 1 to 255";
+  if (getEvents() < 0)
+    return emitOpError() << "has " << getEvents() << " events; want 0 or more";
+  return success();
+}
+
+LogicalResult ProgramOp::verifyRegions() {
+  for (Operation &op : getBody().front()) {
+    if (op.getDialect() != getOperation()->getDialect())
+      return op.emitOpError() << "is not an op of an exec.program";
+    auto instruction = dyn_cast<InstructionOpInterface>(op);
+    if (!instruction)
+      continue;
+    int64_t stream = instruction.getInstructionStream();
+    if (stream < 0 || stream >= getStreams()) // program_c2
+      return op.emitOpError() << "runs on stream " << stream << "; the program has " << getStreams()
+                              << (getStreams() == 1 ? " stream" : " streams");
+  }
+  return success();
+}
+
+void BufferOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  setName(getResult(), getName());
+}
+
+LogicalResult BufferOp::verify() {
+  if (failed(verifyDtype(*this, getDtype(), getBytes()))) // buffer_c1
+    return failure();
+  if (!getOffset())
+    return success();
+  int64_t offset = *getOffset();
+  if (offset < 0 || offset % 64 != 0) // buffer_c2
+    return emitOpError() << "'" << getName() << "' is at " << offset
+                         << "; want a multiple of 64 bytes";
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  std::optional<uint64_t> arena = program.getArenaBytes();
+  int64_t bytes = getBytes();
+  if (arena && static_cast<uint64_t>(offset + bytes) > *arena) // buffer_c3
+    return emitOpError() << "'" << getName() << "' ends at " << offset + bytes
+                         << " bytes; the arena has " << *arena << " bytes";
+  return success();
+}
+
+void ViewOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  setName(getResult(), getName());
+}
+
+LogicalResult ViewOp::verify() {
+  if (failed(verifyDtype(*this, getDtype(), getBytes())))
+    return failure();
+  int64_t offset = getOffset(), bytes = getBytes(), base = dtc::exec::getBytes(getBase());
+  if (offset < 0 || offset > base || bytes > base - offset) // view_c1
+    return emitOpError() << "'" << getName() << "' takes " << bytes << " bytes from " << offset
+                         << " on; '" << dtc::exec::getName(getBase()) << "' has " << base
+                         << " bytes";
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  for (Attribute pair : getInPlace().value_or(ArrayAttr::get(getContext(), {}))) {
+    auto indices = dyn_cast<DenseI64ArrayAttr>(pair);
+    if (!indices || indices.size() != 2 || indices[0] < 0 || indices[1] < 0)
+      return emitOpError() << "has " << pair << " in 'in_place'; want array<i64: result, operand>";
+  }
+  return success();
+}
+
+LogicalResult ParameterOp::verify() { return verifyTensor(*this); }
+LogicalResult StateOp::verify() { return verifyTensor(*this); }
+
+LogicalResult InputOp::verify() {
+  if (getAxes().size() != getShape().size())
+    return emitOpError() << "has " << getAxes().size() << " axes for " << getShape().size()
+                         << " dims";
+  int64_t bytes = product(getShape()) * getElementBytes(getDtype(getBuffer()));
+  if (bytes != getBytes(getBuffer())) // input_c1
+    return emitOpError() << stringifyInputRole(getRole()) << " of shape [" << getShape()
+                         << "] takes " << bytes << " bytes; its buffer has "
+                         << getBytes(getBuffer()) << " bytes";
+  return success();
+}
+
+LogicalResult OutputOp::verify() {
+  if (!getDtype(getBuffer()).isF32() || getBytes(getBuffer()) != 4) // output_c1
+    return emitOpError() << stringifyOutputRole(getRole()) << " is in a buffer of "
+                         << getBytes(getBuffer()) << " bytes of " << getDtype(getBuffer())
+                         << "; want one f32";
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "dialects/exec/StructureOps.cpp.inc"

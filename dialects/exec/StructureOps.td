@@ -1,0 +1,131 @@
+// Programs, buffers, kernels and the declarations that connect them to the outside.
+include "dialects/exec/ExecOpBase.td"
+
+def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, NoTerminator, SingleBlock, Symbol, SymbolTable]> {
+  let summary = "Holds what every rank runs each step";
+  let description = [{
+    Buffers and declarations, then instructions in an order that one thread could run. The rank of a process is the
+    row-major index of its coordinates on the mesh, first axis outermost.
+
+    Constraints:
+    - (C1) as many axis names as axis sizes, all sizes at least 1.
+    - (C2) at least one stream, and no instruction on a stream that is not there.
+
+    Example:
+    ```mlir
+    exec.program @step mesh ["dp"] sizes [2] {
+      %x = exec.buffer "x" temporary f32 64 bytes
+      exec.zero %x
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
+    OptionalAttr<I64Attr>:$arena_bytes, DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
+    (`events` $events^)? attr-dict-with-keyword $body}];
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Declares a byte range of the arena";
+  let description = [{
+    `at` is the offset in the arena, once memory is planned; then ranges of buffers that are never live together may
+    overlap. `persistent`: contents matter between steps, or to the runtime.
+
+    Constraints:
+    - (C1) bytes is positive and a whole number of elements.
+    - (C2) the offset is a multiple of 64.
+    - (C3) offset + bytes is within the program's arena.
+
+    Example: `%w = exec.buffer "wte" parameter f32 1024 bytes persistent at 64`
+  }];
+  let arguments = (ins StrAttr:$name, Exec_BufferKindAttr:$kind, TypeAttr:$dtype, I64Attr:$bytes, UnitAttr:$persistent,
+    OptionalAttr<I64Attr>:$offset);
+  let results = (outs Exec_Buffer:$result);
+  let assemblyFormat = "$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`at` $offset^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Names a part of a buffer";
+  let description = [{
+    Shares the memory of `base` from byte `offset` on.
+
+    Constraints:
+    - (C1) offset + bytes is within the base.
+
+    Example: `%m1 = exec.view %tokens "tokens.1" i32 512 bytes at 512`
+  }];
+  let arguments = (ins Exec_Buffer:$base, StrAttr:$name, TypeAttr:$dtype, I64Attr:$bytes, I64Attr:$offset);
+  let results = (outs Exec_Buffer:$result);
+  let assemblyFormat = "$base $name $dtype $bytes `bytes` `at` $offset attr-dict";
+  let hasVerifier = 1;
+}
+
+def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
+  let summary = "Declares a generated function";
+  let description = [{
+    `buffers`: for each buffer that it takes, operands then results, the smallest size in bytes. `in_place`: pairs
+    [result, operand] that may be the same memory.
+
+    Example: `exec.kernel @kernel_0 buffers [64, 64] scalars 1 in_place [[0, 0]]`
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$buffers, DefaultValuedAttr<I64Attr, "0">:$scalars,
+    OptionalAttr<ArrayAttr>:$in_place);
+  let assemblyFormat = "$sym_name `buffers` $buffers (`scalars` $scalars^)? (`in_place` $in_place^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+// `axes`: per dim the mesh axis that splits it, or -1. `local`: what a rank holds, padding included.
+class Exec_TensorDecl<string mnemonic, string what> : Exec_Op<mnemonic> {
+  let summary = "Declares " # what;
+  let description = [{
+    Shapes are in elements: `global` without padding, `stored` as in safetensors (same elements, row-major), `local`
+    what each rank holds, ceil(global / axis size) in dims that `axes` splits.
+
+    Constraints:
+    - (C1) the local shape is that of global, axes and mesh.
+    - (C2) the buffer has the bytes of the local shape.
+    - (C3) stored and global have as many elements.
+    - (C4) no mesh axis splits two dims.
+  }];
+  let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
+    DenseI64ArrayAttr:$local_shape, DenseI64ArrayAttr:$axes, Exec_InitKindAttr:$init,
+    DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev, DefaultValuedAttr<I64Attr, "0">:$init_key);
+  let assemblyFormat = [{$name $buffer `global` $global_shape `stored` $stored_shape `local` $local_shape `axes` $axes
+    `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? attr-dict}];
+  let hasVerifier = 1;
+}
+def Exec_ParameterOp : Exec_TensorDecl<"parameter", "a trained tensor">;
+def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state">;
+
+def Exec_InputOp : Exec_Op<"input"> {
+  let summary = "Declares what the runtime supplies every step";
+  let description = [{
+    `shape` is local; `axes` as in exec.parameter. Tokens and targets are [micro-batches, samples, sequence].
+
+    Constraints:
+    - (C1) the buffer has the bytes of the shape.
+
+    Example: `exec.input tokens %tokens shape [2, 4, 128] axes [-1, 0, -1]`
+  }];
+  let arguments = (ins Exec_InputRoleAttr:$role, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, DenseI64ArrayAttr:$axes);
+  let assemblyFormat = "$role $buffer `shape` $shape `axes` $axes attr-dict";
+  let hasVerifier = 1;
+}
+def Exec_OutputOp : Exec_Op<"output"> {
+  let summary = "Declares what the runtime reports every step";
+  let description = [{
+    Constraints:
+    - (C1) the buffer holds one f32.
+
+    Example: `exec.output loss %loss`
+  }];
+  let arguments = (ins Exec_OutputRoleAttr:$role, Exec_Buffer:$buffer);
+  let assemblyFormat = "$role $buffer attr-dict";
+  let hasVerifier = 1;
+}
