@@ -9,6 +9,10 @@ endif()
 if(DTC_SANITIZE)
   target_compile_options(dtc_flags INTERFACE -fsanitize=${DTC_SANITIZE} -fno-omit-frame-pointer
                                              -fno-sanitize-recover=all)
+  # The runtime has no RTTI, so there is nothing that this check could read.
+  if(DTC_SANITIZE MATCHES undefined)
+    target_compile_options(dtc_flags INTERFACE -fno-sanitize=vptr)
+  endif()
   target_link_options(dtc_flags INTERFACE -fsanitize=${DTC_SANITIZE})
 endif()
 
@@ -22,7 +26,8 @@ function(dtc_add_runtime_library name)
 endfunction()
 
 # dtc_add_unit_test(NAME SOURCES a.cpp... [LINK lib...])
-# One GoogleTest program; its cases become ctest tests named NAME.Suite.Case.
+# One GoogleTest program in build/test; its cases become ctest tests named NAME.Suite.Case.
+# A test of a compiler library shares the compiler's precompiled header.
 function(dtc_add_unit_test name)
   if(NOT DTC_BUILD_TESTS)
     return()
@@ -32,5 +37,16 @@ function(dtc_add_unit_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} dtc_flags GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test)
   set_property(GLOBAL APPEND PROPERTY DTC_TEST_TARGETS ${name})
-  add_test(NAME ${name} COMMAND ${name})
+  foreach(library IN LISTS ARG_LINK)
+    if(TARGET ${library})
+      get_target_property(is_compiler ${library} DTC_COMPILER)
+      if(is_compiler)
+        target_precompile_headers(${name} REUSE_FROM dtc_pch)
+        break()
+      endif()
+    endif()
+  endforeach()
+  # Cases are listed when ctest starts: a program that cannot start fails as a test, not as a build.
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT 600)
 endfunction()

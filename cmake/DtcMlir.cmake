@@ -11,7 +11,7 @@ add_library(dtc_mlir INTERFACE)
 target_link_libraries(dtc_mlir INTERFACE dtc_flags MLIR LLVM)
 target_include_directories(dtc_mlir SYSTEM INTERFACE ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 separate_arguments(dtc_llvm_definitions NATIVE_COMMAND ${LLVM_DEFINITIONS})
-target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions} -Wno-unused-parameter)
+target_compile_options(dtc_mlir INTERFACE ${dtc_llvm_definitions})
 
 # The one precompiled header of the compiler: headers, not optimisation, dominate compile time.
 add_library(dtc_pch OBJECT ${PROJECT_SOURCE_DIR}/cmake/MlirPch.cpp)
@@ -40,6 +40,7 @@ function(dtc_add_compiler_library name)
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC dtc_mlir ${ARG_LINK})
   target_precompile_headers(${name} REUSE_FROM dtc_pch)
+  set_target_properties(${name} PROPERTIES DTC_COMPILER TRUE) # read by dtc_add_unit_test
   if(ARG_TABLEGEN)
     add_dependencies(${name} ${ARG_TABLEGEN})
   endif()

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Installs what dtc needs on a fresh Debian 12. Asks nothing; a second run only looks and is quick.
+# Everything is in Debian's own archive: LLVM and MLIR 22 come from bookworm-security, the rest from bookworm.
+set -euo pipefail
+
+packages=(
+  # Compiler, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
+  clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools clang-format-14 clang-tidy-14
+  # Build and test tools.
+  cmake ninja-build ccache git g++ python3 libgtest-dev libbenchmark-dev
+  # What dtc reads and writes.
+  libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
+  libxxhash-dev libzstd-dev libhwloc-dev libfmt-dev libspdlog-dev
+  # What dtrun computes and talks with.
+  libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin
+)
+
+die() {
+  echo "setup.sh: $*" >&2
+  exit 1
+}
+
+# Prints the packages that dpkg does not list as installed, one a line.
+missing_packages() {
+  local installed
+  installed=$(dpkg-query -W -f='${db:Status-Abbrev}\t${Package}\n' "${packages[@]}" 2>/dev/null |
+    awk -F'\t' '$1 ~ /^.i/ {print $2}' || true)
+  printf '%s\n' "${packages[@]}" | grep -vxF -f <(printf '%s\n' "$installed" | sed '/^$/d') || true
+}
+
+command -v dpkg-query >/dev/null || die "this machine has no dpkg; dtc is built on Debian 12 (bookworm)"
+mapfile -t missing < <(missing_packages)
+if [ "${#missing[@]}" -eq 0 ]; then
+  echo "setup.sh: all ${#packages[@]} packages are installed"
+  exit 0
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  sudo -n true 2>/dev/null ||
+    die "${#missing[@]} packages are missing and installing them needs root: run 'sudo $0' (${missing[*]})"
+  as_root=(sudo -n)
+fi
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=600 "$@" </dev/null
+}
+
+echo "setup.sh: installing ${missing[*]}"
+apt update
+for package in "${missing[@]}"; do
+  candidate=$(apt-cache policy "$package" | sed -n 's/^  Candidate: //p')
+  if [ -z "$candidate" ] || [ "$candidate" = "(none)" ]; then
+    die "no package source of this machine has '$package'; Debian 12 has it with the lines" \
+      "'deb http://deb.debian.org/debian bookworm main' and" \
+      "'deb http://deb.debian.org/debian-security bookworm-security main' in /etc/apt/sources.list"
+  fi
+done
+apt install -y --no-install-recommends "${missing[@]}"
+
+mapfile -t missing < <(missing_packages)
+[ "${#missing[@]}" -eq 0 ] || die "apt-get ended well, but these packages are still missing: ${missing[*]}"
+echo "setup.sh: done"

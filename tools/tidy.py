@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Runs clang-tidy 14 with the checks of .clang-tidy on C++ files: those given, or those lately changed.
+
+  tools/tidy.py [--build build] [--commits 3] [--max-files 12] [FILE.cpp...]
+
+Without files: the .cpp files changed in the last commits and in the work tree, at most --max-files.
+A file that includes the MLIR headers takes about 30 s, hence the limit.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def git(*args):
+    done = subprocess.run(["git", *args], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.split("\n")[:-1] if done.returncode == 0 else None
+
+
+def changed_files(commits):
+    """Tracked files that differ from HEAD~commits; of a shorter or shallow history, from its first commit."""
+    for back in range(commits, 0, -1):
+        files = git("diff", "--name-only", "--diff-filter=d", f"HEAD~{back}", "--")
+        if files is not None:
+            return files
+    return git("ls-files") or []
+
+
+def for_clang_14(command):
+    """The compile command without what only clang 22 or ccache understands.
+
+    CMake's PCH flags are: -Xclang -include-pch -Xclang X.pch -Xclang -include -Xclang cmake_pch.hxx
+    The binary PCH of clang 22 goes; the header itself stays included, as text.
+    """
+    args = shlex.split(command)
+    while args and (os.path.basename(args[0]) in ("env", "ccache") or "=" in args[0]):
+        args.pop(0)
+    kept, i = [], 0
+    while i < len(args):
+        if args[i : i + 2] == ["-Xclang", "-include-pch"]:
+            i += 4
+        elif args[i] == "-Xclang" and args[i + 1] in ("-fno-pch-timestamp", "-fpch-instantiate-templates"):
+            i += 2
+        elif args[i] in ("-fpch-instantiate-templates", "-Winvalid-pch", "-Werror"):
+            i += 1
+        else:
+            kept.append(args[i])
+            i += 1
+    return ["clang++", *kept[1:], "-Wno-unknown-warning-option", "-Wno-unknown-attributes"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build", help="build folder that holds compile_commands.json")
+    parser.add_argument("--commits", type=int, default=3, help="how far back to look for changed files")
+    parser.add_argument("--max-files", type=int, default=12)
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+
+    database = ROOT / options.build / "compile_commands.json"
+    if not database.exists():
+        sys.exit(f"tidy.py: '{database}' does not exist; configure first: cmake --preset default")
+    entries = {}
+    for entry in json.loads(database.read_text()):
+        path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+        entries.setdefault(path, {**entry, "arguments": for_clang_14(entry.pop("command"))})
+
+    names = options.files or [name for name in changed_files(options.commits) if name.endswith(".cpp")]
+    files = [path for path in (os.path.realpath(ROOT / name) for name in names) if path in entries]
+    if not options.files:
+        files = files[: options.max_files]
+
+    def check(path):
+        return path, subprocess.run(
+            ["clang-tidy-14", "--quiet", "-p", folder, path], capture_output=True, text=True
+        )
+
+    bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "compile_commands.json").write_text(json.dumps([entries[path] for path in files]))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for path, done in pool.map(check, files):
+                if done.returncode != 0 or ": warning: " in done.stdout:
+                    bad += 1
+                    print(done.stdout.strip())
+                    print(done.stderr.strip() if done.returncode != 0 else "", flush=True)
+    print(f"tidy.py: {len(files)} files checked, {bad} with findings")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
