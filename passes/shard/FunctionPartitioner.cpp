@@ -1,0 +1,193 @@
+// Rewrites the body of one function from the logical device to one rank.
+#include "passes/shard/FunctionPartitioner.h"
+
+#include "passes/shard/Reshard.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+std::string BlockKey::text() const {
+  std::string text = callee;
+  for (auto [placement, weight] : llvm::zip(arguments, weights))
+    text += (weight ? "|w" : "|") + toString(placement);
+  for (const std::optional<Placement> &hint : hints)
+    text += hint ? ">" + toString(*hint) : ">";
+  return text;
+}
+
+Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh) {
+  Operation *op = module.lookupSymbol(symbol);
+  if (auto parameter = dyn_cast<graph::ParameterOp>(op))
+    return fromAttr(parameter.getPlacementAttr(), mesh);
+  return fromAttr(cast<graph::StateOp>(op).getPlacementAttr(), mesh);
+}
+
+FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
+                                         const PlacementPolicy &policy, BlockResolver resolve)
+    : module(module), from(from), to(to), mesh(mesh), policy(policy), resolve(std::move(resolve)),
+      builder(to.getContext()) {
+  builder.setInsertionPointToEnd(&to.getBody().front());
+}
+
+void FunctionPartitioner::addArgument(BlockArgument argument, const Placement &placement, bool weight) {
+  auto global = cast<RankedTensorType>(argument.getType());
+  Value local = to.getBody().front().addArgument(localType(global, placement, mesh), argument.getLoc());
+  values[argument] = {local, placement, weight};
+}
+
+void FunctionPartitioner::move(Value value, const Placement &placement) {
+  Value local = localAs(value, placement);
+  values[value].local = local;
+  values[value].placement = placement;
+}
+
+Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
+  const PlacedValue &now = values.find(value)->second;
+  return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()), now.placement, placement,
+                 mesh);
+}
+
+ValueRange FunctionPartitioner::returned() const {
+  graph::FuncOp func = from;
+  return func.getBody().front().getTerminator()->getOperands();
+}
+
+void FunctionPartitioner::finish(ValueRange results) {
+  graph::ReturnOp::create(builder, from.getLoc(), results);
+  to.setFunctionType(
+      FunctionType::get(to.getContext(), to.getBody().front().getArgumentTypes(), results.getTypes()));
+}
+
+LogicalResult FunctionPartitioner::rewriteBody() {
+  spreadHints();
+  for (Operation &op : from.getBody().front().without_terminator())
+    if (failed(rewrite(op)))
+      return failure();
+  return success();
+}
+
+// A sum's terms are wanted where the sum is wanted.
+void FunctionPartitioner::spreadHints() {
+  for (Operation &op : llvm::reverse(from.getBody().front().without_terminator())) {
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (!interface || op.getNumResults() != 1 || !hints.count(op.getResult(0)) || !interface.getRule().jointlyLinear)
+      continue;
+    Placement hint = hints[op.getResult(0)];
+    for (Value operand : op.getOperands())
+      if (operand.getType() == op.getResult(0).getType())
+        hints.try_emplace(operand, hint);
+  }
+}
+
+std::optional<Placement> FunctionPartitioner::hintOf(Value value) const {
+  auto it = hints.find(value);
+  return it == hints.end() ? std::nullopt : std::optional<Placement>(it->second);
+}
+
+LogicalResult FunctionPartitioner::rewrite(Operation &op) {
+  if (auto get = dyn_cast<graph::GetOp>(op)) {
+    rewriteGet(get);
+    return success();
+  }
+  if (auto set = dyn_cast<graph::SetOp>(op)) {
+    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh));
+    graph::SetOp::create(builder, set.getLoc(), set.getSymbolAttr(), local);
+    return success();
+  }
+  if (auto input = dyn_cast<graph::InputOp>(op)) {
+    values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh), false};
+    return success();
+  }
+  if (auto call = dyn_cast<graph::CallOp>(op))
+    return rewriteCall(call);
+  auto interface = dyn_cast<graph::RuleOpInterface>(op);
+  if (!interface)
+    return op.emitOpError("has no sharding rule, so it can't be partitioned");
+  rewriteByRule(op, interface);
+  return success();
+}
+
+void FunctionPartitioner::rewriteGet(graph::GetOp get) {
+  Placement placement = placementOfSymbol(module, get.getSymbol(), mesh);
+  auto global = cast<RankedTensorType>(get.getType());
+  auto local =
+      graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh), get.getSymbolAttr());
+  bool weight = isa<graph::ParameterOp>(module.lookupSymbol(get.getSymbol()));
+  values[get.getResult()] = {local.getResult(), placement, weight};
+}
+
+LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
+  BlockKey key{call.getCallee().str(), {}, {}, {}};
+  SmallVector<Value> operands;
+  for (Value operand : call.getOperands()) {
+    const PlacedValue value = values[operand];
+    Placement wanted = value.placement;
+    // Blocks are cut where activations are whole sums, so that a block called twice is partitioned once.
+    for (AxisPlacement &axis : wanted)
+      if (axis.isPartial())
+        axis = AxisPlacement::replicate();
+    operands.push_back(localAs(operand, wanted));
+    key.arguments.push_back(wanted);
+    key.weights.push_back(value.weight);
+  }
+  for (Value result : call.getResults())
+    key.hints.push_back(hintOf(result));
+  FailureOr<LocalBlock> block = resolve(key);
+  if (failed(block))
+    return failure();
+  auto local = graph::CallOp::create(builder, call.getLoc(), block->func.getResultTypes(),
+                                     FlatSymbolRefAttr::get(block->func.getSymNameAttr()), operands,
+                                     call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
+  for (auto [index, result] : llvm::enumerate(call.getResults()))
+    values[result] = {local.getResult(index), block->results[index], false};
+  return success();
+}
+
+void FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
+  graph::OpRule rule = interface.getRule();
+  SmallVector<OperandState> states;
+  for (Value operand : op.getOperands()) {
+    const PlacedValue &value = values[operand];
+    states.push_back({cast<RankedTensorType>(operand.getType()), value.placement, value.weight, false});
+  }
+  SmallVector<std::optional<Placement>> resultHints;
+  for (Value result : op.getResults())
+    resultHints.push_back(hintOf(result));
+  OpDecision decision = placeOp(&op, rule, states, resultHints, mesh, policy);
+
+  SmallVector<Value> operands;
+  for (auto [operand, placement] : llvm::zip(op.getOperands(), decision.operands))
+    operands.push_back(localAs(operand, placement));
+  SmallVector<Type> types;
+  for (auto [result, placement] : llvm::zip(op.getResults(), decision.results))
+    types.push_back(localType(cast<RankedTensorType>(result.getType()), placement, mesh));
+  OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
+  Operation *local = builder.create(state);
+  attachWindows(op, *local, rule, decision);
+
+  bool view = op.getNumOperands() == 1 && states[0].weight && rule.jointlyLinear;
+  for (auto [index, result] : llvm::enumerate(op.getResults()))
+    values[result] = {local->getResult(index), decision.results[index], view};
+}
+
+// Tells an op whose result depends on global indices which part of its loops it has.
+void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const graph::OpRule &rule,
+                                        const OpDecision &decision) {
+  SmallVector<Attribute> windows;
+  for (auto [axis, loop] : llvm::enumerate(decision.loops)) {
+    if (loop < 0 || mesh.sizes[axis] == 1 || !llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(loop)))
+      continue;
+    int64_t global = rule.loops[loop].size;
+    windows.push_back(graph::WindowAttr::get(op.getContext(), loop, mesh.names[axis],
+                                             llvm::divideCeil(global, mesh.sizes[axis]), global));
+  }
+  if (!windows.empty())
+    local.setAttr("windows", builder.getArrayAttr(windows));
+  if (auto dropout = dyn_cast<graph::DropoutOp>(local); dropout && !dropout.getGlobalShape())
+    dropout.setGlobalShape(cast<RankedTensorType>(op.getResult(0).getType()).getShape());
+}
+
+} // namespace dtc

@@ -1,0 +1,103 @@
+// The mesh of ranks and the placement of tensors on it.
+#include "passes/shard/Mesh.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+static constexpr llvm::StringLiteral kMeshName = "mesh";
+static constexpr llvm::StringLiteral kAxisNames = "graph.axis_names";
+
+int Mesh::axisNamed(llvm::StringRef name) const {
+  for (auto [index, axis] : llvm::enumerate(names))
+    if (axis == name)
+      return static_cast<int>(index);
+  return -1;
+}
+
+int64_t Mesh::numRanks() const {
+  int64_t ranks = 1;
+  for (int64_t size : sizes)
+    ranks *= size;
+  return ranks;
+}
+
+FailureOr<Mesh> readMesh(ModuleOp module) {
+  auto grid = module.lookupSymbol<shard::GridOp>(kMeshName);
+  if (!grid)
+    return module.emitError("the module has no 'shard.grid @mesh'; run dtc-set-mesh or apply a plan first");
+  auto names = grid->getAttrOfType<ArrayAttr>(kAxisNames);
+  if (!names || names.size() != grid.getShape().size())
+    return grid.emitOpError("needs '") << kAxisNames << "' with one name for each of its " << grid.getShape().size()
+                                       << " axes";
+  Mesh mesh;
+  for (auto [name, size] : llvm::zip(names, grid.getShape())) {
+    auto text = dyn_cast<StringAttr>(name);
+    if (!text || size < 1)
+      return grid.emitOpError("needs axis names that are strings and sizes of 1 or more");
+    mesh.names.push_back(text.str());
+    mesh.sizes.push_back(size);
+  }
+  return mesh;
+}
+
+void writeMesh(ModuleOp module, const Mesh &mesh) {
+  if (auto old = module.lookupSymbol<shard::GridOp>(kMeshName))
+    old.erase();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto grid = shard::GridOp::create(builder, module.getLoc(), kMeshName, mesh.sizes);
+  SmallVector<Attribute> names;
+  for (const std::string &name : mesh.names)
+    names.push_back(builder.getStringAttr(name));
+  grid->setAttr(kAxisNames, builder.getArrayAttr(names));
+}
+
+Placement replicated(const Mesh &mesh) { return Placement(mesh.numAxes(), AxisPlacement::replicate()); }
+
+std::string toString(const Placement &placement) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << '[';
+  llvm::interleaveComma(placement, out, [&](const AxisPlacement &axis) {
+    if (axis.isReplicate())
+      out << "replicate";
+    else if (axis.isShard())
+      out << "shard(" << axis.dim << ')';
+    else
+      out << "partial(" << graph::stringifyReduceKind(axis.reduce) << ')';
+  });
+  out << ']';
+  return text;
+}
+
+int64_t partsOf(const Placement &placement, const Mesh &mesh, int64_t dim) {
+  int64_t parts = 1;
+  for (auto [axis, size] : llvm::zip(placement, mesh.sizes))
+    if (axis.isShard() && axis.dim == dim)
+      parts *= size;
+  return parts;
+}
+
+RankedTensorType localType(RankedTensorType global, const Placement &placement, const Mesh &mesh) {
+  SmallVector<int64_t> shape(global.getShape());
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (!ShapedType::isDynamic(size))
+      size = llvm::divideCeil(size, partsOf(placement, mesh, dim));
+  return RankedTensorType::get(shape, global.getElementType());
+}
+
+graph::PlacementAttr toAttr(MLIRContext *context, const Placement &placement) {
+  return graph::PlacementAttr::get(context, placement);
+}
+
+Placement fromAttr(graph::PlacementAttr attr, const Mesh &mesh) {
+  if (!attr || attr.getAxes().size() != mesh.numAxes())
+    return replicated(mesh);
+  return Placement(attr.getAxes().begin(), attr.getAxes().end());
+}
+
+} // namespace dtc

@@ -1,0 +1,254 @@
+// Decides along which loops one op is split over the mesh, by the cost of moving its operands there.
+#include "passes/shard/OpPlacement.h"
+
+#include "passes/shard/Reshard.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Work that a rank repeats because an axis is unused, in bytes that could have been sent instead. Devices do on the
+// order of a hundred operations in the time of sending a byte, and stream ten bytes of memory.
+constexpr double kFlopsPerByte = 100;
+constexpr double kMemoryBytesPerByte = 10;
+
+constexpr int kNone = -1;
+constexpr int kStayPartial = -2;
+
+class OpPlacer {
+public:
+  OpPlacer(Operation *op, const graph::OpRule &rule, ArrayRef<OperandState> operands,
+           ArrayRef<std::optional<Placement>> hints, const Mesh &mesh, const PlacementPolicy &policy)
+      : op(op), rule(rule), operands(operands), hints(hints), mesh(mesh), policy(policy) {
+    decision.loops.assign(mesh.numAxes(), kNone);
+    for (const OperandState &operand : operands)
+      decision.operands.push_back(operand.free ? replicated(mesh) : operand.placement);
+    decision.results.assign(op->getNumResults(), replicated(mesh));
+  }
+
+  OpDecision run() {
+    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+      chooseOn(axis);
+    for (auto [operand, needed] : llvm::zip(operands, decision.operands))
+      if (!operand.free)
+        decision.communicationBytes += reshardBytes(operand.global, operand.placement, needed, mesh);
+    return std::move(decision);
+  }
+
+private:
+  // Step 1.
+  SmallVector<int> candidatesOn(unsigned axis) const {
+    SmallVector<int> candidates{kNone};
+    auto add = [&](int candidate) {
+      if (!llvm::is_contained(candidates, candidate) && isLegal(axis, candidate))
+        candidates.push_back(candidate);
+    };
+    for (auto [index, operand] : llvm::enumerate(operands)) {
+      const AxisPlacement &now = operand.placement[axis];
+      if (operand.free)
+        continue;
+      if (now.isShard())
+        add(loopOf(rule.operands[index], now.dim));
+      if (now.isPartial())
+        add(kStayPartial);
+      if (now.isPartial() && policy.sequenceParallel && static_cast<int>(axis) != policy.dataAxis &&
+          operand.global.getRank() >= 3)
+        add(loopOf(rule.operands[index], 1));
+    }
+    for (auto [index, hint] : llvm::enumerate(hints))
+      if (hint && (*hint)[axis].isShard())
+        add(loopOf(rule.results[index], (*hint)[axis].dim));
+    return candidates;
+  }
+
+  // The loop that splitting `dim` splits, or kNone.
+  static int loopOf(const graph::TensorLoops &tensor, int64_t dim) {
+    if (dim >= static_cast<int64_t>(tensor.size()) || tensor[dim].empty())
+      return kNone;
+    return tensor[dim].front();
+  }
+
+  static std::optional<int64_t> dimOf(const graph::TensorLoops &tensor, int loop) {
+    for (auto [dim, loops] : llvm::enumerate(tensor))
+      if (!loops.empty() && static_cast<int>(loops.front()) == loop)
+        return dim;
+    return std::nullopt;
+  }
+
+  // A loop that is not outermost in some dim can't be split: its parts would not be contiguous there.
+  static bool isInner(const graph::TensorLoops &tensor, int loop) {
+    for (const graph::DimLoops &loops : tensor)
+      for (unsigned inner : ArrayRef<unsigned>(loops).drop_front(loops.empty() ? 0 : 1))
+        if (static_cast<int>(inner) == loop)
+          return true;
+    return false;
+  }
+
+  bool isLegal(unsigned axis, int candidate) const {
+    if (candidate == kNone)
+      return true;
+    if (candidate == kStayPartial)
+      return canStayPartial(axis);
+    const graph::Loop &loop = rule.loops[candidate];
+    if (loop.kind == graph::LoopKind::Whole || llvm::is_contained(decision.loops, candidate))
+      return false;
+    for (const graph::TensorLoops &tensor : llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
+      if (isInner(tensor, candidate))
+        return false;
+    if (ShapedType::isDynamic(loop.size) || loop.size % mesh.sizes[axis] == 0)
+      return true;
+    return allowsPadding(candidate);
+  }
+
+  // Padding of a split loop is zero in every operand that has the loop; the op must keep it so in its results.
+  bool allowsPadding(int candidate) const {
+    if (llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(candidate)))
+      return true;
+    if (!rule.zeroPreserving)
+      return false;
+    if (rule.matrixProduct)
+      return true;
+    for (const graph::TensorLoops &tensor : rule.operands)
+      if (!tensor.empty() && !dimOf(tensor, candidate))
+        return false;
+    return true;
+  }
+
+  // Sum commutes with the op when every operand is partial, or is a scalar that can be split evenly.
+  bool canStayPartial(unsigned axis) const {
+    if (!rule.jointlyLinear)
+      return false;
+    for (const OperandState &operand : operands) {
+      const AxisPlacement &now = operand.placement[axis];
+      bool splits = now.isReplicate() && operand.global.getRank() == 0;
+      if (!splits && !(now.isPartial() && now.reduce == graph::ReduceKind::Sum))
+        return false;
+    }
+    return true;
+  }
+
+  // Step 2.
+  std::optional<int> forcedOn(unsigned axis, ArrayRef<int> candidates) const {
+    for (auto [index, operand] : llvm::enumerate(operands)) {
+      if (operand.free || !operand.placement[axis].isShard())
+        continue;
+      bool binds = operand.weight || static_cast<int>(axis) == policy.dataAxis;
+      int loop = loopOf(rule.operands[index], operand.placement[axis].dim);
+      if (binds && loop >= 0 && llvm::is_contained(candidates, loop))
+        return loop;
+    }
+    if (llvm::is_contained(candidates, kStayPartial) &&
+        (static_cast<int>(axis) == policy.dataAxis || op->getResult(0).getType() == scalarType()))
+      return kStayPartial;
+    return std::nullopt;
+  }
+
+  Type scalarType() const { return RankedTensorType::get({}, Float32Type::get(op->getContext())); }
+
+  // Step 3.
+  void chooseOn(unsigned axis) {
+    if (mesh.sizes[axis] == 1)
+      return;
+    SmallVector<int> candidates = candidatesOn(axis);
+    int best = kNone;
+    double bestCost = 0;
+    if (std::optional<int> forced = forcedOn(axis, candidates)) {
+      best = *forced;
+      bestCost = costOf(axis, best);
+    } else {
+      bool first = true;
+      for (int candidate : candidates) {
+        double cost = costOf(axis, candidate);
+        if (first || cost < bestCost) {
+          best = candidate;
+          bestCost = cost;
+        }
+        first = false;
+      }
+    }
+    decision.cost += bestCost;
+    decision.loops[axis] = best >= 0 ? best : kNone;
+    for (auto [index, operand] : llvm::enumerate(operands))
+      decision.operands[index][axis] = operandOn(index, best);
+    for (unsigned result = 0; result < op->getNumResults(); ++result)
+      decision.results[result][axis] = resultOn(result, best);
+  }
+
+  AxisPlacement operandOn(size_t index, int candidate) const {
+    if (candidate == kStayPartial)
+      return AxisPlacement::partial(graph::ReduceKind::Sum);
+    if (std::optional<int64_t> dim = dimOf(rule.operands[index], candidate))
+      return AxisPlacement::shard(*dim);
+    return AxisPlacement::replicate();
+  }
+
+  AxisPlacement resultOn(size_t index, int candidate) const {
+    if (candidate == kStayPartial)
+      return AxisPlacement::partial(graph::ReduceKind::Sum);
+    if (candidate == kNone)
+      return AxisPlacement::replicate();
+    if (std::optional<int64_t> dim = dimOf(rule.results[index], candidate))
+      return AxisPlacement::shard(*dim);
+    return AxisPlacement::partial(rule.loops[candidate].kind == graph::LoopKind::Max ? graph::ReduceKind::Max
+                                                                                      : graph::ReduceKind::Sum);
+  }
+
+  double costOf(unsigned axis, int candidate) const {
+    double cost = 0;
+    for (auto [index, operand] : llvm::enumerate(operands)) {
+      if (operand.free)
+        continue;
+      Placement to = operand.placement;
+      to[axis] = operandOn(index, candidate);
+      cost += reshardBytes(operand.global, operand.placement, to, mesh);
+    }
+    for (auto [index, value] : llvm::enumerate(op->getResults())) {
+      auto global = cast<RankedTensorType>(value.getType());
+      Placement from = decision.results[index];
+      from[axis] = resultOn(index, candidate);
+      Placement to = from;
+      if (hints[index])
+        to[axis] = (*hints[index])[axis];
+      else if (from[axis].isPartial())
+        to[axis] = AxisPlacement::replicate();
+      // A hint of partial, or a sum that gradients defer to the end of the step, costs nothing now.
+      if (!to[axis].isPartial())
+        cost += reshardBytes(global, from, to, mesh);
+    }
+    if (candidate < 0)
+      cost += repeatedWork(axis);
+    return cost;
+  }
+
+  double repeatedWork(unsigned axis) const {
+    double points = 1, bytes = 0;
+    for (const graph::Loop &loop : rule.loops)
+      points *= ShapedType::isDynamic(loop.size) ? 1 : loop.size;
+    for (auto [index, value] : llvm::enumerate(op->getResults()))
+      bytes += localBytes(cast<RankedTensorType>(value.getType()), decision.results[index], mesh);
+    double share = 1 - 1.0 / mesh.sizes[axis];
+    for (auto [other, loop] : llvm::enumerate(decision.loops))
+      if (loop >= 0)
+        points /= mesh.sizes[other];
+    double flops = rule.matrixProduct ? rule.flopsPerPoint * points / kFlopsPerByte : 0;
+    return share * (flops + bytes / kMemoryBytesPerByte);
+  }
+
+  Operation *op;
+  const graph::OpRule &rule;
+  ArrayRef<OperandState> operands;
+  ArrayRef<std::optional<Placement>> hints;
+  const Mesh &mesh;
+  const PlacementPolicy &policy;
+  OpDecision decision;
+};
+
+} // namespace
+
+OpDecision placeOp(Operation *op, const graph::OpRule &rule, ArrayRef<OperandState> operands,
+                   ArrayRef<std::optional<Placement>> hints, const Mesh &mesh, const PlacementPolicy &policy) {
+  return OpPlacer(op, rule, operands, hints, mesh, policy).run();
+}
+
+} // namespace dtc

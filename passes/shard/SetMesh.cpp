@@ -1,0 +1,35 @@
+// Gives a forward model a mesh and placements from options (pass dtc-set-mesh).
+#include "passes/shard/ParameterPlacement.h"
+#include "passes/shard/Passes.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_SETMESH
+#include "passes/shard/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+struct SetMesh : impl::SetMeshBase<SetMesh> {
+  using SetMeshBase::SetMeshBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (dp < 1 || tp < 1) {
+      module.emitError("dtc-set-mesh needs dp and tp of 1 or more, not ") << dp << " and " << tp;
+      return signalPassFailure();
+    }
+    Mesh mesh{{"dp", "tp"}, {dp, tp}};
+    writeMesh(module, mesh);
+    Builder builder(module.getContext());
+    module->setAttr("graph.zero", builder.getI64IntegerAttr(zero));
+    if (sequenceParallel)
+      module->setAttr("graph.sequence_parallel", builder.getUnitAttr());
+    ParameterPlacementOptions options{/*weightAxis=*/1, {/*dataAxis=*/0, sequenceParallel}};
+    if (failed(chooseParameterPlacements(module, mesh, options)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace dtc

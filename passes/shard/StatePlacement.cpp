@@ -1,0 +1,43 @@
+// ZeRO-1 as a placement: optimizer state is split over the data axis.
+#include "passes/shard/Partition.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// The dim of the parameter's local part that is largest among those that divide evenly, else the largest; -1 when every
+// dim is split already.
+int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh &mesh, int64_t parts) {
+  RankedTensorType local = localType(global, placement, mesh);
+  int64_t best = -1;
+  auto better = [&](int64_t dim) {
+    if (best < 0)
+      return true;
+    bool divides = local.getDimSize(dim) % parts == 0, bestDivides = local.getDimSize(best) % parts == 0;
+    return divides != bestDivides ? divides : local.getDimSize(dim) > local.getDimSize(best);
+  };
+  for (int64_t dim = 0; dim < local.getRank(); ++dim)
+    if (partsOf(placement, mesh, dim) == 1 && local.getDimSize(dim) > 1 && better(dim))
+      best = dim;
+  return best;
+}
+
+} // namespace
+
+void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
+  auto zero = module->getAttrOfType<IntegerAttr>("graph.zero");
+  int axis = mesh.axisNamed("dp");
+  for (auto state : module.getOps<graph::StateOp>()) {
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
+    Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
+    if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1) {
+      int64_t dim = bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[axis]);
+      if (dim >= 0)
+        placement[axis] = AxisPlacement::shard(dim);
+    }
+    state.setPlacementAttr(toAttr(module.getContext(), placement));
+  }
+}
+
+} // namespace dtc
