@@ -1,0 +1,68 @@
+// Gives the batch a size (pass dtc-bind-batch).
+#include "passes/graph/Passes.h"
+
+#include "dialects/graph/Graph.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_BINDBATCH
+#include "passes/graph/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+Type bind(Type type, int64_t batch) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || tensor.hasStaticShape())
+    return type;
+  SmallVector<int64_t> shape(tensor.getShape());
+  for (int64_t &size : shape)
+    if (ShapedType::isDynamic(size))
+      size = batch;
+  return tensor.clone(shape);
+}
+
+FunctionType bind(FunctionType type, int64_t batch) {
+  SmallVector<Type> inputs, results;
+  for (Type input : type.getInputs())
+    inputs.push_back(bind(input, batch));
+  for (Type result : type.getResults())
+    results.push_back(bind(result, batch));
+  return FunctionType::get(type.getContext(), inputs, results);
+}
+
+// A mean becomes a sum whose scale keeps the global count.
+void bindMean(graph::ReduceOp reduce) {
+  if (reduce.getKind() != graph::ReduceKind::Mean)
+    return;
+  auto type = cast<RankedTensorType>(reduce.getX().getType());
+  double count = 1;
+  for (int64_t dim : reduce.getDims())
+    count *= type.getDimSize(dim);
+  reduce.setKind(graph::ReduceKind::Sum);
+  reduce.setScaleAttr(Builder(reduce.getContext()).getF64FloatAttr(reduce.getScale().convertToDouble() / count));
+}
+
+struct BindBatch : impl::BindBatchBase<BindBatch> {
+  using BindBatchBase::BindBatchBase;
+
+  void runOnOperation() override {
+    if (batch < 1) {
+      getOperation().emitError("dtc-bind-batch needs a batch of 1 or more, not ") << batch;
+      return signalPassFailure();
+    }
+    getOperation().walk([&](Operation *op) {
+      for (Value result : op->getResults())
+        result.setType(bind(result.getType(), batch));
+      if (auto func = dyn_cast<graph::FuncOp>(op)) {
+        func.setFunctionType(bind(func.getFunctionType(), batch));
+        for (BlockArgument argument : func.getArguments())
+          argument.setType(bind(argument.getType(), batch));
+      }
+    });
+    getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
+  }
+};
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,142 @@
+// Turns the loss into a function that also returns gradients (pass dtc-differentiate).
+#include "passes/graph/BlockGradients.h"
+#include "passes/graph/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/graph/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+constexpr llvm::StringLiteral kInputNames[] = {"tokens", "targets"};
+
+LogicalResult checkLoss(graph::FuncOp loss) {
+  auto isScalar = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
+  };
+  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 || !isScalar(loss.getResultTypes()[0]))
+    return loss.emitOpError("must take tokens and targets and return one tensor<f32>, the mean loss");
+  for (BlockArgument argument : loss.getArguments())
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType()); !type || !type.hasStaticShape())
+      return loss.emitOpError("has argument ")
+             << argument.getArgNumber() << " of type " << argument.getType()
+             << ", whose batch has no size; run dtc-bind-batch first";
+  return success();
+}
+
+class LossDifferentiator {
+public:
+  LossDifferentiator(ModuleOp module, graph::FuncOp loss, int64_t microBatches)
+      : module(module), loss(loss), scale(1.0 / static_cast<double>(microBatches)), blocks(module) {}
+
+  LogicalResult run() {
+    Block &body = loss.getBody().front();
+    Operation *returned = body.getTerminator();
+    OpBuilder builder(returned);
+    ReverseMode reverse(builder, [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> needed,
+                                     SmallVectorImpl<Value> &operandGrads) {
+      return blocks.callBackward(builder, call, grads, needed, operandGrads);
+    });
+    SmallVector<Operation *> ops;
+    for (Operation &op : body.without_terminator())
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      if (auto get = dyn_cast<graph::GetOp>(op))
+        reverse.want(get.getResult());
+    reverse.markActive(ops);
+    if (failed(blocks.replaceCalls(ops, reverse)))
+      return failure();
+    reverse.markActive(ops);
+
+    Value value = returned->getOperand(0);
+    Location loc = value.getLoc();
+    reverse.seed(value, graph::ConstantOp::create(builder, loc, value.getType(), builder.getF64FloatAttr(scale)));
+    if (failed(reverse.run(ops)))
+      return failure();
+    if (scale != 1)
+      value = graph::ScaleOp::create(builder, loc, value.getType(), value, builder.getF64FloatAttr(scale));
+    returnWithGradients(builder, reverse, value, returned);
+    eraseUnused();
+    return success();
+  }
+
+private:
+  void returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value, Operation *returned) {
+    llvm::MapVector<StringRef, Value> sums;
+    for (auto get : loss.getBody().getOps<graph::GetOp>()) {
+      Value gradient = reverse.gradientOf(get.getResult());
+      if (!gradient)
+        continue;
+      Value &sum = sums[get.getSymbol()];
+      sum = sum ? graph::AddOp::create(builder, get.getLoc(), gradient.getType(), sum, gradient).getResult()
+                : gradient;
+    }
+    SmallVector<Value> results{value};
+    SmallVector<DictionaryAttr> attrs{dict(builder, "graph.accumulated", builder.getStringAttr("loss"))};
+    for (auto parameter : module.getOps<graph::ParameterOp>()) {
+      Value gradient = sums.lookup(parameter.getSymName());
+      if (!gradient)
+        gradient = graph::ConstantOp::create(builder, parameter.getLoc(), parameter.getType(),
+                                             builder.getF64FloatAttr(0));
+      results.push_back(gradient);
+      attrs.push_back(dict(builder, "graph.gradient_of", FlatSymbolRefAttr::get(parameter.getSymNameAttr())));
+    }
+    graph::ReturnOp::create(builder, returned->getLoc(), results);
+    returned->erase();
+    loss.setFunctionType(FunctionType::get(module.getContext(), loss.getArgumentTypes(), ValueRange(results).getTypes()));
+    loss.setSymName("microbatch");
+    for (auto [index, attr] : llvm::enumerate(attrs))
+      loss.setResultAttrs(index, attr);
+    for (auto [index, name] : llvm::enumerate(kInputNames))
+      loss.setArgAttr(index, "graph.input", builder.getStringAttr(name));
+  }
+
+  static DictionaryAttr dict(OpBuilder &builder, StringRef name, Attribute value) {
+    return builder.getDictionaryAttr(builder.getNamedAttr(name, value));
+  }
+
+  // The blocks that were replaced by their forward and backward functions.
+  void eraseUnused() {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (auto func : llvm::make_early_inc_range(module.getOps<graph::FuncOp>()))
+        if (func.isPrivate() && SymbolTable::symbolKnownUseEmpty(func, module)) {
+          func.erase();
+          changed = true;
+        }
+    }
+  }
+
+  ModuleOp module;
+  graph::FuncOp loss;
+  double scale;
+  BlockGradients blocks;
+};
+
+struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+    if (!loss) {
+      module.emitError("the module has no function '@loss' to differentiate");
+      return signalPassFailure();
+    }
+    if (microBatches < 1) {
+      module.emitError("dtc-differentiate needs 1 micro-batch or more, not ") << microBatches;
+      return signalPassFailure();
+    }
+    module->setAttr("graph.micro_batches", Builder(module.getContext()).getI64IntegerAttr(microBatches));
+    if (failed(checkLoss(loss)) || failed(LossDifferentiator(module, loss, microBatches).run()))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,53 @@
+// Reverse-mode differentiation of a straight list of graph ops.
+#include "passes/graph/ReverseMode.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+void ReverseMode::markActive(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops) {
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
+      continue;
+    for (Value result : op->getResults())
+      if (isa<FloatType>(cast<RankedTensorType>(result.getType()).getElementType()))
+        active.insert(result);
+  }
+}
+
+void ReverseMode::accumulate(Value value, Value gradient) {
+  Value &sum = gradients[value];
+  sum = sum ? graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient).getResult()
+            : gradient;
+}
+
+LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
+  for (Operation *op : llvm::reverse(ops)) {
+    SmallVector<Value> resultGradients;
+    for (Value result : op->getResults())
+      resultGradients.push_back(gradients.lookup(result));
+    if (llvm::none_of(resultGradients, [](Value gradient) { return static_cast<bool>(gradient); }))
+      continue;
+    SmallVector<bool> needed;
+    for (Value operand : op->getOperands())
+      needed.push_back(active.contains(operand));
+    if (!llvm::is_contained(needed, true))
+      continue;
+    SmallVector<Value> operandGradients(op->getNumOperands());
+    if (auto call = dyn_cast<graph::CallOp>(op)) {
+      if (failed(callGradient(call, resultGradients, needed, operandGradients)))
+        return failure();
+    } else if (auto interface = dyn_cast<graph::GradientOpInterface>(op)) {
+      if (failed(interface.buildGradient(builder, resultGradients, needed, operandGradients)))
+        return failure();
+    } else {
+      return op->emitOpError("has no gradient, but a parameter's gradient flows through it");
+    }
+    for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients))
+      if (gradient)
+        accumulate(operand, gradient);
+  }
+  return success();
+}
+
+} // namespace dtc

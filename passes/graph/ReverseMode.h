@@ -1,0 +1,42 @@
+// Reverse-mode differentiation of a straight list of graph ops.
+#pragma once
+
+#include "dialects/graph/Graph.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <functional>
+
+namespace dtc {
+
+// Walks ops backward and sums what flows into each value. Calls are left to `callGradient`, which gets the gradients of
+// the call's results (null where nothing flows) and fills those of the needed operands.
+class ReverseMode {
+public:
+  using CallGradient = std::function<llvm::LogicalResult(graph::CallOp, mlir::ValueRange, llvm::ArrayRef<bool>,
+                                                         llvm::SmallVectorImpl<mlir::Value> &)>;
+
+  explicit ReverseMode(mlir::OpBuilder &builder, CallGradient callGradient)
+      : builder(builder), callGradient(std::move(callGradient)) {}
+
+  // Marks a value whose gradient is wanted; call before `markActive`.
+  void want(mlir::Value value) { active.insert(value); }
+  // Finds the values of `ops` through which wanted values reach results.
+  void markActive(llvm::ArrayRef<mlir::Operation *> ops);
+  bool isActive(mlir::Value value) const { return active.contains(value); }
+
+  void seed(mlir::Value value, mlir::Value gradient) { accumulate(value, gradient); }
+  // Builds the gradients at the builder's insertion point. Fails after a diagnostic at an op without gradient.
+  llvm::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops);
+  // Null when nothing flows into the value.
+  mlir::Value gradientOf(mlir::Value value) const { return gradients.lookup(value); }
+
+private:
+  void accumulate(mlir::Value value, mlir::Value gradient);
+
+  mlir::OpBuilder &builder;
+  CallGradient callGradient;
+  llvm::DenseSet<mlir::Value> active;
+  llvm::DenseMap<mlir::Value, mlir::Value> gradients;
+};
+
+} // namespace dtc
