@@ -1,0 +1,49 @@
+// A Hugging Face config.json with errors that point at the key.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+
+namespace dtc {
+
+// Typed reads with defaults; the first error is kept as "file:line:col: error: ..." and later reads go on quietly.
+class HfConfig {
+public:
+  HfConfig(std::string path, std::string text);
+
+  bool ok() const { return message.empty(); }
+  const std::string &error() const { return message; }
+
+  bool has(const char *key) const; // present and not null
+  // A whole number between `low` and 2^40; `fallback` where the key is absent or null.
+  int64_t integer(const char *key, int64_t fallback, int64_t low = 1);
+  double number(const char *key, double fallback);
+  // A probability: 0 <= p < 1.
+  double probability(const char *key, double fallback);
+  bool flag(const char *key, bool fallback);
+  std::string word(const char *key, const std::string &fallback);
+  // The object under `key`, or an empty one.
+  HfConfig child(const char *key) const;
+  // Takes over a child's error.
+  void adopt(const HfConfig &child);
+
+  // Records an error at `key` (the start of the file where it is absent).
+  void fail(const char *key, const std::string &what);
+
+private:
+  const nlohmann::json *find(const char *key) const;
+
+  std::string path, text;
+  nlohmann::json root;
+  size_t begin = 0; // where `root` starts in the text: keys are looked for after it
+  std::string message;
+};
+
+mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config, int64_t sequence);
+
+} // namespace dtc
