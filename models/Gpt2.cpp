@@ -9,9 +9,9 @@ namespace dtc {
 namespace {
 
 constexpr const char *kBlockParameters[] = {
-    "ln_1.weight",        "ln_1.bias", "attn.c_attn.weight", "attn.c_attn.bias", "attn.c_proj.weight",
-    "attn.c_proj.bias",   "ln_2.weight", "ln_2.bias",        "mlp.c_fc.weight",  "mlp.c_fc.bias",
-    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
+    "ln_1.weight",        "ln_1.bias",        "attn.c_attn.weight", "attn.c_attn.bias",
+    "attn.c_proj.weight", "attn.c_proj.bias", "ln_2.weight",        "ln_2.bias",
+    "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
 
 class Gpt2Builder {
 public:
@@ -28,14 +28,17 @@ public:
 
 private:
   ParameterSpec norm(bool isWeight) const {
-    return {{config.width}, {}, isWeight ? graph::InitKind::Ones : graph::InitKind::Zeros, 0, false};
+    return {
+        {config.width}, {}, isWeight ? graph::InitKind::Ones : graph::InitKind::Zeros, 0, false};
   }
   static ParameterSpec bias(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros, 0, false};
+    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros,
+            0, false};
   }
-  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}, double scale = 1) const {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Normal,
-            config.initializerRange * scale, true};
+  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {},
+                       double scale = 1) const {
+    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Normal, config.initializerRange * scale, true};
   }
 
   // In the order of kBlockParameters.
@@ -81,13 +84,16 @@ private:
     auto p = [&](unsigned index) -> Value { return func.getArgument(index + 1); };
     Value x = func.getArgument(0);
     Value normed = model.layerNorm(x, p(0), p(1), config.epsilon);
-    Value qkv = model.add(model.linear(normed, p(2), false), p(3)); // [batch, sequence, 3, heads, head dim]
-    Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true), v = model.slice(qkv, 2, 2, 1, true);
+    Value qkv =
+        model.add(model.linear(normed, p(2), false), p(3)); // [batch, sequence, 3, heads, head dim]
+    Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true),
+          v = model.slice(qkv, 2, 2, 1, true);
     double scale = config.scaleAttention ? 1 / std::sqrt(static_cast<double>(headDim)) : 1;
     Value attended = model.attention(q, k, v, scale, config.attentionDropout);
     Value projected = model.add(model.linear(attended, p(4), false, 2), p(5));
     Value middle = model.add(x, model.dropout(projected, config.residualDropout));
-    Value hidden = model.add(model.linear(model.layerNorm(middle, p(6), p(7), config.epsilon), p(8), false), p(9));
+    Value hidden = model.add(
+        model.linear(model.layerNorm(middle, p(6), p(7), config.epsilon), p(8), false), p(9));
     Value out = model.add(model.linear(model.gelu(hidden, config.activation), p(10), false), p(11));
     model.endFunc(model.add(middle, model.dropout(out, config.residualDropout)));
     return func;
@@ -95,7 +101,8 @@ private:
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginFunc("loss", {model.ids(), model.ids()}, /*isPrivate=*/false);
-    Value table = model.get("transformer.wte.weight"), positions = model.get("transformer.wpe.weight");
+    Value table = model.get("transformer.wte.weight"),
+          positions = model.get("transformer.wpe.weight");
     if (config.positions > model.sequenceLength())
       positions = model.slice(positions, 0, 0, model.sequenceLength(), false);
     Value x = model.add(model.embedding(table, func.getArgument(0)), positions);
@@ -106,9 +113,11 @@ private:
         operands.push_back(model.get(layerName(layer, name)));
       x = model.call(block, operands, layer).front();
     }
-    x = model.layerNorm(x, model.get("transformer.ln_f.weight"), model.get("transformer.ln_f.bias"), config.epsilon);
+    x = model.layerNorm(x, model.get("transformer.ln_f.weight"), model.get("transformer.ln_f.bias"),
+                        config.epsilon);
     Value head = config.tied ? table : model.get("lm_head.weight");
-    model.endFunc(model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
+    model.endFunc(
+        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
   }
 
   const Gpt2Config &config;

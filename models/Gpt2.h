@@ -12,11 +12,13 @@ struct Gpt2Config {
   graph::GeluKind activation = graph::GeluKind::Tanh;
   double epsilon = 1e-5, initializerRange = 0.02;
   double residualDropout = 0, embeddingDropout = 0, attentionDropout = 0;
-  bool tied = true;             // lm_head shares wte
-  bool scaleAttention = true;   // by 1/sqrt(head dim)
+  bool tied = true;           // lm_head shares wte
+  bool scaleAttention = true; // by 1/sqrt(head dim)
 };
 
-// The model for sequences of `sequence` tokens (at most `positions`). Conv1D weights are [in, out], as stored.
-mlir::OwningOpRef<mlir::ModuleOp> buildGpt2(mlir::MLIRContext *context, const Gpt2Config &config, int64_t sequence);
+// The model for sequences of `sequence` tokens (at most `positions`). Conv1D weights are [in, out],
+// as stored.
+mlir::OwningOpRef<mlir::ModuleOp> buildGpt2(mlir::MLIRContext *context, const Gpt2Config &config,
+                                            int64_t sequence);
 
 } // namespace dtc

@@ -28,15 +28,17 @@ public:
 private:
   ParameterSpec norm() const { return {{config.width}, {}, graph::InitKind::Ones, 0, false}; }
   ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) const {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Normal,
-            config.initializerRange, true};
+    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Normal, config.initializerRange, true};
   }
   static ParameterSpec bias(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros, 0, false};
+    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros,
+            0, false};
   }
 
   SmallVector<NamedSpec> blockParameters() const {
-    int64_t c = config.width, f = config.innerWidth, h = config.heads, kv = config.kvHeads, d = config.headDim;
+    int64_t c = config.width, f = config.innerWidth, h = config.heads, kv = config.kvHeads,
+            d = config.headDim;
     SmallVector<NamedSpec> list{{"input_layernorm.weight", norm()},
                                 {"self_attn.q_proj.weight", weight({h, d, c}, {h * d, c})},
                                 {"self_attn.k_proj.weight", weight({kv, d, c}, {kv * d, c})},
@@ -95,11 +97,12 @@ private:
     Value q = model.rotary(project(normed, "self_attn.q_proj"), rotation);
     Value k = model.rotary(project(normed, "self_attn.k_proj"), rotation);
     Value v = project(normed, "self_attn.v_proj");
-    Value attended =
-        model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(config.headDim)), config.attentionDropout);
+    Value attended = model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(config.headDim)),
+                                     config.attentionDropout);
     Value middle = model.add(x, project(attended, "self_attn.o_proj", 2));
     Value hidden = model.rmsNorm(middle, p("post_attention_layernorm.weight"), config.epsilon);
-    Value gated = model.multiply(model.silu(project(hidden, "mlp.gate_proj")), project(hidden, "mlp.up_proj"));
+    Value gated = model.multiply(model.silu(project(hidden, "mlp.gate_proj")),
+                                 project(hidden, "mlp.up_proj"));
     model.endFunc(model.add(middle, project(gated, "mlp.down_proj")));
     return func;
   }
@@ -117,7 +120,8 @@ private:
     }
     x = model.rmsNorm(x, model.get("model.norm.weight"), config.epsilon);
     Value head = config.tied ? table : model.get("lm_head.weight");
-    model.endFunc(model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
+    model.endFunc(
+        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
   }
 
   const LlamaConfig &config;
@@ -129,12 +133,13 @@ private:
 std::vector<double> rotaryFrequencies(double theta, int64_t headDim) {
   std::vector<double> frequencies;
   for (int64_t i = 0; i < headDim / 2; ++i)
-    frequencies.push_back(std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(headDim)));
+    frequencies.push_back(
+        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(headDim)));
   return frequencies;
 }
 
-void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFactor, double highFactor,
-                   double originalPositions) {
+void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFactor,
+                   double highFactor, double originalPositions) {
   for (double &frequency : frequencies) {
     double wavelength = 2 * M_PI / frequency;
     if (wavelength > originalPositions / lowFactor) {
@@ -146,7 +151,8 @@ void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFa
   }
 }
 
-OwningOpRef<ModuleOp> buildLlama(MLIRContext *context, const LlamaConfig &config, int64_t sequence) {
+OwningOpRef<ModuleOp> buildLlama(MLIRContext *context, const LlamaConfig &config,
+                                 int64_t sequence) {
   return LlamaBuilder(context, config, sequence).build();
 }
 

@@ -5,7 +5,8 @@ using namespace mlir;
 
 namespace dtc {
 
-ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t vocabulary, int64_t sequence)
+ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t vocabulary,
+                           int64_t sequence)
     : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence) {
   context->loadDialect<graph::GraphDialect>();
   module = ModuleOp::create(loc, name);
@@ -28,10 +29,13 @@ RankedTensorType ModelBuilder::ids() {
   return RankedTensorType::get({ShapedType::kDynamic, sequence}, builder.getI32Type());
 }
 
-RankedTensorType ModelBuilder::typeOf(Value value) const { return cast<RankedTensorType>(value.getType()); }
+RankedTensorType ModelBuilder::typeOf(Value value) const {
+  return cast<RankedTensorType>(value.getType());
+}
 
 RankedTensorType ModelBuilder::withoutLast(Value value) const {
-  return RankedTensorType::get(typeOf(value).getShape().drop_back(), Float32Type::get(builder.getContext()));
+  return RankedTensorType::get(typeOf(value).getShape().drop_back(),
+                               Float32Type::get(builder.getContext()));
 }
 
 void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
@@ -40,17 +44,20 @@ void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
   builder.setInsertionPointToEnd(module->getBody());
   double mean = 0;
   double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
-  DenseI64ArrayAttr stored = spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
-  graph::ParameterOp::create(builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
-                             graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(mean),
-                             builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
-                             graph::PlacementAttr());
+  DenseI64ArrayAttr stored =
+      spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
+  graph::ParameterOp::create(
+      builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
+      graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(mean),
+      builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
+      graph::PlacementAttr());
 }
 
 Value ModelBuilder::get(StringRef name) {
   auto parameter = module->lookupSymbol<graph::ParameterOp>(name);
   assert(parameter && "parameters are declared before they are read");
-  return graph::GetOp::create(builder, loc, parameter.getType(), FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+  return graph::GetOp::create(builder, loc, parameter.getType(),
+                              FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
 }
 
 graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, bool isPrivate) {
@@ -58,7 +65,8 @@ graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, 
   current = graph::FuncOp::create(builder, loc, name, builder.getFunctionType(arguments, {}));
   if (isPrivate)
     current.setPrivate();
-  Block &body = current.getBody().empty() ? current.getBody().emplaceBlock() : current.getBody().front();
+  Block &body =
+      current.getBody().empty() ? current.getBody().emplaceBlock() : current.getBody().front();
   if (body.getNumArguments() == 0)
     body.addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
   builder.setInsertionPointToEnd(&body);
@@ -75,11 +83,14 @@ Value ModelBuilder::linear(Value x, Value weight, bool transposed, int64_t contr
   SmallVector<int64_t> shape(in.drop_back(contract));
   ArrayRef<int64_t> out = transposed ? w.drop_back(contract) : w.drop_front(contract);
   shape.append(out.begin(), out.end());
-  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight, builder.getI64IntegerAttr(contract),
+  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight,
+                                 builder.getI64IntegerAttr(contract),
                                  transposed ? builder.getUnitAttr() : UnitAttr());
 }
 
-Value ModelBuilder::add(Value a, Value b) { return graph::AddOp::create(builder, loc, a.getType(), a, b); }
+Value ModelBuilder::add(Value a, Value b) {
+  return graph::AddOp::create(builder, loc, a.getType(), a, b);
+}
 
 Value ModelBuilder::multiply(Value a, Value b) {
   return graph::MultiplyOp::create(builder, loc, a.getType(), a, b);
@@ -92,8 +103,8 @@ Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
 Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, loc, x.getType(), x); }
 
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
-  return graph::LayerNormOp::create(builder, loc, x.getType(), withoutLast(x), withoutLast(x), x, weight, bias,
-                                    builder.getF64FloatAttr(epsilon))
+  return graph::LayerNormOp::create(builder, loc, x.getType(), withoutLast(x), withoutLast(x), x,
+                                    weight, bias, builder.getF64FloatAttr(epsilon))
       .getResult();
 }
 
@@ -122,13 +133,14 @@ Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size, boo
 
 std::pair<Value, Value> ModelBuilder::rotaryTable(ArrayRef<double> inverseFrequencies) {
   RankedTensorType type = tensor({sequence, static_cast<int64_t>(inverseFrequencies.size())});
-  auto table = graph::RotaryTableOp::create(builder, loc, type, type,
-                                            builder.getDenseF64ArrayAttr(inverseFrequencies), ArrayAttr());
+  auto table = graph::RotaryTableOp::create(
+      builder, loc, type, type, builder.getDenseF64ArrayAttr(inverseFrequencies), ArrayAttr());
   return {table.getCos(), table.getSin()};
 }
 
 Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
-  return graph::RotaryOp::create(builder, loc, x.getType(), x, table.first, table.second, UnitAttr());
+  return graph::RotaryOp::create(builder, loc, x.getType(), x, table.first, table.second,
+                                 UnitAttr());
 }
 
 std::pair<Value, Value> ModelBuilder::randomKey() {
@@ -156,16 +168,20 @@ Value ModelBuilder::dropout(Value x, double p) {
   if (p <= 0)
     return x;
   auto [seed, step] = randomKey();
-  return graph::DropoutOp::create(builder, loc, x.getType(), x, seed, step, builder.getF64FloatAttr(p),
-                                  builder.getI64IntegerAttr(nextRandomId++), builder.getI64IntegerAttr(0),
-                                  DenseI64ArrayAttr(), ArrayAttr());
+  return graph::DropoutOp::create(builder, loc, x.getType(), x, seed, step,
+                                  builder.getF64FloatAttr(p),
+                                  builder.getI64IntegerAttr(nextRandomId++),
+                                  builder.getI64IntegerAttr(0), DenseI64ArrayAttr(), ArrayAttr());
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
   RankedTensorType rows = withoutLast(logits);
   auto loss = graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets);
-  SmallVector<int64_t> dims(llvm::seq<int64_t>(0, rows.getRank()));
-  return graph::ReduceOp::create(builder, loc, tensor({}), loss.getLoss(), graph::ReduceKind::Mean, dims);
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rows.getRank()));
+  return graph::ReduceOp::create(
+      builder, loc, tensor({}), loss.getLoss(),
+      graph::ReduceKindAttr::get(builder.getContext(), graph::ReduceKind::Mean),
+      builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
 SmallVector<Value> ModelBuilder::call(graph::FuncOp callee, ValueRange operands, int64_t instance) {

@@ -10,7 +10,8 @@
 namespace dtc {
 
 struct ParameterSpec {
-  llvm::SmallVector<int64_t, 4> shape;  // logical: heads and head dim apart, so that heads can be split
+  llvm::SmallVector<int64_t, 4>
+      shape; // logical: heads and head dim apart, so that heads can be split
   llvm::SmallVector<int64_t, 4> stored; // in safetensors; empty: as `shape`
   graph::InitKind init = graph::InitKind::Normal;
   double stddev = 0.02;
@@ -20,7 +21,8 @@ struct ParameterSpec {
 // A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic.
 class ModelBuilder {
 public:
-  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t vocabulary, int64_t sequence);
+  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t vocabulary,
+               int64_t sequence);
 
   mlir::OwningOpRef<mlir::ModuleOp> take() { return std::move(module); }
 
@@ -30,7 +32,8 @@ public:
   mlir::Value get(llvm::StringRef name);
 
   // Starts a function and makes it current. Block functions are private.
-  graph::FuncOp beginFunc(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments, bool isPrivate);
+  graph::FuncOp beginFunc(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
+                          bool isPrivate);
   void endFunc(mlir::ValueRange results);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
@@ -49,10 +52,12 @@ public:
   std::pair<mlir::Value, mlir::Value> rotaryTable(llvm::ArrayRef<double> inverseFrequencies);
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
   // Causal. Dropout of 0 draws nothing.
-  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, double scale, double dropout = 0);
+  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, double scale,
+                        double dropout = 0);
   mlir::Value dropout(mlir::Value x, double p);
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
-  llvm::SmallVector<mlir::Value> call(graph::FuncOp callee, mlir::ValueRange operands, int64_t instance);
+  llvm::SmallVector<mlir::Value> call(graph::FuncOp callee, mlir::ValueRange operands,
+                                      int64_t instance);
 
   int64_t sequenceLength() const { return sequence; }
 

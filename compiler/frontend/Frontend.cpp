@@ -17,14 +17,16 @@ namespace {
 LogicalResult checkIds(graph::FuncOp loss, unsigned index, const char *name, int64_t sequence) {
   auto type = dyn_cast<RankedTensorType>(loss.getArgumentTypes()[index]);
   if (!type || type.getRank() != 2 || !type.getElementType().isInteger(32))
-    return loss.emitOpError("needs argument ") << index << " (" << name << ") to be tensor<?x" << sequence
-                                               << "xi32>, not " << loss.getArgumentTypes()[index];
+    return loss.emitOpError("needs argument ")
+           << index << " (" << name << ") to be tensor<?x" << sequence << "xi32>, not "
+           << loss.getArgumentTypes()[index];
   if (!type.isDynamicDim(0))
     return loss.emitOpError("needs argument ")
            << index << " (" << name << ") to have a dynamic batch '?', not " << type.getDimSize(0);
   if (type.getDimSize(1) != sequence)
-    return loss.emitOpError("has argument ") << index << " (" << name << ") of " << type.getDimSize(1)
-                                             << " tokens, but graph.sequence_length is " << sequence;
+    return loss.emitOpError("has argument ")
+           << index << " (" << name << ") of " << type.getDimSize(1)
+           << " tokens, but graph.sequence_length is " << sequence;
   return success();
 }
 
@@ -45,7 +47,8 @@ LogicalResult checkModel(ModuleOp module) {
   for (const char *name : {"graph.vocabulary", "graph.sequence_length"}) {
     auto value = module->getAttrOfType<IntegerAttr>(name);
     if (!value || value.getInt() < 1)
-      return module.emitError("the model needs the attribute '") << name << "', a whole number of 1 or more (i64)";
+      return module.emitError("the model needs the attribute '")
+             << name << "', a whole number of 1 or more (i64)";
   }
   auto loss = module.lookupSymbol<graph::FuncOp>("loss");
   if (!loss)
@@ -54,10 +57,13 @@ LogicalResult checkModel(ModuleOp module) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
   };
-  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 || !isScalar(loss.getResultTypes()[0]))
-    return loss.emitOpError("must take tokens and targets and return one tensor<f32>, the mean loss");
+  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 ||
+      !isScalar(loss.getResultTypes()[0]))
+    return loss.emitOpError(
+        "must take tokens and targets and return one tensor<f32>, the mean loss");
   int64_t sequence = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
-  if (failed(checkIds(loss, 0, "tokens", sequence)) || failed(checkIds(loss, 1, "targets", sequence)))
+  if (failed(checkIds(loss, 0, "tokens", sequence)) ||
+      failed(checkIds(loss, 1, "targets", sequence)))
     return failure();
   return success();
 }

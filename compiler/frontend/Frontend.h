@@ -9,15 +9,15 @@
 
 namespace dtc {
 
-// Loads `path`, a .mlir file in the graph dialect or a config.json (by its first character, '{'). `sequence` is the
-// sequence length for a config.json; 0: the config's own. On error writes one message with file, line and column and a
-// mend to `errors` and returns null.
-// Example: loadModel(context, "gpt2/config.json", 1024, llvm::errs())
-mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path, int64_t sequence,
-                                            llvm::raw_ostream &errors);
+// Loads `path`, a .mlir file in the graph dialect or a config.json (by its first character, '{').
+// `sequence` is the sequence length for a config.json; 0: the config's own. On error writes one
+// message with file, line and column and a mend to `errors` and returns null. Example:
+// loadModel(context, "gpt2/config.json", 1024, llvm::errs())
+mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
+                                            int64_t sequence, llvm::raw_ostream &errors);
 
-// Checks the shape of a model: '@loss' from i32 tokens and targets [?, sequence] to tensor<f32>, and the attributes
-// graph.vocabulary and graph.sequence_length. Emits diagnostics.
+// Checks the shape of a model: '@loss' from i32 tokens and targets [?, sequence] to tensor<f32>,
+// and the attributes graph.vocabulary and graph.sequence_length. Emits diagnostics.
 llvm::LogicalResult checkModel(mlir::ModuleOp module);
 
 } // namespace dtc

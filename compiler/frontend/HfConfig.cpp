@@ -17,7 +17,8 @@ std::string positionIn(const std::string &text, size_t offset) {
 
 } // namespace
 
-HfConfig::HfConfig(std::string path, std::string text) : path(std::move(path)), text(std::move(text)) {
+HfConfig::HfConfig(std::string path, std::string text)
+    : path(std::move(path)), text(std::move(text)) {
   size_t stop = 0;
   // The SAX parser reports where it stopped; the DOM parser without exceptions does not.
   struct ErrorPosition : nlohmann::json_sax<nlohmann::json> {
@@ -35,7 +36,8 @@ HfConfig::HfConfig(std::string path, std::string text) : path(std::move(path)), 
     bool end_object() override { return --depth, true; }
     bool start_array(std::size_t) override { return ++depth < 64; }
     bool end_array() override { return --depth, true; }
-    bool parse_error(std::size_t position, const std::string &token, const nlohmann::detail::exception &) override {
+    bool parse_error(std::size_t position, const std::string &token,
+                     const nlohmann::detail::exception &) override {
       at = position;
       what = token;
       return false;
@@ -50,7 +52,8 @@ HfConfig::HfConfig(std::string path, std::string text) : path(std::move(path)), 
   }
   root = nlohmann::json::parse(this->text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object())
-    message = this->path + ":1:1: error: a config.json holds one object, this file holds " + root.type_name();
+    message = this->path + ":1:1: error: a config.json holds one object, this file holds " +
+              root.type_name();
 }
 
 const nlohmann::json *HfConfig::find(const char *key) const {
@@ -66,7 +69,8 @@ void HfConfig::fail(const char *key, const std::string &what) {
   if (!ok())
     return;
   size_t at = text.find("\"" + std::string(key) + "\"", begin);
-  message = path + ":" + positionIn(text, at == std::string::npos ? begin : at) + ": error: '" + key + "' " + what;
+  message = path + ":" + positionIn(text, at == std::string::npos ? begin : at) + ": error: '" +
+            key + "' " + what;
 }
 
 int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low) {
@@ -77,7 +81,8 @@ int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low) {
   bool whole = value->is_number_integer();
   if (!whole || (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(kHigh)) ||
       value->get<int64_t>() < low || value->get<int64_t>() > kHigh) {
-    fail(key, "is " + value->dump() + ", wanted a whole number from " + std::to_string(low) + " to 2^40");
+    fail(key, "is " + value->dump() + ", wanted a whole number from " + std::to_string(low) +
+                  " to 2^40");
     return fallback;
   }
   return value->get<int64_t>();

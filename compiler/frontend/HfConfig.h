@@ -11,7 +11,8 @@
 
 namespace dtc {
 
-// Typed reads with defaults; the first error is kept as "file:line:col: error: ..." and later reads go on quietly.
+// Typed reads with defaults; the first error is kept as "file:line:col: error: ..." and later reads
+// go on quietly.
 class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
@@ -44,6 +45,7 @@ private:
   std::string message;
 };
 
-mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config, int64_t sequence);
+mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config,
+                                                 int64_t sequence);
 
 } // namespace dtc

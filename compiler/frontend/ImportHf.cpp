@@ -21,9 +21,11 @@ int64_t chooseSequence(HfConfig &config, int64_t asked, int64_t positions, const
   return asked > 0 ? asked : positions;
 }
 
-void requireDivides(HfConfig &config, const char *key, int64_t divisor, const char *ofKey, int64_t dividend) {
+void requireDivides(HfConfig &config, const char *key, int64_t divisor, const char *ofKey,
+                    int64_t dividend) {
   if (divisor > 0 && dividend % divisor != 0)
-    config.fail(key, "is " + number(divisor) + ", which does not divide '" + ofKey + "' = " + number(dividend));
+    config.fail(key, "is " + number(divisor) + ", which does not divide '" + ofKey +
+                         "' = " + number(dividend));
 }
 
 OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t sequence) {
@@ -44,20 +46,23 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t s
   config.scaleAttention = json.flag("scale_attn_weights", true);
   if (json.flag("scale_attn_by_inverse_layer_idx", false))
     json.fail("scale_attn_by_inverse_layer_idx", "is true, which dtc can't build; set it to false");
-  const std::map<std::string, graph::GeluKind> activations{{"gelu_new", graph::GeluKind::Tanh},
-                                                           {"gelu_pytorch_tanh", graph::GeluKind::Tanh},
-                                                           {"gelu", graph::GeluKind::Erf}};
+  const std::map<std::string, graph::GeluKind> activations{
+      {"gelu_new", graph::GeluKind::Tanh},
+      {"gelu_pytorch_tanh", graph::GeluKind::Tanh},
+      {"gelu", graph::GeluKind::Erf}};
   std::string activation = json.word("activation_function", "gelu_new");
   if (auto it = activations.find(activation); it != activations.end())
     config.activation = it->second;
   else
-    json.fail("activation_function", "is '" + activation + "'; dtc knows gelu, gelu_new and gelu_pytorch_tanh");
+    json.fail("activation_function",
+              "is '" + activation + "'; dtc knows gelu, gelu_new and gelu_pytorch_tanh");
   requireDivides(json, "n_head", config.heads, "n_embd", config.width);
   sequence = chooseSequence(json, sequence, config.positions, "n_positions");
   return json.ok() ? buildGpt2(context, config, sequence) : nullptr;
 }
 
-// Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with everything inside.
+// Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with
+// everything inside.
 std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positions) {
   bool nested = json.has("rope_parameters");
   const char *key = nested ? "rope_parameters" : "rope_scaling";
@@ -76,7 +81,8 @@ std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positi
     for (double &frequency : frequencies)
       frequency /= factor;
   else if (type == "llama3")
-    stretchLlama3(frequencies, factor, rope.number("low_freq_factor", 1), rope.number("high_freq_factor", 4),
+    stretchLlama3(frequencies, factor, rope.number("low_freq_factor", 1),
+                  rope.number("high_freq_factor", 4),
                   static_cast<double>(rope.integer("original_max_position_embeddings", positions)));
   else if (type != "default")
     rope.fail("rope_type", "is '" + type + "'; dtc knows default, linear and llama3");
@@ -105,7 +111,8 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, int64_t 
     json.fail("hidden_act", "is '" + activation + "'; dtc builds Llama with silu");
   requireDivides(json, "num_key_value_heads", config.kvHeads, "num_attention_heads", config.heads);
   if (config.headDim % 2 != 0)
-    json.fail("head_dim", "is " + number(config.headDim) + "; rotary embedding needs an even head dim");
+    json.fail("head_dim",
+              "is " + number(config.headDim) + "; rotary embedding needs an even head dim");
   int64_t positions = json.integer("max_position_embeddings", 2048);
   config.inverseFrequencies = importRotary(json, config.headDim, positions);
   sequence = chooseSequence(json, sequence, positions, "max_position_embeddings");

@@ -18,20 +18,22 @@ public:
         scalar(RankedTensorType::get({}, builder.getF32Type())) {}
 
   void run() {
-    parameters.assign(module.getOps<graph::ParameterOp>().begin(), module.getOps<graph::ParameterOp>().end());
+    parameters.assign(module.getOps<graph::ParameterOp>().begin(),
+                      module.getOps<graph::ParameterOp>().end());
     createFunction();
     Value norm = buildNorm();
     Value one = constant(1);
-    Value clip = options.clipNorm > 0 ? graph::ClipScaleOp::create(builder, loc, scalar, norm,
-                                                                   builder.getF64FloatAttr(options.clipNorm))
-                                            .getResult()
-                                      : one;
+    Value clip = options.clipNorm > 0
+                     ? graph::ClipScaleOp::create(builder, loc, scalar, norm,
+                                                  builder.getF64FloatAttr(options.clipNorm))
+                           .getResult()
+                     : one;
     Value step = input(graph::InputRole::Step);
     auto kind = options.cosine ? graph::ScheduleKind::Cosine : graph::ScheduleKind::Constant;
-    Value rate = graph::LearningRateOp::create(builder, loc, scalar, step, input(graph::InputRole::BaseLr),
-                                               input(graph::InputRole::TotalSteps), kind,
-                                               static_cast<uint64_t>(options.warmupSteps),
-                                               llvm::APFloat(options.minRatio));
+    Value rate = graph::LearningRateOp::create(
+        builder, loc, scalar, step, input(graph::InputRole::BaseLr),
+        input(graph::InputRole::TotalSteps), kind, static_cast<uint64_t>(options.warmupSteps),
+        llvm::APFloat(options.minRatio));
     for (auto [index, parameter] : llvm::enumerate(parameters)) {
       if (options.optimizer == "adamw")
         updateByAdamW(parameter, func.getArgument(index + 1), rate, step, clip);
@@ -47,7 +49,8 @@ private:
     SmallVector<Type> types{scalar};
     for (graph::ParameterOp parameter : parameters)
       types.push_back(parameter.getType());
-    func = graph::FuncOp::create(builder, loc, "update", builder.getFunctionType(types, {scalar, scalar, scalar}));
+    func = graph::FuncOp::create(builder, loc, "update",
+                                 builder.getFunctionType(types, {scalar, scalar, scalar}));
     if (func.getBody().empty())
       func.getBody().emplaceBlock();
     Block &body = func.getBody().front();
@@ -55,7 +58,8 @@ private:
       body.addArguments(types, SmallVector<Location>(types.size(), loc));
     func.setArgAttr(0, "graph.accumulated", builder.getStringAttr("loss"));
     for (auto [index, parameter] : llvm::enumerate(parameters))
-      func.setArgAttr(index + 1, "graph.gradient_of", FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+      func.setArgAttr(index + 1, "graph.gradient_of",
+                      FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
     builder.setInsertionPointToEnd(&body);
   }
 
@@ -80,8 +84,8 @@ private:
     std::string name = (parameter.getSymName() + "." + suffix).str();
     builder.setInsertionPoint(func);
     graph::StateOp::create(builder, parameter.getLoc(), builder.getStringAttr(name),
-                           FlatSymbolRefAttr::get(parameter.getSymNameAttr()), TypeAttr::get(parameter.getType()),
-                           graph::PlacementAttr());
+                           FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
+                           TypeAttr::get(parameter.getType()), graph::PlacementAttr());
     builder.setInsertionPointToEnd(&func.getBody().front());
     return graph::GetOp::create(builder, parameter.getLoc(), parameter.getType(),
                                 FlatSymbolRefAttr::get(builder.getContext(), name));
@@ -91,27 +95,33 @@ private:
     return builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
   }
 
-  void updateByAdamW(graph::ParameterOp parameter, Value gradient, Value rate, Value step, Value clip) {
+  void updateByAdamW(graph::ParameterOp parameter, Value gradient, Value rate, Value step,
+                     Value clip) {
     Location at = parameter.getLoc();
     Type type = parameter.getType();
-    auto value = graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+    auto value =
+        graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
     graph::GetOp first = state(parameter, "exp_avg"), second = state(parameter, "exp_avg_sq");
     auto update = graph::AdamWOp::create(
         builder, at, type, type, type, value, gradient, first, second, rate, step, clip,
         builder.getF64FloatAttr(options.beta1), builder.getF64FloatAttr(options.beta2),
         builder.getF64FloatAttr(options.epsilon), decayOf(parameter));
-    for (auto [get, result] : llvm::zip(ArrayRef<graph::GetOp>{value, first, second}, update.getResults()))
+    for (auto [get, result] :
+         llvm::zip(SmallVector<graph::GetOp>{value, first, second}, update.getResults()))
       graph::SetOp::create(builder, at, get.getSymbolAttr(), result);
   }
 
   void updateBySgd(graph::ParameterOp parameter, Value gradient, Value rate, Value clip) {
     Location at = parameter.getLoc();
     Type type = parameter.getType();
-    auto value = graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+    auto value =
+        graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
     graph::GetOp momentum = state(parameter, "momentum");
-    auto update = graph::SgdOp::create(builder, at, type, type, value, gradient, momentum, rate, clip,
-                                       builder.getF64FloatAttr(options.beta1), decayOf(parameter));
-    for (auto [get, result] : llvm::zip(ArrayRef<graph::GetOp>{value, momentum}, update.getResults()))
+    auto update =
+        graph::SgdOp::create(builder, at, type, type, value, gradient, momentum, rate, clip,
+                             builder.getF64FloatAttr(options.beta1), decayOf(parameter));
+    for (auto [get, result] :
+         llvm::zip(SmallVector<graph::GetOp>{value, momentum}, update.getResults()))
       graph::SetOp::create(builder, at, get.getSymbolAttr(), result);
   }
 
@@ -136,14 +146,17 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (optimizer != "adamw" && optimizer != "sgd") {
-      module.emitError("'") << optimizer << "' is not an optimizer that dtc can build; use adamw or sgd";
+      module.emitError("'") << optimizer
+                            << "' is not an optimizer that dtc can build; use adamw or sgd";
       return signalPassFailure();
     }
     if (!module.lookupSymbol<graph::FuncOp>("microbatch") || module.lookupSymbol("update")) {
-      module.emitError("dtc-add-optimizer needs '@microbatch' and no '@update'; run dtc-differentiate first, once");
+      module.emitError("dtc-add-optimizer needs '@microbatch' and no '@update'; run "
+                       "dtc-differentiate first, once");
       return signalPassFailure();
     }
-    AddOptimizerOptions options{optimizer, beta1, beta2, epsilon, weightDecay, clipNorm, cosine, warmupSteps, minRatio};
+    AddOptimizerOptions options{optimizer, beta1,  beta2,       epsilon, weightDecay,
+                                clipNorm,  cosine, warmupSteps, minRatio};
     UpdateBuilder(module, options).run();
   }
 };

@@ -40,7 +40,8 @@ void bindMean(graph::ReduceOp reduce) {
   for (int64_t dim : reduce.getDims())
     count *= type.getDimSize(dim);
   reduce.setKind(graph::ReduceKind::Sum);
-  reduce.setScaleAttr(Builder(reduce.getContext()).getF64FloatAttr(reduce.getScale().convertToDouble() / count));
+  reduce.setScaleAttr(
+      Builder(reduce.getContext()).getF64FloatAttr(reduce.getScale().convertToDouble() / count));
 }
 
 struct BindBatch : impl::BindBatchBase<BindBatch> {

@@ -18,7 +18,8 @@ SmallVector<Operation *> opsOf(graph::FuncOp func) {
 
 graph::FuncOp createPrivate(ModuleOp module, Location loc, const std::string &name) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto func = graph::FuncOp::create(builder, loc, name, FunctionType::get(module.getContext(), {}, {}));
+  auto func =
+      graph::FuncOp::create(builder, loc, name, FunctionType::get(module.getContext(), {}, {}));
   func.setPrivate();
   if (func.getBody().empty())
     func.getBody().emplaceBlock();
@@ -34,25 +35,32 @@ void finish(graph::FuncOp func, ValueRange results) {
 }
 
 // Ops that are cheaper to repeat in the backward function than to keep a result of.
-bool isRepeated(Operation *op) { return op->getNumOperands() == 0 && isa<graph::InputOp, graph::ConstantOp>(op); }
+bool isRepeated(Operation *op) {
+  return op->getNumOperands() == 0 && isa<graph::InputOp, graph::ConstantOp>(op);
+}
 
-// Moves the gradient ops of a joint function (forward, then gradients) into the function `backward`.
+// Moves the gradient ops of a joint function (forward, then gradients) into the function
+// `backward`.
 class Splitter {
 public:
   explicit Splitter(graph::FuncOp backward) : backward(backward) {}
 
-  // `first`: the first gradient op, or null when there is none. `gradients`: what the backward function returns.
-  // `kept`: receives the values of the joint function that the backward function takes first.
-  void run(Operation *first, ValueRange gradients, ValueRange resultGradients, SmallVectorImpl<Value> &kept) {
+  // `first`: the first gradient op, or null when there is none. `gradients`: what the backward
+  // function returns. `kept`: receives the values of the joint function that the backward function
+  // takes first.
+  void run(Operation *first, ValueRange gradients, ValueRange resultGradients,
+           SmallVectorImpl<Value> &kept) {
     Block &body = backward.getBody().front();
     SmallVector<Operation *> ops;
-    for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>(); op = op->getNextNode())
+    for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>();
+         op = op->getNextNode())
       ops.push_back(op);
     llvm::DenseSet<Operation *> moved(ops.begin(), ops.end());
     llvm::DenseSet<Value> incoming(resultGradients.begin(), resultGradients.end());
     llvm::MapVector<Value, unsigned> uses;
     auto note = [&](Value value) {
-      if (!incoming.contains(value) && !(value.getDefiningOp() && moved.contains(value.getDefiningOp())))
+      if (!incoming.contains(value) &&
+          !(value.getDefiningOp() && moved.contains(value.getDefiningOp())))
         uses.insert({value, 0});
     };
     for (Operation *op : ops)
@@ -88,11 +96,13 @@ private:
 } // namespace
 
 FailureOr<BlockGradient> BlockGradients::get(graph::FuncOp callee, ArrayRef<bool> needed) {
-  std::pair<std::string, std::vector<bool>> key{callee.getSymName().str(), {needed.begin(), needed.end()}};
+  std::pair<std::string, std::vector<bool>> key(callee.getSymName().str(),
+                                                std::vector<bool>(needed.begin(), needed.end()));
   if (auto it = done.find(key); it != done.end())
     return it->second;
   unsigned variant = variants[key.first]++;
-  FailureOr<BlockGradient> block = build(callee, needed, variant == 0 ? "" : "." + std::to_string(variant));
+  FailureOr<BlockGradient> block =
+      build(callee, needed, variant == 0 ? "" : "." + std::to_string(variant));
   if (succeeded(block))
     done.emplace(key, *block);
   return block;
@@ -106,7 +116,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   block.backward = createPrivate(module, callee.getLoc(), name + "_backward" + suffix);
   Block &body = block.forward.getBody().front();
 
-  // The joint function: the callee's body, the gradients of its results as further arguments, the gradient ops.
+  // The joint function: the callee's body, the gradients of its results as further arguments, the
+  // gradient ops.
   IRMapping mapping;
   for (BlockArgument argument : callee.getArguments())
     mapping.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
@@ -117,10 +128,11 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   for (Value value : callee.getBody().front().getTerminator()->getOperands())
     results.push_back(mapping.lookup(value));
 
-  ReverseMode reverse(builder, [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> neededOperands,
-                                   SmallVectorImpl<Value> &operandGrads) {
-    return callBackward(builder, call, grads, neededOperands, operandGrads);
-  });
+  ReverseMode reverse(builder,
+                      [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> neededOperands,
+                          SmallVectorImpl<Value> &operandGrads) {
+                        return callBackward(builder, call, grads, neededOperands, operandGrads);
+                      });
   unsigned numArguments = callee.getNumArguments();
   for (unsigned index = 0; index < numArguments; ++index)
     if (needed[index])
@@ -155,7 +167,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
     BlockArgument argument = body.getArgument(index);
     Value gradient = reverse.gradientOf(argument);
     if (!gradient)
-      gradient = graph::ConstantOp::create(builder, callee.getLoc(), argument.getType(), builder.getF64FloatAttr(0));
+      gradient = graph::ConstantOp::create(builder, callee.getLoc(), argument.getType(),
+                                           builder.getF64FloatAttr(0));
     gradients.push_back(gradient);
   }
   graph::ReturnOp sentinel = graph::ReturnOp::create(builder, callee.getLoc(), ValueRange());
@@ -180,7 +193,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   return block;
 }
 
-LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops, const ReverseMode &reverse) {
+LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
+                                           const ReverseMode &reverse) {
   for (Operation *&op : ops) {
     auto call = dyn_cast<graph::CallOp>(op);
     if (!call)
@@ -195,9 +209,10 @@ LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops, co
     if (failed(block))
       return failure();
     OpBuilder builder(call);
-    auto forward = graph::CallOp::create(builder, call.getLoc(), block->forward.getResultTypes(),
-                                         FlatSymbolRefAttr::get(block->forward.getSymNameAttr()), call.getOperands(),
-                                         call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
+    auto forward =
+        graph::CallOp::create(builder, call.getLoc(), block->forward.getResultTypes(),
+                              FlatSymbolRefAttr::get(block->forward.getSymNameAttr()),
+                              call.getOperands(), call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
     for (auto [old, now] : llvm::zip(call.getResults(), forward.getResults()))
       old.replaceAllUsesWith(now);
     call.erase();
@@ -207,8 +222,9 @@ LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops, co
   return success();
 }
 
-LogicalResult BlockGradients::callBackward(OpBuilder &builder, graph::CallOp forwardCall, ValueRange resultGradients,
-                                           ArrayRef<bool> needed, SmallVectorImpl<Value> &operandGradients) {
+LogicalResult BlockGradients::callBackward(OpBuilder &builder, graph::CallOp forwardCall,
+                                           ValueRange resultGradients, ArrayRef<bool> needed,
+                                           SmallVectorImpl<Value> &operandGradients) {
   const BlockGradient &block = forwardCalls.find(forwardCall)->second;
   SmallVector<Value> operands;
   for (BlockGradient::Saved saved : block.saved)
@@ -217,7 +233,8 @@ LogicalResult BlockGradients::callBackward(OpBuilder &builder, graph::CallOp for
   for (unsigned index : block.gradientResults) {
     Value gradient = resultGradients[index];
     if (!gradient)
-      gradient = graph::ConstantOp::create(builder, forwardCall.getLoc(), forwardCall.getResult(index).getType(),
+      gradient = graph::ConstantOp::create(builder, forwardCall.getLoc(),
+                                           forwardCall.getResult(index).getType(),
                                            builder.getF64FloatAttr(0));
     operands.push_back(gradient);
   }

@@ -9,8 +9,9 @@
 
 namespace dtc {
 
-// What a call of a block becomes. `saved` tells where the leading arguments of `backward` come from; the gradients of
-// all float results follow them. `backward` returns the gradients of the arguments that are needed, in order.
+// What a call of a block becomes. `saved` tells where the leading arguments of `backward` come
+// from; the gradients of all float results follow them. `backward` returns the gradients of the
+// arguments that are needed, in order.
 struct BlockGradient {
   struct Saved {
     bool isArgument; // argument `index` of the block, else result `index` of `forward`
@@ -31,7 +32,8 @@ public:
   llvm::FailureOr<BlockGradient> get(graph::FuncOp callee, llvm::ArrayRef<bool> needed);
 
   // Replaces every active call among `ops` by one of its forward function, and updates `ops`.
-  llvm::LogicalResult replaceCalls(llvm::SmallVectorImpl<mlir::Operation *> &ops, const ReverseMode &reverse);
+  llvm::LogicalResult replaceCalls(llvm::SmallVectorImpl<mlir::Operation *> &ops,
+                                   const ReverseMode &reverse);
 
   // Builds the call of the backward function for a call that replaceCalls made.
   llvm::LogicalResult callBackward(mlir::OpBuilder &builder, graph::CallOp forwardCall,
@@ -39,7 +41,8 @@ public:
                                    llvm::SmallVectorImpl<mlir::Value> &operandGradients);
 
 private:
-  llvm::FailureOr<BlockGradient> build(graph::FuncOp callee, llvm::ArrayRef<bool> needed, const std::string &suffix);
+  llvm::FailureOr<BlockGradient> build(graph::FuncOp callee, llvm::ArrayRef<bool> needed,
+                                       const std::string &suffix);
 
   mlir::ModuleOp module;
   std::map<std::pair<std::string, std::vector<bool>>, BlockGradient> done;

@@ -19,8 +19,10 @@ LogicalResult checkLoss(graph::FuncOp loss) {
     auto tensor = dyn_cast<RankedTensorType>(type);
     return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
   };
-  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 || !isScalar(loss.getResultTypes()[0]))
-    return loss.emitOpError("must take tokens and targets and return one tensor<f32>, the mean loss");
+  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 ||
+      !isScalar(loss.getResultTypes()[0]))
+    return loss.emitOpError(
+        "must take tokens and targets and return one tensor<f32>, the mean loss");
   for (BlockArgument argument : loss.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType()); !type || !type.hasStaticShape())
       return loss.emitOpError("has argument ")
@@ -32,7 +34,8 @@ LogicalResult checkLoss(graph::FuncOp loss) {
 class LossDifferentiator {
 public:
   LossDifferentiator(ModuleOp module, graph::FuncOp loss, int64_t microBatches)
-      : module(module), loss(loss), scale(1.0 / static_cast<double>(microBatches)), blocks(module) {}
+      : module(module), loss(loss), scale(1.0 / static_cast<double>(microBatches)), blocks(module) {
+  }
 
   LogicalResult run() {
     Block &body = loss.getBody().front();
@@ -55,40 +58,47 @@ public:
 
     Value value = returned->getOperand(0);
     Location loc = value.getLoc();
-    reverse.seed(value, graph::ConstantOp::create(builder, loc, value.getType(), builder.getF64FloatAttr(scale)));
+    reverse.seed(value, graph::ConstantOp::create(builder, loc, value.getType(),
+                                                  builder.getF64FloatAttr(scale)));
     if (failed(reverse.run(ops)))
       return failure();
     if (scale != 1)
-      value = graph::ScaleOp::create(builder, loc, value.getType(), value, builder.getF64FloatAttr(scale));
+      value = graph::ScaleOp::create(builder, loc, value.getType(), value,
+                                     builder.getF64FloatAttr(scale));
     returnWithGradients(builder, reverse, value, returned);
     eraseUnused();
     return success();
   }
 
 private:
-  void returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value, Operation *returned) {
+  void returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value,
+                           Operation *returned) {
     llvm::MapVector<StringRef, Value> sums;
     for (auto get : loss.getBody().getOps<graph::GetOp>()) {
       Value gradient = reverse.gradientOf(get.getResult());
       if (!gradient)
         continue;
       Value &sum = sums[get.getSymbol()];
-      sum = sum ? graph::AddOp::create(builder, get.getLoc(), gradient.getType(), sum, gradient).getResult()
+      sum = sum ? graph::AddOp::create(builder, get.getLoc(), gradient.getType(), sum, gradient)
+                      .getResult()
                 : gradient;
     }
     SmallVector<Value> results{value};
-    SmallVector<DictionaryAttr> attrs{dict(builder, "graph.accumulated", builder.getStringAttr("loss"))};
+    SmallVector<DictionaryAttr> attrs{
+        dict(builder, "graph.accumulated", builder.getStringAttr("loss"))};
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
       if (!gradient)
         gradient = graph::ConstantOp::create(builder, parameter.getLoc(), parameter.getType(),
                                              builder.getF64FloatAttr(0));
       results.push_back(gradient);
-      attrs.push_back(dict(builder, "graph.gradient_of", FlatSymbolRefAttr::get(parameter.getSymNameAttr())));
+      attrs.push_back(
+          dict(builder, "graph.gradient_of", FlatSymbolRefAttr::get(parameter.getSymNameAttr())));
     }
     graph::ReturnOp::create(builder, returned->getLoc(), results);
     returned->erase();
-    loss.setFunctionType(FunctionType::get(module.getContext(), loss.getArgumentTypes(), ValueRange(results).getTypes()));
+    loss.setFunctionType(FunctionType::get(module.getContext(), loss.getArgumentTypes(),
+                                           ValueRange(results).getTypes()));
     loss.setSymName("microbatch");
     for (auto [index, attr] : llvm::enumerate(attrs))
       loss.setResultAttrs(index, attr);
@@ -132,7 +142,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       module.emitError("dtc-differentiate needs 1 micro-batch or more, not ") << microBatches;
       return signalPassFailure();
     }
-    module->setAttr("graph.micro_batches", Builder(module.getContext()).getI64IntegerAttr(microBatches));
+    module->setAttr("graph.micro_batches",
+                    Builder(module.getContext()).getI64IntegerAttr(microBatches));
     if (failed(checkLoss(loss)) || failed(LossDifferentiator(module, loss, microBatches).run()))
       signalPassFailure();
   }

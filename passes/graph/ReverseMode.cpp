@@ -17,7 +17,8 @@ void ReverseMode::markActive(ArrayRef<Operation *> ops) {
 
 void ReverseMode::accumulate(Value value, Value gradient) {
   Value &sum = gradients[value];
-  sum = sum ? graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient).getResult()
+  sum = sum ? graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient)
+                  .getResult()
             : gradient;
 }
 

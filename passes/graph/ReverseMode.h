@@ -8,12 +8,13 @@
 
 namespace dtc {
 
-// Walks ops backward and sums what flows into each value. Calls are left to `callGradient`, which gets the gradients of
-// the call's results (null where nothing flows) and fills those of the needed operands.
+// Walks ops backward and sums what flows into each value. Calls are left to `callGradient`, which
+// gets the gradients of the call's results (null where nothing flows) and fills those of the needed
+// operands.
 class ReverseMode {
 public:
-  using CallGradient = std::function<llvm::LogicalResult(graph::CallOp, mlir::ValueRange, llvm::ArrayRef<bool>,
-                                                         llvm::SmallVectorImpl<mlir::Value> &)>;
+  using CallGradient = std::function<llvm::LogicalResult(
+      graph::CallOp, mlir::ValueRange, llvm::ArrayRef<bool>, llvm::SmallVectorImpl<mlir::Value> &)>;
 
   explicit ReverseMode(mlir::OpBuilder &builder, CallGradient callGradient)
       : builder(builder), callGradient(std::move(callGradient)) {}
@@ -25,7 +26,8 @@ public:
   bool isActive(mlir::Value value) const { return active.contains(value); }
 
   void seed(mlir::Value value, mlir::Value gradient) { accumulate(value, gradient); }
-  // Builds the gradients at the builder's insertion point. Fails after a diagnostic at an op without gradient.
+  // Builds the gradients at the builder's insertion point. Fails after a diagnostic at an op
+  // without gradient.
   llvm::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops);
   // Null when nothing flows into the value.
   mlir::Value gradientOf(mlir::Value value) const { return gradients.lookup(value); }

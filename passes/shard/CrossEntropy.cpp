@@ -13,11 +13,15 @@ void decomposeCrossEntropy(ModuleOp module) {
     Location loc = op.getLoc();
     Type rowType = op.getLse().getType();
     int64_t words = cast<RankedTensorType>(op.getLogits().getType()).getRank() - 1;
-    Value max = graph::ReduceOp::create(builder, loc, rowType, op.getLogits(), graph::ReduceKind::Max,
-                                        ArrayRef<int64_t>{words});
+    Value max = graph::ReduceOp::create(
+        builder, loc, rowType, op.getLogits(),
+        graph::ReduceKindAttr::get(op.getContext(), graph::ReduceKind::Max),
+        builder.getDenseI64ArrayAttr({words}), builder.getF64FloatAttr(1), ArrayAttr());
     Value sum = graph::SumExpOp::create(builder, loc, rowType, op.getLogits(), max, ArrayAttr());
-    Value picked = graph::PickOp::create(builder, loc, rowType, op.getLogits(), op.getTargets(), ArrayAttr());
-    Value lse = graph::AddOp::create(builder, loc, rowType, graph::LogOp::create(builder, loc, rowType, sum), max);
+    Value picked =
+        graph::PickOp::create(builder, loc, rowType, op.getLogits(), op.getTargets(), ArrayAttr());
+    Value lse = graph::AddOp::create(builder, loc, rowType,
+                                     graph::LogOp::create(builder, loc, rowType, sum), max);
     Value loss = graph::SubtractOp::create(builder, loc, rowType, lse, picked);
     op.replaceAllUsesWith(ValueRange{loss, lse});
     op.erase();

@@ -25,16 +25,19 @@ Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh)
   return fromAttr(cast<graph::StateOp>(op).getPlacementAttr(), mesh);
 }
 
-FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
-                                         const PlacementPolicy &policy, BlockResolver resolve)
+FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
+                                         const Mesh &mesh, const PlacementPolicy &policy,
+                                         BlockResolver resolve)
     : module(module), from(from), to(to), mesh(mesh), policy(policy), resolve(std::move(resolve)),
       builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
 
-void FunctionPartitioner::addArgument(BlockArgument argument, const Placement &placement, bool weight) {
+void FunctionPartitioner::addArgument(BlockArgument argument, const Placement &placement,
+                                      bool weight) {
   auto global = cast<RankedTensorType>(argument.getType());
-  Value local = to.getBody().front().addArgument(localType(global, placement, mesh), argument.getLoc());
+  Value local =
+      to.getBody().front().addArgument(localType(global, placement, mesh), argument.getLoc());
   values[argument] = {local, placement, weight};
 }
 
@@ -46,8 +49,8 @@ void FunctionPartitioner::move(Value value, const Placement &placement) {
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
   const PlacedValue &now = values.find(value)->second;
-  return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()), now.placement, placement,
-                 mesh);
+  return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()),
+                 now.placement, placement, mesh);
 }
 
 ValueRange FunctionPartitioner::returned() const {
@@ -57,8 +60,8 @@ ValueRange FunctionPartitioner::returned() const {
 
 void FunctionPartitioner::finish(ValueRange results) {
   graph::ReturnOp::create(builder, from.getLoc(), results);
-  to.setFunctionType(
-      FunctionType::get(to.getContext(), to.getBody().front().getArgumentTypes(), results.getTypes()));
+  to.setFunctionType(FunctionType::get(to.getContext(), to.getBody().front().getArgumentTypes(),
+                                       results.getTypes()));
 }
 
 LogicalResult FunctionPartitioner::rewriteBody() {
@@ -73,7 +76,8 @@ LogicalResult FunctionPartitioner::rewriteBody() {
 void FunctionPartitioner::spreadHints() {
   for (Operation &op : llvm::reverse(from.getBody().front().without_terminator())) {
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    if (!interface || op.getNumResults() != 1 || !hints.count(op.getResult(0)) || !interface.getRule().jointlyLinear)
+    if (!interface || op.getNumResults() != 1 || !hints.count(op.getResult(0)) ||
+        !interface.getRule().jointlyLinear)
       continue;
     Placement hint = hints[op.getResult(0)];
     for (Value operand : op.getOperands())
@@ -113,8 +117,8 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
 void FunctionPartitioner::rewriteGet(graph::GetOp get) {
   Placement placement = placementOfSymbol(module, get.getSymbol(), mesh);
   auto global = cast<RankedTensorType>(get.getType());
-  auto local =
-      graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh), get.getSymbolAttr());
+  auto local = graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh),
+                                    get.getSymbolAttr());
   bool weight = isa<graph::ParameterOp>(module.lookupSymbol(get.getSymbol()));
   values[get.getResult()] = {local.getResult(), placement, weight};
 }
@@ -125,7 +129,8 @@ LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
   for (Value operand : call.getOperands()) {
     const PlacedValue value = values[operand];
     Placement wanted = value.placement;
-    // Blocks are cut where activations are whole sums, so that a block called twice is partitioned once.
+    // Blocks are cut where activations are whole sums, so that a block called twice is partitioned
+    // once.
     for (AxisPlacement &axis : wanted)
       if (axis.isPartial())
         axis = AxisPlacement::replicate();
@@ -151,7 +156,8 @@ void FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface in
   SmallVector<OperandState> states;
   for (Value operand : op.getOperands()) {
     const PlacedValue &value = values[operand];
-    states.push_back({cast<RankedTensorType>(operand.getType()), value.placement, value.weight, false});
+    states.push_back(
+        {cast<RankedTensorType>(operand.getType()), value.placement, value.weight, false});
   }
   SmallVector<std::optional<Placement>> resultHints;
   for (Value result : op.getResults())
@@ -178,7 +184,8 @@ void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const g
                                         const OpDecision &decision) {
   SmallVector<Attribute> windows;
   for (auto [axis, loop] : llvm::enumerate(decision.loops)) {
-    if (loop < 0 || mesh.sizes[axis] == 1 || !llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(loop)))
+    if (loop < 0 || mesh.sizes[axis] == 1 ||
+        !llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(loop)))
       continue;
     int64_t global = rule.loops[loop].size;
     windows.push_back(graph::WindowAttr::get(op.getContext(), loop, mesh.names[axis],

@@ -13,8 +13,8 @@ namespace dtc {
 struct BlockKey {
   std::string callee;
   std::vector<Placement> arguments;
-  std::vector<bool> weights;                    // which arguments are parameters
-  std::vector<std::optional<Placement>> hints;  // per result
+  std::vector<bool> weights;                   // which arguments are parameters
+  std::vector<std::optional<Placement>> hints; // per result
 
   std::string text() const;
 };
@@ -26,7 +26,8 @@ struct LocalBlock {
 
 using BlockResolver = std::function<llvm::FailureOr<LocalBlock>(const BlockKey &)>;
 
-// The placement and global type of a parameter or state; the symbol exists (verified by graph.get and graph.set).
+// The placement and global type of a parameter or state; the symbol exists (verified by graph.get
+// and graph.set).
 Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const Mesh &mesh);
 
 class FunctionPartitioner {
@@ -44,7 +45,9 @@ public:
   mlir::LogicalResult rewriteBody();
 
   mlir::ValueRange returned() const;
-  const Placement &placementOf(mlir::Value value) const { return values.find(value)->second.placement; }
+  const Placement &placementOf(mlir::Value value) const {
+    return values.find(value)->second.placement;
+  }
   mlir::Value localAs(mlir::Value value, const Placement &placement);
 
   // Ends the new function and sets its type.

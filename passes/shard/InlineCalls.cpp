@@ -39,7 +39,8 @@ struct InlineCalls : impl::InlineCallsBase<InlineCalls> {
       module.walk([&](graph::CallOp call) { calls.push_back(call); });
       for (graph::CallOp call : calls) {
         auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-        if (!callee || callee.getKernel() || callee.getBody().empty() || call->getParentOp() == callee)
+        if (!callee || callee.getKernel() || callee.getBody().empty() ||
+            call->getParentOp() == callee)
           continue;
         inlineCall(call, callee);
         changed = true;

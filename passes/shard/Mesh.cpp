@@ -29,11 +29,12 @@ int64_t Mesh::numRanks() const {
 FailureOr<Mesh> readMesh(ModuleOp module) {
   auto grid = module.lookupSymbol<shard::GridOp>(kMeshName);
   if (!grid)
-    return module.emitError("the module has no 'shard.grid @mesh'; run dtc-set-mesh or apply a plan first");
+    return module.emitError(
+        "the module has no 'shard.grid @mesh'; run dtc-set-mesh or apply a plan first");
   auto names = grid->getAttrOfType<ArrayAttr>(kAxisNames);
   if (!names || names.size() != grid.getShape().size())
-    return grid.emitOpError("needs '") << kAxisNames << "' with one name for each of its " << grid.getShape().size()
-                                       << " axes";
+    return grid.emitOpError("needs '")
+           << kAxisNames << "' with one name for each of its " << grid.getShape().size() << " axes";
   Mesh mesh;
   for (auto [name, size] : llvm::zip(names, grid.getShape())) {
     auto text = dyn_cast<StringAttr>(name);
@@ -56,7 +57,9 @@ void writeMesh(ModuleOp module, const Mesh &mesh) {
   grid->setAttr(kAxisNames, builder.getArrayAttr(names));
 }
 
-Placement replicated(const Mesh &mesh) { return Placement(mesh.numAxes(), AxisPlacement::replicate()); }
+Placement replicated(const Mesh &mesh) {
+  return Placement(mesh.numAxes(), AxisPlacement::replicate());
+}
 
 std::string toString(const Placement &placement) {
   std::string text;

@@ -10,7 +10,8 @@ namespace dtc {
 
 using graph::AxisPlacement;
 
-// Axes outermost first, as in the module's `shard.grid @mesh`; rank = row-major index of the coordinates.
+// Axes outermost first, as in the module's `shard.grid @mesh`; rank = row-major index of the
+// coordinates.
 struct Mesh {
   llvm::SmallVector<std::string, 3> names;
   llvm::SmallVector<int64_t, 3> sizes;
@@ -21,7 +22,8 @@ struct Mesh {
   int64_t numRanks() const;
 };
 
-// Reads `shard.grid @mesh` and its attribute graph.axis_names. Emits a diagnostic when they are missing or disagree.
+// Reads `shard.grid @mesh` and its attribute graph.axis_names. Emits a diagnostic when they are
+// missing or disagree.
 llvm::FailureOr<Mesh> readMesh(mlir::ModuleOp module);
 
 // Adds `shard.grid @mesh` to the module, replacing the one that is there.
@@ -36,9 +38,10 @@ std::string toString(const Placement &placement);
 // How many ranks split tensor dim `dim`.
 int64_t partsOf(const Placement &placement, const Mesh &mesh, int64_t dim);
 
-// The shape each rank holds: ceil(size / parts) along split dims; the rest is padding, and padding is zero.
-// Example: 50257 words split 8 ways: 6283, of which the last rank uses 6276.
-mlir::RankedTensorType localType(mlir::RankedTensorType global, const Placement &placement, const Mesh &mesh);
+// The shape each rank holds: ceil(size / parts) along split dims; the rest is padding, and padding
+// is zero. Example: 50257 words split 8 ways: 6283, of which the last rank uses 6276.
+mlir::RankedTensorType localType(mlir::RankedTensorType global, const Placement &placement,
+                                 const Mesh &mesh);
 
 graph::PlacementAttr toAttr(mlir::MLIRContext *context, const Placement &placement);
 // The placement of an attribute, or all-replicate where it is null or of another mesh's length.

@@ -1,4 +1,5 @@
-// Decides along which loops one op is split over the mesh, by the cost of moving its operands there.
+// Decides along which loops one op is split over the mesh, by the cost of moving its operands
+// there.
 #include "passes/shard/OpPlacement.h"
 
 #include "passes/shard/Reshard.h"
@@ -8,8 +9,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Work that a rank repeats because an axis is unused, in bytes that could have been sent instead. Devices do on the
-// order of a hundred operations in the time of sending a byte, and stream ten bytes of memory.
+// Work that a rank repeats because an axis is unused, in bytes that could have been sent instead.
+// Devices do on the order of a hundred operations in the time of sending a byte, and stream ten
+// bytes of memory.
 constexpr double kFlopsPerByte = 100;
 constexpr double kMemoryBytesPerByte = 10;
 
@@ -19,7 +21,8 @@ constexpr int kStayPartial = -2;
 class OpPlacer {
 public:
   OpPlacer(Operation *op, const graph::OpRule &rule, ArrayRef<OperandState> operands,
-           ArrayRef<std::optional<Placement>> hints, const Mesh &mesh, const PlacementPolicy &policy)
+           ArrayRef<std::optional<Placement>> hints, const Mesh &mesh,
+           const PlacementPolicy &policy)
       : op(op), rule(rule), operands(operands), hints(hints), mesh(mesh), policy(policy) {
     decision.loops.assign(mesh.numAxes(), kNone);
     for (const OperandState &operand : operands)
@@ -32,7 +35,8 @@ public:
       chooseOn(axis);
     for (auto [operand, needed] : llvm::zip(operands, decision.operands))
       if (!operand.free)
-        decision.communicationBytes += reshardBytes(operand.global, operand.placement, needed, mesh);
+        decision.communicationBytes +=
+            reshardBytes(operand.global, operand.placement, needed, mesh);
     return std::move(decision);
   }
 
@@ -76,7 +80,8 @@ private:
     return std::nullopt;
   }
 
-  // A loop that is not outermost in some dim can't be split: its parts would not be contiguous there.
+  // A loop that is not outermost in some dim can't be split: its parts would not be contiguous
+  // there.
   static bool isInner(const graph::TensorLoops &tensor, int loop) {
     for (const graph::DimLoops &loops : tensor)
       for (unsigned inner : ArrayRef<unsigned>(loops).drop_front(loops.empty() ? 0 : 1))
@@ -93,7 +98,8 @@ private:
     const graph::Loop &loop = rule.loops[candidate];
     if (loop.kind == graph::LoopKind::Whole || llvm::is_contained(decision.loops, candidate))
       return false;
-    for (const graph::TensorLoops &tensor : llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
+    for (const graph::TensorLoops &tensor :
+         llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
       if (isInner(tensor, candidate))
         return false;
     if (ShapedType::isDynamic(loop.size) || loop.size % mesh.sizes[axis] == 0)
@@ -101,7 +107,8 @@ private:
     return allowsPadding(candidate);
   }
 
-  // Padding of a split loop is zero in every operand that has the loop; the op must keep it so in its results.
+  // Padding of a split loop is zero in every operand that has the loop; the op must keep it so in
+  // its results.
   bool allowsPadding(int candidate) const {
     if (llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(candidate)))
       return true;
@@ -115,7 +122,8 @@ private:
     return true;
   }
 
-  // Sum commutes with the op when every operand is partial, or is a scalar that can be split evenly.
+  // Sum commutes with the op when every operand is partial, or is a scalar that can be split
+  // evenly.
   bool canStayPartial(unsigned axis) const {
     if (!rule.jointlyLinear)
       return false;
@@ -190,8 +198,9 @@ private:
       return AxisPlacement::replicate();
     if (std::optional<int64_t> dim = dimOf(rule.results[index], candidate))
       return AxisPlacement::shard(*dim);
-    return AxisPlacement::partial(rule.loops[candidate].kind == graph::LoopKind::Max ? graph::ReduceKind::Max
-                                                                                      : graph::ReduceKind::Sum);
+    return AxisPlacement::partial(rule.loops[candidate].kind == graph::LoopKind::Max
+                                      ? graph::ReduceKind::Max
+                                      : graph::ReduceKind::Sum);
   }
 
   double costOf(unsigned axis, int candidate) const {
@@ -247,7 +256,8 @@ private:
 } // namespace
 
 OpDecision placeOp(Operation *op, const graph::OpRule &rule, ArrayRef<OperandState> operands,
-                   ArrayRef<std::optional<Placement>> hints, const Mesh &mesh, const PlacementPolicy &policy) {
+                   ArrayRef<std::optional<Placement>> hints, const Mesh &mesh,
+                   const PlacementPolicy &policy) {
   return OpPlacer(op, rule, operands, hints, mesh, policy).run();
 }
 

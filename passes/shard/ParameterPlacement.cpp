@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kMaxCombinations = 4096;
 
-// Reads and writes of one parameter byte by the optimizer (parameter, gradient, two moments), in bytes that could have
-// been sent instead.
+// Reads and writes of one parameter byte by the optimizer (parameter, gradient, two moments), in
+// bytes that could have been sent instead.
 constexpr double kOptimizerTraffic = 0.7;
 
 // One block or @loss, with its ops' rules computed once.
@@ -34,7 +34,9 @@ public:
   void addFollower(Value weight) { followers.insert(weight); }
   void fix(Value weight, const Placement &placement) { fixedWeights[weight] = placement; }
   void setActivation(Value value, const Placement &placement) { activations[value] = placement; }
-  void setCallResults(graph::CallOp call, std::vector<Placement> results) { calls[call] = std::move(results); }
+  void setCallResults(graph::CallOp call, std::vector<Placement> results) {
+    calls[call] = std::move(results);
+  }
 
   void search() {
     int64_t combinations = 1;
@@ -101,13 +103,14 @@ private:
       improved = false;
       for (auto &first : variables)
         for (auto &second : variables)
-          improved |= improvePair(first.second[options.weightAxis], numDims(first.first),
-                                  second.second[options.weightAxis], numDims(second.first), bestCost);
+          improved |=
+              improvePair(first.second[options.weightAxis], numDims(first.first),
+                          second.second[options.weightAxis], numDims(second.first), bestCost);
     }
   }
 
-  bool improvePair(AxisPlacement &first, int64_t firstDims, AxisPlacement &second, int64_t secondDims,
-                   double &bestCost) {
+  bool improvePair(AxisPlacement &first, int64_t firstDims, AxisPlacement &second,
+                   int64_t secondDims, double &bestCost) {
     AxisPlacement bestFirst = first, bestSecond = second;
     bool improved = false;
     for (int64_t i = 0; i <= firstDims; ++i)
@@ -164,7 +167,8 @@ private:
       cost += reshardBytes(state.global, state.placement, to, mesh);
     }
     for (auto &[weight, placement] : variables)
-      cost += kOptimizerTraffic * localBytes(cast<RankedTensorType>(weight.getType()), placement, mesh);
+      cost +=
+          kOptimizerTraffic * localBytes(cast<RankedTensorType>(weight.getType()), placement, mesh);
     return cost;
   }
 
@@ -189,7 +193,8 @@ private:
     return decision.cost;
   }
 
-  // The callee's own cost does not depend on this function's variables; only its operands must be whole sums.
+  // The callee's own cost does not depend on this function's variables; only its operands must be
+  // whole sums.
   double evaluateCall(graph::CallOp call) {
     double cost = 0;
     for (Value operand : call.getOperands()) {
@@ -246,7 +251,8 @@ private:
     auto type = cast<RankedTensorType>(value.getType());
     if (options.policy.dataAxis >= 0 && type.getRank() > 0)
       placement[options.policy.dataAxis] = AxisPlacement::shard(0);
-    if (insideBlock && options.policy.sequenceParallel && options.weightAxis >= 0 && type.getRank() >= 3)
+    if (insideBlock && options.policy.sequenceParallel && options.weightAxis >= 0 &&
+        type.getRank() >= 3)
       placement[options.weightAxis] = AxisPlacement::shard(1);
     return placement;
   }
@@ -285,7 +291,8 @@ private:
     });
   }
 
-  // Searches the callee once, assigns what was found to the parameters of this call, returns its results' placements.
+  // Searches the callee once, assigns what was found to the parameters of this call, returns its
+  // results' placements.
   std::vector<Placement> placeBlock(graph::CallOp call) {
     auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
     auto it = placedBlocks.find(callee);
@@ -335,7 +342,8 @@ private:
 
 } // namespace
 
-LogicalResult chooseParameterPlacements(ModuleOp module, const Mesh &mesh, const ParameterPlacementOptions &options) {
+LogicalResult chooseParameterPlacements(ModuleOp module, const Mesh &mesh,
+                                        const ParameterPlacementOptions &options) {
   return ModelPlacer(module, mesh, options).run();
 }
 

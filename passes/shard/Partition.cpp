@@ -28,8 +28,9 @@ public:
     auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
     auto update = module.lookupSymbol<graph::FuncOp>("update");
     if (!microbatch || !update)
-      return module.emitError("partitioning needs '@microbatch' and '@update'; run dtc-differentiate and "
-                              "dtc-add-optimizer first");
+      return module.emitError(
+          "partitioning needs '@microbatch' and '@update'; run dtc-differentiate and "
+          "dtc-add-optimizer first");
     SmallVector<graph::FuncOp> old(module.getOps<graph::FuncOp>());
     if (failed(partitionMicrobatch(microbatch)) || failed(partitionUpdate(update)))
       return failure();
@@ -42,7 +43,8 @@ private:
   LogicalResult partitionUpdate(graph::FuncOp func);
   FailureOr<LocalBlock> partitionBlock(const BlockKey &key);
 
-  // Where the optimizer wants the gradient of a parameter: as its state, or without state as the parameter.
+  // Where the optimizer wants the gradient of a parameter: as its state, or without state as the
+  // parameter.
   Placement gradientRequest(StringRef parameter) {
     for (auto state : module.getOps<graph::StateOp>())
       if (state.getParameter() == parameter)
@@ -111,7 +113,8 @@ LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
   for (BlockArgument argument : func.getArguments()) {
     Placement placement = replicated(mesh);
     auto type = cast<RankedTensorType>(argument.getType());
-    if (policy.dataAxis >= 0 && type.getRank() > 0 && func.getArgAttr(argument.getArgNumber(), kInput)) {
+    if (policy.dataAxis >= 0 && type.getRank() > 0 &&
+        func.getArgAttr(argument.getArgNumber(), kInput)) {
       int64_t parts = mesh.sizes[policy.dataAxis];
       if (type.getDimSize(0) % parts != 0)
         return func.emitOpError("has a batch of ")
@@ -154,8 +157,9 @@ LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
   for (auto [index, dict] : llvm::enumerate(attrs))
     local.setResultAttrs(index, dict);
   for (BlockArgument argument : func.getArguments())
-    local.setArgAttrs(argument.getArgNumber(), withPlacement(func.getArgAttrDict(argument.getArgNumber()),
-                                                             partitioner.placementOf(argument)));
+    local.setArgAttrs(argument.getArgNumber(),
+                      withPlacement(func.getArgAttrDict(argument.getArgNumber()),
+                                    partitioner.placementOf(argument)));
   return success();
 }
 
@@ -168,14 +172,16 @@ LogicalResult ModulePartitioner::partitionUpdate(graph::FuncOp func) {
     auto crossing = crossings.find(crossingName(dict));
     if (crossing == crossings.end())
       return func.emitOpError("has argument ")
-             << argument.getArgNumber() << ", which is not a gradient or sum that '@microbatch' returns";
+             << argument.getArgNumber()
+             << ", which is not a gradient or sum that '@microbatch' returns";
     partitioner.addArgument(argument, crossing->second, false);
     attrs.push_back(withPlacement(dict, crossing->second));
   }
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr dict = func.getArgAttrDict(argument.getArgNumber());
     auto parameter = dict.getAs<FlatSymbolRefAttr>(kGradientOf);
-    partitioner.move(argument, parameter ? gradientRequest(parameter.getValue()) : replicated(mesh));
+    partitioner.move(argument,
+                     parameter ? gradientRequest(parameter.getValue()) : replicated(mesh));
   }
   if (failed(partitioner.rewriteBody()))
     return failure();
@@ -196,7 +202,8 @@ FailureOr<LocalBlock> ModulePartitioner::partitionBlock(const BlockKey &key) {
     return it->second;
   auto func = module.lookupSymbol<graph::FuncOp>(key.callee);
   unsigned count = blockCounts[key.callee]++;
-  graph::FuncOp local = createLocal(func, count == 0 ? key.callee : key.callee + "." + std::to_string(count));
+  graph::FuncOp local =
+      createLocal(func, count == 0 ? key.callee : key.callee + "." + std::to_string(count));
   FunctionPartitioner partitioner = partitionerFor(func, local);
   for (auto [index, argument] : llvm::enumerate(func.getArguments()))
     partitioner.addArgument(argument, key.arguments[index], key.weights[index]);

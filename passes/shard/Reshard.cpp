@@ -15,26 +15,30 @@ shard::ReductionKind toShardKind(graph::ReduceKind kind) {
   return kind == graph::ReduceKind::Max ? shard::ReductionKind::Max : shard::ReductionKind::Sum;
 }
 
-// Carries a local value through one axis change after another, keeping track of its current placement.
+// Carries a local value through one axis change after another, keeping track of its current
+// placement.
 class Resharder {
 public:
-  Resharder(OpBuilder &builder, Location loc, Value value, RankedTensorType global, const Placement &from,
-            const Mesh &mesh)
+  Resharder(OpBuilder &builder, Location loc, Value value, RankedTensorType global,
+            const Placement &from, const Mesh &mesh)
       : builder(builder), loc(loc), value(value), global(global), placement(from), mesh(mesh) {}
 
   Value get() const { return value; }
 
   void allReduce(unsigned axis) {
-    value = shard::AllReduceOp::create(builder, loc, value.getType(), kGrid, axes(axis), value,
-                                       toShardKind(placement[axis].reduce));
+    value = shard::AllReduceOp::create(
+        builder, loc, value.getType(), grid(), axes(axis), value,
+        shard::ReductionKindAttr::get(builder.getContext(), toShardKind(placement[axis].reduce)));
     placement[axis] = AxisPlacement::replicate();
   }
 
   void reduceScatter(unsigned axis, int64_t dim) {
     graph::ReduceKind kind = placement[axis].reduce;
     padFor(axis, dim);
-    value = shard::ReduceScatterOp::create(builder, loc, partType(axis, dim), kGrid, axes(axis), value,
-                                           toShardKind(kind), builder.getIndexAttr(dim));
+    value = shard::ReduceScatterOp::create(
+        builder, loc, partType(axis, dim), grid(), axes(axis), value,
+        shard::ReductionKindAttr::get(builder.getContext(), toShardKind(kind)),
+        builder.getIndexAttr(dim));
     placement[axis] = AxisPlacement::shard(dim);
   }
 
@@ -42,22 +46,25 @@ public:
     int64_t dim = placement[axis].dim;
     SmallVector<int64_t> shape(type().getShape());
     shape[dim] *= mesh.sizes[axis];
-    value = shard::AllGatherOp::create(builder, loc, withShape(shape), kGrid, axes(axis), value,
+    value = shard::AllGatherOp::create(builder, loc, withShape(shape), grid(), axes(axis), value,
                                        builder.getIndexAttr(dim));
     placement[axis] = AxisPlacement::replicate();
-    // Drops padding; where the dim is still split over another axis the padding belongs to that split.
+    // Drops padding; where the dim is still split over another axis the padding belongs to that
+    // split.
     int64_t wanted = localType(global, placement, mesh).getDimSize(dim);
     if (wanted < shape[dim]) {
       shape[dim] = wanted;
-      value = graph::SliceOp::create(builder, loc, withShape(shape), value, builder.getI64IntegerAttr(dim),
-                                     builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(wanted), UnitAttr());
+      value = graph::SliceOp::create(builder, loc, withShape(shape), value,
+                                     builder.getI64IntegerAttr(dim), builder.getI64IntegerAttr(0),
+                                     builder.getI64IntegerAttr(wanted), UnitAttr());
     }
   }
 
   void allSlice(unsigned axis, int64_t dim) {
     padFor(axis, dim);
     value = shard::AllSliceOp::create(builder, loc, partType(axis, dim), value, kGrid,
-                                      ArrayRef<shard::GridAxis>{static_cast<shard::GridAxis>(axis)}, dim);
+                                      ArrayRef<shard::GridAxis>{static_cast<shard::GridAxis>(axis)},
+                                      dim);
     placement[axis] = AxisPlacement::shard(dim);
   }
 
@@ -74,14 +81,15 @@ public:
     SmallVector<int64_t> shape(type().getShape());
     shape[from] *= parts;
     shape[dim] /= parts;
-    value = shard::AllToAllOp::create(builder, loc, withShape(shape), kGrid, axes(axis), value,
+    value = shard::AllToAllOp::create(builder, loc, withShape(shape), grid(), axes(axis), value,
                                       builder.getIndexAttr(dim), builder.getIndexAttr(from));
     placement[axis] = AxisPlacement::shard(dim);
   }
 
   void makePartial(unsigned axis, graph::ReduceKind kind) {
     assert(kind == graph::ReduceKind::Sum && "only sums are split evenly");
-    value = graph::ScaleOp::create(builder, loc, value, builder.getF64FloatAttr(1.0 / mesh.sizes[axis]));
+    value = graph::ScaleOp::create(builder, loc, value,
+                                   builder.getF64FloatAttr(1.0 / mesh.sizes[axis]));
     placement[axis] = AxisPlacement::partial(kind);
   }
 
@@ -90,6 +98,7 @@ private:
   RankedTensorType withShape(ArrayRef<int64_t> shape) const {
     return RankedTensorType::get(shape, global.getElementType());
   }
+  FlatSymbolRefAttr grid() const { return FlatSymbolRefAttr::get(builder.getContext(), kGrid); }
   DenseI16ArrayAttr axes(unsigned axis) const {
     return builder.getDenseI16ArrayAttr({static_cast<int16_t>(axis)});
   }
@@ -104,8 +113,9 @@ private:
     if (extra == 0)
       return;
     shape[dim] = padded;
-    value = graph::PadOp::create(builder, loc, withShape(shape), value, builder.getI64IntegerAttr(dim),
-                                 builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(extra));
+    value =
+        graph::PadOp::create(builder, loc, withShape(shape), value, builder.getI64IntegerAttr(dim),
+                             builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(extra));
   }
 
   OpBuilder &builder;
@@ -118,10 +128,11 @@ private:
 
 } // namespace
 
-Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType global, const Placement &from,
-              const Placement &to, const Mesh &mesh) {
+Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType global,
+              const Placement &from, const Placement &to, const Mesh &mesh) {
   Resharder resharder(builder, loc, local, global, from, mesh);
-  // Gathers first and slices last: between them a dim is never split over an axis that is about to leave it.
+  // Gathers first and slices last: between them a dim is never split over an axis that is about to
+  // leave it.
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
     if (mesh.sizes[axis] == 1 || from[axis] == to[axis])
       continue;
@@ -153,7 +164,8 @@ double localBytes(RankedTensorType global, const Placement &placement, const Mes
   return elements * global.getElementTypeBitWidth() / 8;
 }
 
-double reshardBytes(RankedTensorType global, const Placement &from, const Placement &to, const Mesh &mesh) {
+double reshardBytes(RankedTensorType global, const Placement &from, const Placement &to,
+                    const Mesh &mesh) {
   double total = 0;
   Placement now = from;
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {

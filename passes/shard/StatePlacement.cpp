@@ -6,15 +6,17 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The dim of the parameter's local part that is largest among those that divide evenly, else the largest; -1 when every
-// dim is split already.
-int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh &mesh, int64_t parts) {
+// The dim of the parameter's local part that is largest among those that divide evenly, else the
+// largest; -1 when every dim is split already.
+int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh &mesh,
+                int64_t parts) {
   RankedTensorType local = localType(global, placement, mesh);
   int64_t best = -1;
   auto better = [&](int64_t dim) {
     if (best < 0)
       return true;
-    bool divides = local.getDimSize(dim) % parts == 0, bestDivides = local.getDimSize(best) % parts == 0;
+    bool divides = local.getDimSize(dim) % parts == 0,
+         bestDivides = local.getDimSize(best) % parts == 0;
     return divides != bestDivides ? divides : local.getDimSize(dim) > local.getDimSize(best);
   };
   for (int64_t dim = 0; dim < local.getRank(); ++dim)
@@ -32,7 +34,8 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
     auto parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
     if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1) {
-      int64_t dim = bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[axis]);
+      int64_t dim =
+          bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[axis]);
       if (dim >= 0)
         placement[axis] = AxisPlacement::shard(dim);
     }
