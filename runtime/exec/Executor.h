@@ -1,0 +1,82 @@
+// Runs the step of a .dte file on this rank: binds it to a rank, a device and communicators once,
+// then runs it many times.
+//
+// Example (one rank; see test/unit/exec):
+//   std::unique_ptr<Executor> executor;
+//   DTC_RETURN_IF_ERROR(Executor::create(*executable, world, device, {}, executor));
+//   ... fill tensors through device.copyIn(executor->address(tensor->buffer()), ...) ...
+//   DTC_RETURN_IF_ERROR(executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f, .seed =
+//   1})); DTC_RETURN_IF_ERROR(executor->writeInput(format::InputRole::tokens, tokens)); StepResult
+//   result; DTC_RETURN_IF_ERROR(executor->runStep(result));
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/comm/Comm.h"
+#include "runtime/device/Device.h"
+#include "runtime/exec/Loader.h"
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+
+// What time is counted under; of stream 0 but for collectives, which count on any stream.
+enum class TimeClass { Kernel, Gemm, Attention, Embedding, Copy, Collective, Wait };
+inline constexpr size_t numTimeClasses = 7;
+const char *nameOf(TimeClass timeClass);
+
+struct StepScalars {
+  uint64_t step = 1; // from 1
+  uint64_t totalSteps = 1;
+  float baseLr = 0;
+  uint64_t seed = 0;
+};
+
+struct StepResult {
+  float loss = 0, gradNorm = 0, learningRate = 0;
+  bool hasLoss = false, hasGradNorm = false,
+       hasLearningRate = false; // whether the program reports it
+  double seconds = 0;
+  // Seconds in which stream 0 ran or waited for a collective and computed nothing.
+  double exposedCommSeconds = 0;
+  std::array<double, numTimeClasses> classSeconds = {};
+};
+
+struct ExecutorOptions {
+  std::string traceFile; // Chrome trace of the steps is collected for this file; empty for none
+};
+
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  // Loads code, makes the arena and one communicator for each set of mesh axes and stream.
+  // Collective over `world`, whose size must be executable.ranks(). All arguments must outlive the
+  // executor.
+  static Status create(const Executable &executable, Comm &world, Device &device,
+                       const ExecutorOptions &options, std::unique_ptr<Executor> &executor);
+
+  virtual const format::Program &program() const = 0;
+  virtual const std::vector<uint32_t> &coordinates() const = 0;
+  // Device address of buffer `index` of program().
+  virtual char *address(uint32_t index) const = 0;
+  // The input of that role, or null where the program has none.
+  virtual const format::Input *findInput(format::InputRole role) const = 0;
+
+  // Sets those of step, base_lr, total_steps and seed that are inputs.
+  virtual Status setScalars(const StepScalars &scalars) = 0;
+  // Fills tokens or targets: as many values as the input's shape has, row-major. Nothing where it
+  // is no input.
+  virtual Status writeInput(format::InputRole role, std::span<const int32_t> values) = 0;
+
+  // Runs all instructions once. An error names rank, instruction and source location, and stops all
+  // streams.
+  virtual Status runStep(StepResult &result) = 0;
+  // Writes the trace of all steps so far; nothing without ExecutorOptions::traceFile.
+  virtual Status writeTrace() const = 0;
+};
+
+} // namespace dtc::rt

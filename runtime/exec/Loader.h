@@ -1,0 +1,43 @@
+// A .dte file in memory, checked.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/format/dte_generated.h"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+
+class Executable {
+public:
+  ~Executable();
+  Executable(const Executable &) = delete;
+  Executable &operator=(const Executable &) = delete;
+
+  // Maps `path` and runs format::verifyExecutable on all of it. NotFound when there is no such
+  // file.
+  static Status load(const std::string &path, std::unique_ptr<Executable> &executable);
+  // The same for bytes that are in memory already; `name` stands for the path in messages.
+  static Status fromBytes(std::vector<uint8_t> bytes, const std::string &name,
+                          std::unique_ptr<Executable> &executable);
+
+  const format::Manifest &manifest() const { return *root; }
+  const std::string &name() const { return fileName; }
+  size_t ranks() const { return root->rank_program()->size(); }
+  // The program that `rank` runs.
+  const format::Program &program(int rank) const;
+  std::span<const uint8_t> segment(uint32_t index) const;
+
+private:
+  Executable() = default;
+
+  std::string fileName;
+  std::vector<uint8_t> owned; // empty when mapped
+  std::span<const uint8_t> file;
+  const format::Manifest *root = nullptr;
+};
+
+} // namespace dtc::rt

@@ -1,0 +1,41 @@
+// Writes .dte files: from a manifest in memory and the bytes of its segments to the bytes of the
+// file.
+//
+// Example:
+//   ManifestT manifest = ...;                        // all but `segments`
+//   std::vector<SegmentBytes> segments = {{SegmentKind::code, object}};
+//   std::vector<uint8_t> file;
+//   DTC_RETURN_IF_ERROR(writeExecutable(manifest, segments, file));
+//   DTC_RETURN_IF_ERROR(writeFileAtomically("model.dte", file));
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/format/dte_generated.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtc::format {
+
+struct SegmentBytes {
+  SegmentKind kind = SegmentKind::code;
+  std::vector<uint8_t> bytes;
+};
+
+// Makes the complete file. `manifest.segments` and `manifest.format_version` are overwritten;
+// Kernel.code_segment indexes `segments`. Deterministic: the same input gives the same bytes. The
+// result is checked by verifyExecutable, so that what this returns is what dtrun accepts; the
+// Status is that check's.
+rt::Status writeExecutable(ManifestT &manifest, std::span<const SegmentBytes> segments,
+                           std::vector<uint8_t> &file);
+
+// writeExecutable without the check, for tests of the verifier.
+std::vector<uint8_t> writeUnchecked(ManifestT &manifest, std::span<const SegmentBytes> segments);
+
+// Writes a temporary file beside `path`, syncs it and renames it to `path`: no reader ever sees a
+// part. Errors name the path and what the system said.
+rt::Status writeFileAtomically(const std::string &path, std::span<const uint8_t> bytes);
+
+} // namespace dtc::format
