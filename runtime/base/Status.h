@@ -1,4 +1,5 @@
-// The result of every fallible function of the runtime: ok, or a code for the machine and a message for the person.
+// The result of every fallible function of the runtime: ok, or a code for the machine and a message
+// for the person.
 #pragma once
 
 #include <string>
@@ -10,25 +11,30 @@ enum class StatusCode {
   Ok,
   InvalidArgument, // the caller's or user's input is wrong; trying again fails again
   NotFound,
-  DataLoss,        // a file is damaged or does not hold what it says
-  Unavailable,     // a backend or feature is absent on this machine
+  DataLoss,    // a file is damaged or does not hold what it says
+  Unavailable, // a backend or feature is absent on this machine
   ResourceExhausted,
-  Aborted,         // another rank died, or a collective timed out
+  Aborted, // another rank died, or a collective timed out
   Internal,
 };
 
-// Ok costs nothing to make or test. A message names what was being done, to what, what was found and what was wanted.
+// Ok costs nothing to make or test. A message names what was being done, to what, what was found
+// and what was wanted.
 class [[nodiscard]] Status {
 public:
   Status() = default;
   Status(StatusCode code, std::string message) : code(code), text(std::move(message)) {}
 
   static Status okStatus() { return {}; }
-  static Status invalidArgument(std::string m) { return {StatusCode::InvalidArgument, std::move(m)}; }
+  static Status invalidArgument(std::string m) {
+    return {StatusCode::InvalidArgument, std::move(m)};
+  }
   static Status notFound(std::string m) { return {StatusCode::NotFound, std::move(m)}; }
   static Status dataLoss(std::string m) { return {StatusCode::DataLoss, std::move(m)}; }
   static Status unavailable(std::string m) { return {StatusCode::Unavailable, std::move(m)}; }
-  static Status resourceExhausted(std::string m) { return {StatusCode::ResourceExhausted, std::move(m)}; }
+  static Status resourceExhausted(std::string m) {
+    return {StatusCode::ResourceExhausted, std::move(m)};
+  }
   static Status aborted(std::string m) { return {StatusCode::Aborted, std::move(m)}; }
   static Status internal(std::string m) { return {StatusCode::Internal, std::move(m)}; }
 

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
+#include <string>
 
 namespace dtc::rt {
 
@@ -16,8 +16,8 @@ enum class Reduction { Sum, Max };
 size_t bytesOf(DataType type);
 
 // A group of ranks with an order. Calls are collective: every member makes the same calls in the same order. All block
-// until the local result is complete. Counts are elements. Errors: kAborted when a peer died or `timeoutSeconds` passed
-// (the message names group and operation); kInvalidArgument for a type that the backend cannot reduce.
+// until the local result is complete. Counts are elements. Errors: Aborted when a peer died or the time-out passed
+// (the message names group and operation); InvalidArgument for a type that the backend cannot reduce.
 class Comm {
 public:
   virtual ~Comm() = default;
@@ -40,6 +40,15 @@ public:
   // The subgroup of the ranks that pass the same colour, ordered by key. Collective over this group. Groups that share
   // members may be used from different threads at once.
   virtual Status split(int colour, int key, std::unique_ptr<Comm> &group) = 0;
+
+  // What messages call this group, e.g. "dp"; "world" and "part 3 of world" unless set. Local.
+  virtual void setName(std::string name) = 0;
+  virtual const std::string &name() const = 0;
+
+  // This rank gives up: calls of the whole job that wait, or will wait, for it end in Aborted (for
+  // loopback at once, for MPI when this process exits). Any thread may call it. Afterwards every
+  // call on any group of this rank returns Aborted, and destruction does not wait for the others.
+  virtual void abandon(const std::string &reason) = 0;
 };
 
 } // namespace dtc::rt

@@ -1,0 +1,57 @@
+// What the runtime must know of a parameter to fill, save and load it: shapes, and who holds what.
+//
+// Example: global [50257, 768] with dimension 0 over a mesh axis of size 2 has local shape
+// [25129, 768]; the rank at coordinate 1 owns rows [25129, 50257) and one row of padding.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+
+enum class InitKind { Zeros, Ones, Constant, Normal }; // in the order of dte.fbs
+
+struct ShardedDim {
+  uint32_t dim, axis;
+};
+
+struct TensorSpec {
+  std::string name;                  // of the model file
+  std::vector<uint64_t> globalShape; // without padding
+  std::vector<uint64_t> storedShape; // in safetensors: as many elements as globalShape, row-major
+  std::vector<uint64_t> localShape;  // with padding: ceil(global / axis size) where sharded
+  std::vector<ShardedDim> shards;    // at most one axis a dimension
+  InitKind init = InitKind::Zeros;
+  float mean = 0, stddev = 1; // of Normal; Constant is `mean`
+  uint64_t initKey = 0;
+};
+
+// What one rank holds: global indices [begin, begin + extent) per dimension, the rest of
+// localShape is padding. Any extent may be 0: a rank that holds nothing but padding.
+struct ShardBox {
+  std::vector<uint64_t> begin, extent;
+};
+
+uint64_t elementCount(std::span<const uint64_t> shape);
+
+// Checks shapes and shards against each other and the mesh. InvalidArgument names tensor and dim.
+Status checkTensorSpec(const TensorSpec &spec, std::span<const uint32_t> meshSizes);
+
+// The box of the rank at `coordinates` (one per mesh axis). `spec` must have passed the check.
+Status shardBox(const TensorSpec &spec, std::span<const uint32_t> coordinates, ShardBox &box);
+
+// Calls run(global flat index, local flat index, length) for the longest pieces of `box` that are
+// contiguous in both the unpadded global and the padded local tensor, in rising order.
+void forEachRun(const TensorSpec &spec, const ShardBox &box,
+                const std::function<void(uint64_t, uint64_t, uint64_t)> &run);
+
+// The coordinates of `rank`: row-major, first axis outermost.
+// Example: meshSizes {2, 3}, rank 4 gives {1, 1}.
+std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank);
+
+} // namespace dtc::rt

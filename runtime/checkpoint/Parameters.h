@@ -1,0 +1,33 @@
+// Whole, unsharded parameters in a safetensors file: `--dump-params` and `--init`.
+#pragma once
+
+#include "runtime/base/TensorSpec.h"
+#include "runtime/comm/Comm.h"
+
+#include <functional>
+#include <map>
+
+namespace dtc::rt {
+
+// Copies this rank's shard of tensor `index` (localShape elements, padding included) from or to
+// where the executor keeps it.
+using ShardReader = std::function<Status(size_t index, std::span<float> local)>;
+using ShardWriter = std::function<Status(size_t index, std::span<const float> local)>;
+
+// Gathers every tensor on rank 0, which writes `path` (names and storedShape of `tensors`, padding
+// removed, in order of name). Collective over `world`, whose ranks are the mesh in row-major order;
+// all must pass the same tensors. Rank 0 holds one whole tensor at a time. An error of any rank is
+// an error on all, and then `path` is left as it was.
+Status dumpParameters(const std::string &path, std::span<const TensorSpec> tensors,
+                      std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
+                      const std::map<std::string, std::string> &metadata = {});
+
+// Reads `path` and gives each tensor's shard for the rank at `coordinates` to `write`, padding 0.
+// F32, BF16 and F16 tensors are accepted. Names may differ by the prefix "transformer."; buffers
+// that Hugging Face files carry (attn.bias, attn.masked_bias, rotary_emb.inv_freq) are skipped, and
+// so is "lm_head.weight" where it equals the embedding it is tied to. Every missing, unknown and
+// misshaped tensor is named (the first few) in one InvalidArgument.
+Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
+                      std::span<const uint32_t> coordinates, const ShardWriter &write);
+
+} // namespace dtc::rt

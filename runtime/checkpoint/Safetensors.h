@@ -1,0 +1,68 @@
+// Reads and writes safetensors files: u64 header length, JSON header, tensors.
+//
+// The reader trusts nothing: it checks lengths, names, types, shapes and offsets (no holes, no
+// overlap) before anything is used. Source: huggingface/safetensors, safetensors/src/tensor.rs.
+#pragma once
+
+#include "runtime/base/File.h"
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtc::rt {
+
+struct SafetensorsEntry {
+  std::string name, dtype; // dtype as in the file: "F32", "BF16", ...
+  std::vector<uint64_t> shape;
+  uint64_t begin = 0, end = 0; // bytes, from the start of the data
+};
+
+class SafetensorsFile {
+public:
+  // DataLoss says what of the file is wrong, with the tensor's name.
+  Status open(const std::string &path);
+
+  const std::string &path() const { return fileName; }
+  const std::vector<SafetensorsEntry> &entries() const { return tensors; } // in order of offset
+  const std::map<std::string, std::string> &metadata() const { return meta; }
+  const SafetensorsEntry *find(const std::string &name) const; // null when there is none
+  std::span<const uint8_t> bytes(const SafetensorsEntry &entry) const;
+
+  // Copies elements [first, first + out.size()) of an F32, BF16 or F16 tensor as float.
+  // InvalidArgument names the tensor and another type.
+  Status readFloats(const SafetensorsEntry &entry, uint64_t first, std::span<float> out) const;
+
+private:
+  std::string fileName;
+  MappedFile file;
+  uint64_t dataBegin = 0;
+  std::vector<SafetensorsEntry> tensors;
+  std::map<std::string, size_t> byName;
+  std::map<std::string, std::string> meta;
+};
+
+// Writes a file of F32 tensors, one tensor at a time. The file appears under its name by finish().
+class SafetensorsWriter {
+public:
+  // `tensors`: name and shape, in the order in which they will be written. Tensors are laid out in
+  // this order and the header is sorted by name, so the same tensors give the same bytes.
+  Status open(const std::string &path,
+              std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors,
+              const std::map<std::string, std::string> &metadata = {});
+  // The next tensor's elements; may come in pieces, which may not cross tensors.
+  Status write(std::span<const float> values);
+  // Internal when elements are missing.
+  Status finish();
+
+private:
+  AtomicFile file;
+  std::string fileName;
+  uint64_t pending = 0; // elements still to come
+};
+
+} // namespace dtc::rt

@@ -1,0 +1,21 @@
+// Joins this process to its job.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+#include "runtime/comm/Environment.h"
+
+namespace dtc::rt {
+
+struct WorldOptions {
+  LaunchEnvironment launch;
+  double timeoutSeconds = 600; // longest that any call may wait for a peer
+};
+
+// The world of this job: a loopback world of one where launch.size is 1 (MPI is not touched), else
+// MPI through the plugin libdtc_mpi.so, found beside the program, in ../lib, or by DTC_MPI_LIBRARY.
+// Destroying the world leaves the job (MPI_Finalize, which waits for the others), unless it was
+// abandoned or a call on it was Aborted. Split groups must be destroyed first. Errors: Unavailable
+// when the plugin cannot be loaded or the variables are torchrun's, which carry no MPI.
+Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world);
+
+} // namespace dtc::rt

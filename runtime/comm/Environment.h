@@ -1,0 +1,32 @@
+// Which job this process is a rank of, read from the variables that launchers set.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <functional>
+#include <string>
+
+namespace dtc::rt {
+
+enum class Launcher { None, OpenMpi, Pmi, Slurm, Torchrun };
+
+struct LaunchEnvironment {
+  Launcher launcher = Launcher::None;
+  int rank = 0, size = 1;
+  int localRank = 0, localSize = 1; // among the ranks on this machine
+  std::string source;               // the variables that decided, e.g. "OMPI_COMM_WORLD_RANK"
+};
+
+// Reads a variable; null when unset.
+using EnvironmentReader = std::function<const char *(const char *name)>;
+
+// Order: Open MPI, PMIx/PMI, Slurm (inside a step only), torchrun, none. InvalidArgument when a set
+// of variables is incomplete or contradicts itself (rank 4 of 4): it lists what was seen.
+// Example: OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4 gives OpenMpi, rank 1, size 4.
+Status detectLaunch(LaunchEnvironment &environment);
+Status detectLaunch(const EnvironmentReader &read, LaunchEnvironment &environment);
+
+// Compute threads for one rank: DTC_THREADS, or this process's share of the cores it may use.
+Status threadsPerRank(const LaunchEnvironment &environment, int &threads);
+
+} // namespace dtc::rt
