@@ -1,0 +1,61 @@
+// Seconds that one op or one collective takes on one kind of hardware. Analytic; constants in
+// Constants.cpp.
+#pragma once
+
+#include "compiler/topology/Topology.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+namespace dtc {
+
+enum class WorkKind {
+  Memory,    // elementwise, reductions, normalisations, the optimizer, copies: bound by bytes
+  Product,   // batch products [m, k] x [k, n]
+  Attention, // batch (= batch x heads) of m queries on n keys, head dimension k; blocked, scores
+             // never in memory
+};
+
+// What one launch does, on one device. `flops` is work that is done (causal attention: half of the
+// full count).
+struct OpWork {
+  WorkKind kind = WorkKind::Memory;
+  double flops = 0;
+  double bytes = 0; // to and from device memory
+  int64_t m = 0, n = 0, k = 0, batch = 1;
+  ComputeType type = ComputeType::F32;
+};
+
+// A product of f32 or 16-bit operands with its flops and bytes filled in: 2 batch m n k flops, each
+// operand and the result moved once. Example: productWork(1024, 3072, 768, 1,
+// ComputeType::BF16).flops is 4831838208.
+OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type);
+
+// max(flops / (peak x efficiency), bytes / achieved bandwidth) + launch. The efficiency of products
+// falls with tile quantisation, wave quantisation and short k; that of attention with the sequence
+// length. No work costs nothing. A type that the device does not support is computed as f32.
+double secondsOf(const OpWork &work, const DeviceKind &device);
+
+enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
+
+// Ranks base + i * stride, i < size, for each span; several spans: all sums (a group over several
+// mesh axes). Every rank of the cluster is in one such group, and all groups communicate at the
+// same time, each with its share of a link. Example: on a mesh dp 4 x tp 2 (tp innermost) tp's
+// group is {{2, 1}}, dp's {{4, 2}} and both's {{2, 1}, {4, 2}}.
+struct RankSpan {
+  int64_t size, stride;
+};
+using RankGroup = llvm::SmallVector<RankSpan, 2>;
+
+// Seconds from the start to the last rank's end. `bytes` is the size of the whole, unsharded
+// tensor: the input of all-reduce, reduce-scatter and broadcast, the output of all-gather, what one
+// rank holds for all-to-all, the message of send-receive (to the next rank of the group). One rank
+// or no bytes cost nothing. The least of the algorithms: one ring, level by level, a tree, or the
+// switch's reduction where the level has it.
+double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                         const Topology &topology);
+
+// How many ranks of a group are joined at each level, inside out; their product is the size of the
+// group. Example: {{16, 1}} on two nodes of 8 is {8, 2}; {{2, 8}} is {1, 2}.
+llvm::SmallVector<int64_t> ranksPerLevel(const RankGroup &group, const Topology &topology);
+
+} // namespace dtc

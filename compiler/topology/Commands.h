@@ -1,0 +1,31 @@
+// The commands `dtc topology list|show|check|discover` as functions; the program only reads the
+// flags.
+#pragma once
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdint>
+#include <string>
+
+namespace dtc {
+
+enum class OutputFormat { Text, Json };
+
+// All return the exit code: 0, or 1 after one message on `errors`.
+
+// The catalogue, one system a line.
+int runTopologyList(llvm::raw_ostream &out, llvm::raw_ostream &errors);
+
+// One system with `nodes` and `devices` (0: its own) decided. JSON: one object, keys in
+// docs/topologies.md.
+int runTopologyShow(const std::string &nameOrFile, int64_t nodes, int64_t devices,
+                    OutputFormat format, llvm::raw_ostream &out, llvm::raw_ostream &errors);
+
+// Reads a file (never the catalogue) and says what it describes, or the first thing wrong in it.
+int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_ostream &errors);
+
+// A topology file that describes this machine, to `outputFile`, or to `out` where that is "".
+int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
+                        llvm::raw_ostream &errors);
+
+} // namespace dtc
