@@ -1,0 +1,147 @@
+// Attention of one kv head over a range of queries: out = softmax(scale * q k^T + mask) v.
+//
+// For each block of queries, keys come in blocks with a running maximum m and sum l per row; when
+// the maximum grows, what was summed so far is rescaled. Scores are kept in units of log 2.
+// Cost: 4 * queries * keys * headDim flops per head, half of it when causal.
+// Source: Dao 2023, arXiv:2307.08691, algorithm 1.
+#include "kernels/cpu/AttentionTiles.h"
+#include "kernels/cpu/IsaTables.h"
+
+namespace dtc::cpu::DTC_ISA {
+
+namespace {
+
+struct ForwardWorkspace {
+  float *keys, *values, *query, *scores, *sum;
+  float *rowMax, *rowSum;
+  int64_t total;
+};
+
+ForwardWorkspace layOut(const AttentionArgs &args, float *base) {
+  Layout layout{base};
+  ForwardWorkspace w;
+  w.keys = layout.take(transposedSize(args.keys, args.headDim));
+  w.values = layout.take(naturalSize(args.keys, kKeyBlock, args.headDim));
+  w.query = layout.take(rowPanelSize(kQueryBlock, args.headDim));
+  w.scores = layout.take(kQueryBlock * kKeyBlock);
+  w.sum = layout.take(kQueryBlock * roundUp(args.headDim, kTileColumns));
+  w.rowMax = layout.take(kQueryBlock);
+  w.rowSum = layout.take(kQueryBlock);
+  w.total = layout.used;
+  return w;
+}
+
+// Where a block of scores lies in the whole.
+struct BlockPosition {
+  int64_t batchIndex, head, query, rows, key;
+};
+
+// Turns one row of scores into weights relative to the new maximum; rescales what is summed.
+void softmaxRow(const AttentionArgs &args, const BlockPosition &at, int64_t row, int64_t width,
+                const ForwardWorkspace &w) {
+  float *scores = w.scores + row * kKeyBlock;
+  int64_t seen = least(width, visibleKeys(args, at.query + row) - at.key);
+  if (seen <= 0) {
+    for (int64_t j = 0; j < width; ++j)
+      scores[j] = 0;
+    return;
+  }
+  int64_t padded = roundUp(seen, kLanes);
+  for (int64_t j = seen; j < padded; ++j)
+    scores[j] = -__builtin_inff();
+  Vec largest = load(scores);
+  for (int64_t j = kLanes; j < padded; j += kLanes)
+    largest = maximum(load(scores + j), largest);
+  float before = w.rowMax[row], now = maxLanes(largest);
+  now = now > before ? now : before;
+  if (now > before) {
+    int64_t columns = roundUp(args.headDim, kTileColumns);
+    Vec shrink = exp2NonPositive(splat(before) - splat(now));
+    for (int64_t d = 0; d < columns; d += kLanes)
+      store(w.sum + row * columns + d, load(w.sum + row * columns + d) * shrink);
+    w.rowSum[row] *= shrink[0];
+    w.rowMax[row] = now;
+  }
+  // A row of -inf alone keeps weights of 0 instead of exp(-inf + inf).
+  float subtract = now == -__builtin_inff() ? 0 : now;
+  Vec total = {};
+  for (int64_t j = 0; j < padded; j += kLanes) {
+    Vec weight = exp2NonPositive(load(scores + j) - splat(subtract));
+    total += weight;
+    store(scores + j, weight);
+  }
+  w.rowSum[row] += sumLanes(total);
+  for (int64_t j = padded; j < width; ++j)
+    scores[j] = 0;
+}
+
+void dropWeights(const AttentionArgs &args, const BlockPosition &at, int64_t width,
+                 const ForwardWorkspace &w) {
+  for (int64_t row = 0; row < at.rows; ++row) {
+    DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
+    float *scores = w.scores + row * kKeyBlock;
+    int64_t seen = least(width, visibleKeys(args, at.query + row) - at.key);
+    for (int64_t j = 0; j < seen; j += kLanes)
+      store(scores + j, load(scores + j) * dropout.factors(at.key + j));
+  }
+}
+
+void writeRows(const AttentionArgs &args, const BlockPosition &at, const ForwardWorkspace &w) {
+  int64_t columns = roundUp(args.headDim, kTileColumns);
+  int64_t stride = args.heads * args.headDim;
+  float *out =
+      args.out + (at.batchIndex * args.queries + at.query) * stride + at.head * args.headDim;
+  float *lse = args.lse + (at.batchIndex * args.heads + at.head) * args.queries + at.query;
+  for (int64_t row = 0; row < at.rows; ++row) {
+    float sum = w.rowSum[row];
+    float inverse = sum == 0 ? 0 : 1 / sum; // no key seen: 0, not 0/0
+    for (int64_t d = 0; d < args.headDim; ++d)
+      out[row * stride + d] = w.sum[row * columns + d] * inverse;
+    lse[row] = sum == 0 ? -__builtin_inff() : w.rowMax[row] * kLn2 + __builtin_logf(sum);
+  }
+}
+
+void attendBlock(const AttentionArgs &args, BlockPosition at, const ForwardWorkspace &w) {
+  int64_t columns = roundUp(args.headDim, kTileColumns);
+  int64_t seen = visibleKeys(args, at.query + at.rows - 1);
+  memset(w.sum, 0, kQueryBlock * columns * sizeof(float));
+  for (int row = 0; row < kQueryBlock; ++row) {
+    w.rowMax[row] = -__builtin_inff();
+    w.rowSum[row] = 0;
+  }
+  for (at.key = 0; at.key < seen; at.key += kKeyBlock) {
+    int64_t width = least(kKeyBlock, seen - at.key);
+    scoreBlock(at.rows, width, args.headDim, w.query, w.keys + at.key * args.headDim, w.scores);
+    for (int64_t row = 0; row < at.rows; ++row)
+      softmaxRow(args, at, row, width, w);
+    if (args.dropout > 0)
+      dropWeights(args, at, width, w);
+    accumulateRows(at.rows, width, columns, w.scores, w.values + at.key * columns, kKeyBlock, w.sum,
+                   1);
+  }
+  writeRows(args, at, w);
+}
+
+} // namespace
+
+int64_t attentionWorkspace(const AttentionArgs &args) { return layOut(args, nullptr).total; }
+
+void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead,
+                   int64_t queryBegin, int64_t queryEnd, float *workspace) {
+  ForwardWorkspace w = layOut(args, workspace);
+  int64_t seen = visibleKeys(args, queryEnd - 1), group = args.heads / args.kvHeads;
+  packTransposed(headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead), seen,
+                 args.headDim, w.keys);
+  packNatural(headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead), seen,
+              kKeyBlock, args.headDim, w.values);
+  for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
+    HeadView query = headView(args.q, args.queries, args.heads, args.headDim, batchIndex, head);
+    for (int64_t first = queryBegin; first < queryEnd; first += kQueryBlock) {
+      int64_t rows = least(kQueryBlock, queryEnd - first);
+      packRowPanels(query, first, rows, args.headDim, args.scale * kLog2E, w.query);
+      attendBlock(args, {batchIndex, head, first, rows, 0}, w);
+    }
+  }
+}
+
+} // namespace dtc::cpu::DTC_ISA

@@ -1,0 +1,143 @@
+// What attention's forward and backward share: block sizes, packing, masks and dropout.
+#pragma once
+
+#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/Philox.h"
+#include "kernels/cpu/Tile.h"
+
+namespace dtc::cpu::DTC_ISA {
+
+// A block of scores, kQueryBlock x kKeyBlock, stays in the first-level cache with a panel of keys.
+// Both are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
+inline constexpr int kQueryBlock = 48;
+inline constexpr int kKeyBlock = 96;
+static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
+              kKeyBlock % kTileColumns == 0);
+
+inline constexpr float kLog2E = 1.44269504088896341f;
+inline constexpr float kLn2 = 0.693147180559945309f;
+
+// Hands out 64-byte aligned pieces of a workspace, or only counts when the base is null.
+struct Layout {
+  float *base;
+  int64_t used = 0;
+  float *take(int64_t count) {
+    float *at = base ? base + used : nullptr;
+    used += roundUp(count, 16) + 16; // slack for the last whole vector of packRows
+    return at;
+  }
+};
+
+// Strides of [batch, tokens, heads, headDim] at one batch index and head.
+struct HeadView {
+  const float *data;
+  int64_t rowStride;
+  const float *row(int64_t token) const { return data + token * rowStride; }
+};
+
+inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int64_t headDim,
+                         int64_t batchIndex, int64_t head) {
+  return {tensor + (batchIndex * tokens * heads + head) * headDim, heads * headDim};
+}
+
+// First key that query i does not see.
+inline int64_t visibleKeys(const AttentionArgs &args, int64_t query) {
+  if (!args.causal)
+    return args.keys;
+  return greatest(0, least(args.keys, query + 1 + args.keys - args.queries));
+}
+
+// Number of floats of packTransposed and packNatural for `rows` rows.
+inline int64_t transposedSize(int64_t rows, int64_t headDim) {
+  return roundUp(rows, kTileColumns) * headDim;
+}
+inline int64_t naturalSize(int64_t rows, int64_t block, int64_t headDim) {
+  return roundUp(rows, block) * roundUp(headDim, kTileColumns);
+}
+inline int64_t rowPanelSize(int64_t rows, int64_t headDim) {
+  return roundUp(rows, kTileRows) * headDim;
+}
+
+// Rows [0, rows) as columns of panels: [rows/kTileColumns][headDim][kTileColumns].
+inline void packTransposed(HeadView view, int64_t rows, int64_t headDim, float *out) {
+  for (int64_t j = 0; j < rows; j += kTileColumns)
+    packPanelTransposed(view.row(j), view.rowStride, headDim, least(kTileColumns, rows - j),
+                        out + j * headDim);
+}
+
+// Rows in blocks of `block`, each as panels:
+// [rows/block][headDim/kTileColumns][block][kTileColumns].
+inline void packNatural(HeadView view, int64_t rows, int64_t block, int64_t headDim, float *out) {
+  int64_t padded = roundUp(headDim, kTileColumns);
+  for (int64_t first = 0; first < rows; first += block)
+    for (int64_t d = 0; d < headDim; d += kTileColumns)
+      packPanelRows(view.row(first) + d, view.rowStride, least(block, rows - first),
+                    least(kTileColumns, headDim - d), out + first * padded + d * block);
+}
+
+// Rows [first, first + rows) as panels of A: [rows/kTileRows][headDim][kTileRows], scaled.
+inline void packRowPanels(HeadView view, int64_t first, int64_t rows, int64_t headDim, float scale,
+                          float *out) {
+  for (int64_t i = 0; i < rows; i += kTileRows)
+    packRows(view.row(first + i), view.rowStride, least(kTileRows, rows - i), headDim, scale,
+             out + i * headDim);
+}
+
+// scores[rows, kKeyBlock] = A * (panels of transposed keys)^T over `width` columns.
+inline void scoreBlock(int64_t rows, int64_t width, int64_t headDim, const float *rowPanels,
+                       const float *keyPanels, float *scores) {
+  for (int64_t j = 0; j < width; j += kTileColumns)
+    for (int64_t i = 0; i < rows; i += kTileRows)
+      multiplyTile<1, kTileRows>(headDim, rowPanels + i * headDim, keyPanels + j * headDim,
+                                 scores + i * kKeyBlock + j, kKeyBlock, 1, 0);
+}
+
+// out[rows, padded headDim] += weights[rows, depth] * panels, weights row-major by kKeyBlock.
+inline void accumulateRows(int64_t rows, int64_t depth, int64_t padded, const float *weights,
+                           const float *panels, int64_t panelRows, float *out, float beta) {
+  for (int64_t d = 0; d < padded; d += kTileColumns)
+    for (int64_t i = 0; i < rows; i += kTileRows)
+      multiplyTile<kKeyBlock, 1>(depth, weights + i * kKeyBlock, panels + d * panelRows,
+                                 out + i * padded + d, padded, 1, beta);
+}
+
+// out[columns, padded headDim] += weights[depth, columns]^T * panels.
+inline void accumulateColumns(int64_t columns, int64_t depth, int64_t padded, const float *weights,
+                              const float *panels, int64_t panelRows, float *out) {
+  for (int64_t d = 0; d < padded; d += kTileColumns)
+    for (int64_t i = 0; i < columns; i += kTileRows)
+      multiplyTile<1, kKeyBlock>(depth, weights + i, panels + d * panelRows, out + i * padded + d,
+                                 padded, 1, 1);
+}
+
+// Factors of the kept and the dropped weights of one row: 1/(1-p) where kept, 0 where dropped.
+class DropoutRow {
+public:
+  DropoutRow(const AttentionArgs &args, int64_t batchIndex, int64_t head, int64_t query)
+      : key(args.seed), word2(static_cast<uint32_t>(args.dropoutId)),
+        word3(static_cast<uint32_t>(args.step)), threshold(dropoutThreshold(args.dropout)),
+        keptScale(args.dropout < 1 ? 1 / (1 - args.dropout) : 0) {
+    int64_t row = ((args.globalBatch0 + batchIndex) * args.totalHeads + args.globalHead0 + head) *
+                      args.queries +
+                  query;
+    first = static_cast<uint64_t>(row) * static_cast<uint64_t>(args.keys);
+  }
+
+  // The factors of keys [j, j + kLanes).
+  Vec factors(int64_t j) const {
+    uint32_t words[kLanes];
+    philoxWord0<kLanes>(first + static_cast<uint64_t>(j), word2, word3, key, words);
+    float factor[kLanes];
+    for (int l = 0; l < kLanes; ++l)
+      factor[l] = words[l] >= threshold ? keptScale : 0;
+    return load(factor);
+  }
+
+private:
+  uint64_t key, first;
+  uint32_t word2, word3;
+  uint64_t threshold;
+  float keptScale;
+};
+
+} // namespace dtc::cpu::DTC_ISA

@@ -1,0 +1,124 @@
+// Vectors of the instruction set that this file is compiled for (DTC_ISA = avx2 or avx512).
+//
+// Included only by the files that CMakeLists.txt compiles once per instruction set. Everything is
+// in a namespace of that name, and nothing inline of the standard library is used, so that the
+// linker never keeps an AVX-512 copy of a function that the rest of the program calls.
+#pragma once
+
+#include <cstdint>
+
+#ifndef DTC_ISA
+#error "compile through the per-instruction-set object libraries of kernels/cpu/CMakeLists.txt"
+#endif
+
+namespace dtc::cpu::DTC_ISA {
+
+#ifdef __AVX512F__
+inline constexpr int kLanes = 16;
+#else
+inline constexpr int kLanes = 8;
+#endif
+
+typedef float Vec __attribute__((vector_size(kLanes * 4)));
+typedef float UnalignedVec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
+typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
+
+inline Vec load(const float *p) { return *reinterpret_cast<const UnalignedVec *>(p); }
+inline void store(float *p, Vec v) { *reinterpret_cast<UnalignedVec *>(p) = v; }
+
+// x - 0 is x for every x (x + 0 is not: -0), so this compiles to one broadcast.
+inline Vec splat(float x) { return x - Vec{}; }
+inline IntVec splatInt(int32_t x) { return x - IntVec{}; }
+
+inline IntVec iota() {
+  IntVec v;
+  for (int i = 0; i < kLanes; ++i)
+    v[i] = i;
+  return v;
+}
+
+inline Vec select(IntVec mask, Vec yes, Vec no) {
+  return reinterpret_cast<Vec>((mask & reinterpret_cast<IntVec>(yes)) |
+                               (~mask & reinterpret_cast<IntVec>(no)));
+}
+
+inline Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
+
+// Halves the vector until one lane is left: the order of the sum is fixed.
+inline float sumLanes(Vec v) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i)
+      lanes[i] += lanes[i + width];
+  return lanes[0];
+}
+
+inline float maxLanes(Vec v) {
+  float lanes[kLanes];
+  store(lanes, v);
+  for (int width = kLanes / 2; width > 0; width /= 2)
+    for (int i = 0; i < width; ++i)
+      lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
+  return lanes[0];
+}
+
+// 2^x for x <= 0 (or NaN), relative error below 2e-7; 0 below -126, -inf included.
+// x = n + f with |f| <= 1/2; 2^f by its series to degree 6 (remainder 1.2e-7 * 2^f at the ends is
+// spread by the minimax coefficients below), times 2^n by adding n to the exponent.
+inline Vec exp2NonPositive(Vec x) {
+  const Vec rounder = splat(12582912.0f); // 1.5 * 2^23: adding it leaves the nearest integer
+  Vec shifted = x + rounder;
+  Vec f = x - (shifted - rounder);
+  Vec p = splat(1.535336188319500e-4f);
+  p = p * f + splat(1.339887440266574e-3f);
+  p = p * f + splat(9.618437357674640e-3f);
+  p = p * f + splat(5.550332471162809e-2f);
+  p = p * f + splat(2.402264791363012e-1f);
+  p = p * f + splat(6.931472028550421e-1f);
+  p = p * f + splat(1.0f);
+  IntVec exponent = reinterpret_cast<IntVec>(shifted) << 23;
+  Vec result = reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + exponent);
+  return select(x < splat(-126.0f), Vec{}, result);
+}
+
+// Transposes a kLanes x kLanes block held in vectors: rows[i][j] and rows[j][i] change places.
+// At each distance d the off-diagonal d x d blocks are swapped by two-source shuffles.
+#define DTC_LANE16(f, d)                                                                           \
+  f(0, d), f(1, d), f(2, d), f(3, d), f(4, d), f(5, d), f(6, d), f(7, d), f(8, d), f(9, d),        \
+      f(10, d), f(11, d), f(12, d), f(13, d), f(14, d), f(15, d)
+#define DTC_LANE8(f, d) f(0, d), f(1, d), f(2, d), f(3, d), f(4, d), f(5, d), f(6, d), f(7, d)
+#define DTC_LOW(i, d) (((i) & (d)) ? kLanes + (i) - (d) : (i))
+#define DTC_HIGH(i, d) (((i) & (d)) ? kLanes + (i) : (i) + (d))
+#ifdef __AVX512F__
+#define DTC_LANES(f, d) DTC_LANE16(f, d)
+#else
+#define DTC_LANES(f, d) DTC_LANE8(f, d)
+#endif
+
+template <int kDistance> inline void swapBlocks(Vec *rows) {
+  for (int i = 0; i < kLanes; ++i) {
+    if (i & kDistance)
+      continue;
+    Vec a = rows[i], b = rows[i + kDistance];
+    rows[i] = __builtin_shufflevector(a, b, DTC_LANES(DTC_LOW, kDistance));
+    rows[i + kDistance] = __builtin_shufflevector(a, b, DTC_LANES(DTC_HIGH, kDistance));
+  }
+}
+
+inline void transposeLanes(Vec *rows) {
+#ifdef __AVX512F__
+  swapBlocks<8>(rows);
+#endif
+  swapBlocks<4>(rows);
+  swapBlocks<2>(rows);
+  swapBlocks<1>(rows);
+}
+
+#undef DTC_LANE16
+#undef DTC_LANE8
+#undef DTC_LOW
+#undef DTC_HIGH
+#undef DTC_LANES
+
+} // namespace dtc::cpu::DTC_ISA

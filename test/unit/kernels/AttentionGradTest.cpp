@@ -1,0 +1,90 @@
+#include "test/unit/kernels/AttentionReference.h"
+
+namespace dtc::cpu {
+namespace {
+
+using namespace test;
+
+constexpr double kTolerance = 3e-5; // sums over up to 1000 tokens of weights right to about 2e-6
+
+void runBoth(AttentionProblem &problem, ThreadPool &pool) {
+  attention(problem.args, pool);
+  attentionGrad(problem.gradArgs(), pool);
+}
+
+void expectGradients(AttentionProblem &problem, ThreadPool &pool) {
+  runBoth(problem, pool);
+  AttentionReference wanted(problem);
+  expectClose(problem.dq, wanted.dq, kTolerance, describe(problem.sizes) + ": dq");
+  expectClose(problem.dk, wanted.dk, kTolerance, describe(problem.sizes) + ": dk");
+  expectClose(problem.dv, wanted.dv, kTolerance, describe(problem.sizes) + ": dv");
+}
+
+TEST(AttentionGrad, AgreesWithTheReferenceAtEdgeSizes) {
+  ThreadPool pool(2);
+  forEachIsa([&] {
+    for (const AttentionSizes &sizes : edgeSizes()) {
+      AttentionProblem problem(sizes);
+      expectGradients(problem, pool);
+    }
+  });
+}
+
+TEST(AttentionGrad, AgreesWithTheReferenceUnderDropout) {
+  ThreadPool pool(2);
+  forEachIsa([&] {
+    for (bool causal : {false, true}) {
+      AttentionProblem problem({2, 70, 101, 4, 2, 32, causal}, 0.25f);
+      expectGradients(problem, pool);
+    }
+  });
+}
+
+// The analytic reference itself, against finite differences of its forward part.
+TEST(AttentionGrad, ReferenceAgreesWithFiniteDifferences) {
+  AttentionProblem problem({1, 6, 9, 2, 1, 4, true}, 0.25f);
+  AttentionReference analytic(problem);
+  auto loss = [&] {
+    AttentionReference forward(problem);
+    double sum = 0;
+    for (size_t i = 0; i < forward.out.size(); ++i)
+      sum += forward.out[i] * problem.dout[i];
+    return sum;
+  };
+  auto check = [&](std::vector<float> &input, const std::vector<double> &gradient) {
+    for (size_t i = 0; i < input.size(); ++i) {
+      const float saved = input[i], step = 1.f / 1024;
+      input[i] = saved + step;
+      double above = loss(), high = input[i];
+      input[i] = saved - step;
+      double below = loss(), low = input[i];
+      input[i] = saved;
+      EXPECT_NEAR((above - below) / (high - low), gradient[i], 1e-5) << "element " << i;
+    }
+  };
+  check(problem.q, analytic.dq);
+  check(problem.k, analytic.dk);
+  check(problem.v, analytic.dv);
+}
+
+TEST(AttentionGrad, GivesTheSameBitsForAnyNumberOfThreads) {
+  forEachIsa([&] {
+    for (float dropout : {0.f, 0.2f})
+      for (bool causal : {false, true}) {
+        AttentionProblem first({2, 200, 200, 6, 2, 64, causal}, dropout);
+        ThreadPool one(1);
+        runBoth(first, one);
+        for (int threads : {2, 3}) {
+          AttentionProblem other(first.sizes, dropout);
+          ThreadPool pool(threads);
+          runBoth(other, pool);
+          EXPECT_TRUE(sameBits(other.dq, first.dq)) << threads << " threads";
+          EXPECT_TRUE(sameBits(other.dk, first.dk)) << threads << " threads";
+          EXPECT_TRUE(sameBits(other.dv, first.dv)) << threads << " threads";
+        }
+      }
+  });
+}
+
+} // namespace
+} // namespace dtc::cpu

@@ -1,0 +1,148 @@
+// Attention and its gradients in double, straight from their formulas.
+#pragma once
+
+#include "kernels/cpu/Philox.h"
+#include "test/unit/kernels/KernelsTestSupport.h"
+
+#include <limits>
+
+namespace dtc::cpu::test {
+
+struct AttentionSizes {
+  int64_t batch, queries, keys, heads, kvHeads, headDim;
+  bool causal;
+};
+
+inline std::string describe(const AttentionSizes &s) {
+  return "batch " + std::to_string(s.batch) + ", queries " + std::to_string(s.queries) + ", keys " +
+         std::to_string(s.keys) + ", heads " + std::to_string(s.heads) + "/" +
+         std::to_string(s.kvHeads) + ", headDim " + std::to_string(s.headDim) +
+         (s.causal ? ", causal" : "");
+}
+
+// One attention problem with its results and gradients.
+struct AttentionProblem {
+  AttentionSizes sizes;
+  AttentionArgs args;
+  std::vector<float> q, k, v, dout, out, lse, dq, dk, dv, scratch;
+
+  explicit AttentionProblem(const AttentionSizes &s, float dropout = 0) : sizes(s) {
+    q = randomFloats(s.batch * s.queries * s.heads * s.headDim, 1);
+    k = randomFloats(s.batch * s.keys * s.kvHeads * s.headDim, 2);
+    v = randomFloats(s.batch * s.keys * s.kvHeads * s.headDim, 3);
+    dout = randomFloats(static_cast<int64_t>(q.size()), 4);
+    for (float &value : q)
+      value *= 3; // scores of several units, so that the softmax is far from uniform
+    out.assign(q.size(), -7), dq.assign(q.size(), -7);
+    dk.assign(k.size(), -7), dv.assign(v.size(), -7);
+    lse.assign(s.batch * s.heads * s.queries, -7), scratch.assign(lse.size(), -7);
+    args = {q.data(),
+            k.data(),
+            v.data(),
+            out.data(),
+            lse.data(),
+            s.batch,
+            s.queries,
+            s.keys,
+            s.heads,
+            s.kvHeads,
+            s.headDim,
+            s.causal,
+            1 / std::sqrt(float(s.headDim))};
+    args.dropout = dropout;
+    args.seed = 0x0123456789abcdef, args.dropoutId = 5, args.step = 17;
+    args.globalBatch0 = 3, args.globalHead0 = 2, args.totalHeads = s.heads + 4;
+  }
+
+  AttentionGradArgs gradArgs() {
+    return {args, dout.data(), dq.data(), dk.data(), dv.data(), scratch.data()};
+  }
+};
+
+struct AttentionReference {
+  std::vector<double> out, lse, dq, dk, dv;
+
+  explicit AttentionReference(const AttentionProblem &problem)
+      : out(problem.q.size()), lse(problem.lse.size()), dq(problem.q.size()), dk(problem.k.size()),
+        dv(problem.v.size()) {
+    const AttentionSizes &s = problem.sizes;
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t h = 0; h < s.heads; ++h)
+        for (int64_t i = 0; i < s.queries; ++i)
+          row(problem, b, h, i);
+  }
+
+private:
+  void row(const AttentionProblem &p, int64_t b, int64_t h, int64_t i) {
+    const AttentionSizes &s = p.sizes;
+    int64_t seen = s.causal ? std::clamp<int64_t>(i + 1 + s.keys - s.queries, 0, s.keys) : s.keys;
+    int64_t kvHead = h / (s.heads / s.kvHeads);
+    size_t query = ((b * s.queries + i) * s.heads + h) * s.headDim;
+    auto key = [&](int64_t j) {
+      return size_t(((b * s.keys + j) * s.kvHeads + kvHead) * s.headDim);
+    };
+    std::vector<double> weight(seen), factor(seen), product(seen);
+    double largest = -std::numeric_limits<double>::infinity(), total = 0, delta = 0;
+    for (int64_t j = 0; j < seen; ++j) {
+      for (int64_t d = 0; d < s.headDim; ++d)
+        weight[j] += double(p.q[query + d]) * p.k[key(j) + d] * p.args.scale;
+      largest = std::max(largest, weight[j]);
+    }
+    for (double &w : weight)
+      total += w = std::exp(w - largest);
+    lse[(b * s.heads + h) * s.queries + i] = largest + std::log(total);
+    for (int64_t j = 0; j < seen; ++j) {
+      weight[j] /= total;
+      factor[j] = dropoutFactor(p.args, b, h, i, j);
+      for (int64_t d = 0; d < s.headDim; ++d) {
+        out[query + d] += weight[j] * factor[j] * p.v[key(j) + d];
+        product[j] += double(p.dout[query + d]) * p.v[key(j) + d] * factor[j];
+        dv[key(j) + d] += weight[j] * factor[j] * p.dout[query + d];
+      }
+      delta += weight[j] * product[j];
+    }
+    for (int64_t j = 0; j < seen; ++j)
+      for (int64_t d = 0; d < s.headDim; ++d) {
+        double score = p.args.scale * weight[j] * (product[j] - delta);
+        dq[query + d] += score * p.k[key(j) + d];
+        dk[key(j) + d] += score * p.q[query + d];
+      }
+  }
+
+  static double dropoutFactor(const AttentionArgs &args, int64_t b, int64_t h, int64_t i,
+                              int64_t j) {
+    if (args.dropout == 0)
+      return 1;
+    uint64_t e =
+        (((args.globalBatch0 + b) * args.totalHeads + args.globalHead0 + h) * args.queries + i) *
+            args.keys +
+        j;
+    auto words = philox4x32(
+        {uint32_t(e), uint32_t(e >> 32), uint32_t(args.dropoutId), uint32_t(args.step)}, args.seed);
+    return words[0] >= double(args.dropout) * 4294967296.0 ? 1 / (1 - double(args.dropout)) : 0;
+  }
+};
+
+// Edge sizes of tokens, heads and head dimension; both masks.
+inline std::vector<AttentionSizes> edgeSizes() {
+  std::vector<AttentionSizes> sizes;
+  for (bool causal : {false, true}) {
+    for (int64_t tokens : {1, 31, 32, 33, 95, 97, 127, 200})
+      sizes.push_back({1, tokens, tokens, 2, 2, 64, causal});
+    sizes.push_back({2, 50, 50, 6, 2, 16, causal});  // grouped queries
+    sizes.push_back({1, 40, 40, 4, 1, 80, causal});  // multi-query, headDim not a power of two
+    sizes.push_back({1, 1, 300, 2, 1, 64, causal});  // one new token
+    sizes.push_back({2, 33, 127, 2, 2, 32, causal}); // more keys than queries
+    sizes.push_back({1, 127, 33, 2, 2, 32, causal}); // fewer: under causal, early rows see nothing
+    sizes.push_back({1, 60, 60, 1, 1, 1, causal});
+    sizes.push_back({1, 60, 60, 3, 3, 7, causal});
+    sizes.push_back({1, 100, 100, 1, 1, 128, causal});
+    sizes.push_back({1, 5, 0, 2, 2, 8, causal}); // no key at all
+    sizes.push_back({0, 5, 5, 2, 2, 8, causal});
+    sizes.push_back({1, 0, 5, 2, 2, 8, causal});
+  }
+  sizes.push_back({1, 1000, 1000, 1, 1, 64, true});
+  return sizes;
+}
+
+} // namespace dtc::cpu::test
