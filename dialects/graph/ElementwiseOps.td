@@ -9,7 +9,9 @@ class Graph_Binary<string mnemonic, string what, list<Trait> traits = []> :
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-def Graph_AddOp : Graph_Binary<"add", "Adds", [Commutative]>;
+def Graph_AddOp : Graph_Binary<"add", "Adds", [Commutative]> {
+  let hasCanonicalizer = 1;
+}
 def Graph_SubtractOp : Graph_Binary<"subtract", "Subtracts">;
 def Graph_MultiplyOp : Graph_Binary<"multiply", "Multiplies", [Commutative]>;
 def Graph_DivideOp : Graph_Binary<"divide", "Divides">;
@@ -56,5 +58,6 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, Graph_Rule, Gra
   let arguments = (ins F64Attr:$value);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
   let hasFolder = 1;
 }

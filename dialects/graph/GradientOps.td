@@ -73,6 +73,7 @@ def Graph_SoftmaxGradOp : Graph_Op<"softmax_grad", [Pure, Graph_Rule, SameOperan
   let arguments = (ins Graph_FloatTensor:$y, Graph_FloatTensor:$dy);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$y `,` $dy attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 def Graph_GeluGradOp : Graph_Op<"gelu_grad", [Pure, Graph_Rule, Graph_Pointwise, SameOperandsAndResultType]> {
   let summary = "Gradient of gelu";

@@ -19,6 +19,8 @@ def Graph_Dialect : Dialect {
     upstream `shard` collectives between them.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
 class Graph_I32Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
@@ -58,6 +60,7 @@ def Graph_PlacementAttr : Graph_Attr<"Placement", "placement"> {
   let summary = "Where a tensor lives: one entry per mesh axis";
   let parameters = (ins ArrayRefParameter<"::dtc::graph::AxisPlacement">:$axes);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 
 // #graph.window<loop = 2, axis = "tp", local = 6283, global = 50257>

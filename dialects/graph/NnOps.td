@@ -102,6 +102,7 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Sam
   let arguments = (ins Graph_FloatTensor:$x);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 // Zeroes each element with probability p, scales the rest by 1/(1-p). Global element index keys the random number.
 def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_Random, AllTypesMatch<["x", "result"]>]> {

@@ -34,6 +34,7 @@ def Graph_ClipScaleOp : Graph_Op<"clip_scale", [Pure, Graph_Rule, Graph_Pointwis
   let arguments = (ins Graph_Scalar:$norm, F64Attr:$max_norm);
   let results = (outs Graph_Scalar:$result);
   let assemblyFormat = "$norm `max` $max_norm attr-dict";
+  let hasVerifier = 1;
 }
 // constant: base after warm-up. cosine: from base to min_ratio * base at total_steps. Warm-up: base * step / warmup_steps while step <= warmup_steps.
 def Graph_LearningRateOp : Graph_Op<"learning_rate", [Pure, Graph_Rule, Graph_Pointwise]> {

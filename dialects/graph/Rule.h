@@ -1,6 +1,7 @@
 // The one statement of an op's loops that planner, partitioner, cost model and verifiers share.
 #pragma once
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 
@@ -35,10 +36,20 @@ struct OpRule {
   // Zero in, zero out: where a padded index of a split loop reads zeros in the operands that have that loop, results
   // that have the loop are zero there and sums over it gain nothing. Ops without this refuse padded loops.
   bool zeroPreserving = false;
+  // Loops for which that does not hold although the op is zeroPreserving: an operand without the loop feeds the result
+  // there (the bias of x[t,c] + b[c] in padded rows t, a broadcast into new dims).
+  llvm::SmallVector<unsigned, 2> fedLoops;
+  // f(a + b) = f(a) + f(b) over all tensor operands together: sums that are not finished yet (partial) may stay so.
+  bool jointlyLinear = false;
   // Loops whose global index matters to the op (rows of an embedding, words of a cross entropy, elements of dropout):
   // when one is split or padded, the partitioner attaches a #graph.window to the local op, and padding is handled by
   // the op itself.
   llvm::SmallVector<unsigned, 2> indexedLoops;
+
+  // Whether padding of this loop stays zero, or does not matter because the op itself knows the padded indices.
+  bool allowsPadding(unsigned loop) const {
+    return llvm::is_contained(indexedLoops, loop) || (zeroPreserving && !llvm::is_contained(fedLoops, loop));
+  }
 };
 
 } // namespace dtc::graph

@@ -9,6 +9,10 @@ def Graph_ReduceOp : Graph_Op<"reduce", [Pure, Graph_Rule, Graph_Gradient]> {
     OptionalAttr<ArrayAttr>:$windows);   // max: padded elements count as -infinity
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$kind $x `dims` $dims (`scale` $scale^)? attr-dict `:` type($x) `->` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::dtc::graph::ReduceKind":$kind,
+    "::llvm::ArrayRef<int64_t>":$dims), [{
+      build($_builder, $_state, result, x, kind, dims, ::llvm::APFloat(1.0), ::mlir::ArrayAttr());
+    }]>];
   let hasVerifier = 1;
 }
 // Inserts dims: result dims `dims` are new (or, where kept, grow from 1); the others are x's in order.
@@ -18,6 +22,7 @@ def Graph_BroadcastOp : Graph_Op<"broadcast", [Pure, Graph_Rule, Graph_Gradient,
     Optional<Graph_Tensor>:$like);   // gives the size of a dynamic batch
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x (`like` $like^ `:` type($like) `,`)? `dims` $dims attr-dict `:` type($x) `->` type($result)";
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 def Graph_ReshapeOp : Graph_Op<"reshape", [Pure, Graph_Rule, Graph_Gradient]> {
@@ -61,5 +66,6 @@ def Graph_ConcatOp : Graph_Op<"concat", [Pure, Graph_Rule, Graph_Gradient]> {
   let arguments = (ins Variadic<Graph_Tensor>:$inputs, I64Attr:$dim, UnitAttr:$stack);
   let results = (outs Graph_Tensor:$result);
   let assemblyFormat = "$inputs `dim` $dim (`stack` $stack^)? attr-dict `:` functional-type(operands, results)";
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }

@@ -55,6 +55,7 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
     ::mlir::Region *getCallableRegion() { return &getBody(); }
   }];
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
   let summary = "Ends a function";

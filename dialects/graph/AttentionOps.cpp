@@ -1,0 +1,73 @@
+// Checks of attention and its gradient.
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// Checks q, k, v, the log-sum-exp and the random number operands, which both ops have.
+template <typename OpTy>
+static LogicalResult verifyAttention(OpTy op) {
+  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()), v = tensorType(op.getV());
+  if (failed(checkNumDims(op, "q", q, 4)) || failed(checkNumDims(op, "k", k, 4))) // attention_c1
+    return failure();
+  for (int64_t dim : {0, 3}) // attention_c2
+    if (k.getDimSize(dim) != q.getDimSize(dim))
+      return op.emitOpError() << "dim " << dim << " of 'k' is " << sizeText(k.getDimSize(dim))
+                              << ", but dim " << dim << " of 'q' is "
+                              << sizeText(q.getDimSize(dim));
+  for (int64_t dim : {1, 2, 3})
+    if (q.isDynamicDim(dim) || k.isDynamicDim(dim)) // attention_c3
+      return op.emitOpError() << "dim " << dim << " is dynamic; only the batch (dim 0) may be";
+  int64_t heads = q.getDimSize(2), kvHeads = k.getDimSize(2);
+  if (kvHeads == 0 || heads % kvHeads != 0) // attention_c4
+    return op.emitOpError() << "dim 2 of 'q' is " << heads
+                            << ", but a multiple of dim 2 of 'k', which is " << kvHeads
+                            << ", is wanted";
+  if (failed(DimList().all("k", k).check(op, "v", v))) // attention_c5
+    return failure();
+  if (failed(DimList()
+                 .dims("q", q, 0, 1)
+                 .dims("q", q, 2, 3)
+                 .dims("q", q, 1, 2)
+                 .check(op, "lse", tensorType(op.getLse()))) || // attention_c6
+      failed(checkF32(op, "lse", op.getLse().getType())))       // attention_c6
+    return failure();
+  for (auto [name, type] : {std::pair<StringRef, Type>{"k", k}, {"v", v}})
+    if (failed(checkSameElement(op, name, type, "q", q))) // attention_c7
+      return failure();
+  double dropout = op.getDropout().convertToDouble();
+  if (!(dropout >= 0 && dropout < 1)) // attention_c8
+    return op.emitOpError() << "'dropout' is " << dropout
+                            << ", but a number from 0 to below 1 is wanted";
+  if (dropout > 0 && (!op.getSeed() || !op.getStep())) // attention_c9
+    return op.emitOpError() << "has dropout, but no key; write 'dropout p id n key(%seed, %step)'";
+  if (op.getCausal() && k.getDimSize(1) < q.getDimSize(1)) // attention_c10
+    return op.emitOpError() << "is causal with " << q.getDimSize(1) << " queries, but only "
+                            << k.getDimSize(1) << " keys, so that early queries see none";
+  return checkWindows(op, op.getWindows()); // attention_c11
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  RankedTensorType q = tensorType(getQ());
+  if (failed(DimList().all("q", q).check(*this, "result", tensorType(getResult())))) // attention_c12
+    return failure();
+  return checkSameElement(*this, "result", getResult().getType(), "q", q); // attention_c7
+}
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  RankedTensorType q = tensorType(getQ()), k = tensorType(getK());
+  for (auto [name, value, like, likeName] :
+       {std::tuple<StringRef, Value, RankedTensorType, StringRef>{"out", getOut(), q, "q"},
+        {"dout", getDout(), q, "q"},
+        {"dq", getDq(), q, "q"},
+        {"dk", getDk(), k, "k"},
+        {"dv", getDv(), k, "k"}}) // attention_grad_c1
+    if (failed(DimList().all(likeName, like).check(*this, name, tensorType(value))) ||
+        failed(checkSameElement(*this, name, value.getType(), likeName, like)))
+      return failure();
+  return success();
+}

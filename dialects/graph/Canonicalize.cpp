@@ -1,0 +1,124 @@
+// Canonicalization patterns: a split linear's gradient becomes one concat, unneeded dims and operands go.
+#include "dialects/graph/Verify.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+
+// The pads that a tree of adds joins; every add below the root has no other use.
+bool collectPads(Value value, bool isRoot, SmallVectorImpl<PadOp> &pads) {
+  if (auto pad = value.getDefiningOp<PadOp>()) {
+    pads.push_back(pad);
+    return true;
+  }
+  auto add = value.getDefiningOp<AddOp>();
+  if (!add || (!isRoot && !add->hasOneUse()) || add.getLhs().getType() != add.getType() ||
+      add.getRhs().getType() != add.getType())
+    return false;
+  return collectPads(add.getLhs(), false, pads) && collectPads(add.getRhs(), false, pads);
+}
+
+// x reshaped from y, where x is y with a dim of size 1 put in at `dim`: y; else null.
+Value withoutUnitDim(Value x, int64_t dim) {
+  auto reshape = x.getDefiningOp<ReshapeOp>();
+  if (!reshape)
+    return {};
+  SmallVector<int64_t> shape(tensorType(x).getShape());
+  if (shape[dim] != 1)
+    return {};
+  shape.erase(shape.begin() + dim);
+  Value y = reshape.getX();
+  return tensorType(y).getShape() == ArrayRef<int64_t>(shape) ? y : Value();
+}
+
+// add(add(pad a, pad b), pad c) of parts that fill a dim one after the other is concat(a, b, c).
+struct JoinPads : OpRewritePattern<AddOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
+    if (op->hasOneUse() && isa<AddOp>(*op->user_begin()))
+      return rewriter.notifyMatchFailure(op, "part of a larger sum");
+    SmallVector<PadOp> pads;
+    if (!collectPads(op.getResult(), /*isRoot=*/true, pads))
+      return rewriter.notifyMatchFailure(op, "adds something else than pads");
+    llvm::sort(pads, [](PadOp a, PadOp b) { return a.getLow() < b.getLow(); });
+    int64_t dim = pads[0].getDim(), filled = 0;
+    for (PadOp pad : pads) {
+      if (static_cast<int64_t>(pad.getDim()) != dim)
+        return rewriter.notifyMatchFailure(op, "pads different dims");
+      if (static_cast<int64_t>(pad.getLow()) != filled)
+        return rewriter.notifyMatchFailure(op, "parts overlap or leave a gap");
+      filled += tensorType(pad.getX()).getDimSize(dim);
+    }
+    if (filled != op.getType().getDimSize(dim))
+      return rewriter.notifyMatchFailure(op, "parts leave a gap at the end");
+    SmallVector<Value> parts;
+    for (PadOp pad : pads)
+      parts.push_back(pad.getX());
+    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), parts, dim, /*stack=*/false);
+    return success();
+  }
+};
+
+// A concat of tensors that were all given a dim of size 1 is a stack of the tensors.
+struct StackUnitDims : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    if (op.getStack())
+      return rewriter.notifyMatchFailure(op, "is a stack");
+    SmallVector<Value> parts;
+    for (Value input : op.getInputs()) {
+      parts.push_back(withoutUnitDim(input, op.getDim()));
+      if (!parts.back())
+        return rewriter.notifyMatchFailure(op, "an input was not given a dim of size 1");
+    }
+    rewriter.replaceOpWithNewOp<ConcatOp>(op, op.getType(), parts, op.getDim(), /*stack=*/true);
+    return success();
+  }
+};
+
+// A concat of one tensor is that tensor.
+struct DropSingleConcat : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
+    if (op.getInputs().size() != 1)
+      return rewriter.notifyMatchFailure(op, "joins several tensors");
+    if (op.getStack())
+      rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), op.getInputs()[0]);
+    else
+      rewriter.replaceOp(op, op.getInputs()[0]);
+    return success();
+  }
+};
+
+// `like` gives the size of a dynamic batch; a batch of known size does not need it.
+struct DropLike : OpRewritePattern<BroadcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(BroadcastOp op, PatternRewriter &rewriter) const override {
+    bool needed = op.getType().getRank() > 0 && op.getType().isDynamicDim(0) &&
+                  llvm::is_contained(op.getDims(), 0);
+    if (!op.getLike() || needed)
+      return rewriter.notifyMatchFailure(op, "has no 'like' or needs it");
+    rewriter.modifyOpInPlace(op, [&] { op.getLikeMutable().clear(); });
+    return success();
+  }
+};
+
+} // namespace
+
+void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<JoinPads>(context);
+}
+
+void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<StackUnitDims, DropSingleConcat>(context);
+}
+
+void BroadcastOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<DropLike>(context);
+}

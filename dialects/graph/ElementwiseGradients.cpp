@@ -1,0 +1,194 @@
+// Gradients of the point-by-point ops.
+#include "dialects/graph/Gradients.h"
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+Value dtc::graph::sumToOperand(OpBuilder &builder, Location loc, Value grad, Value operand) {
+  RankedTensorType from = tensorType(grad), to = tensorType(operand);
+  if (from == to)
+    return grad;
+  int64_t missing = from.getRank() - to.getRank();
+  SmallVector<int64_t> dims, rest;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim) {
+    bool repeats = dim < missing || to.getDimSize(dim - missing) != from.getDimSize(dim);
+    if (repeats)
+      dims.push_back(dim);
+    else
+      rest.push_back(from.getDimSize(dim));
+  }
+  auto type = RankedTensorType::get(rest, from.getElementType());
+  Value sum = ReduceOp::create(builder, loc, type, grad, ReduceKind::Sum, dims);
+  return type == to ? sum : ReshapeOp::create(builder, loc, to, sum).getResult();
+}
+
+LogicalResult dtc::graph::refuseGradient(Operation *op, ValueRange resultGrads, unsigned result,
+                                         StringRef name) {
+  if (!resultGrads[result])
+    return success();
+  return op->emitOpError() << "has no gradient through '" << name
+                           << "', which is kept for the backward pass only";
+}
+
+LogicalResult dtc::graph::refuseOperand(Operation *op, ArrayRef<bool> needed, unsigned operand,
+                                        StringRef name) {
+  if (!needed[operand])
+    return success();
+  return op->emitOpError() << "has no gradient with respect to '" << name << "'";
+}
+
+// The gradients of lhs and rhs, each made by a function that returns it with the result's type.
+static LogicalResult binaryGradient(Operation *op, OpBuilder &builder, ArrayRef<bool> needed,
+                                    SmallVectorImpl<Value> &grads, function_ref<Value()> lhs,
+                                    function_ref<Value()> rhs) {
+  grads.assign(2, Value());
+  if (needed[0])
+    grads[0] = sumToOperand(builder, op->getLoc(), lhs(), op->getOperand(0));
+  if (needed[1])
+    grads[1] = sumToOperand(builder, op->getLoc(), rhs(), op->getOperand(1));
+  return success();
+}
+
+LogicalResult AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                   ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  Value dy = resultGrads[0];
+  return binaryGradient(*this, builder, needed, grads, [&] { return dy; }, [&] { return dy; });
+}
+
+LogicalResult SubtractOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  Value dy = resultGrads[0];
+  auto negated = [&]() -> Value { return NegateOp::create(builder, getLoc(), dy); };
+  return binaryGradient(*this, builder, needed, grads, [&] { return dy; }, negated);
+}
+
+LogicalResult MultiplyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  auto times = [&](Value other) -> Value {
+    return MultiplyOp::create(builder, getLoc(), getType(), resultGrads[0], other);
+  };
+  return binaryGradient(*this, builder, needed, grads, [&] { return times(getRhs()); },
+                        [&] { return times(getLhs()); });
+}
+
+// d(l / r) = dl / r - (l / r) dr / r
+LogicalResult DivideOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  Value quotient;
+  auto lhs = [&]() -> Value {
+    quotient = DivideOp::create(builder, getLoc(), getType(), resultGrads[0], getRhs());
+    return quotient;
+  };
+  auto rhs = [&]() -> Value {
+    if (!quotient)
+      lhs();
+    Value product = MultiplyOp::create(builder, getLoc(), getType(), quotient, getResult());
+    return NegateOp::create(builder, getLoc(), product);
+  };
+  return binaryGradient(*this, builder, needed, grads, lhs, rhs);
+}
+
+// The side that was chosen receives the gradient; where both are equal, both do.
+template <typename OpTy>
+static LogicalResult selectGradient(OpTy op, OpBuilder &builder, Value dy, ArrayRef<bool> needed,
+                                    SmallVectorImpl<Value> &grads) {
+  auto chosen = [&](Value side) -> Value {
+    return SelectEqualOp::create(builder, op.getLoc(), op.getType(), side, op.getResult(), dy);
+  };
+  return binaryGradient(op, builder, needed, grads, [&] { return chosen(op.getLhs()); },
+                        [&] { return chosen(op.getRhs()); });
+}
+
+LogicalResult MinimumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  return selectGradient(*this, builder, resultGrads[0], needed, grads);
+}
+
+LogicalResult MaximumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  return selectGradient(*this, builder, resultGrads[0], needed, grads);
+}
+
+LogicalResult NegateOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = NegateOp::create(builder, getLoc(), resultGrads[0]);
+  return success();
+}
+
+LogicalResult ExpOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                   ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = MultiplyOp::create(builder, getLoc(), getType(), resultGrads[0], getResult());
+  return success();
+}
+
+LogicalResult LogOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                   ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = DivideOp::create(builder, getLoc(), getType(), resultGrads[0], getX());
+  return success();
+}
+
+// d sqrt(x) = dx / (2 sqrt(x))
+LogicalResult SqrtOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  Value quotient = DivideOp::create(builder, getLoc(), getType(), resultGrads[0], getResult());
+  grads[0] = ScaleOp::create(builder, getLoc(), quotient, builder.getF64FloatAttr(0.5));
+  return success();
+}
+
+// d tanh(x) = (1 - tanh(x)^2) dx
+LogicalResult TanhOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  Value dy = resultGrads[0], y = getResult();
+  Value square = MultiplyOp::create(builder, getLoc(), getType(), y, y);
+  Value lost = MultiplyOp::create(builder, getLoc(), getType(), dy, square);
+  grads[0] = SubtractOp::create(builder, getLoc(), getType(), dy, lost);
+  return success();
+}
+
+LogicalResult SiluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = SiluGradOp::create(builder, getLoc(), getType(), getX(), resultGrads[0]);
+  return success();
+}
+
+LogicalResult GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = GeluGradOp::create(builder, getLoc(), getType(), getX(), resultGrads[0], getKind());
+  return success();
+}
+
+LogicalResult ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = ScaleOp::create(builder, getLoc(), resultGrads[0], getFactorAttr());
+  return success();
+}
+
+LogicalResult CastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  if (!isa<FloatType>(getElementTypeOrSelf(getX()))) // integers carry no gradient
+    return emitOpError() << "has no gradient from " << getElementTypeOrSelf(getX());
+  grads[0] = CastOp::create(builder, getLoc(), getX().getType(), resultGrads[0]);
+  return success();
+}

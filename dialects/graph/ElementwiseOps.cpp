@@ -1,0 +1,71 @@
+// Checks and folds of the point-by-point ops.
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// Checks that operands broadcast to the result and that element types agree.
+static LogicalResult verifyBroadcast(Operation *op) {
+  FailureOr<SmallVector<int64_t>> shape = broadcastShapes(op); // binary_c1
+  if (failed(shape))
+    return failure();
+  RankedTensorType result = tensorType(op->getResult(0));
+  DimList wanted;
+  for (const auto &[dim, size] : llvm::enumerate(*shape))
+    wanted.size(size, "dim " + Twine(dim) + " of the operands together");
+  if (failed(wanted.check(op, "result", result))) // binary_c2
+    return failure();
+  for (const auto &[i, operand] : llvm::enumerate(op->getOperands()))
+    if (getElementTypeOrSelf(operand) != result.getElementType()) // binary_c3
+      return op->emitOpError() << "operand " << i << " has element type "
+                               << getElementTypeOrSelf(operand) << ", but the result has "
+                               << result.getElementType();
+  return success();
+}
+
+LogicalResult AddOp::verify() { return verifyBroadcast(*this); }
+LogicalResult SubtractOp::verify() { return verifyBroadcast(*this); }
+LogicalResult MultiplyOp::verify() { return verifyBroadcast(*this); }
+LogicalResult DivideOp::verify() { return verifyBroadcast(*this); }
+LogicalResult MinimumOp::verify() { return verifyBroadcast(*this); }
+LogicalResult MaximumOp::verify() { return verifyBroadcast(*this); }
+LogicalResult SelectEqualOp::verify() { return verifyBroadcast(*this); }
+
+LogicalResult ConstantOp::verify() {
+  for (int64_t dim = 0; dim < getType().getRank(); ++dim)
+    if (getType().isDynamicDim(dim)) // constant_c1
+      return emitOpError() << "has dynamic dim " << dim << ", but its shape must be known";
+  return success();
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
+
+// x * 1 is x; a constant is scaled here; a scaled scaled x is scaled once.
+OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
+  if (getFactor().isExactlyValue(1.0))
+    return getX();
+  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX()))
+    return Builder(*this).getF64FloatAttr(value.getValueAsDouble() * getFactor().convertToDouble());
+  auto inner = getX().getDefiningOp<ScaleOp>();
+  if (!inner || inner == *this)
+    return {};
+  double factor = inner.getFactor().convertToDouble() * getFactor().convertToDouble();
+  getXMutable().assign(inner.getX());
+  setFactor(APFloat(factor));
+  return getResult();
+}
+
+// A cast to the same type is nothing; widening and narrowing back is nothing.
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  if (getX().getType() == getType())
+    return getX();
+  auto inner = getX().getDefiningOp<CastOp>();
+  if (!inner || inner.getX().getType() != getType())
+    return {};
+  Type narrow = getElementTypeOrSelf(getType()), wide = getElementTypeOrSelf(getX());
+  bool isExact = (narrow.isBF16() || narrow.isF16()) && wide.isF32();
+  return isExact ? OpFoldResult(inner.getX()) : OpFoldResult();
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/ElementwiseOps.cpp.inc"

@@ -1,0 +1,33 @@
+// Rules of the point-by-point ops: one loop per result dim. Costs of functions are those of vector polynomials.
+#include "dialects/graph/RuleBuilder.h"
+
+using namespace dtc::graph;
+
+namespace {
+
+OpRule linear(OpRule rule) {
+  rule.jointlyLinear = true;
+  return rule;
+}
+
+// lhs + rhs and the like: either side alone makes a result.
+OpRule additive(mlir::Operation *op) { return fedBy(fedBy(pointwiseRule(op, 1, true), 0), 1); }
+
+} // namespace
+
+OpRule AddOp::getRule() { return linear(additive(*this)); }
+OpRule SubtractOp::getRule() { return linear(additive(*this)); }
+OpRule MultiplyOp::getRule() { return pointwiseRule(*this, 1, true); }
+OpRule DivideOp::getRule() { return pointwiseRule(*this, 1, false); }
+OpRule MinimumOp::getRule() { return additive(*this); }
+OpRule MaximumOp::getRule() { return additive(*this); }
+OpRule NegateOp::getRule() { return linear(pointwiseRule(*this, 1, true)); }
+OpRule ExpOp::getRule() { return pointwiseRule(*this, 10, false); }
+OpRule LogOp::getRule() { return pointwiseRule(*this, 10, false); }
+OpRule SqrtOp::getRule() { return pointwiseRule(*this, 1, true); }
+OpRule TanhOp::getRule() { return pointwiseRule(*this, 15, true); }
+OpRule SiluOp::getRule() { return pointwiseRule(*this, 13, true); }
+OpRule GeluOp::getRule() { return pointwiseRule(*this, 20, true); }
+OpRule ScaleOp::getRule() { return linear(pointwiseRule(*this, 1, true)); }
+OpRule CastOp::getRule() { return pointwiseRule(*this, 0, true); }
+OpRule ConstantOp::getRule() { return pointwiseRule(*this, 0, getValue().isZero()); }

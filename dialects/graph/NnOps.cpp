@@ -1,0 +1,222 @@
+// Checks of the layers; random streams.
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// Fails unless 1 <= contract <= number of dims of `type`.
+static LogicalResult checkContract(Operation *op, StringRef name, RankedTensorType type,
+                                   int64_t contract) {
+  if (contract >= 1 && contract <= type.getRank())
+    return success();
+  return op->emitOpError() << "contracts " << contract << " dims, but '" << name << "' has "
+                           << type.getRank();
+}
+
+LogicalResult LinearOp::verify() {
+  RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
+  RankedTensorType result = getType();
+  int64_t contract = getContract(), lead = x.getRank() - contract;
+  if (failed(checkContract(*this, "x", x, contract)) ||           // linear_c1
+      failed(checkAtLeastDims(*this, "weight", weight, contract + 1))) // linear_c2
+    return failure();
+  int64_t out = weight.getRank() - contract;
+  int64_t inBegin = getTransposed() ? out : 0, outBegin = getTransposed() ? 0 : contract;
+  for (int64_t i = 0; i < contract; ++i) // linear_c3
+    if (weight.getDimSize(inBegin + i) != x.getDimSize(lead + i))
+      return emitOpError() << "dim " << inBegin + i << " of 'weight' is "
+                           << sizeText(weight.getDimSize(inBegin + i)) << ", but dim " << lead + i
+                           << " of 'x' is " << sizeText(x.getDimSize(lead + i));
+  if (failed(DimList() // linear_c4
+                 .dims("x", x, 0, lead)
+                 .dims("weight", weight, outBegin, outBegin + out)
+                 .check(*this, "result", result)))
+    return failure();
+  if (failed(checkSameElement(*this, "weight", weight, "x", x))) // linear_c5
+    return failure();
+  return checkProductElement(*this, result, "x", x); // linear_c6
+}
+
+LogicalResult MatmulOp::verify() {
+  RankedTensorType a = tensorType(getA()), b = tensorType(getB());
+  int64_t batch = a.getRank() - 2;
+  if (failed(checkAtLeastDims(*this, "a", a, 2)) ||       // matmul_c1
+      failed(checkNumDims(*this, "b", b, a.getRank())))   // matmul_c1
+    return failure();
+  int64_t m = batch + (getTransposeA() ? 1 : 0), kOfA = batch + (getTransposeA() ? 0 : 1);
+  int64_t n = batch + (getTransposeB() ? 0 : 1);
+  DimList wanted;
+  wanted.dims("a", a, 0, batch);
+  if (getTransposeB())
+    wanted.dims("b", b, n, n + 1).dims("a", a, kOfA, kOfA + 1);
+  else
+    wanted.dims("a", a, kOfA, kOfA + 1).dims("b", b, n, n + 1);
+  if (failed(wanted.check(*this, "b", b))) // matmul_c2, matmul_c3
+    return failure();
+  if (failed(DimList() // matmul_c4
+                 .dims("a", a, 0, batch)
+                 .dims("a", a, m, m + 1)
+                 .dims("b", b, n, n + 1)
+                 .check(*this, "result", getType())))
+    return failure();
+  if (failed(checkSameElement(*this, "b", b, "a", a))) // matmul_c5
+    return failure();
+  return checkProductElement(*this, getType(), "a", a); // matmul_c6
+}
+
+LogicalResult EmbeddingOp::verify() {
+  RankedTensorType table = tensorType(getTable()), ids = tensorType(getIds());
+  if (failed(checkNumDims(*this, "table", table, 2)) || // embedding_c1
+      failed(DimList()                                  // embedding_c2
+                 .all("ids", ids)
+                 .dims("table", table, 1, 2)
+                 .check(*this, "result", getType())) ||
+      failed(checkSameElement(*this, "result", getType(), "table", table))) // embedding_c3
+    return failure();
+  return checkWindows(*this, getWindows()); // embedding_c4
+}
+
+// Checks what both norms share; `params` are weight and bias, `statistics` mean and rstd.
+static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Value>> params,
+                                ArrayRef<std::pair<StringRef, Value>> statistics, double epsilon) {
+  RankedTensorType x = tensorType(op->getOperand(0)), result = tensorType(op->getResult(0));
+  if (failed(checkAtLeastDims(op, "x", x, 1)) ||                  // norm_c1
+      failed(DimList().all("x", x).check(op, "result", result)) || // norm_c2
+      failed(checkSameElement(op, "result", result, "x", x)))      // norm_c3
+    return failure();
+  int64_t last = x.getRank() - 1;
+  for (auto [name, value] : params)
+    if (failed(DimList().dims("x", x, last, last + 1).check(op, name, tensorType(value))) || // norm_c4
+        failed(checkSameElement(op, name, value.getType(), "x", x)))                         // norm_c3
+      return failure();
+  for (auto [name, value] : statistics)
+    if (failed(DimList().dims("x", x, 0, last).check(op, name, tensorType(value))) || // norm_c5
+        failed(checkF32(op, name, value.getType())))                                  // norm_c6
+      return failure();
+  if (epsilon > 0 && epsilon < 1)
+    return success();
+  return op->emitOpError() << "'epsilon' is " << epsilon // norm_c7
+                           << ", but a number above 0 and below 1 is wanted";
+}
+
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, {{"weight", getWeight()}, {"bias", getBias()}},
+                    {{"mean", getMean()}, {"rstd", getRstd()}}, getEpsilon().convertToDouble());
+}
+
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, {{"weight", getWeight()}}, {{"rstd", getRstd()}},
+                    getEpsilon().convertToDouble());
+}
+
+LogicalResult SoftmaxOp::verify() {
+  return checkAtLeastDims(*this, "x", tensorType(getX()), 1); // softmax_c1
+}
+
+LogicalResult RotaryTableOp::verify() {
+  RankedTensorType cos = tensorType(getCos()), sin = tensorType(getSin());
+  int64_t count = getInverseFrequencies().size();
+  if (failed(checkNumDims(*this, "cos", cos, 2))) // rotary_table_c1
+    return failure();
+  if (cos.getDimSize(1) != count || count == 0) // rotary_table_c2
+    return emitOpError() << "dim 1 of 'cos' is " << sizeText(cos.getDimSize(1)) << ", but there are "
+                         << count << " frequencies";
+  if (failed(DimList().all("cos", cos).check(*this, "sin", sin)) || // rotary_table_c3
+      failed(checkSameElement(*this, "sin", sin, "cos", cos)))
+    return failure();
+  if (cos.isDynamicDim(0)) // rotary_table_c4
+    return emitOpError() << "dim 0 of 'cos' is dynamic, but positions are counted at compile time";
+  return checkWindows(*this, getWindows()); // rotary_table_c5
+}
+
+LogicalResult RotaryOp::verify() {
+  RankedTensorType x = tensorType(getX()), cos = tensorType(getCos()), sin = tensorType(getSin());
+  if (failed(checkNumDims(*this, "x", x, 4))) // rotary_c1
+    return failure();
+  if (x.isDynamicDim(3) || x.getDimSize(3) % 2 != 0) // rotary_c2
+    return emitOpError() << "dim 3 of 'x' is " << sizeText(x.getDimSize(3))
+                         << ", but an even number is wanted: elements rotate in pairs";
+  DimList table;
+  table.dims("x", x, 1, 2).size(x.getDimSize(3) / 2, "half of dim 3 of 'x'");
+  if (failed(table.check(*this, "cos", cos)) || failed(table.check(*this, "sin", sin)) || // rotary_c3
+      failed(DimList().all("x", x).check(*this, "result", getType())))                    // rotary_c4
+    return failure();
+  for (auto [name, type] : {std::pair<StringRef, Type>{"cos", cos}, {"sin", sin}, {"result", getType()}})
+    if (failed(checkSameElement(*this, name, type, "x", x))) // rotary_c5
+      return failure();
+  return success();
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  RankedTensorType logits = tensorType(getLogits()), targets = tensorType(getTargets());
+  if (failed(checkAtLeastDims(*this, "logits", logits, 1))) // cross_entropy_c1
+    return failure();
+  DimList rows;
+  rows.dims("logits", logits, 0, logits.getRank() - 1);
+  if (failed(rows.check(*this, "targets", targets)) ||                   // cross_entropy_c2
+      failed(rows.check(*this, "loss", tensorType(getLoss()))) ||        // cross_entropy_c3
+      failed(rows.check(*this, "lse", tensorType(getLse()))))            // cross_entropy_c3
+    return failure();
+  if (failed(checkF32(*this, "loss", getLoss().getType()))) // cross_entropy_c4
+    return failure();
+  return checkF32(*this, "lse", getLse().getType()); // cross_entropy_c4
+}
+
+LogicalResult SumExpOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (failed(checkAtLeastDims(*this, "x", x, 1))) // sum_exp_c1
+    return failure();
+  DimList rows;
+  rows.dims("x", x, 0, x.getRank() - 1);
+  if (failed(rows.check(*this, "max", tensorType(getMax()))) || // sum_exp_c2
+      failed(rows.check(*this, "result", getType())) ||         // sum_exp_c3
+      failed(checkF32(*this, "result", getType())))             // sum_exp_c4
+    return failure();
+  return checkWindows(*this, getWindows()); // sum_exp_c5
+}
+
+LogicalResult PickOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (failed(checkAtLeastDims(*this, "x", x, 1))) // pick_c1
+    return failure();
+  DimList rows;
+  rows.dims("x", x, 0, x.getRank() - 1);
+  if (failed(rows.check(*this, "targets", tensorType(getTargets()))) || // pick_c2
+      failed(rows.check(*this, "result", getType())) ||                 // pick_c3
+      failed(checkProductElement(*this, getType(), "x", x)))            // pick_c4
+    return failure();
+  return checkWindows(*this, getWindows()); // pick_c5
+}
+
+LogicalResult DropoutOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  double p = getP().convertToDouble();
+  if (!(p >= 0 && p < 1)) // dropout_c1
+    return emitOpError() << "'p' is " << p << ", but a number from 0 to below 1 is wanted";
+  for (int64_t dim = 1; dim < x.getRank(); ++dim)
+    if (x.isDynamicDim(dim)) // dropout_c5
+      return emitOpError() << "dim " << dim << " of 'x' is dynamic; only the batch (dim 0) may be";
+  if (std::optional<ArrayRef<int64_t>> global = getGlobalShape()) {
+    if (static_cast<int64_t>(global->size()) != x.getRank()) // dropout_c2
+      return emitOpError() << "'global_shape' has " << global->size() << " dims, but 'x' has "
+                           << x.getRank();
+    for (const auto &[dim, size] : llvm::enumerate(*global))
+      if (size < 1) // dropout_c3
+        return emitOpError() << "dim " << dim << " of 'global_shape' is " << size
+                             << ", but 1 or more is wanted";
+  }
+  return checkWindows(*this, getWindows()); // dropout_c4
+}
+
+// 2^16 random ops per block: instance i of a block draws from streams i * 2^16 + id.
+static constexpr uint64_t streamsPerInstance = 65536;
+
+void DropoutOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
+void DropoutOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
+void AttentionOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
+void AttentionOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
+void AttentionGradOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
+void AttentionGradOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
+
+#define GET_OP_CLASSES
+#include "dialects/graph/NnOps.cpp.inc"

@@ -1,0 +1,85 @@
+// Scalar bodies of the pointwise layers: dropout and the table of rotary position embedding.
+#include "dialects/graph/Points.h"
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// The row-major index of the element in the whole tensor, as i64. The batch counts over the whole step.
+static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices) {
+  Type i64 = builder.getI64Type();
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
+  };
+  ArrayRef<int64_t> shape =
+      op.getGlobalShape() ? *op.getGlobalShape() : tensorType(op.getX()).getShape();
+  Value element = number(0);
+  for (const auto &[dim, index] : llvm::enumerate(indices)) {
+    Value wide = arith::IndexCastOp::create(builder, i64, index);
+    if (dim == 0 && op.getFirstSample() != 0)
+      wide = arith::AddIOp::create(builder, wide, number(op.getFirstSample()));
+    if (dim == 0) {
+      element = wide;
+      continue;
+    }
+    element = arith::MulIOp::create(builder, element, number(shape[dim]));
+    element = arith::AddIOp::create(builder, element, wide);
+  }
+  return element;
+}
+
+SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                         ValueRange indices) {
+  double p = getP().convertToDouble();
+  if (p == 0)
+    return {operands[0]};
+  PointBuilder b(builder, loc);
+  Type i32 = builder.getI32Type();
+  Value element = globalElement(*this, b.builder, indices);
+  auto word = [&](uint32_t value) -> Value {
+    return arith::ConstantOp::create(b.builder,
+                                     builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  Value half = arith::ConstantOp::create(b.builder, builder.getI64IntegerAttr(32));
+  Value high = arith::ShRUIOp::create(b.builder, element, half);
+  Value step = arith::FPToUIOp::create(b.builder, i32, operands[2]);
+  Value random = buildPhilox(b.builder, operands[1],
+                             {arith::TruncIOp::create(b.builder, i32, element),
+                              arith::TruncIOp::create(b.builder, i32, high),
+                              word(static_cast<uint32_t>(getId())), step});
+  // Kept where random >= p 2^32; random is whole, so the bound rounds up.
+  double bound = std::min(std::ceil(std::ldexp(p, 32)), 4294967295.0);
+  Value kept = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::uge, random,
+                                     word(static_cast<uint32_t>(bound)));
+  Value scaled = b.mul(b.in(operands[0]), b.number(1 / (1 - p)));
+  return {b.out(b.select(kept, scaled, b.number(0)), getType())};
+}
+
+bool DropoutOp::needsIndices() { return true; }
+
+// frequencies[index] as a tree of selects: it needs no memory and vectorises like any arithmetic.
+static Value pickFrequency(PointBuilder &b, Value index, ArrayRef<double> frequencies,
+                           int64_t first) {
+  if (frequencies.size() == 1)
+    return b.number(frequencies[0]);
+  size_t half = frequencies.size() / 2;
+  Value low = pickFrequency(b, index, frequencies.take_front(half), first);
+  Value high = pickFrequency(b, index, frequencies.drop_front(half), first + half);
+  Value middle =
+      arith::ConstantOp::create(b.builder, b.builder.getIntegerAttr(index.getType(), first + half));
+  Value isLow = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::slt, index, middle);
+  return b.select(isLow, low, high);
+}
+
+SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, ValueRange,
+                                             ValueRange indices) {
+  PointBuilder b(builder, loc);
+  Type i32 = builder.getI32Type();
+  Value position = arith::IndexCastOp::create(b.builder, i32, indices[0]);
+  Value pair = arith::IndexCastOp::create(b.builder, i32, indices[1]);
+  Value frequency = pickFrequency(b, pair, getInverseFrequencies(), 0);
+  Value angle = b.mul(arith::SIToFPOp::create(b.builder, builder.getF32Type(), position), frequency);
+  return {b.out(b.cos(angle), getCos().getType()), b.out(b.sin(angle), getSin().getType())};
+}
+
+bool RotaryTableOp::needsIndices() { return true; }

@@ -1,0 +1,78 @@
+// Scalar bodies of the optimizer ops.
+#include "dialects/graph/Points.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// 1 - beta^step, by expm1 so that it does not cancel for beta near 1.
+static Value biasCorrection(PointBuilder &b, double beta, Value step) {
+  if (beta == 0)
+    return b.number(1);
+  return b.neg(b.expm1(b.mul(step, b.number(std::log(beta)))));
+}
+
+// beta * old + (1 - beta) * value
+static Value average(PointBuilder &b, double beta, Value old, Value value) {
+  return b.add(b.mul(old, b.number(beta)), b.mul(value, b.number(1 - beta)));
+}
+
+// param - lr * (change + decay * param)
+static Value descend(PointBuilder &b, Value param, Value lr, Value change, double decay) {
+  if (decay != 0)
+    change = b.add(change, b.mul(param, b.number(decay)));
+  return b.sub(param, b.mul(lr, change));
+}
+
+SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                       ValueRange) {
+  PointBuilder b(builder, loc);
+  SmallVector<Value> x = llvm::map_to_vector(operands, [&](Value value) { return b.in(value); });
+  Value param = x[0], lr = x[4], step = x[5];
+  Value grad = b.mul(x[1], x[6]);
+  double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
+  Value first = average(b, beta1, x[2], grad);
+  Value second = average(b, beta2, x[3], b.mul(grad, grad));
+  Value mean = b.div(first, biasCorrection(b, beta1, step));
+  Value deviation = b.sqrt(b.div(second, biasCorrection(b, beta2, step)));
+  Value change = b.div(mean, b.add(deviation, b.number(getEpsilon().convertToDouble())));
+  Value next = descend(b, param, lr, change, getWeightDecay().convertToDouble());
+  return {b.out(next, getNewParam().getType()), b.out(first, getNewExpAvg().getType()),
+          b.out(second, getNewExpAvgSq().getType())};
+}
+
+SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                     ValueRange) {
+  PointBuilder b(builder, loc);
+  SmallVector<Value> x = llvm::map_to_vector(operands, [&](Value value) { return b.in(value); });
+  Value grad = b.mul(x[1], x[4]);
+  Value buffer = b.add(b.mul(x[2], b.number(getMomentum().convertToDouble())), grad);
+  Value next = descend(b, x[0], x[3], buffer, getWeightDecay().convertToDouble());
+  return {b.out(next, getNewParam().getType()), b.out(buffer, getNewBuffer().getType())};
+}
+
+SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                           ValueRange) {
+  PointBuilder b(builder, loc);
+  Value ratio = b.div(b.number(getMaxNorm().convertToDouble()),
+                      b.add(operands[0], b.number(1e-6)));
+  return {b.min(b.number(1), ratio)};
+}
+
+SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc,
+                                              ValueRange operands, ValueRange) {
+  PointBuilder b(builder, loc);
+  Value step = operands[0], base = operands[1], total = operands[2];
+  Value one = b.number(1), warmup = b.number(static_cast<double>(getWarmupSteps()));
+  Value rate = base;
+  if (getKind() == ScheduleKind::Cosine) {
+    double ratio = getMinRatio().convertToDouble();
+    Value length = b.max(b.sub(total, warmup), one);
+    Value progress = b.min(b.max(b.div(b.sub(step, warmup), length), b.number(0)), one);
+    Value wave = b.add(one, b.cos(b.mul(progress, b.number(M_PI))));
+    rate = b.mul(base, b.add(b.number(ratio), b.mul(wave, b.number((1 - ratio) / 2))));
+  }
+  if (getWarmupSteps() == 0)
+    return {rate};
+  Value rising = b.div(b.mul(base, step), warmup);
+  return {b.select(b.compare(arith::CmpFPredicate::OLE, step, warmup), rising, rate)};
+}

@@ -1,0 +1,62 @@
+// Helpers of the scalar bodies of pointwise ops (PointwiseOpInterface).
+#pragma once
+
+#include "dialects/graph/Graph.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace dtc::graph {
+
+// Builds scalar arithmetic in f32; narrower elements widen on the way in and are rounded once on the way out. Products
+// and sums may contract to fused multiply-adds; infinities and NaN keep their meaning.
+class PointBuilder {
+public:
+  PointBuilder(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(loc, builder), f32(builder.getF32Type()) {}
+
+  mlir::Value in(mlir::Value element);                       // to f32
+  mlir::Value out(mlir::Value value, mlir::Type tensorType); // from f32 to the tensor's element type
+  mlir::Value number(double value);
+
+  mlir::Value add(mlir::Value a, mlir::Value b) { return binary<mlir::arith::AddFOp>(a, b); }
+  mlir::Value sub(mlir::Value a, mlir::Value b) { return binary<mlir::arith::SubFOp>(a, b); }
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MulFOp>(a, b); }
+  mlir::Value div(mlir::Value a, mlir::Value b) { return binary<mlir::arith::DivFOp>(a, b); }
+  mlir::Value min(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MinimumFOp>(a, b); }
+  mlir::Value max(mlir::Value a, mlir::Value b) { return binary<mlir::arith::MaximumFOp>(a, b); }
+  mlir::Value neg(mlir::Value x) { return unary<mlir::arith::NegFOp>(x); }
+  mlir::Value exp(mlir::Value x) { return unary<mlir::math::ExpOp>(x); }
+  mlir::Value expm1(mlir::Value x) { return unary<mlir::math::ExpM1Op>(x); }
+  mlir::Value log(mlir::Value x) { return unary<mlir::math::LogOp>(x); }
+  mlir::Value sqrt(mlir::Value x) { return unary<mlir::math::SqrtOp>(x); }
+  mlir::Value tanh(mlir::Value x) { return unary<mlir::math::TanhOp>(x); }
+  mlir::Value erf(mlir::Value x) { return unary<mlir::math::ErfOp>(x); }
+  mlir::Value cos(mlir::Value x) { return unary<mlir::math::CosOp>(x); }
+  mlir::Value sin(mlir::Value x) { return unary<mlir::math::SinOp>(x); }
+  mlir::Value sigmoid(mlir::Value x); // 1 / (1 + exp(-x))
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a, mlir::Value b);
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+
+  mlir::ImplicitLocOpBuilder builder;
+
+private:
+  template <typename OpTy>
+  mlir::Value binary(mlir::Value a, mlir::Value b) {
+    return OpTy::create(builder, a, b, mlir::arith::FastMathFlags::contract);
+  }
+  template <typename OpTy>
+  mlir::Value unary(mlir::Value x) {
+    return OpTy::create(builder, x, mlir::arith::FastMathFlags::contract);
+  }
+
+  mlir::Type f32;
+};
+
+// The first 32-bit word of Philox4x32-10 for a 64-bit key and four 32-bit counter words.
+// Source: Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+// Example: key 0, counter {0, 0, 0, 0} gives 0x6627e8d5.
+mlir::Value buildPhilox(mlir::ImplicitLocOpBuilder &builder, mlir::Value key,
+                        std::array<mlir::Value, 4> counter);
+
+} // namespace dtc::graph

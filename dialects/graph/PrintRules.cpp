@@ -1,0 +1,86 @@
+// Prints each op's rule as a remark (pass dtc-print-rules).
+#include "dialects/graph/PrintRules.h"
+
+#include "dialects/graph/Graph.h"
+#include "mlir/Pass/Pass.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+
+// "b, t, {h,g}": the dims of one tensor by loop number, "-" for a dim that moves with no loop.
+void printDims(llvm::raw_ostream &out, const TensorLoops &dims) {
+  out << "[";
+  llvm::interleaveComma(dims, out, [&](const DimLoops &dim) {
+    if (dim.empty())
+      out << "-";
+    llvm::interleave(dim, out, "*");
+  });
+  out << "]";
+}
+
+const char *kindText(LoopKind kind) {
+  switch (kind) {
+  case LoopKind::Parallel:
+    return "parallel";
+  case LoopKind::Sum:
+    return "sum";
+  case LoopKind::Max:
+    return "max";
+  case LoopKind::Whole:
+    return "whole";
+  }
+  return "";
+}
+
+// loops 0:4 parallel, 1:? sum; [0, 1], [1] -> [0]; 2 flops per point, matrix product, zero-preserving; indexed 1
+std::string ruleText(const OpRule &rule) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  out << "loops";
+  for (const auto &[i, loop] : llvm::enumerate(rule.loops)) {
+    out << (i ? ", " : " ") << i << ":";
+    if (ShapedType::isDynamic(loop.size))
+      out << "?";
+    else
+      out << loop.size;
+    out << " " << kindText(loop.kind);
+  }
+  out << "; ";
+  llvm::interleaveComma(rule.operands, out, [&](const TensorLoops &dims) { printDims(out, dims); });
+  out << " -> ";
+  llvm::interleaveComma(rule.results, out, [&](const TensorLoops &dims) { printDims(out, dims); });
+  out << "; " << rule.flopsPerPoint << " flops per point";
+  if (rule.matrixProduct)
+    out << ", matrix product";
+  if (rule.zeroPreserving)
+    out << ", zero-preserving";
+  if (rule.jointlyLinear)
+    out << ", linear";
+  auto printLoops = [&](const char *name, ArrayRef<unsigned> loops) {
+    if (loops.empty())
+      return;
+    out << "; " << name << " ";
+    llvm::interleaveComma(loops, out);
+  };
+  printLoops("indexed", rule.indexedLoops);
+  printLoops("fed", rule.fedLoops);
+  return text;
+}
+
+struct PrintRules : PassWrapper<PrintRules, OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintRules)
+
+  StringRef getArgument() const final { return "dtc-print-rules"; }
+  StringRef getDescription() const final { return "Prints each op's rule as a remark"; }
+  void runOnOperation() final {
+    getOperation()->walk(
+        [](RuleOpInterface op) { op->emitRemark(ruleText(op.getRule())); });
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace
+
+void dtc::graph::registerPrintRulesPass() { PassRegistration<PrintRules>(); }

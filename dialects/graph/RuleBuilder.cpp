@@ -1,0 +1,206 @@
+// Helps the ops to write their rules.
+#include "dialects/graph/RuleBuilder.h"
+
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+DimLoops RuleBuilder::loop(int64_t size, LoopKind kind) {
+  rule.loops.push_back({size, kind});
+  return {static_cast<unsigned>(rule.loops.size() - 1)};
+}
+
+TensorLoops RuleBuilder::loops(Value value, int64_t begin, int64_t end, LoopKind kind) {
+  RankedTensorType type = tensorType(value);
+  TensorLoops dims;
+  for (int64_t dim = begin, last = end < 0 ? type.getRank() : end; dim < last; ++dim)
+    dims.push_back(loop(type.getDimSize(dim), kind));
+  return dims;
+}
+
+RuleBuilder &RuleBuilder::operand(TensorLoops dims) {
+  rule.operands.push_back(std::move(dims));
+  return *this;
+}
+RuleBuilder &RuleBuilder::result(TensorLoops dims) {
+  rule.results.push_back(std::move(dims));
+  return *this;
+}
+RuleBuilder &RuleBuilder::scalars(Operation *op) {
+  rule.operands.resize(op->getNumOperands());
+  return *this;
+}
+RuleBuilder &RuleBuilder::indexed(const TensorLoops &dims) {
+  for (const DimLoops &dim : dims)
+    rule.indexedLoops.append(dim.begin(), dim.end());
+  return *this;
+}
+RuleBuilder &RuleBuilder::fed(const TensorLoops &dims) {
+  for (const DimLoops &dim : dims)
+    rule.fedLoops.append(dim.begin(), dim.end());
+  return *this;
+}
+RuleBuilder &RuleBuilder::flops(double perPoint) {
+  rule.flopsPerPoint = perPoint;
+  return *this;
+}
+RuleBuilder &RuleBuilder::matrixProduct(double flopsPerPoint) {
+  rule.matrixProduct = true;
+  rule.flopsPerPoint = flopsPerPoint;
+  return *this;
+}
+RuleBuilder &RuleBuilder::zeroPreserving(bool value) {
+  rule.zeroPreserving = value;
+  return *this;
+}
+RuleBuilder &RuleBuilder::linear() {
+  rule.jointlyLinear = true;
+  return *this;
+}
+
+TensorLoops dtc::graph::operator+(TensorLoops a, const TensorLoops &b) {
+  a.append(b.begin(), b.end());
+  return a;
+}
+
+OpRule dtc::graph::pointwiseRule(Operation *op, double flopsPerPoint, bool zeroPreserving) {
+  RuleBuilder builder;
+  TensorLoops space = builder.loops(op->getResult(0));
+  for (Value operand : op->getOperands()) {
+    ArrayRef<int64_t> shape = tensorType(operand).getShape();
+    size_t missing = space.size() - shape.size();
+    TensorLoops dims;
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      bool repeats = shape[dim] == 1 && tensorType(op->getResult(0)).getDimSize(missing + dim) != 1;
+      dims.push_back(repeats ? DimLoops() : space[missing + dim]);
+    }
+    builder.operand(std::move(dims));
+  }
+  for (unsigned i = 0; i < op->getNumResults(); ++i)
+    builder.result(space);
+  return builder.flops(flopsPerPoint).zeroPreserving(zeroPreserving).take();
+}
+
+OpRule dtc::graph::fedBy(OpRule rule, unsigned operand) {
+  SmallVector<bool> has(rule.loops.size(), false);
+  for (const DimLoops &dim : rule.operands[operand])
+    for (unsigned loop : dim)
+      has[loop] = true;
+  for (unsigned loop = 0; loop < has.size(); ++loop)
+    if (!has[loop] && !llvm::is_contained(rule.fedLoops, loop))
+      rule.fedLoops.push_back(loop);
+  return rule;
+}
+
+namespace {
+
+// The unbound batch as a number: a prime larger than any sensible dim, so that it factors out of nothing else.
+constexpr int64_t batchStandIn = 1000003;
+
+// The product of the sizes; fails where it does not fit.
+FailureOr<int64_t> product(ArrayRef<int64_t> sizes) {
+  int64_t total = 1;
+  for (int64_t size : sizes)
+    if (__builtin_mul_overflow(total, size, &total))
+      return failure();
+  return total;
+}
+
+// Replaces the dynamic dim of both shapes by numbers with the same product.
+LogicalResult bindBatch(SmallVectorImpl<int64_t> &from, SmallVectorImpl<int64_t> &to) {
+  int64_t *dynamicFrom = llvm::find_if(from, ShapedType::isDynamic);
+  int64_t *dynamicTo = llvm::find_if(to, ShapedType::isDynamic);
+  if (llvm::count_if(from, ShapedType::isDynamic) > 1 ||
+      llvm::count_if(to, ShapedType::isDynamic) > 1 ||
+      (dynamicFrom == from.end()) != (dynamicTo == to.end()))
+    return failure();
+  if (dynamicFrom != from.end()) {
+    *dynamicFrom = *dynamicTo = 1;
+    FailureOr<int64_t> fromRest = product(from), toRest = product(to);
+    if (failed(fromRest) || failed(toRest) || *fromRest == 0 || *toRest == 0)
+      return failure();
+    // The larger side says by how much the batch of the other side grows.
+    *dynamicFrom = batchStandIn * std::max<int64_t>(1, *toRest / *fromRest);
+    *dynamicTo = batchStandIn * std::max<int64_t>(1, *fromRest / *toRest);
+  }
+  FailureOr<int64_t> fromTotal = product(from), toTotal = product(to);
+  return success(succeeded(fromTotal) && succeeded(toTotal) && *fromTotal == *toTotal);
+}
+
+// Walks both shapes from the outside in and cuts off common factors.
+class ReshapeFactors {
+public:
+  ReshapeFactors(ArrayRef<int64_t> from, ArrayRef<int64_t> to) : from(from), to(to) {
+    result.from.resize(from.size());
+    result.to.resize(to.size());
+  }
+
+  ReshapeLoops run() {
+    size_t i = 0, j = 0;
+    int64_t left = 1, right = 1; // what remains of from[i - 1] and to[j - 1]
+    while (true) {
+      while (left == 1 && i < from.size())
+        left = from[i++];
+      while (right == 1 && j < to.size())
+        right = to[j++];
+      if (left == 1 || right == 1)
+        return std::move(result);
+      int64_t factor = std::min(left, right);
+      if (left % factor == 0 && right % factor == 0) {
+        share(i - 1, j - 1, factor);
+        left /= factor;
+        right /= factor;
+        continue;
+      }
+      // No common factor at the front: both sides stay whole up to where their products meet.
+      whole(result.from[i - 1], left);
+      whole(result.to[j - 1], right);
+      while (left != right) {
+        if (left < right)
+          left *= wholeDim(result.from, from, i);
+        else
+          right *= wholeDim(result.to, to, j);
+      }
+      left = right = 1;
+    }
+  }
+
+private:
+  unsigned addLoop(int64_t size, LoopKind kind) {
+    bool isBatch = size % batchStandIn == 0;
+    result.loops.push_back({isBatch ? ShapedType::kDynamic : size, kind});
+    return result.loops.size() - 1;
+  }
+  void share(size_t i, size_t j, int64_t size) {
+    unsigned loop = addLoop(size, LoopKind::Parallel);
+    result.from[i].push_back(loop);
+    result.to[j].push_back(loop);
+  }
+  void whole(DimLoops &dim, int64_t size) { dim.push_back(addLoop(size, LoopKind::Whole)); }
+  int64_t wholeDim(TensorLoops &dims, ArrayRef<int64_t> shape, size_t &next) {
+    int64_t size = shape[next];
+    if (size != 1)
+      whole(dims[next], size);
+    ++next;
+    return size;
+  }
+
+  ArrayRef<int64_t> from, to;
+  ReshapeLoops result;
+};
+
+} // namespace
+
+FailureOr<ReshapeLoops> dtc::graph::factorReshape(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+  SmallVector<int64_t> boundFrom(from), boundTo(to);
+  if (failed(bindBatch(boundFrom, boundTo)))
+    return failure();
+  if (llvm::is_contained(boundFrom, 0)) { // no elements: nothing to factor
+    ReshapeLoops result;
+    result.from.resize(from.size());
+    result.to.resize(to.size());
+    return result;
+  }
+  return ReshapeFactors(boundFrom, boundTo).run();
+}

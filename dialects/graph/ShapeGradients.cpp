@@ -1,0 +1,150 @@
+// Gradients of the ops that move elements, and of reductions.
+#include "dialects/graph/Gradients.h"
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+Value dtc::graph::repeatLike(OpBuilder &builder, Location loc, Value grad, ArrayRef<int64_t> dims,
+                             Value like) {
+  if (dims.empty())
+    return grad;
+  RankedTensorType type = tensorType(like);
+  auto result = RankedTensorType::get(type.getShape(), tensorType(grad).getElementType());
+  bool needsLike = dims[0] == 0 && type.isDynamicDim(0);
+  return BroadcastOp::create(builder, loc, result, grad, builder.getDenseI64ArrayAttr(dims),
+                             needsLike ? like : Value());
+}
+
+// The number of elements that each result of a mean stands for; fails with a diagnostic while the batch is unbound.
+static FailureOr<int64_t> countOfMean(ReduceOp op) {
+  int64_t count = 1;
+  for (int64_t dim : op.getDims()) {
+    int64_t size = tensorType(op.getX()).getDimSize(dim);
+    if (ShapedType::isDynamic(size))
+      return op.emitOpError() << "is a mean over dim " << dim
+                              << ", which is dynamic, so its gradient has no known scale; bind the "
+                                 "batch first (dtc-bind-batch)";
+    count *= size;
+  }
+  return count;
+}
+
+LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  Value dy = resultGrads[0];
+  // Back to the type of x before anything else: x may be narrower than the sum.
+  Type element = tensorType(getX()).getElementType();
+  auto narrow = [&](Value value) -> Value {
+    RankedTensorType type = tensorType(value);
+    if (type.getElementType() == element)
+      return value;
+    return CastOp::create(builder, getLoc(), RankedTensorType::get(type.getShape(), element), value);
+  };
+  if (getKind() == ReduceKind::Max) {
+    Value highest = repeatLike(builder, getLoc(), narrow(getResult()), getDims(), getX());
+    Value repeated = repeatLike(builder, getLoc(), narrow(dy), getDims(), getX());
+    grads[0] =
+        SelectEqualOp::create(builder, getLoc(), getX().getType(), getX(), highest, repeated);
+    return success();
+  }
+  double scale = getScale().convertToDouble();
+  if (getKind() == ReduceKind::Mean) {
+    FailureOr<int64_t> count = countOfMean(*this);
+    if (failed(count))
+      return failure();
+    scale = 1.0 / static_cast<double>(*count);
+  }
+  if (scale != 1.0)
+    dy = ScaleOp::create(builder, getLoc(), dy, builder.getF64FloatAttr(scale));
+  grads[0] = repeatLike(builder, getLoc(), narrow(dy), getDims(), getX());
+  return success();
+}
+
+LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(getNumOperands(), Value());
+  if (getLike() && needed[1]) // only its size is read
+    return emitOpError() << "has no gradient with respect to 'like'";
+  if (!needed[0])
+    return success();
+  RankedTensorType x = tensorType(getX());
+  if (getDims().empty()) {
+    grads[0] = resultGrads[0];
+    return success();
+  }
+  SmallVector<int64_t> rest;
+  for (int64_t dim = 0; dim < getType().getRank(); ++dim)
+    if (!llvm::is_contained(getDims(), dim))
+      rest.push_back(getType().getDimSize(dim));
+  auto type = RankedTensorType::get(rest, x.getElementType());
+  Value sum =
+      ReduceOp::create(builder, getLoc(), type, resultGrads[0], ReduceKind::Sum, getDims());
+  grads[0] = type == x ? sum : ReshapeOp::create(builder, getLoc(), x, sum).getResult();
+  return success();
+}
+
+LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = ReshapeOp::create(builder, getLoc(), getX().getType(), resultGrads[0]);
+  return success();
+}
+
+LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  SmallVector<int64_t> inverse(getPermutation().size());
+  for (const auto &[i, dim] : llvm::enumerate(getPermutation()))
+    inverse[dim] = i;
+  grads[0] = TransposeOp::create(builder, getLoc(), getX().getType(), resultGrads[0], inverse);
+  return success();
+}
+
+LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  RankedTensorType x = tensorType(getX());
+  Value dy = resultGrads[0];
+  if (getSqueeze()) {
+    SmallVector<int64_t> shape(x.getShape());
+    shape[getDim()] = 1;
+    dy = ReshapeOp::create(builder, getLoc(), RankedTensorType::get(shape, x.getElementType()), dy);
+  }
+  int64_t high = x.getDimSize(getDim()) - getStart() - getSize();
+  grads[0] = PadOp::create(builder, getLoc(), x, dy, getDim(), getStart(), high);
+  return success();
+}
+
+LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                   ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (!needed[0])
+    return success();
+  RankedTensorType x = tensorType(getX());
+  grads[0] = SliceOp::create(builder, getLoc(), x, resultGrads[0], getDim(), getLow(),
+                             x.getDimSize(getDim()), /*squeeze=*/false);
+  return success();
+}
+
+LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(getNumOperands(), Value());
+  int64_t start = 0;
+  for (const auto &[i, input] : llvm::enumerate(getInputs())) {
+    int64_t size = getStack() ? 1 : tensorType(input).getDimSize(getDim());
+    if (needed[i])
+      grads[i] = SliceOp::create(builder, getLoc(), input.getType(), resultGrads[0], getDim(),
+                                 start, size, getStack());
+    start += size;
+  }
+  return success();
+}

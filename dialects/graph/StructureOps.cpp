@@ -1,0 +1,227 @@
+// Parameters, state, functions and calls: assembly and checks of symbols.
+#include "dialects/graph/Placement.h"
+#include "dialects/graph/Verify.h"
+
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+// init zeros | ones | constant(0.5) | normal(mean, stddev)
+static ParseResult parseInit(OpAsmParser &parser, InitKindAttr &kind, FloatAttr &mean,
+                             FloatAttr &stddev) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  std::optional<InitKind> known = symbolizeInitKind(keyword);
+  if (!known)
+    return parser.emitError(loc) << "initialiser '" << keyword
+                                 << "' is not known; write zeros, ones, constant(value) or "
+                                    "normal(mean, stddev)";
+  kind = InitKindAttr::get(parser.getContext(), *known);
+  double meanValue = 0, stddevValue = 0;
+  auto parseNumber = [&](double &value) -> ParseResult {
+    return parser.parseFloat(value);
+  };
+  if (*known == InitKind::Constant || *known == InitKind::Normal)
+    if (parser.parseLParen() || parseNumber(meanValue))
+      return failure();
+  if (*known == InitKind::Normal)
+    if (parser.parseComma() || parseNumber(stddevValue))
+      return failure();
+  if (*known == InitKind::Constant || *known == InitKind::Normal)
+    if (parser.parseRParen())
+      return failure();
+  mean = parser.getBuilder().getF64FloatAttr(meanValue);
+  stddev = parser.getBuilder().getF64FloatAttr(stddevValue);
+  return success();
+}
+
+static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, FloatAttr mean,
+                      FloatAttr stddev) {
+  printer << stringifyInitKind(kind.getValue());
+  bool isNormal = kind.getValue() == InitKind::Normal;
+  if (!isNormal && kind.getValue() != InitKind::Constant)
+    return;
+  printer << "(";
+  printer.printFloat(mean.getValue());
+  if (isNormal) {
+    printer << ", ";
+    printer.printFloat(stddev.getValue());
+  }
+  printer << ")";
+}
+
+// Checks what a parameter and its state share: the type is static, the placement splits dims that exist.
+static LogicalResult checkPlaced(Operation *op, Type type, std::optional<PlacementAttr> placement) {
+  auto tensor = cast<RankedTensorType>(type);
+  for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
+    if (tensor.isDynamicDim(dim)) // parameter_c1, state_c1
+      return op->emitOpError() << "has dynamic dim " << dim << "; only the batch may be dynamic";
+  if (!placement)
+    return success();
+  for (const auto &[i, axis] : llvm::enumerate(placement->getAxes())) {
+    if (axis.isPartial()) // parameter_c3, state_c2
+      return op->emitOpError() << "is partial on mesh axis " << i
+                               << "; what is stored must be replicated or split";
+    if (axis.isShard() && axis.dim >= tensor.getRank()) // parameter_c4, state_c3
+      return op->emitOpError() << "is split along dim " << axis.dim << " on mesh axis " << i
+                               << ", but has " << tensor.getRank() << " dims";
+  }
+  return success();
+}
+
+LogicalResult ParameterOp::verify() {
+  if (failed(checkPlaced(*this, getType(), getPlacement())))
+    return failure();
+  if (getStddev().isNegative() && !getStddev().isZero()) // parameter_c5
+    return emitOpError() << "starts with standard deviation " << getStddev().convertToDouble()
+                         << ", but 0 or more is wanted";
+  std::optional<ArrayRef<int64_t>> storedShape = getStoredShape();
+  if (!storedShape)
+    return success();
+  int64_t elements = cast<RankedTensorType>(getType()).getNumElements(), stored = 1;
+  for (int64_t size : *storedShape)
+    if (size < 0 || __builtin_mul_overflow(stored, size, &stored)) // parameter_c2
+      return emitOpError() << "is stored with a dim of size " << size;
+  if (stored != elements) // parameter_c2
+    return emitOpError() << "is stored with " << stored << " elements, but its type has "
+                         << elements;
+  return success();
+}
+
+LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(checkPlaced(*this, getType(), getPlacement())))
+    return failure();
+  auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getParameterAttr());
+  if (!parameter) // state_c4
+    return emitOpError() << "belongs to '" << getParameter() << "', which is not a graph.parameter";
+  if (parameter.getType() != getType()) { // state_c5
+    InFlightDiagnostic error = emitOpError() << "has type " << getType() << ", but its parameter '"
+                                             << getParameter() << "' has " << parameter.getType();
+    error.attachNote(parameter.getLoc()) << "the parameter is here";
+    return error;
+  }
+  return success();
+}
+
+// The type and placement of a parameter or state; fails with a diagnostic at `user` when there is none of that name.
+static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type type,
+                                 SymbolTableCollection &symbols) {
+  Operation *target = symbols.lookupNearestSymbolFrom(user, symbol);
+  RankedTensorType global;
+  std::optional<PlacementAttr> placement;
+  if (auto parameter = dyn_cast_or_null<ParameterOp>(target)) {
+    global = cast<RankedTensorType>(parameter.getType());
+    placement = parameter.getPlacement();
+  } else if (auto state = dyn_cast_or_null<StateOp>(target)) {
+    global = cast<RankedTensorType>(state.getType());
+    placement = state.getPlacement();
+  } else { // get_c1, set_c1
+    return user->emitOpError() << "names '" << symbol.getValue()
+                               << "', which is no graph.parameter or graph.state";
+  }
+  if (type == global)
+    return success();
+  RankedTensorType local = global;
+  if (std::optional<SmallVector<int64_t>> mesh = getMeshSizes(user); mesh && placement) {
+    if (placement->getAxes().size() != mesh->size()) // get_c2, set_c2
+      return user->emitOpError() << "names '" << symbol.getValue() << "', which is placed on "
+                                 << placement->getAxes().size() << " mesh axes, but the mesh has "
+                                 << mesh->size();
+    local = getLocalType(global, *placement, *mesh);
+  }
+  if (type == local)
+    return success();
+  InFlightDiagnostic error = user->emitOpError(); // get_c3, set_c3
+  error << "has type " << type << ", but '" << symbol.getValue() << "' has " << global;
+  if (local != global)
+    error << " (one rank has " << local << ")";
+  error.attachNote(target->getLoc()) << "declared here";
+  return error;
+}
+
+LogicalResult GetOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return checkAccess(*this, getSymbolAttr(), getType(), symbols);
+}
+
+LogicalResult SetOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return checkAccess(*this, getSymbolAttr(), getValue().getType(), symbols);
+}
+
+LogicalResult InputOp::verify() {
+  Type element = cast<RankedTensorType>(getType()).getElementType();
+  bool isSeed = getRole() == InputRole::Seed;
+  if (isSeed != element.isInteger(64)) // input_c1
+    return emitOpError() << "'" << stringifyInputRole(getRole()) << "' has element type " << element
+                         << ", but " << (isSeed ? "i64" : "f32") << " is wanted";
+  return success();
+}
+
+void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, FunctionType type) {
+  state.addAttribute(SymbolTable::getSymbolAttrName(), builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  state.addRegion();
+}
+
+ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag,
+                      std::string &) { return builder.getFunctionType(arguments, results); };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void FuncOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
+                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
+                                           getResAttrsAttrName());
+}
+
+LogicalResult FuncOp::verify() {
+  if (!getBody().hasOneBlock()) // func_c1
+    return emitOpError() << "has " << getBody().getBlocks().size()
+                         << " blocks, but one is wanted: a model has no control flow";
+  return success();
+}
+
+LogicalResult ReturnOp::verify() {
+  auto func = cast<FuncOp>((*this)->getParentOp());
+  ArrayRef<Type> wanted = func.getResultTypes();
+  if (getNumOperands() != wanted.size()) // return_c1
+    return emitOpError() << "returns " << getNumOperands() << " values, but '" << func.getSymName()
+                         << "' has " << wanted.size() << " results";
+  for (unsigned i = 0; i < wanted.size(); ++i)
+    if (getOperand(i).getType() != wanted[i]) // return_c2
+      return emitOpError() << "returns " << getOperand(i).getType() << " as result " << i
+                           << ", but '" << func.getSymName() << "' has " << wanted[i];
+  return success();
+}
+
+LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
+  if (!func) // call_c1
+    return emitOpError() << "calls '" << getCallee() << "', which is no graph.func";
+  auto check = [&](StringRef what, TypeRange found, ArrayRef<Type> wanted) -> LogicalResult {
+    if (found.size() != wanted.size()) // call_c2, call_c4
+      return emitOpError() << "has " << found.size() << " " << what << "s, but '" << getCallee()
+                           << "' has " << wanted.size();
+    for (unsigned i = 0; i < wanted.size(); ++i)
+      if (found[i] != wanted[i]) // call_c3, call_c5
+        return emitOpError() << what << " " << i << " has type " << found[i] << ", but '"
+                             << getCallee() << "' has " << wanted[i];
+    return success();
+  };
+  if (failed(check("argument", getOperands().getTypes(), func.getArgumentTypes())) ||
+      failed(check("result", getResultTypes(), func.getResultTypes())))
+    return failure();
+  if (static_cast<int64_t>(getInstance()) < 0) // call_c6
+    return emitOpError() << "is instance " << static_cast<int64_t>(getInstance())
+                         << ", but instances count from 0";
+  return success();
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/StructureOps.cpp.inc"

@@ -1,0 +1,72 @@
+// Helpers of the verifiers: compare shapes dim by dim and say which dim is wrong.
+#pragma once
+
+#include "dialects/graph/Graph.h"
+#include <string>
+
+namespace dtc::graph {
+
+// A size as it is written in a type: '?' when dynamic.
+std::string sizeText(int64_t size);
+
+// The dims that an operand or result must have, each with where its size comes from.
+class DimList {
+public:
+  // Dims [begin, end) of `type`, which messages call `name`.
+  DimList &dims(llvm::StringRef name, mlir::RankedTensorType type, int64_t begin, int64_t end);
+  DimList &all(llvm::StringRef name, mlir::RankedTensorType type) {
+    return dims(name, type, 0, type.getRank());
+  }
+  // One dim of a size that `origin` explains, e.g. "half of dim 3 of 'x'".
+  DimList &size(int64_t size, const llvm::Twine &origin);
+
+  // Fails with a diagnostic at `op` unless `type` has exactly these dims.
+  // Example: "dim 1 of 'weight' is 16, but dim 2 of 'x' is 32".
+  llvm::LogicalResult check(mlir::Operation *op, llvm::StringRef name,
+                            mlir::RankedTensorType type) const;
+
+private:
+  struct Entry {
+    int64_t size;
+    std::string origin;
+  };
+  llvm::SmallVector<Entry, 6> entries;
+};
+
+// Fails unless `type` has `wanted` dims, or at least that many.
+llvm::LogicalResult checkNumDims(mlir::Operation *op, llvm::StringRef name,
+                                 mlir::RankedTensorType type, int64_t wanted);
+llvm::LogicalResult checkAtLeastDims(mlir::Operation *op, llvm::StringRef name,
+                                     mlir::RankedTensorType type, int64_t wanted);
+
+// Fails unless both element types are equal.
+llvm::LogicalResult checkSameElement(mlir::Operation *op, llvm::StringRef name, mlir::Type type,
+                                     llvm::StringRef otherName, mlir::Type other);
+
+// Fails unless the element type is f32 (statistics and losses keep full precision).
+llvm::LogicalResult checkF32(mlir::Operation *op, llvm::StringRef name, mlir::Type type);
+
+// Fails unless the element type is that of the input or f32 (what a matrix product adds up in).
+llvm::LogicalResult checkProductElement(mlir::Operation *op, mlir::Type result,
+                                        llvm::StringRef inputName, mlir::Type input);
+
+// Fails unless every entry of `windows` is a #graph.window of a loop in the rule's indexedLoops.
+// Call it after the shapes were checked: it asks the op for its rule.
+llvm::LogicalResult checkWindows(mlir::Operation *op, std::optional<mlir::ArrayAttr> windows);
+
+// Fails unless the dims are sorted, different and inside [0, numDims).
+llvm::LogicalResult checkDimSet(mlir::Operation *op, llvm::StringRef name,
+                                llvm::ArrayRef<int64_t> dims, int64_t numDims);
+
+// Fails unless low <= value <= high (both finite bounds are part of the range).
+llvm::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef name, double value, double low,
+                               double high);
+
+// The shape of operands broadcast together as in NumPy; fails with a diagnostic where sizes differ.
+llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::Operation *op);
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+} // namespace dtc::graph
