@@ -1,0 +1,116 @@
+// Reading whole files, and writing them by a temporary file and a rename.
+#include "compiler/support/File.h"
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace dtc {
+namespace {
+
+class FileDescriptor {
+public:
+  explicit FileDescriptor(int fd) : fd(fd) {}
+  ~FileDescriptor() { close(); }
+  FileDescriptor(const FileDescriptor &) = delete;
+  FileDescriptor &operator=(const FileDescriptor &) = delete;
+
+  int get() const { return fd; }
+  // 0, or -1 with errno set: a full disk may only show here.
+  int close() {
+    int result = fd >= 0 ? ::close(fd) : 0;
+    fd = -1;
+    return result;
+  }
+
+private:
+  int fd;
+};
+
+UserError systemError(const std::string &doing, const std::string &path, int number) {
+  return UserError(doing + " '" + path + "': " + std::strerror(number));
+}
+
+bool writeAll(int fd, llvm::StringRef contents) {
+  while (!contents.empty()) {
+    ssize_t written = ::write(fd, contents.data(), std::min<size_t>(contents.size(), 1 << 30));
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written <= 0)
+      return false;
+    contents = contents.drop_front(written);
+  }
+  return true;
+}
+
+Outcome writeDirectly(const std::string &path, llvm::StringRef contents) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0 || !writeAll(file.get(), contents) || file.close() != 0)
+    return systemError("writing", path, errno);
+  return {};
+}
+
+} // namespace
+
+Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0)
+    return systemError("reading", path, errno);
+  std::string text;
+  char buffer[1 << 16];
+  while (true) {
+    ssize_t got = ::read(file.get(), buffer, sizeof(buffer));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return systemError("reading", path, errno);
+    if (got == 0)
+      return text;
+    if (static_cast<int64_t>(text.size()) + got > limitBytes)
+      return UserError("reading '" + path + "': it is larger than the limit of " +
+                       std::to_string(limitBytes) + " bytes");
+    text.append(buffer, got);
+  }
+}
+
+Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
+  // The link's target is replaced, not the link.
+  std::string target = path;
+  if (char *resolved = ::realpath(path.c_str(), nullptr)) {
+    target = resolved;
+    std::free(resolved);
+  }
+  struct stat info {};
+  bool exists = ::stat(target.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return UserError("writing '" + path + "': it is a directory");
+  if (exists && !S_ISREG(info.st_mode))
+    return writeDirectly(target, contents);
+
+  std::string temporary;
+  int fd = -1;
+  for (int attempt = 0; fd < 0 && attempt < 100; ++attempt) {
+    temporary = target + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != EEXIST)
+      break;
+  }
+  if (fd < 0)
+    return systemError("writing", path, errno);
+  FileDescriptor file(fd);
+  bool done = (!exists || ::fchmod(fd, info.st_mode & 07777) == 0) && writeAll(fd, contents) &&
+              ::fsync(fd) == 0 && file.close() == 0 &&
+              ::rename(temporary.c_str(), target.c_str()) == 0;
+  if (!done) {
+    int number = errno;
+    ::unlink(temporary.c_str());
+    return systemError("writing", path, number);
+  }
+  return {};
+}
+
+} // namespace dtc

@@ -1,0 +1,43 @@
+// User errors as text, and nearest names.
+#include "compiler/support/Error.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+TEST(UserError, PrintsPlaceMessageAndNote) {
+  UserError error("'memory' is '80 GiG'", "write '80 GiB'", {"cluster.toml", 3, 10});
+  EXPECT_EQ(
+      error.text(),
+      "cluster.toml:3:10: error: 'memory' is '80 GiG'\ncluster.toml:3:10: note: write '80 GiB'");
+  EXPECT_EQ(UserError("no such name").text(), "error: no such name");
+  EXPECT_EQ(UserError("is empty", "", {"a.toml"}).text(), "a.toml: error: is empty");
+}
+
+TEST(UserError, ReportReturnsTheExitCode) {
+  std::string printed;
+  llvm::raw_string_ostream stream(printed);
+  EXPECT_EQ(UserError("no such name").report(stream), 1);
+  EXPECT_EQ(printed, "error: no such name\n");
+}
+
+TEST(Result, HoldsAValueOrAnError) {
+  Result<int> value = 3;
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(*value, 3);
+  Result<int> failed = UserError("not a number");
+  ASSERT_FALSE(failed.ok());
+  EXPECT_EQ(failed.error().message, "not a number");
+  // A value that is itself text is not taken for an error.
+  Result<std::string> text = std::string("not a number");
+  EXPECT_TRUE(text.ok());
+}
+
+TEST(NearestName, FindsWhatWasMeant) {
+  llvm::StringRef known[] = {"cpu", "dgx-a100-80g", "dgx-h100"};
+  EXPECT_EQ(nearestName("dgx-h10", known), "dgx-h100");
+  EXPECT_EQ(nearestName("DGX-A100", known), "dgx-a100-80g");
+  EXPECT_EQ(nearestName("tpu", known), "cpu");
+  EXPECT_EQ(nearestName("zzz", known), "");
+  EXPECT_EQ(nearestName("", known), "");
+}

@@ -1,0 +1,74 @@
+// Files written whole or not at all.
+#include "compiler/support/File.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+
+using namespace dtc;
+namespace fs = std::filesystem;
+
+namespace {
+// A folder of its own for each case, removed afterwards.
+class FileTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "dtc-file-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::string in(const char *name) { return (folder / name).string(); }
+  int64_t numFiles() {
+    return std::distance(fs::directory_iterator(folder), fs::directory_iterator());
+  }
+
+  fs::path folder;
+};
+} // namespace
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  std::string contents("line\n\0more", 10);
+  ASSERT_TRUE(writeFileAtomically(in("a"), contents).ok());
+  EXPECT_EQ(*readFile(in("a")), contents);
+  ASSERT_TRUE(writeFileAtomically(in("a"), "").ok());
+  EXPECT_EQ(*readFile(in("a")), "");
+  EXPECT_EQ(numFiles(), 1);
+}
+
+TEST_F(FileTest, KeepsPermissionsAndLinks) {
+  ASSERT_TRUE(writeFileAtomically(in("a"), "old").ok());
+  ::chmod(in("a").c_str(), 0640);
+  fs::create_symlink("a", in("link"));
+  ASSERT_TRUE(writeFileAtomically(in("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(in("link")));
+  EXPECT_EQ(*readFile(in("a")), "new");
+  EXPECT_EQ(static_cast<int>(fs::status(in("a")).permissions()), 0640);
+}
+
+TEST_F(FileTest, LeavesNothingBehindWhenItFails) {
+  fs::create_directory(in("dir"));
+  EXPECT_EQ(writeFileAtomically(in("dir"), "x").error().message,
+            "writing '" + in("dir") + "': it is a directory");
+  EXPECT_EQ(writeFileAtomically(in("absent/a"), "x").error().message,
+            "writing '" + in("absent/a") + "': No such file or directory");
+  EXPECT_EQ(numFiles(), 1);
+}
+
+TEST_F(FileTest, WritesToADeviceInPlace) {
+  ASSERT_TRUE(writeFileAtomically("/dev/null", "x").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(FileTest, SaysWhatCannotBeRead) {
+  EXPECT_EQ(readFile(in("absent")).error().message,
+            "reading '" + in("absent") + "': No such file or directory");
+  EXPECT_EQ(readFile(folder.string()).error().message,
+            "reading '" + folder.string() + "': Is a directory");
+  std::ofstream(in("big")) << "12345";
+  EXPECT_EQ(readFile(in("big"), 4).error().message,
+            "reading '" + in("big") + "': it is larger than the limit of 4 bytes");
+}
