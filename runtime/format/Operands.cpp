@@ -1,0 +1,134 @@
+#include "runtime/format/Operands.h"
+
+#include "runtime/format/Text.h"
+
+namespace dtc::format {
+namespace {
+
+void attentionOperands(const Attention &op, std::vector<Operand> &operands) {
+  bool dropout = op.dropout() > 0;
+  operands.insert(operands.end(), {{"q", op.q()},
+                                   {"k", op.k()},
+                                   {"v", op.v()},
+                                   {"out", op.out()},
+                                   {"lse", op.lse()},
+                                   {"seed", dropout ? op.seed() : noBuffer},
+                                   {"step", dropout ? op.step() : noBuffer}});
+}
+
+} // namespace
+
+void operandsOf(const Instruction &instruction, std::vector<Operand> &operands) {
+  operands.clear();
+  if (const Launch *op = instruction.op_as_Launch()) {
+    for (uint32_t i = 0; i < sizeOf(op->buffers()); ++i)
+      operands.push_back({"buffers", op->buffers()->Get(i)});
+  } else if (const Gemm *op = instruction.op_as_Gemm()) {
+    operands = {{"a", op->a()}, {"b", op->b()}, {"c", op->c()}};
+  } else if (const Attention *op = instruction.op_as_Attention()) {
+    attentionOperands(*op, operands);
+  } else if (const AttentionGrad *op = instruction.op_as_AttentionGrad()) {
+    attentionOperands(*op->forward(), operands);
+    operands.insert(operands.end(), {{"dout", op->dout()},
+                                     {"dq", op->dq()},
+                                     {"dk", op->dk()},
+                                     {"dv", op->dv()},
+                                     {"scratch", op->scratch()}});
+  } else if (const Embedding *op = instruction.op_as_Embedding()) {
+    operands = {{"table", op->table_()}, {"ids", op->ids()}, {"out", op->out()}};
+  } else if (const EmbeddingGrad *op = instruction.op_as_EmbeddingGrad()) {
+    operands = {{"grad", op->grad()}, {"ids", op->ids()}, {"dout", op->dout()}};
+  } else if (const StridedCopy *op = instruction.op_as_StridedCopy()) {
+    operands = {{"src", op->src()}, {"dst", op->dst()}};
+  } else if (const Zero *op = instruction.op_as_Zero()) {
+    operands = {{"dst", op->dst()}};
+  } else if (const Collective *op = instruction.op_as_Collective()) {
+    operands = {{"src", op->src()}, {"dst", op->dst()}};
+  }
+}
+
+void rankScalarsOf(const Instruction &instruction, std::vector<RankScalar> &scalars) {
+  scalars.clear();
+  if (const Launch *op = instruction.op_as_Launch()) {
+    for (uint32_t i = 0; i < sizeOf(op->scalars()); ++i)
+      scalars.push_back(*op->scalars()->Get(i));
+  } else if (const Attention *op = instruction.op_as_Attention()) {
+    scalars = {orZero(op->first_batch()), orZero(op->first_head())};
+  } else if (const AttentionGrad *op = instruction.op_as_AttentionGrad()) {
+    scalars = {orZero(op->forward()->first_batch()), orZero(op->forward()->first_head())};
+  } else if (const Embedding *op = instruction.op_as_Embedding()) {
+    scalars = {orZero(op->first_row())};
+  } else if (const EmbeddingGrad *op = instruction.op_as_EmbeddingGrad()) {
+    scalars = {orZero(op->first_row())};
+  } else if (const StridedCopy *op = instruction.op_as_StridedCopy()) {
+    scalars = {orZero(op->src_offset()), orZero(op->dst_offset())};
+  }
+}
+
+const char *opName(Op op) {
+  switch (op) {
+  case Op::Launch:
+    return "launch";
+  case Op::Gemm:
+    return "gemm";
+  case Op::Attention:
+    return "attention";
+  case Op::AttentionGrad:
+    return "attention_grad";
+  case Op::Embedding:
+    return "embedding";
+  case Op::EmbeddingGrad:
+    return "embedding_grad";
+  case Op::StridedCopy:
+    return "strided_copy";
+  case Op::Zero:
+    return "zero";
+  case Op::Collective:
+    return "collective";
+  case Op::Record:
+    return "record";
+  case Op::Wait:
+    return "wait";
+  case Op::NONE:
+    break;
+  }
+  return "unknown op";
+}
+
+std::string describe(const Manifest &manifest, const Instruction &instruction) {
+  std::string out = opName(instruction.op_type());
+  const Collective *collective = instruction.op_as_Collective();
+  if (collective && collective->name())
+    out = text(out, " '", collective->name()->string_view(), "'");
+  if (const Launch *launch = instruction.op_as_Launch())
+    if (launch->kernel() < sizeOf(manifest.kernels()))
+      out = text(out, " of '", manifest.kernels()->Get(launch->kernel())->symbol()->string_view(),
+                 "'");
+  if (instruction.location() >= sizeOf(manifest.locations()))
+    return out;
+  const Location *location = manifest.locations()->Get(instruction.location());
+  if (location->file() && location->file()->size() > 0)
+    out = text(out, " at ", location->file()->string_view(), ":", location->line(), ":",
+               location->column());
+  if (location->name() && location->name()->size() > 0)
+    out = text(out, " (", location->name()->string_view(), ")");
+  return out;
+}
+
+uint64_t bytesOf(DType type) {
+  switch (type) {
+  case DType::u8:
+    return 1;
+  case DType::bf16:
+  case DType::f16:
+    return 2;
+  case DType::f32:
+  case DType::i32:
+    return 4;
+  case DType::i64:
+    return 8;
+  }
+  return 0;
+}
+
+} // namespace dtc::format

@@ -1,0 +1,46 @@
+// Which buffers an instruction names, in one fixed order, and small readers of optional fields.
+#pragma once
+
+#include "runtime/format/dte_generated.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtc::format {
+
+// Marks an optional buffer that is not there.
+inline constexpr uint32_t noBuffer = 0xffffffff;
+
+struct Operand {
+  const char *name; // the field of dte.fbs: "src"
+  uint32_t buffer;
+};
+
+// The buffers of an instruction in the order of its fields; those of AttentionGrad.forward first.
+// seed and step of an attention without dropout are noBuffer. Needs a sound encoding only, not a
+// verified manifest. Example: for a Gemm it is {"a", 0}, {"b", 1}, {"c", 2}.
+void operandsOf(const Instruction &instruction, std::vector<Operand> &operands);
+
+// The rank scalars of an instruction in the order of its fields.
+void rankScalarsOf(const Instruction &instruction, std::vector<RankScalar> &scalars);
+
+// "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
+const char *opName(Op op);
+
+// "gemm at model.mlir:12:3 (h.0.mlp)"; without the place where the file has none.
+std::string describe(const Manifest &manifest, const Instruction &instruction);
+
+// 1, 2, 4 or 8; 0 for a value that is no DType.
+uint64_t bytesOf(DType type);
+
+// The struct, or no dependence on the rank and value 0 where the field is absent.
+inline RankScalar orZero(const RankScalar *scalar) {
+  return scalar ? *scalar : RankScalar(0, 0, -1);
+}
+
+template <typename Vector> uint32_t sizeOf(const Vector *vector) {
+  return vector ? vector->size() : 0;
+}
+
+} // namespace dtc::format

@@ -1,0 +1,72 @@
+// What the parts of the verifier share: where they are in the file, and how they say what is wrong.
+#pragma once
+
+#include "runtime/format/Checked.h"
+#include "runtime/format/Operands.h"
+#include "runtime/format/Text.h"
+#include "runtime/format/Verify.h"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace dtc::format {
+
+// Smallest and largest coordinate on an axis of the ranks that run a program.
+struct CoordinateRange {
+  uint32_t first = 0;
+  uint32_t last = 0;
+};
+
+class VerifyContext {
+public:
+  VerifyContext(const Manifest &manifest, const std::string &fileName)
+      : manifest(manifest), fileName(fileName) {}
+
+  template <typename... Pieces> rt::Status fail(const Pieces &...pieces) const {
+    return rt::Status::invalidArgument(text(fileName, ": ", pieces..., "; recompile with dtc"));
+  }
+
+  // A name that messages and files may repeat: bounded, without control characters. Null passes.
+  rt::Status checkName(const char *what, const flatbuffers::String *name) const;
+
+  const Manifest &manifest;
+  const std::string &fileName;
+};
+
+// One program and the ranks that run it.
+class ProgramContext : public VerifyContext {
+public:
+  ProgramContext(const VerifyContext &context, uint32_t index, std::vector<CoordinateRange> ranges)
+      : VerifyContext(context), program(*context.manifest.programs()->Get(index)), index(index),
+        ranges(std::move(ranges)) {}
+
+  template <typename... Pieces> rt::Status failHere(const Pieces &...pieces) const {
+    return fail("program ", index, ": ", pieces...);
+  }
+
+  uint32_t numBuffers() const { return program.buffers()->size(); }
+  const Buffer &buffer(uint32_t i) const { return *program.buffers()->Get(i); }
+
+  // "'name' (buffer 3)".
+  std::string bufferName(uint32_t i) const;
+
+  const Program &program;
+  uint32_t index;
+  std::vector<CoordinateRange> ranges; // per mesh axis
+};
+
+// Product of a shape times `unit`; an absent shape is a scalar.
+Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
+
+// The parts, in the order in which they run; each may rely on those before it.
+rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cpp
+rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
+rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp
+                             uint32_t index);
+rt::Status verifyOrder(const VerifyContext &context); // VerifyOrder.cpp
+
+// Coordinates on the mesh of a rank: row-major, first axis outermost.
+std::vector<uint32_t> coordinatesOf(const Manifest &manifest, uint64_t rank);
+
+} // namespace dtc::format

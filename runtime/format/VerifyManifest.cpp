@@ -1,0 +1,153 @@
+// Checks the tables of a manifest that are outside of programs: mesh, ranks, kernels, locations,
+// numbers of the model.
+#include "runtime/format/Header.h"
+#include "runtime/format/VerifyContext.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace dtc::format {
+namespace {
+
+constexpr std::string_view knownFeatures[] = {
+#define DTC_CPU_FEATURE(name, builtin) name,
+#include "runtime/format/CpuFeatures.def"
+#undef DTC_CPU_FEATURE
+};
+
+rt::Status verifyNumbers(const VerifyContext &context) {
+  const Manifest &manifest = context.manifest;
+  if (manifest.format_version() != formatVersion)
+    return context.fail("manifest version is ", manifest.format_version(), ", wanted ",
+                        formatVersion);
+  DTC_RETURN_IF_ERROR(context.checkName("producer", manifest.producer()));
+  DTC_RETURN_IF_ERROR(context.checkName("model_name", manifest.model_name()));
+  struct {
+    const char *name;
+    double value;
+  } const rates[] = {{"default_lr", manifest.default_lr()},
+                     {"model_flops_per_step", manifest.model_flops_per_step()},
+                     {"peak_flops_per_device", manifest.peak_flops_per_device()}};
+  for (const auto &rate : rates)
+    if (!std::isfinite(rate.value) || rate.value < 0)
+      return context.fail(rate.name, " is ", rate.value, ", wanted a finite number of at least 0");
+  // Token ids are i32 and sizes of a step enter products of three: bounded once, here.
+  struct {
+    const char *name;
+    uint64_t value, limit;
+  } const counts[] = {{"vocabulary", manifest.vocabulary(), uint64_t(1) << 31},
+                      {"sequence_length", manifest.sequence_length(), uint64_t(1) << 31},
+                      {"global_batch", manifest.global_batch(), uint64_t(1) << 31},
+                      {"micro_batch", manifest.micro_batch(), uint64_t(1) << 31},
+                      {"num_micro_batches", manifest.num_micro_batches(), uint64_t(1) << 31}};
+  for (const auto &count : counts)
+    if (count.value > count.limit)
+      return context.fail(count.name, " is ", count.value, ", wanted at most ", count.limit);
+  return {};
+}
+
+rt::Status verifyMesh(const VerifyContext &context, uint64_t &ranks) {
+  const auto &mesh = *context.manifest.mesh();
+  if (mesh.size() > maxAxes)
+    return context.fail("the mesh has ", mesh.size(), " axes, wanted at most ", maxAxes);
+  ranks = 1;
+  for (uint32_t i = 0; i < mesh.size(); ++i) {
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a mesh axis", mesh[i]->name()));
+    std::string_view name = mesh[i]->name()->string_view();
+    for (uint32_t k = 0; k < i; ++k)
+      if (mesh[k]->name()->string_view() == name)
+        return context.fail("mesh axes ", k, " and ", i, " are both called '", name, "'");
+    if (mesh[i]->size() == 0)
+      return context.fail("mesh axis '", name, "' has size 0, wanted at least 1");
+    ranks *= mesh[i]->size();
+    if (ranks > maxRanks)
+      return context.fail("the mesh has more than ", maxRanks, " ranks");
+  }
+  return {};
+}
+
+rt::Status verifyRanks(const VerifyContext &context, uint64_t ranks) {
+  const auto &assigned = *context.manifest.rank_program();
+  uint32_t programs = context.manifest.programs()->size();
+  if (assigned.size() != ranks)
+    return context.fail("rank_program has ", assigned.size(), " entries, wanted ", ranks,
+                        ", the product of the mesh");
+  std::vector<bool> used(programs);
+  for (uint32_t rank = 0; rank < ranks; ++rank) {
+    if (assigned[rank] >= programs)
+      return context.fail("rank ", rank, " runs program ", assigned[rank], ", there are ",
+                          programs);
+    used[assigned[rank]] = true;
+  }
+  auto idle = std::find(used.begin(), used.end(), false);
+  if (idle != used.end())
+    return context.fail("program ", idle - used.begin(), " is run by no rank");
+  return {};
+}
+
+rt::Status verifyKernels(const VerifyContext &context) {
+  const Manifest &manifest = context.manifest;
+  for (uint32_t i = 0; i < sizeOf(manifest.kernels()); ++i) {
+    const Kernel &kernel = *manifest.kernels()->Get(i);
+    DTC_RETURN_IF_ERROR(context.checkName("the symbol of a kernel", kernel.symbol()));
+    std::string name = text("kernel ", i, " '", kernel.symbol()->string_view(), "'");
+    if (kernel.symbol()->size() == 0)
+      return context.fail(name, " has no symbol");
+    if (kernel.num_buffers() > maxKernelOperands || kernel.num_scalars() > maxKernelOperands)
+      return context.fail(name, " takes ", kernel.num_buffers(), " buffers and ",
+                          kernel.num_scalars(), " scalars, wanted at most ", maxKernelOperands);
+    if (sizeOf(kernel.min_bytes()) != kernel.num_buffers())
+      return context.fail(name, " has ", sizeOf(kernel.min_bytes()), " entries in min_bytes for ",
+                          kernel.num_buffers(), " buffers");
+    if (kernel.code_segment() >= sizeOf(manifest.segments()))
+      return context.fail(name, " is in segment ", kernel.code_segment(), ", there are ",
+                          sizeOf(manifest.segments()));
+    if (manifest.segments()->Get(kernel.code_segment())->kind() != SegmentKind::code)
+      return context.fail(name, " is in segment ", kernel.code_segment(), ", which is not code");
+    if (kernel.range() > maxArenaBytes)
+      return context.fail(name, " has range ", kernel.range(), ", wanted at most ", maxArenaBytes);
+  }
+  return {};
+}
+
+rt::Status verifyLocations(const VerifyContext &context) {
+  const auto *locations = context.manifest.locations();
+  for (uint32_t i = 0; i < sizeOf(locations); ++i) {
+    DTC_RETURN_IF_ERROR(context.checkName("the file of a location", locations->Get(i)->file()));
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a location", locations->Get(i)->name()));
+  }
+  return {};
+}
+
+rt::Status verifyFeatures(const VerifyContext &context) {
+  const auto *features = context.manifest.cpu_features();
+  for (uint32_t i = 0; i < sizeOf(features); ++i) {
+    DTC_RETURN_IF_ERROR(context.checkName("a name in cpu_features", features->Get(i)));
+    std::string_view name = features->Get(i)->string_view();
+    if (std::find(std::begin(knownFeatures), std::end(knownFeatures), name) ==
+        std::end(knownFeatures))
+      return context.fail("cpu_features asks for '", name, "', which this program cannot look for");
+  }
+  return {};
+}
+
+} // namespace
+
+rt::Status verifyTables(const VerifyContext &context) {
+  uint64_t ranks = 0;
+  DTC_RETURN_IF_ERROR(verifyNumbers(context));
+  DTC_RETURN_IF_ERROR(verifyMesh(context, ranks));
+  DTC_RETURN_IF_ERROR(verifyRanks(context, ranks));
+  DTC_RETURN_IF_ERROR(verifyKernels(context));
+  DTC_RETURN_IF_ERROR(verifyLocations(context));
+  DTC_RETURN_IF_ERROR(verifyFeatures(context));
+  uint64_t peak = 0;
+  for (const Program *program : *context.manifest.programs())
+    peak = std::max(peak, program->arena_bytes());
+  if (context.manifest.peak_memory_bytes() != peak)
+    return context.fail("peak_memory_bytes is ", context.manifest.peak_memory_bytes(), ", wanted ",
+                        peak, ", the largest arena");
+  return {};
+}
+
+} // namespace dtc::format

@@ -1,0 +1,198 @@
+// Checks that every step ends: plays the streams of all programs against each other, with waits and
+// collectives that block and nothing else. Also checks that the ranks of a group issue the same
+// collectives.
+//
+// 1. Number the records of each event and the collectives of each group in program order.
+// 2. Ranks that meet in a group must have the same collectives on it: find which programs meet.
+// 3. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
+#include "runtime/format/VerifyContext.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace dtc::format {
+namespace {
+
+// The ranks that differ only on the axes of `axes` (bit i: axis i) share a communicator on
+// `stream`.
+struct GroupKey {
+  uint32_t axes = 0;
+  uint32_t stream = 0;
+  auto operator<=>(const GroupKey &) const = default;
+};
+
+// A record, wait or collective: what can hold up a stream.
+struct Stop {
+  enum Kind { Record, Wait, Join } kind;
+  uint32_t instruction;
+  uint32_t event = 0;   // Record, Wait
+  uint32_t ordinal = 0; // Wait: how many records must have run; Join: number of this collective in
+                        // its group, from 1
+  GroupKey group = {};  // Join
+};
+
+struct ProgramStops {
+  std::vector<std::vector<Stop>> streams;
+  std::map<GroupKey, std::vector<const Collective *>> collectives;
+};
+
+uint32_t maskOf(const Collective &op) {
+  uint32_t mask = 0;
+  for (uint32_t i = 0; i < sizeOf(op.axes()); ++i)
+    mask |= 1u << op.axes()->Get(i);
+  return mask;
+}
+
+class OrderVerifier {
+public:
+  explicit OrderVerifier(const VerifyContext &context) : context(context) {}
+
+  rt::Status verify() {
+    for (uint32_t p = 0; p < context.manifest.programs()->size(); ++p)
+      DTC_RETURN_IF_ERROR(collectStops(p));
+    findMeetings();
+    DTC_RETURN_IF_ERROR(compareCollectives());
+    return play();
+  }
+
+private:
+  rt::Status collectStops(uint32_t p);
+  void findMeetings();
+  rt::Status compareCollectives() const;
+  rt::Status play() const;
+  std::string place(uint32_t p, uint32_t instruction) const;
+
+  const VerifyContext &context;
+  std::vector<ProgramStops> stops;
+  std::map<uint32_t, std::vector<std::set<uint32_t>>> meetings; // axes, program -> programs
+};
+
+std::string OrderVerifier::place(uint32_t p, uint32_t instruction) const {
+  const Program &program = *context.manifest.programs()->Get(p);
+  return text("program ", p, ": instruction ", instruction, ", ",
+              describe(context.manifest, *program.instructions()->Get(instruction)));
+}
+
+rt::Status OrderVerifier::collectStops(uint32_t p) {
+  const Program &program = *context.manifest.programs()->Get(p);
+  ProgramStops &out = stops.emplace_back();
+  out.streams.resize(program.num_streams());
+  std::vector<uint32_t> records(program.num_events());
+  std::vector<uint32_t> recorder(program.num_events());
+  for (uint32_t i = 0; i < program.instructions()->size(); ++i) {
+    const Instruction &instruction = *program.instructions()->Get(i);
+    uint32_t stream = instruction.stream();
+    if (const Record *op = instruction.op_as_Record()) {
+      uint32_t event = op->event();
+      if (records[event]++ == 0)
+        recorder[event] = stream;
+      if (recorder[event] != stream)
+        return context.fail(place(p, i), ": event ", event, " is recorded on streams ",
+                            recorder[event], " and ", stream, ", wanted one");
+      out.streams[stream].push_back({Stop::Record, i, event});
+    } else if (const Wait *op = instruction.op_as_Wait()) {
+      uint32_t event = op->event();
+      if (records[event] == 0)
+        return context.fail(place(p, i), ": no record of event ", event,
+                            " stands before this wait, which would never end");
+      out.streams[stream].push_back({Stop::Wait, i, event, records[event]});
+    } else if (const Collective *op = instruction.op_as_Collective()) {
+      GroupKey group{maskOf(*op), stream};
+      out.collectives[group].push_back(op);
+      auto ordinal = static_cast<uint32_t>(out.collectives[group].size());
+      out.streams[stream].push_back({Stop::Join, i, 0, ordinal, group});
+    }
+  }
+  return {};
+}
+
+// Two programs meet on a set of axes when two of their ranks agree on all other coordinates.
+void OrderVerifier::findMeetings() {
+  const Manifest &manifest = context.manifest;
+  for (const ProgramStops &program : stops)
+    for (const auto &[group, list] : program.collectives)
+      meetings[group.axes].resize(stops.size());
+  for (auto &[axes, met] : meetings) {
+    std::map<std::vector<uint32_t>, std::set<uint32_t>> groups;
+    for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
+      std::vector<uint32_t> others = coordinatesOf(manifest, rank);
+      for (size_t axis = 0; axis < others.size(); ++axis)
+        if (axes >> axis & 1)
+          others[axis] = 0;
+      groups[others].insert(manifest.rank_program()->Get(rank));
+    }
+    for (const auto &[others, programs] : groups)
+      for (uint32_t p : programs)
+        met[p].insert(programs.begin(), programs.end());
+  }
+}
+
+rt::Status OrderVerifier::compareCollectives() const {
+  static const std::vector<const Collective *> none;
+  for (const auto &[axes, met] : meetings)
+    for (uint32_t p = 0; p < met.size(); ++p)
+      for (const auto &[group, mine] : stops[p].collectives) {
+        if (group.axes != axes)
+          continue;
+        for (uint32_t q : met[p]) {
+          auto found = stops[q].collectives.find(group);
+          const auto &theirs = found == stops[q].collectives.end() ? none : found->second;
+          auto same = [](const Collective *a, const Collective *b) {
+            return a->kind() == b->kind() && a->reduce() == b->reduce() &&
+                   a->dtype() == b->dtype() && a->count() == b->count();
+          };
+          if (!std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(), same))
+            return context.fail("programs ", p, " and ", q, " run ranks of one group, but their ",
+                                mine.size(), " and ", theirs.size(), " collectives on stream ",
+                                group.stream, " differ");
+        }
+      }
+  return {};
+}
+
+rt::Status OrderVerifier::play() const {
+  size_t programs = stops.size();
+  std::vector<std::vector<size_t>> position(programs);
+  std::vector<std::vector<uint32_t>> recorded(programs);
+  std::vector<std::map<GroupKey, uint32_t>> arrived(programs);
+  for (size_t p = 0; p < programs; ++p) {
+    position[p].resize(stops[p].streams.size());
+    recorded[p].resize(context.manifest.programs()->Get(p)->num_events());
+  }
+  auto passes = [&](uint32_t p, const Stop &stop) {
+    if (stop.kind == Stop::Record) {
+      ++recorded[p][stop.event];
+      return true;
+    }
+    if (stop.kind == Stop::Wait)
+      return recorded[p][stop.event] >= stop.ordinal;
+    arrived[p][stop.group] = std::max(arrived[p][stop.group], stop.ordinal);
+    const std::set<uint32_t> &met = meetings.at(stop.group.axes)[p];
+    return std::all_of(met.begin(), met.end(),
+                       [&](uint32_t q) { return arrived[q][stop.group] >= stop.ordinal; });
+  };
+  bool moved = true;
+  while (moved) {
+    moved = false;
+    for (uint32_t p = 0; p < programs; ++p)
+      for (size_t s = 0; s < position[p].size(); ++s)
+        while (position[p][s] < stops[p].streams[s].size() &&
+               passes(p, stops[p].streams[s][position[p][s]])) {
+          ++position[p][s];
+          moved = true;
+        }
+  }
+  for (uint32_t p = 0; p < programs; ++p)
+    for (size_t s = 0; s < position[p].size(); ++s)
+      if (position[p][s] < stops[p].streams[s].size())
+        return context.fail(place(p, stops[p].streams[s][position[p][s]].instruction), ": stream ",
+                            s, " would wait here forever");
+  return {};
+}
+
+} // namespace
+
+rt::Status verifyOrder(const VerifyContext &context) { return OrderVerifier(context).verify(); }
+
+} // namespace dtc::format

@@ -1,0 +1,262 @@
+// Checks what a program declares: arena, buffers, tensors, inputs and outputs.
+#include "runtime/format/VerifyContext.h"
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+namespace dtc::format {
+namespace {
+
+using Shards = flatbuffers::Vector<flatbuffers::Offset<ShardedDim>>;
+
+rt::Status verifyBuffers(const ProgramContext &context) {
+  const Program &program = context.program;
+  if (program.arena_bytes() > maxArenaBytes)
+    return context.failHere("the arena has ", program.arena_bytes(), " bytes, wanted at most ",
+                            maxArenaBytes);
+  for (uint32_t i = 0; i < context.numBuffers(); ++i) {
+    const Buffer &buffer = context.buffer(i);
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a buffer", buffer.name()));
+    if (buffer.dtype() > DType::MAX)
+      return context.failHere(context.bufferName(i), " has dtype ",
+                              static_cast<int>(buffer.dtype()), ", wanted at most ",
+                              static_cast<int>(DType::MAX));
+    if (buffer.kind() > BufferKind::MAX)
+      return context.failHere(context.bufferName(i), " has kind ", static_cast<int>(buffer.kind()),
+                              ", wanted at most ", static_cast<int>(BufferKind::MAX));
+    if (!(Checked(buffer.offset()) + buffer.bytes()).atMost(program.arena_bytes()))
+      return context.failHere(context.bufferName(i), " has ", buffer.bytes(), " bytes from byte ",
+                              buffer.offset(), ", beyond the arena's end at ",
+                              program.arena_bytes());
+    if (buffer.offset() % bytesOf(buffer.dtype()) != 0)
+      return context.failHere(context.bufferName(i), " starts at byte ", buffer.offset(),
+                              ", wanted a multiple of ", bytesOf(buffer.dtype()),
+                              " bytes, its element");
+  }
+  return {};
+}
+
+// Dims and axes of a sharding are there, and none is used twice.
+rt::Status verifyShards(const ProgramContext &context, const std::string &what,
+                        const Shards *shards, uint32_t dims) {
+  for (uint32_t i = 0; i < sizeOf(shards); ++i) {
+    const ShardedDim &shard = *shards->Get(i);
+    if (shard.dim() >= dims)
+      return context.failHere(what, " is sharded on dim ", shard.dim(), ", it has ", dims);
+    if (shard.axis() >= context.manifest.mesh()->size())
+      return context.failHere(what, " is sharded over axis ", shard.axis(), ", the mesh has ",
+                              context.manifest.mesh()->size());
+    for (uint32_t k = 0; k < i; ++k)
+      if (shards->Get(k)->dim() == shard.dim() || shards->Get(k)->axis() == shard.axis())
+        return context.failHere(what, " names dim ", shard.dim(), " or axis ", shard.axis(),
+                                " twice in its shards");
+  }
+  return {};
+}
+
+// Size of the axis that shards `dim`, 1 where none does.
+uint64_t shardsOf(const ProgramContext &context, const Shards *shards, uint32_t dim) {
+  for (uint32_t i = 0; i < sizeOf(shards); ++i)
+    if (shards->Get(i)->dim() == dim)
+      return context.manifest.mesh()->Get(shards->Get(i)->axis())->size();
+  return 1;
+}
+
+// The buffer is there, has the type, and holds `elements` of it.
+rt::Status verifyHolds(const ProgramContext &context, const std::string &what, uint32_t index,
+                       DType type, Checked elements) {
+  if (index >= context.numBuffers())
+    return context.failHere(what, " is in buffer ", index, ", there are ", context.numBuffers());
+  if (type > DType::MAX || context.buffer(index).dtype() != type)
+    return context.failHere(what, " has dtype ", static_cast<int>(type), ", ",
+                            context.bufferName(index), " has ",
+                            static_cast<int>(context.buffer(index).dtype()));
+  Checked bytes = elements * bytesOf(type);
+  if (!bytes.atMost(context.buffer(index).bytes()))
+    return context.failHere(what, " needs ",
+                            bytes.ok() ? text(bytes.value(), " bytes") : "over 2^64 bytes", ", ",
+                            context.bufferName(index), " has ", context.buffer(index).bytes());
+  return {};
+}
+
+rt::Status verifyShapes(const ProgramContext &context, const std::string &what,
+                        const Tensor &tensor) {
+  uint32_t dims = sizeOf(tensor.global_shape());
+  if (dims > maxDims || sizeOf(tensor.stored_shape()) > maxDims)
+    return context.failHere(what, " has more than ", maxDims, " dims");
+  if (sizeOf(tensor.local_shape()) != dims)
+    return context.failHere(what, " has ", sizeOf(tensor.local_shape()),
+                            " dims in local_shape and ", dims, " in global_shape");
+  DTC_RETURN_IF_ERROR(verifyShards(context, what, tensor.shards(), dims));
+  for (uint32_t dim = 0; dim < dims; ++dim) {
+    uint64_t global = tensor.global_shape()->Get(dim);
+    uint64_t parts = shardsOf(context, tensor.shards(), dim);
+    uint64_t wanted = global / parts + (global % parts != 0);
+    if (global == 0)
+      return context.failHere(what, " has global size 0 on dim ", dim, ", wanted at least 1");
+    if (tensor.local_shape()->Get(dim) != wanted)
+      return context.failHere(what, " has local size ", tensor.local_shape()->Get(dim), " on dim ",
+                              dim, ", wanted ", wanted, " for ", global, " over ", parts);
+  }
+  Checked elements = elementsOf(tensor.global_shape());
+  Checked stored = elementsOf(tensor.stored_shape());
+  if (!elements.atMost(maxArenaBytes) || !stored.ok() || stored.value() != elements.value())
+    return context.failHere(what,
+                            " has different numbers of elements in global_shape and "
+                            "stored_shape, or more than ",
+                            maxArenaBytes);
+  return {};
+}
+
+rt::Status verifyTensor(const ProgramContext &context, const char *list, const Tensor &tensor,
+                        std::unordered_set<std::string_view> &names) {
+  DTC_RETURN_IF_ERROR(context.checkName("the name of a tensor", tensor.name()));
+  std::string what = text(list, " '", tensor.name()->string_view(), "'");
+  if (tensor.name()->size() == 0 || !names.insert(tensor.name()->string_view()).second)
+    return context.failHere(what, " has an empty name or the name of another tensor");
+  DTC_RETURN_IF_ERROR(verifyShapes(context, what, tensor));
+  DTC_RETURN_IF_ERROR(verifyHolds(context, what, tensor.buffer(), tensor.dtype(),
+                                  elementsOf(tensor.local_shape())));
+  if (tensor.init() > InitKind::MAX)
+    return context.failHere(what, " has init ", static_cast<int>(tensor.init()),
+                            ", wanted at most ", static_cast<int>(InitKind::MAX));
+  if (!std::isfinite(tensor.mean()) || !std::isfinite(tensor.stddev()) || tensor.stddev() < 0)
+    return context.failHere(what, " has initial mean ", tensor.mean(), " and stddev ",
+                            tensor.stddev(), ", wanted finite numbers and a stddev of at least 0");
+  return {};
+}
+
+// What lasts from step to step may share no memory.
+rt::Status verifyDisjoint(const ProgramContext &context) {
+  struct Range {
+    uint64_t begin, end;
+    uint32_t buffer;
+  };
+  std::vector<Range> ranges;
+  auto add = [&](const flatbuffers::Vector<flatbuffers::Offset<Tensor>> *tensors) {
+    for (uint32_t i = 0; i < sizeOf(tensors); ++i) {
+      uint32_t index = tensors->Get(i)->buffer();
+      const Buffer &buffer = context.buffer(index);
+      ranges.push_back({buffer.offset(), buffer.offset() + buffer.bytes(), index});
+    }
+  };
+  add(context.program.parameters());
+  add(context.program.optimizer_state());
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end)
+      return context.failHere(context.bufferName(ranges[i].buffer), " and ",
+                              context.bufferName(ranges[i - 1].buffer),
+                              " hold parameters or optimizer state and overlap");
+  return {};
+}
+
+rt::Status verifyTensors(const ProgramContext &context) {
+  std::unordered_set<std::string_view> names;
+  for (const Tensor *tensor : *context.program.parameters())
+    DTC_RETURN_IF_ERROR(verifyTensor(context, "parameter", *tensor, names));
+  for (uint32_t i = 0; i < sizeOf(context.program.optimizer_state()); ++i)
+    DTC_RETURN_IF_ERROR(verifyTensor(context, "optimizer state",
+                                     *context.program.optimizer_state()->Get(i), names));
+  return verifyDisjoint(context);
+}
+
+// [num_micro_batches, local batch, sequence], and what the manifest says of the whole job agrees
+// with it.
+rt::Status verifyTokenInput(const ProgramContext &context, const std::string &what,
+                            const Input &input) {
+  const Manifest &manifest = context.manifest;
+  if (sizeOf(input.shape()) != 3)
+    return context.failHere(what, " has ", sizeOf(input.shape()),
+                            " dims, wanted 3: micro-batches, batch, sequence");
+  DTC_RETURN_IF_ERROR(verifyShards(context, what, input.shards(), 3));
+  if (shardsOf(context, input.shards(), 0) != 1)
+    return context.failHere(what, " is sharded on dim 0, wanted whole micro-batches");
+  uint64_t batchParts = shardsOf(context, input.shards(), 1);
+  Checked sequence = Checked(input.shape()->Get(2)) * shardsOf(context, input.shards(), 2);
+  if (input.shape()->Get(0) != manifest.num_micro_batches() ||
+      input.shape()->Get(1) != manifest.micro_batch() || !sequence.ok() ||
+      sequence.value() != manifest.sequence_length())
+    return context.failHere(what, " has shape [", input.shape()->Get(0), ", ",
+                            input.shape()->Get(1), ", ", input.shape()->Get(2),
+                            "], wanted micro-batches, micro-batch and this rank's part of the "
+                            "sequence length: ",
+                            manifest.num_micro_batches(), ", ", manifest.micro_batch(), ", ",
+                            manifest.sequence_length());
+  Checked batch = Checked(manifest.num_micro_batches()) * manifest.micro_batch() * batchParts;
+  if (!batch.ok() || batch.value() != manifest.global_batch() || batch.value() == 0)
+    return context.failHere("global_batch is ", manifest.global_batch(),
+                            ", wanted micro-batches * micro-batch * data-parallel ranks: ",
+                            manifest.num_micro_batches(), " * ", manifest.micro_batch(), " * ",
+                            batchParts);
+  if (manifest.vocabulary() == 0 || manifest.sequence_length() == 0)
+    return context.failHere("vocabulary is ", manifest.vocabulary(), " and sequence_length is ",
+                            manifest.sequence_length(), ", wanted at least 1");
+  return {};
+}
+
+DType typeOf(InputRole role) {
+  if (role == InputRole::tokens || role == InputRole::targets)
+    return DType::i32;
+  return role == InputRole::seed ? DType::i64 : DType::f32;
+}
+
+rt::Status verifyInput(const ProgramContext &context, const Input &input, uint32_t &seen) {
+  if (input.role() > InputRole::MAX)
+    return context.failHere("an input has role ", static_cast<int>(input.role()),
+                            ", wanted at most ", static_cast<int>(InputRole::MAX));
+  std::string what = text("input '", EnumNameInputRole(input.role()), "'");
+  uint32_t bit = 1u << static_cast<int>(input.role());
+  if (seen & bit)
+    return context.failHere(what, " is there twice");
+  seen |= bit;
+  if (input.dtype() != typeOf(input.role()))
+    return context.failHere(what, " has dtype ", static_cast<int>(input.dtype()), ", wanted ",
+                            EnumNameDType(typeOf(input.role())));
+  if (sizeOf(input.shape()) > maxDims)
+    return context.failHere(what, " has more than ", maxDims, " dims");
+  if (input.role() == InputRole::tokens || input.role() == InputRole::targets) {
+    DTC_RETURN_IF_ERROR(verifyTokenInput(context, what, input));
+  } else {
+    Checked elements = elementsOf(input.shape());
+    if (!elements.ok() || elements.value() != 1 || sizeOf(input.shards()) != 0)
+      return context.failHere(what, " has ", sizeOf(input.shape()), " dims and ",
+                              sizeOf(input.shards()), " shards, wanted one element, not sharded");
+  }
+  return verifyHolds(context, what, input.buffer(), input.dtype(), elementsOf(input.shape()));
+}
+
+rt::Status verifyOutput(const ProgramContext &context, const Output &output, uint32_t &seen) {
+  if (output.role() > OutputRole::MAX)
+    return context.failHere("an output has role ", static_cast<int>(output.role()),
+                            ", wanted at most ", static_cast<int>(OutputRole::MAX));
+  std::string what = text("output '", EnumNameOutputRole(output.role()), "'");
+  uint32_t bit = 1u << static_cast<int>(output.role());
+  if (seen & bit)
+    return context.failHere(what, " is there twice");
+  seen |= bit;
+  return verifyHolds(context, what, output.buffer(), DType::f32, 1);
+}
+
+} // namespace
+
+rt::Status verifyProgram(const ProgramContext &context) {
+  const Program &program = context.program;
+  if (program.num_streams() == 0 || program.num_streams() > maxStreams)
+    return context.failHere("num_streams is ", program.num_streams(), ", wanted 1 to ", maxStreams);
+  if (program.num_events() > maxEvents)
+    return context.failHere("num_events is ", program.num_events(), ", wanted at most ", maxEvents);
+  DTC_RETURN_IF_ERROR(verifyBuffers(context));
+  DTC_RETURN_IF_ERROR(verifyTensors(context));
+  uint32_t seen = 0;
+  for (const Input *input : *program.inputs())
+    DTC_RETURN_IF_ERROR(verifyInput(context, *input, seen));
+  seen = 0;
+  for (const Output *output : *program.outputs())
+    DTC_RETURN_IF_ERROR(verifyOutput(context, *output, seen));
+  return {};
+}
+
+} // namespace dtc::format
