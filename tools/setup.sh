@@ -38,7 +38,7 @@ fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   sudo -n true 2>/dev/null ||
-    die "${#missing[@]} packages are missing and installing them needs root: run 'sudo $0' (${missing[*]})"
+    die "installing ${missing[*]} needs root, and sudo asks for a password: run 'sudo $0' once"
   as_root=(sudo -n)
 fi
 apt() {
