@@ -95,7 +95,7 @@ LogicalResult ProgramOp::verifyRegions() {
     if (!instruction)
       continue;
     int64_t stream = instruction.getInstructionStream();
-    if (stream < 0 || stream >= getStreams()) // program_c2
+    if (stream < 0 || stream >= static_cast<int64_t>(getStreams())) // program_c2
       return op.emitOpError() << "runs on stream " << stream << "; the program has " << getStreams()
                               << (getStreams() == 1 ? " stream" : " streams");
   }

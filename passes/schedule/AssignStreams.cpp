@@ -1,0 +1,153 @@
+// Moves collectives that compute need not wait for to a stream of their own (pass
+// dtc-assign-streams).
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/GradientCollectives.h"
+#include "passes/schedule/Ordering.h"
+#include "passes/schedule/Passes.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_ASSIGNSTREAMS
+#include "passes/schedule/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+constexpr int64_t kCommunicationStream = 1;
+
+// Adds the events that make streams keep every conflict in program order: a record after the
+// earlier instruction, a wait before the later one, unless an earlier wait already covers it.
+class EventInsertion {
+public:
+  explicit EventInsertion(exec::ProgramOp program)
+      : program(program), numStreams(static_cast<int64_t>(program.getStreams())),
+        instructions(getInstructions(program)),
+        synced(numStreams, SmallVector<int64_t, 2>(numStreams, -1)) {}
+
+  int64_t run() {
+    for (unsigned index = 0; index < instructions.size(); ++index) {
+      int64_t stream = instructions[index].getInstructionStream();
+      for (int64_t other = 0; other < numStreams; ++other)
+        if (other != stream)
+          sync(stream, other, lastConflict(index, other), instructions[index]);
+      remember(index);
+    }
+    joinAtEnd();
+    return numEvents;
+  }
+
+private:
+  struct Access {
+    unsigned index;
+    exec::BufferRange range;
+    bool write;
+  };
+
+  // The last instruction of `stream` before `index` that has to be over when it starts; -1: none.
+  int64_t lastConflict(unsigned index, int64_t stream) {
+    int64_t last = -1;
+    auto search = [&](Value buffer, bool write) {
+      exec::BufferRange range = exec::getRange(buffer);
+      for (const Access &access : llvm::reverse(accesses[{range.root, stream}])) {
+        if (static_cast<int64_t>(access.index) <= last)
+          break;
+        if ((write || access.write) && range.overlaps(access.range))
+          last = access.index;
+      }
+    };
+    for (Value buffer : instructions[index].getReadBuffers())
+      search(buffer, false);
+    for (Value buffer : instructions[index].getWrittenBuffers())
+      search(buffer, true);
+    return last;
+  }
+
+  void remember(unsigned index) {
+    exec::InstructionOpInterface op = instructions[index];
+    int64_t stream = op.getInstructionStream();
+    auto add = [&](Value buffer, bool write) {
+      exec::BufferRange range = exec::getRange(buffer);
+      accesses[{range.root, stream}].push_back({index, range, write});
+    };
+    for (Value buffer : op.getReadBuffers())
+      add(buffer, false);
+    for (Value buffer : op.getWrittenBuffers())
+      add(buffer, true);
+  }
+
+  // Makes `stream` wait, at `before`, until instruction `index` of stream `other` is over.
+  void sync(int64_t stream, int64_t other, int64_t index, Operation *before) {
+    if (index <= synced[stream][other])
+      return;
+    synced[stream][other] = index;
+    OpBuilder builder(program.getContext());
+    auto [event, isNew] = events.try_emplace(index, numEvents);
+    if (isNew) {
+      ++numEvents;
+      builder.setInsertionPointAfter(instructions[index]);
+      exec::RecordOp::create(builder, instructions[index].getLoc(), event->second, other);
+    }
+    Block &block = program.getBody().front();
+    Location location = before ? before->getLoc() : program.getLoc();
+    if (before)
+      builder.setInsertionPoint(before);
+    else
+      builder.setInsertionPointToEnd(&block);
+    exec::WaitOp::create(builder, location, event->second, stream);
+  }
+
+  void joinAtEnd() {
+    for (int64_t other = 1; other < numStreams; ++other) {
+      int64_t last = -1;
+      for (unsigned index = 0; index < instructions.size(); ++index)
+        if (instructions[index].getInstructionStream() == other)
+          last = index;
+      sync(0, other, last, nullptr);
+    }
+  }
+
+  exec::ProgramOp program;
+  int64_t numStreams;
+  std::vector<exec::InstructionOpInterface> instructions;
+  llvm::DenseMap<std::pair<Value, int64_t>, std::vector<Access>> accesses;
+  // synced[s][t]: the last instruction of stream t that stream s has waited for.
+  std::vector<SmallVector<int64_t, 2>> synced;
+  llvm::DenseMap<int64_t, int64_t> events; // by recorded instruction
+  int64_t numEvents = 0;
+};
+
+struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
+  using AssignStreamsBase::AssignStreamsBase;
+
+  void runOnOperation() override {
+    exec::ProgramOp program = getOperation();
+    bool any = false;
+    for (exec::InstructionOpInterface instruction : getInstructions(program)) {
+      if (!mayOverlap(instruction))
+        continue;
+      instruction.setInstructionStream(kCommunicationStream);
+      any = true;
+    }
+    if (!any)
+      return;
+    program.setStreams(kCommunicationStream + 1);
+    program.setEvents(EventInsertion(program).run());
+  }
+
+  // Reductions of gradients are needed at the end of the step, and so are new parameters; unpacking
+  // goes with a gather.
+  static bool mayOverlap(exec::InstructionOpInterface instruction) {
+    if (auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation()))
+      return isGradientReduction(collective) || isParameterGather(collective);
+    auto copy = dyn_cast<exec::CopyOp>(instruction.getOperation());
+    if (!copy || getRootOp(copy.getDst()).getKind() != exec::BufferKind::Parameter)
+      return false;
+    for (exec::InstructionOpInterface access : getAccesses(exec::getRange(copy.getSrc()).root))
+      if (auto gather = dyn_cast<exec::CollectiveOp>(access.getOperation());
+          gather && isParameterGather(gather))
+        return true;
+    return false;
+  }
+};
+} // namespace

@@ -1,0 +1,350 @@
+// Merges collectives of data parallelism into few large ones (pass dtc-bucket-collectives).
+#include "passes/schedule/Box.h"
+#include "passes/schedule/CollectiveBuckets.h"
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/GradientCollectives.h"
+#include "passes/schedule/MemoryPlan.h"
+#include "passes/schedule/Ordering.h"
+#include "passes/schedule/Passes.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_BUCKETCOLLECTIVES
+#include "passes/schedule/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+struct Member {
+  exec::CollectiveOp collective;
+  SmallVector<exec::CopyOp>
+      unpacks; // of a gather: copies out of its destination, which move with it
+};
+
+bool isWholeTemporary(Value buffer) {
+  exec::BufferRange range = exec::getRange(buffer);
+  exec::BufferOp root = getRootOp(buffer);
+  return !root.getPersistent() && range.offset == 0 &&
+         range.bytes == static_cast<int64_t>(root.getBytes());
+}
+
+bool isMember(exec::CollectiveOp collective) {
+  if (isParameterGather(collective))
+    return true;
+  if (!isGradientReduction(collective))
+    return false;
+  return collective.getKind() != exec::CollectiveKind::AllReduce ||
+         (isWholeTemporary(collective.getSrc()) &&
+          exec::getRange(collective.getSrc()).root == exec::getRange(collective.getDst()).root);
+}
+
+std::string keyOf(exec::CollectiveOp collective) {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
+         << exec::stringifyReduceKind(collective.getReduce()) << ' '
+         << exec::getDtype(collective.getSrc());
+  for (int64_t axis : collective.getAxes())
+    stream << ' ' << axis;
+  return key;
+}
+
+Member makeMember(exec::CollectiveOp collective) {
+  Member member{collective, {}};
+  if (collective.getKind() != exec::CollectiveKind::AllGather)
+    return member;
+  for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
+    if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
+        copy && exec::getRange(copy.getSrc()).root == exec::getRange(collective.getDst()).root)
+      member.unpacks.push_back(copy);
+  return member;
+}
+
+int64_t bytesOf(exec::CollectiveOp collective) {
+  return std::max(exec::getBytes(collective.getSrc()), exec::getBytes(collective.getDst()));
+}
+
+// The dim of a copy's box that goes over ranks, when blocks of `count` elements per rank are
+// contiguous on the side of `strides`; -1 when it cannot be told.
+int rankDim(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, int64_t ranks, int64_t count) {
+  int dim = -1;
+  int64_t reach = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (dim < 0 && sizes[i] == ranks && strides[i] == count)
+      dim = static_cast<int>(i);
+    else
+      reach += (sizes[i] - 1) * strides[i];
+  }
+  return reach < count ? dim : -1;
+}
+
+bool isAtZero(exec::RankScalarAttr offset) { return offset.isConstant() && offset.getBase() == 0; }
+
+// One bucket: its members' data side by side in one buffer, `starts[i]` the first element of member
+// i in it (of each rank's block in it where there are several).
+class Bucket {
+public:
+  Bucket(exec::ProgramOp program, ArrayRef<Member> members, unsigned number)
+      : program(program), members(members), number(number), first(members.front().collective),
+        last(members.back().collective), builder(last.getLoc(), last) {
+    for (const Member &member : members) {
+      exec::CollectiveOp collective = member.collective;
+      starts.push_back(count);
+      int64_t unit = kBufferAlignment / elementBytes();
+      int64_t aligned = llvm::alignTo(collective.getCount(), unit);
+      hasGaps |= aligned != static_cast<int64_t>(collective.getCount());
+      count += aligned;
+    }
+  }
+
+  void build() {
+    switch (first.getKind()) {
+    case exec::CollectiveKind::AllReduce:
+      return buildAllReduce();
+    case exec::CollectiveKind::ReduceScatter:
+      return buildReduceScatter();
+    case exec::CollectiveKind::AllGather:
+      return buildAllGather();
+    case exec::CollectiveKind::AllToAll:
+      llvm_unreachable("isMember takes no all_to_all");
+    }
+  }
+
+private:
+  int64_t elementBytes() { return exec::getElementBytes(exec::getDtype(first.getSrc())); }
+  int64_t numRanks() {
+    exec::CollectiveOp op = first;
+    bool scatter = op.getKind() == exec::CollectiveKind::ReduceScatter;
+    return exec::getBytes(scatter ? op.getSrc() : op.getDst()) / elementBytes() / op.getCount();
+  }
+
+  Value createBuffer(StringRef name, exec::BufferKind kind, int64_t elements) {
+    OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
+    return exec::BufferOp::create(front, first.getLoc(), first.getSrc().getType(),
+                                  (name + Twine(number)).str(), kind,
+                                  exec::getDtype(first.getSrc()), elements * elementBytes(),
+                                  /*persistent=*/false, IntegerAttr());
+  }
+
+  // Puts a whole buffer into `bucket`, from element `start` on.
+  void moveInto(Value buffer, Value bucket, int64_t start) {
+    exec::BufferOp root = getRootOp(buffer);
+    OpBuilder front(root);
+    Value view = exec::ViewOp::create(front, root.getLoc(), root.getType(), bucket, root.getName(),
+                                      root.getDtype(), root.getBytes(), start * elementBytes());
+    root.getResult().replaceAllUsesWith(view);
+    root.erase();
+  }
+
+  // What lies between members takes part in the collective, so it must be something.
+  void zeroGaps(Value bucket) {
+    for (size_t i = 0; i < starts.size(); ++i) {
+      exec::CollectiveOp collective = members[i].collective;
+      int64_t end = starts[i] + collective.getCount();
+      int64_t next = i + 1 < starts.size() ? starts[i + 1] : count;
+      if (end == next)
+        continue;
+      OpBuilder front(bucket.getContext());
+      front.setInsertionPointAfterValue(bucket);
+      Value gap = exec::ViewOp::create(front, collective.getLoc(), bucket.getType(), bucket, "gap",
+                                       exec::getDtype(bucket), (next - end) * elementBytes(),
+                                       end * elementBytes());
+      exec::ZeroOp::create(builder, gap, /*stream=*/0);
+    }
+  }
+
+  void emit(Value src, Value dst) {
+    std::string name = first.getName().str();
+    if (members.size() > 1)
+      name += " +" + std::to_string(members.size() - 1);
+    exec::CollectiveOp::create(builder, first.getKind(), first.getReduce(), src, dst,
+                               first.getAxes(), count, name, /*stream=*/0);
+  }
+
+  exec::RankScalarAttr at(int64_t element) {
+    return exec::RankScalarAttr::get(program.getContext(), element, 0, -1);
+  }
+
+  void buildAllReduce() {
+    Value bucket = createBuffer("gradients.", exec::BufferKind::Gradient, count);
+    for (auto [member, start] : llvm::zip(members, starts)) {
+      exec::CollectiveOp collective = member.collective;
+      moveInto(collective.getSrc(), bucket, start);
+    }
+    zeroGaps(bucket);
+    emit(bucket, bucket);
+    eraseMembers();
+  }
+
+  void buildReduceScatter() {
+    int64_t ranks = numRanks();
+    Value blocks = createBuffer("scattered.", exec::BufferKind::Communication, ranks * count);
+    Value sums = createBuffer("gradients.", exec::BufferKind::Gradient, count);
+    Operation *earliest = first;
+    for (auto [member, start] : llvm::zip(members, starts))
+      if (Operation *pack = packInto(member.collective, blocks, start, ranks);
+          pack->isBeforeInBlock(earliest))
+        earliest = pack;
+    if (hasGaps) {
+      OpBuilder before(earliest);
+      exec::ZeroOp::create(before, first.getLoc(), blocks, /*stream=*/0);
+    }
+    emit(blocks, sums);
+    for (auto [member, start] : llvm::zip(members, starts)) {
+      exec::CollectiveOp collective = member.collective;
+      if (isWholeTemporary(collective.getDst()))
+        moveInto(collective.getDst(), sums, start);
+      else
+        exec::CopyOp::create(builder, sums, collective.getDst(),
+                             ArrayRef<int64_t>{static_cast<int64_t>(collective.getCount())},
+                             ArrayRef<int64_t>{1}, at(start), ArrayRef<int64_t>{1}, at(0),
+                             /*accumulate=*/false, /*stream=*/0);
+    }
+    eraseMembers();
+  }
+
+  // Makes the source of a reduce_scatter part of `blocks` and returns the first copy that does it:
+  // the one that packed it, redirected, or one in front of the collective, where the gradient can
+  // then end.
+  Operation *packInto(exec::CollectiveOp collective, Value blocks, int64_t start, int64_t ranks) {
+    int64_t part = collective.getCount();
+    SmallVector<exec::InstructionOpInterface> accesses =
+        getAccesses(exec::getRange(collective.getSrc()).root);
+    if (isWholeTemporary(collective.getSrc()) && accesses.size() == 2)
+      if (auto pack = dyn_cast<exec::CopyOp>(accesses[0].getOperation());
+          pack && !pack.getAccumulate() && isAtZero(pack.getDstOffset()) &&
+          pack.getDst() == collective.getSrc()) {
+        int dim = rankDim(pack.getSizes(), pack.getDstStrides(), ranks, part);
+        if (dim >= 0) {
+          SmallVector<int64_t> strides(pack.getDstStrides());
+          strides[dim] = count;
+          pack.setDstStrides(strides);
+          pack.setDstOffsetAttr(at(start));
+          pack.getDstMutable().assign(blocks);
+          return pack;
+        }
+      }
+    OpBuilder before(collective);
+    return exec::CopyOp::create(before, collective.getLoc(), collective.getSrc(), blocks,
+                                ArrayRef<int64_t>{ranks, part}, ArrayRef<int64_t>{part, 1}, at(0),
+                                ArrayRef<int64_t>{count, 1}, at(start), /*accumulate=*/false,
+                                /*stream=*/0);
+  }
+
+  void buildAllGather() {
+    int64_t ranks = numRanks();
+    Value mine = createBuffer("shards.", exec::BufferKind::Communication, count);
+    Value all = createBuffer("gathered.", exec::BufferKind::Communication, ranks * count);
+    for (auto [member, start] : llvm::zip(members, starts)) {
+      exec::CollectiveOp collective = member.collective;
+      int64_t part = collective.getCount();
+      if (isWholeTemporary(collective.getSrc())) {
+        moveInto(collective.getSrc(), mine, start);
+        continue;
+      }
+      OpBuilder before(collective);
+      exec::CopyOp::create(before, collective.getLoc(), collective.getSrc(), mine,
+                           ArrayRef<int64_t>{part}, ArrayRef<int64_t>{1}, at(0),
+                           ArrayRef<int64_t>{1}, at(start), /*accumulate=*/false, /*stream=*/0);
+    }
+    zeroGaps(mine);
+    emit(mine, all);
+    for (auto [member, start] : llvm::zip(members, starts))
+      unpackFrom(member, all, start, ranks);
+    eraseMembers();
+  }
+
+  void unpackFrom(const Member &member, Value all, int64_t start, int64_t ranks) {
+    exec::CollectiveOp collective = member.collective;
+    int64_t part = collective.getCount();
+    auto redirectable = [&](exec::CopyOp copy) {
+      return isAtZero(copy.getSrcOffset()) && copy.getSrc() == collective.getDst() &&
+             rankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part) >= 0;
+    };
+    bool redirect = !member.unpacks.empty() && llvm::all_of(member.unpacks, redirectable);
+    if (!redirect)
+      exec::CopyOp::create(builder, all, collective.getDst(), ArrayRef<int64_t>{ranks, part},
+                           ArrayRef<int64_t>{count, 1}, at(start), ArrayRef<int64_t>{part, 1},
+                           at(0), /*accumulate=*/false, /*stream=*/0);
+    for (exec::CopyOp copy : member.unpacks) {
+      copy->moveBefore(last);
+      if (!redirect)
+        continue;
+      SmallVector<int64_t> strides(copy.getSrcStrides());
+      strides[rankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part)] = count;
+      copy.setSrcStrides(strides);
+      copy.setSrcOffsetAttr(at(start));
+      copy.getSrcMutable().assign(all);
+    }
+  }
+
+  void eraseMembers() {
+    for (const Member &member : members) {
+      exec::CollectiveOp collective = member.collective;
+      collective.erase();
+    }
+  }
+
+  exec::ProgramOp program;
+  ArrayRef<Member> members;
+  unsigned number;
+  exec::CollectiveOp first, last;
+  ImplicitLocOpBuilder builder; // in front of the last member
+  SmallVector<int64_t> starts;
+  int64_t count = 0;
+  bool hasGaps = false;
+};
+
+struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
+  using BucketCollectivesBase::BucketCollectivesBase;
+
+  void runOnOperation() override {
+    exec::ProgramOp program = getOperation();
+    hoistGradientReductions(program);
+    std::vector<Member> members;
+    unsigned number = 0;
+    for (const std::vector<unsigned> &bucket : chooseBuckets(program, members)) {
+      if (bucket.size() < 2)
+        continue;
+      SmallVector<Member> chosen;
+      for (unsigned index : bucket)
+        chosen.push_back(members[index]);
+      Bucket(program, chosen, number++).build();
+      merged += bucket.size() - 1;
+    }
+    for (auto buffer : llvm::make_early_inc_range(program.getBody().getOps<exec::BufferOp>()))
+      if (buffer.use_empty())
+        buffer.erase();
+  }
+
+  // A member may be delayed to the last of its bucket if nothing between depends on it or on its
+  // unpacking.
+  std::vector<std::vector<unsigned>> chooseBuckets(exec::ProgramOp program,
+                                                   std::vector<Member> &members) {
+    CollectiveBuckets buckets(bucketBytes);
+    llvm::DenseMap<Operation *, unsigned> unpackOf;
+    for (exec::InstructionOpInterface instruction : getInstructions(program)) {
+      auto unpacked = unpackOf.find(instruction);
+      buckets.closeIf([&](unsigned index) {
+        if (unpacked != unpackOf.end() && unpacked->second == index)
+          return false;
+        exec::CollectiveOp collective = members[index].collective;
+        return conflict(collective, instruction) ||
+               llvm::any_of(members[index].unpacks,
+                            [&](exec::CopyOp copy) { return conflict(copy, instruction); });
+      });
+      auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation());
+      if (!collective || !isMember(collective))
+        continue;
+      members.push_back(makeMember(collective));
+      for (exec::CopyOp copy : members.back().unpacks)
+        unpackOf[copy] = members.size() - 1;
+      buckets.add(members.size() - 1, keyOf(collective), bytesOf(collective));
+    }
+    return buckets.take();
+  }
+};
+} // namespace

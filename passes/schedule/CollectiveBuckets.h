@@ -1,0 +1,43 @@
+// Decides which collectives travel together.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// Collectives are offered in program order. Steps:
+// 1. One bucket is open for each key (kind, reduction, axes, element type); a collective joins that
+// of its key.
+// 2. A bucket that would pass `limitBytes` is closed first; a collective bigger than that is alone.
+// 3. The user closes buckets with a member that cannot be delayed past an instruction.
+//
+// Example, limit 100: sizes 40, 50, 30 of one key give {0, 1}, {2}.
+class CollectiveBuckets {
+public:
+  explicit CollectiveBuckets(int64_t limitBytes) : limitBytes(limitBytes) {}
+
+  void add(unsigned collective, llvm::StringRef key, int64_t bytes);
+  // Closes the buckets for which `blocked` says so of some member.
+  void closeIf(llvm::function_ref<bool(unsigned)> blocked);
+  // All buckets, in the order in which they closed; the open ones close in order of key.
+  std::vector<std::vector<unsigned>> take();
+
+private:
+  struct Open {
+    std::vector<unsigned> members;
+    int64_t bytes = 0;
+  };
+
+  int64_t limitBytes;
+  std::map<std::string, Open> open; // ordered, so that the result is the same in every run
+  std::vector<std::vector<unsigned>> closed;
+};
+
+} // namespace dtc

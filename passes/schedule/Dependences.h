@@ -1,0 +1,21 @@
+// Which instructions must keep their order.
+#pragma once
+
+#include "dialects/exec/Exec.h"
+
+namespace dtc {
+
+// Whether one writes what the other reads or writes. Conservative by byte range of the buffers that
+// they name.
+bool conflict(exec::InstructionOpInterface a, exec::InstructionOpInterface b);
+
+// Whether the instruction reads or writes memory of `root`, an exec.buffer.
+bool touches(exec::InstructionOpInterface instruction, mlir::Value root);
+
+// All instructions that read or write memory of `root`, in program order.
+llvm::SmallVector<exec::InstructionOpInterface> getAccesses(mlir::Value root);
+
+// The exec.buffer op at the root of a buffer or view.
+exec::BufferOp getRootOp(mlir::Value buffer);
+
+} // namespace dtc

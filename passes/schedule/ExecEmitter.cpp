@@ -1,0 +1,142 @@
+// Builds a program: which buffer holds which tensor, and where the next instruction goes.
+#include "passes/schedule/ExecEmitter.h"
+
+using namespace mlir;
+using namespace dtc;
+
+ExecEmitter::ExecEmitter(ModuleOp module, exec::ProgramOp program)
+    : module(module), program(program),
+      builder(program.getLoc(), OpBuilder::atBlockEnd(&program.getBody().front())) {}
+
+OpBuilder ExecEmitter::declarations() {
+  OpBuilder result(program.getContext());
+  if (lastDeclaration)
+    result.setInsertionPointAfter(lastDeclaration);
+  else
+    result.setInsertionPointToStart(&program.getBody().front());
+  return result;
+}
+
+Value ExecEmitter::lookup(Value tensor) const {
+  Value buffer = buffers.lookup(tensor);
+  assert(buffer && "ops are lowered in order, so operands have buffers");
+  return buffer;
+}
+
+Value ExecEmitter::define(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  Operation *op = tensor.getDefiningOp();
+  std::string name = namePrefix + op->getName().stripDialect().str();
+  if (auto callee = op->getAttrOfType<FlatSymbolRefAttr>("callee"))
+    name = namePrefix + callee.getValue().str();
+  unsigned count = nameCounts[name]++;
+  name += "." + std::to_string(count);
+  auto kind = kinds.find(tensor);
+  Value buffer =
+      createBuffer(name, kind == kinds.end() ? exec::BufferKind::Temporary : kind->second,
+                   type.getElementType(), type.getNumElements());
+  buffers[tensor] = buffer;
+  return buffer;
+}
+
+Value ExecEmitter::createBuffer(StringRef name, exec::BufferKind kind, Type dtype, int64_t elements,
+                                bool persistent) {
+  OpBuilder front = declarations();
+  auto op = exec::BufferOp::create(
+      front, builder.getLoc(), exec::BufferType::get(program.getContext()), name, kind, dtype,
+      elements * exec::getElementBytes(dtype), persistent, /*offset=*/IntegerAttr());
+  lastDeclaration = op;
+  return op;
+}
+
+Value ExecEmitter::createView(Value base, int64_t first, int64_t elements) {
+  int64_t elementBytes = exec::getElementBytes(exec::getDtype(base));
+  exec::BufferRange range = exec::getRange(base);
+  if (first == 0 && elements * elementBytes == range.bytes)
+    return base;
+  std::string name = exec::getName(base).str();
+  name += "." + std::to_string(nameCounts[name]++);
+  OpBuilder front = declarations();
+  auto op = exec::ViewOp::create(
+      front, builder.getLoc(), exec::BufferType::get(program.getContext()), range.root, name,
+      exec::getDtype(base), elements * elementBytes, range.offset + first * elementBytes);
+  lastDeclaration = op;
+  return op;
+}
+
+void ExecEmitter::declareKernel(FlatSymbolRefAttr symbol, ArrayRef<int64_t> bufferBytes,
+                                int64_t scalars, ArrayAttr inPlace) {
+  if (program.lookupSymbol(symbol.getAttr()))
+    return;
+  OpBuilder front = declarations();
+  lastDeclaration = exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes,
+                                           scalars, inPlace);
+}
+
+Value ExecEmitter::lookupInput(exec::InputRole role, Type dtype) {
+  Value &buffer = inputs[role];
+  if (buffer)
+    return buffer;
+  buffer = createBuffer(exec::stringifyInputRole(role), exec::BufferKind::Input, dtype, 1,
+                        /*persistent=*/true);
+  OpBuilder front = declarations();
+  declared(exec::InputOp::create(front, builder.getLoc(), role, buffer, ArrayRef<int64_t>{},
+                                 ArrayRef<int64_t>{}));
+  return buffer;
+}
+
+void ExecEmitter::emitLastCopies() {
+  for (auto [value, tensor] : lastCopies)
+    if (value != tensor)
+      exec::CopyOp::create(builder, value, tensor);
+}
+
+void ExecEmitter::copy(Value src, exec::RankScalarAttr srcOffset, Value dst,
+                       exec::RankScalarAttr dstOffset, const Box &box, bool accumulate) {
+  Box small = collapse(box);
+  exec::CopyOp::create(builder, src, dst, small.sizes, small.srcStrides, srcOffset,
+                       small.dstStrides, dstOffset, accumulate);
+}
+
+void ExecEmitter::copy(Value src, int64_t srcOffset, Value dst, int64_t dstOffset, const Box &box,
+                       bool accumulate) {
+  copy(src, constant(srcOffset), dst, constant(dstOffset), box, accumulate);
+}
+
+exec::RankScalarAttr ExecEmitter::constant(int64_t base) {
+  return exec::RankScalarAttr::get(program.getContext(), base, 0, -1);
+}
+
+FailureOr<exec::RankScalarAttr> ExecEmitter::firstIndex(Operation *op, ArrayAttr windows,
+                                                        unsigned loop, int64_t base,
+                                                        int64_t scale) {
+  if (windows)
+    for (auto window : windows.getAsRange<graph::WindowAttr>())
+      if (window.getLoop() == loop)
+        return firstIndex(op, window, base, scale);
+  return constant(base);
+}
+
+FailureOr<exec::RankScalarAttr> ExecEmitter::firstIndex(Operation *op, graph::WindowAttr window,
+                                                        int64_t base, int64_t scale) {
+  if (window.getAxis().empty())
+    return constant(base);
+  for (auto [axis, name] : llvm::enumerate(program.getAxisNames().getAsValueRange<StringAttr>())) {
+    if (name != window.getAxis())
+      continue;
+    if (getMesh()[axis] == 1)
+      return constant(base);
+    return exec::RankScalarAttr::get(op->getContext(), base, window.getLocal() * scale,
+                                     static_cast<int32_t>(axis));
+  }
+  return op->emitOpError() << "has a window on mesh axis '" << window.getAxis()
+                           << "', which the mesh does not have";
+}
+
+FailureOr<RankedTensorType> dtc::getStaticType(Operation *op, Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.hasStaticShape())
+    return op->emitOpError() << "has " << value.getType()
+                             << " where scheduling wants a static tensor; run dtc-bind-batch first";
+  return type;
+}

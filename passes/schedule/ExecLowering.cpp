@@ -1,0 +1,333 @@
+// Turns the partitioned step of a module into one exec.program.
+#include "passes/schedule/ExecLowering.h"
+
+#include "dialects/graph/Placement.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "passes/schedule/ExecLoweringInterface.h"
+
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+using namespace dtc;
+
+ExecLowering::ExecLowering(ModuleOp module) : module(module) {}
+
+LogicalResult ExecLowering::run() {
+  if (failed(findFunctions()) || failed(createProgram()) || failed(declareTensors()) ||
+      failed(declareInputs()) || failed(declareSums()))
+    return failure();
+  for (int64_t index = 0; index < numMicroBatches; ++index)
+    if (failed(lowerMicroBatch(index)))
+      return failure();
+  if (failed(lowerUpdate()))
+    return failure();
+  emitter->setLocation(update.getLoc());
+  emitter->emitLastCopies();
+  microBatch.erase();
+  update.erase();
+  return success();
+}
+
+LogicalResult ExecLowering::findFunctions() {
+  microBatch = module.lookupSymbol<graph::FuncOp>("microbatch");
+  update = module.lookupSymbol<graph::FuncOp>("update");
+  if (!microBatch || !update)
+    return module.emitOpError()
+           << "has no function '@" << (microBatch ? "update" : "microbatch")
+           << "' to schedule; dtc-differentiate and dtc-add-optimizer make them";
+  for (graph::FuncOp function : {microBatch, update})
+    if (!function.getBody().hasOneBlock())
+      return function.emitOpError() << "has several blocks; want straight-line code";
+  if (auto count = module->getAttrOfType<IntegerAttr>("graph.micro_batches"))
+    numMicroBatches = count.getInt();
+  if (numMicroBatches < 1)
+    return module.emitOpError() << "asks for " << numMicroBatches
+                                << " micro-batches; want 1 or more";
+  return success();
+}
+
+LogicalResult ExecLowering::createProgram() {
+  Builder attributes(module.getContext());
+  SmallVector<int64_t> sizes{1};
+  auto names = attributes.getStrArrayAttr({"dp"});
+  if (auto grid = module.lookupSymbol<shard::GridOp>("mesh")) {
+    sizes = llvm::to_vector(grid.getShape());
+    names = grid->getAttrOfType<ArrayAttr>("graph.axis_names");
+    if (!names || names.size() != sizes.size())
+      return grid.emitOpError() << "lacks 'graph.axis_names' with a name for each of its "
+                                << sizes.size() << " axes";
+  }
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto program = exec::ProgramOp::create(builder, module.getLoc(), "step", names, sizes);
+  emitter.emplace(module, program);
+  return success();
+}
+
+FailureOr<SmallVector<int64_t>> ExecLowering::splitAxes(Operation *op, StringRef name,
+                                                        int64_t numDims,
+                                                        graph::PlacementAttr placement) {
+  SmallVector<int64_t> axes(numDims, -1);
+  if (!placement)
+    return axes;
+  for (auto [axis, where] : llvm::enumerate(placement.getAxes())) {
+    if (where.isPartial())
+      return op->emitOpError() << "has '" << name << "' placed " << placement
+                               << "; a sum that is not finished has no place at rest";
+    if (!where.isShard() || emitter->getMesh()[axis] == 1)
+      continue;
+    if (axes[where.dim] >= 0)
+      return op->emitOpError() << "has dim " << where.dim << " of '" << name
+                               << "' split over two mesh axes; want at most one";
+    axes[where.dim] = static_cast<int64_t>(axis);
+  }
+  return axes;
+}
+
+// Parameter and state differ in what they know about storage and initial value only.
+template <typename Op>
+LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef<int64_t> stored,
+                                          exec::BufferKind kind) {
+  emitter->setLocation(op.getLoc());
+  graph::PlacementAttr placement = op.getPlacement().value_or(graph::PlacementAttr());
+  auto axes = splitAxes(op, op.getSymName(), type.getRank(), placement);
+  if (failed(axes))
+    return failure();
+  SmallVector<int64_t> local(type.getShape());
+  for (auto [dim, axis] : llvm::enumerate(*axes))
+    if (axis >= 0)
+      local[dim] = llvm::divideCeil(local[dim], emitter->getMesh()[axis]);
+  Value buffer = emitter->createBuffer(op.getSymName(), kind, type.getElementType(),
+                                       numElements(local), /*persistent=*/true);
+  emitter->declareTensor(op.getSymName(), buffer);
+  OpBuilder front = emitter->declarations();
+  if constexpr (std::is_same_v<Op, graph::ParameterOp>) {
+    // Keyed by name, so that neither the order of parameters nor the plan changes initial values.
+    auto key = static_cast<int64_t>(llvm::xxh3_64bits(op.getSymName()));
+    auto init = static_cast<exec::InitKind>(op.getInit());
+    emitter->declared(exec::ParameterOp::create(front, op.getLoc(), op.getSymName(), buffer,
+                                                type.getShape(), stored, local, *axes, init,
+                                                op.getMean(), op.getStddev(), key));
+  } else {
+    APFloat zero(0.0);
+    emitter->declared(exec::StateOp::create(front, op.getLoc(), op.getSymName(), buffer,
+                                            type.getShape(), stored, local, *axes,
+                                            exec::InitKind::Zeros, zero, zero, 0));
+  }
+  return success();
+}
+
+LogicalResult ExecLowering::declareTensors() {
+  llvm::StringMap<SmallVector<int64_t>> storedShapes;
+  for (auto op : module.getOps<graph::ParameterOp>()) {
+    auto type = cast<RankedTensorType>(op.getType());
+    SmallVector<int64_t> stored(op.getStoredShape().value_or(type.getShape()));
+    storedShapes[op.getSymName()] = stored;
+    if (failed(declareTensor(op, type, stored, exec::BufferKind::Parameter)))
+      return failure();
+  }
+  for (auto op : module.getOps<graph::StateOp>()) {
+    auto type = cast<RankedTensorType>(op.getType());
+    SmallVector<int64_t> stored = storedShapes.lookup(op.getParameter());
+    if (numElements(stored) != type.getNumElements())
+      stored.assign(type.getShape().begin(), type.getShape().end());
+    if (failed(declareTensor(op, type, stored, exec::BufferKind::Optimizer)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ExecLowering::declareInputs() {
+  for (BlockArgument argument : microBatch.getBody().getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto name = microBatch.getArgAttrOfType<StringAttr>(index, "graph.input");
+    std::optional<exec::InputRole> role =
+        name ? exec::symbolizeInputRole(name.getValue()) : std::nullopt;
+    if (!role || (*role != exec::InputRole::Tokens && *role != exec::InputRole::Targets))
+      return microBatch.emitOpError()
+             << "has argument " << index << " without 'graph.input' of \"tokens\" or \"targets\"";
+    FailureOr<RankedTensorType> type = getStaticType(microBatch, argument);
+    if (failed(type))
+      return failure();
+    auto placement = microBatch.getArgAttrOfType<graph::PlacementAttr>(index, "graph.placement");
+    auto axes = splitAxes(microBatch, name, type->getRank(), placement);
+    if (failed(axes))
+      return failure();
+    globalMicroBatch = type->getDimSize(0);
+    if ((*axes)[0] >= 0)
+      globalMicroBatch *= emitter->getMesh()[(*axes)[0]];
+    SmallVector<int64_t> shape(type->getShape());
+    shape.insert(shape.begin(), numMicroBatches);
+    axes->insert(axes->begin(), -1);
+    Value buffer = emitter->createBuffer(name, exec::BufferKind::Input, type->getElementType(),
+                                         numElements(shape), /*persistent=*/true);
+    OpBuilder front = emitter->declarations();
+    emitter->declared(
+        exec::InputOp::create(front, microBatch.getLoc(), *role, buffer, shape, *axes));
+    inputs.push_back(buffer);
+  }
+  return success();
+}
+
+LogicalResult ExecLowering::declareSums() {
+  for (auto [index, type] : llvm::enumerate(microBatch.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape())
+      return microBatch.emitOpError() << "returns " << type << "; want a static tensor";
+    if (auto parameter =
+            microBatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of")) {
+      std::string name = "grad " + parameter.getValue().str();
+      Value sum = emitter->createBuffer(name, exec::BufferKind::Gradient, tensor.getElementType(),
+                                        tensor.getNumElements());
+      gradients[parameter.getValue()] = sum;
+      sums.push_back(sum);
+      continue;
+    }
+    auto name = microBatch.getResultAttrOfType<StringAttr>(index, "graph.output");
+    std::optional<exec::OutputRole> role =
+        name ? exec::symbolizeOutputRole(name.getValue()) : std::nullopt;
+    if (!role)
+      return microBatch.emitOpError()
+             << "has result " << index << " with neither 'graph.gradient_of' nor 'graph.output'";
+    sums.push_back(emitter->createBuffer(name, exec::BufferKind::Output, tensor.getElementType(),
+                                         tensor.getNumElements(), /*persistent=*/true));
+    OpBuilder front = emitter->declarations();
+    emitter->declared(exec::OutputOp::create(front, microBatch.getLoc(), *role, sums.back()));
+  }
+  return success();
+}
+
+// Random ops state the first sample of their micro-batch, so every micro-batch but the first needs
+// ops of its own.
+graph::FuncOp ExecLowering::functionOf(int64_t index) {
+  if (index == 0)
+    return microBatch;
+  graph::FuncOp copy = microBatch.clone();
+  copy.setSymName(("microbatch_m" + Twine(index)).str());
+  module.getBody()->getOperations().insert(microBatch->getIterator(), copy);
+  makeRandomOpsOf(copy, index);
+  return copy;
+}
+
+void ExecLowering::makeRandomOpsOf(graph::FuncOp function, int64_t index) {
+  function.walk(
+      [&](graph::RandomOpInterface random) { random.setFirstSample(index * globalMicroBatch); });
+  function.walk([&](graph::CallOp call) {
+    auto kernel = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+    if (!kernel)
+      return;
+    auto isRandom = [](graph::RandomOpInterface) { return WalkResult::interrupt(); };
+    if (!kernel.walk(isRandom).wasInterrupted())
+      return;
+    std::string name = (call.getCallee() + "_m" + Twine(index)).str();
+    if (!module.lookupSymbol(name)) {
+      graph::FuncOp copy = kernel.clone();
+      copy.setSymName(name);
+      module.getBody()->getOperations().insertAfter(kernel->getIterator(), copy);
+      makeRandomOpsOf(copy, index);
+    }
+    call.setCallee(name);
+  });
+}
+
+// What is made up to the loss and needed after it.
+void ExecLowering::markActivations(graph::FuncOp function) {
+  Operation *lossOp = nullptr;
+  for (auto [index, value] :
+       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+    if (function.getResultAttr(index, "graph.output"))
+      lossOp = value.getDefiningOp();
+  if (!lossOp)
+    return;
+  for (Operation &op : function.getBody().front()) {
+    for (Value result : op.getResults())
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return lossOp->isBeforeInBlock(user); }))
+        emitter->setKind(result, exec::BufferKind::Activation);
+    if (&op == lossOp)
+      return;
+  }
+}
+
+LogicalResult ExecLowering::lowerOp(Operation &op) {
+  auto lowering = dyn_cast<ExecLoweringInterface>(op);
+  if (!lowering)
+    return op.emitOpError() << "has no exec lowering; run dtc-form-kernels first, which makes "
+                               "kernels of ops that the runtime does not have";
+  for (Value value : op.getResults())
+    if (failed(getStaticType(&op, value)))
+      return failure();
+  emitter->setLocation(op.getLoc());
+  return lowering.lowerToExec(*emitter);
+}
+
+void ExecLowering::addUp(Value value, Value sum, bool first) {
+  exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), sum,
+                       /*accumulate=*/!first);
+}
+
+LogicalResult ExecLowering::lowerMicroBatch(int64_t index) {
+  graph::FuncOp function = functionOf(index);
+  Block &body = function.getBody().front();
+  emitter->setPrefix(numMicroBatches == 1 ? "" : ("m" + Twine(index) + ".").str());
+  markActivations(function);
+  for (auto [argument, all] : llvm::zip(body.getArguments(), inputs)) {
+    int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
+    emitter->alias(argument, emitter->createView(all, index * elements, elements));
+  }
+  // A gradient is added as soon as it is there, which ends its own memory.
+  Operation *terminator = body.getTerminator();
+  SmallVector<bool> added(sums.size());
+  auto addWhatIsThere = [&] {
+    for (auto [result, value] : llvm::enumerate(terminator->getOperands()))
+      if (!added[result] && emitter->isDefined(value)) {
+        addUp(value, sums[result], index == 0);
+        added[result] = true;
+      }
+  };
+  for (Operation &op : body.without_terminator()) {
+    if (failed(lowerOp(op)))
+      return failure();
+    if (llvm::any_of(op.getUsers(), [&](Operation *user) { return user == terminator; }))
+      addWhatIsThere();
+  }
+  addWhatIsThere();
+  if (function != microBatch)
+    function.erase();
+  return success();
+}
+
+LogicalResult ExecLowering::lowerUpdate() {
+  Block &body = update.getBody().front();
+  emitter->setPrefix("update.");
+  for (BlockArgument argument : body.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto parameter = update.getArgAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    Value gradient = parameter ? gradients.lookup(parameter.getValue()) : Value();
+    FailureOr<RankedTensorType> type = getStaticType(update, argument);
+    if (failed(type))
+      return failure();
+    int64_t bytes = type->getNumElements() * exec::getElementBytes(type->getElementType());
+    if (!gradient || exec::getBytes(gradient) != bytes)
+      return update.emitOpError() << "has argument " << index << " of " << *type
+                                  << ", which is not a gradient that @microbatch returns";
+    emitter->alias(argument, gradient);
+  }
+  for (Operation &op : body.without_terminator())
+    if (failed(lowerOp(op)))
+      return failure();
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+    auto name = update.getResultAttrOfType<StringAttr>(index, "graph.output");
+    std::optional<exec::OutputRole> role =
+        name ? exec::symbolizeOutputRole(name.getValue()) : std::nullopt;
+    if (!role)
+      return update.emitOpError() << "has result " << index << " without 'graph.output'";
+    Value result = emitter->lookup(value);
+    Value output = emitter->createBuffer(name, exec::BufferKind::Output, exec::getDtype(result), 1,
+                                         /*persistent=*/true);
+    OpBuilder front = emitter->declarations();
+    emitter->declared(exec::OutputOp::create(front, update.getLoc(), *role, output));
+    exec::CopyOp::create(emitter->instructions(), result, output);
+  }
+  return success();
+}

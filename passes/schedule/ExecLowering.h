@@ -1,0 +1,59 @@
+// Turns the partitioned step of a module into one exec.program.
+#pragma once
+
+#include "passes/schedule/ExecEmitter.h"
+
+namespace dtc {
+
+// Steps:
+// 1. The mesh and every parameter and state are declared, with the bytes that a rank holds.
+// 2. @microbatch is unrolled: copy m reads view m of the step's tokens and targets, and its random
+// ops are those of
+//    samples from m * global micro-batch on (kernels with random ops get a copy of their own).
+// 3. Gradients and the loss are added up over micro-batches in one buffer each: copied by the
+// first, added by the later.
+// 4. @update follows; its gradient arguments are those buffers.
+// 5. New values of parameters and state are copied to their place last, as every read means the old
+// value. No two values share memory but reshapes and contiguous slices; the copies are for
+// dtc-reuse-buffers to remove.
+//
+// Emits a diagnostic and fails where the module lacks @microbatch or @update, or an op has no
+// lowering.
+class ExecLowering {
+public:
+  explicit ExecLowering(mlir::ModuleOp module);
+  llvm::LogicalResult run();
+
+private:
+  llvm::LogicalResult findFunctions();
+  llvm::LogicalResult createProgram();
+  llvm::LogicalResult declareTensors();
+  template <typename Op>
+  llvm::LogicalResult declareTensor(Op op, mlir::RankedTensorType type,
+                                    llvm::ArrayRef<int64_t> stored, exec::BufferKind kind);
+  llvm::LogicalResult declareInputs();
+  llvm::LogicalResult declareSums();
+  llvm::LogicalResult lowerMicroBatch(int64_t index);
+  llvm::LogicalResult lowerUpdate();
+  llvm::LogicalResult lowerOp(mlir::Operation &op);
+  graph::FuncOp functionOf(int64_t microBatch);
+  void makeRandomOpsOf(graph::FuncOp function, int64_t microBatch);
+  void markActivations(graph::FuncOp function);
+  void addUp(mlir::Value value, mlir::Value sum, bool first);
+
+  // Per dim the mesh axis that splits it, or -1.
+  llvm::FailureOr<llvm::SmallVector<int64_t>> splitAxes(mlir::Operation *op, llvm::StringRef name,
+                                                        int64_t numDims,
+                                                        graph::PlacementAttr placement);
+
+  mlir::ModuleOp module;
+  graph::FuncOp microBatch, update;
+  int64_t numMicroBatches = 1;
+  int64_t globalMicroBatch = 0; // samples, over all ranks
+  std::optional<ExecEmitter> emitter;
+  llvm::SmallVector<mlir::Value> inputs;  // per argument of @microbatch: all micro-batches
+  llvm::SmallVector<mlir::Value> sums;    // per result of @microbatch
+  llvm::StringMap<mlir::Value> gradients; // by parameter
+};
+
+} // namespace dtc

@@ -1,0 +1,11 @@
+// How an op of the step becomes instructions; attached to ops of other dialects as external models.
+include "mlir/IR/OpBase.td"
+
+def ExecLoweringInterface : OpInterface<"ExecLoweringInterface"> {
+  let cppNamespace = "::dtc";
+  let description = "Says how an op on static local tensors becomes instructions over buffers.";
+  let methods = [InterfaceMethod<[{
+      Emits the op's instructions and gives every result a buffer, by ExecEmitter::define or ExecEmitter::alias.
+      Emits a diagnostic where it fails.
+    }], "::llvm::LogicalResult", "lowerToExec", (ins "::dtc::ExecEmitter &":$emitter)>];
+}

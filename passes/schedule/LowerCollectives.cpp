@@ -1,0 +1,227 @@
+// Exec lowering of upstream shard collectives. The runtime's collectives move whole blocks in order
+// of rank, so one along an inner dim is packed before or unpacked after.
+#include "passes/schedule/ExecEmitter.h"
+#include "passes/schedule/ExecLoweringInterface.h"
+
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/MLIRContext.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+struct Group {
+  SmallVector<int64_t> axes;
+  int64_t ranks = 1;
+};
+
+// The mesh axes of a collective; without any a rank is alone (as in upstream canonicalization).
+FailureOr<Group> groupOf(Operation *op, ArrayRef<int16_t> axes, ExecEmitter &emitter) {
+  if (failed(getStaticType(op, op->getOperand(0))) || failed(getStaticType(op, op->getResult(0))))
+    return failure();
+  ArrayRef<int64_t> mesh = emitter.getMesh();
+  Group group;
+  for (int16_t axis : axes) {
+    if (axis < 0 || axis >= static_cast<int64_t>(mesh.size()))
+      return op->emitOpError() << "is over mesh axis " << axis << "; the mesh has " << mesh.size();
+    if (!group.axes.empty() && group.axes.back() >= axis)
+      return op->emitOpError() << "has grid_axes [" << axes
+                               << "]; want them ascending, outermost first";
+    group.axes.push_back(axis);
+    group.ranks *= mesh[axis];
+  }
+  return group;
+}
+
+FailureOr<exec::ReduceKind> reduceKind(Operation *op, shard::ReductionKind kind) {
+  if (kind == shard::ReductionKind::Sum)
+    return exec::ReduceKind::Sum;
+  if (kind == shard::ReductionKind::Max)
+    return exec::ReduceKind::Max;
+  return op->emitOpError() << "reduces by " << shard::stringifyReductionKind(kind)
+                           << "; the runtime reduces by sum and max";
+}
+
+// A buffer of the collective itself, of as many elements as `like`.
+Value staging(ExecEmitter &emitter, RankedTensorType like, StringRef name) {
+  return emitter.createBuffer(name, exec::BufferKind::Communication, like.getElementType(),
+                              like.getNumElements());
+}
+
+void emitCollective(ExecEmitter &emitter, exec::CollectiveKind kind, exec::ReduceKind reduce,
+                    Value src, Value dst, const Group &group, int64_t count, Value named) {
+  exec::CollectiveOp::create(emitter.instructions(), kind, reduce, src, dst, group.axes, count,
+                             exec::getName(emitter.lookup(named)), /*stream=*/0);
+}
+
+// [outer, ranks, part, inner] (row-major) to [ranks, outer, part, inner]; `part` is one rank's
+// share of dim `dim`. Swapping source and destination strides unpacks.
+Box packBox(ArrayRef<int64_t> whole, int64_t dim, int64_t ranks) {
+  int64_t outer = numElements(whole.take_front(dim));
+  int64_t part = whole[dim] / ranks * numElements(whole.drop_front(dim + 1));
+  return {{ranks, outer, part}, {part, ranks * part, 1}, {outer * part, part, 1}};
+}
+
+Box reversed(Box box) {
+  std::swap(box.srcStrides, box.dstStrides);
+  return box;
+}
+
+bool isOutermost(ArrayRef<int64_t> shape, int64_t dim) {
+  return numElements(shape.take_front(dim)) == 1;
+}
+
+// `src`, whole along `dim`, in blocks by rank.
+Value packed(ExecEmitter &emitter, Value src, RankedTensorType type, int64_t dim, int64_t ranks) {
+  if (isOutermost(type.getShape(), dim))
+    return src;
+  Value pack = staging(emitter, type, "pack");
+  emitter.copy(src, 0, pack, 0, packBox(type.getShape(), dim, ranks));
+  return pack;
+}
+
+struct LowerAllReduce : ExecLoweringInterface::ExternalModel<LowerAllReduce, shard::AllReduceOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto reduce = cast<shard::AllReduceOp>(op);
+    FailureOr<Group> group = groupOf(op, reduce.getGridAxes(), emitter);
+    FailureOr<exec::ReduceKind> kind = reduceKind(op, reduce.getReduction());
+    if (failed(group) || failed(kind))
+      return failure();
+    Value src = emitter.lookup(reduce.getInput());
+    if (group->ranks == 1) {
+      emitter.alias(reduce.getResult(), src);
+      return success();
+    }
+    emitCollective(emitter, exec::CollectiveKind::AllReduce, *kind, src,
+                   emitter.define(reduce.getResult()), *group,
+                   typeOf(reduce.getInput()).getNumElements(), reduce.getInput());
+    return success();
+  }
+};
+
+struct LowerAllGather : ExecLoweringInterface::ExternalModel<LowerAllGather, shard::AllGatherOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto gather = cast<shard::AllGatherOp>(op);
+    FailureOr<Group> group = groupOf(op, gather.getGridAxes(), emitter);
+    if (failed(group))
+      return failure();
+    Value src = emitter.lookup(gather.getInput());
+    if (group->ranks == 1) {
+      emitter.alias(gather.getResult(), src);
+      return success();
+    }
+    int64_t dim = gather.getGatherAxis().getSExtValue();
+    RankedTensorType type = typeOf(gather.getResult());
+    Value dst = emitter.define(gather.getResult());
+    bool outermost = isOutermost(type.getShape(), dim);
+    Value gathered = outermost ? dst : staging(emitter, type, "gathered");
+    emitCollective(emitter, exec::CollectiveKind::AllGather, exec::ReduceKind::Sum, src, gathered,
+                   *group, typeOf(gather.getInput()).getNumElements(), gather.getInput());
+    if (!outermost)
+      emitter.copy(gathered, 0, dst, 0, reversed(packBox(type.getShape(), dim, group->ranks)));
+    return success();
+  }
+};
+
+struct LowerReduceScatter
+    : ExecLoweringInterface::ExternalModel<LowerReduceScatter, shard::ReduceScatterOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto scatter = cast<shard::ReduceScatterOp>(op);
+    FailureOr<Group> group = groupOf(op, scatter.getGridAxes(), emitter);
+    FailureOr<exec::ReduceKind> kind = reduceKind(op, scatter.getReduction());
+    if (failed(group) || failed(kind))
+      return failure();
+    Value src = emitter.lookup(scatter.getInput());
+    if (group->ranks == 1) {
+      emitter.alias(scatter.getResult(), src);
+      return success();
+    }
+    int64_t dim = scatter.getScatterAxis().getSExtValue();
+    Value blocks = packed(emitter, src, typeOf(scatter.getInput()), dim, group->ranks);
+    emitCollective(emitter, exec::CollectiveKind::ReduceScatter, *kind, blocks,
+                   emitter.define(scatter.getResult()), *group,
+                   typeOf(scatter.getResult()).getNumElements(), scatter.getInput());
+    return success();
+  }
+};
+
+struct LowerAllToAll : ExecLoweringInterface::ExternalModel<LowerAllToAll, shard::AllToAllOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto exchange = cast<shard::AllToAllOp>(op);
+    FailureOr<Group> group = groupOf(op, exchange.getGridAxes(), emitter);
+    if (failed(group))
+      return failure();
+    Value src = emitter.lookup(exchange.getInput());
+    if (group->ranks == 1) {
+      emitter.alias(exchange.getResult(), src);
+      return success();
+    }
+    int64_t ranks = group->ranks;
+    int64_t split = exchange.getSplitAxis().getSExtValue();
+    int64_t concat = exchange.getConcatAxis().getSExtValue();
+    RankedTensorType in = typeOf(exchange.getInput()), out = typeOf(exchange.getResult());
+    Value blocks = packed(emitter, src, in, split, ranks);
+    Value dst = emitter.define(exchange.getResult());
+    bool outermost = isOutermost(out.getShape(), concat);
+    Value received = outermost ? dst : staging(emitter, out, "received");
+    emitCollective(emitter, exec::CollectiveKind::AllToAll, exec::ReduceKind::Sum, blocks, received,
+                   *group, in.getNumElements() / ranks, exchange.getInput());
+    if (!outermost)
+      emitter.copy(received, 0, dst, 0, reversed(packBox(out.getShape(), concat, ranks)));
+    return success();
+  }
+};
+
+// No communication: a copy whose source offset depends on the rank, one per mesh axis as a rank
+// scalar has one axis.
+struct LowerAllSlice : ExecLoweringInterface::ExternalModel<LowerAllSlice, shard::AllSliceOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto slice = cast<shard::AllSliceOp>(op);
+    FailureOr<Group> group = groupOf(op, slice.getGridAxes(), emitter);
+    if (failed(group))
+      return failure();
+    Value src = emitter.lookup(slice.getInput());
+    if (group->ranks == 1) {
+      emitter.alias(slice.getResult(), src);
+      return success();
+    }
+    int64_t dim = slice.getSliceAxis().getSExtValue();
+    ArrayRef<int64_t> shape = typeOf(slice.getInput()).getShape();
+    int64_t outer = numElements(shape.take_front(dim));
+    int64_t inner = numElements(shape.drop_front(dim + 1)), size = shape[dim];
+    int64_t left = group->ranks;
+    for (int64_t axis : group->axes) {
+      int64_t ranks = emitter.getMesh()[axis];
+      if (ranks == 1)
+        continue;
+      left /= ranks;
+      int64_t part = size / ranks;
+      Value dst = left == 1 ? emitter.define(slice.getResult())
+                            : emitter.createBuffer("slice", exec::BufferKind::Temporary,
+                                                   exec::getDtype(src), outer * part * inner);
+      Box box{{outer, part * inner}, {size * inner, 1}, {part * inner, 1}};
+      auto offset =
+          exec::RankScalarAttr::get(op->getContext(), 0, part * inner, static_cast<int32_t>(axis));
+      emitter.copy(src, offset, dst, emitter.constant(0), box);
+      src = dst;
+      size = part;
+      if (left == 1)
+        break;
+    }
+    return success();
+  }
+};
+} // namespace
+
+void dtc::registerCollectiveLowering(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, shard::ShardDialect *) {
+    shard::AllReduceOp::attachInterface<LowerAllReduce>(*context);
+    shard::AllGatherOp::attachInterface<LowerAllGather>(*context);
+    shard::ReduceScatterOp::attachInterface<LowerReduceScatter>(*context);
+    shard::AllToAllOp::attachInterface<LowerAllToAll>(*context);
+    shard::AllSliceOp::attachInterface<LowerAllSlice>(*context);
+  });
+}

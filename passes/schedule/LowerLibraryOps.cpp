@@ -1,0 +1,207 @@
+// Exec lowering of the ops that the runtime has kernels for: products, attention, embedding.
+#include "passes/schedule/ExecEmitter.h"
+#include "passes/schedule/ExecLoweringInterface.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+LogicalResult wantF32(Operation *op) {
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
+                                         SmallVector<Value>(op->getResults()))) {
+    FailureOr<RankedTensorType> type = getStaticType(op, value);
+    if (failed(type))
+      return failure();
+    if (type->getElementType().isF64() || type->getElementType().isF16() ||
+        type->getElementType().isBF16())
+      return op->emitOpError() << "has an operand of " << type->getElementType()
+                               << "; the runtime's kernels take f32";
+  }
+  return success();
+}
+
+ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+struct LowerLinear : ExecLoweringInterface::ExternalModel<LowerLinear, graph::LinearOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto linear = cast<graph::LinearOp>(op);
+    if (failed(wantF32(op)))
+      return failure();
+    ArrayRef<int64_t> x = shapeOf(linear.getX());
+    int64_t in = numElements(x.take_back(linear.getContract()));
+    int64_t rows = numElements(x.drop_back(linear.getContract()));
+    int64_t out = numElements(shapeOf(linear.getWeight())) / in;
+    exec::GemmOp::create(emitter.instructions(), emitter.lookup(linear.getX()), false,
+                         emitter.lookup(linear.getWeight()), linear.getTransposed(),
+                         emitter.define(linear.getResult()), ArrayRef<int64_t>{rows, out, in});
+    return success();
+  }
+};
+
+// dw [in, out] = x^T dy, or dw [out, in] = dy^T x.
+struct LowerLinearWeightGrad
+    : ExecLoweringInterface::ExternalModel<LowerLinearWeightGrad, graph::LinearWeightGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::LinearWeightGradOp>(op);
+    if (failed(wantF32(op)))
+      return failure();
+    ArrayRef<int64_t> x = shapeOf(grad.getX());
+    int64_t in = numElements(x.take_back(grad.getContract()));
+    int64_t rows = numElements(x.drop_back(grad.getContract()));
+    int64_t out = numElements(shapeOf(grad.getDy())) / rows;
+    Value left = emitter.lookup(grad.getX()), right = emitter.lookup(grad.getDy());
+    if (grad.getTransposed()) {
+      std::swap(left, right);
+      std::swap(in, out);
+    }
+    exec::GemmOp::create(emitter.instructions(), left, true, right, false,
+                         emitter.define(grad.getResult()), ArrayRef<int64_t>{in, out, rows});
+    return success();
+  }
+};
+
+struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::MatmulOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto matmul = cast<graph::MatmulOp>(op);
+    if (failed(wantF32(op)))
+      return failure();
+    ArrayRef<int64_t> a = shapeOf(matmul.getA()), c = shapeOf(matmul.getResult());
+    int64_t m = c[c.size() - 2], n = c[c.size() - 1];
+    int64_t k = a[a.size() - (matmul.getTransposeA() ? 2 : 1)];
+    exec::GemmOp::create(emitter.instructions(), emitter.lookup(matmul.getA()),
+                         matmul.getTransposeA(), emitter.lookup(matmul.getB()),
+                         matmul.getTransposeB(), emitter.define(matmul.getResult()),
+                         ArrayRef<int64_t>{m, n, k}, numElements(c.drop_back(2)));
+    return success();
+  }
+};
+
+// What attention and its gradient have in common in the exec dialect.
+struct AttentionFields {
+  int64_t batch, queries, keys, heads, kvHeads, headDim, totalHeads;
+  Value seed, step;
+  exec::RankScalarAttr firstBatch, firstHead;
+};
+
+template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
+  if (failed(wantF32(op)))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
+  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}};
+  if (op.getDropout().convertToDouble() == 0)
+    return fields;
+  // Loops 0 and 1 of the op's rule are samples and kv heads; a kv head has `group` query heads.
+  constexpr unsigned kBatchLoop = 0, kHeadLoop = 1;
+  int64_t group = fields.heads / fields.kvHeads;
+  ArrayAttr windows = op.getWindows().value_or(ArrayAttr());
+  auto batch = emitter.firstIndex(op, windows, kBatchLoop, op.getFirstSample());
+  auto head = emitter.firstIndex(op, windows, kHeadLoop, 0, group);
+  if (failed(batch) || failed(head))
+    return failure();
+  fields.firstBatch = *batch;
+  fields.firstHead = *head;
+  fields.totalHeads = fields.heads;
+  if (windows)
+    for (auto window : windows.template getAsRange<graph::WindowAttr>())
+      if (window.getLoop() == kHeadLoop)
+        fields.totalHeads = window.getGlobal() * group;
+  fields.seed = emitter.lookup(op.getSeed());
+  fields.step = emitter.lookup(op.getStep());
+  return fields;
+}
+
+struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, graph::AttentionOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto attention = cast<graph::AttentionOp>(op);
+    FailureOr<AttentionFields> fields = attentionFields(attention, emitter);
+    if (failed(fields))
+      return failure();
+    exec::AttentionOp::create(
+        emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
+        emitter.lookup(attention.getV()), emitter.define(attention.getResult()),
+        emitter.define(attention.getLse()), fields->seed, fields->step, fields->batch,
+        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+        attention.getCausal(), attention.getScale(), attention.getDropout(), attention.getId(),
+        fields->firstBatch, fields->firstHead, fields->totalHeads, /*stream=*/0);
+    return success();
+  }
+};
+
+struct LowerAttentionGrad
+    : ExecLoweringInterface::ExternalModel<LowerAttentionGrad, graph::AttentionGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::AttentionGradOp>(op);
+    FailureOr<AttentionFields> fields = attentionFields(grad, emitter);
+    if (failed(fields))
+      return failure();
+    Value scratch = emitter.createBuffer("attention_scratch", exec::BufferKind::Temporary,
+                                         Float32Type::get(op->getContext()),
+                                         fields->batch * fields->heads * fields->queries);
+    exec::AttentionGradOp::create(
+        emitter.instructions(), emitter.lookup(grad.getDout()), emitter.define(grad.getDq()),
+        emitter.define(grad.getDk()), emitter.define(grad.getDv()), scratch,
+        emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()), emitter.lookup(grad.getV()),
+        emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()), fields->seed, fields->step,
+        fields->batch, fields->queries, fields->keys, fields->heads, fields->kvHeads,
+        fields->headDim, grad.getCausal(), grad.getScale(), grad.getDropout(), grad.getId(),
+        fields->firstBatch, fields->firstHead, fields->totalHeads, /*stream=*/0);
+    return success();
+  }
+};
+
+// The one loop of a table's rows is the one whose global index the op's rule says it needs.
+template <typename Op> FailureOr<exec::RankScalarAttr> firstRow(Op op, ExecEmitter &emitter) {
+  if (!cast<RankedTensorType>(op.getIds().getType()).getElementType().isInteger(32))
+    return op.emitOpError() << "has ids of " << op.getIds().getType() << "; the runtime takes i32";
+  graph::OpRule rule = op.getRule();
+  ArrayAttr windows = op.getWindows().value_or(ArrayAttr());
+  return emitter.firstIndex(op, windows, rule.indexedLoops.front());
+}
+
+struct LowerEmbedding : ExecLoweringInterface::ExternalModel<LowerEmbedding, graph::EmbeddingOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto embedding = cast<graph::EmbeddingOp>(op);
+    FailureOr<exec::RankScalarAttr> first = firstRow(embedding, emitter);
+    if (failed(wantF32(op)) || failed(first))
+      return failure();
+    ArrayRef<int64_t> table = shapeOf(embedding.getTable());
+    exec::EmbeddingOp::create(emitter.instructions(), emitter.lookup(embedding.getTable()),
+                              emitter.lookup(embedding.getIds()),
+                              emitter.define(embedding.getResult()), table[0], table[1],
+                              numElements(shapeOf(embedding.getIds())), *first, /*stream=*/0);
+    return success();
+  }
+};
+
+struct LowerEmbeddingGrad
+    : ExecLoweringInterface::ExternalModel<LowerEmbeddingGrad, graph::EmbeddingGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::EmbeddingGradOp>(op);
+    FailureOr<exec::RankScalarAttr> first = firstRow(grad, emitter);
+    if (failed(wantF32(op)) || failed(first))
+      return failure();
+    ArrayRef<int64_t> table = shapeOf(grad.getResult());
+    exec::EmbeddingGradOp::create(emitter.instructions(), emitter.lookup(grad.getIds()),
+                                  emitter.lookup(grad.getDy()), emitter.define(grad.getResult()),
+                                  table[0], table[1], numElements(shapeOf(grad.getIds())), *first,
+                                  /*accumulate=*/false, /*stream=*/0);
+    return success();
+  }
+};
+} // namespace
+
+void dtc::registerLibraryLowering(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, graph::GraphDialect *) {
+    graph::LinearOp::attachInterface<LowerLinear>(*context);
+    graph::LinearWeightGradOp::attachInterface<LowerLinearWeightGrad>(*context);
+    graph::MatmulOp::attachInterface<LowerMatmul>(*context);
+    graph::AttentionOp::attachInterface<LowerAttention>(*context);
+    graph::AttentionGradOp::attachInterface<LowerAttentionGrad>(*context);
+    graph::EmbeddingOp::attachInterface<LowerEmbedding>(*context);
+    graph::EmbeddingGradOp::attachInterface<LowerEmbeddingGrad>(*context);
+  });
+}

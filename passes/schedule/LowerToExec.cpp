@@ -1,0 +1,28 @@
+// Turns the partitioned step into an exec.program (pass dtc-lower-to-exec).
+#include "passes/schedule/ExecLowering.h"
+#include "passes/schedule/ExecLoweringInterface.h"
+#include "passes/schedule/Passes.h"
+
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_LOWERTOEXEC
+#include "passes/schedule/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+
+#include "passes/schedule/ExecLoweringInterface.cpp.inc"
+
+namespace {
+struct LowerToExec : dtc::impl::LowerToExecBase<LowerToExec> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    LowerToExecBase::getDependentDialects(registry);
+    dtc::registerExecLowering(registry);
+  }
+  void runOnOperation() override {
+    if (failed(dtc::ExecLowering(getOperation()).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

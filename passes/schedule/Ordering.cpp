@@ -1,0 +1,57 @@
+// What is known to happen before what in a program with several streams.
+#include "passes/schedule/Ordering.h"
+
+using namespace mlir;
+using namespace dtc;
+
+std::vector<exec::InstructionOpInterface> dtc::getInstructions(exec::ProgramOp program) {
+  std::vector<exec::InstructionOpInterface> instructions;
+  for (Operation &op : program.getBody().front())
+    if (auto instruction = dyn_cast<exec::InstructionOpInterface>(op))
+      instructions.push_back(instruction);
+  return instructions;
+}
+
+FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
+  Ordering result;
+  result.instructions = getInstructions(program);
+  size_t numStreams = program.getStreams(), count = result.size();
+  SmallVector<int64_t, 2> none(numStreams, -1);
+  std::vector<SmallVector<int64_t, 2>> now(numStreams, none); // per stream: its clock
+  llvm::DenseMap<int64_t, unsigned> records;
+  for (unsigned index = 0; index < count; ++index) {
+    Operation *op = result.instructions[index];
+    unsigned stream = result.instructions[index].getInstructionStream();
+    SmallVector<int64_t, 2> &clock = now[stream];
+    if (auto record = dyn_cast<exec::RecordOp>(op))
+      if (!records.try_emplace(record.getEvent(), index).second)
+        return op->emitOpError() << "records event " << record.getEvent() << " a second time";
+    if (auto wait = dyn_cast<exec::WaitOp>(op)) {
+      auto record = records.find(wait.getEvent());
+      if (record == records.end())
+        return op->emitOpError() << "waits for event " << wait.getEvent()
+                                 << ", which no instruction before it records";
+      for (auto [mine, other] : llvm::zip(clock, result.clocks[record->second]))
+        mine = std::max(mine, other);
+    }
+    clock[stream] = index;
+    result.clocks.push_back(clock);
+    result.streams.push_back(stream);
+  }
+  // ends: stream 0 knows of instruction i from the first of its instructions whose clock has
+  // reached i.
+  result.ends.assign(count, static_cast<int64_t>(count));
+  SmallVector<int64_t, 2> known = none;
+  std::vector<std::vector<unsigned>> byStream(numStreams);
+  for (unsigned index = 0; index < count; ++index)
+    byStream[result.streams[index]].push_back(index);
+  std::vector<size_t> next(numStreams, 0);
+  for (unsigned index : byStream[0])
+    for (size_t stream = 0; stream < numStreams; ++stream)
+      for (size_t &i = next[stream];
+           i < byStream[stream].size() && byStream[stream][i] <= result.clocks[index][stream]; ++i)
+        result.ends[byStream[stream][i]] = index;
+  return result;
+}
+
+int64_t Ordering::getStart(unsigned index) const { return clocks[index][0]; }

@@ -1,0 +1,46 @@
+// What is known to happen before what in a program with several streams.
+#pragma once
+
+#include "dialects/exec/Exec.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
+
+namespace dtc {
+
+// Instructions of one stream run in program order; a wait runs after the record of its event.
+class Ordering {
+public:
+  // Fails after a diagnostic when an event is recorded twice, never, or after its wait.
+  static llvm::FailureOr<Ordering> create(exec::ProgramOp program);
+
+  unsigned size() const { return instructions.size(); }
+  exec::InstructionOpInterface getInstruction(unsigned index) const { return instructions[index]; }
+
+  // Whether instruction `a` is over before `b` starts, whatever the timing.
+  bool isBefore(unsigned a, unsigned b) const {
+    return a < b && static_cast<int64_t>(a) <= clocks[b][streamOf(a)];
+  }
+  // The last instruction of stream 0 that is over, for certain, when `index` starts (itself on
+  // stream 0), or -1.
+  int64_t getStart(unsigned index) const;
+  // The first instruction of stream 0 before which `index` is over, for certain (itself on stream
+  // 0), or size().
+  int64_t getEnd(unsigned index) const { return ends[index]; }
+
+private:
+  unsigned streamOf(unsigned index) const { return streams[index]; }
+
+  std::vector<exec::InstructionOpInterface> instructions;
+  std::vector<unsigned> streams;
+  // clocks[i][s]: the last instruction of stream s that is over when i starts, i itself on its own
+  // stream; -1: none.
+  std::vector<llvm::SmallVector<int64_t, 2>> clocks;
+  std::vector<int64_t> ends;
+};
+
+// The instructions of a program, in order.
+std::vector<exec::InstructionOpInterface> getInstructions(exec::ProgramOp program);
+
+} // namespace dtc

@@ -1,0 +1,34 @@
+// Passes that turn the partitioned step into a planned list of instructions.
+#pragma once
+
+#include "dialects/exec/Exec.h"
+#include "dialects/graph/Graph.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir {
+class OpPassManager;
+}
+
+namespace dtc {
+
+#define GEN_PASS_DECL
+#include "passes/schedule/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/schedule/Passes.h.inc"
+
+struct ScheduleOptions {
+  int64_t bucketBytes = 25 << 20; // largest merged collective; 0 merges none
+  bool overlap = true;            // collectives on a stream of their own
+};
+
+// From a partitioned module with kernel functions to one with a planned and checked exec.program
+// @step. Also the pipeline `dtc-schedule` of dtc-opt.
+void buildSchedulePipeline(mlir::OpPassManager &manager, const ScheduleOptions &options = {});
+
+// Registers the passes and the pipeline.
+void registerDtcSchedulePasses();
+
+} // namespace dtc

@@ -1,0 +1,97 @@
+// Passes of the schedule phase: from the partitioned step to a planned exec.program.
+include "mlir/Pass/PassBase.td"
+
+def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
+  let summary = "Turns the partitioned step into an exec.program";
+  let description = [{
+    Unrolls the micro-batches, gives every tensor a buffer and every op its instructions, adds up gradients and loss.
+    `@microbatch` and `@update` go; kernel functions stay for code generation.
+    ```mlir
+    // Before, in @microbatch:
+    %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+    // After, in exec.program @step:
+    exec.gemm %x, %w to %linear.0 sizes [4, 16, 8] strides [8, 16, 16]
+    ```
+  }];
+  let dependentDialects = ["::dtc::exec::ExecDialect", "::dtc::graph::GraphDialect", "::mlir::shard::ShardDialect"];
+}
+
+def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
+  let summary = "Removes copies and joins buffers that can be one";
+  let description = [{
+    Producers add to a sum themselves where they can; the source of a copy is made where the copy would put it; results
+    of in-place kernels and all-reduces take the memory of an operand that ends there.
+    ```mlir
+    // Before:
+    exec.gemm %a, %b to %t sizes [4, 4, 4] strides [4, 4, 4]
+    exec.copy %t to %sum sizes [16] from [1] at <0> into [1] at <0> accumulate
+    // After:
+    exec.gemm %a, %b to %sum sizes [4, 4, 4] strides [4, 4, 4] beta 1.0
+    ```
+  }];
+  let statistics = [
+    Statistic<"foldedSums", "folded-sums", "Number of additions that a producer took over">,
+    Statistic<"removedCopies", "removed-copies", "Number of copies removed">,
+    Statistic<"joinedBuffers", "joined-buffers", "Number of buffers that became part of another">];
+}
+
+def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp"> {
+  let summary = "Merges collectives of data parallelism into few large ones";
+  let description = [{
+    Gradient reductions move to right after their gradient is complete; neighbours of one kind over the same axes become
+    one collective over one buffer. Gradients of all-reduces lie in it from the start, without copies; what is scattered
+    or gathered is packed and unpacked, as part of the copies that do so already where there are some.
+    ```mlir
+    // Before:
+    exec.collective all_reduce sum %a to %a axes [0] count 64 "grad a"
+    exec.collective all_reduce sum %b to %b axes [0] count 64 "grad b"
+    // After, %a and %b being views of %gradients.0:
+    exec.collective all_reduce sum %gradients.0 to %gradients.0 axes [0] count 128 "grad a +1"
+    ```
+  }];
+  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
+    "A bucket is closed before it gets bigger than this, in bytes">];
+  let statistics = [Statistic<"merged", "merged", "Number of collectives that became part of another">];
+}
+
+def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
+  let summary = "Moves collectives that compute need not wait for to a stream of their own";
+  let description = [{
+    Reductions of gradients and gathers of parameters go to stream 1; events keep every dependence between streams, and
+    stream 0 waits for all at the end.
+    ```mlir
+    // Before:
+    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g"
+    // After:
+    exec.record 0
+    exec.wait 0 stream 1
+    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" stream 1
+    ```
+  }];
+}
+
+def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
+  let summary = "Gives every buffer its place in the arena";
+  let description = [{
+    What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
+    the other begins, on all streams.
+    ```mlir
+    // Before: %x = exec.buffer "x" temporary f32 64 bytes
+    // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128
+    ```
+  }];
+  let statistics = [
+    Statistic<"arenaBytes", "arena-bytes", "Bytes of the arena">,
+    Statistic<"lowerBoundBytes", "lower-bound-bytes", "Bytes that no plan of these live ranges can do without">];
+}
+
+def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
+  let summary = "Checks that a planned program cannot go wrong";
+  let description = [{
+    Every buffer has a place; buffers that share bytes are never live together; what is read was written; instructions of
+    different streams that need an order have one; every event is recorded once, before it is waited for.
+    ```mlir
+    // Before and after: the same program.
+    ```
+  }];
+}

@@ -1,0 +1,46 @@
+// The schedule phase as one pipeline.
+#include "passes/schedule/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
+  // The step is one list of instructions over buffers; every value has its own.
+  manager.addPass(createLowerToExec());
+  OpPassManager &program = manager.nest<exec::ProgramOp>();
+  // No copy is left that better placement of its source avoids.
+  program.addPass(createReuseBuffers());
+  // Gradient reductions stand where their gradients are complete, and are few.
+  BucketCollectivesOptions bucketOptions;
+  bucketOptions.bucketBytes = options.bucketBytes;
+  program.addPass(createBucketCollectives(bucketOptions));
+  // Collectives that compute need not wait for run beside it.
+  if (options.overlap)
+    program.addPass(createAssignStreams());
+  // Every buffer has an offset, the arena a size.
+  program.addPass(createPlanMemory());
+  program.addPass(createVerifyExec());
+}
+
+namespace {
+struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
+  Option<int64_t> bucketBytes{*this, "bucket-bytes",
+                              llvm::cl::desc("Largest merged collective, in bytes"),
+                              llvm::cl::init(25 << 20)};
+  Option<bool> overlap{*this, "overlap",
+                       llvm::cl::desc("Run collectives of data parallelism beside compute"),
+                       llvm::cl::init(true)};
+};
+} // namespace
+
+void dtc::registerDtcSchedulePasses() {
+  registerDtcScheduleEachPasses();
+  PassPipelineRegistration<PipelineOptions>(
+      "dtc-schedule", "Turns the partitioned step into a planned exec.program",
+      [](OpPassManager &manager, const PipelineOptions &options) {
+        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap});
+      });
+}
