@@ -38,6 +38,7 @@ def for_clang_14(command):
     """The compile command without what only clang 22 or ccache understands, with the precompiled header as text.
 
     CMake's PCH flags are: -Xclang -include-pch -Xclang X.pch -Xclang -include -Xclang cmake_pch.hxx
+    The last two stay, as -Xclang: a plain -include would find the .pch of clang 22 beside the header.
     """
     args = shlex.split(command)
     while args and (os.path.basename(args[0]) in ("env", "ccache") or "=" in args[0]):
@@ -45,9 +46,6 @@ def for_clang_14(command):
     kept, i = [], 0
     while i < len(args):
         if args[i : i + 2] == ["-Xclang", "-include-pch"]:
-            i += 4
-        elif args[i : i + 2] == ["-Xclang", "-include"]:
-            kept += ["-include", args[i + 3]]
             i += 4
         elif args[i] == "-Xclang" and args[i + 1] in ("-fno-pch-timestamp", "-fpch-instantiate-templates"):
             i += 2
