@@ -1,0 +1,161 @@
+// Kernels of cross_entropy, of its gradient and of the parts it splits into when words are split
+// over ranks.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "passes/codegen/KernelFunction.h"
+#include "passes/codegen/KernelModels.h"
+#include "passes/codegen/RowShape.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+using Values = KernelBuilder::Values;
+
+namespace {
+
+// One rank's words of a row.
+class Words {
+public:
+  Words(Operation *op, KernelBuilder &k) : k(k), shape(RowShape::of(op->getOperand(0))) {
+    unsigned loop = cast<RankedTensorType>(op->getOperand(0).getType()).getRank() - 1;
+    window = KernelBuilder::findWindow(getWindows(op), loop, shape.columns);
+    if (window)
+      limit = k.validSize(window);
+  }
+
+  // `value` in the lanes of real words, `neutral` in padding and past the row's end.
+  Value keep(Value value, double neutral, Value column, const Lanes &lanes) const {
+    value = k.keep(value, neutral, lanes);
+    return window ? k.keepBelow(value, neutral, column, limit) : value;
+  }
+
+  // sum over words of exp(x - subtracted)
+  Value sumExp(Value x, Value base, Value subtracted) const {
+    int64_t width = KernelBuilder::vectorWidth(shape.columns);
+    Values sums = k.forEachVector(
+        shape.columns, k.splat(0, width), [&](Value column, Lanes lanes, ValueRange now) -> Values {
+          Value shifted =
+              k.subF(k.load(x, k.add(base, column), lanes), k.splat(subtracted, lanes.width));
+          return {k.addF(now[0], keep(k.exp(shifted), 0, column, lanes))};
+        });
+    return k.sum(sums[0]);
+  }
+
+  // The target of `row` as a column of this rank, and whether it is one.
+  std::pair<Value, Value> target(Value targets, Value row) const {
+    Value word = k.loadIndex(targets, row);
+    if (window)
+      word = arith::SubIOp::create(k.builder, k.loc, word, k.windowOffset(window));
+    // As unsigned numbers, words before the first are larger than all others.
+    Value inside = arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::ult, word,
+                                         k.index(shape.columns));
+    if (window) {
+      Value real = arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::slt, word, limit);
+      inside = arith::AndIOp::create(k.builder, k.loc, inside, real);
+    }
+    return {word, inside};
+  }
+
+  // x[row, target], 0 for a target that is not here.
+  Value pick(Value x, Value base, Value word, Value inside) const {
+    // The load must stay in the row even when its value is not used.
+    Value at = k.add(base, k.select(inside, word, k.index(0)));
+    return k.select(inside, k.loadScalar(x, at), k.constant(0));
+  }
+
+  KernelBuilder &k;
+  RowShape shape;
+
+private:
+  WindowAttr window;
+  Value limit;
+};
+
+// lse = max + log(sum(exp(x - max))); loss = lse - x[target].
+struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
+  int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    Words words(op, k);
+    RowShape shape = words.shape;
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value base = k.mul(row, shape.columns);
+      Value max = k.maxOfRow(k.operand(0), base, shape.columns);
+      Value lse = k.addF(max, k.log(words.sumExp(k.operand(0), base, max)));
+      auto [word, inside] = words.target(k.operand(1), row);
+      k.storeScalar(k.subF(lse, words.pick(k.operand(0), base, word, inside)), k.result(0), row);
+      k.storeScalar(lse, k.result(1), row);
+    });
+  }
+};
+
+// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words.
+struct CrossEntropyGradKernel
+    : KernelOpInterface::ExternalModel<CrossEntropyGradKernel, CrossEntropyGradOp> {
+  int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
+  SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    Words words(op, k);
+    RowShape shape = words.shape;
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value base = k.mul(row, shape.columns);
+      Value lse = k.loadScalar(k.operand(2), row);
+      Value dloss = k.loadScalar(k.operand(3), row);
+      auto [word, inside] = words.target(k.operand(1), row);
+      // Read before the row may be overwritten.
+      Value own = k.exp(k.subF(words.pick(k.operand(0), base, word, inside), lse));
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        Value at = k.add(base, column);
+        Value p = k.exp(k.subF(k.load(k.operand(0), at, lanes), k.splat(lse, lanes.width)));
+        Value d = words.keep(k.mulF(p, k.splat(dloss, lanes.width)), 0, column, lanes);
+        k.store(d, k.result(0), at, lanes);
+        return {};
+      });
+      auto guarded = scf::IfOp::create(k.builder, k.loc, inside, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard guard(k.builder);
+      k.builder.setInsertionPointToStart(guarded.thenBlock());
+      Value d = k.mulF(k.subF(own, k.constant(1)), dloss);
+      k.storeScalar(d, k.result(0), k.add(base, word));
+    });
+  }
+};
+
+struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
+  int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    Words words(op, k);
+    RowShape shape = words.shape;
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value max = k.loadScalar(k.operand(1), row);
+      Value sum = words.sumExp(k.operand(0), k.mul(row, shape.columns), max);
+      k.storeScalar(sum, k.result(0), row);
+    });
+  }
+};
+
+// One element per row, so a unit is 1024 rows.
+struct PickKernel : KernelOpInterface::ExternalModel<PickKernel, PickOp> {
+  static RowShape rowsOnly(Operation *op) { return {RowShape::of(op->getOperand(0)).rows, 1}; }
+  int64_t getKernelRange(Operation *op) const { return rowsOnly(op).range(); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    Words words(op, k);
+    RowShape units = rowsOnly(op);
+    k.forEachRow(units.rows, units.rowsPerUnit(), [&](Value row) {
+      auto [word, inside] = words.target(k.operand(1), row);
+      Value base = k.mul(row, words.shape.columns);
+      k.storeScalar(words.pick(k.operand(0), base, word, inside), k.result(0), row);
+    });
+  }
+};
+
+} // namespace
+
+void dtc::attachCrossEntropyKernels(MLIRContext *context) {
+  CrossEntropyOp::attachInterface<CrossEntropyKernel>(*context);
+  CrossEntropyGradOp::attachInterface<CrossEntropyGradKernel>(*context);
+  SumExpOp::attachInterface<SumExpKernel>(*context);
+  PickOp::attachInterface<PickKernel>(*context);
+}

@@ -1,0 +1,171 @@
+// Outlines everything that no library computes into kernel functions (pass dtc-form-kernels).
+#include "dialects/graph/Graph.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/OperationSupport.h"
+#include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/KernelFunction.h"
+#include "passes/codegen/KernelGrouping.h"
+#include "passes/codegen/Passes.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/codegen/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+
+namespace {
+
+// Makes kernel functions, one per different body.
+class KernelOutliner {
+public:
+  explicit KernelOutliner(ModuleOp module) : module(module), symbols(module) {}
+
+  // Replaces the ops of a group, which stand in a row, by a call.
+  void outline(const KernelGroup &group) {
+    llvm::SmallSetVector<Value, 8> inputs, outputs;
+    llvm::SmallPtrSet<Operation *, 8> inside(group.ops.begin(), group.ops.end());
+    for (Operation *op : group.ops) {
+      for (Value operand : op->getOperands())
+        if (!operand.getDefiningOp() || !inside.contains(operand.getDefiningOp()))
+          inputs.insert(operand);
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) { return !inside.contains(user); }))
+          outputs.insert(result);
+    }
+    // A group that nobody reads is dead; one of its results keeps it well formed.
+    if (outputs.empty())
+      outputs.insert(group.ops.back()->getResult(0));
+    SmallVector<Location> locations;
+    for (Operation *op : group.ops)
+      locations.push_back(op->getLoc());
+    FuncOp kernel = getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef()));
+    OpBuilder builder(group.ops.back());
+    builder.setInsertionPointAfter(group.ops.back());
+    auto call = CallOp::create(builder, builder.getFusedLoc(locations),
+                               kernel.getFunctionType().getResults(), kernel.getSymName(),
+                               inputs.getArrayRef(), /*instance=*/0, /*arg_attrs=*/nullptr,
+                               /*res_attrs=*/nullptr);
+    for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
+      output.replaceUsesWithIf(result,
+                               [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
+    for (Operation *op : llvm::reverse(group.ops))
+      op->erase();
+  }
+
+  unsigned numKernels() const { return nextNumber; }
+
+private:
+  FuncOp build(const KernelGroup &group, ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+    OpBuilder builder(module.getContext());
+    auto type =
+        builder.getFunctionType(TypeRange(ValueRange(inputs)), TypeRange(ValueRange(outputs)));
+    auto kernel = FuncOp::create(builder, group.ops.front()->getLoc(), "kernel", type);
+    kernel.setVisibility(SymbolTable::Visibility::Private);
+    kernel.setKernel(true);
+    Block *body = kernel.addEntryBlock();
+    IRMapping map;
+    map.map(inputs, body->getArguments());
+    builder.setInsertionPointToEnd(body);
+    for (Operation *op : group.ops)
+      builder.clone(*op, map);
+    SmallVector<Value> results;
+    for (Value output : outputs)
+      results.push_back(map.lookup(output));
+    ReturnOp::create(builder, group.ops.back()->getLoc(), results);
+    setKernelAttributes(kernel);
+    return kernel;
+  }
+
+  static llvm::hash_code hash(FuncOp kernel) {
+    llvm::hash_code code = mlir::hash_value(Type(kernel.getFunctionType()));
+    for (Operation &op : kernel.getBody().front())
+      code = llvm::hash_combine(
+          code, OperationEquivalence::computeHash(&op, OperationEquivalence::ignoreHashValue,
+                                                  OperationEquivalence::ignoreHashValue,
+                                                  OperationEquivalence::IgnoreLocations));
+    return code;
+  }
+  static bool equal(FuncOp a, FuncOp b) {
+    return a.getFunctionType() == b.getFunctionType() &&
+           OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
+                                                      OperationEquivalence::IgnoreLocations);
+  }
+
+  FuncOp getOrAdd(FuncOp kernel) {
+    SmallVector<FuncOp> &known = kernels[hash(kernel)];
+    for (FuncOp other : known) {
+      if (equal(kernel, other)) {
+        kernel.erase();
+        return other;
+      }
+    }
+    std::string name;
+    do
+      name = "kernel_" + std::to_string(nextNumber++);
+    while (symbols.lookup(name));
+    kernel.setSymName(name);
+    symbols.insert(kernel);
+    known.push_back(kernel);
+    return kernel;
+  }
+
+  ModuleOp module;
+  SymbolTable symbols;
+  llvm::DenseMap<llvm::hash_code, SmallVector<FuncOp>> kernels;
+  unsigned nextNumber = 0;
+};
+
+// Generated code has the sizes built in.
+LogicalResult checkStatic(Operation *op) {
+  auto isStatic = [](Type type) {
+    auto shaped = dyn_cast<ShapedType>(type);
+    return shaped && shaped.hasStaticShape();
+  };
+  if (llvm::all_of(op->getOperandTypes(), isStatic) && llvm::all_of(op->getResultTypes(), isStatic))
+    return success();
+  return op->emitOpError("cannot become a kernel as a dim has no fixed size; "
+                         "run dtc-bind-batch before dtc-form-kernels");
+}
+
+struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    FormKernelsBase::getDependentDialects(registry);
+    registerKernelInterfaces(registry);
+  }
+
+  LogicalResult formKernels(Block &block, KernelOutliner &outliner) {
+    splitConstants(block);
+    std::vector<KernelGroup> groups = groupKernels(block);
+    for (const KernelGroup &group : groups)
+      for (Operation *op : group.ops)
+        if (group.isKernel && failed(checkStatic(op)))
+          return failure();
+    for (const KernelGroup &group : groups)
+      for (Operation *op : group.ops)
+        op->moveBefore(block.getTerminator());
+    for (const KernelGroup &group : groups) {
+      if (!group.isKernel)
+        continue;
+      ++numCalls;
+      numFused += group.ops.size() > 1 ? group.ops.size() : 0;
+      outliner.outline(group);
+    }
+    return success();
+  }
+
+  void runOnOperation() override {
+    KernelOutliner outliner(getOperation());
+    for (FuncOp func : llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
+      if (!func.getKernel() && !func.isExternal() &&
+          failed(formKernels(func.getBody().front(), outliner)))
+        return signalPassFailure();
+    numKernels += outliner.numKernels();
+  }
+};
+
+} // namespace

@@ -1,0 +1,276 @@
+// Emits the loops and vectors of a kernel that is not pointwise.
+#include "passes/codegen/KernelBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace dtc;
+
+#include "passes/codegen/KernelOpInterface.cpp.inc"
+
+namespace {
+
+// Four AVX2 registers: enough independent sums to hide the latency of an addition.
+constexpr int64_t maxWidth = 32;
+
+constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
+
+Type widened(Type type) {
+  auto f32 = Float32Type::get(type.getContext());
+  if (auto vector = dyn_cast<VectorType>(type))
+    return VectorType::get(vector.getShape(), f32);
+  return f32;
+}
+
+Type withElement(Type type, Type element) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return VectorType::get(vector.getShape(), element);
+  return element;
+}
+
+Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
+
+} // namespace
+
+Value KernelBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+Value KernelBuilder::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value KernelBuilder::mul(Value a, int64_t b) {
+  return arith::MulIOp::create(builder, loc, a, index(b));
+}
+Value KernelBuilder::min(Value a, Value b) { return arith::MinSIOp::create(builder, loc, a, b); }
+Value KernelBuilder::div(Value a, int64_t b) {
+  return arith::DivUIOp::create(builder, loc, a, index(b));
+}
+Value KernelBuilder::rem(Value a, int64_t b) {
+  return arith::RemUIOp::create(builder, loc, a, index(b));
+}
+
+graph::WindowAttr KernelBuilder::findWindow(ArrayRef<graph::WindowAttr> windows, unsigned loop,
+                                            int64_t size) {
+  for (graph::WindowAttr window : windows)
+    if (window.getLoop() == loop && (!window.getAxis().empty() || window.getGlobal() < size))
+      return window;
+  return nullptr;
+}
+
+Value KernelBuilder::windowOffset(graph::WindowAttr window) {
+  for (auto &[known, offset] : buffers.windowOffsets)
+    if (known == window)
+      return offset;
+  return index(0);
+}
+
+Value KernelBuilder::validSize(graph::WindowAttr window) {
+  return arith::SubIOp::create(builder, loc, index(window.getGlobal()), windowOffset(window));
+}
+
+KernelBuilder::Values KernelBuilder::forLoop(Value begin, Value end, int64_t step,
+                                             ValueRange carried, LoopBody body) {
+  auto loop = scf::ForOp::create(builder, loc, begin, end, index(step), carried,
+                                 [&](OpBuilder &nested, Location, Value at, ValueRange values) {
+                                   OpBuilder::InsertionGuard guard(builder);
+                                   builder.setInsertionPointToEnd(nested.getInsertionBlock());
+                                   Values next = body(at, values);
+                                   scf::YieldOp::create(builder, loc, next);
+                                 });
+  return Values(loop.getResults());
+}
+
+void KernelBuilder::forEach(Value begin, Value end, llvm::function_ref<void(Value)> body) {
+  forLoop(begin, end, 1, {}, [&](Value at, ValueRange) {
+    body(at);
+    return Values();
+  });
+}
+
+void KernelBuilder::forEachUnit(llvm::function_ref<void(Value)> body) {
+  forEach(buffers.begin, buffers.end, body);
+}
+
+void KernelBuilder::forEachRow(int64_t numRows, int64_t rowsPerUnit,
+                               llvm::function_ref<void(Value)> body) {
+  forEach(mul(buffers.begin, rowsPerUnit), min(mul(buffers.end, rowsPerUnit), index(numRows)),
+          body);
+}
+
+int64_t KernelBuilder::vectorWidth(int64_t size) {
+  return std::min<int64_t>(maxWidth, llvm::PowerOf2Ceil(std::max<int64_t>(size, 1)));
+}
+
+KernelBuilder::Values KernelBuilder::forEachVector(int64_t size, ValueRange carried,
+                                                   VectorBody body) {
+  int64_t width = vectorWidth(size);
+  int64_t whole = size - size % width;
+  Values values(carried);
+  if (whole == width)
+    values = body(index(0), {width, nullptr}, values);
+  else if (whole > 0)
+    values = forLoop(index(0), index(whole), width, values, [&](Value column, ValueRange now) {
+      return body(column, {width, nullptr}, now);
+    });
+  if (whole == size)
+    return values;
+  auto maskType = VectorType::get({width}, builder.getI1Type());
+  Value mask =
+      vector::ConstantMaskOp::create(builder, loc, maskType, ArrayRef<int64_t>{size - whole});
+  return body(index(whole), {width, mask}, values);
+}
+
+int64_t KernelBuilder::columnUnits(int64_t columns) {
+  return llvm::divideCeil(columns, vectorWidth(columns));
+}
+
+void KernelBuilder::forEachColumnUnit(int64_t columns,
+                                      llvm::function_ref<void(Value, Lanes)> body) {
+  forEachColumnUnit(1, columns, [&](Value, Value column, Lanes lanes) { body(column, lanes); });
+}
+
+void KernelBuilder::forEachColumnUnit(int64_t rows, int64_t columns,
+                                      llvm::function_ref<void(Value, Value, Lanes)> body) {
+  int64_t width = vectorWidth(columns), blocks = columnUnits(columns), rest = columns % width;
+  forEachUnit([&](Value unit) {
+    Value row = rows == 1 ? index(0) : div(unit, blocks);
+    Value block = rows == 1 ? unit : rem(unit, blocks);
+    Value column = mul(block, width);
+    if (rest == 0)
+      return body(row, column, {width, nullptr});
+    Value isLast =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, block, index(blocks - 1));
+    auto choice = scf::IfOp::create(builder, loc, isLast, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(choice.thenBlock());
+    auto maskType = VectorType::get({width}, builder.getI1Type());
+    Value mask = vector::ConstantMaskOp::create(builder, loc, maskType, ArrayRef<int64_t>{rest});
+    body(row, column, {width, mask});
+    builder.setInsertionPointToStart(choice.elseBlock());
+    body(row, column, {width, nullptr});
+  });
+}
+
+Value KernelBuilder::load(Value buffer, Value at, const Lanes &lanes) {
+  auto type = VectorType::get({lanes.width}, elementOf(buffer));
+  Value vector;
+  if (lanes.mask) {
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    vector = vector::MaskedLoadOp::create(builder, loc, type, buffer, at, lanes.mask, zero);
+  } else {
+    vector = vector::LoadOp::create(builder, loc, type, buffer, at);
+  }
+  if (type.getElementType().isF32())
+    return vector;
+  return arith::ExtFOp::create(builder, loc, widened(type), vector);
+}
+
+void KernelBuilder::store(Value vector, Value buffer, Value at, const Lanes &lanes) {
+  if (!buffer)
+    return;
+  if (!elementOf(buffer).isF32())
+    vector = arith::TruncFOp::create(builder, loc, withElement(vector.getType(), elementOf(buffer)),
+                                     vector);
+  if (lanes.mask)
+    vector::MaskedStoreOp::create(builder, loc, buffer, at, lanes.mask, vector);
+  else
+    vector::StoreOp::create(builder, loc, vector, buffer, at);
+}
+
+Value KernelBuilder::loadScalar(Value buffer, Value at) {
+  Value scalar = memref::LoadOp::create(builder, loc, buffer, at);
+  if (scalar.getType().isF32())
+    return scalar;
+  return arith::ExtFOp::create(builder, loc, builder.getF32Type(), scalar);
+}
+
+void KernelBuilder::storeScalar(Value scalar, Value buffer, Value at) {
+  if (!buffer)
+    return;
+  if (!elementOf(buffer).isF32())
+    scalar = arith::TruncFOp::create(builder, loc, elementOf(buffer), scalar);
+  memref::StoreOp::create(builder, loc, scalar, buffer, at);
+}
+
+Value KernelBuilder::loadIndex(Value buffer, Value at) {
+  Value scalar = memref::LoadOp::create(builder, loc, buffer, at);
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(), scalar);
+}
+
+Value KernelBuilder::constant(double value) {
+  return arith::ConstantOp::create(builder, loc, builder.getF32FloatAttr(value));
+}
+Value KernelBuilder::splat(Value scalar, int64_t width) {
+  return vector::BroadcastOp::create(builder, loc, VectorType::get({width}, scalar.getType()),
+                                     scalar);
+}
+Value KernelBuilder::addF(Value a, Value b) {
+  return arith::AddFOp::create(builder, loc, a, b, contract);
+}
+Value KernelBuilder::subF(Value a, Value b) {
+  return arith::SubFOp::create(builder, loc, a, b, contract);
+}
+Value KernelBuilder::mulF(Value a, Value b) {
+  return arith::MulFOp::create(builder, loc, a, b, contract);
+}
+Value KernelBuilder::divF(Value a, Value b) { return arith::DivFOp::create(builder, loc, a, b); }
+Value KernelBuilder::maxF(Value a, Value b) {
+  // Not maximumf: its care for NaN and -0 costs a compare and a blend per vector.
+  Value greater = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT, a, b);
+  return select(greater, a, b);
+}
+Value KernelBuilder::fma(Value a, Value b, Value c) {
+  return math::FmaOp::create(builder, loc, a, b, c);
+}
+Value KernelBuilder::exp(Value a) { return math::ExpOp::create(builder, loc, a); }
+Value KernelBuilder::log(Value a) { return math::LogOp::create(builder, loc, a); }
+Value KernelBuilder::sqrt(Value a) { return math::SqrtOp::create(builder, loc, a); }
+
+Value KernelBuilder::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(builder, loc, condition, a, b);
+}
+
+Value KernelBuilder::keep(Value a, double neutral, const Lanes &lanes) {
+  return lanes.mask ? select(lanes.mask, a, splat(neutral, lanes.width)) : a;
+}
+
+Value KernelBuilder::keepBelow(Value a, double neutral, Value column, Value limit) {
+  int64_t width = cast<VectorType>(a.getType()).getDimSize(0);
+  Value left = arith::SubIOp::create(builder, loc, limit, column);
+  // create_mask counts lanes from 0 and takes any number: negative as none, too many as all.
+  Value mask = vector::CreateMaskOp::create(builder, loc,
+                                            VectorType::get({width}, builder.getI1Type()), left);
+  return select(mask, a, splat(neutral, width));
+}
+
+Value KernelBuilder::sum(Value vector) {
+  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, vector,
+                                     arith::FastMathFlags::reassoc);
+}
+
+Value KernelBuilder::max(Value vector) {
+  int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
+  while (width > 1) {
+    width /= 2;
+    Value low = vector::ExtractStridedSliceOp::create(
+        builder, loc, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+    Value high =
+        vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{width},
+                                              ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
+    vector = maxF(low, high);
+  }
+  return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
+}
+
+Value KernelBuilder::maxOfRow(Value buffer, Value base, int64_t columns) {
+  constexpr double least = -std::numeric_limits<double>::infinity();
+  Values maxima = forEachVector(columns, splat(least, vectorWidth(columns)),
+                                [&](Value column, Lanes lanes, ValueRange now) -> Values {
+                                  Value x =
+                                      keep(load(buffer, add(base, column), lanes), least, lanes);
+                                  return {maxF(x, now[0])};
+                                });
+  return max(maxima[0]);
+}

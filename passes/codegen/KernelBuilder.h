@@ -1,0 +1,130 @@
+// Emits the loops and vectors of a kernel that is not pointwise.
+#pragma once
+
+#include "dialects/graph/Graph.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/OpDefinition.h"
+
+namespace dtc {
+
+class KernelBuilder;
+
+} // namespace dtc
+
+#include "passes/codegen/KernelOpInterface.h.inc"
+
+namespace dtc {
+
+// Attaches KernelOpInterface to the ops of the graph dialect.
+void registerKernelInterfaces(mlir::DialectRegistry &registry);
+
+// The lanes of one vector: how many, and which of them count where the row ends inside.
+struct Lanes {
+  int64_t width;
+  mlir::Value mask; // null: all lanes
+};
+
+// Writes into a function that has one flat buffer per operand and result of the op.
+//
+// Values are f32 in registers whatever the buffers hold. Every loop has fixed bounds, so that the
+// parts of a row are added up in the same order whichever units a call covers.
+//
+// Example, y = x * 2 over rows of C: kernel.forEachUnit([&](Value row) { Value base =
+// kernel.mul(row, C);
+//   kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) { Value at =
+//   kernel.add(base, column); ... }) });
+class KernelBuilder {
+public:
+  using Value = mlir::Value;
+  using ValueRange = mlir::ValueRange;
+  using Values = llvm::SmallVector<mlir::Value>;
+
+  // `windowOffsets[i]` is the first global index that `windows[i]` covers.
+  struct Buffers {
+    llvm::SmallVector<mlir::Value> operands; // memref<Nxtype>
+    llvm::SmallVector<mlir::Value> results;  // the same; null where nobody reads the result
+    mlir::Value begin, end;                  // units, index
+    llvm::SmallVector<std::pair<graph::WindowAttr, mlir::Value>> windowOffsets;
+  };
+  KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, Buffers buffers)
+      : builder(builder), loc(loc), buffers(std::move(buffers)) {}
+
+  Value operand(unsigned i) const { return buffers.operands[i]; }
+  Value result(unsigned i) const { return buffers.results[i]; }
+
+  // Index arithmetic.
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value add(Value a, int64_t b) { return add(a, index(b)); }
+  Value mul(Value a, int64_t b);
+  Value min(Value a, Value b);
+  Value div(Value a, int64_t b);
+  Value rem(Value a, int64_t b);
+
+  // The number of elements of the loop of `window` that are no padding, from this rank's first:
+  // global - offset.
+  Value validSize(graph::WindowAttr window);
+  // The window of `loop` among `windows` that needs care: null unless it is split or has padding.
+  static graph::WindowAttr findWindow(llvm::ArrayRef<graph::WindowAttr> windows, unsigned loop,
+                                      int64_t size);
+  Value windowOffset(graph::WindowAttr window);
+
+  // Loops. The body gets the index and the carried values and returns their next values.
+  using LoopBody = llvm::function_ref<Values(Value, ValueRange)>;
+  Values forLoop(Value begin, Value end, int64_t step, ValueRange carried, LoopBody body);
+  void forEach(Value begin, Value end, llvm::function_ref<void(Value)> body);
+  // Over the units of the call.
+  void forEachUnit(llvm::function_ref<void(Value)> body);
+  // Over the rows of the call's units, `rowsPerUnit` each.
+  void forEachRow(int64_t numRows, int64_t rowsPerUnit, llvm::function_ref<void(Value)> body);
+  // Over columns [0, size) in vectors of up to 32 lanes.
+  using VectorBody = llvm::function_ref<Values(Value, Lanes, ValueRange)>;
+  static int64_t vectorWidth(int64_t size);
+  Values forEachVector(int64_t size, ValueRange carried, VectorBody body);
+  // Units that are blocks of columns, one vector wide: of one row, or of each of several rows.
+  static int64_t columnUnits(int64_t columns);
+  void forEachColumnUnit(int64_t columns, llvm::function_ref<void(Value column, Lanes)> body);
+  void forEachColumnUnit(int64_t rows, int64_t columns,
+                         llvm::function_ref<void(Value row, Value column, Lanes)> body);
+
+  // Memory. Lanes that do not count read as 0 and are not written; writes to a null buffer are
+  // dropped.
+  Value load(Value buffer, Value at, const Lanes &lanes);
+  void store(Value vector, Value buffer, Value at, const Lanes &lanes);
+  Value loadScalar(Value buffer, Value at);
+  void storeScalar(Value scalar, Value buffer, Value at);
+  Value loadIndex(Value buffer, Value at); // of an i32 or i64 buffer
+
+  // f32 values, scalar or vector.
+  Value constant(double value);
+  Value splat(Value scalar, int64_t width);
+  Value splat(double value, int64_t width) { return splat(constant(value), width); }
+  Value addF(Value a, Value b);
+  Value subF(Value a, Value b);
+  Value mulF(Value a, Value b);
+  Value divF(Value a, Value b);
+  Value maxF(Value a, Value b);
+  Value fma(Value a, Value b, Value c);
+  Value exp(Value a);
+  Value log(Value a);
+  Value sqrt(Value a);
+  // `a` in the lanes that count, `neutral` in the others.
+  Value keep(Value a, double neutral, const Lanes &lanes);
+  // As keep, but only for columns below `limit`.
+  Value keepBelow(Value a, double neutral, Value column, Value limit);
+  Value select(Value condition, Value a, Value b);
+  Value sum(Value vector);
+  Value max(Value vector);
+  // The largest of buffer[base, base + columns).
+  Value maxOfRow(Value buffer, Value base, int64_t columns);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+
+private:
+  Buffers buffers;
+};
+
+} // namespace dtc

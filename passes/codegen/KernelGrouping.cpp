@@ -1,0 +1,192 @@
+// Decides which ops of a block share a kernel.
+#include "passes/codegen/KernelGrouping.h"
+
+#include "dialects/graph/Graph.h"
+#include "passes/codegen/FusionGraph.h"
+#include "passes/codegen/KernelBuilder.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+bool isConstant(Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); }
+
+class Grouping {
+public:
+  Grouping(Block &block, const GroupingLimits &limits)
+      : limits(limits), ops(collect(block)), graph(ops.size()) {}
+
+  std::vector<KernelGroup> run() {
+    addEdges();
+    joinProducers();
+    joinSiblings();
+    joinScalars();
+    std::vector<KernelGroup> groups;
+    for (const std::vector<unsigned> &members : graph.order()) {
+      KernelGroup group;
+      for (unsigned node : members)
+        group.ops.push_back(ops[node]);
+      group.isKernel = isKernelOp(group.ops.front());
+      groups.push_back(std::move(group));
+    }
+    return groups;
+  }
+
+private:
+  static std::vector<Operation *> collect(Block &block) {
+    std::vector<Operation *> ops;
+    for (Operation &op : block.without_terminator())
+      ops.push_back(&op);
+    return ops;
+  }
+
+  void addEdges() {
+    for (auto [node, op] : llvm::enumerate(ops))
+      index[op] = node;
+    Operation *lastEffect = nullptr;
+    for (Operation *op : ops) {
+      for (Value operand : op->getOperands())
+        if (Operation *maker = operand.getDefiningOp(); maker && index.contains(maker))
+          graph.addEdge(index[maker], index[op]);
+      if (isMemoryEffectFree(op))
+        continue;
+      if (lastEffect)
+        graph.addEdge(index[lastEffect], index[op]);
+      lastEffect = op;
+    }
+  }
+
+  // Whether two pointwise ops run over the same points; constants run over any.
+  bool sameSpace(Operation *a, Operation *b) const {
+    if (!isPointwise(a) || !isPointwise(b))
+      return false;
+    if (isConstant(a) || isConstant(b))
+      return true;
+    return shapeOf(a->getResult(0)) == shapeOf(b->getResult(0));
+  }
+  static bool isPointwise(Operation *op) { return isa<graph::PointwiseOpInterface>(op); }
+
+  // The shape that a group runs over: that of any op but constants.
+  Operation *spaceOf(unsigned node) const {
+    for (unsigned member : graph.members(node))
+      if (!isConstant(ops[member]))
+        return ops[member];
+    return ops[node];
+  }
+
+  // Tensors of the whole space that the two groups together read from and give to others.
+  unsigned countStreams(unsigned a, unsigned b) const {
+    Operation *spaceOp = isConstant(spaceOf(a)) ? spaceOf(b) : spaceOf(a);
+    ArrayRef<int64_t> space = shapeOf(spaceOp->getResult(0));
+    llvm::SmallDenseSet<Value> streams;
+    auto isInside = [&](Operation *op) {
+      auto found = index.find(op);
+      return found != index.end() &&
+             (graph.sameGroup(found->second, a) || graph.sameGroup(found->second, b));
+    };
+    auto visit = [&](unsigned group) {
+      for (unsigned member : graph.members(group)) {
+        for (Value operand : ops[member]->getOperands())
+          if ((!operand.getDefiningOp() || !isInside(operand.getDefiningOp())) &&
+              shapeOf(operand) == space)
+            streams.insert(operand);
+        for (Value result : ops[member]->getResults())
+          if (!llvm::all_of(result.getUsers(), isInside))
+            streams.insert(result);
+      }
+    };
+    visit(a);
+    visit(b);
+    return streams.size();
+  }
+
+  bool tryJoin(unsigned a, unsigned b) {
+    if (graph.sameGroup(a, b))
+      return true;
+    if (!sameSpace(spaceOf(a), spaceOf(b)))
+      return false;
+    bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
+    // Scalars cost nothing but their load, so only real tensors count.
+    if (!isScalar && (graph.members(a).size() + graph.members(b).size() > limits.maxOps ||
+                      countStreams(a, b) > limits.maxStreams))
+      return false;
+    return graph.merge(a, b);
+  }
+
+  void joinProducers() {
+    for (Operation *op : ops)
+      for (Value operand : op->getOperands())
+        if (Operation *maker = operand.getDefiningOp(); maker && index.contains(maker))
+          tryJoin(index[maker], index[op]);
+  }
+
+  void joinSiblings() {
+    for (Operation *op : ops) {
+      if (!isPointwise(op))
+        continue;
+      for (Value operand : op->getOperands()) {
+        if (shapeOf(operand).empty())
+          continue;
+        for (Operation *other : operand.getUsers())
+          if (auto found = index.find(other);
+              found != index.end() && isNear(index[op], found->second) &&
+              readsInFull(op, operand) && readsInFull(other, operand))
+            tryJoin(index[op], found->second);
+      }
+    }
+  }
+  bool isNear(unsigned a, unsigned b) const {
+    return std::max(a, b) - std::min(a, b) <= limits.siblingDistance;
+  }
+  static bool readsInFull(Operation *op, Value operand) {
+    return isPointwise(op) && shapeOf(operand) == shapeOf(op->getResult(0));
+  }
+
+  void joinScalars() {
+    std::optional<unsigned> last;
+    for (auto [node, op] : llvm::enumerate(ops)) {
+      if (!isPointwise(op) || isConstant(spaceOf(node)) || !shapeOf(op->getResult(0)).empty())
+        continue;
+      if (last)
+        tryJoin(*last, node);
+      last = node;
+    }
+  }
+
+  GroupingLimits limits;
+  std::vector<Operation *> ops;
+  FusionGraph graph;
+  llvm::DenseMap<Operation *, unsigned> index;
+};
+
+} // namespace
+
+bool dtc::isKernelOp(Operation *op) {
+  return isa<graph::PointwiseOpInterface, KernelOpInterface>(op);
+}
+
+void dtc::splitConstants(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    llvm::SmallSetVector<Operation *, 4> users(op.user_begin(), op.user_end());
+    if (!isConstant(&op) || !isKernelOp(&op) || users.size() == 1)
+      continue;
+    for (Operation *user : users) {
+      Operation *copy = OpBuilder(user).clone(op);
+      op.getResult(0).replaceUsesWithIf(copy->getResult(0),
+                                        [&](OpOperand &use) { return use.getOwner() == user; });
+    }
+    if (op.use_empty())
+      op.erase();
+  }
+}
+
+std::vector<KernelGroup> dtc::groupKernels(Block &block, const GroupingLimits &limits) {
+  return Grouping(block, limits).run();
+}

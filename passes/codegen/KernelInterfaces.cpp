@@ -1,0 +1,14 @@
+// Attaches KernelOpInterface to the ops of the graph dialect when it is loaded.
+#include "passes/codegen/KernelModels.h"
+
+using namespace mlir;
+
+void dtc::registerKernelInterfaces(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, graph::GraphDialect *) {
+    attachNormKernels(context);
+    attachSoftmaxKernels(context);
+    attachCrossEntropyKernels(context);
+    attachReduceKernels(context);
+    attachRotaryKernels(context);
+  });
+}

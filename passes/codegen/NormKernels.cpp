@@ -1,0 +1,194 @@
+// Kernels of layer_norm and rms_norm: rows forward and backward, columns for the parameters.
+#include "passes/codegen/KernelModels.h"
+#include "passes/codegen/RowShape.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+using Values = KernelBuilder::Values;
+
+namespace {
+
+template <typename Model, typename OpTy>
+struct NormRows : KernelOpInterface::ExternalModel<Model, OpTy> {
+  int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
+};
+
+// Sum of `term` over the columns of a row.
+Value sumColumns(KernelBuilder &k, int64_t columns,
+                 llvm::function_ref<Value(Value column, const Lanes &)> term) {
+  int64_t width = KernelBuilder::vectorWidth(columns);
+  Values sums = k.forEachVector(
+      columns, k.splat(0, width), [&](Value column, Lanes lanes, ValueRange carried) -> Values {
+        return {k.addF(carried[0], k.keep(term(column, lanes), 0, lanes))};
+      });
+  return k.sum(sums[0]);
+}
+
+// 1 / sqrt(sum / columns + epsilon)
+Value inverseDeviation(KernelBuilder &k, Value sum, int64_t columns, const APFloat &epsilon) {
+  Value mean = k.mulF(sum, k.constant(1.0 / columns));
+  Value root = k.sqrt(k.addF(mean, k.constant(epsilon.convertToDouble())));
+  return k.divF(k.constant(1), root);
+}
+
+// mean = sum(x) / C; rstd = 1 / sqrt(sum((x - mean)^2) / C + epsilon); y = (x - mean) * rstd *
+// weight + bias. Three passes over a row that stays in the first cache.
+struct LayerNormKernel : NormRows<LayerNormKernel, LayerNormOp> {
+  SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    RowShape shape = RowShape::of(op->getOperand(0));
+    APFloat epsilon = cast<LayerNormOp>(op).getEpsilon();
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value base = k.mul(row, shape.columns);
+      auto x = [&](Value column, const Lanes &lanes) {
+        return k.load(k.operand(0), k.add(base, column), lanes);
+      };
+      Value mean = k.mulF(sumColumns(k, shape.columns, x), k.constant(1.0 / shape.columns));
+      Value squares = sumColumns(k, shape.columns, [&](Value column, const Lanes &lanes) {
+        Value centred = k.subF(x(column, lanes), k.splat(mean, lanes.width));
+        return k.mulF(centred, centred);
+      });
+      Value rstd = inverseDeviation(k, squares, shape.columns, epsilon);
+      k.storeScalar(mean, k.result(1), row);
+      k.storeScalar(rstd, k.result(2), row);
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        Value centred = k.subF(x(column, lanes), k.splat(mean, lanes.width));
+        Value normal = k.mulF(centred, k.splat(rstd, lanes.width));
+        Value y =
+            k.fma(normal, k.load(k.operand(1), column, lanes), k.load(k.operand(2), column, lanes));
+        k.store(y, k.result(0), k.add(base, column), lanes);
+        return {};
+      });
+    });
+  }
+};
+
+// rstd = 1 / sqrt(sum(x^2) / C + epsilon); y = x * rstd * weight.
+struct RmsNormKernel : NormRows<RmsNormKernel, RmsNormOp> {
+  SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    RowShape shape = RowShape::of(op->getOperand(0));
+    APFloat epsilon = cast<RmsNormOp>(op).getEpsilon();
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value base = k.mul(row, shape.columns);
+      Value squares = sumColumns(k, shape.columns, [&](Value column, const Lanes &lanes) {
+        Value x = k.load(k.operand(0), k.add(base, column), lanes);
+        return k.mulF(x, x);
+      });
+      Value rstd = inverseDeviation(k, squares, shape.columns, epsilon);
+      k.storeScalar(rstd, k.result(1), row);
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        Value x = k.load(k.operand(0), k.add(base, column), lanes);
+        Value y =
+            k.mulF(k.mulF(x, k.splat(rstd, lanes.width)), k.load(k.operand(1), column, lanes));
+        k.store(y, k.result(0), k.add(base, column), lanes);
+        return {};
+      });
+    });
+  }
+};
+
+// With xhat = (x - mean) * rstd and g = dy * weight:
+// dx = rstd * (g - sum(g) / C - xhat * sum(g * xhat) / C); rms_norm has neither mean nor the first
+// sum.
+template <typename OpTy, bool hasMean>
+struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
+  static constexpr unsigned rstdOperand = hasMean ? 3 : 2;
+
+  SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const {
+    return {{0, 0}, {0, rstdOperand + 1}};
+  }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    RowShape shape = RowShape::of(op->getOperand(0));
+    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+      Value base = k.mul(row, shape.columns);
+      Value mean = hasMean ? k.loadScalar(k.operand(2), row) : Value();
+      Value rstd = k.loadScalar(k.operand(rstdOperand), row);
+      // (g, xhat)
+      auto terms = [&](Value column, const Lanes &lanes) {
+        Value at = k.add(base, column);
+        Value x = k.load(k.operand(0), at, lanes);
+        if (hasMean)
+          x = k.subF(x, k.splat(mean, lanes.width));
+        Value g = k.mulF(k.load(k.operand(rstdOperand + 1), at, lanes),
+                         k.load(k.operand(1), column, lanes));
+        return std::pair(g, k.mulF(x, k.splat(rstd, lanes.width)));
+      };
+      auto [sum, product] = sums(k, shape.columns, terms);
+      k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
+        auto [g, xhat] = terms(column, lanes);
+        Value dx = k.subF(g, k.mulF(xhat, k.splat(product, lanes.width)));
+        if (hasMean)
+          dx = k.subF(dx, k.splat(sum, lanes.width));
+        k.store(k.mulF(dx, k.splat(rstd, lanes.width)), k.result(0), k.add(base, column), lanes);
+        return {};
+      });
+    });
+  }
+
+private:
+  // sum(g) / C (null without mean) and sum(g * xhat) / C. Lanes that do not count hold g = 0.
+  template <typename Terms>
+  static std::pair<Value, Value> sums(KernelBuilder &k, int64_t columns, Terms terms) {
+    int64_t width = KernelBuilder::vectorWidth(columns);
+    Values carried(hasMean ? 2 : 1, k.splat(0, width));
+    carried = k.forEachVector(columns, carried, [&](Value column, Lanes lanes, ValueRange now) {
+      auto [g, xhat] = terms(column, lanes);
+      Values next = {k.fma(g, xhat, now[0])};
+      if (hasMean)
+        next.push_back(k.addF(now[1], g));
+      return next;
+    });
+    Value scale = k.constant(1.0 / columns);
+    Value product = k.mulF(k.sum(carried[0]), scale);
+    return {hasMean ? k.mulF(k.sum(carried[1]), scale) : Value(), product};
+  }
+};
+
+// dweight = sum over rows of dy * (x - mean) * rstd, dbias = sum over rows of dy; a unit is a block
+// of columns.
+template <typename OpTy, bool hasMean>
+struct NormParamGradKernel
+    : KernelOpInterface::ExternalModel<NormParamGradKernel<OpTy, hasMean>, OpTy> {
+  static constexpr unsigned rstdOperand = hasMean ? 2 : 1;
+
+  int64_t getKernelRange(Operation *op) const {
+    return KernelBuilder::columnUnits(RowShape::of(op->getOperand(0)).columns);
+  }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    RowShape shape = RowShape::of(op->getOperand(0));
+    k.forEachColumnUnit(shape.columns, [&](Value column, Lanes lanes) {
+      Values sums(hasMean ? 2 : 1, k.splat(0, lanes.width));
+      sums = k.forLoop(k.index(0), k.index(shape.rows), 1, sums, [&](Value row, ValueRange now) {
+        Value at = k.add(k.mul(row, shape.columns), column);
+        Value x = k.load(k.operand(0), at, lanes);
+        Value dy = k.load(k.operand(rstdOperand + 1), at, lanes);
+        if (hasMean)
+          x = k.subF(x, k.splat(k.loadScalar(k.operand(1), row), lanes.width));
+        Value rstd = k.splat(k.loadScalar(k.operand(rstdOperand), row), lanes.width);
+        Values next = {k.fma(dy, k.mulF(x, rstd), now[0])};
+        if (hasMean)
+          next.push_back(k.addF(now[1], dy));
+        return next;
+      });
+      for (auto [i, sum] : llvm::enumerate(sums))
+        k.store(sum, k.result(i), column, lanes);
+    });
+  }
+};
+
+} // namespace
+
+void dtc::attachNormKernels(MLIRContext *context) {
+  LayerNormOp::attachInterface<LayerNormKernel>(*context);
+  RmsNormOp::attachInterface<RmsNormKernel>(*context);
+  LayerNormGradOp::attachInterface<NormGradKernel<LayerNormGradOp, true>>(*context);
+  RmsNormGradOp::attachInterface<NormGradKernel<RmsNormGradOp, false>>(*context);
+  LayerNormParamGradOp::attachInterface<NormParamGradKernel<LayerNormParamGradOp, true>>(*context);
+  RmsNormParamGradOp::attachInterface<NormParamGradKernel<RmsNormParamGradOp, false>>(*context);
+}

@@ -1,0 +1,26 @@
+// Passes of the codegen phase.
+include "mlir/Pass/PassBase.td"
+
+def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Outlines everything that no library computes into kernel functions";
+  let description = [{
+    Works on flat functions of static, local shapes. Pointwise ops of one iteration space that feed each other or read
+    the same tensor join one kernel where no other op stands between them; norms, softmax, reductions and the like
+    become a kernel each. Results that others use stay results of the kernel. Equal kernels share one function.
+    The function says how many independent units of work it has (`kernel_range`), which coordinates it reads
+    (`kernel_scalars`) and which results may overwrite which operands (`kernel_in_place`: result, operand).
+    ```mlir
+    // Before:
+    %0 = graph.add %x, %bias : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    %1 = graph.gelu tanh %0 : tensor<4x8xf32>
+    // After:
+    %1 = graph.call @kernel_0(%x, %bias) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    graph.func private @kernel_0(...) attributes {kernel, kernel_range = 1 : i64, ...}
+    ```
+  }];
+  let dependentDialects = ["::dtc::graph::GraphDialect"];
+  let statistics = [
+    Statistic<"numCalls", "calls", "Number of kernel calls">,
+    Statistic<"numKernels", "kernels", "Number of different kernels">,
+    Statistic<"numFused", "fused", "Number of ops that share a kernel with another">];
+}

@@ -1,0 +1,205 @@
+// Kernels of reduce over any dims and of sum_squares.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/codegen/KernelFunction.h"
+#include "passes/codegen/KernelModels.h"
+#include "passes/codegen/RowShape.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+using Values = KernelBuilder::Values;
+
+namespace {
+
+constexpr double minusInfinity = -std::numeric_limits<double>::infinity();
+
+// A dim of x, or several neighbours with the same fate.
+struct ReduceDim {
+  int64_t size;
+  bool isReduced;
+  WindowAttr window; // of a reduced dim with padding
+};
+
+// The dims of x, outermost first; neighbours are merged unless one has a window.
+SmallVector<ReduceDim> mergedDims(ReduceOp op) {
+  SmallVector<ReduceDim> dims;
+  for (auto [i, size] : llvm::enumerate(cast<RankedTensorType>(op.getX().getType()).getShape())) {
+    ReduceDim dim{size, llvm::is_contained(op.getDims(), static_cast<int64_t>(i)), nullptr};
+    if (dim.isReduced && op.getKind() == ReduceKind::Max)
+      dim.window = KernelBuilder::findWindow(getWindows(op), i, size);
+    if (size == 1 && !dim.window)
+      continue;
+    if (!dims.empty() && dims.back().isReduced == dim.isReduced && !dim.window &&
+        !dims.back().window)
+      dims.back().size *= size;
+    else
+      dims.push_back(dim);
+  }
+  if (dims.empty())
+    dims.push_back({1, true, nullptr});
+  return dims;
+}
+
+// A reduction in which the innermost dim is a row of vectors: added up across lanes at the end when
+// it is reduced, else every lane is a column of its own.
+class Reduction {
+public:
+  explicit Reduction(ReduceOp op)
+      : dims(mergedDims(op)), isMax(op.getKind() == ReduceKind::Max),
+        factor(op.getScale().convertToDouble()) {
+    for (const ReduceDim &dim : ArrayRef(dims).drop_back())
+      (dim.isReduced ? inner : rows) *= dim.size;
+    columns = dims.back().size;
+    reducesColumns = dims.back().isReduced;
+    if (op.getKind() == ReduceKind::Mean)
+      factor /= inner * (reducesColumns ? columns : 1);
+  }
+
+  int64_t range() const {
+    return reducesColumns ? units().range() : rows * KernelBuilder::columnUnits(columns);
+  }
+
+  void emit(KernelBuilder &k) const {
+    if (reducesColumns) {
+      k.forEachRow(rows, units().rowsPerUnit(), [&](Value row) { emitRow(k, row); });
+      return;
+    }
+    k.forEachColumnUnit(rows, columns, [&](Value row, Value column, Lanes lanes) {
+      Values total = reduceOuter(k, 0, rowBase(k, row), neutral(k, lanes.width),
+                                 [&](Value base, ValueRange now) -> Values {
+                                   Value x = k.load(k.operand(0), k.add(base, column), lanes);
+                                   return {combine(k, now[0], x)};
+                                 });
+      Value at = k.add(k.mul(row, columns), column);
+      k.store(scaled(k, total[0], lanes.width), k.result(0), at, lanes);
+    });
+  }
+
+private:
+  RowShape units() const { return {rows, inner * columns}; }
+
+  void emitRow(KernelBuilder &k, Value row) const {
+    int64_t width = KernelBuilder::vectorWidth(columns);
+    double none = isMax ? minusInfinity : 0;
+    WindowAttr window = dims.back().window;
+    Value limit = window ? k.validSize(window) : Value();
+    auto addRow = [&](Value base, ValueRange carried) {
+      return k.forEachVector(
+          columns, carried, [&](Value column, Lanes lanes, ValueRange now) -> Values {
+            Value x = k.keep(k.load(k.operand(0), k.add(base, column), lanes), none, lanes);
+            if (window)
+              x = k.keepBelow(x, none, column, limit);
+            return {combine(k, now[0], x)};
+          });
+    };
+    Values lanes = reduceOuter(k, 0, rowBase(k, row), neutral(k, width), addRow);
+    Value total = isMax ? k.max(lanes[0]) : k.sum(lanes[0]);
+    k.storeScalar(scaled(k, total, 0), k.result(0), row);
+  }
+
+  // Loops over the reduced dims but the innermost, from dim `at` on.
+  Values reduceOuter(KernelBuilder &k, unsigned at, Value base, ValueRange carried,
+                     llvm::function_ref<Values(Value base, ValueRange carried)> body) const {
+    while (at + 1 < dims.size() && !dims[at].isReduced)
+      ++at;
+    if (at + 1 >= dims.size())
+      return body(base, carried);
+    Value end = k.index(dims[at].size);
+    if (dims[at].window)
+      end = k.min(end, k.validSize(dims[at].window));
+    return k.forLoop(k.index(0), end, 1, carried, [&](Value i, ValueRange now) {
+      return reduceOuter(k, at + 1, k.add(base, k.mul(i, stride(at))), now, body);
+    });
+  }
+
+  int64_t stride(unsigned at) const {
+    int64_t elements = 1;
+    for (const ReduceDim &dim : ArrayRef(dims).drop_front(at + 1))
+      elements *= dim.size;
+    return elements;
+  }
+
+  // Where the elements of a result row start: its number taken apart into the kept dims.
+  Value rowBase(KernelBuilder &k, Value row) const {
+    Value base = k.index(0);
+    int64_t faster = rows;
+    for (unsigned at = 0; at + 1 < dims.size(); ++at) {
+      if (dims[at].isReduced)
+        continue;
+      faster /= dims[at].size;
+      Value index = k.rem(k.div(row, faster), dims[at].size);
+      base = k.add(base, k.mul(index, stride(at)));
+    }
+    return base;
+  }
+
+  Value neutral(KernelBuilder &k, int64_t width) const {
+    return k.splat(isMax ? minusInfinity : 0, width);
+  }
+  Value combine(KernelBuilder &k, Value total, Value x) const {
+    return isMax ? k.maxF(total, x) : k.addF(total, x);
+  }
+  // Width 0: a scalar.
+  Value scaled(KernelBuilder &k, Value value, int64_t width) const {
+    if (factor == 1)
+      return value;
+    return k.mulF(value, width ? k.splat(factor, width) : k.constant(factor));
+  }
+
+  SmallVector<ReduceDim> dims;
+  bool isMax, reducesColumns;
+  double factor;       // `scale`; for a mean, divided by the count
+  int64_t rows = 1;    // results, or rows of results
+  int64_t inner = 1;   // elements that a result adds up, but for those of a reduced innermost dim
+  int64_t columns = 1; // the innermost dim
+};
+
+struct ReduceKernel : KernelOpInterface::ExternalModel<ReduceKernel, ReduceOp> {
+  int64_t getKernelRange(Operation *op) const { return Reduction(cast<ReduceOp>(op)).range(); }
+  void emitKernel(Operation *op, KernelBuilder &k) const { Reduction(cast<ReduceOp>(op)).emit(k); }
+};
+
+// One unit, so that the order of the sum is fixed. Chunks are added up in f32 and the chunks in
+// f64: with up to billions of elements, one long f32 sum would lose the small ones.
+struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, SumSquaresOp> {
+  static constexpr int64_t chunk = 4096;
+
+  int64_t getKernelRange(Operation *) const { return 1; }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    int64_t size = cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
+    int64_t whole = size - size % chunk;
+    k.forEachUnit([&](Value) {
+      Value total = arith::ConstantOp::create(k.builder, k.loc, k.builder.getF64FloatAttr(0));
+      Values totals = {total};
+      if (whole > 0)
+        totals = k.forLoop(k.index(0), k.index(whole), chunk, totals,
+                           [&](Value base, ValueRange now) -> Values {
+                             return {addChunk(k, now[0], base, chunk)};
+                           });
+      if (size > whole)
+        totals[0] = addChunk(k, totals[0], k.index(whole), size - whole);
+      Value sum = arith::TruncFOp::create(k.builder, k.loc, k.builder.getF32Type(), totals[0]);
+      k.storeScalar(sum, k.result(0), k.index(0));
+    });
+  }
+
+private:
+  static Value addChunk(KernelBuilder &k, Value total, Value base, int64_t size) {
+    int64_t width = KernelBuilder::vectorWidth(size);
+    Values sums = k.forEachVector(size, k.splat(0, width),
+                                  [&](Value column, Lanes lanes, ValueRange now) -> Values {
+                                    Value x = k.load(k.operand(0), k.add(base, column), lanes);
+                                    return {k.fma(x, x, now[0])};
+                                  });
+    Value sum = arith::ExtFOp::create(k.builder, k.loc, k.builder.getF64Type(), k.sum(sums[0]));
+    return arith::AddFOp::create(k.builder, k.loc, total, sum);
+  }
+};
+
+} // namespace
+
+void dtc::attachReduceKernels(MLIRContext *context) {
+  ReduceOp::attachInterface<ReduceKernel>(*context);
+  SumSquaresOp::attachInterface<SumSquaresKernel>(*context);
+}
