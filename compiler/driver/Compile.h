@@ -1,0 +1,28 @@
+// From a model and a plan to the bytes of an executable.
+#pragma once
+
+#include "compiler/driver/Pipelines.h"
+#include "compiler/planner/Plan.h"
+#include "compiler/support/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace dtc {
+
+struct CompileOptions {
+  StepOptions step;              // batch, micro-batches and optimizer kind are taken from the plan
+  std::string target = "cpu";    // cpu, or cpu:MICROARCHITECTURE such as cpu:x86-64-v4
+  std::string saveTemps;         // directory for the IR after every phase; empty: none
+  std::string printAfter;        // pass flag after which the IR goes to stderr
+  bool timing = false;           // pass times to stderr
+  double defaultLearningRate = 1e-3;
+  double peakFlopsPerDevice = 0; // for MFU
+};
+
+// Changes `module` (checkModel holds). Errors that point into the model are diagnostics of the module's context and give
+// an error that says which phase failed; others are in the error itself.
+Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan, const CompileOptions &options);
+
+} // namespace dtc

@@ -1,0 +1,62 @@
+// The phases of compilation, in order.
+#include "compiler/driver/Pipelines.h"
+
+#include "passes/codegen/Passes.h"
+#include "passes/graph/Passes.h"
+#include "passes/schedule/Passes.h"
+#include "passes/shard/Passes.h"
+
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+void addBindBatch(OpPassManager &passes, const StepOptions &options) {
+  // Every shape is static from here on, and means are sums with a constant scale.
+  BindBatchOptions bind;
+  bind.batch = options.batch;
+  passes.addPass(createBindBatch(bind));
+}
+
+void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
+  addBindBatch(passes, options);
+  // '@loss' is gone; '@microbatch' returns the loss and a gradient for every parameter.
+  DifferentiateOptions differentiate;
+  differentiate.microBatches = options.microBatches;
+  passes.addPass(createDifferentiate(differentiate));
+  // '@update' replaces every parameter and state.
+  AddOptimizerOptions optimizer;
+  optimizer.optimizer = options.optimizer;
+  optimizer.beta1 = options.beta1;
+  optimizer.beta2 = options.beta2;
+  optimizer.epsilon = options.epsilon;
+  optimizer.weightDecay = options.weightDecay;
+  optimizer.clipNorm = options.clipNorm;
+  optimizer.cosine = options.cosine;
+  optimizer.warmupSteps = options.warmupSteps;
+  optimizer.minRatio = options.minLrRatio;
+  passes.addPass(createAddOptimizer(optimizer));
+  // No op computes what another has, or what nobody reads.
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void addShardPhase(OpPassManager &passes) {
+  // Every op works on local shapes; collectives stand wherever a value is not where it is needed.
+  passes.addPass(createPartition());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void addSchedulePhase(OpPassManager &passes) {
+  // The only calls left are those of kernels.
+  passes.addPass(createInlineCalls());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createFormKernels());
+  // One exec.program: every buffer has an offset, every instruction a stream.
+  buildSchedulePipeline(passes);
+}
+
+} // namespace dtc

@@ -1,0 +1,273 @@
+// The plan's JSON form, written and read.
+#include "compiler/planner/Plan.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json stageToJson(const PlanStage &stage) {
+  return {{"layers", {stage.firstLayer, stage.lastLayer}},
+          {"ranks", stage.ranks},
+          {"peak_memory_bytes", stage.peakMemoryBytes},
+          {"compute_s", stage.computeSeconds},
+          {"exposed_comm_s", stage.exposedCommSeconds},
+          {"recompute", stage.recompute}};
+}
+
+Json predictedToJson(const PlanPrediction &p) {
+  return {{"step_time_s", p.stepSeconds},
+          {"tokens_per_s", p.tokensPerSecond},
+          {"tflops_per_device", p.tflopsPerDevice},
+          {"mfu", p.mfu},
+          {"bubble_fraction", p.bubbleFraction},
+          {"exposed_comm_s", p.exposedCommSeconds},
+          {"peak_memory_bytes", p.peakMemoryBytes},
+          {"fits", p.fits},
+          {"memory",
+           {{"parameters", p.memory.parameters},
+            {"gradients", p.memory.gradients},
+            {"optimizer", p.memory.optimizer},
+            {"activations", p.memory.activations},
+            {"temporaries", p.memory.temporaries},
+            {"communication", p.memory.communication}}}};
+}
+
+// Reads keys with checks; the first error wins.
+class PlanReader {
+public:
+  PlanReader(const Json &root, const std::string &text, const std::string &path)
+      : root(root), text(text), path(path) {}
+
+  std::string error;
+
+  void fail(const std::string &key, const std::string &what) {
+    if (!error.empty())
+      return;
+    size_t at = text.find("\"" + key + "\"");
+    size_t line = 1, column = 1;
+    for (size_t i = 0; at != std::string::npos && i < at; ++i) {
+      column = text[i] == '\n' ? 1 : column + 1;
+      line += text[i] == '\n';
+    }
+    error = path + ":" + std::to_string(line) + ":" + std::to_string(column) + ": error: plan key '" + key + "' " + what;
+  }
+
+  const Json *find(const Json &object, const std::string &key) {
+    auto it = object.is_object() ? object.find(key) : object.end();
+    if (!object.is_object() || it == object.end()) {
+      fail(key, "is missing; make plans with 'dtc plan -o plan.json'");
+      return nullptr;
+    }
+    return &*it;
+  }
+
+  void integer(const Json &object, const std::string &key, int64_t low, int64_t &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_number_integer() || value->get<int64_t>() < low || value->get<int64_t>() > (int64_t(1) << 40))
+      return fail(key, "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) + " or more");
+    out = value->get<int64_t>();
+  }
+
+  void number(const Json &object, const std::string &key, double &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_number() || !std::isfinite(value->get<double>()))
+      return fail(key, "is " + value->dump() + ", wanted a number");
+    out = value->get<double>();
+  }
+
+  void flag(const Json &object, const std::string &key, bool &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_boolean() && !(value->is_number_integer() && (*value == 0 || *value == 1)))
+      return fail(key, "is " + value->dump() + ", wanted true or false");
+    out = value->is_boolean() ? value->get<bool>() : *value == 1;
+  }
+
+  void word(const Json &object, const std::string &key, std::string &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_string())
+      return fail(key, "is " + value->dump() + ", wanted a string");
+    out = value->get<std::string>();
+  }
+
+  void tensors(Plan &plan) {
+    const Json *value = find(root, "tensors");
+    if (!value)
+      return;
+    if (!value->is_object())
+      return fail("tensors", "is not an object");
+    for (const auto &[name, axes] : value->items()) {
+      if (!axes.is_object())
+        return fail(name, "needs one placement per mesh axis, e.g. {\"dp\": \"replicate\", \"tp\": \"shard(0)\"}");
+      for (const auto &[axis, placement] : axes.items()) {
+        if (!placement.is_string())
+          return fail(name, "has a placement on '" + axis + "' that is not a string");
+        plan.tensors[name][axis] = placement.get<std::string>();
+      }
+    }
+  }
+
+  void stages(Plan &plan) {
+    const Json *value = find(root, "stages");
+    if (!value)
+      return;
+    if (!value->is_array())
+      return fail("stages", "is not a list");
+    for (const Json &entry : *value) {
+      PlanStage stage;
+      if (const Json *layers = find(entry, "layers"); layers) {
+        if (!layers->is_array() || layers->size() != 2 || !(*layers)[0].is_number_integer() ||
+            !(*layers)[1].is_number_integer())
+          return fail("layers", "is " + layers->dump() + ", wanted [first, last]");
+        stage.firstLayer = (*layers)[0].get<int64_t>();
+        stage.lastLayer = (*layers)[1].get<int64_t>();
+      }
+      if (const Json *ranks = find(entry, "ranks"); ranks && ranks->is_array())
+        for (const Json &rank : *ranks)
+          if (rank.is_number_integer())
+            stage.ranks.push_back(rank.get<int64_t>());
+      integer(entry, "peak_memory_bytes", 0, stage.peakMemoryBytes);
+      number(entry, "compute_s", stage.computeSeconds);
+      number(entry, "exposed_comm_s", stage.exposedCommSeconds);
+      if (const Json *recompute = find(entry, "recompute"); recompute && recompute->is_array())
+        for (const Json &layer : *recompute)
+          if (layer.is_string())
+            stage.recompute.push_back(layer.get<std::string>());
+      plan.stages.push_back(std::move(stage));
+    }
+  }
+
+  void predicted(PlanPrediction &p) {
+    const Json *value = find(root, "predicted");
+    if (!value)
+      return;
+    number(*value, "step_time_s", p.stepSeconds);
+    number(*value, "tokens_per_s", p.tokensPerSecond);
+    number(*value, "tflops_per_device", p.tflopsPerDevice);
+    number(*value, "mfu", p.mfu);
+    number(*value, "bubble_fraction", p.bubbleFraction);
+    number(*value, "exposed_comm_s", p.exposedCommSeconds);
+    integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);
+    flag(*value, "fits", p.fits);
+    if (const Json *memory = find(*value, "memory")) {
+      integer(*memory, "parameters", 0, p.memory.parameters);
+      integer(*memory, "gradients", 0, p.memory.gradients);
+      integer(*memory, "optimizer", 0, p.memory.optimizer);
+      integer(*memory, "activations", 0, p.memory.activations);
+      integer(*memory, "temporaries", 0, p.memory.temporaries);
+      integer(*memory, "communication", 0, p.memory.communication);
+    }
+  }
+
+  void all(Plan &plan) {
+    std::string schema;
+    word(root, "schema", schema);
+    if (error.empty() && schema != "dtc.plan/1")
+      return fail("schema", "is '" + schema + "', this dtc reads 'dtc.plan/1'");
+    if (const Json *model = find(root, "model")) {
+      word(*model, "name", plan.modelName);
+      integer(*model, "parameters", 0, plan.parameters);
+      number(*model, "flops_per_step", plan.flopsPerStep);
+      integer(*model, "sequence_length", 1, plan.sequenceLength);
+    }
+    if (const Json *topology = find(root, "topology")) {
+      word(*topology, "name", plan.topologyName);
+      integer(*topology, "devices", 1, plan.devices);
+      integer(*topology, "nodes", 1, plan.nodes);
+    }
+    if (const Json *mesh = find(root, "mesh")) {
+      integer(*mesh, "dp", 1, plan.dp);
+      integer(*mesh, "tp", 1, plan.tp);
+      integer(*mesh, "pp", 1, plan.pp);
+      integer(*mesh, "cp", 1, plan.cp);
+      integer(*mesh, "ep", 1, plan.ep);
+    }
+    flag(root, "sp", plan.sequenceParallel);
+    integer(root, "zero", 0, plan.zero);
+    integer(root, "micro_batch", 1, plan.microBatch);
+    integer(root, "num_micro_batches", 1, plan.numMicroBatches);
+    integer(root, "global_batch", 1, plan.globalBatch);
+    word(root, "schedule", plan.schedule);
+    integer(root, "virtual_stages", 1, plan.virtualStages);
+    word(root, "recompute", plan.recompute);
+    word(root, "precision", plan.precision);
+    word(root, "optimizer", plan.optimizer);
+    stages(plan);
+    tensors(plan);
+    predicted(plan.predicted);
+    if (const Json *search = find(root, "search")) {
+      number(*search, "seconds", plan.search.seconds);
+      integer(*search, "candidates", 0, plan.search.candidates);
+      number(*search, "lower_bound_s", plan.search.lowerBoundSeconds);
+      number(*search, "optimality_gap", plan.search.optimalityGap);
+      flag(*search, "exhaustive", plan.search.exhaustive);
+    }
+    if (error.empty() && plan.dp * plan.microBatch * plan.numMicroBatches != plan.globalBatch)
+      fail("global_batch", "is " + std::to_string(plan.globalBatch) + ", but dp x micro_batch x num_micro_batches = " +
+                               std::to_string(plan.dp * plan.microBatch * plan.numMicroBatches));
+  }
+
+private:
+  const Json &root;
+  const std::string &text, &path;
+};
+
+} // namespace
+
+std::string planToJson(const Plan &plan) {
+  Json json;
+  json["schema"] = "dtc.plan/1";
+  json["model"] = {{"name", plan.modelName},
+                   {"parameters", plan.parameters},
+                   {"flops_per_step", plan.flopsPerStep},
+                   {"sequence_length", plan.sequenceLength}};
+  json["topology"] = {{"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
+  json["mesh"] = {{"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
+  json["sp"] = plan.sequenceParallel ? 1 : 0;
+  json["zero"] = plan.zero;
+  json["micro_batch"] = plan.microBatch;
+  json["num_micro_batches"] = plan.numMicroBatches;
+  json["global_batch"] = plan.globalBatch;
+  json["schedule"] = plan.schedule;
+  json["virtual_stages"] = plan.virtualStages;
+  json["recompute"] = plan.recompute;
+  json["precision"] = plan.precision;
+  json["optimizer"] = plan.optimizer;
+  json["stages"] = Json::array();
+  for (const PlanStage &stage : plan.stages)
+    json["stages"].push_back(stageToJson(stage));
+  json["tensors"] = Json::object();
+  for (const auto &[name, axes] : plan.tensors)
+    for (const auto &[axis, placement] : axes)
+      json["tensors"][name][axis] = placement;
+  json["predicted"] = predictedToJson(plan.predicted);
+  json["search"] = {{"seconds", plan.search.seconds},
+                    {"candidates", plan.search.candidates},
+                    {"lower_bound_s", plan.search.lowerBoundSeconds},
+                    {"optimality_gap", plan.search.optimalityGap},
+                    {"exhaustive", plan.search.exhaustive}};
+  return json.dump(2) + "\n";
+}
+
+std::string planFromJson(const std::string &text, const std::string &path, Plan &plan) {
+  Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (root.is_discarded() || !root.is_object())
+    return path + ":1:1: error: a plan is one JSON object; make one with 'dtc plan -o plan.json'";
+  PlanReader reader(root, text, path);
+  reader.all(plan);
+  return reader.error;
+}
+
+} // namespace dtc

@@ -1,0 +1,27 @@
+// The commands of dtc; each adds itself to the command line and runs when it was given.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace dtc {
+
+// Flags that more than one command takes.
+struct PlanningFlags {
+  std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32", maxMemory;
+  std::string fix;
+  int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
+
+  // `planGiven`: the flags may be left out because a plan file may stand for them.
+  void add(CLI::App &command, bool planGiven);
+};
+
+// The exit code of the command that ran.
+void addImport(CLI::App &app, int &exitCode);
+void addPlan(CLI::App &app, int &exitCode);
+void addCompile(CLI::App &app, int &exitCode);
+void addInspect(CLI::App &app, int &exitCode);
+void addTopology(CLI::App &app, int &exitCode);
+
+} // namespace dtc

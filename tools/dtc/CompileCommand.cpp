@@ -1,0 +1,114 @@
+// dtc compile: writes the executable that dtrun runs.
+#include "tools/dtc/Planning.h"
+
+#include "compiler/driver/Compile.h"
+#include "compiler/planner/ModelFacts.h"
+#include "compiler/support/File.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace dtc {
+namespace {
+
+struct CompileFlags : PlanningFlags {
+  std::string planFile, output;
+  CompileOptions options;
+  std::string schedule = "cosine";
+};
+
+Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops) {
+  if (flags.planFile.empty() && flags.globalBatch == 0)
+    return UserError("compiling '" + flags.model + "': there is neither --plan nor --global-batch",
+                     "give --plan plan.json, or the flags of 'dtc plan'");
+  if (flags.planFile.empty()) {
+    Result<PlanRequest> request = requestOf(flags, module);
+    if (!request)
+      return request.error();
+    peakFlops = request->topology.device.peak(ComputeType::F32);
+    Result<PlanOutcome> outcome = planModel(*request);
+    if (!outcome)
+      return outcome.error();
+    return outcome->best;
+  }
+  Result<std::string> text = readFile(flags.planFile);
+  if (!text)
+    return text.error();
+  Plan plan;
+  if (std::string problem = planFromJson(*text, flags.planFile, plan); !problem.empty())
+    return UserError(problem);
+  // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
+  Result<Topology> topology = loadTopology(flags.topology, flags.nodes, plan.devices);
+  if (topology)
+    peakFlops = topology->device.peak(ComputeType::F32);
+  return plan;
+}
+
+// The plan was made for this model, sequence length included.
+Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Plan &plan) {
+  ModelFacts facts = readModelFacts(module);
+  auto differs = [&](const char *what, int64_t plans, int64_t models) {
+    return UserError("plan '" + flags.planFile + "' was made for " + what + " " + std::to_string(plans) + ", model '" +
+                         flags.model + "' has " + std::to_string(models),
+                     "plan this model again with 'dtc plan', or give the plan's --seq-len");
+  };
+  if (plan.sequenceLength != facts.sequenceLength)
+    return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
+  if (plan.parameters != facts.parameters)
+    return differs("a number of parameters of", plan.parameters, facts.parameters);
+  return {};
+}
+
+int runCompile(CompileFlags &flags) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
+  if (!module)
+    return 1;
+  Result<Plan> plan = planOf(flags, *module, flags.options.peakFlopsPerDevice);
+  if (!plan)
+    return plan.error().report(llvm::errs());
+  if (Outcome fits = checkPlanFits(flags, *module, *plan); !fits)
+    return fits.error().report(llvm::errs());
+  flags.options.step.cosine = flags.schedule == "cosine";
+  Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
+  if (!bytes)
+    return bytes.error().report(llvm::errs());
+  llvm::StringRef contents(reinterpret_cast<const char *>(bytes->data()), bytes->size());
+  if (Outcome wrote = writeFileAtomically(flags.output, contents); !wrote)
+    return wrote.error().report(llvm::errs());
+  return 0;
+}
+
+void addStepFlags(CLI::App &command, CompileFlags &flags) {
+  StepOptions &step = flags.options.step;
+  command.add_option("--lr", flags.options.defaultLearningRate, "learning rate when dtrun gets no --lr")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--lr-schedule", flags.schedule, "cosine or constant")->check(CLI::IsMember({"cosine", "constant"}));
+  command.add_option("--warmup-steps", step.warmupSteps, "steps of linear warm-up")->check(CLI::NonNegativeNumber);
+  command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")->check(CLI::Range(0.0, 1.0));
+  command.add_option("--weight-decay", step.weightDecay, "decoupled weight decay of matrices")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--clip-norm", step.clipNorm, "largest global gradient norm; 0: no clipping")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's momentum")->check(CLI::Range(0.0, 0.9999999));
+  command.add_option("--beta2", step.beta2, "decay of the second moment")->check(CLI::Range(0.0, 0.9999999));
+  command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")->check(CLI::NonNegativeNumber);
+}
+
+} // namespace
+
+void addCompile(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand("compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
+                                                    "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
+  auto flags = std::make_shared<CompileFlags>();
+  flags->add(*command, /*planGiven=*/true);
+  command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
+  command->add_option("--target", flags->options.target, "cpu, or cpu:MICROARCHITECTURE (x86-64-v3, x86-64-v4)");
+  command->add_option("-o,--output", flags->output, "the .dte file to write")->required();
+  command->add_option("--save-temps", flags->options.saveTemps, "write the IR after every phase into this directory");
+  command->add_option("--print-after", flags->options.printAfter, "print the IR after this pass, e.g. dtc-partition");
+  command->add_flag("--timing", flags->options.timing, "print the time of every pass");
+  addStepFlags(*command, *flags);
+  command->callback([flags, &exitCode] { exitCode = runCompile(*flags); });
+}
+
+} // namespace dtc

@@ -1,0 +1,41 @@
+// dtc import: a Hugging Face config.json becomes graph IR.
+#include "tools/dtc/Commands.h"
+
+#include "compiler/frontend/Frontend.h"
+#include "compiler/support/File.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace dtc {
+namespace {
+
+struct ImportFlags {
+  std::string config, output;
+  int64_t sequence = 0;
+};
+
+int runImport(const ImportFlags &flags) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = loadModel(&context, flags.config, flags.sequence, llvm::errs());
+  if (!module)
+    return 1;
+  std::string text;
+  llvm::raw_string_ostream(text) << *module << "\n";
+  if (Outcome wrote = writeFileAtomically(flags.output, text); !wrote)
+    return wrote.error().report(llvm::errs());
+  return 0;
+}
+
+} // namespace
+
+void addImport(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand("import", "Turns a Hugging Face config.json into graph IR\n\nExample:\n  dtc import "
+                                                   "gpt2/config.json --seq-len 1024 -o gpt2.mlir");
+  auto flags = std::make_shared<ImportFlags>();
+  command->add_option("CONFIG", flags->config, "config.json of model_type gpt2 or llama")->required();
+  command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")->check(CLI::PositiveNumber);
+  command->add_option("-o,--output", flags->output, "the .mlir file to write")->required();
+  command->callback([flags, &exitCode] { exitCode = runImport(*flags); });
+}
+
+} // namespace dtc

@@ -1,0 +1,17 @@
+// Steps that planning and compiling share.
+#pragma once
+
+#include "compiler/planner/Planner.h"
+#include "tools/dtc/Commands.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+namespace dtc {
+
+// Loads the model; null after a message on stderr.
+mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags);
+
+// What the flags ask of the planner.
+Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);
+
+} // namespace dtc

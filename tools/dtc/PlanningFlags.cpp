@@ -1,0 +1,68 @@
+// Flags and steps that planning and compiling share.
+#include "tools/dtc/Planning.h"
+
+#include "compiler/frontend/Frontend.h"
+#include "compiler/support/File.h"
+#include "compiler/support/Units.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace dtc {
+
+void PlanningFlags::add(CLI::App &command, bool planGiven) {
+  command.add_option("MODEL", model, "a .mlir file in the graph dialect, or a Hugging Face config.json")->required();
+  command.add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
+      ->check(CLI::PositiveNumber);
+  auto *name = command.add_option("--topology", topology, "a name of 'dtc topology list', or a TOML file");
+  if (!planGiven)
+    name->required();
+  command.add_option("--nodes", nodes, "number of nodes of a catalogue system")->check(CLI::PositiveNumber);
+  command.add_option("--devices", devices, "use this many devices at most")->check(CLI::PositiveNumber);
+  auto *batch = command.add_option("--global-batch", globalBatch, "samples of one step")->check(CLI::PositiveNumber);
+  if (!planGiven)
+    batch->required();
+  command.add_option("--precision", precision, "f32, bf16 or f16")->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command.add_option("--optimizer", optimizer, "adamw or sgd")->check(CLI::IsMember({"adamw", "sgd"}));
+  command.add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32")
+      ->check(CLI::IsMember({"f32"}));
+  command.add_option("--fix", fix, "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
+                                   "schedule virtual_stages recompute");
+  command.add_option("--max-memory", maxMemory, "bytes a device may use ('64 GiB' or a number), or none");
+}
+
+mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags) {
+  return loadModel(&context, flags.model, flags.sequence, llvm::errs());
+}
+
+Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module) {
+  PlanRequest request;
+  request.model = module;
+  Result<Topology> topology = loadTopology(flags.topology, flags.nodes, flags.devices);
+  if (!topology)
+    return topology.error();
+  request.topology = *topology;
+  request.globalBatch = flags.globalBatch;
+  request.precision = flags.precision;
+  request.optimizer = flags.optimizer;
+  llvm::SmallVector<llvm::StringRef> pins;
+  llvm::StringRef(flags.fix).split(pins, ',', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef pin : pins) {
+    auto [key, value] = pin.split('=');
+    if (value.empty())
+      return UserError("--fix '" + pin.str() + "' is not key=value", "example: --fix dp=4,tp=2");
+    if (!request.fixed.emplace(key.trim().str(), value.trim().str()).second)
+      return UserError("--fix names '" + key.trim().str() + "' twice");
+  }
+  if (flags.maxMemory == "none") {
+    request.ignoreMemory = true;
+  } else if (!flags.maxMemory.empty()) {
+    Result<int64_t> bytes = parseBytes(flags.maxMemory);
+    if (!bytes)
+      return bytes.error();
+    request.maxMemoryBytes = *bytes;
+  }
+  return request;
+}
+
+} // namespace dtc

@@ -1,0 +1,43 @@
+// dtc: plans and compiles training graphs for clusters.
+#include "tools/dtc/Commands.h"
+
+#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <exception>
+
+namespace {
+
+constexpr int kBadUsage = 2, kInternalError = 70;
+
+// An assertion or crash of ours is an internal error, told apart from the user's errors by its exit code.
+void onCrash(void *) { std::_Exit(kInternalError); }
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::sys::AddSignalHandler(onCrash, nullptr);
+  CLI::App app("Plans and compiles training graphs for clusters.\n\n"
+               "Example:\n"
+               "  dtc plan gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64 -o plan.json\n"
+               "  dtc compile gpt2/config.json --seq-len 1024 --topology dgx-h100 --plan plan.json -o gpt2.dte",
+               "dtc");
+  app.set_version_flag("--version", "dtc " DTC_VERSION);
+  app.require_subcommand(1);
+  int exitCode = 0;
+  dtc::addImport(app, exitCode);
+  dtc::addPlan(app, exitCode);
+  dtc::addCompile(app, exitCode);
+  dtc::addInspect(app, exitCode);
+  dtc::addTopology(app, exitCode);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : kBadUsage;
+  } catch (const std::exception &error) {
+    llvm::errs() << "internal error: " << error.what() << "\n";
+    return kInternalError;
+  }
+  return exitCode;
+}
