@@ -7,7 +7,7 @@ packages=(
   # Compiler, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
   clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools clang-format-14 clang-tidy-14
   # Build and test tools.
-  cmake ninja-build ccache git g++ python3 libgtest-dev libbenchmark-dev
+  cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
   # What dtc reads and writes.
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
   libxxhash-dev libzstd-dev libhwloc-dev libfmt-dev libspdlog-dev
