@@ -1,0 +1,38 @@
+// From a planned exec.program to the bytes of a .dte file.
+#include "compiler/emit/Emit.h"
+
+#include "compiler/emit/ManifestBuilder.h"
+#include "runtime/format/Write.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, ArrayRef<char> code,
+                                            const EmitInfo &info) {
+  if (!program.getArenaBytes())
+    return UserError(("writing '" + info.modelName + "': program '" + program.getSymName() +
+                      "' has no memory plan")
+                         .str(),
+                     "run dtc-plan-memory before");
+  format::ManifestT manifest;
+  manifest.producer = "dtc " DTC_VERSION;
+  manifest.model_name = info.modelName;
+  manifest.cpu_features = info.cpuFeatures;
+  manifest.vocabulary = info.vocabulary;
+  manifest.default_lr = static_cast<float>(info.defaultLearningRate);
+  manifest.model_flops_per_step = info.modelFlopsPerStep;
+  manifest.peak_flops_per_device = info.peakFlopsPerDevice;
+  manifest.plan_json = info.planJson;
+  ManifestBuilder(program, manifest).build();
+  std::vector<format::SegmentBytes> segments;
+  if (!code.empty())
+    segments.push_back({format::SegmentKind::code, {code.begin(), code.end()}});
+  std::vector<uint8_t> file;
+  rt::Status status = format::writeExecutable(manifest, segments, file);
+  if (!status.ok())
+    return UserError("writing '" + info.modelName + "': " + status.message());
+  return file;
+}
+
+} // namespace dtc

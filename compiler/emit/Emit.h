@@ -1,0 +1,32 @@
+// From a planned exec.program to the bytes of a .dte file.
+#pragma once
+
+#include "compiler/support/Error.h"
+#include "dialects/exec/Exec.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// What the program itself does not say. Batch, micro-batches and sequence length are those of its
+// tokens.
+struct EmitInfo {
+  std::string modelName;
+  std::vector<std::string> cpuFeatures; // that the code needs, named as in /proc/cpuinfo: "avx2"
+  uint64_t vocabulary = 0;
+  double defaultLearningRate = 0;
+  double modelFlopsPerStep = 0;  // of the whole job, as Megatron-LM counts
+  double peakFlopsPerDevice = 0; // 0: unknown
+  std::string planJson;
+};
+
+// Writes `program`, the shared object `code` of its kernels (symbols as in exec.kernel; empty where
+// there are none) and `info` as an executable that passes all of dtrun's checks. The same input
+// gives the same bytes. Errors: the program has no memory plan, or breaks a rule of the format; the
+// message names the instruction.
+Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, llvm::ArrayRef<char> code,
+                                            const EmitInfo &info);
+
+} // namespace dtc

@@ -1,0 +1,241 @@
+// Prints executables for people: what `dtc inspect model.dte` shows.
+#include "compiler/emit/InspectParts.h"
+
+#include "runtime/format/Operands.h"
+#include "runtime/format/Verify.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+#include <algorithm>
+
+namespace dtc {
+
+using llvm::formatv;
+
+std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank) {
+  std::vector<int64_t> coordinates(manifest.mesh()->size());
+  for (size_t axis = coordinates.size(); axis-- > 0;) {
+    uint32_t size = manifest.mesh()->Get(axis)->size();
+    coordinates[axis] = rank % size;
+    rank /= size;
+  }
+  return coordinates;
+}
+
+int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates) {
+  format::RankScalar value = format::orZero(scalar);
+  return value.base() + (value.axis() < 0 ? 0 : value.stride() * coordinates[value.axis()]);
+}
+
+std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program) {
+  std::array<uint64_t, kNumBufferKinds> result{};
+  for (size_t kind = 0; kind < kNumBufferKinds; ++kind) {
+    std::vector<std::pair<uint64_t, uint64_t>> ranges;
+    for (const format::Buffer *buffer : *program.buffers())
+      if (static_cast<size_t>(buffer->kind()) == kind)
+        ranges.emplace_back(buffer->offset(), buffer->offset() + buffer->bytes());
+    std::sort(ranges.begin(), ranges.end());
+    uint64_t end = 0;
+    for (auto [first, last] : ranges) {
+      if (last > end)
+        result[kind] += last - std::max(first, end);
+      end = std::max(end, last);
+    }
+  }
+  return result;
+}
+
+std::string opNameOf(format::Op op) { return format::opName(op); }
+
+std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program) {
+  std::vector<std::pair<std::string, size_t>> counts;
+  for (const format::Instruction *instruction : *program.instructions()) {
+    std::string name = opNameOf(instruction->op_type());
+    auto found = std::find_if(counts.begin(), counts.end(),
+                              [&](const auto &count) { return count.first == name; });
+    if (found == counts.end())
+      counts.emplace_back(name, 1);
+    else
+      ++found->second;
+  }
+  return counts;
+}
+
+std::vector<OperandText> operandsOf(const format::Program &program,
+                                    const format::Instruction &instruction) {
+  std::vector<format::Operand> operands;
+  format::operandsOf(instruction, operands);
+  std::vector<OperandText> result;
+  for (const format::Operand &operand : operands) {
+    if (operand.buffer == format::noBuffer)
+      continue;
+    const format::Buffer &buffer = *program.buffers()->Get(operand.buffer);
+    std::string name = textOf(buffer.name());
+    result.push_back({operand.name, name, buffer.offset(), buffer.bytes()});
+  }
+  return result;
+}
+
+std::string textOf(const flatbuffers::String *string) {
+  return string ? llvm::json::fixUTF8(string->string_view()) : "";
+}
+
+namespace {
+template <typename Vector> std::string list(const Vector *values) {
+  std::string text;
+  for (uint32_t i = 0; i < format::sizeOf(values); ++i)
+    text += (i ? "x" : "") + std::to_string(values->Get(i));
+  return text;
+}
+
+std::string attentionDetails(const format::Attention &op, const std::vector<int64_t> &at) {
+  std::string text = formatv("batch {0} queries {1} keys {2} heads {3}/{4} head_dim {5}{6}",
+                             op.batch(), op.queries(), op.keys(), op.heads(), op.kv_heads(),
+                             op.head_dim(), op.causal() ? " causal" : "")
+                         .str();
+  if (op.dropout() > 0)
+    text += formatv(" dropout {0:f3} first {1},{2}", op.dropout(), valueOf(op.first_batch(), at),
+                    valueOf(op.first_head(), at))
+                .str();
+  return text;
+}
+
+std::string gemmDetails(const format::Gemm &op) {
+  std::string text = formatv("m {0} n {1} k {2} {3}{4}", op.m(), op.n(), op.k(),
+                             op.trans_a() ? 'T' : 'N', op.trans_b() ? 'T' : 'N')
+                         .str();
+  if (op.batch() > 1)
+    text += formatv(" batch {0}", op.batch()).str();
+  if (op.beta() != 0)
+    text += " accumulate";
+  return text;
+}
+} // namespace
+
+std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
+                      const std::vector<int64_t> &at) {
+  if (const auto *op = instruction.op_as_Launch()) {
+    std::string text = textOf(manifest.kernels()->Get(op->kernel())->symbol());
+    text += formatv(" range {0}", op->range()).str();
+    for (uint32_t i = 0; i < format::sizeOf(op->scalars()); ++i)
+      text += formatv(" {0}", valueOf(op->scalars()->Get(i), at)).str();
+    return text;
+  }
+  if (const auto *op = instruction.op_as_Gemm())
+    return gemmDetails(*op);
+  if (const auto *op = instruction.op_as_Attention())
+    return attentionDetails(*op, at);
+  if (const auto *op = instruction.op_as_AttentionGrad())
+    return attentionDetails(*op->forward(), at);
+  if (const auto *op = instruction.op_as_Embedding())
+    return formatv("rows {0} from {1} columns {2} tokens {3}", op->rows(),
+                   valueOf(op->first_row(), at), op->columns(), op->tokens());
+  if (const auto *op = instruction.op_as_EmbeddingGrad())
+    return formatv("rows {0} from {1} columns {2} tokens {3}{4}", op->rows(),
+                   valueOf(op->first_row(), at), op->columns(), op->tokens(),
+                   op->accumulate() ? " accumulate" : "");
+  if (const auto *op = instruction.op_as_StridedCopy())
+    return formatv("box {0} from {1} to {2}{3}", list(op->sizes()), valueOf(op->src_offset(), at),
+                   valueOf(op->dst_offset(), at), op->accumulate() ? " accumulate" : "");
+  if (const auto *op = instruction.op_as_Collective()) {
+    std::string axes;
+    for (uint32_t i = 0; i < format::sizeOf(op->axes()); ++i)
+      axes += (i ? "," : "") + textOf(manifest.mesh()->Get(op->axes()->Get(i))->name());
+    return formatv("{0} over {1} count {2} '{3}'", EnumNameCollectiveKind(op->kind()), axes,
+                   op->count(), textOf(op->name()));
+  }
+  if (const auto *op = instruction.op_as_Record())
+    return formatv("event {0}", op->event());
+  if (const auto *op = instruction.op_as_Wait())
+    return formatv("event {0}", op->event());
+  return "";
+}
+
+namespace {
+void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
+  out << formatv("model        {0}, {1} words, {2} tokens a sample\n",
+                 textOf(manifest.model_name()), manifest.vocabulary(), manifest.sequence_length());
+  out << formatv("written by   {0}\n", textOf(manifest.producer()));
+  out << "mesh        ";
+  for (const format::Axis *axis : *manifest.mesh())
+    out << formatv(" {0} {1}", textOf(axis->name()), axis->size());
+  out << formatv(", {0} ranks\n", manifest.rank_program()->size());
+  out << formatv("batch        {0} samples: {1} micro-batches of {2} a rank\n",
+                 manifest.global_batch(), manifest.num_micro_batches(), manifest.micro_batch());
+  out << "model flops " << llvm::format(" %.4g", manifest.model_flops_per_step()) << " a step\n";
+  out << formatv("kernels      {0}\n", format::sizeOf(manifest.kernels()));
+  for (uint32_t i = 0; i < format::sizeOf(manifest.segments()); ++i) {
+    const format::Segment &segment = *manifest.segments()->Get(i);
+    out << formatv("segment {0}    {1}, {2} bytes at {3}\n", i, EnumNameSegmentKind(segment.kind()),
+                   segment.bytes(), segment.offset());
+  }
+}
+
+void printProgram(const format::Program &program, llvm::raw_ostream &out) {
+  out << formatv("arena        {0} bytes, {1} buffers\n", program.arena_bytes(),
+                 program.buffers()->size());
+  auto bytes = bytesByKind(program);
+  for (size_t kind = 0; kind < bytes.size(); ++kind)
+    if (bytes[kind] > 0)
+      out << formatv("  {0,-14} {1} bytes\n",
+                     EnumNameBufferKind(static_cast<format::BufferKind>(kind)), bytes[kind]);
+  out << formatv("tensors      {0} parameters, {1} of optimizer state\n",
+                 program.parameters()->size(), format::sizeOf(program.optimizer_state()));
+  out << formatv("instructions {0} on {1} streams, {2} events\n", program.instructions()->size(),
+                 program.num_streams(), program.num_events());
+  for (const auto &[name, count] : countOps(program))
+    out << formatv("  {0,-14} {1}\n", name, count);
+}
+
+void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostream &out) {
+  const format::Program &program = *manifest.programs()->Get(manifest.rank_program()->Get(rank));
+  std::vector<int64_t> coordinates = coordinatesOf(manifest, rank);
+  out << formatv("\nrank {0} at", rank);
+  for (size_t axis = 0; axis < coordinates.size(); ++axis)
+    out << formatv(" {0}={1}", textOf(manifest.mesh()->Get(axis)->name()), coordinates[axis]);
+  out << "\nmemory (offset, bytes, kind, name)\n";
+  std::vector<const format::Buffer *> buffers(program.buffers()->begin(), program.buffers()->end());
+  std::sort(buffers.begin(), buffers.end(), [](const auto *a, const auto *b) {
+    return std::pair(a->offset(), a) < std::pair(b->offset(), b); // tables lie in order of index
+  });
+  for (const format::Buffer *buffer : buffers)
+    out << formatv("  {0,12} {1,12} {2,-13} {3}\n", buffer->offset(), buffer->bytes(),
+                   EnumNameBufferKind(buffer->kind()), textOf(buffer->name()));
+  out << "instructions (stream, op, details, buffers)\n";
+  uint32_t index = 0;
+  for (const format::Instruction *instruction : *program.instructions()) {
+    out << formatv("  {0,5} s{1} {2,-14} {3}", index++, static_cast<int>(instruction->stream()),
+                   opNameOf(instruction->op_type()),
+                   detailsOf(manifest, *instruction, coordinates));
+    for (const OperandText &operand : operandsOf(program, *instruction))
+      out << formatv(" {0}={1}", operand.role, operand.name);
+    out << '\n';
+  }
+}
+} // namespace
+
+Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name,
+                          const InspectOptions &options, llvm::raw_ostream &out) {
+  const format::Manifest *manifest = nullptr;
+  rt::Status status = format::verifyExecutable(file, name, manifest);
+  if (!status.ok())
+    return UserError(status.message());
+  uint32_t ranks = manifest->rank_program()->size();
+  if (options.rank && *options.rank >= ranks)
+    return UserError(formatv("inspecting '{0}': it has no rank {1}", name, *options.rank).str(),
+                     formatv("ranks go from 0 to {0}", ranks - 1).str());
+  if (options.json) {
+    printJson(*manifest, options.rank, out);
+    return {};
+  }
+  printSummary(*manifest, out);
+  for (const format::Program *program : *manifest->programs())
+    printProgram(*program, out);
+  if (options.rank)
+    printRank(*manifest, *options.rank, out);
+  return {};
+}
+
+} // namespace dtc

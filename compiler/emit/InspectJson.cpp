@@ -1,0 +1,139 @@
+// Prints executables for programs: `dtc inspect model.dte --format json`.
+#include "compiler/emit/InspectParts.h"
+
+#include "runtime/format/Operands.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace dtc {
+
+namespace {
+using llvm::json::OStream;
+
+template <typename Vector> void numbers(OStream &json, const char *key, const Vector *values) {
+  json.attributeArray(key, [&] {
+    for (uint32_t i = 0; i < format::sizeOf(values); ++i)
+      json.value(static_cast<int64_t>(values->Get(i)));
+  });
+}
+
+void shards(OStream &json,
+            const flatbuffers::Vector<flatbuffers::Offset<format::ShardedDim>> *values) {
+  json.attributeArray("shards", [&] {
+    for (uint32_t i = 0; i < format::sizeOf(values); ++i)
+      json.object([&] {
+        json.attribute("dim", values->Get(i)->dim());
+        json.attribute("axis", values->Get(i)->axis());
+      });
+  });
+}
+
+void tensors(OStream &json, const char *key,
+             const flatbuffers::Vector<flatbuffers::Offset<format::Tensor>> *values) {
+  json.attributeArray(key, [&] {
+    for (uint32_t i = 0; i < format::sizeOf(values); ++i)
+      json.object([&] {
+        const format::Tensor &tensor = *values->Get(i);
+        json.attribute("name", textOf(tensor.name()));
+        json.attribute("dtype", EnumNameDType(tensor.dtype()));
+        numbers(json, "global_shape", tensor.global_shape());
+        numbers(json, "stored_shape", tensor.stored_shape());
+        numbers(json, "local_shape", tensor.local_shape());
+        shards(json, tensor.shards());
+      });
+  });
+}
+
+void programs(OStream &json, const format::Manifest &manifest) {
+  json.attributeArray("programs", [&] {
+    for (const format::Program *program : *manifest.programs())
+      json.object([&] {
+        json.attribute("arena_bytes", static_cast<int64_t>(program->arena_bytes()));
+        json.attribute("streams", program->num_streams());
+        json.attribute("events", program->num_events());
+        json.attribute("buffers", static_cast<int64_t>(program->buffers()->size()));
+        json.attributeObject("memory", [&] {
+          auto bytes = bytesByKind(*program);
+          for (size_t kind = 0; kind < bytes.size(); ++kind)
+            json.attribute(EnumNameBufferKind(static_cast<format::BufferKind>(kind)),
+                           static_cast<int64_t>(bytes[kind]));
+        });
+        json.attributeObject("instructions", [&] {
+          for (const auto &[name, count] : countOps(*program))
+            json.attribute(name, static_cast<int64_t>(count));
+        });
+        tensors(json, "parameters", program->parameters());
+        tensors(json, "optimizer_state", program->optimizer_state());
+      });
+  });
+}
+
+void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank) {
+  const format::Program &program = *manifest.programs()->Get(manifest.rank_program()->Get(rank));
+  std::vector<int64_t> coordinates = coordinatesOf(manifest, rank);
+  json.attribute("rank", rank);
+  json.attributeArray("coordinates", [&] {
+    for (int64_t coordinate : coordinates)
+      json.value(coordinate);
+  });
+  json.attributeArray("memory_map", [&] {
+    for (const format::Buffer *buffer : *program.buffers())
+      json.object([&] {
+        json.attribute("name", textOf(buffer->name()));
+        json.attribute("kind", EnumNameBufferKind(buffer->kind()));
+        json.attribute("dtype", EnumNameDType(buffer->dtype()));
+        json.attribute("offset", static_cast<int64_t>(buffer->offset()));
+        json.attribute("bytes", static_cast<int64_t>(buffer->bytes()));
+      });
+  });
+  json.attributeArray("instruction_list", [&] {
+    for (const format::Instruction *instruction : *program.instructions())
+      json.object([&] {
+        json.attribute("op", opNameOf(instruction->op_type()));
+        json.attribute("stream", static_cast<int64_t>(instruction->stream()));
+        json.attribute("details", detailsOf(manifest, *instruction, coordinates));
+        json.attributeArray("buffers", [&] {
+          for (const OperandText &operand : operandsOf(program, *instruction))
+            json.object([&] {
+              json.attribute("role", operand.role);
+              json.attribute("name", operand.name);
+              json.attribute("offset", static_cast<int64_t>(operand.offset));
+              json.attribute("bytes", static_cast<int64_t>(operand.bytes));
+            });
+        });
+      });
+  });
+}
+} // namespace
+
+void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
+               llvm::raw_ostream &out) {
+  OStream json(out, /*IndentSize=*/2);
+  json.object([&] {
+    json.attribute("schema", "dtc.executable/1");
+    json.attribute("producer", textOf(manifest.producer()));
+    json.attribute("model", textOf(manifest.model_name()));
+    json.attribute("vocabulary", static_cast<int64_t>(manifest.vocabulary()));
+    json.attribute("sequence_length", static_cast<int64_t>(manifest.sequence_length()));
+    json.attribute("global_batch", static_cast<int64_t>(manifest.global_batch()));
+    json.attribute("micro_batch", static_cast<int64_t>(manifest.micro_batch()));
+    json.attribute("num_micro_batches", static_cast<int64_t>(manifest.num_micro_batches()));
+    json.attribute("ranks", static_cast<int64_t>(manifest.rank_program()->size()));
+    json.attributeObject("mesh", [&] {
+      for (const format::Axis *axis : *manifest.mesh())
+        json.attribute(textOf(axis->name()), axis->size());
+    });
+    json.attribute("model_flops_per_step", manifest.model_flops_per_step());
+    json.attribute("peak_memory_bytes", static_cast<int64_t>(manifest.peak_memory_bytes()));
+    json.attributeArray("kernels", [&] {
+      for (uint32_t i = 0; i < format::sizeOf(manifest.kernels()); ++i)
+        json.value(textOf(manifest.kernels()->Get(i)->symbol()));
+    });
+    programs(json, manifest);
+    if (rank)
+      rankDetails(json, manifest, *rank);
+  });
+  out << '\n';
+}
+
+} // namespace dtc

@@ -1,0 +1,44 @@
+// What the text and the JSON of an executable have in common.
+#pragma once
+
+#include "compiler/emit/Inspect.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// Coordinates of a rank, one per mesh axis.
+std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank);
+
+int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates);
+
+// Bytes of the arena that buffers of each kind cover; kinds that share bytes over time each count
+// them.
+constexpr size_t kNumBufferKinds = static_cast<size_t>(format::BufferKind::MAX) + 1;
+std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program);
+
+// How often each op stands in a program: ("gemm", 144).
+std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program);
+
+// A name as valid UTF-8, which a file need not hold; empty where there is none.
+std::string textOf(const flatbuffers::String *string);
+
+std::string opNameOf(format::Op op);
+
+// The fields of an instruction besides its buffers: "m 32 n 16 k 8", with the values of one rank.
+std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
+                      const std::vector<int64_t> &coordinates);
+
+struct OperandText {
+  std::string role, name;
+  uint64_t offset, bytes;
+};
+std::vector<OperandText> operandsOf(const format::Program &program,
+                                    const format::Instruction &instruction);
+
+void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
+               llvm::raw_ostream &out);
+
+} // namespace dtc

@@ -1,0 +1,337 @@
+// Translates exec ops to tables of the manifest, one to one.
+#include "compiler/emit/ManifestBuilder.h"
+
+#include "mlir/IR/Location.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+format::DType dtypeOf(Type type) {
+  if (type.isF32())
+    return format::DType::f32;
+  if (type.isBF16())
+    return format::DType::bf16;
+  if (type.isF16())
+    return format::DType::f16;
+  if (type.isInteger(32))
+    return format::DType::i32;
+  return type.isInteger(64) ? format::DType::i64 : format::DType::u8;
+}
+
+format::RankScalar scalarOf(exec::RankScalarAttr scalar) {
+  return {scalar.getBase(), scalar.getStride(), scalar.getAxis()};
+}
+
+template <typename To> std::vector<To> vectorOf(ArrayRef<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+std::vector<std::unique_ptr<format::ShardedDimT>> shardsOf(ArrayRef<int64_t> axes) {
+  std::vector<std::unique_ptr<format::ShardedDimT>> shards;
+  for (auto [dim, axis] : llvm::enumerate(axes)) {
+    if (axis < 0)
+      continue;
+    auto shard = std::make_unique<format::ShardedDimT>();
+    shard->dim = static_cast<uint32_t>(dim);
+    shard->axis = static_cast<uint32_t>(axis);
+    shards.push_back(std::move(shard));
+  }
+  return shards;
+}
+
+int64_t partsOf(ArrayRef<int64_t> axes, size_t dim, ArrayRef<int64_t> mesh) {
+  return axes[dim] < 0 ? 1 : mesh[axes[dim]];
+}
+} // namespace
+
+void ManifestBuilder::build() {
+  addMesh();
+  manifest.programs.push_back(std::make_unique<format::ProgramT>());
+  out = manifest.programs.back().get();
+  out->arena_bytes = program.getArenaBytes().value_or(0);
+  out->num_streams = static_cast<uint32_t>(program.getStreams());
+  out->num_events = static_cast<uint32_t>(program.getEvents());
+  manifest.peak_memory_bytes = out->arena_bytes;
+  addLocation(UnknownLoc::get(program.getContext()));
+  for (Operation &op : program.getBody().front())
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case<exec::BufferOp, exec::ViewOp>([&](auto buffer) { addBuffer(buffer); })
+        .Case([&](exec::KernelOp kernel) { addKernel(kernel); })
+        .Case([&](exec::ParameterOp parameter) { addTensor(parameter, out->parameters); })
+        .Case([&](exec::StateOp state) { addTensor(state, out->optimizer_state); })
+        .Case([&](exec::InputOp input) { addInput(input); })
+        .Case([&](exec::OutputOp output) {
+          auto table = std::make_unique<format::OutputT>();
+          table->role = static_cast<format::OutputRole>(output.getRole());
+          table->buffer = indexOf(output.getBuffer());
+          out->outputs.push_back(std::move(table));
+        })
+        .Case([&](exec::InstructionOpInterface instruction) { addInstruction(instruction); });
+}
+
+void ManifestBuilder::addMesh() {
+  uint64_t ranks = 1;
+  for (auto [name, size] :
+       llvm::zip(program.getAxisNames().getAsValueRange<StringAttr>(), program.getAxisSizes())) {
+    auto axis = std::make_unique<format::AxisT>();
+    axis->name = name.str();
+    axis->size = static_cast<uint32_t>(size);
+    ranks *= size;
+    manifest.mesh.push_back(std::move(axis));
+  }
+  manifest.rank_program.assign(ranks, 0);
+}
+
+void ManifestBuilder::addBuffer(Value buffer) {
+  exec::BufferRange range = exec::getRange(buffer);
+  auto root = range.root.getDefiningOp<exec::BufferOp>();
+  auto table = std::make_unique<format::BufferT>();
+  table->name = exec::getName(buffer).str();
+  table->offset = root.getOffset().value_or(0) + range.offset;
+  table->bytes = range.bytes;
+  table->kind = static_cast<format::BufferKind>(root.getKind());
+  table->dtype = dtypeOf(exec::getDtype(buffer));
+  buffers[buffer] = static_cast<uint32_t>(out->buffers.size());
+  out->buffers.push_back(std::move(table));
+}
+
+void ManifestBuilder::addKernel(exec::KernelOp kernel) {
+  auto table = std::make_unique<format::KernelT>();
+  table->symbol = kernel.getSymName().str();
+  table->min_bytes = vectorOf<uint64_t>(kernel.getBuffers());
+  table->num_buffers = static_cast<uint32_t>(table->min_bytes.size());
+  table->num_scalars = static_cast<uint32_t>(kernel.getScalars());
+  kernels[kernel.getSymName()] = static_cast<uint32_t>(manifest.kernels.size());
+  manifest.kernels.push_back(std::move(table));
+}
+
+template <typename Op>
+void ManifestBuilder::addTensor(Op op, std::vector<std::unique_ptr<format::TensorT>> &tensors) {
+  auto table = std::make_unique<format::TensorT>();
+  table->name = op.getName().str();
+  table->buffer = indexOf(op.getBuffer());
+  table->dtype = dtypeOf(exec::getDtype(op.getBuffer()));
+  table->global_shape = vectorOf<uint64_t>(op.getGlobalShape());
+  table->stored_shape = vectorOf<uint64_t>(op.getStoredShape());
+  table->local_shape = vectorOf<uint64_t>(op.getLocalShape());
+  table->shards = shardsOf(op.getAxes());
+  table->init = static_cast<format::InitKind>(op.getInit());
+  table->mean = op.getMean().convertToDouble();
+  table->stddev = op.getStddev().convertToDouble();
+  table->init_key = op.getInitKey();
+  tensors.push_back(std::move(table));
+}
+
+void ManifestBuilder::addInput(exec::InputOp input) {
+  auto table = std::make_unique<format::InputT>();
+  table->role = static_cast<format::InputRole>(input.getRole());
+  table->buffer = indexOf(input.getBuffer());
+  table->dtype = dtypeOf(exec::getDtype(input.getBuffer()));
+  table->shape = vectorOf<uint64_t>(input.getShape());
+  table->shards = shardsOf(input.getAxes());
+  out->inputs.push_back(std::move(table));
+  ArrayRef<int64_t> shape = input.getShape(), axes = input.getAxes();
+  if (input.getRole() != exec::InputRole::Tokens || shape.size() != 3)
+    return;
+  manifest.num_micro_batches = shape[0];
+  manifest.micro_batch = shape[1];
+  manifest.global_batch = shape[0] * shape[1] * partsOf(axes, 1, program.getAxisSizes());
+  manifest.sequence_length = shape[2] * partsOf(axes, 2, program.getAxisSizes());
+}
+
+uint32_t ManifestBuilder::addLocation(Location location) {
+  std::string file, name;
+  uint32_t line = 0, column = 0;
+  location->walk([&](Location part) {
+    if (auto place = dyn_cast<FileLineColLoc>(part); place && file.empty()) {
+      // Without its directory, so that the file does not depend on where it was compiled.
+      file = llvm::sys::path::filename(place.getFilename().getValue()).str();
+      line = place.getLine();
+      column = place.getColumn();
+    }
+    if (auto named = dyn_cast<NameLoc>(part); named && name.empty())
+      name = named.getName().str();
+    return WalkResult::advance();
+  });
+  auto next = static_cast<uint32_t>(manifest.locations.size());
+  auto [entry, isNew] = locations.try_emplace({file, line, column, name}, next);
+  if (!isNew)
+    return entry->second;
+  auto table = std::make_unique<format::LocationT>();
+  table->file = file;
+  table->line = line;
+  table->column = column;
+  table->name = name;
+  manifest.locations.push_back(std::move(table));
+  return next;
+}
+
+void ManifestBuilder::addInstruction(exec::InstructionOpInterface instruction) {
+  auto table = std::make_unique<format::InstructionT>();
+  table->stream = static_cast<uint8_t>(instruction.getInstructionStream());
+  table->location = addLocation(instruction->getLoc());
+  llvm::TypeSwitch<Operation *>(instruction)
+      .Case<exec::LaunchOp, exec::GemmOp, exec::AttentionOp, exec::AttentionGradOp,
+            exec::EmbeddingOp, exec::EmbeddingGradOp, exec::CopyOp, exec::ZeroOp,
+            exec::CollectiveOp, exec::RecordOp, exec::WaitOp>(
+          [&](auto op) { fill(op, table->op); });
+  out->instructions.push_back(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {
+  format::LaunchT table;
+  table.kernel = kernels.lookup(op.getKernel());
+  table.range = op.getRange();
+  for (Value buffer : op.getOperands())
+    table.buffers.push_back(indexOf(buffer));
+  if (op.getScalars())
+    for (auto scalar : op.getScalars()->getAsRange<exec::RankScalarAttr>())
+      table.scalars.push_back(scalarOf(scalar));
+  uint64_t &range = manifest.kernels[table.kernel]->range;
+  range = std::max(range, table.range);
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
+  format::GemmT table;
+  table.a = indexOf(op.getA());
+  table.b = indexOf(op.getB());
+  table.c = indexOf(op.getC());
+  table.m = op.getSizes()[0];
+  table.n = op.getSizes()[1];
+  table.k = op.getSizes()[2];
+  table.lda = op.getStrides()[0];
+  table.ldb = op.getStrides()[1];
+  table.ldc = op.getStrides()[2];
+  table.trans_a = op.getTransA();
+  table.trans_b = op.getTransB();
+  table.alpha = op.getAlpha().convertToFloat();
+  table.beta = op.getBeta().convertToFloat();
+  table.batch = op.getBatch();
+  if (!op.getBatchStrides().empty()) {
+    table.stride_a = op.getBatchStrides()[0];
+    table.stride_b = op.getBatchStrides()[1];
+    table.stride_c = op.getBatchStrides()[2];
+  }
+  result.Set(std::move(table));
+}
+
+template <typename Op> void ManifestBuilder::fillAttention(Op op, format::AttentionT &table) {
+  table.q = indexOf(op.getQ());
+  table.k = indexOf(op.getK());
+  table.v = indexOf(op.getV());
+  table.out = indexOf(op.getOut());
+  table.lse = indexOf(op.getLse());
+  table.batch = op.getBatch();
+  table.queries = op.getQueries();
+  table.keys = op.getKeys();
+  table.heads = op.getHeads();
+  table.kv_heads = op.getKvHeads();
+  table.head_dim = op.getHeadDim();
+  table.causal = op.getCausal();
+  table.scale = op.getScale().convertToDouble();
+  table.dropout = op.getDropout().convertToDouble();
+  table.dropout_id = op.getDropoutId();
+  table.total_heads = op.getTotalHeads();
+  format::RankScalar none(0, 0, -1);
+  table.first_batch = std::make_unique<format::RankScalar>(
+      op.getFirstBatch() ? scalarOf(*op.getFirstBatch()) : none);
+  table.first_head =
+      std::make_unique<format::RankScalar>(op.getFirstHead() ? scalarOf(*op.getFirstHead()) : none);
+  if (op.getSeed())
+    table.seed = indexOf(op.getSeed());
+  if (op.getStep())
+    table.step = indexOf(op.getStep());
+}
+
+void ManifestBuilder::fill(exec::AttentionOp op, format::OpUnion &result) {
+  format::AttentionT table;
+  fillAttention(op, table);
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::AttentionGradOp op, format::OpUnion &result) {
+  format::AttentionGradT table;
+  table.forward = std::make_unique<format::AttentionT>();
+  fillAttention(op, *table.forward);
+  table.dout = indexOf(op.getDout());
+  table.dq = indexOf(op.getDq());
+  table.dk = indexOf(op.getDk());
+  table.dv = indexOf(op.getDv());
+  table.scratch = indexOf(op.getScratch());
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::EmbeddingOp op, format::OpUnion &result) {
+  format::EmbeddingT table;
+  table.table_ = indexOf(op.getTable());
+  table.ids = indexOf(op.getIds());
+  table.out = indexOf(op.getOut());
+  table.rows = op.getRows();
+  table.columns = op.getColumns();
+  table.tokens = op.getTokens();
+  table.first_row = std::make_unique<format::RankScalar>(scalarOf(op.getFirstRow()));
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::EmbeddingGradOp op, format::OpUnion &result) {
+  format::EmbeddingGradT table;
+  table.grad = indexOf(op.getGrad());
+  table.ids = indexOf(op.getIds());
+  table.dout = indexOf(op.getDout());
+  table.rows = op.getRows();
+  table.columns = op.getColumns();
+  table.tokens = op.getTokens();
+  table.first_row = std::make_unique<format::RankScalar>(scalarOf(op.getFirstRow()));
+  table.accumulate = op.getAccumulate();
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::CopyOp op, format::OpUnion &result) {
+  format::StridedCopyT table;
+  table.src = indexOf(op.getSrc());
+  table.dst = indexOf(op.getDst());
+  table.dtype = dtypeOf(exec::getDtype(op.getSrc()));
+  table.sizes = vectorOf<uint64_t>(op.getSizes());
+  table.src_strides = vectorOf<int64_t>(op.getSrcStrides());
+  table.dst_strides = vectorOf<int64_t>(op.getDstStrides());
+  table.src_offset = std::make_unique<format::RankScalar>(scalarOf(op.getSrcOffset()));
+  table.dst_offset = std::make_unique<format::RankScalar>(scalarOf(op.getDstOffset()));
+  table.accumulate = op.getAccumulate();
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::ZeroOp op, format::OpUnion &result) {
+  format::ZeroT table;
+  table.dst = indexOf(op.getDst());
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
+  format::CollectiveT table;
+  table.kind = static_cast<format::CollectiveKind>(op.getKind());
+  table.reduce = static_cast<format::ReduceKind>(op.getReduce());
+  table.axes = vectorOf<uint32_t>(op.getAxes());
+  table.dtype = dtypeOf(exec::getDtype(op.getSrc()));
+  table.src = indexOf(op.getSrc());
+  table.dst = indexOf(op.getDst());
+  table.count = op.getCount();
+  table.name = op.getName().str();
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::RecordOp op, format::OpUnion &result) {
+  format::RecordT table;
+  table.event = static_cast<uint32_t>(op.getEvent());
+  result.Set(std::move(table));
+}
+
+void ManifestBuilder::fill(exec::WaitOp op, format::OpUnion &result) {
+  format::WaitT table;
+  table.event = static_cast<uint32_t>(op.getEvent());
+  result.Set(std::move(table));
+}

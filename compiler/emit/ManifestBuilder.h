@@ -1,0 +1,56 @@
+// Translates exec ops to tables of the manifest, one to one.
+#pragma once
+
+#include "dialects/exec/Exec.h"
+#include "runtime/format/dte_generated.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <tuple>
+
+namespace dtc {
+
+// Fills mesh, programs, rank_program, kernels, locations and the sizes of the step in a manifest.
+// The program has a memory plan and verifies.
+class ManifestBuilder {
+public:
+  ManifestBuilder(exec::ProgramOp program, format::ManifestT &manifest)
+      : program(program), manifest(manifest) {}
+  void build();
+
+private:
+  void addMesh();
+  void addBuffer(mlir::Value buffer);
+  void addKernel(exec::KernelOp kernel);
+  template <typename Op>
+  void addTensor(Op op, std::vector<std::unique_ptr<format::TensorT>> &tensors);
+  void addInput(exec::InputOp input);
+  void addInstruction(exec::InstructionOpInterface instruction);
+  uint32_t addLocation(mlir::Location location);
+  uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
+
+  // One per instruction: what goes into the union.
+  void fill(exec::LaunchOp op, format::OpUnion &out);
+  void fill(exec::GemmOp op, format::OpUnion &out);
+  void fill(exec::AttentionOp op, format::OpUnion &out);
+  void fill(exec::AttentionGradOp op, format::OpUnion &out);
+  void fill(exec::EmbeddingOp op, format::OpUnion &out);
+  void fill(exec::EmbeddingGradOp op, format::OpUnion &out);
+  void fill(exec::CopyOp op, format::OpUnion &out);
+  void fill(exec::ZeroOp op, format::OpUnion &out);
+  void fill(exec::CollectiveOp op, format::OpUnion &out);
+  void fill(exec::RecordOp op, format::OpUnion &out);
+  void fill(exec::WaitOp op, format::OpUnion &out);
+  template <typename Op> void fillAttention(Op op, format::AttentionT &out);
+
+  exec::ProgramOp program;
+  format::ManifestT &manifest;
+  format::ProgramT *out = nullptr;
+  llvm::DenseMap<mlir::Value, uint32_t> buffers;
+  llvm::StringMap<uint32_t> kernels;
+  std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
+};
+
+} // namespace dtc
