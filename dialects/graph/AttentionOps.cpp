@@ -5,8 +5,7 @@ using namespace mlir;
 using namespace dtc::graph;
 
 // Checks q, k, v, the log-sum-exp and the random number operands, which both ops have.
-template <typename OpTy>
-static LogicalResult verifyAttention(OpTy op) {
+template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()), v = tensorType(op.getV());
   if (failed(checkNumDims(op, "q", q, 4)) || failed(checkNumDims(op, "k", k, 4))) // attention_c1
     return failure();
@@ -51,7 +50,8 @@ LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
   RankedTensorType q = tensorType(getQ());
-  if (failed(DimList().all("q", q).check(*this, "result", tensorType(getResult())))) // attention_c12
+  if (failed(
+          DimList().all("q", q).check(*this, "result", tensorType(getResult())))) // attention_c12
     return failure();
   return checkSameElement(*this, "result", getResult().getType(), "q", q); // attention_c7
 }

@@ -1,4 +1,5 @@
-// Canonicalization patterns: a split linear's gradient becomes one concat, unneeded dims and operands go.
+// Canonicalization patterns: a split linear's gradient becomes one concat, unneeded dims and
+// operands go.
 #include "dialects/graph/Verify.h"
 #include "mlir/IR/PatternMatch.h"
 
@@ -38,8 +39,6 @@ struct JoinPads : OpRewritePattern<AddOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(AddOp op, PatternRewriter &rewriter) const override {
-    if (op->hasOneUse() && isa<AddOp>(*op->user_begin()))
-      return rewriter.notifyMatchFailure(op, "part of a larger sum");
     SmallVector<PadOp> pads;
     if (!collectPads(op.getResult(), /*isRoot=*/true, pads))
       return rewriter.notifyMatchFailure(op, "adds something else than pads");
@@ -95,6 +94,19 @@ struct DropSingleConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
+// A product with a constant of no more dims is a scale.
+struct ScaleByConstant : OpRewritePattern<MultiplyOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MultiplyOp op, PatternRewriter &rewriter) const override {
+    auto constant = op.getRhs().getDefiningOp<ConstantOp>(); // commutative ops have constants last
+    if (!constant || op.getLhs().getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "does not scale the left side by a constant");
+    rewriter.replaceOpWithNewOp<ScaleOp>(op, op.getLhs(), constant.getValueAttr());
+    return success();
+  }
+};
+
 // `like` gives the size of a dynamic batch; a batch of known size does not need it.
 struct DropLike : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -113,6 +125,10 @@ struct DropLike : OpRewritePattern<BroadcastOp> {
 
 void AddOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
   patterns.add<JoinPads>(context);
+}
+
+void MultiplyOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<ScaleByConstant>(context);
 }
 
 void ConcatOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {

@@ -53,14 +53,16 @@ static LogicalResult binaryGradient(Operation *op, OpBuilder &builder, ArrayRef<
 LogicalResult AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   Value dy = resultGrads[0];
-  return binaryGradient(*this, builder, needed, grads, [&] { return dy; }, [&] { return dy; });
+  return binaryGradient(
+      *this, builder, needed, grads, [&] { return dy; }, [&] { return dy; });
 }
 
 LogicalResult SubtractOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   Value dy = resultGrads[0];
   auto negated = [&]() -> Value { return NegateOp::create(builder, getLoc(), dy); };
-  return binaryGradient(*this, builder, needed, grads, [&] { return dy; }, negated);
+  return binaryGradient(
+      *this, builder, needed, grads, [&] { return dy; }, negated);
 }
 
 LogicalResult MultiplyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
@@ -68,8 +70,9 @@ LogicalResult MultiplyOp::buildGradient(OpBuilder &builder, ValueRange resultGra
   auto times = [&](Value other) -> Value {
     return MultiplyOp::create(builder, getLoc(), getType(), resultGrads[0], other);
   };
-  return binaryGradient(*this, builder, needed, grads, [&] { return times(getRhs()); },
-                        [&] { return times(getLhs()); });
+  return binaryGradient(
+      *this, builder, needed, grads, [&] { return times(getRhs()); },
+      [&] { return times(getLhs()); });
 }
 
 // d(l / r) = dl / r - (l / r) dr / r
@@ -96,8 +99,9 @@ static LogicalResult selectGradient(OpTy op, OpBuilder &builder, Value dy, Array
   auto chosen = [&](Value side) -> Value {
     return SelectEqualOp::create(builder, op.getLoc(), op.getType(), side, op.getResult(), dy);
   };
-  return binaryGradient(op, builder, needed, grads, [&] { return chosen(op.getLhs()); },
-                        [&] { return chosen(op.getRhs()); });
+  return binaryGradient(
+      op, builder, needed, grads, [&] { return chosen(op.getLhs()); },
+      [&] { return chosen(op.getRhs()); });
 }
 
 LogicalResult MinimumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,

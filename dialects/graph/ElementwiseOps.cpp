@@ -40,6 +40,52 @@ LogicalResult ConstantOp::verify() {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValueAttr(); }
 
+// Two constants combine here; `neutral` on the right leaves the left side.
+static OpFoldResult foldBinary(Operation *op, Attribute lhs, Attribute rhs,
+                               std::optional<double> neutral,
+                               function_ref<double(double, double)> combine) {
+  auto right = dyn_cast_or_null<FloatAttr>(rhs);
+  if (!right)
+    return {};
+  bool keepsType = op->getOperand(0).getType() == op->getResult(0).getType();
+  if (neutral && keepsType && right.getValueAsDouble() == *neutral)
+    return op->getOperand(0);
+  auto left = dyn_cast_or_null<FloatAttr>(lhs);
+  if (!left)
+    return {};
+  double value = combine(left.getValueAsDouble(), right.getValueAsDouble());
+  return Builder(op).getF64FloatAttr(value);
+}
+
+OpFoldResult AddOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), 0.0, std::plus<double>());
+}
+OpFoldResult SubtractOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), 0.0, std::minus<double>());
+}
+OpFoldResult MultiplyOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), 1.0, std::multiplies<double>());
+}
+OpFoldResult DivideOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), 1.0, std::divides<double>());
+}
+OpFoldResult MinimumOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), std::nullopt,
+                    [](double a, double b) { return std::isnan(a) || a < b ? a : b; });
+}
+OpFoldResult MaximumOp::fold(FoldAdaptor adaptor) {
+  return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), std::nullopt,
+                    [](double a, double b) { return std::isnan(a) || a > b ? a : b; });
+}
+
+OpFoldResult NegateOp::fold(FoldAdaptor adaptor) {
+  if (auto inner = getX().getDefiningOp<NegateOp>())
+    return inner.getX();
+  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX()))
+    return Builder(*this).getF64FloatAttr(-value.getValueAsDouble());
+  return {};
+}
+
 // x * 1 is x; a constant is scaled here; a scaled scaled x is scaled once.
 OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
   if (getFactor().isExactlyValue(1.0))

@@ -116,9 +116,8 @@ Values GeluOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
 
 Values ScaleOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands, ValueRange) {
   double factor = getFactor().convertToDouble();
-  return point(*this, builder, loc, operands, [&](PointBuilder &b, ArrayRef<Value> x) {
-    return b.mul(x[0], b.number(factor));
-  });
+  return point(*this, builder, loc, operands,
+               [&](PointBuilder &b, ArrayRef<Value> x) { return b.mul(x[0], b.number(factor)); });
 }
 
 Values ConstantOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands, ValueRange) {

@@ -1,4 +1,5 @@
-// Rules of the point-by-point ops: one loop per result dim. Costs of functions are those of vector polynomials.
+// Rules of the point-by-point ops: one loop per result dim. Costs of functions are those of vector
+// polynomials.
 #include "dialects/graph/RuleBuilder.h"
 
 using namespace dtc::graph;

@@ -20,8 +20,8 @@ LogicalResult LinearWeightGradOp::verify() {
     wanted.dims("dy", dy, lead, dy.getRank()).dims("x", x, lead, x.getRank());
   else
     wanted.dims("x", x, lead, x.getRank()).dims("dy", dy, lead, dy.getRank());
-  if (failed(wanted.check(*this, "result", getType())) ||       // linear_weight_grad_c3
-      failed(checkSameElement(*this, "dy", dy, "x", x)))        // linear_weight_grad_c4
+  if (failed(wanted.check(*this, "result", getType())) || // linear_weight_grad_c3
+      failed(checkSameElement(*this, "dy", dy, "x", x)))  // linear_weight_grad_c4
     return failure();
   return checkProductElement(*this, getType(), "x", x); // linear_weight_grad_c5
 }
@@ -84,13 +84,16 @@ LogicalResult CrossEntropyGradOp::verify() {
     return failure();
   DimList rows;
   rows.dims("logits", logits, 0, logits.getRank() - 1);
-  for (auto [name, value] : {Named{"targets", getTargets()}, {"lse", getLse()}, {"dloss", getDloss()}})
+  for (auto [name, value] :
+       {Named{"targets", getTargets()}, {"lse", getLse()}, {"dloss", getDloss()}})
     if (failed(rows.check(*this, name, tensorType(value)))) // cross_entropy_grad_c2
       return failure();
   if (failed(checkF32(*this, "lse", getLse().getType())) || // cross_entropy_grad_c3
       failed(checkF32(*this, "dloss", getDloss().getType())))
     return failure();
-  if (failed(DimList().all("logits", logits).check(*this, "result", getType())) || // cross_entropy_grad_c4
+  if (failed(DimList()
+                 .all("logits", logits)
+                 .check(*this, "result", getType())) || // cross_entropy_grad_c4
       failed(checkSameElement(*this, "result", getType(), "logits", logits)))
     return failure();
   return checkWindows(*this, getWindows()); // cross_entropy_grad_c5

@@ -42,7 +42,8 @@ static OpRule normGradRule(Operation *op, double flopsPerPoint) {
 OpRule LayerNormGradOp::getRule() { return normGradRule(*this, 11); }
 OpRule RmsNormGradOp::getRule() { return normGradRule(*this, 8); }
 
-// Parameter gradients of a norm: x, statistics of the rows..., dy. The statistics are given, so columns are independent.
+// Parameter gradients of a norm: x, statistics of the rows..., dy. The statistics are given, so
+// columns are independent.
 static OpRule normParamGradRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);

@@ -9,11 +9,13 @@ namespace dtc::graph {
 mlir::Value sumToOperand(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value grad,
                          mlir::Value operand);
 
-// Repeats `grad` along `dims` until it has the type of `like`; `like` gives the size of a dynamic batch.
+// Repeats `grad` along `dims` until it has the type of `like`; `like` gives the size of a dynamic
+// batch.
 mlir::Value repeatLike(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value grad,
                        llvm::ArrayRef<int64_t> dims, mlir::Value like);
 
-// Fails with a diagnostic when a gradient flows into a result that has none, such as statistics kept for backward.
+// Fails with a diagnostic when a gradient flows into a result that has none, such as statistics
+// kept for backward.
 llvm::LogicalResult refuseGradient(mlir::Operation *op, mlir::ValueRange resultGrads,
                                    unsigned result, llvm::StringRef name);
 

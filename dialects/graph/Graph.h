@@ -1,4 +1,5 @@
-// The graph dialect: a training graph on one logical device, and after partitioning the part of one rank.
+// The graph dialect: a training graph on one logical device, and after partitioning the part of one
+// rank.
 #pragma once
 
 #include "dialects/graph/Rule.h"
@@ -23,8 +24,8 @@ namespace dtc::graph {
 struct AxisPlacement {
   enum class Kind { Replicate, Shard, Partial };
   Kind kind = Kind::Replicate;
-  int64_t dim = 0;                        // Shard: the tensor dim
-  ReduceKind reduce = ReduceKind::Sum;    // Partial: how the parts combine
+  int64_t dim = 0;                     // Shard: the tensor dim
+  ReduceKind reduce = ReduceKind::Sum; // Partial: how the parts combine
 
   static AxisPlacement replicate() { return {}; }
   static AxisPlacement shard(int64_t dim) { return {Kind::Shard, dim, ReduceKind::Sum}; }

@@ -85,5 +85,6 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!number || !tensor || !tensor.hasStaticShape() || !isa<FloatType>(tensor.getElementType()))
     return nullptr;
-  return ConstantOp::create(builder, loc, tensor, builder.getF64FloatAttr(number.getValueAsDouble()));
+  return ConstantOp::create(builder, loc, tensor,
+                            builder.getF64FloatAttr(number.getValueAsDouble()));
 }

@@ -22,7 +22,8 @@ LogicalResult LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
-// c = op(a) op(b), so d op(a) = dc op(b)^T and d op(b) = op(a)^T dc; a transposed operand gets the transposed product.
+// c = op(a) op(b), so d op(a) = dc op(b)^T and d op(b) = op(a)^T dc; a transposed operand gets the
+// transposed product.
 LogicalResult MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -80,8 +81,8 @@ LogicalResult RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
     grads[0] = RmsNormGradOp::create(builder, getLoc(), getX().getType(), getX(), getWeight(),
                                      getRstd(), dy);
   if (needed[1])
-    grads[1] = RmsNormParamGradOp::create(builder, getLoc(), getWeight().getType(), getX(),
-                                          getRstd(), dy);
+    grads[1] =
+        RmsNormParamGradOp::create(builder, getLoc(), getWeight().getType(), getX(), getRstd(), dy);
   return success();
 }
 

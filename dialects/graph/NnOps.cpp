@@ -17,7 +17,7 @@ LogicalResult LinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   RankedTensorType result = getType();
   int64_t contract = getContract(), lead = x.getRank() - contract;
-  if (failed(checkContract(*this, "x", x, contract)) ||           // linear_c1
+  if (failed(checkContract(*this, "x", x, contract)) ||                // linear_c1
       failed(checkAtLeastDims(*this, "weight", weight, contract + 1))) // linear_c2
     return failure();
   int64_t out = weight.getRank() - contract;
@@ -40,8 +40,8 @@ LogicalResult LinearOp::verify() {
 LogicalResult MatmulOp::verify() {
   RankedTensorType a = tensorType(getA()), b = tensorType(getB());
   int64_t batch = a.getRank() - 2;
-  if (failed(checkAtLeastDims(*this, "a", a, 2)) ||       // matmul_c1
-      failed(checkNumDims(*this, "b", b, a.getRank())))   // matmul_c1
+  if (failed(checkAtLeastDims(*this, "a", a, 2)) ||     // matmul_c1
+      failed(checkNumDims(*this, "b", b, a.getRank()))) // matmul_c1
     return failure();
   int64_t m = batch + (getTransposeA() ? 1 : 0), kOfA = batch + (getTransposeA() ? 0 : 1);
   int64_t n = batch + (getTransposeB() ? 0 : 1);
@@ -80,14 +80,15 @@ LogicalResult EmbeddingOp::verify() {
 static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Value>> params,
                                 ArrayRef<std::pair<StringRef, Value>> statistics, double epsilon) {
   RankedTensorType x = tensorType(op->getOperand(0)), result = tensorType(op->getResult(0));
-  if (failed(checkAtLeastDims(op, "x", x, 1)) ||                  // norm_c1
+  if (failed(checkAtLeastDims(op, "x", x, 1)) ||                   // norm_c1
       failed(DimList().all("x", x).check(op, "result", result)) || // norm_c2
       failed(checkSameElement(op, "result", result, "x", x)))      // norm_c3
     return failure();
   int64_t last = x.getRank() - 1;
   for (auto [name, value] : params)
-    if (failed(DimList().dims("x", x, last, last + 1).check(op, name, tensorType(value))) || // norm_c4
-        failed(checkSameElement(op, name, value.getType(), "x", x)))                         // norm_c3
+    if (failed(
+            DimList().dims("x", x, last, last + 1).check(op, name, tensorType(value))) || // norm_c4
+        failed(checkSameElement(op, name, value.getType(), "x", x)))                      // norm_c3
       return failure();
   for (auto [name, value] : statistics)
     if (failed(DimList().dims("x", x, 0, last).check(op, name, tensorType(value))) || // norm_c5
@@ -119,8 +120,8 @@ LogicalResult RotaryTableOp::verify() {
   if (failed(checkNumDims(*this, "cos", cos, 2))) // rotary_table_c1
     return failure();
   if (cos.getDimSize(1) != count || count == 0) // rotary_table_c2
-    return emitOpError() << "dim 1 of 'cos' is " << sizeText(cos.getDimSize(1)) << ", but there are "
-                         << count << " frequencies";
+    return emitOpError() << "dim 1 of 'cos' is " << sizeText(cos.getDimSize(1))
+                         << ", but there are " << count << " frequencies";
   if (failed(DimList().all("cos", cos).check(*this, "sin", sin)) || // rotary_table_c3
       failed(checkSameElement(*this, "sin", sin, "cos", cos)))
     return failure();
@@ -138,10 +139,12 @@ LogicalResult RotaryOp::verify() {
                          << ", but an even number is wanted: elements rotate in pairs";
   DimList table;
   table.dims("x", x, 1, 2).size(x.getDimSize(3) / 2, "half of dim 3 of 'x'");
-  if (failed(table.check(*this, "cos", cos)) || failed(table.check(*this, "sin", sin)) || // rotary_c3
-      failed(DimList().all("x", x).check(*this, "result", getType())))                    // rotary_c4
+  if (failed(table.check(*this, "cos", cos)) ||
+      failed(table.check(*this, "sin", sin)) ||                        // rotary_c3
+      failed(DimList().all("x", x).check(*this, "result", getType()))) // rotary_c4
     return failure();
-  for (auto [name, type] : {std::pair<StringRef, Type>{"cos", cos}, {"sin", sin}, {"result", getType()}})
+  for (auto [name, type] :
+       {std::pair<StringRef, Type>{"cos", cos}, {"sin", sin}, {"result", getType()}})
     if (failed(checkSameElement(*this, name, type, "x", x))) // rotary_c5
       return failure();
   return success();
@@ -153,9 +156,9 @@ LogicalResult CrossEntropyOp::verify() {
     return failure();
   DimList rows;
   rows.dims("logits", logits, 0, logits.getRank() - 1);
-  if (failed(rows.check(*this, "targets", targets)) ||                   // cross_entropy_c2
-      failed(rows.check(*this, "loss", tensorType(getLoss()))) ||        // cross_entropy_c3
-      failed(rows.check(*this, "lse", tensorType(getLse()))))            // cross_entropy_c3
+  if (failed(rows.check(*this, "targets", targets)) ||            // cross_entropy_c2
+      failed(rows.check(*this, "loss", tensorType(getLoss()))) || // cross_entropy_c3
+      failed(rows.check(*this, "lse", tensorType(getLse()))))     // cross_entropy_c3
     return failure();
   if (failed(checkF32(*this, "loss", getLoss().getType()))) // cross_entropy_c4
     return failure();
@@ -208,15 +211,27 @@ LogicalResult DropoutOp::verify() {
   return checkWindows(*this, getWindows()); // dropout_c4
 }
 
+OpFoldResult DropoutOp::fold(FoldAdaptor) {
+  return getP().isZero() ? OpFoldResult(getX()) : OpFoldResult();
+}
+
 // 2^16 random ops per block: instance i of a block draws from streams i * 2^16 + id.
 static constexpr uint64_t streamsPerInstance = 65536;
 
 void DropoutOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
-void DropoutOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
+void DropoutOp::setFirstSample(int64_t firstSample) {
+  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
+}
 void AttentionOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
-void AttentionOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
-void AttentionGradOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
-void AttentionGradOp::setFirstSample(int64_t firstSample) { setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample)); }
+void AttentionOp::setFirstSample(int64_t firstSample) {
+  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
+}
+void AttentionGradOp::setInstance(uint64_t instance) {
+  setId(getId() + streamsPerInstance * instance);
+}
+void AttentionGradOp::setFirstSample(int64_t firstSample) {
+  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
+}
 
 #define GET_OP_CLASSES
 #include "dialects/graph/NnOps.cpp.inc"

@@ -1,69 +1,215 @@
 // The layers of a model, forward.
 include "dialects/graph/GraphOpBase.td"
 
-// y[..., out...] = sum over in... of x[..., in...] * w. `contract` = number of in dims. w is [in..., out...], or
-// [out..., in...] with `transposed` (torch.nn.Linear; without it Hugging Face's Conv1D). Closed under input gradient:
-// dx = linear(dy, w) with the flag flipped and contract = number of out dims.
-// %y = graph.linear %x, %w contract 1 transposed : (tensor<?x8x16xf32>, tensor<32x16xf32>) -> tensor<?x8x32xf32>
 def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Multiplies trailing dims by a weight";
+  let description = [{
+    y[..., out...] = sum over in... of x[..., in...] * w. `contract` is the number of in dims, the last ones of x. The weight
+    is [in..., out...], or [out..., in...] with `transposed` (torch.nn.Linear; without it Hugging Face's Conv1D). Weights keep
+    several dims, so that heads can be split. The gradient of x is again a linear, with the flag flipped and `contract` the
+    number of out dims.
+
+    On the mesh: leading and out dims split into parts of the result; a split in dim leaves a partial sum.
+
+    Constraints:
+    - (C1) `contract` is 1 up to the number of dims of `x`.
+    - (C2) the weight has at least one dim more than `contract`.
+    - (C3) the in dims of the weight are those of `x`.
+    - (C4) the result has the leading dims of `x`, then the out dims of the weight.
+    - (C5) `x` and the weight have the same element type.
+    - (C6) the result has it too, or f32.
+
+    Example:
+    ```mlir
+    %qkv = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
+    %y = graph.linear %a, %o contract 2 transposed : (tensor<?x8x2x8xf32>, tensor<16x2x8xf32>) -> tensor<?x8x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, DefaultValuedAttr<I64Attr, "1">:$contract, UnitAttr:$transposed);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight (`contract` $contract^)? (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// Batched: a [batch..., m, k] (or [batch..., k, m] with transpose_a), b likewise; same batch dims.
+
 def Graph_MatmulOp : Graph_Op<"matmul", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Multiplies matrices, batch by batch";
+  let description = [{
+    c = a b over the last two dims. `a` is [batch..., m, k], or [batch..., k, m] where `transposed` follows it; `b` is
+    [batch..., k, n] or [batch..., n, k]. The batch dims are the same.
+
+    Constraints:
+    - (C1) `a` has 2 dims or more, `b` as many.
+    - (C2) the batch dims are equal.
+    - (C3) k is the same in both.
+    - (C4) the result is [batch..., m, n].
+    - (C5) `a` and `b` have the same element type, (C6) the result has it too, or f32.
+
+    Example:
+    ```mlir
+    %c = graph.matmul %a, %b transposed : (tensor<?x4x8xf32>, tensor<?x6x8xf32>) -> tensor<?x4x6xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$a, Graph_FloatTensor:$b, UnitAttr:$transpose_a, UnitAttr:$transpose_b);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$a (`transposed` $transpose_a^)? `,` $b (`transposed` $transpose_b^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// out[..., c] = table[ids[...], c]. Split over rows: ids outside this rank's rows give 0, so the result is partial(sum).
+
 def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Looks up rows of a table";
+  let description = [{
+    out[..., c] = table[ids[...], c]. On the mesh a table split over rows gives partial sums: ids are global, and those
+    outside this rank's rows (`windows`) give 0.
+
+    Constraints:
+    - (C1) the table is [rows, columns].
+    - (C2) the result is [ids..., columns].
+    - (C3) the result has the table's element type.
+    - (C4) `windows` are about the rows.
+
+    Example:
+    ```mlir
+    %x = graph.embedding %wte, %tokens : (tensor<256x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$table, Graph_IntTensor:$ids, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$table `,` $ids attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// Over the last dim. mean, rstd: the shape without it, kept for backward.
+
 def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Normalises rows to mean 0 and variance 1, then scales and shifts";
+  let description = [{
+    y = (x - mean) * rstd * weight + bias over the last dim, rstd = 1 / sqrt(variance + epsilon) with the biased variance.
+    `mean` and `rstd` have the shape without the last dim and are kept for the backward pass. Rows split over the mesh, the
+    last dim does not. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+
+    Constraints:
+    - (C1) `x` has at least 1 dim.
+    - (C2) the result has the shape of `x`.
+    - (C3) result, weight and bias have the element type of `x`.
+    - (C4) weight and bias have the last dim of `x`.
+    - (C5) `mean` and `rstd` have the other dims, (C6) in f32.
+    - (C7) `epsilon` is above 0 and below 1.
+
+    Example:
+    ```mlir
+    %y, %mean, %rstd = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>)
+      -> (tensor<?x8x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
   let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$mean, Graph_FloatTensor:$rstd);
   let assemblyFormat = "$x `,` $weight `,` $bias (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
 def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Divides rows by their root mean square, then scales";
+  let description = [{
+    y = x * rstd * weight over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon). `rstd` has the shape without the last dim
+    and is kept for the backward pass. Rows split over the mesh, the last dim does not.
+    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
+
+    Constraints: (C1) to (C7) of `graph.layer_norm`, without bias and mean.
+
+    Example:
+    ```mlir
+    %y, %rstd = graph.rms_norm %x, %w epsilon 1.0e-6 : (tensor<?x8x16xf32>, tensor<16xf32>)
+      -> (tensor<?x8x16xf32>, tensor<?x8xf32>)
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
   let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$rstd);
   let assemblyFormat = "$x `,` $weight (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// cos, sin [sequence, head_dim / 2] of position * inverse_frequencies[i].
+
 def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_IndexedPointwise]> {
   let summary = "Makes the cosines and sines of rotary position embedding";
+  let description = [{
+    cos[t, i] = cos(t * inverse_frequencies[i]), sin likewise; t counts positions from 0. On the mesh positions may split,
+    and `windows` say which ones this rank has. Source: Su et al. 2021, arXiv:2104.09864.
+
+    Constraints:
+    - (C1) `cos` has 2 dims.
+    - (C2) its last dim is the number of frequencies, at least 1.
+    - (C3) `sin` has the same type.
+    - (C4) the number of positions is static.
+    - (C5) `windows` are about the positions.
+
+    Example:
+    ```mlir
+    %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
+    ```
+  }];
   let arguments = (ins DenseF64ArrayAttr:$inverse_frequencies, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$cos, Graph_FloatTensor:$sin);
   let assemblyFormat = "$inverse_frequencies attr-dict `:` type($cos) `,` type($sin)";
   let hasVerifier = 1;
 }
-// x [batch, sequence, heads, head_dim]; pairs are (i, i + head_dim/2), as Hugging Face. `inverse` rotates back: the gradient.
+
 def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Rotates pairs of head dims by an angle that grows with position";
+  let description = [{
+    x is [batch, sequence, heads, head_dim]; element i pairs with i + head_dim/2, as in Hugging Face:
+    y[i] = x[i] cos - x[i + h] sin, y[i + h] = x[i + h] cos + x[i] sin with h = head_dim/2. `inverse` rotates back, which is
+    the gradient. Batch, sequence and heads split over the mesh.
+
+    Constraints:
+    - (C1) `x` has 4 dims.
+    - (C2) head_dim is even and static.
+    - (C3) `cos` and `sin` are [sequence, head_dim/2].
+    - (C4) the result has the shape of `x`.
+    - (C5) all have the same element type.
+
+    Example:
+    ```mlir
+    %y = graph.rotary %q, %cos, %sin : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$cos, Graph_FloatTensor:$sin, UnitAttr:$inverse);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $cos `,` $sin (`inverse` $inverse^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// q [batch, queries, heads, head_dim]; k, v [batch, keys, kv_heads, head_dim]; lse f32 [batch, heads, queries].
-// Rule: batch and kv-head loops split; q's head dim is (kv head, group), so heads follow kv heads.
-// dropout > 0 needs seed and step.
+
 def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random]> {
   let summary = "Softmax attention, causal or full, with grouped queries";
+  let description = [{
+    out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
+    [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator, kept
+    for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to
+    i + keys - queries. The score matrix never exists.
+
+    `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head, query and
+    key, so they do not depend on the plan.
+
+    On the mesh: batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
+    Flops: 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them.
+
+    Constraints:
+    - (C1) `q` and `k` have 4 dims.
+    - (C2) batch and head_dim of `k` are those of `q`.
+    - (C3) only the batch is dynamic.
+    - (C4) heads are a multiple of kv_heads.
+    - (C5) `v` has the shape of `k`.
+    - (C6) `lse` is f32 [batch, heads, queries].
+    - (C7) q, k, v and the result have the same element type.
+    - (C8) `dropout` is from 0 to below 1.
+    - (C9) with dropout there is a key.
+    - (C10) causal attention has at least as many keys as queries.
+    - (C11) `windows` are about batch and kv heads, and only with dropout.
+    - (C12) the result has the shape of `q`.
+
+    Example:
+    ```mlir
+    %o, %lse = graph.attention %q, %k, %v causal scale 0.25 dropout 0.1 id 7 key(%seed, %step)
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>)
+      -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
     UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
@@ -73,43 +219,120 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
-// loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim.
+
 def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Loss of each token";
+  let description = [{
+    loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim. Rows split over the
+    mesh; the words do not, and `dtc-partition` takes the op apart (reduce max, `sum_exp`, `pick`) where they are split.
+    A gradient flows through `loss` only.
+
+    Constraints:
+    - (C1) `logits` has at least 1 dim.
+    - (C2) `targets` has the other dims of `logits`.
+    - (C3) `loss` and `lse` have them too, (C4) in f32.
+
+    Example:
+    ```mlir
+    %loss, %lse = graph.cross_entropy %logits, %targets : (tensor<?x8x256xf32>, tensor<?x8xi32>)
+      -> (tensor<?x8xf32>, tensor<?x8xf32>)
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets);
   let results = (outs Graph_FloatTensor:$loss, Graph_FloatTensor:$lse);
   let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
-// The parts of cross_entropy that split over words: sum over the last dim of exp(x - max), and x[..., targets[...]]
-// (0 where the target is not among this rank's words). Padded words count as -infinity.
+
 def Graph_SumExpOp : Graph_Op<"sum_exp", [Pure, Graph_Rule]> {
   let summary = "Sums exp(x - max) over the last dim";
+  let description = [{
+    The part of cross_entropy that adds up over split words: the result is a partial sum, and padded words (`windows`) count
+    as -infinity.
+
+    Constraints:
+    - (C1) `x` has at least 1 dim.
+    - (C2) `max` has the other dims of `x`.
+    - (C3) the result has them too, (C4) in f32.
+    - (C5) `windows` are about the last dim.
+
+    Example:
+    ```mlir
+    %sum = graph.sum_exp %logits, %max : (tensor<4x8x256xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$max, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $max attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
 def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule]> {
   let summary = "Picks one element of the last dim";
+  let description = [{
+    result[...] = x[..., targets[...]]. Targets are global; one that is not among this rank's words (`windows`) gives 0, so
+    the result is a partial sum where words are split.
+
+    Constraints:
+    - (C1) `x` has at least 1 dim.
+    - (C2) `targets` has the other dims of `x`.
+    - (C3) the result has them too, (C4) with the element type of `x`, or f32.
+    - (C5) `windows` are about the last dim.
+
+    Example:
+    ```mlir
+    %hit = graph.pick %logits, %targets : (tensor<4x8x256xf32>, tensor<4x8xi32>) -> tensor<4x8xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_IntTensor:$targets, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $targets attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
+
 def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, SameOperandsAndResultType]> {
   let summary = "Softmax over the last dim";
+  let description = [{
+    y = exp(x - max(x)) / sum(exp(x - max(x))). Rows split over the mesh, the last dim does not.
+
+    Constraints:
+    - (C1) `x` has at least 1 dim.
+
+    Example:
+    ```mlir
+    %y = graph.softmax %x : tensor<?x8x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
-// Zeroes each element with probability p, scales the rest by 1/(1-p). Global element index keys the random number.
+
 def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_Random, AllTypesMatch<["x", "result"]>]> {
   let summary = "Zeroes elements at random";
+  let description = [{
+    Zeroes each element with probability `p` and scales the rest by 1/(1-p). Whether element e is kept depends on seed, step,
+    the stream `id` and e alone, its row-major index in `global_shape` (default: the shape of `x`) with the batch counted from
+    `first_sample` on: Philox4x32-10 with the seed as key and counter {lo(e), hi(e), id, step}; kept where the first word is
+    at least p * 2^32. On the mesh every dim may split, and `windows` say which part this rank has. The gradient is the same
+    op on dy. Source: Srivastava et al. 2014; Salmon et al. 2011 for Philox.
+
+    Constraints:
+    - (C1) `p` is from 0 to below 1.
+    - (C2) `global_shape` has as many dims as `x`, (C3) of 1 or more.
+    - (C4) `windows` are about dims of `x`.
+    - (C5) only the batch is dynamic.
+
+    Example:
+    ```mlir
+    %y = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<?x8x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_Seed:$seed, Graph_Scalar:$step, F64Attr:$p, I64Attr:$id,
     DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `p` $p `id` $id `key` `(` $seed `,` $step `)` attr-dict `:` type($x)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }

@@ -5,7 +5,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// The row-major index of the element in the whole tensor, as i64. The batch counts over the whole step.
+// The row-major index of the element in the whole tensor, as i64. The batch counts over the whole
+// step.
 static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices) {
   Type i64 = builder.getI64Type();
   auto number = [&](int64_t value) -> Value {
@@ -78,7 +79,8 @@ SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, V
   Value position = arith::IndexCastOp::create(b.builder, i32, indices[0]);
   Value pair = arith::IndexCastOp::create(b.builder, i32, indices[1]);
   Value frequency = pickFrequency(b, pair, getInverseFrequencies(), 0);
-  Value angle = b.mul(arith::SIToFPOp::create(b.builder, builder.getF32Type(), position), frequency);
+  Value angle =
+      b.mul(arith::SIToFPOp::create(b.builder, builder.getF32Type(), position), frequency);
   return {b.out(b.cos(angle), getCos().getType()), b.out(b.sin(angle), getSin().getType())};
 }
 

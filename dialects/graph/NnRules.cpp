@@ -120,7 +120,9 @@ OpRule AttentionGradOp::getRule() {
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  return builder.matrixProduct(8).zeroPreserving().take(); // four products; recomputed scores are not counted
+  return builder.matrixProduct(8)
+      .zeroPreserving()
+      .take(); // four products; recomputed scores are not counted
 }
 
 OpRule CrossEntropyOp::getRule() {

@@ -21,7 +21,8 @@ static LogicalResult checkNotNegative(Operation *op, StringRef name, double valu
 LogicalResult AdamWOp::verify() {
   if (failed(checkDecay(*this, "beta1", getBeta1().convertToDouble())) || // adamw_c1
       failed(checkDecay(*this, "beta2", getBeta2().convertToDouble())) || // adamw_c1
-      failed(checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()))) // adamw_c3
+      failed(
+          checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()))) // adamw_c3
     return failure();
   double epsilon = getEpsilon().convertToDouble();
   if (epsilon > 0 && epsilon < 1)
@@ -40,7 +41,8 @@ LogicalResult ClipScaleOp::verify() {
   double norm = getMaxNorm().convertToDouble();
   if (norm > 0 && norm <= std::numeric_limits<double>::max())
     return success();
-  return emitOpError() << "'max_norm' is " << norm << ", but a number above 0 is wanted"; // clip_scale_c1
+  return emitOpError() << "'max_norm' is " << norm
+                       << ", but a number above 0 is wanted"; // clip_scale_c1
 }
 
 LogicalResult LearningRateOp::verify() {

@@ -1,10 +1,25 @@
 // The optimizer: fused, sharded and costed like everything else.
 include "dialects/graph/GraphOpBase.td"
 
-// g = grad * grad_scale; m' = b1 m + (1-b1) g; v' = b2 v + (1-b2) g^2; p' = p - lr (m'/(1-b1^step) / (sqrt(v'/(1-b2^step)) + eps) + wd p).
-// Source: Loshchilov and Hutter 2019, arXiv:1711.05101, as torch.optim.AdamW.
 def Graph_AdamWOp : Graph_Op<"adamw", [Pure, Graph_Rule, Graph_Pointwise, AllTypesMatch<["param", "grad", "exp_avg", "exp_avg_sq", "new_param", "new_exp_avg", "new_exp_avg_sq"]>]> {
   let summary = "AdamW update with decoupled weight decay";
+  let description = [{
+    g = grad * grad_scale; m' = b1 m + (1-b1) g; v' = b2 v + (1-b2) g^2;
+    p' = p - lr (m'/(1-b1^step) / (sqrt(v'/(1-b2^step)) + epsilon) + weight_decay p). `step` counts from 1. Point by point, so
+    any split of the parameter will do; zeros stay zero.
+    Source: Loshchilov and Hutter 2019, arXiv:1711.05101, as torch.optim.AdamW.
+
+    Constraints:
+    - (C1) `beta1` and `beta2` are from 0 to below 1.
+    - (C2) `epsilon` is above 0 and below 1.
+    - (C3) `weight_decay` is 0 or more.
+
+    Example:
+    ```mlir
+    %p, %m, %v = graph.adamw %w, %g, %m0, %v0 lr %lr step %step grad_scale %clip
+      {beta1 = 0.9, beta2 = 0.95, epsilon = 1.0e-8, weight_decay = 0.1} : tensor<16x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$param, Graph_FloatTensor:$grad, Graph_FloatTensor:$exp_avg, Graph_FloatTensor:$exp_avg_sq,
     Graph_Scalar:$lr, Graph_Scalar:$step, Graph_Scalar:$grad_scale,
     F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay);
@@ -12,35 +27,79 @@ def Graph_AdamWOp : Graph_Op<"adamw", [Pure, Graph_Rule, Graph_Pointwise, AllTyp
   let assemblyFormat = "$param `,` $grad `,` $exp_avg `,` $exp_avg_sq `lr` $lr `step` $step `grad_scale` $grad_scale attr-dict `:` type($param)";
   let hasVerifier = 1;
 }
-// g = grad * grad_scale; b' = momentum b + g; p' = p - lr (b' + wd p). As torch.optim.SGD but with decoupled decay.
+
 def Graph_SgdOp : Graph_Op<"sgd", [Pure, Graph_Rule, Graph_Pointwise, AllTypesMatch<["param", "grad", "buffer", "new_param", "new_buffer"]>]> {
   let summary = "SGD update with momentum and decoupled weight decay";
+  let description = [{
+    g = grad * grad_scale; b' = momentum b + g; p' = p - lr (b' + weight_decay p). As torch.optim.SGD but with decoupled decay.
+
+    Constraints:
+    - (C1) `momentum` is from 0 to below 1.
+    - (C2) `weight_decay` is 0 or more.
+
+    Example:
+    ```mlir
+    %p, %b = graph.sgd %w, %g, %b0 lr %lr grad_scale %clip {momentum = 0.9, weight_decay = 0.0} : tensor<16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$param, Graph_FloatTensor:$grad, Graph_FloatTensor:$buffer,
     Graph_Scalar:$lr, Graph_Scalar:$grad_scale, F64Attr:$momentum, F64Attr:$weight_decay);
   let results = (outs Graph_FloatTensor:$new_param, Graph_FloatTensor:$new_buffer);
   let assemblyFormat = "$param `,` $grad `,` $buffer `lr` $lr `grad_scale` $grad_scale attr-dict `:` type($param)";
   let hasVerifier = 1;
 }
-// Sum of the squares of all elements.
+
 def Graph_SumSquaresOp : Graph_Op<"sum_squares", [Pure, Graph_Rule]> {
   let summary = "Sums the squares of all elements";
+  let description = [{
+    Of a gradient, for its norm. On the mesh any split leaves a partial sum.
+
+    Example:
+    ```mlir
+    %s = graph.sum_squares %grad : tensor<16x16xf32>
+    ```
+  }];
   let arguments = (ins Graph_FloatTensor:$x);
   let results = (outs Graph_Scalar:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
-// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
+
 def Graph_ClipScaleOp : Graph_Op<"clip_scale", [Pure, Graph_Rule, Graph_Pointwise]> {
   let summary = "The factor that clips gradients to a global norm";
+  let description = [{
+    min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_.
+
+    Constraints:
+    - (C1) `max_norm` is above 0 and finite.
+
+    Example:
+    ```mlir
+    %clip = graph.clip_scale %norm max 1.0
+    ```
+  }];
   let arguments = (ins Graph_Scalar:$norm, F64Attr:$max_norm);
   let results = (outs Graph_Scalar:$result);
   let assemblyFormat = "$norm `max` $max_norm attr-dict";
   let hasVerifier = 1;
 }
-// constant: base after warm-up. cosine: from base to min_ratio * base at total_steps. Warm-up: base * step / warmup_steps while step <= warmup_steps.
+
 def Graph_LearningRateOp : Graph_Op<"learning_rate", [Pure, Graph_Rule, Graph_Pointwise]> {
   let summary = "The learning rate of this step";
+  let description = [{
+    Warm-up: base * step / warmup_steps while step <= warmup_steps. Then `constant`: base; `cosine`: from base to
+    min_ratio * base at total_steps, and no lower after it. Source: Loshchilov and Hutter 2017, arXiv:1608.03983.
+
+    Constraints:
+    - (C1) `warmup_steps` is 0 or more.
+    - (C2) `min_ratio` is from 0 to 1.
+
+    Example:
+    ```mlir
+    %lr = graph.learning_rate cosine(%step, %base, %total) warmup 10 min_ratio 0.1
+    ```
+  }];
   let arguments = (ins Graph_Scalar:$step, Graph_Scalar:$base, Graph_Scalar:$total_steps, Graph_ScheduleKindAttr:$kind, I64Attr:$warmup_steps, F64Attr:$min_ratio);
   let results = (outs Graph_Scalar:$result);
-  let assemblyFormat = "$kind `(` $step `,` $base `,` $total_steps `)` `warmup` $warmup_steps `min_ratio` $min_ratio attr-dict";
+  let assemblyFormat = "`` $kind `(` $step `,` $base `,` $total_steps `)` `warmup` $warmup_steps `min_ratio` $min_ratio attr-dict";
   let hasVerifier = 1;
 }

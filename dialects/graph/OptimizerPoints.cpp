@@ -53,13 +53,12 @@ SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRang
 SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                            ValueRange) {
   PointBuilder b(builder, loc);
-  Value ratio = b.div(b.number(getMaxNorm().convertToDouble()),
-                      b.add(operands[0], b.number(1e-6)));
+  Value ratio = b.div(b.number(getMaxNorm().convertToDouble()), b.add(operands[0], b.number(1e-6)));
   return {b.min(b.number(1), ratio)};
 }
 
-SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc,
-                                              ValueRange operands, ValueRange) {
+SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                              ValueRange) {
   PointBuilder b(builder, loc);
   Value step = operands[0], base = operands[1], total = operands[2];
   Value one = b.number(1), warmup = b.number(static_cast<double>(getWarmupSteps()));

@@ -8,15 +8,17 @@
 
 namespace dtc::graph {
 
-// Builds scalar arithmetic in f32; narrower elements widen on the way in and are rounded once on the way out. Products
-// and sums may contract to fused multiply-adds; infinities and NaN keep their meaning.
+// Builds scalar arithmetic in f32; narrower elements widen on the way in and are rounded once on
+// the way out. Products and sums may contract to fused multiply-adds; infinities and NaN keep their
+// meaning.
 class PointBuilder {
 public:
   PointBuilder(mlir::OpBuilder &builder, mlir::Location loc)
       : builder(loc, builder), f32(builder.getF32Type()) {}
 
-  mlir::Value in(mlir::Value element);                       // to f32
-  mlir::Value out(mlir::Value value, mlir::Type tensorType); // from f32 to the tensor's element type
+  mlir::Value in(mlir::Value element); // to f32
+  mlir::Value out(mlir::Value value,
+                  mlir::Type tensorType); // from f32 to the tensor's element type
   mlir::Value number(double value);
 
   mlir::Value add(mlir::Value a, mlir::Value b) { return binary<mlir::arith::AddFOp>(a, b); }
@@ -41,12 +43,10 @@ public:
   mlir::ImplicitLocOpBuilder builder;
 
 private:
-  template <typename OpTy>
-  mlir::Value binary(mlir::Value a, mlir::Value b) {
+  template <typename OpTy> mlir::Value binary(mlir::Value a, mlir::Value b) {
     return OpTy::create(builder, a, b, mlir::arith::FastMathFlags::contract);
   }
-  template <typename OpTy>
-  mlir::Value unary(mlir::Value x) {
+  template <typename OpTy> mlir::Value unary(mlir::Value x) {
     return OpTy::create(builder, x, mlir::arith::FastMathFlags::contract);
   }
 

@@ -34,7 +34,8 @@ const char *kindText(LoopKind kind) {
   return "";
 }
 
-// loops 0:4 parallel, 1:? sum; [0, 1], [1] -> [0]; 2 flops per point, matrix product, zero-preserving; indexed 1
+// loops 0:4 parallel, 1:? sum; [0, 1], [1] -> [0]; 2 flops per point, matrix product,
+// zero-preserving; indexed 1
 std::string ruleText(const OpRule &rule) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -75,8 +76,7 @@ struct PrintRules : PassWrapper<PrintRules, OperationPass<>> {
   StringRef getArgument() const final { return "dtc-print-rules"; }
   StringRef getDescription() const final { return "Prints each op's rule as a remark"; }
   void runOnOperation() final {
-    getOperation()->walk(
-        [](RuleOpInterface op) { op->emitRemark(ruleText(op.getRule())); });
+    getOperation()->walk([](RuleOpInterface op) { op->emitRemark(ruleText(op.getRule())); });
     markAllAnalysesPreserved();
   }
 };

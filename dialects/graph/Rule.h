@@ -20,8 +20,8 @@ struct Loop {
   LoopKind kind;
 };
 
-// The loops that make up one tensor dim, outermost first; splitting the dim over a mesh axis splits the first of them.
-// Empty: the dim does not move with any loop (a broadcast dim of size 1).
+// The loops that make up one tensor dim, outermost first; splitting the dim over a mesh axis splits
+// the first of them. Empty: the dim does not move with any loop (a broadcast dim of size 1).
 using DimLoops = llvm::SmallVector<unsigned, 2>;
 using TensorLoops = llvm::SmallVector<DimLoops, 4>;
 
@@ -31,24 +31,29 @@ struct OpRule {
   llvm::SmallVector<Loop, 8> loops;
   llvm::SmallVector<TensorLoops, 4> operands; // one per operand; a scalar has no dims
   llvm::SmallVector<TensorLoops, 2> results;
-  double flopsPerPoint = 1; // floating-point operations per point of the whole iteration space
+  double flopsPerPoint = 1;   // floating-point operations per point of the whole iteration space
   bool matrixProduct = false; // counted in model flops as Megatron-LM counts them
-  // Zero in, zero out: where a padded index of a split loop reads zeros in the operands that have that loop, results
-  // that have the loop are zero there and sums over it gain nothing. Ops without this refuse padded loops.
+  // Zero in, zero out: where a padded index of a split loop reads zeros in the operands that have
+  // that loop, results that have the loop are zero there and sums over it gain nothing. Ops without
+  // this refuse padded loops.
   bool zeroPreserving = false;
-  // Loops for which that does not hold although the op is zeroPreserving: an operand without the loop feeds the result
-  // there (the bias of x[t,c] + b[c] in padded rows t, a broadcast into new dims).
+  // Loops for which that does not hold although the op is zeroPreserving: an operand without the
+  // loop feeds the result there (the bias of x[t,c] + b[c] in padded rows t, a broadcast into new
+  // dims).
   llvm::SmallVector<unsigned, 2> fedLoops;
-  // f(a + b) = f(a) + f(b) over all tensor operands together: sums that are not finished yet (partial) may stay so.
+  // f(a + b) = f(a) + f(b) over all tensor operands together: sums that are not finished yet
+  // (partial) may stay so.
   bool jointlyLinear = false;
-  // Loops whose global index matters to the op (rows of an embedding, words of a cross entropy, elements of dropout):
-  // when one is split or padded, the partitioner attaches a #graph.window to the local op, and padding is handled by
-  // the op itself.
+  // Loops whose global index matters to the op (rows of an embedding, words of a cross entropy,
+  // elements of dropout): when one is split or padded, the partitioner attaches a #graph.window to
+  // the local op, and padding is handled by the op itself.
   llvm::SmallVector<unsigned, 2> indexedLoops;
 
-  // Whether padding of this loop stays zero, or does not matter because the op itself knows the padded indices.
+  // Whether padding of this loop stays zero, or does not matter because the op itself knows the
+  // padded indices.
   bool allowsPadding(unsigned loop) const {
-    return llvm::is_contained(indexedLoops, loop) || (zeroPreserving && !llvm::is_contained(fedLoops, loop));
+    return llvm::is_contained(indexedLoops, loop) ||
+           (zeroPreserving && !llvm::is_contained(fedLoops, loop));
   }
 };
 

@@ -95,7 +95,8 @@ OpRule dtc::graph::fedBy(OpRule rule, unsigned operand) {
 
 namespace {
 
-// The unbound batch as a number: a prime larger than any sensible dim, so that it factors out of nothing else.
+// The unbound batch as a number: a prime larger than any sensible dim, so that it factors out of
+// nothing else.
 constexpr int64_t batchStandIn = 1000003;
 
 // The product of the sizes; fails where it does not fit.

@@ -6,8 +6,8 @@
 namespace dtc::graph {
 
 // Collects loops and the dims that they make up.
-// Example, a sum over the last dim of x[8,16]: RuleBuilder b(op); auto rows = b.loops(x, 0, 1); auto last = b.loop(16,
-// LoopKind::Sum); b.operand(rows + last); b.result(rows).
+// Example, a sum over the last dim of x[8,16]: RuleBuilder b(op); auto rows = b.loops(x, 0, 1);
+// auto last = b.loop(16, LoopKind::Sum); b.operand(rows + last); b.result(rows).
 class RuleBuilder {
 public:
   // Loop of `size` points; a dim made of it alone.
@@ -34,15 +34,17 @@ private:
 // The dims of `a` followed by those of `b`.
 TensorLoops operator+(TensorLoops a, const TensorLoops &b);
 
-// The rule of an op whose one iteration space is its result: result 0 has one loop per dim, operands broadcast to it.
-// Further results have the same shape.
+// The rule of an op whose one iteration space is its result: result 0 has one loop per dim,
+// operands broadcast to it. Further results have the same shape.
 OpRule pointwiseRule(mlir::Operation *op, double flopsPerPoint, bool zeroPreserving);
 
-// Marks as fed the loops that operand `operand` lacks: it is added to results even where the others are padding.
+// Marks as fed the loops that operand `operand` lacks: it is added to results even where the others
+// are padding.
 OpRule fedBy(OpRule rule, unsigned operand);
 
-// The loops that two shapes of the same elements share, outermost first: 4x6 and 24 give loops 4, 6 with {0},{1} and
-// {0,1}. Parts that do not factor become Whole loops. Fails when the shapes cannot hold the same elements.
+// The loops that two shapes of the same elements share, outermost first: 4x6 and 24 give loops 4, 6
+// with {0},{1} and {0,1}. Parts that do not factor become Whole loops. Fails when the shapes cannot
+// hold the same elements.
 struct ReshapeLoops {
   llvm::SmallVector<Loop, 8> loops;
   TensorLoops from, to;

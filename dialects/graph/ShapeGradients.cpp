@@ -16,7 +16,8 @@ Value dtc::graph::repeatLike(OpBuilder &builder, Location loc, Value grad, Array
                              needsLike ? like : Value());
 }
 
-// The number of elements that each result of a mean stands for; fails with a diagnostic while the batch is unbound.
+// The number of elements that each result of a mean stands for; fails with a diagnostic while the
+// batch is unbound.
 static FailureOr<int64_t> countOfMean(ReduceOp op) {
   int64_t count = 1;
   for (int64_t dim : op.getDims()) {
@@ -42,7 +43,8 @@ LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
     RankedTensorType type = tensorType(value);
     if (type.getElementType() == element)
       return value;
-    return CastOp::create(builder, getLoc(), RankedTensorType::get(type.getShape(), element), value);
+    return CastOp::create(builder, getLoc(), RankedTensorType::get(type.getShape(), element),
+                          value);
   };
   if (getKind() == ReduceKind::Max) {
     Value highest = repeatLike(builder, getLoc(), narrow(getResult()), getDims(), getX());
@@ -81,8 +83,7 @@ LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGr
     if (!llvm::is_contained(getDims(), dim))
       rest.push_back(getType().getDimSize(dim));
   auto type = RankedTensorType::get(rest, x.getElementType());
-  Value sum =
-      ReduceOp::create(builder, getLoc(), type, resultGrads[0], ReduceKind::Sum, getDims());
+  Value sum = ReduceOp::create(builder, getLoc(), type, resultGrads[0], ReduceKind::Sum, getDims());
   grads[0] = type == x ? sum : ReshapeOp::create(builder, getLoc(), x, sum).getResult();
   return success();
 }

@@ -13,8 +13,8 @@ LogicalResult ReduceOp::verify() {
   for (int64_t dim = 0; dim < x.getRank(); ++dim)
     if (!llvm::is_contained(getDims(), dim))
       wanted.dims("x", x, dim, dim + 1);
-  if (failed(wanted.check(*this, "result", getType())) ||              // reduce_c2
-      failed(checkProductElement(*this, getType(), "x", x)))           // reduce_c3
+  if (failed(wanted.check(*this, "result", getType())) ||    // reduce_c2
+      failed(checkProductElement(*this, getType(), "x", x))) // reduce_c3
     return failure();
   if (getKind() != ReduceKind::Sum && !getScale().isExactlyValue(1.0)) // reduce_c4
     return emitOpError() << "has scale " << getScale().convertToDouble()
@@ -45,7 +45,8 @@ LogicalResult BroadcastOp::verify() {
     if (!isNew || keeps)
       ++next;
     if (isNew && result.isDynamicDim(dim) && (dim != 0 || !getLike())) // broadcast_c4
-      return emitOpError() << "dim " << dim << " of 'result' is new and dynamic; only dim 0 may be, "
+      return emitOpError() << "dim " << dim
+                           << " of 'result' is new and dynamic; only dim 0 may be, "
                            << "with 'like' giving its size";
   }
   if (failed(wanted.check(*this, "result", result)) || // broadcast_c5
@@ -61,6 +62,14 @@ LogicalResult BroadcastOp::verify() {
     return emitOpError() << "dim 0 of 'like' is " << sizeText(like.getDimSize(0))
                          << ", but dim 0 of 'result' is " << sizeText(result.getDimSize(0));
   return success();
+}
+
+OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
+  if (getDims().empty())
+    return getX();
+  if (getType().hasStaticShape())
+    return dyn_cast_or_null<FloatAttr>(adaptor.getX());
+  return {};
 }
 
 LogicalResult ReshapeOp::verify() {
@@ -99,8 +108,7 @@ LogicalResult TransposeOp::verify() {
   for (const auto &[i, dim] : llvm::enumerate(permutation)) {
     if (dim < 0 || dim >= x.getRank() || seen[dim]) // transpose_c2
       return emitOpError() << "entry " << i << " of 'permutation' is " << dim
-                           << ", but every dim from 0 to " << x.getRank() - 1
-                           << " is wanted once";
+                           << ", but every dim from 0 to " << x.getRank() - 1 << " is wanted once";
     seen[dim] = true;
     wanted.dims("x", x, dim, dim + 1);
   }
@@ -136,8 +144,7 @@ static LogicalResult checkOneDim(Operation *op, StringRef name, RankedTensorType
     return op->emitOpError() << "works on dim " << dim << ", but '" << name << "' has "
                              << type.getRank() << " dims";
   if (type.isDynamicDim(dim))
-    return op->emitOpError() << "works on dim " << dim << " of '" << name
-                             << "', which is dynamic";
+    return op->emitOpError() << "works on dim " << dim << " of '" << name << "', which is dynamic";
   return success();
 }
 
@@ -146,7 +153,8 @@ LogicalResult SliceOp::verify() {
   int64_t dim = getDim(), start = getStart(), size = getSize();
   if (failed(checkOneDim(*this, "x", x, dim))) // slice_c1
     return failure();
-  if (start < 0 || size < 1 || size > x.getDimSize(dim) || start > x.getDimSize(dim) - size) // slice_c2
+  if (start < 0 || size < 1 || size > x.getDimSize(dim) ||
+      start > x.getDimSize(dim) - size) // slice_c2
     return emitOpError() << "takes " << size << " from " << start << " on, but dim " << dim
                          << " of 'x' is " << x.getDimSize(dim);
   if (getSqueeze() && size != 1) // slice_c3
@@ -203,7 +211,8 @@ LogicalResult PadOp::verify() {
 OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
   if (getLow() == 0 && getHigh() == 0)
     return getX();
-  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX()); value && value.getValue().isPosZero())
+  if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX());
+      value && value.getValue().isPosZero())
     return value;
   return {};
 }
@@ -214,7 +223,8 @@ LogicalResult ConcatOp::verify() {
   RankedTensorType result = getType(), first = tensorType(getInputs()[0]);
   int64_t dim = getDim();
   if (failed(checkOneDim(*this, "result", result, dim)) || // concat_c2
-      failed(checkNumDims(*this, "result", result, first.getRank() + (getStack() ? 1 : 0)))) // concat_c3
+      failed(checkNumDims(*this, "result", result,
+                          first.getRank() + (getStack() ? 1 : 0)))) // concat_c3
     return failure();
   int64_t total = 0;
   for (const auto &[i, input] : llvm::enumerate(getInputs())) {

@@ -72,12 +72,13 @@ OpRule TransposeOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
-// The dims of `type`, of which `dim` is whole and the others are split; `wholeDim` is that dim's loop.
+// The dims of `type`, of which `dim` is whole and the others are split; `wholeDim` is that dim's
+// loop.
 static TensorLoops loopsWithWhole(RuleBuilder &builder, RankedTensorType type, int64_t wholeDim) {
   TensorLoops dims;
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    dims.push_back(builder.loop(type.getDimSize(dim),
-                                dim == wholeDim ? LoopKind::Whole : LoopKind::Parallel));
+    dims.push_back(
+        builder.loop(type.getDimSize(dim), dim == wholeDim ? LoopKind::Whole : LoopKind::Parallel));
   return dims;
 }
 

@@ -21,9 +21,7 @@ static ParseResult parseInit(OpAsmParser &parser, InitKindAttr &kind, FloatAttr 
                                     "normal(mean, stddev)";
   kind = InitKindAttr::get(parser.getContext(), *known);
   double meanValue = 0, stddevValue = 0;
-  auto parseNumber = [&](double &value) -> ParseResult {
-    return parser.parseFloat(value);
-  };
+  auto parseNumber = [&](double &value) -> ParseResult { return parser.parseFloat(value); };
   if (*known == InitKind::Constant || *known == InitKind::Normal)
     if (parser.parseLParen() || parseNumber(meanValue))
       return failure();
@@ -53,7 +51,8 @@ static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, Flo
   printer << ")";
 }
 
-// Checks what a parameter and its state share: the type is static, the placement splits dims that exist.
+// Checks what a parameter and its state share: the type is static, the placement splits dims that
+// exist.
 static LogicalResult checkPlaced(Operation *op, Type type, std::optional<PlacementAttr> placement) {
   auto tensor = cast<RankedTensorType>(type);
   for (int64_t dim = 0; dim < tensor.getRank(); ++dim)
@@ -106,7 +105,8 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-// The type and placement of a parameter or state; fails with a diagnostic at `user` when there is none of that name.
+// The type and placement of a parameter or state; fails with a diagnostic at `user` when there is
+// none of that name.
 static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type type,
                                  SymbolTableCollection &symbols) {
   Operation *target = symbols.lookupNearestSymbolFrom(user, symbol);

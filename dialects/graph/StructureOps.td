@@ -1,9 +1,31 @@
 // Parameters, state, functions and calls.
 include "dialects/graph/GraphOpBase.td"
 
-// graph.parameter @"transformer.wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) stored [50257, 768] decay
 def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
   let summary = "Declares a trained tensor";
+  let description = [{
+    A tensor that training changes. Its type is the global, unpadded shape, also after partitioning; `placement` (set from
+    the plan) says which part each rank keeps. The initial value depends on the name's key, the seed and the global element
+    index alone, so it is the same under every plan.
+
+    - `init`: `zeros`, `ones`, `constant(value)` or `normal(mean, stddev)`.
+    - `stored`: the shape in a checkpoint file (safetensors) where it differs; the elements are in the same order.
+    - `decay`: weight decay applies.
+
+    Constraints:
+    - (C1) the shape is static.
+    - (C2) `stored` has as many elements as the type.
+    - (C3) `placement` holds no partial.
+    - (C4) `placement` splits dims that exist.
+    - (C5) the standard deviation is 0 or more.
+
+    Example:
+    ```mlir
+    graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
+    graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
+      placement <[replicate, shard(2)]>
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type,
     Graph_InitKindAttr:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
     OptionalAttr<DenseI64ArrayAttr>:$stored_shape,     // shape in safetensors; default: the type's shape
@@ -14,36 +36,108 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
   let hasVerifier = 1;
 }
 
-// graph.state @"wte.exp_avg" of @wte : tensor<...>: zero at the start, kept between steps, placed like the optimizer.
 def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Declares optimizer state of a parameter";
+  let description = [{
+    A tensor of the optimizer: zero at the start, kept between steps and in checkpoints, with a placement of its own (under
+    ZeRO it is split further than the parameter). Its type is the global shape.
+
+    Constraints:
+    - (C1) the shape is static.
+    - (C2) `placement` holds no partial.
+    - (C3) `placement` splits dims that exist.
+    - (C4) the parameter exists.
+    - (C5) the type is the parameter's.
+
+    Example:
+    ```mlir
+    graph.state @"wte.weight.exp_avg" of @"wte.weight" : tensor<50257x768xf32>
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$parameter, TypeAttrOf<Graph_FloatTensor>:$type,
     OptionalAttr<Graph_PlacementAttr>:$placement);
   let assemblyFormat = "$sym_name `of` $parameter `:` $type (`placement` $placement^)? attr-dict";
 }
 
-// Only in top-level functions (@loss, @microbatch, @update); blocks take parameters as arguments.
 def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Reads a parameter or state";
+  let description = [{
+    The value at the start of the step. Only top-level functions (`@loss`, `@microbatch`, `@update`) read; blocks take
+    parameters as arguments. On the mesh the result is this rank's part: each split dim divided by the sizes of its mesh
+    axes, rounded up (the mesh is the op `shard.grid @mesh`).
+
+    Constraints:
+    - (C1) the symbol is a parameter or a state.
+    - (C2) its placement has one entry per mesh axis.
+    - (C3) the type is the symbol's, or where it has a placement that of one rank's part.
+
+    Example:
+    ```mlir
+    %w = graph.get @"wte.weight" : tensor<50257x768xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$symbol);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$symbol attr-dict `:` type($result)";
 }
+
 def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Replaces a parameter or state at the end of the step";
+  let description = [{
+    Every `graph.get` of the step sees the value before. On the mesh the value is this rank's part.
+
+    Constraints:
+    - (C1) the symbol is a parameter or a state.
+    - (C2) its placement has one entry per mesh axis.
+    - (C3) the type is the symbol's, or where it has a placement that of one rank's part.
+
+    Example:
+    ```mlir
+    graph.set @"wte.weight", %new : tensor<50257x768xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$symbol, Graph_FloatTensor:$value);
   let assemblyFormat = "$symbol `,` $value attr-dict `:` type($value)";
 }
+
 def Graph_InputOp : Graph_Op<"input", [Pure]> {
   let summary = "Reads a scalar that the runtime supplies every step";
+  let description = [{
+    `step` counts from 1; `base_lr` and `total_steps` are options of the run; `seed` keys all random numbers. The same on
+    every rank.
+
+    Constraints:
+    - (C1) `seed` is i64, the others are f32.
+
+    Example:
+    ```mlir
+    %step = graph.input step : tensor<f32>
+    ```
+  }];
   let arguments = (ins Graph_InputRoleAttr:$role);
   let results = (outs 0DTensorOf<[F32, I64]>:$result);   // seed is i64, the others f32
-  let assemblyFormat = "$role attr-dict `:` type($result)";
+  let assemblyFormat = "`` $role attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 
 def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope]> {
   let summary = "Defines a block of the model or a part of the step";
+  let description = [{
+    A private function is a block: a layer that `graph.call` repeats. The public ones are `@loss` (the model) and later
+    `@microbatch` and `@update` (the step). With `kernel` it is a fusion group that becomes one generated kernel and is not
+    inlined. Arguments and results may carry `graph.input`, `graph.output`, `graph.gradient_of` and `graph.placement`.
+
+    Constraints:
+    - (C1) the body is one block.
+
+    Example:
+    ```mlir
+    graph.func @loss(%tokens: tensor<?x8xi32>, %targets: tensor<?x8xi32>) -> tensor<f32> {
+      ...
+      graph.return %mean : tensor<f32>
+    }
+    ```
+  }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
     OptionalAttr<StrAttr>:$sym_visibility, OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs,
     UnitAttr:$kernel);     // outlined fusion group: becomes one generated kernel
@@ -57,15 +151,41 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
 }
+
 def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, Terminator]> {
   let summary = "Ends a function";
+  let description = [{
+    Constraints:
+    - (C1) there is one operand per result of the function.
+    - (C2) their types are those of the results.
+
+    Example:
+    ```mlir
+    graph.return %loss : tensor<f32>
+    ```
+  }];
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let hasVerifier = 1;
 }
-// %y = graph.call @block(%x, %w) instance 3 : (tensor<...>, tensor<...>) -> tensor<...>
+
 def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Calls a block";
+  let description = [{
+    `instance` is the number of the layer: inlining adds `65536 * instance` to the streams of the block's random ops, so
+    that layers draw different numbers, and messages name it.
+
+    Constraints:
+    - (C1) the callee is a `graph.func`.
+    - (C2) there are as many arguments as the callee has, (C3) of the same types.
+    - (C4) there are as many results as the callee has, (C5) of the same types.
+    - (C6) `instance` is 0 or more.
+
+    Example:
+    ```mlir
+    %y = graph.call @block(%x, %w) instance 3 : (tensor<?x8x16xf32>, tensor<16x16xf32>) -> tensor<?x8x16xf32>
+    ```
+  }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands,
     DefaultValuedAttr<I64Attr, "0">:$instance,      // which layer: keys random streams and names in messages
     OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);

@@ -66,6 +66,5 @@ int main(int argc, char **argv) {
 #endif
   mlir::func::registerInlinerExtension(registry);
   registerPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "dtc optimizer driver\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "dtc optimizer driver\n", registry));
 }
