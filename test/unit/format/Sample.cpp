@@ -1,0 +1,321 @@
+#include "test/unit/format/Sample.h"
+
+#include "runtime/format/Operands.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace dtc::test {
+
+using namespace format;
+
+namespace {
+
+constexpr uint64_t tokensPerRank = 8, width = 8, words = 16;
+
+std::unique_ptr<RankScalar> constant(int64_t value) {
+  return std::make_unique<RankScalar>(value, 0, -1);
+}
+
+AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed, uint32_t step) {
+  AttentionT op;
+  op.q = op.k = op.v = x;
+  op.out = out;
+  op.lse = lse;
+  op.batch = 2;
+  op.queries = op.keys = 4;
+  op.heads = 2;
+  op.kv_heads = 2;
+  op.head_dim = 4;
+  op.causal = true;
+  op.scale = 0.5f;
+  op.dropout = 0.125f;
+  op.seed = seed;
+  op.step = step;
+  op.dropout_id = 3;
+  op.first_batch = std::make_unique<RankScalar>(0, 2, 0);
+  op.first_head = constant(0);
+  op.total_heads = 2;
+  return op;
+}
+
+GemmT sampleGemm(uint32_t a, uint32_t b, uint32_t c) {
+  GemmT op;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+  op.m = tokensPerRank;
+  op.n = op.k = op.lda = op.ldb = op.ldc = width;
+  return op;
+}
+
+LaunchT launch(uint32_t kernel, std::vector<uint32_t> buffers, uint64_t range) {
+  LaunchT op;
+  op.kernel = kernel;
+  op.buffers = std::move(buffers);
+  op.range = range;
+  return op;
+}
+
+EmbeddingT lookUp(uint32_t table, uint32_t ids, uint32_t out) {
+  EmbeddingT op;
+  op.table_ = table;
+  op.ids = ids;
+  op.out = out;
+  op.rows = words;
+  op.columns = width;
+  op.tokens = tokensPerRank;
+  op.first_row = constant(0);
+  return op;
+}
+
+EmbeddingGradT scatter(uint32_t grad, uint32_t ids, uint32_t dout) {
+  EmbeddingGradT op;
+  op.grad = grad;
+  op.ids = ids;
+  op.dout = dout;
+  op.rows = words;
+  op.columns = width;
+  op.tokens = tokensPerRank;
+  op.accumulate = true;
+  return op;
+}
+
+// dst = transpose of src, both [width, width].
+StridedCopyT transpose(uint32_t src, uint32_t dst) {
+  StridedCopyT op;
+  op.src = src;
+  op.dst = dst;
+  op.sizes = {width, width};
+  op.src_strides = {1, static_cast<int64_t>(width)};
+  op.dst_strides = {static_cast<int64_t>(width), 1};
+  return op;
+}
+
+void describeModel(ManifestT &manifest, uint32_t ranks) {
+  manifest.producer = "test";
+  manifest.model_name = "sample";
+  manifest.cpu_features = {"sse2"};
+  manifest.vocabulary = words;
+  manifest.sequence_length = 4;
+  manifest.global_batch = 2 * ranks;
+  manifest.micro_batch = 2;
+  manifest.num_micro_batches = 1;
+  manifest.default_lr = 0.125f;
+  manifest.model_flops_per_step = 1e6;
+  manifest.peak_flops_per_device = 1e9;
+  auto location = std::make_unique<LocationT>();
+  location->file = "sample.mlir";
+  location->line = 3;
+  location->column = 5;
+  location->name = "block";
+  manifest.locations.push_back(std::move(location));
+}
+
+} // namespace
+
+ProgramBuilder::ProgramBuilder(const std::vector<std::pair<std::string, uint32_t>> &mesh) {
+  for (const auto &[name, size] : mesh) {
+    auto axis = std::make_unique<AxisT>();
+    axis->name = name;
+    axis->size = size;
+    manifest.mesh.push_back(std::move(axis));
+    ranks *= size;
+  }
+  manifest.rank_program.assign(ranks, 0);
+  manifest.programs.push_back(std::make_unique<ProgramT>());
+  program().num_streams = 1;
+}
+
+uint32_t ProgramBuilder::buffer(const std::string &name, uint64_t elements, DType type) {
+  auto buffer = std::make_unique<BufferT>();
+  buffer->name = name;
+  buffer->offset = (program().arena_bytes + 63) / 64 * 64;
+  buffer->bytes = elements * bytesOf(type);
+  buffer->dtype = type;
+  buffer->kind = BufferKind::temporary;
+  program().arena_bytes = buffer->offset + buffer->bytes;
+  program().buffers.push_back(std::move(buffer));
+  return static_cast<uint32_t>(program().buffers.size() - 1);
+}
+
+uint32_t ProgramBuilder::parameter(const std::string &name, std::vector<uint64_t> shape,
+                                   bool sharded, float mean, float stddev) {
+  auto tensor = std::make_unique<TensorT>();
+  tensor->name = name;
+  tensor->global_shape = tensor->stored_shape = tensor->local_shape = shape;
+  if (sharded) {
+    uint64_t parts = manifest.mesh[0]->size;
+    tensor->local_shape[0] = (shape[0] + parts - 1) / parts;
+    tensor->shards.push_back(std::make_unique<ShardedDimT>());
+  }
+  uint64_t elements = 1;
+  for (uint64_t size : tensor->local_shape)
+    elements *= size;
+  tensor->init = InitKind::normal;
+  tensor->mean = mean;
+  tensor->stddev = stddev;
+  tensor->init_key = program().parameters.size();
+  tensor->buffer = buffer(name, elements);
+  program().buffers.back()->kind = BufferKind::parameter;
+  program().parameters.push_back(std::move(tensor));
+  return program().parameters.back()->buffer;
+}
+
+void ProgramBuilder::input(InputRole role, uint32_t index, DType type, std::vector<uint64_t> shape,
+                           bool batchIsSharded) {
+  auto input = std::make_unique<InputT>();
+  input->role = role;
+  input->buffer = index;
+  input->dtype = type;
+  input->shape = std::move(shape);
+  if (batchIsSharded) {
+    input->shards.push_back(std::make_unique<ShardedDimT>());
+    input->shards.back()->dim = 1;
+  }
+  program().inputs.push_back(std::move(input));
+}
+
+void ProgramBuilder::output(OutputRole role, uint32_t index) {
+  auto output = std::make_unique<OutputT>();
+  output->role = role;
+  output->buffer = index;
+  program().outputs.push_back(std::move(output));
+}
+
+uint32_t ProgramBuilder::kernel(const std::string &symbol, std::vector<uint64_t> minBytes,
+                                uint64_t range) {
+  auto kernel = std::make_unique<KernelT>();
+  kernel->symbol = symbol;
+  kernel->num_buffers = static_cast<uint32_t>(minBytes.size());
+  kernel->min_bytes = std::move(minBytes);
+  kernel->range = range;
+  manifest.kernels.push_back(std::move(kernel));
+  return static_cast<uint32_t>(manifest.kernels.size() - 1);
+}
+
+std::vector<uint8_t> ProgramBuilder::file() {
+  manifest.peak_memory_bytes = 0;
+  for (const auto &each : manifest.programs)
+    manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, each->arena_bytes);
+  return writeUnchecked(manifest, segments);
+}
+
+CollectiveT collective(CollectiveKind kind, std::vector<uint32_t> axes, uint32_t src, uint32_t dst,
+                       uint64_t count) {
+  CollectiveT op;
+  op.kind = kind;
+  op.axes = std::move(axes);
+  op.src = src;
+  op.dst = dst;
+  op.count = count;
+  return op;
+}
+
+StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements) {
+  StridedCopyT op;
+  op.src = src;
+  op.dst = dst;
+  op.sizes = {elements};
+  op.src_strides = op.dst_strides = {1};
+  return op;
+}
+
+ZeroT zero(uint32_t dst) {
+  ZeroT op;
+  op.dst = dst;
+  return op;
+}
+
+RecordT record(uint32_t event) {
+  RecordT op;
+  op.event = event;
+  return op;
+}
+
+WaitT wait(uint32_t event) {
+  WaitT op;
+  op.event = event;
+  return op;
+}
+
+ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, SampleIndices *indices) {
+  ProgramBuilder builder({{"dp", ranks}});
+  describeModel(builder.manifest, ranks);
+  builder.segments.push_back({SegmentKind::code, std::move(object)});
+  builder.program().num_streams = 2;
+  builder.program().num_events = 2;
+  uint32_t meanSquare = builder.kernel("mean_square", {256, 4}, 1);
+  uint32_t decay = builder.kernel("decay", {512, 4}, 128);
+
+  SampleIndices at;
+  at.embed = builder.parameter("embed.weight", {words, width}, false, 0, 1);
+  at.head = builder.parameter("head.weight", {width, width}, true, 0.5f, 0.25f);
+  uint32_t tokens = builder.buffer("tokens", tokensPerRank, DType::i32);
+  uint32_t targets = builder.buffer("targets", tokensPerRank, DType::i32);
+  uint32_t step = builder.buffer("step", 1);
+  uint32_t lr = builder.buffer("base_lr", 1);
+  uint32_t seed = builder.buffer("seed", 1, DType::i64);
+  builder.input(InputRole::tokens, tokens, DType::i32, {1, 2, 4}, true);
+  builder.input(InputRole::targets, targets, DType::i32, {1, 2, 4}, true);
+  builder.input(InputRole::step, step, DType::f32, {});
+  builder.input(InputRole::base_lr, lr, DType::f32, {});
+  builder.input(InputRole::seed, seed, DType::i64, {});
+  at.x = builder.buffer("x", 64);
+  uint32_t mixed = builder.buffer("mixed", 64), lse = builder.buffer("lse", 16);
+  uint32_t head = builder.buffer("head", 64), z = builder.buffer("z", 64);
+  at.loss = builder.buffer("loss", 1);
+  uint32_t grad = builder.buffer("grad", 128), dx = builder.buffer("dx", 64);
+  uint32_t dk = builder.buffer("dk", 64), dv = builder.buffer("dv", 64);
+  uint32_t scratch = builder.buffer("scratch", 16);
+  uint32_t part = builder.buffer("part", 128 / ranks), swapped = builder.buffer("swapped", 128);
+  builder.output(OutputRole::loss, at.loss);
+  builder.output(OutputRole::learning_rate, lr);
+
+  at.zero = builder.add(zero(grad));
+  builder.add(collective(CollectiveKind::all_gather, {0}, at.head, head, 64 / ranks));
+  at.embedding = builder.add(lookUp(at.embed, tokens, at.x));
+  at.attention = builder.add(sampleAttention(at.x, mixed, lse, seed, step));
+  at.gemm = builder.add(sampleGemm(mixed, head, z));
+  at.launch = builder.add(launch(meanSquare, {z, at.loss}, 1));
+  at.record = builder.add(record(0));
+  at.wait = builder.add(wait(0), 1);
+  at.allReduce = builder.add(collective(CollectiveKind::all_reduce, {0}, at.loss, at.loss, 1), 1);
+  builder.program().instructions.back()->op.AsCollective()->name = "loss";
+  builder.add(record(1), 1);
+  AttentionGradT backward;
+  backward.forward = std::make_unique<AttentionT>(sampleAttention(at.x, mixed, lse, seed, step));
+  backward.dout = z;
+  backward.dq = dx;
+  backward.dk = dk;
+  backward.dv = dv;
+  backward.scratch = scratch;
+  at.attentionGrad = builder.add(std::move(backward));
+  StridedCopyT sum = copy(dk, dx, 64);
+  sum.accumulate = true;
+  builder.add(std::move(sum));
+  at.embeddingGrad = builder.add(scatter(grad, tokens, dx));
+  at.copy = builder.add(transpose(head, dv));
+  builder.add(collective(CollectiveKind::reduce_scatter, {0}, grad, part, 128 / ranks));
+  builder.add(collective(CollectiveKind::all_gather, {0}, part, grad, 128 / ranks));
+  builder.add(collective(CollectiveKind::all_to_all, {0}, grad, swapped, 128 / ranks));
+  builder.add(launch(decay, {at.embed, lr}, 128));
+  builder.add(wait(1));
+  if (indices)
+    *indices = at;
+  return builder;
+}
+
+std::vector<uint8_t> readBytes(const std::string &path) {
+  std::vector<uint8_t> bytes;
+  std::FILE *file = std::fopen(path.c_str(), "rb");
+  if (!file)
+    return bytes;
+  uint8_t block[1 << 16];
+  for (size_t count; (count = std::fread(block, 1, sizeof(block), file)) > 0;)
+    bytes.insert(bytes.end(), block, block + count);
+  std::fclose(file);
+  return bytes;
+}
+
+} // namespace dtc::test

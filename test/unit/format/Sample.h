@@ -1,0 +1,81 @@
+// A small program that uses every instruction, and a way to build others, for tests of format and
+// executor.
+#pragma once
+
+#include "runtime/format/Write.h"
+#include "runtime/format/dte_generated.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtc::test {
+
+// Puts a manifest together piece by piece. Example: two ranks that add up one number.
+//   ProgramBuilder builder({{"dp", 2}});
+//   uint32_t x = builder.buffer("x", 1);
+//   builder.add(collective(format::CollectiveKind::all_reduce, {0}, x, x, 1));
+//   std::vector<uint8_t> file = builder.file();
+class ProgramBuilder {
+public:
+  explicit ProgramBuilder(const std::vector<std::pair<std::string, uint32_t>> &mesh);
+
+  format::ManifestT manifest;
+  std::vector<format::SegmentBytes> segments;
+  format::ProgramT &program() { return *manifest.programs[0]; }
+
+  // A new buffer of `elements`, 64-byte aligned after the last; returns its index.
+  uint32_t buffer(const std::string &name, uint64_t elements,
+                  format::DType type = format::DType::f32);
+  // A parameter of this global shape with a buffer of its own; dim 0 is over axis 0 when `sharded`.
+  uint32_t parameter(const std::string &name, std::vector<uint64_t> shape, bool sharded, float mean,
+                     float stddev);
+  void input(format::InputRole role, uint32_t buffer, format::DType type,
+             std::vector<uint64_t> shape, bool batchIsSharded = false);
+  void output(format::OutputRole role, uint32_t buffer);
+  uint32_t kernel(const std::string &symbol, std::vector<uint64_t> minBytes, uint64_t range);
+
+  // Appends an instruction; the op is an object-API struct such as format::GemmT. Returns its
+  // index.
+  template <typename OpT> uint32_t add(OpT op, uint8_t stream = 0) {
+    auto instruction = std::make_unique<format::InstructionT>();
+    instruction->op.Set(std::move(op));
+    instruction->stream = stream;
+    program().instructions.push_back(std::move(instruction));
+    return static_cast<uint32_t>(program().instructions.size() - 1);
+  }
+
+  // Sets the sums that follow from the rest, and the bytes of the file, unchecked.
+  std::vector<uint8_t> file();
+
+private:
+  uint64_t ranks = 1;
+};
+
+format::CollectiveT collective(format::CollectiveKind kind, std::vector<uint32_t> axes,
+                               uint32_t src, uint32_t dst, uint64_t count);
+// All of `src` to `dst`, both contiguous, f32.
+format::StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements);
+format::ZeroT zero(uint32_t dst);
+format::RecordT record(uint32_t event);
+format::WaitT wait(uint32_t event);
+
+// Indices into the program of sampleProgram().
+struct SampleIndices {
+  uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
+      embeddingGrad, copy;
+  uint32_t x, loss, embed, head;
+};
+
+// A step of something like a model on `ranks` data-parallel ranks (a divisor of 8): 16 words, 8
+// wide, 2 x 4 tokens a rank. Its loss is the sum over ranks of a mean square and falls as weights
+// decay by the learning rate. `object`: the bytes of the shared object made from
+// test/unit/format/SampleKernels.c.
+ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object,
+                             SampleIndices *indices = nullptr);
+
+// The bytes of a file, empty when there is none.
+std::vector<uint8_t> readBytes(const std::string &path);
+
+} // namespace dtc::test

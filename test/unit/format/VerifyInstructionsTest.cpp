@@ -1,0 +1,312 @@
+// Instructions of a good program are made wrong one field at a time; also the order of events and
+// collectives.
+#include "runtime/format/Verify.h"
+
+#include "test/unit/format/Sample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+namespace dtc::format {
+namespace {
+
+using test::SampleIndices;
+
+rt::Status verify(const ManifestT &manifest) {
+  flatbuffers::FlatBufferBuilder encoder;
+  FinishManifestBuffer(encoder, CreateManifest(encoder, &manifest));
+  return verifyManifest(*GetManifest(encoder.GetBufferPointer()), "m.dte");
+}
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr uint64_t huge = uint64_t(1) << 40;
+
+struct Corruption {
+  const char *name;
+  uint32_t SampleIndices::*instruction;
+  std::function<void(InstructionT &)> apply;
+  const char *message;
+};
+
+void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
+
+class InstructionCorruption : public testing::TestWithParam<Corruption> {};
+
+TEST_P(InstructionCorruption, IsNamed) {
+  SampleIndices at;
+  test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3}, &at);
+  builder.file();
+  uint32_t index = at.*GetParam().instruction;
+  GetParam().apply(*builder.program().instructions[index]);
+  rt::Status status = verify(builder.manifest);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("instruction " + std::to_string(index) + ", "), std::string::npos)
+      << status.message();
+}
+
+std::unique_ptr<RankScalar> scalar(int64_t base, int64_t stride, int32_t axis) {
+  return std::make_unique<RankScalar>(base, stride, axis);
+}
+
+using I = InstructionT;
+using At = SampleIndices;
+
+const Corruption corruptions[] = {
+    {"Stream", &At::zero, [](I &i) { i.stream = 2; }, "the stream is 2, there are 2"},
+    {"Location", &At::zero, [](I &i) { i.location = 1; }, "the location is 1, there are 1"},
+    {"ZeroBuffer", &At::zero, [](I &i) { i.op.AsZero()->dst = ~0u; },
+     "'dst' is buffer 4294967295, there are"},
+    {"LaunchKernel", &At::launch, [](I &i) { i.op.AsLaunch()->kernel = 2; },
+     "the kernel is 2, there are 2"},
+    {"LaunchBuffers", &At::launch, [](I &i) { i.op.AsLaunch()->buffers.pop_back(); },
+     "it has 1 buffers and 0 scalars, the kernel takes 2 and 0"},
+    {"LaunchScalars", &At::launch,
+     [](I &i) { i.op.AsLaunch()->scalars.push_back(RankScalar(0, 0, -1)); },
+     "it has 2 buffers and 1 scalars"},
+    {"LaunchBuffer", &At::launch, [](I &i) { i.op.AsLaunch()->buffers[0] = 99; },
+     "'buffers' is buffer 99"},
+    {"LaunchBytes", &At::launch, [](I &i) { i.op.AsLaunch()->buffers[0] = 4; },
+     "4 bytes, wanted at least 256"},
+    {"LaunchRange", &At::launch, [](I &i) { i.op.AsLaunch()->range = 2; },
+     "the range is 2, wanted 1 to 1"},
+    {"GemmSize", &At::gemm, [](I &i) { i.op.AsGemm()->k = 0; }, "'k' is 0, wanted 1 to 2147483647"},
+    {"GemmInt", &At::gemm, [](I &i) { i.op.AsGemm()->lda = huge; }, "'lda' is 1099511627776"},
+    {"GemmRows", &At::gemm, [](I &i) { i.op.AsGemm()->m = 9; },
+     "'a' is 'mixed' (buffer 8) of 256 bytes, wanted at least 288"},
+    {"GemmLd", &At::gemm, [](I &i) { i.op.AsGemm()->ldb = 7; },
+     "'ldb' is 7, wanted at least the 8 columns of 'b'"},
+    {"GemmBatch", &At::gemm,
+     [](I &i) {
+       i.op.AsGemm()->batch = 2;
+       i.op.AsGemm()->stride_c = 64;
+     },
+     "'c' is 'z' (buffer 11) of 256 bytes, wanted at least 512"},
+    {"GemmBatchOverlap", &At::gemm, [](I &i) { i.op.AsGemm()->batch = 2; },
+     "the batch stride of 'c' is 0, at which its 2 products of 8 x 8 overlap"},
+    {"GemmStride", &At::gemm, [](I &i) { i.op.AsGemm()->stride_a = ~uint64_t(0); },
+     "the batch stride of 'a' is 18446744073709551615"},
+    {"GemmAlpha", &At::gemm, [](I &i) { i.op.AsGemm()->alpha = nan; }, "alpha is nan"},
+    {"GemmInPlace", &At::gemm, [](I &i) { i.op.AsGemm()->c = i.op.AsGemm()->a; },
+     "'c' is also 'a' or 'b'"},
+    {"GemmType", &At::gemm, [](I &i) { i.op.AsGemm()->a = 2; }, "of i32, wanted f32"},
+    {"AttentionHeads", &At::attention, [](I &i) { i.op.AsAttention()->kv_heads = 3; },
+     "'heads' is 2, wanted a multiple of kv_heads, 3"},
+    {"AttentionKeys", &At::attention, [](I &i) { i.op.AsAttention()->keys = 5; },
+     "'k' is 'x' (buffer 7) of 256 bytes, wanted at least 320"},
+    {"AttentionCausal", &At::attention, [](I &i) { i.op.AsAttention()->keys = 3; },
+     "causal with 4 queries and 3 keys"},
+    {"AttentionOverflow", &At::attention,
+     [](I &i) {
+       AttentionT &op = *i.op.AsAttention();
+       op.batch = op.heads = op.kv_heads = 1u << 30;
+       op.head_dim = 1u << 30;
+     },
+     "more than fit in 64 bits"},
+    {"AttentionLse", &At::attention, [](I &i) { i.op.AsAttention()->lse = 4; },
+     "'lse' is 'step' (buffer 4) of 4 bytes, wanted at least 64"},
+    {"AttentionScale", &At::attention, [](I &i) { i.op.AsAttention()->scale = INFINITY; },
+     "'scale' is inf"},
+    {"AttentionDropout", &At::attention, [](I &i) { i.op.AsAttention()->dropout = 1; },
+     "'dropout' is 1, wanted at least 0 and less than 1"},
+    {"AttentionDropoutNan", &At::attention, [](I &i) { i.op.AsAttention()->dropout = nan; },
+     "'dropout' is nan"},
+    {"AttentionSeed", &At::attention, [](I &i) { i.op.AsAttention()->seed = ~0u; },
+     "'seed' is buffer 4294967295"},
+    {"AttentionStep", &At::attention, [](I &i) { i.op.AsAttention()->step = 6; },
+     "'step' is 'seed' (buffer 6) of i64, wanted f32"},
+    {"AttentionFirstBatch", &At::attention,
+     [](I &i) { i.op.AsAttention()->first_batch = scalar(0, -2, 0); },
+     "'first_batch' is -2 and 'first_head' 0 on some rank"},
+    {"AttentionTotalHeads", &At::attention, [](I &i) { i.op.AsAttention()->total_heads = 0; },
+     "'total_heads' is 0"},
+    {"AttentionGradScratch", &At::attentionGrad, [](I &i) { i.op.AsAttentionGrad()->scratch = 4; },
+     "'scratch' is 'step'"},
+    {"AttentionGradForward", &At::attentionGrad,
+     [](I &i) { i.op.AsAttentionGrad()->forward->head_dim = 8; }, "wanted at least 512"},
+    {"EmbeddingRows", &At::embedding, [](I &i) { i.op.AsEmbedding()->rows = 17; },
+     "'table' is 'embed.weight' (buffer 0) of 512 bytes, wanted at least 544"},
+    {"EmbeddingTokens", &At::embedding, [](I &i) { i.op.AsEmbedding()->tokens = 9; },
+     "'ids' is 'tokens' (buffer 2) of 32 bytes, wanted at least 36"},
+    {"EmbeddingIds", &At::embedding, [](I &i) { i.op.AsEmbedding()->ids = 7; },
+     "'ids' is 'x' (buffer 7) of f32, wanted i32"},
+    {"EmbeddingScalar", &At::embedding,
+     [](I &i) { i.op.AsEmbedding()->first_row = scalar(INT64_MAX, 1, 0); },
+     "'first_row' does not fit in 64 bits on some rank"},
+    {"EmbeddingAxis", &At::embedding, [](I &i) { i.op.AsEmbedding()->first_row = scalar(0, 1, 1); },
+     "'first_row' depends on mesh axis 1, the mesh has 1"},
+    {"EmbeddingGradColumns", &At::embeddingGrad, [](I &i) { i.op.AsEmbeddingGrad()->columns = 16; },
+     "'grad' is 'grad'"},
+    {"CopyDims", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes.assign(13, 1); },
+     "it has 13 dims, wanted at most 12"},
+    {"CopyStrides", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_strides.pop_back(); },
+     "'src' has 1 strides for 2 sizes"},
+    {"CopySize", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes[0] = 0; }, "'sizes' is 0"},
+    {"CopyBeyond", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes[0] = 9; },
+     "'src' is elements 0 to 64 of 'head' (buffer 10), which has 64"},
+    {"CopyBefore", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_strides[0] = -1; },
+     "'src' is elements -7 to 56"},
+    {"CopyOverflow", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_strides[0] = INT64_MAX / 2; },
+     "the box of 'src' does not fit in 64 bits"},
+    {"CopyOnSomeRank", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_offset = scalar(0, 1, 0); },
+     "'src' is elements 0 to 64 of"},
+    {"CopyTwice", &At::copy,
+     [](I &i) {
+       i.op.AsStridedCopy()->dst_strides = {1, 1};
+     },
+     "write some element of 'dst' more than once"},
+    {"CopyBroadcast", &At::copy,
+     [](I &i) {
+       i.op.AsStridedCopy()->dst_strides = {0, 1};
+     },
+     "write some element of 'dst' more than once"},
+    {"CopyItself", &At::copy, [](I &i) { i.op.AsStridedCopy()->dst = i.op.AsStridedCopy()->src; },
+     "'src' and 'dst' share memory"},
+    {"CopyType", &At::copy, [](I &i) { i.op.AsStridedCopy()->dtype = DType::i32; },
+     "of f32, wanted i32"},
+    {"CopyTypeUnknown", &At::copy,
+     [](I &i) { i.op.AsStridedCopy()->dtype = static_cast<DType>(6); }, "'dtype' is 6"},
+    {"CollectiveAxis", &At::allReduce, [](I &i) { i.op.AsCollective()->axes = {1}; },
+     "it is over mesh axis 1, the mesh has 1"},
+    {"CollectiveAxisTwice", &At::allReduce,
+     [](I &i) {
+       i.op.AsCollective()->axes = {0, 0};
+     },
+     "its mesh axes are 0, 0, wanted ascending"},
+    {"CollectiveCount", &At::allReduce, [](I &i) { i.op.AsCollective()->count = 2; }, "'loss'"},
+    {"CollectiveKind", &At::allReduce,
+     [](I &i) { i.op.AsCollective()->kind = static_cast<CollectiveKind>(4); }, "kind is 4"},
+    {"CollectiveGather", &At::allReduce,
+     [](I &i) { i.op.AsCollective()->kind = CollectiveKind::all_gather; },
+     "'dst' is 'loss' (buffer 12) of 4 bytes, wanted at least 8"},
+    {"RecordEvent", &At::record, [](I &i) { i.op.AsRecord()->event = 2; },
+     "the event is 2, there are 2"},
+    {"WaitEvent", &At::wait, [](I &i) { i.op.AsWait()->event = 9; }, "the event is 9, there are 2"},
+    {"WaitBeforeRecord", &At::wait, [](I &i) { i.op.AsWait()->event = 1; },
+     "no record of event 1 stands before this wait, which would never end"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Verify, InstructionCorruption, testing::ValuesIn(corruptions),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+// The object API cannot write it, so the byte is changed where it lies. FlatBuffers' own verifier
+// lets it pass.
+TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
+  test::ProgramBuilder builder({});
+  builder.add(test::zero(builder.buffer("x", 1)));
+  builder.file();
+  flatbuffers::FlatBufferBuilder encoder;
+  FinishManifestBuffer(encoder, CreateManifest(encoder, &builder.manifest));
+  const Manifest &manifest = *GetManifest(encoder.GetBufferPointer());
+  const Instruction *instruction = manifest.programs()->Get(0)->instructions()->Get(0);
+  auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
+                                        ->GetAddressOf(Instruction::VT_OP_TYPE));
+  for (uint8_t value : {0, 12, 255}) {
+    *type = value;
+    flatbuffers::Verifier encoding(encoder.GetBufferPointer(), encoder.GetSize());
+    EXPECT_TRUE(VerifyManifestBuffer(encoding));
+    rt::Status status = verifyManifest(manifest, "m.dte");
+    EXPECT_NE(status.message().find("wanted 1 to 11"), std::string::npos) << status.message();
+  }
+}
+
+TEST(VerifyOrder, RejectsAnEventRecordedOnTwoStreams) {
+  test::ProgramBuilder builder({});
+  builder.program().num_streams = 2;
+  builder.program().num_events = 1;
+  builder.add(test::record(0), 0);
+  builder.add(test::record(0), 1);
+  builder.file();
+  EXPECT_NE(verify(builder.manifest).message().find("event 0 is recorded on streams 0 and 1"),
+            std::string::npos);
+}
+
+// Two programs on one data-parallel axis; `first` and `second` are the counts of their collectives
+// on streams 0 and 1.
+ProgramT twoCollectives(uint64_t first, uint64_t second, uint8_t stream) {
+  test::ProgramBuilder builder({{"dp", 2}});
+  builder.program().num_streams = 2;
+  uint32_t x = builder.buffer("x", 8);
+  builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, first), 0);
+  builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, second), stream);
+  return std::move(builder.program());
+}
+
+rt::Status verifyPair(ProgramT one, ProgramT two) {
+  test::ProgramBuilder builder({{"dp", 2}});
+  builder.manifest.programs.clear();
+  builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(one)));
+  builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(two)));
+  builder.manifest.rank_program = {0, 1};
+  builder.file();
+  return verify(builder.manifest);
+}
+
+TEST(VerifyOrder, AcceptsProgramsThatAgreeOnTheirCollectives) {
+  rt::Status status = verifyPair(twoCollectives(1, 2, 0), twoCollectives(1, 2, 0));
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(VerifyOrder, RejectsProgramsThatDisagreeOnACollective) {
+  for (auto &&other : {std::pair<uint64_t, uint8_t>{3, 0}, {2, 1}}) {
+    rt::Status status =
+        verifyPair(twoCollectives(1, 2, 0), twoCollectives(1, other.first, other.second));
+    EXPECT_NE(status.message().find("run ranks of one group"), std::string::npos)
+        << status.message();
+  }
+}
+
+// Program 0 runs A on stream 0 and then, after a wait, B on stream 1; program 1 the other way
+// around.
+TEST(VerifyOrder, RejectsCollectivesThatWaitForEachOther) {
+  auto crossed = [](uint8_t before) {
+    test::ProgramBuilder builder({{"dp", 2}});
+    builder.program().num_streams = 2;
+    builder.program().num_events = 1;
+    uint32_t x = builder.buffer("x", 8);
+    uint8_t after = 1 - before;
+    builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, 1), before);
+    builder.add(test::record(0), before);
+    builder.add(test::wait(0), after);
+    builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, 1), after);
+    return std::move(builder.program());
+  };
+  EXPECT_TRUE(verifyPair(crossed(0), crossed(0)).ok());
+  rt::Status status = verifyPair(crossed(0), crossed(1));
+  EXPECT_NE(status.message().find("would wait here forever"), std::string::npos)
+      << status.message();
+}
+
+TEST(VerifyInstructions, AcceptsABatchOfProductsSideBySide) {
+  test::ProgramBuilder builder({});
+  uint32_t a = builder.buffer("a", 64), b = builder.buffer("b", 64), c = builder.buffer("c", 64);
+  GemmT op;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+  op.m = op.n = op.k = 4;
+  op.lda = op.ldb = op.ldc = 8;
+  op.batch = 2;
+  op.stride_a = op.stride_b = op.stride_c = 4;
+  builder.add(op);
+  builder.file();
+  rt::Status status = verify(builder.manifest);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+TEST(VerifyInstructions, AcceptsAReversedCopy) {
+  test::ProgramBuilder builder({});
+  uint32_t a = builder.buffer("a", 4), b = builder.buffer("b", 4);
+  StridedCopyT op = test::copy(a, b, 4);
+  op.src_strides = {-1};
+  op.src_offset = scalar(3, 0, -1);
+  builder.add(std::move(op));
+  builder.file();
+  rt::Status status = verify(builder.manifest);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+} // namespace
+} // namespace dtc::format

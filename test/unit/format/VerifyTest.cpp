@@ -1,0 +1,274 @@
+// One field of a good file is made wrong at a time; the verifier must say so, and say which.
+#include "runtime/format/Verify.h"
+
+#include "runtime/format/Header.h"
+#include "test/unit/format/Sample.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+
+namespace dtc::format {
+namespace {
+
+rt::Status verify(const std::vector<uint8_t> &file) {
+  const Manifest *manifest = nullptr;
+  return verifyExecutable(file, "m.dte", manifest);
+}
+
+struct Corruption {
+  const char *name;
+  std::function<void(ManifestT &)> apply;
+  const char *message; // part of what the verifier says
+};
+
+void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
+
+class ManifestCorruption : public testing::TestWithParam<Corruption> {};
+
+TEST_P(ManifestCorruption, IsNamed) {
+  test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3});
+  builder.file(); // sets sums and segments
+  ManifestT &manifest = builder.manifest;
+  // writeUnchecked would repair some fields, so the manifest is encoded as it is here.
+  GetParam().apply(manifest);
+  flatbuffers::FlatBufferBuilder encoder;
+  FinishManifestBuffer(encoder, CreateManifest(encoder, &manifest));
+  rt::Status status = verifyManifest(*GetManifest(encoder.GetBufferPointer()), "m.dte");
+  EXPECT_EQ(status.statusCode(), rt::StatusCode::InvalidArgument);
+  EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find("m.dte: "), 0u) << status.message();
+  EXPECT_NE(status.message().find("; recompile with dtc"), std::string::npos) << status.message();
+}
+
+constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+constexpr uint64_t huge = ~uint64_t(0);
+
+ProgramT &program(ManifestT &m) { return *m.programs[0]; }
+BufferT &buffer(ManifestT &m, size_t i) { return *program(m).buffers[i]; }
+TensorT &tensor(ManifestT &m, size_t i) { return *program(m).parameters[i]; }
+InputT &input(ManifestT &m, size_t i) { return *program(m).inputs[i]; }
+
+const Corruption manifestCorruptions[] = {
+    {"Version", [](ManifestT &m) { m.format_version = 2; }, "manifest version is 2, wanted 1"},
+    {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
+    {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
+     "model_flops_per_step is -1"},
+    {"PeakInfinite", [](ManifestT &m) { m.peak_flops_per_device = INFINITY; },
+     "peak_flops_per_device is inf"},
+    {"VocabularyHuge", [](ManifestT &m) { m.vocabulary = huge; },
+     "vocabulary is 18446744073709551615"},
+    {"NoVocabulary", [](ManifestT &m) { m.vocabulary = 0; }, "vocabulary is 0"},
+    {"ModelNameControl", [](ManifestT &m) { m.model_name = "a\nb"; },
+     "model_name contains a control character"},
+    {"ModelNameLong", [](ManifestT &m) { m.model_name = std::string(5000, 'x'); },
+     "model_name has 5000 bytes, wanted at most 4096"},
+    {"AxisEmpty", [](ManifestT &m) { m.mesh[0]->size = 0; }, "mesh axis 'dp' has size 0"},
+    {"AxisHuge", [](ManifestT &m) { m.mesh[0]->size = ~0u; }, "more than 1048576 ranks"},
+    {"AxisTwice",
+     [](ManifestT &m) {
+       m.mesh.push_back(std::make_unique<AxisT>());
+       m.mesh[1]->name = "dp";
+       m.mesh[1]->size = 1;
+     },
+     "mesh axes 0 and 1 are both called 'dp'"},
+    {"AxesMany",
+     [](ManifestT &m) {
+       for (int i = 0; i < 20; ++i) {
+         m.mesh.push_back(std::make_unique<AxisT>());
+         m.mesh.back()->size = 1;
+       }
+     },
+     "the mesh has 21 axes, wanted at most 16"},
+    {"RanksFew", [](ManifestT &m) { m.rank_program = {0}; },
+     "rank_program has 1 entries, wanted 2, the product of the mesh"},
+    {"RankProgram",
+     [](ManifestT &m) {
+       m.rank_program = {0, 1};
+     },
+     "rank 1 runs program 1, there are 1"},
+    {"ProgramIdle", [](ManifestT &m) { m.programs.push_back(std::make_unique<ProgramT>()); },
+     "program 1 is run by no rank"},
+    {"KernelSymbol", [](ManifestT &m) { m.kernels[0]->symbol = ""; }, "kernel 0 '' has no symbol"},
+    {"KernelMinBytes", [](ManifestT &m) { m.kernels[0]->min_bytes = {1}; },
+     "has 1 entries in min_bytes for 2 buffers"},
+    {"KernelOperands", [](ManifestT &m) { m.kernels[0]->num_scalars = 5000; },
+     "takes 2 buffers and 5000 scalars, wanted at most 1024"},
+    {"KernelSegment", [](ManifestT &m) { m.kernels[1]->code_segment = 1; },
+     "kernel 1 'decay' is in segment 1, there are 1"},
+    {"KernelInConstants", [](ManifestT &m) { m.segments[0]->kind = SegmentKind::constants; },
+     "is in segment 0, which is not code"},
+    {"LocationControl", [](ManifestT &m) { m.locations[0]->file = "\x1b[2J"; },
+     "the file of a location contains a control character"},
+    {"Feature",
+     [](ManifestT &m) {
+       m.cpu_features = {"avx2", "avx1024"};
+     },
+     "cpu_features asks for 'avx1024'"},
+    {"PeakMemory", [](ManifestT &m) { m.peak_memory_bytes += 1; }, "peak_memory_bytes is"},
+    {"Streams", [](ManifestT &m) { program(m).num_streams = 0; },
+     "num_streams is 0, wanted 1 to 16"},
+    {"StreamsMany", [](ManifestT &m) { program(m).num_streams = 17; }, "num_streams is 17"},
+    {"EventsMany", [](ManifestT &m) { program(m).num_events = ~0u; }, "num_events is 4294967295"},
+    {"ArenaHuge",
+     [](ManifestT &m) { m.peak_memory_bytes = program(m).arena_bytes = uint64_t(1) << 49; },
+     "the arena has 562949953421312 bytes"},
+    {"ArenaSmall", [](ManifestT &m) { m.peak_memory_bytes = program(m).arena_bytes -= 1; },
+     "beyond the arena's end"},
+    {"BufferOffset", [](ManifestT &m) { buffer(m, 0).offset = huge - 3; },
+     "'embed.weight' (buffer 0) has 512 bytes from byte 18446744073709551612, beyond"},
+    {"BufferBytes", [](ManifestT &m) { buffer(m, 3).bytes = huge; }, "beyond the arena's end"},
+    {"BufferMisaligned", [](ManifestT &m) { buffer(m, 2).offset += 2; },
+     "wanted a multiple of 4 bytes, its element"},
+    {"BufferType", [](ManifestT &m) { buffer(m, 0).dtype = static_cast<DType>(6); },
+     "has dtype 6, wanted at most 5"},
+    {"BufferKind", [](ManifestT &m) { buffer(m, 0).kind = static_cast<BufferKind>(99); },
+     "has kind 99"},
+    {"TensorBuffer", [](ManifestT &m) { tensor(m, 0).buffer = 1000; },
+     "parameter 'embed.weight' is in buffer 1000, there are"},
+    {"TensorName", [](ManifestT &m) { tensor(m, 1).name = "embed.weight"; },
+     "the name of another tensor"},
+    {"TensorType", [](ManifestT &m) { tensor(m, 0).dtype = DType::bf16; },
+     "has dtype 1, 'embed.weight' (buffer 0) has 0"},
+    {"TensorLocal",
+     [](ManifestT &m) {
+       tensor(m, 1).local_shape = {8, 8};
+     },
+     "has local size 8 on dim 0, wanted 4 for 8 over 2"},
+    {"TensorGlobal", [](ManifestT &m) { tensor(m, 0).global_shape[1] = 0; },
+     "global size 0 on dim 1"},
+    {"TensorStored",
+     [](ManifestT &m) {
+       tensor(m, 0).stored_shape = {16, 9};
+     },
+     "different numbers of elements in global_shape and stored_shape"},
+    {"TensorHuge",
+     [](ManifestT &m) {
+       TensorT &t = tensor(m, 0);
+       t.global_shape = t.stored_shape = t.local_shape = {uint64_t(1) << 40, uint64_t(1) << 40};
+     },
+     "or more than"},
+    {"TensorRank", [](ManifestT &m) { tensor(m, 0).local_shape = {128}; },
+     "has 1 dims in local_shape and 2 in global_shape"},
+    {"TensorDims", [](ManifestT &m) { tensor(m, 0).stored_shape.assign(13, 1); },
+     "has more than 12 dims"},
+    {"ShardDim", [](ManifestT &m) { tensor(m, 1).shards[0]->dim = 2; },
+     "is sharded on dim 2, it has 2"},
+    {"ShardAxis", [](ManifestT &m) { tensor(m, 1).shards[0]->axis = 1; },
+     "is sharded over axis 1, the mesh has 1"},
+    {"ShardTwice",
+     [](ManifestT &m) {
+       tensor(m, 1).shards.push_back(std::make_unique<ShardedDimT>());
+       tensor(m, 1).shards[1]->dim = 1;
+     },
+     "twice in its shards"},
+    {"InitKind", [](ManifestT &m) { tensor(m, 0).init = static_cast<InitKind>(4); }, "has init 4"},
+    {"InitDeviation", [](ManifestT &m) { tensor(m, 0).stddev = -1; }, "mean 0 and stddev -1"},
+    {"InitMean", [](ManifestT &m) { tensor(m, 0).mean = nan; }, "initial mean nan"},
+    {"TensorsOverlap", [](ManifestT &m) { buffer(m, tensor(m, 1).buffer).offset = 256; },
+     "hold parameters or optimizer state and overlap"},
+    {"InputRole", [](ManifestT &m) { input(m, 0).role = static_cast<InputRole>(6); }, "has role 6"},
+    {"InputTwice", [](ManifestT &m) { input(m, 1).role = InputRole::tokens; },
+     "input 'tokens' is there twice"},
+    {"InputType", [](ManifestT &m) { input(m, 0).dtype = DType::f32; },
+     "input 'tokens' has dtype 0, wanted i32"},
+    {"InputShape", [](ManifestT &m) { input(m, 0).shape = {8}; }, "has 1 dims, wanted 3"},
+    {"InputSequence",
+     [](ManifestT &m) {
+       input(m, 0).shape = {1, 2, 5};
+     },
+     "has shape [1, 2, 5]"},
+    {"InputShard", [](ManifestT &m) { input(m, 0).shards[0]->dim = 3; },
+     "is sharded on dim 3, it has 3"},
+    {"InputMicroBatchShard", [](ManifestT &m) { input(m, 0).shards[0]->dim = 0; },
+     "wanted whole micro-batches"},
+    {"InputBuffer", [](ManifestT &m) { buffer(m, input(m, 0).buffer).bytes = 28; },
+     "input 'tokens' needs 32 bytes"},
+    {"ScalarShape", [](ManifestT &m) { input(m, 2).shape = {2}; }, "wanted one element"},
+    {"GlobalBatch", [](ManifestT &m) { m.global_batch = 5; }, "global_batch is 5, wanted"},
+    {"OutputRole", [](ManifestT &m) { program(m).outputs[0]->role = static_cast<OutputRole>(3); },
+     "has role 3"},
+    {"OutputTwice", [](ManifestT &m) { program(m).outputs[1]->role = OutputRole::loss; },
+     "output 'loss' is there twice"},
+    {"OutputBuffer", [](ManifestT &m) { program(m).outputs[0]->buffer = 77; },
+     "output 'loss' is in buffer 77"},
+};
+
+INSTANTIATE_TEST_SUITE_P(Verify, ManifestCorruption, testing::ValuesIn(manifestCorruptions),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+TEST(Verify, AcceptsTheSampleOnEveryNumberOfRanks) {
+  for (uint32_t ranks : {1u, 2u, 4u, 8u}) {
+    rt::Status status = verify(test::sampleProgram(ranks, {1, 2, 3}).file());
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+TEST(Verify, RejectsEveryByteThatChanges) {
+  std::vector<uint8_t> file = test::sampleProgram(1, std::vector<uint8_t>(300, 1)).file();
+  for (size_t i = 0; i < file.size(); ++i) {
+    std::vector<uint8_t> changed = file;
+    changed[i] ^= 1;
+    ASSERT_FALSE(verify(changed).ok()) << "byte " << i;
+  }
+}
+
+TEST(Verify, RejectsEveryLengthButTheRightOne) {
+  std::vector<uint8_t> file = test::sampleProgram(1, {1, 2, 3}).file();
+  for (size_t bytes = 0; bytes < file.size(); bytes += 7)
+    ASSERT_FALSE(verify({file.begin(), file.begin() + static_cast<long>(bytes)}).ok()) << bytes;
+  file.push_back(0);
+  EXPECT_FALSE(verify(file).ok());
+}
+
+// Writes a header with right hashes around changed manifest bytes.
+std::vector<uint8_t> resign(std::vector<uint8_t> file) {
+  Header header;
+  EXPECT_TRUE(readHeader(file, "f", header).ok());
+  header.manifestHash =
+      hash128(std::span<const uint8_t>(file).subspan(headerBytes, header.manifestBytes));
+  writeHeader(header, std::span<uint8_t, headerBytes>(file.data(), headerBytes));
+  return file;
+}
+
+TEST(Verify, NamesAManifestThatIsNoFlatBuffer) {
+  std::vector<uint8_t> file = test::sampleProgram(1, {1, 2, 3}).file();
+  std::vector<uint8_t> changed = file;
+  std::memset(changed.data() + headerBytes, 0xff, 4);
+  EXPECT_NE(verify(resign(changed)).message().find("not a sound FlatBuffers table"),
+            std::string::npos);
+  changed = file;
+  changed[headerBytes + 4] = 'X';
+  EXPECT_NE(verify(resign(changed)).message().find("identifier 'DTE1'"), std::string::npos);
+}
+
+TEST(Verify, NamesASegmentThatIsWrong) {
+  struct {
+    std::function<void(SegmentT &)> apply;
+    const char *message;
+  } const cases[] = {
+      {[](SegmentT &s) { s.offset += 64; }, "segment 0 starts at byte"},
+      {[](SegmentT &s) { s.offset = 0; }, "before the end of what precedes it"},
+      {[](SegmentT &s) { s.bytes = ~uint64_t(0); }, "beyond the file's end"},
+      {[](SegmentT &s) { s.bytes -= 1; }, "segment 0 does not match its hash"},
+      {[](SegmentT &s) { s.kind = static_cast<SegmentKind>(2); }, "segment 0 has kind 2"},
+  };
+  for (const auto &each : cases) {
+    test::ProgramBuilder builder = test::sampleProgram(1, {1, 2, 3});
+    std::vector<uint8_t> file = builder.file();
+    each.apply(*builder.manifest.segments[0]);
+    flatbuffers::FlatBufferBuilder encoder;
+    encoder.ForceDefaults(true);
+    FinishManifestBuffer(encoder, CreateManifest(encoder, &builder.manifest));
+    std::memcpy(file.data() + headerBytes, encoder.GetBufferPointer(), encoder.GetSize());
+    rt::Status status = verify(resign(file));
+    EXPECT_EQ(status.statusCode(), rt::StatusCode::DataLoss);
+    EXPECT_NE(status.message().find(each.message), std::string::npos) << status.message();
+  }
+}
+
+} // namespace
+} // namespace dtc::format
