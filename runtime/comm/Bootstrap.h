@@ -9,6 +9,7 @@ namespace dtc::rt {
 struct WorldOptions {
   LaunchEnvironment launch;
   double timeoutSeconds = 600; // longest that any call may wait for a peer
+  size_t maxElements = 0;      // most that one MPI call moves; 0: INT_MAX; less is for tests
 };
 
 // The world of this job: a loopback world of one where launch.size is 1 (MPI is not touched), else
@@ -17,5 +18,9 @@ struct WorldOptions {
 // abandoned or a call on it was Aborted. Split groups must be destroyed first. Errors: Unavailable
 // when the plugin cannot be loaded or the variables are torchrun's, which carry no MPI.
 Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world);
+
+// Compute threads for this rank: DTC_THREADS, or the cores that it may run on divided by the ranks
+// of its machine that may run on the same ones, at least 1. Collective over `world`.
+Status threadsPerRank(Comm &world, int &threads);
 
 } // namespace dtc::rt

@@ -26,7 +26,4 @@ using EnvironmentReader = std::function<const char *(const char *name)>;
 Status detectLaunch(LaunchEnvironment &environment);
 Status detectLaunch(const EnvironmentReader &read, LaunchEnvironment &environment);
 
-// Compute threads for one rank: DTC_THREADS, or this process's share of the cores it may use.
-Status threadsPerRank(const LaunchEnvironment &environment, int &threads);
-
 } // namespace dtc::rt

@@ -1,0 +1,24 @@
+// The door between dtrun and libdtc_mpi.so, which is opened only for jobs of more than one rank.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+
+namespace dtc::rt {
+
+// Raised when anything that crosses the door changes: both sides come from one build.
+inline constexpr int kMpiPluginVersion = 1;
+
+struct MpiOptions {
+  double timeoutSeconds = 600;
+  uint64_t pollMicros = 100; // longest sleep between two looks at a request
+  uint64_t maxElements = 0;  // most that one MPI call moves; 0: INT_MAX
+};
+
+using MpiPluginVersion = int();
+using MpiCreateWorld = void(const MpiOptions &options, std::unique_ptr<Comm> &world,
+                            Status &status);
+
+inline constexpr const char *kMpiPluginVersionSymbol = "dtcMpiPluginVersion";
+inline constexpr const char *kMpiCreateWorldSymbol = "dtcMpiCreateWorld";
+
+} // namespace dtc::rt

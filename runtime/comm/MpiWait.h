@@ -1,0 +1,33 @@
+// Waits for MPI requests without stealing the cores that computing threads and other ranks need.
+#pragma once
+
+#include "runtime/comm/MpiCall.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+namespace dtc::rt {
+
+// What all groups of a process share.
+struct MpiJob {
+  double timeoutSeconds = 600;
+  uint64_t pollMicros = 100;
+  int maxElements = 0;
+  std::atomic<bool> failed = false;
+
+  // Keeps the first reason.
+  void fail(const std::string &reason);
+  std::string reason();
+
+private:
+  std::mutex mutex;
+  std::string firstReason;
+};
+
+// Tests `request` until it is done: at first at once, then letting others run between two tests,
+// then sleeping for up to job.pollMicros. Aborted after the time-out, or when the job was given up;
+// then the request is left alone, as only the end of the process can end it.
+Status waitForMpi(MpiJob &job, MPI_Request &request, const std::string &what);
+
+} // namespace dtc::rt

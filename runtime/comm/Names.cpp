@@ -1,0 +1,60 @@
+// Sizes and names of element types, and the words of messages.
+#include "runtime/comm/Names.h"
+
+#include "runtime/format/Text.h"
+
+namespace dtc::rt {
+using format::text;
+
+size_t bytesOf(DataType type) {
+  switch (type) {
+  case DataType::F32:
+  case DataType::I32:
+    return 4;
+  case DataType::Bf16:
+  case DataType::F16:
+    return 2;
+  case DataType::I64:
+    return 8;
+  case DataType::U8:
+    return 1;
+  }
+  return 0;
+}
+
+const char *nameOf(DataType type) {
+  switch (type) {
+  case DataType::F32:
+    return "f32";
+  case DataType::Bf16:
+    return "bf16";
+  case DataType::F16:
+    return "f16";
+  case DataType::I32:
+    return "i32";
+  case DataType::I64:
+    return "i64";
+  case DataType::U8:
+    return "u8";
+  }
+  return "unknown type";
+}
+
+const char *nameOf(Reduction op) { return op == Reduction::Sum ? "sum" : "max"; }
+
+Status checkReducible(DataType type, const char *operation) {
+  if (type == DataType::F32 || type == DataType::I32 || type == DataType::I64)
+    return Status::okStatus();
+  return Status::invalidArgument(
+      text(operation, " of ", nameOf(type), " is not implemented; wanted f32, i32 or i64"));
+}
+
+std::string describeCall(const char *operation, size_t count, DataType type) {
+  return text(operation, " of ", count, " ", nameOf(type));
+}
+
+std::string describeMember(const Comm &comm) {
+  return text(" on group '", comm.name(), "' (rank ", comm.rank(), " of ", comm.size(), ")");
+}
+
+} // namespace dtc::rt

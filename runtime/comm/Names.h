@@ -1,0 +1,20 @@
+// What all backends say the same way.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+
+namespace dtc::rt {
+
+const char *nameOf(DataType type);
+const char *nameOf(Reduction op);
+
+// InvalidArgument unless sums and maxima of `type` are implemented: f32, i32, i64.
+Status checkReducible(DataType type, const char *operation);
+
+// "all-reduce of 1024 f32" for messages; `reduction` may be null.
+std::string describeCall(const char *operation, size_t count, DataType type);
+
+// " on group 'dp' (rank 1 of 4)" for messages.
+std::string describeMember(const Comm &comm);
+
+} // namespace dtc::rt

@@ -1,0 +1,179 @@
+// Launch environments, as the launchers set them.
+#include "runtime/comm/Environment.h"
+#include "runtime/comm/Bootstrap.h"
+#include "runtime/comm/Loopback.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <thread>
+
+namespace dtc::rt {
+namespace {
+using Variables = std::map<std::string, std::string>;
+
+Status detect(const Variables &variables, LaunchEnvironment &found) {
+  return detectLaunch(
+      [&](const char *name) {
+        auto at = variables.find(name);
+        return at == variables.end() ? nullptr : at->second.c_str();
+      },
+      found);
+}
+
+TEST(DetectLaunch, IsOneRankWithoutALauncher) {
+  LaunchEnvironment found;
+  ASSERT_TRUE(detect({}, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::None);
+  EXPECT_EQ(found.rank, 0);
+  EXPECT_EQ(found.size, 1);
+  EXPECT_EQ(found.localSize, 1);
+}
+
+TEST(DetectLaunch, ReadsOpenMpi) {
+  LaunchEnvironment found;
+  ASSERT_TRUE(detect({{"OMPI_COMM_WORLD_RANK", "1"},
+                      {"OMPI_COMM_WORLD_SIZE", "4"},
+                      {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                      {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
+                      {"SLURM_STEP_ID", "0"},
+                      {"SLURM_PROCID", "0"},
+                      {"SLURM_STEP_NUM_TASKS", "2"}},
+                     found)
+                  .ok());
+  EXPECT_EQ(found.launcher, Launcher::OpenMpi);
+  EXPECT_EQ(found.rank, 1);
+  EXPECT_EQ(found.size, 4);
+  EXPECT_EQ(found.localRank, 1);
+  EXPECT_EQ(found.localSize, 2);
+  EXPECT_EQ(found.source, "OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4");
+}
+
+TEST(DetectLaunch, ReadsPmi) {
+  LaunchEnvironment found;
+  ASSERT_TRUE(detect({{"PMI_RANK", "3"},
+                      {"PMI_SIZE", "8"},
+                      {"MPI_LOCALRANKID", "1"},
+                      {"MPI_LOCALNRANKS", "2"}},
+                     found)
+                  .ok());
+  EXPECT_EQ(found.launcher, Launcher::Pmi);
+  EXPECT_EQ(found.rank, 3);
+  EXPECT_EQ(found.size, 8);
+  EXPECT_EQ(found.localSize, 2);
+}
+
+TEST(DetectLaunch, ReadsSlurmInsideAStepOnly) {
+  Variables variables = {{"SLURM_PROCID", "6"},         {"SLURM_NTASKS", "7"},
+                         {"SLURM_STEP_NUM_TASKS", "7"}, {"SLURM_LOCALID", "0"},
+                         {"SLURM_NODEID", "3"},         {"SLURM_STEP_TASKS_PER_NODE", "2(x3),1"}};
+  LaunchEnvironment found;
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::None);
+  variables["SLURM_STEP_ID"] = "0";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::Slurm);
+  EXPECT_EQ(found.rank, 6);
+  EXPECT_EQ(found.size, 7);
+  EXPECT_EQ(found.localRank, 0);
+  EXPECT_EQ(found.localSize, 1);
+  variables["SLURM_NODEID"] = "2";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.localSize, 2);
+}
+
+TEST(DetectLaunch, ReadsTorchrun) {
+  Variables variables = {{"RANK", "1"}, {"WORLD_SIZE", "2"}};
+  LaunchEnvironment found;
+  EXPECT_EQ(detect(variables, found).message(),
+            "reading the launch environment: RANK=1, WORLD_SIZE=2, but MASTER_ADDR is not set");
+  variables["MASTER_ADDR"] = "node0";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::Torchrun);
+  EXPECT_EQ(found.rank, 1);
+  std::unique_ptr<Comm> world;
+  Status status = createWorld({.launch = found, .timeoutSeconds = 1}, world);
+  EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
+  EXPECT_EQ(status.message(),
+            "joining the job of RANK=1, WORLD_SIZE=2: torchrun's variables carry no MPI, which "
+            "this build needs for more than one rank; start the ranks by mpirun, srun --mpi=pmix "
+            "or dtrun -n 2");
+}
+
+TEST(DetectLaunch, RefusesWhatDoesNotFit) {
+  LaunchEnvironment found;
+  EXPECT_EQ(detect({{"RANK", "1"}}, found).message(),
+            "reading the launch environment: RANK=1, WORLD_SIZE=(unset); wanted both or neither");
+  EXPECT_EQ(detect({{"PMI_RANK", "4"}, {"PMI_SIZE", "4"}}, found).message(),
+            "reading the launch environment: PMI_RANK=4, PMI_SIZE=4; wanted a rank below the "
+            "number of ranks");
+  EXPECT_EQ(detect({{"PMI_RANK", "one"}, {"PMI_SIZE", "4"}}, found).message(),
+            "reading the launch environment: PMI_RANK is 'one'; wanted a whole number, 0 or more");
+  for (const char *number : {"-1", "1x", " 1", "99999999999"})
+    EXPECT_FALSE(detect({{"PMI_RANK", number}, {"PMI_SIZE", "4"}}, found).ok()) << number;
+  EXPECT_FALSE(detect({{"PMI_RANK", "0"}, {"PMI_SIZE", "0"}}, found).ok());
+  EXPECT_FALSE(detect({{"OMPI_COMM_WORLD_RANK", "1"},
+                       {"OMPI_COMM_WORLD_SIZE", "4"},
+                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "8"}},
+                      found)
+                   .ok());
+  for (const char *list : {"", "2(x", "2(x2", "0", "x", "2;1", "1"})
+    EXPECT_EQ(detect({{"SLURM_STEP_ID", "0"},
+                      {"SLURM_PROCID", "0"},
+                      {"SLURM_STEP_NUM_TASKS", "4"},
+                      {"SLURM_NODEID", "1"},
+                      {"SLURM_STEP_TASKS_PER_NODE", list}},
+                     found)
+                  .ok(),
+              *list == 0)
+        << list; // an empty variable counts as unset
+}
+
+TEST(CreateWorld, NeedsNoMpiForOneRank) {
+  std::unique_ptr<Comm> world;
+  ASSERT_TRUE(createWorld({}, world).ok());
+  EXPECT_EQ(world->size(), 1);
+  EXPECT_EQ(world->name(), "world");
+}
+
+TEST(CreateWorld, NamesAPluginThatIsNotThere) {
+  ::setenv("DTC_MPI_LIBRARY", "/nowhere/libdtc_mpi.so", 1);
+  LaunchEnvironment launch;
+  launch.launcher = Launcher::OpenMpi;
+  launch.size = 2;
+  std::unique_ptr<Comm> world;
+  Status status = createWorld({.launch = launch}, world);
+  ::unsetenv("DTC_MPI_LIBRARY");
+  EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
+  EXPECT_EQ(status.message(), "loading the MPI plugin libdtc_mpi.so: /nowhere/libdtc_mpi.so (no "
+                              "such file); build target dtc_mpi or set DTC_MPI_LIBRARY");
+}
+
+TEST(ThreadsPerRank, SharesTheCoresAmongTheRanksOfAMachine) {
+  auto alone = makeLoopbackWorld(1);
+  int all = 0;
+  ASSERT_TRUE(threadsPerRank(*alone[0], all).ok());
+  EXPECT_GE(all, 1);
+  auto world = makeLoopbackWorld(2);
+  int halves[2] = {};
+  std::thread peer([&] { EXPECT_TRUE(threadsPerRank(*world[1], halves[1]).ok()); });
+  EXPECT_TRUE(threadsPerRank(*world[0], halves[0]).ok());
+  peer.join();
+  EXPECT_EQ(halves[0], std::max(all / 2, 1));
+  EXPECT_EQ(halves[1], halves[0]);
+}
+
+TEST(ThreadsPerRank, ObeysTheVariable) {
+  auto world = makeLoopbackWorld(1);
+  int threads = 0;
+  ::setenv("DTC_THREADS", "7", 1);
+  ASSERT_TRUE(threadsPerRank(*world[0], threads).ok());
+  EXPECT_EQ(threads, 7);
+  ::setenv("DTC_THREADS", "99999", 1);
+  EXPECT_EQ(threadsPerRank(*world[0], threads).message(),
+            "environment variable DTC_THREADS is 99999; wanted at most 4096");
+  ::unsetenv("DTC_THREADS");
+}
+} // namespace
+} // namespace dtc::rt
