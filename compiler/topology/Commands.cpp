@@ -1,0 +1,165 @@
+// The commands `dtc topology list|show|check|discover`.
+#include "compiler/topology/Commands.h"
+
+#include "compiler/support/File.h"
+#include "compiler/support/Table.h"
+#include "compiler/support/Units.h"
+#include "compiler/topology/Description.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace dtc {
+namespace {
+
+std::string bytes(int64_t value) {
+  return printRounded(static_cast<double>(value), Quantity::Bytes);
+}
+std::string rate(double value) { return printRounded(value, Quantity::BytesPerSecond); }
+std::string flops(double value) { return printRounded(value, Quantity::FlopsPerSecond, 4); }
+std::string time(double value) { return printRounded(value, Quantity::Seconds); }
+
+// 1 is "1", 2.5 is "2.5".
+std::string factor(double value) {
+  char buffer[32];
+  snprintf(buffer, sizeof(buffer), "%g", value);
+  return buffer;
+}
+
+std::string plural(int64_t count, const char *noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+void printText(const Topology &topology, llvm::raw_ostream &out) {
+  const DeviceKind &device = topology.device;
+  out << topology.name << (topology.description.empty() ? "" : ": ") << topology.description << "\n"
+      << plural(topology.numDevices(), "device") << " = " << plural(topology.nodes, "node") << " x "
+      << topology.devicesPerNode << "\n\ndevice: " << device.name << "\n"
+      << "  memory          " << bytes(device.memoryBytes) << ", " << rate(device.memoryBandwidth)
+      << "\n"
+      << "  compute units   " << device.computeUnits << "\n"
+      << "  launch latency  " << time(device.launchLatency) << "\n";
+  for (int type = 0; type < numComputeTypes; ++type) {
+    std::string label = ("peak " + nameOf(static_cast<ComputeType>(type))).str();
+    if (device.peakFlops[type] > 0)
+      out << "  " << label << std::string(16 - label.size(), ' ') << flops(device.peakFlops[type])
+          << "\n";
+  }
+  if (topology.levels.empty()) {
+    out << "\nno links: one device\n";
+    return;
+  }
+  out << "\nlinks, from the inside out; bandwidth a device and direction:\n";
+  Table table({"level", "kind", "joins", "bandwidth", "latency", "reduces", "oversubscribed"});
+  for (size_t i = 0; i < topology.levels.size(); ++i) {
+    const LinkLevel &level = topology.levels[i];
+    std::string joins =
+        i == 0 ? plural(level.groupSize, "device") : std::to_string(level.groupSize) + " groups";
+    table.addRow({level.name, nameOf(level.kind).str(), joins, rate(level.bandwidth),
+                  time(level.latency), level.inNetworkReduction ? "yes" : "no",
+                  factor(level.oversubscription)});
+  }
+  table.print(out, 2);
+}
+
+void printJson(const Topology &topology, llvm::raw_ostream &out) {
+  llvm::json::OStream json(out, 2);
+  const DeviceKind &device = topology.device;
+  json.object([&] {
+    json.attribute("schema", "dtc.topology/1");
+    json.attribute("name", topology.name);
+    json.attribute("description", topology.description);
+    json.attribute("nodes", topology.nodes);
+    json.attribute("devices_per_node", topology.devicesPerNode);
+    json.attribute("devices", topology.numDevices());
+    json.attributeObject("device", [&] {
+      json.attribute("name", device.name);
+      json.attribute("class", device.deviceClass == DeviceClass::Cpu ? "cpu" : "gpu");
+      json.attribute("memory", device.memoryBytes);
+      json.attribute("memory_bandwidth", device.memoryBandwidth);
+      json.attribute("compute_units", device.computeUnits);
+      json.attribute("launch_latency", device.launchLatency);
+      json.attributeObject("peak", [&] {
+        for (int type = 0; type < numComputeTypes; ++type)
+          if (device.peakFlops[type] > 0)
+            json.attribute(nameOf(static_cast<ComputeType>(type)), device.peakFlops[type]);
+      });
+    });
+    json.attributeArray("levels", [&] {
+      for (const LinkLevel &level : topology.levels)
+        json.object([&] {
+          json.attribute("name", level.name);
+          json.attribute("kind", nameOf(level.kind));
+          json.attribute("group", level.groupSize);
+          json.attribute("bandwidth", level.bandwidth);
+          json.attribute("latency", level.latency);
+          json.attribute("in_network_reduction", level.inNetworkReduction);
+          json.attribute("oversubscription", level.oversubscription);
+        });
+    });
+  });
+  out << "\n";
+}
+
+} // namespace
+
+int runTopologyList(llvm::raw_ostream &out, llvm::raw_ostream &errors) {
+  Table table({"name", "devices a node", "memory", "bf16", "description"});
+  for (const std::string &name : catalogueNames()) {
+    Result<Topology> topology = loadTopology(name);
+    if (!topology)
+      return topology.error().report(errors);
+    const DeviceKind &device = topology->device;
+    std::string count =
+        device.deviceClass == DeviceClass::Cpu ? "any" : std::to_string(topology->devicesPerNode);
+    double peak = device.peak(ComputeType::BF16);
+    table.addRow({name, count, bytes(device.memoryBytes), peak > 0 ? flops(peak) : "none",
+                  topology->description});
+  }
+  table.print(out);
+  return 0;
+}
+
+int runTopologyShow(const std::string &nameOrFile, int64_t nodes, int64_t devices,
+                    OutputFormat format, llvm::raw_ostream &out, llvm::raw_ostream &errors) {
+  Result<Topology> topology = loadTopology(nameOrFile, nodes, devices);
+  if (!topology)
+    return topology.error().report(errors);
+  if (format == OutputFormat::Json)
+    printJson(*topology, out);
+  else
+    printText(*topology, out);
+  return 0;
+}
+
+int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_ostream &errors) {
+  Result<std::string> text = readFile(file, int64_t(16) << 20);
+  if (!text)
+    return text.error().report(errors);
+  Result<Topology> topology = parseTopology(*text, file);
+  if (!topology)
+    return topology.error().report(errors);
+  out << file << ": '" << topology->name << "' describes "
+      << plural(topology->numDevices(), "device") << " in " << plural(topology->nodes, "node")
+      << " on " << plural(topology->levels.size(), "level") << " of links\n";
+  return 0;
+}
+
+int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
+                        llvm::raw_ostream &errors) {
+  Result<SystemDescription> system = parseDescription(catalogueText("cpu"), "cpu.toml");
+  if (!system)
+    return system.error().report(errors);
+  system->name = "discovered";
+  std::string text =
+      "# Found by 'dtc topology discover' without measuring: correct what you know better.\n"
+      "# Sizes and rates are those of a whole node, which its processes share.\n" +
+      printDescription(*system);
+  if (outputFile.empty()) {
+    out << text;
+    return 0;
+  }
+  Outcome written = writeFileAtomically(outputFile, text);
+  return written ? 0 : written.error().report(errors);
+}
+
+} // namespace dtc

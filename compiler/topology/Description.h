@@ -1,0 +1,33 @@
+// A topology file as it is written, before the number of nodes and devices is decided. Internal to
+// this folder.
+#pragma once
+
+#include "compiler/topology/Topology.h"
+
+namespace dtc {
+
+// For class "cpu" the sizes, rates and bandwidths are those of a whole node, which its processes
+// share.
+struct SystemDescription {
+  std::string name, description;
+  int64_t nodes = 1;
+  int64_t devicesPerNode =
+      1; // gpu: what a node has; cpu: processes a node unless the request says otherwise
+  DeviceKind device;
+  std::vector<LinkLevel>
+      levels; // groupSize 0: as many as there are (innermost of a cpu node, or outermost)
+};
+
+// Reads TOML. Values "discover" of class "cpu" are filled in from this machine.
+Result<SystemDescription> parseDescription(llvm::StringRef text, const std::string &path);
+
+// TOML that parseDescription reads back to the same description.
+std::string printDescription(const SystemDescription &system);
+
+// Decides the numbers of nodes and devices; 0: as in the description.
+Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t devices);
+
+// The text of a catalogue file, or "" where there is none of that name.
+llvm::StringRef catalogueText(llvm::StringRef name);
+
+} // namespace dtc

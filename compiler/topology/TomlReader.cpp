@@ -1,0 +1,197 @@
+// Typed reads from a TOML table.
+#include "compiler/topology/TomlReader.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace dtc {
+
+static std::string quoted(llvm::ArrayRef<llvm::StringRef> words) {
+  std::string list;
+  for (llvm::StringRef word : words)
+    list += (list.empty() ? "'" : ", '") + word.str() + "'";
+  return list;
+}
+
+static std::string numberText(double value) {
+  char buffer[64];
+  snprintf(buffer, sizeof(buffer), "%g", value);
+  return buffer;
+}
+
+// What a value looks like, short enough for a message.
+static std::string shown(const toml::node &node) {
+  if (auto *text = node.as_string())
+    return "'" + llvm::StringRef(text->get()).take_front(40).str() + "'";
+  if (auto *number = node.as_integer())
+    return std::to_string(number->get());
+  if (auto *number = node.as_floating_point())
+    return numberText(number->get());
+  if (auto *flag = node.as_boolean())
+    return flag->get() ? "true" : "false";
+  if (node.is_table())
+    return "a table";
+  return node.is_array() ? "an array" : "a date or time";
+}
+
+void FirstError::set(const toml::source_region &at, const std::string &message,
+                     const std::string &note) {
+  if (!error)
+    error = UserError(
+        message, note,
+        {path, static_cast<int64_t>(at.begin.line), static_cast<int64_t>(at.begin.column)});
+}
+
+TableReader::TableReader(const toml::table &table, std::string what,
+                         llvm::ArrayRef<llvm::StringRef> known, FirstError &errors)
+    : source(table), what(std::move(what)), errors(errors) {
+  // The table is sorted by key; the message is about the one that comes first in the file.
+  const toml::key *first = nullptr;
+  for (auto &&[key, value] : table) {
+    llvm::StringRef name(key.data(), key.length());
+    if (!llvm::is_contained(known, name) && (!first || key.source().begin < first->source().begin))
+      first = &key;
+  }
+  if (!first)
+    return;
+  llvm::StringRef name(first->data(), first->length());
+  std::string nearest = nearestName(name, known);
+  errors.set(first->source(), "unknown key '" + name.str() + "' in " + this->what,
+             nearest.empty() ? "known keys are " + quoted(known)
+                             : "did you mean '" + nearest + "'?");
+}
+
+void TableReader::fail(llvm::StringRef key, const std::string &message, const std::string &note) {
+  const toml::node *node = find(key);
+  errors.set(node ? node->source() : source.source(), message, note);
+}
+
+void TableReader::failType(llvm::StringRef key, const std::string &wanted) {
+  fail(key, "'" + key.str() + "' of " + what + " is " + shown(*find(key)) + ", wanted " + wanted);
+}
+
+const toml::node *TableReader::require(llvm::StringRef key) {
+  const toml::node *node = find(key);
+  if (!node)
+    fail(key, what + " has no '" + key.str() + "'");
+  return node;
+}
+
+bool TableReader::isDiscover(llvm::StringRef key) const {
+  const toml::node *node = find(key);
+  return node && node->is_string() && node->as_string()->get() == "discover";
+}
+
+std::string TableReader::word(llvm::StringRef key, std::optional<std::string> fallback) {
+  if (!has(key) && fallback)
+    return *fallback;
+  const toml::node *node = require(key);
+  if (!node)
+    return "";
+  if (!node->is_string() || node->as_string()->get().empty()) {
+    failType(key, "a string that is not empty");
+    return "";
+  }
+  return node->as_string()->get();
+}
+
+size_t TableReader::choice(llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> choices) {
+  const toml::node *node = require(key);
+  if (!node)
+    return 0;
+  if (node->is_string())
+    for (size_t i = 0; i < choices.size(); ++i)
+      if (choices[i] == node->as_string()->get())
+        return i;
+  failType(key, "one of " + quoted(choices));
+  return 0;
+}
+
+int64_t TableReader::count(llvm::StringRef key, int64_t low, int64_t high,
+                           std::optional<int64_t> fallback) {
+  if (!has(key) && fallback)
+    return *fallback;
+  const toml::node *node = require(key);
+  if (!node)
+    return low;
+  if (node->is_integer() && node->as_integer()->get() >= low && node->as_integer()->get() <= high)
+    return node->as_integer()->get();
+  failType(key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
+  return low;
+}
+
+double TableReader::number(llvm::StringRef key, double low, double high, double fallback) {
+  const toml::node *node = find(key);
+  if (!node)
+    return fallback;
+  if (node->is_number()) {
+    double value = node->is_integer() ? static_cast<double>(node->as_integer()->get())
+                                      : node->as_floating_point()->get();
+    if (value >= low && value <= high) // false for a NaN
+      return value;
+  }
+  failType(key, "a number from " + numberText(low) + " to " + numberText(high));
+  return fallback;
+}
+
+bool TableReader::flag(llvm::StringRef key, bool fallback) {
+  const toml::node *node = find(key);
+  if (!node)
+    return fallback;
+  if (!node->is_boolean()) {
+    failType(key, "true or false");
+    return fallback;
+  }
+  return node->as_boolean()->get();
+}
+
+double TableReader::quantity(llvm::StringRef key, Quantity quantity, bool zeroAllowed) {
+  const toml::node *node = require(key);
+  if (!node)
+    return 1;
+  if (!node->is_string()) {
+    failType(key, "a string with a unit, such as \"" +
+                      printExact(quantity == Quantity::Seconds ? 2e-6 : 80e9, quantity) + "\"");
+    return 1;
+  }
+  const std::string &text = node->as_string()->get();
+  Result<double> value = parseQuantity(text, quantity);
+  if (!value) {
+    fail(key, "'" + key.str() + "' of " + what + ": " + value.error().message, value.error().note);
+    return 1;
+  }
+  if (*value == 0 && !zeroAllowed) {
+    failType(key, "more than zero");
+    return 1;
+  }
+  return *value;
+}
+
+const toml::table *TableReader::table(llvm::StringRef key) {
+  const toml::node *node = require(key);
+  if (node && !node->is_table())
+    failType(key, "a table, [" + key.str() + "]");
+  return node ? node->as_table() : nullptr;
+}
+
+std::vector<const toml::table *> TableReader::tables(llvm::StringRef key) {
+  const toml::node *node = find(key);
+  std::vector<const toml::table *> result;
+  if (!node)
+    return result;
+  if (!node->is_array()) {
+    failType(key, "an array of tables, [[" + key.str() + "]]");
+    return result;
+  }
+  for (const toml::node &element : *node->as_array()) {
+    if (!element.is_table()) {
+      errors.set(element.source(), "'" + key.str() + "' holds " + shown(element) +
+                                       ", wanted tables, [[" + key.str() + "]]");
+      return {};
+    }
+    result.push_back(element.as_table());
+  }
+  return result;
+}
+
+} // namespace dtc

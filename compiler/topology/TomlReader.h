@@ -1,0 +1,62 @@
+// Typed reads from a TOML table, with errors that point at the key or value. Internal to this
+// folder.
+#pragma once
+
+#include "compiler/support/Units.h"
+#include "compiler/topology/Toml.h"
+
+namespace dtc {
+
+// The first error of a file; reads after it return defaults.
+struct FirstError {
+  std::string path;
+  std::optional<UserError> error;
+
+  void set(const toml::source_region &at, const std::string &message, const std::string &note = "");
+};
+
+// Reads one table. Example: TableReader device(table, "[device]", {"name", "memory"}, errors);
+// device.quantity("memory", Quantity::Bytes).
+class TableReader {
+public:
+  // `what` names the table in messages. A key that is not in `known` is an error at once, so that a
+  // misspelt key is reported as that and not as a missing one.
+  TableReader(const toml::table &table, std::string what, llvm::ArrayRef<llvm::StringRef> known,
+              FirstError &errors);
+
+  bool has(llvm::StringRef key) const { return find(key) != nullptr; }
+  // Whether the value is the word "discover".
+  bool isDiscover(llvm::StringRef key) const;
+
+  // Not empty. `fallback` where the key is absent; without one the key is required.
+  std::string word(llvm::StringRef key, std::optional<std::string> fallback = std::nullopt);
+  // One of `choices`; its index.
+  size_t choice(llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> choices);
+  int64_t count(llvm::StringRef key, int64_t low, int64_t high,
+                std::optional<int64_t> fallback = std::nullopt);
+  double number(llvm::StringRef key, double low, double high, double fallback);
+  bool flag(llvm::StringRef key, bool fallback);
+  // A string with a unit, above zero unless `zeroAllowed`.
+  double quantity(llvm::StringRef key, Quantity quantity, bool zeroAllowed = false);
+
+  // A table, or an array of tables; empty after an error.
+  const toml::table *table(llvm::StringRef key);
+  std::vector<const toml::table *> tables(llvm::StringRef key);
+
+  // Records an error at the key's value, or at the table where the key is absent.
+  void fail(llvm::StringRef key, const std::string &message, const std::string &note = "");
+
+private:
+  const toml::node *find(llvm::StringRef key) const {
+    return source.get(std::string_view(key.data(), key.size()));
+  }
+  // The value, or null after recording that it is absent or not `wanted`.
+  const toml::node *require(llvm::StringRef key);
+  void failType(llvm::StringRef key, const std::string &wanted);
+
+  const toml::table &source;
+  std::string what;
+  FirstError &errors;
+};
+
+} // namespace dtc
