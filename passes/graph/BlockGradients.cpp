@@ -195,24 +195,25 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
 
 LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
                                            const ReverseMode &reverse) {
-  for (Operation *&op : ops) {
+  // What is needed is asked of the old values, before any of them is replaced.
+  SmallVector<SmallVector<bool>> needed(ops.size());
+  for (auto [op, mask] : llvm::zip(ops, needed))
+    if (isa<graph::CallOp>(op))
+      for (Value operand : op->getOperands())
+        mask.push_back(reverse.isActive(operand));
+  for (auto [op, mask] : llvm::zip(ops, needed)) {
     auto call = dyn_cast<graph::CallOp>(op);
-    if (!call)
-      continue;
-    SmallVector<bool> needed;
-    for (Value operand : call.getOperands())
-      needed.push_back(reverse.isActive(operand));
-    if (!llvm::is_contained(needed, true))
+    if (!call || !llvm::is_contained(mask, true))
       continue;
     auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-    FailureOr<BlockGradient> block = get(callee, needed);
+    FailureOr<BlockGradient> block = get(callee, mask);
     if (failed(block))
       return failure();
     OpBuilder builder(call);
-    auto forward =
-        graph::CallOp::create(builder, call.getLoc(), block->forward.getResultTypes(),
-                              FlatSymbolRefAttr::get(block->forward.getSymNameAttr()),
-                              call.getOperands(), call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
+    auto forward = graph::CallOp::create(
+        builder, call.getLoc(), block->forward.getResultTypes(),
+        FlatSymbolRefAttr::get(block->forward.getSymNameAttr()), call.getOperands(),
+        call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
     for (auto [old, now] : llvm::zip(call.getResults(), forward.getResults()))
       old.replaceAllUsesWith(now);
     call.erase();

@@ -146,6 +146,15 @@ private:
       if (binds && loop >= 0 && llvm::is_contained(candidates, loop))
         return loop;
     }
+    // A gradient is made where its parameter lives, so that no rank holds more of it than of the
+    // parameter.
+    for (auto [index, hint] : llvm::enumerate(hints)) {
+      if (!hint || !(*hint)[axis].isShard())
+        continue;
+      int loop = loopOf(rule.results[index], (*hint)[axis].dim);
+      if (loop >= 0 && llvm::is_contained(candidates, loop))
+        return loop;
+    }
     if (llvm::is_contained(candidates, kStayPartial) &&
         (static_cast<int>(axis) == policy.dataAxis || op->getResult(0).getType() == scalarType()))
       return kStayPartial;
@@ -163,11 +172,10 @@ private:
     double bestCost = 0;
     if (std::optional<int> forced = forcedOn(axis, candidates)) {
       best = *forced;
-      bestCost = costOf(axis, best);
     } else {
       bool first = true;
       for (int candidate : candidates) {
-        double cost = costOf(axis, candidate);
+        double cost = costOf(axis, candidate) + finishingCostOf(axis, candidate);
         if (first || cost < bestCost) {
           best = candidate;
           bestCost = cost;
@@ -175,7 +183,7 @@ private:
         first = false;
       }
     }
-    decision.cost += bestCost;
+    decision.cost += costOf(axis, best);
     decision.loops[axis] = best >= 0 ? best : kNone;
     for (auto [index, operand] : llvm::enumerate(operands))
       decision.operands[index][axis] = operandOn(index, best);
@@ -212,6 +220,14 @@ private:
       to[axis] = operandOn(index, candidate);
       cost += reshardBytes(operand.global, operand.placement, to, mesh);
     }
+    if (candidate < 0)
+      cost += repeatedWork(axis);
+    return cost;
+  }
+
+  // What bringing the results to where they are wanted will cost their users.
+  double finishingCostOf(unsigned axis, int candidate) const {
+    double cost = 0;
     for (auto [index, value] : llvm::enumerate(op->getResults())) {
       auto global = cast<RankedTensorType>(value.getType());
       Placement from = decision.results[index];
@@ -225,8 +241,6 @@ private:
       if (!to[axis].isPartial())
         cost += reshardBytes(global, from, to, mesh);
     }
-    if (candidate < 0)
-      cost += repeatedWork(axis);
     return cost;
   }
 

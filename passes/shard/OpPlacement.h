@@ -36,7 +36,7 @@ struct PlacementPolicy {
 // for ops that commute
 //    with sums, the loop that a result's hint names, and, under sequence parallelism, the sequence
 //    of a partial operand.
-// 2. A weight's split decides at once; so does, on the data axis, any operand's split.
+// 2. A weight's split decides at once; so do, on the data axis, any operand's split, and a hint.
 // 3. Of the others the cheapest wins: bytes moved, plus what finishing a partial result will move,
 // plus repeated work. `hints`: per result, where its user will want it, or nothing. The rule is the
 // op's at global shapes.

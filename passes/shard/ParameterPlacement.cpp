@@ -1,7 +1,10 @@
 // Chooses where parameters live on the axis that splits weights.
 #include "passes/shard/ParameterPlacement.h"
 
+#include "passes/shard/Partition.h"
 #include "passes/shard/Reshard.h"
+
+#include "mlir/IR/OwningOpRef.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -28,8 +31,19 @@ public:
         rules.try_emplace(&op, interface.getRule());
   }
 
-  // Weights whose placement is searched: those of matrix products and embeddings.
-  void addVariable(Value weight) { variables.try_emplace(weight, replicated(mesh)); }
+  // Weights whose placement is searched: those of matrix products and embeddings. Splitting weights over the axis is what the axis is for: weights of products are not kept whole
+  // unless no dim is long enough.
+  void addVariable(Value weight, bool mayStayWhole) {
+    SmallVector<AxisPlacement> &list = choices[weight];
+    auto type = cast<RankedTensorType>(weight.getType());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.getDimSize(dim) * 2 >= mesh.sizes[options.weightAxis]) // else most ranks hold padding
+        list.push_back(AxisPlacement::shard(dim));
+    if (mayStayWhole || list.empty())
+      list.push_back(AxisPlacement::replicate());
+    variables.insert({weight, replicated(mesh)});
+    variables[weight][options.weightAxis] = list.front();
+  }
   // Weights that follow their first user.
   void addFollower(Value weight) { followers.insert(weight); }
   void fix(Value weight, const Placement &placement) { fixedWeights[weight] = placement; }
@@ -41,7 +55,8 @@ public:
   void search() {
     int64_t combinations = 1;
     for (auto &[weight, placement] : variables)
-      combinations = std::min(kMaxCombinations + 1, combinations * (1 + numDims(weight)));
+      combinations =
+          std::min<int64_t>(kMaxCombinations + 1, combinations * choices[weight].size());
     if (combinations <= kMaxCombinations)
       searchAll();
     else
@@ -66,19 +81,13 @@ public:
   }
 
 private:
-  static int64_t numDims(Value value) { return cast<RankedTensorType>(value.getType()).getRank(); }
-
-  AxisPlacement choice(int64_t index) const {
-    return index == 0 ? AxisPlacement::replicate() : AxisPlacement::shard(index - 1);
-  }
-
   void searchAll() {
     llvm::MapVector<Value, Placement> best = variables;
     double bestCost = std::numeric_limits<double>::infinity();
-    SmallVector<int64_t> digits(variables.size(), 0);
+    SmallVector<size_t> digits(variables.size(), 0);
     for (bool more = true; more;) {
       for (auto [entry, digit] : llvm::zip(variables, digits))
-        entry.second[options.weightAxis] = choice(digit);
+        entry.second[options.weightAxis] = choices[entry.first][digit];
       double cost = evaluate();
       if (cost < bestCost) {
         best = variables;
@@ -86,7 +95,7 @@ private:
       }
       more = false;
       for (auto [entry, digit] : llvm::zip(variables, digits)) {
-        if (++digit <= numDims(entry.first)) {
+        if (++digit < choices[entry.first].size()) {
           more = true;
           break;
         }
@@ -103,30 +112,29 @@ private:
       improved = false;
       for (auto &first : variables)
         for (auto &second : variables)
-          improved |=
-              improvePair(first.second[options.weightAxis], numDims(first.first),
-                          second.second[options.weightAxis], numDims(second.first), bestCost);
+          improved |= improvePair(first, second, bestCost);
     }
   }
 
-  bool improvePair(AxisPlacement &first, int64_t firstDims, AxisPlacement &second,
-                   int64_t secondDims, double &bestCost) {
-    AxisPlacement bestFirst = first, bestSecond = second;
+  bool improvePair(std::pair<Value, Placement> &first, std::pair<Value, Placement> &second,
+                   double &bestCost) {
+    AxisPlacement &a = first.second[options.weightAxis], &b = second.second[options.weightAxis];
+    AxisPlacement bestA = a, bestB = b;
     bool improved = false;
-    for (int64_t i = 0; i <= firstDims; ++i)
-      for (int64_t j = 0; j <= secondDims; ++j) {
-        first = choice(i);
-        second = choice(j);
+    for (const AxisPlacement &choiceA : choices[first.first])
+      for (const AxisPlacement &choiceB : choices[second.first]) {
+        a = choiceA;
+        b = choiceB;
         double cost = evaluate();
         if (cost < bestCost * (1 - 1e-9)) {
           bestCost = cost;
-          bestFirst = first;
-          bestSecond = second;
+          bestA = a;
+          bestB = b;
           improved = true;
         }
       }
-    first = bestFirst;
-    second = bestSecond;
+    a = bestA;
+    b = bestB;
     return improved;
   }
 
@@ -212,6 +220,7 @@ private:
   const ParameterPlacementOptions &options;
   DenseMap<Operation *, graph::OpRule> rules;
   llvm::MapVector<Value, Placement> variables;
+  DenseMap<Value, SmallVector<AxisPlacement>> choices;
   llvm::MapVector<Value, Placement> followed;
   DenseMap<Value, Placement> fixedWeights, activations, placed;
   DenseMap<Operation *, std::vector<Placement>> calls;
@@ -274,21 +283,25 @@ private:
     if (known)
       evaluator.fix(weight, *known);
     else if (options.weightAxis >= 0 && isSearched(weight))
-      evaluator.addVariable(weight);
+      evaluator.addVariable(weight, /*mayStayWhole=*/!isInProduct(weight));
     else
       evaluator.addFollower(weight);
   }
 
-  static bool isSearched(Value weight) {
-    if (cast<RankedTensorType>(weight.getType()).getRank() < 2)
-      return false;
-    return llvm::any_of(weight.getUsers(), [](Operation *user) {
+  static bool hasUser(Value weight, llvm::function_ref<bool(const graph::OpRule &)> matches) {
+    return llvm::any_of(weight.getUsers(), [&](Operation *user) {
       auto interface = dyn_cast<graph::RuleOpInterface>(user);
-      if (!interface)
-        return false;
-      graph::OpRule rule = interface.getRule();
-      return rule.matrixProduct || !rule.indexedLoops.empty();
+      return interface && matches(interface.getRule());
     });
+  }
+  static bool isInProduct(Value weight) {
+    return hasUser(weight, [](const graph::OpRule &rule) { return rule.matrixProduct; });
+  }
+  static bool isSearched(Value weight) {
+    return cast<RankedTensorType>(weight.getType()).getRank() >= 2 &&
+           hasUser(weight, [](const graph::OpRule &rule) {
+             return rule.matrixProduct || !rule.indexedLoops.empty();
+           });
   }
 
   // Searches the callee once, assigns what was found to the parameters of this call, returns its
@@ -344,7 +357,15 @@ private:
 
 LogicalResult chooseParameterPlacements(ModuleOp module, const Mesh &mesh,
                                         const ParameterPlacementOptions &options) {
-  return ModelPlacer(module, mesh, options).run();
+  // Searched as it will be partitioned: with a loss that can be split over words.
+  OwningOpRef<ModuleOp> copy(module.clone());
+  decomposeCrossEntropy(*copy);
+  if (failed(ModelPlacer(*copy, mesh, options).run()))
+    return failure();
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    parameter.setPlacementAttr(
+        copy->lookupSymbol<graph::ParameterOp>(parameter.getSymName()).getPlacementAttr());
+  return success();
 }
 
 } // namespace dtc
