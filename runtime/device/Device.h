@@ -22,7 +22,7 @@ struct Command {
   const format::Instruction *source = nullptr;
   std::vector<char *> buffers; // device addresses
   std::vector<int64_t> scalars;
-  uint64_t bytes = 0; // of the first buffer
+  uint64_t bytes = 0; // of the buffers together
   int symbol = -1;    // Launch: what Device::findSymbol gave
 };
 

@@ -1,6 +1,7 @@
 // A .dte file in memory, checked.
 #pragma once
 
+#include "runtime/base/File.h"
 #include "runtime/base/Status.h"
 #include "runtime/format/dte_generated.h"
 
@@ -13,7 +14,6 @@ namespace dtc::rt {
 
 class Executable {
 public:
-  ~Executable();
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
 
@@ -35,7 +35,8 @@ private:
   Executable() = default;
 
   std::string fileName;
-  std::vector<uint8_t> owned; // empty when mapped
+  MappedFile mapped;
+  std::vector<uint8_t> owned; // instead of `mapped`
   std::span<const uint8_t> file;
   const format::Manifest *root = nullptr;
 };

@@ -1,0 +1,32 @@
+// Machine code of a .dte file, loaded into this process.
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace dtc::rt {
+
+// A shared object that lives in memory only. Unloaded by the destructor.
+class CodeSegment {
+public:
+  CodeSegment() = default;
+  ~CodeSegment();
+  CodeSegment(CodeSegment &&other) noexcept;
+  CodeSegment &operator=(CodeSegment &&) = delete;
+
+  // `object`: the bytes of an ELF shared object for this machine. Loading runs its constructors, so
+  // the caller must have checked where it comes from. InvalidArgument carries the loader's own
+  // words.
+  Status load(std::span<const uint8_t> object);
+
+  // Null when the object has no symbol of that name.
+  void *find(const std::string &symbol) const;
+
+private:
+  void *handle = nullptr;
+};
+
+} // namespace dtc::rt

@@ -1,0 +1,30 @@
+#include "runtime/device/CpuFeatures.h"
+
+#include <string_view>
+
+namespace dtc::rt {
+namespace {
+
+// __builtin_cpu_supports wants literals; it asks cpuid, and the operating system for the wide
+// registers.
+bool hasCpuFeature(std::string_view wanted) {
+  __builtin_cpu_init();
+#define DTC_CPU_FEATURE(name, builtin)                                                             \
+  if (wanted == name)                                                                              \
+    return __builtin_cpu_supports(builtin) != 0;
+#include "runtime/format/CpuFeatures.def"
+#undef DTC_CPU_FEATURE
+  return false;
+}
+
+} // namespace
+
+std::vector<std::string> missingCpuFeatures(const std::vector<std::string> &wanted) {
+  std::vector<std::string> missing;
+  for (const std::string &name : wanted)
+    if (!hasCpuFeature(name))
+      missing.push_back(name);
+  return missing;
+}
+
+} // namespace dtc::rt

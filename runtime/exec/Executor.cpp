@@ -1,0 +1,300 @@
+#include "runtime/exec/Executor.h"
+
+#include "runtime/exec/Agree.h"
+#include "runtime/exec/Binding.h"
+#include "runtime/exec/Trace.h"
+#include "runtime/format/Text.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+using Clock = std::chrono::steady_clock;
+
+double secondsBetween(Clock::time_point from, Clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+class ExecutorImpl : public Executor {
+public:
+  ExecutorImpl(const Executable &executable, Comm &world, Device &device,
+               const ExecutorOptions &options)
+      : executable(executable), world(world), device(device), options(options), rank(world.rank()),
+        step(executable.program(world.rank())) {}
+
+  Status prepare();
+
+  const format::Program &program() const override { return step; }
+  const std::vector<uint32_t> &coordinates() const override { return place; }
+  char *address(uint32_t index) const override {
+    return device.arena() + step.buffers()->Get(index)->offset();
+  }
+  const format::Input *findInput(format::InputRole role) const override;
+  Status setScalars(const StepScalars &scalars) override;
+  Status writeInput(format::InputRole role, std::span<const int32_t> values) override;
+  Status runStep(StepResult &result) override;
+  Status writeTrace() const override;
+
+private:
+  Status prepareHere();
+  Status loadCode();
+  Status setScalar(format::InputRole role, float value);
+  Status run(const BoundInstruction &instruction);
+  Status runCollective(const BoundInstruction &instruction);
+  void runStream(size_t stream);
+  void runAllStreams();
+  bool runAndTime(const BoundInstruction &instruction);
+  void stop(const BoundInstruction &instruction, const Status &status);
+  Status readOutputs(StepResult &result);
+
+  const Executable &executable;
+  Comm &world;
+  Device &device;
+  ExecutorOptions options;
+  int rank;
+  const format::Program &step;
+  std::vector<uint32_t> place;
+  std::vector<int> codeSegments; // per segment of the file: the device's number, -1 where not code
+  Groups groups;
+  BoundProgram bound;
+
+  // Of the step that runs.
+  std::atomic<bool> stopped{false};
+  std::mutex failureLock;
+  Status failure;
+  std::array<double, numTimeClasses> computeSeconds = {}; // of stream 0
+
+  Clock::time_point firstStep;
+  uint32_t steps = 0;
+  std::vector<std::vector<TraceEvent>> trace; // per stream
+};
+
+Status ExecutorImpl::loadCode() {
+  const format::Manifest &manifest = executable.manifest();
+  std::vector<std::string> features;
+  for (uint32_t i = 0; i < format::sizeOf(manifest.cpu_features()); ++i)
+    features.push_back(manifest.cpu_features()->Get(i)->str());
+  DTC_RETURN_IF_ERROR(device.checkFeatures(features));
+  int loaded = 0;
+  for (uint32_t i = 0; i < format::sizeOf(manifest.segments()); ++i) {
+    codeSegments.push_back(-1);
+    if (manifest.segments()->Get(i)->kind() != format::SegmentKind::code)
+      continue;
+    DTC_RETURN_IF_ERROR(device.loadCode(executable.segment(i)));
+    codeSegments.back() = loaded++;
+  }
+  return {};
+}
+
+// What concerns this rank alone, and can fail on it alone.
+Status ExecutorImpl::prepareHere() {
+  DTC_RETURN_IF_ERROR(loadCode());
+  DTC_RETURN_IF_ERROR(device.allocateArena(step.arena_bytes()));
+  return device.createStreams(static_cast<int>(step.num_streams()),
+                              static_cast<int>(step.num_events()));
+}
+
+Status ExecutorImpl::prepare() {
+  const format::Manifest &manifest = executable.manifest();
+  place = meshCoordinates(meshSizes(manifest), static_cast<uint32_t>(rank));
+  trace.resize(step.num_streams());
+  DTC_RETURN_IF_ERROR(agree(world, prepareHere()));
+  DTC_RETURN_IF_ERROR(groups.create(manifest, world));
+  return agree(world, bindProgram(manifest, step, place, groups, codeSegments, device, bound));
+}
+
+const format::Input *ExecutorImpl::findInput(format::InputRole role) const {
+  for (const format::Input *input : *step.inputs())
+    if (input->role() == role)
+      return input;
+  return nullptr;
+}
+
+Status ExecutorImpl::setScalar(format::InputRole role, float value) {
+  const format::Input *input = findInput(role);
+  return input ? device.copyIn(address(input->buffer()), &value, sizeof(value)) : Status();
+}
+
+Status ExecutorImpl::setScalars(const StepScalars &scalars) {
+  DTC_RETURN_IF_ERROR(setScalar(format::InputRole::step, static_cast<float>(scalars.step)));
+  DTC_RETURN_IF_ERROR(setScalar(format::InputRole::base_lr, scalars.baseLr));
+  DTC_RETURN_IF_ERROR(
+      setScalar(format::InputRole::total_steps, static_cast<float>(scalars.totalSteps)));
+  const format::Input *seed = findInput(format::InputRole::seed);
+  return seed ? device.copyIn(address(seed->buffer()), &scalars.seed, sizeof(scalars.seed))
+              : Status();
+}
+
+Status ExecutorImpl::writeInput(format::InputRole role, std::span<const int32_t> values) {
+  const format::Input *input = findInput(role);
+  if (!input)
+    return {};
+  uint64_t wanted = 1;
+  for (uint64_t size : *input->shape())
+    wanted *= size;
+  if (values.size() != wanted)
+    return Status::invalidArgument(text("input '", format::EnumNameInputRole(role), "' was given ",
+                                        values.size(), " values, wanted ", wanted));
+  return device.copyIn(address(input->buffer()), values.data(), values.size_bytes());
+}
+
+Status ExecutorImpl::runCollective(const BoundInstruction &instruction) {
+  const format::Collective &op = *instruction.command.source->op_as_Collective();
+  const void *src = instruction.command.buffers[0];
+  void *dst = instruction.command.buffers[1];
+  DataType type = dataType(op.dtype());
+  Reduction reduction = op.reduce() == format::ReduceKind::max ? Reduction::Max : Reduction::Sum;
+  switch (op.kind()) {
+  case format::CollectiveKind::all_reduce:
+    return instruction.comm->allReduce(src, dst, op.count(), type, reduction);
+  case format::CollectiveKind::all_gather:
+    return instruction.comm->allGather(src, dst, op.count(), type);
+  case format::CollectiveKind::reduce_scatter:
+    return instruction.comm->reduceScatter(src, dst, op.count(), type, reduction);
+  case format::CollectiveKind::all_to_all:
+    return instruction.comm->allToAll(src, dst, op.count(), type);
+  }
+  return Status::internal("a collective of unknown kind passed the verifier");
+}
+
+Status ExecutorImpl::run(const BoundInstruction &instruction) {
+  switch (instruction.command.source->op_type()) {
+  case format::Op::Collective:
+    return runCollective(instruction);
+  case format::Op::Record:
+    return device.record(instruction.stream, instruction.event);
+  case format::Op::Wait:
+    return device.wait(instruction.stream, instruction.event, instruction.ordinal);
+  default:
+    return device.issue(instruction.stream, instruction.command);
+  }
+}
+
+// Keeps the first error, which is the cause of those that follow, and ends what the other streams
+// and ranks wait for.
+void ExecutorImpl::stop(const BoundInstruction &instruction, const Status &status) {
+  {
+    std::lock_guard lock(failureLock);
+    if (failure.ok())
+      failure =
+          Status(status.statusCode(),
+                 text("rank ", rank, ", step ", steps, ", instruction ", instruction.index, ", ",
+                      format::describe(executable.manifest(), *instruction.command.source), ": ",
+                      status.message()));
+  }
+  stopped.store(true);
+  device.abort();
+  world.abandon(status.message());
+}
+
+// False when the step has stopped.
+bool ExecutorImpl::runAndTime(const BoundInstruction &instruction) {
+  if (stopped.load(std::memory_order_relaxed))
+    return false;
+  Clock::time_point begin = Clock::now();
+  Status status = run(instruction);
+  if (!status.ok()) {
+    stop(instruction, status);
+    return false;
+  }
+  Clock::time_point end = Clock::now();
+  if (instruction.stream == 0)
+    computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
+  if (!options.traceFile.empty() && instruction.command.source->op_type() != format::Op::Record)
+    trace[static_cast<size_t>(instruction.stream)].push_back({instruction.index, steps,
+                                                              secondsBetween(firstStep, begin),
+                                                              secondsBetween(firstStep, end)});
+  return true;
+}
+
+void ExecutorImpl::runStream(size_t stream) {
+  for (uint32_t index : bound.streams[stream])
+    if (!runAndTime(bound.instructions[index]))
+      return;
+}
+
+// For devices that only enqueue: one thread, program order, then wait for all of it.
+void ExecutorImpl::runAllStreams() {
+  for (const BoundInstruction &instruction : bound.instructions)
+    if (!runAndTime(instruction))
+      return;
+  for (size_t stream = 0; stream < bound.streams.size(); ++stream) {
+    Status status = device.synchronize(static_cast<int>(stream));
+    if (!status.ok() && !bound.streams[stream].empty())
+      return stop(bound.instructions[bound.streams[stream].back()], status);
+  }
+}
+
+Status ExecutorImpl::readOutputs(StepResult &result) {
+  for (const format::Output *output : *step.outputs()) {
+    bool isLoss = output->role() == format::OutputRole::loss;
+    bool isNorm = output->role() == format::OutputRole::grad_norm;
+    float &value = isLoss ? result.loss : isNorm ? result.gradNorm : result.learningRate;
+    (isLoss ? result.hasLoss : isNorm ? result.hasGradNorm : result.hasLearningRate) = true;
+    DTC_RETURN_IF_ERROR(device.copyOut(&value, address(output->buffer()), sizeof(value)));
+  }
+  return {};
+}
+
+Status ExecutorImpl::runStep(StepResult &result) {
+  result = {};
+  computeSeconds = {};
+  stopped.store(false);
+  failure = {};
+  device.beginStep();
+  Clock::time_point begin = Clock::now();
+  if (steps++ == 0)
+    firstStep = begin;
+  if (device.runsInCaller()) {
+    std::vector<std::thread> threads;
+    for (size_t stream = 1; stream < bound.streams.size(); ++stream)
+      if (!bound.streams[stream].empty())
+        threads.emplace_back([this, stream] { runStream(stream); });
+    runStream(0);
+    for (std::thread &thread : threads)
+      thread.join();
+  } else {
+    runAllStreams();
+  }
+  if (!failure.ok())
+    return failure;
+  result.seconds = secondsBetween(begin, Clock::now());
+  result.classSeconds = computeSeconds;
+  result.exposedCommSeconds = computeSeconds[static_cast<size_t>(TimeClass::Collective)] +
+                              computeSeconds[static_cast<size_t>(TimeClass::Wait)];
+  return readOutputs(result);
+}
+
+Status ExecutorImpl::writeTrace() const {
+  if (options.traceFile.empty())
+    return {};
+  return writeChromeTrace(options.traceFile, rank, executable.manifest(), bound, trace);
+}
+
+} // namespace
+
+const char *nameOf(TimeClass timeClass) {
+  constexpr const char *names[numTimeClasses] = {"kernel", "gemm",       "attention", "embedding",
+                                                 "copy",   "collective", "wait"};
+  return names[static_cast<size_t>(timeClass)];
+}
+
+Status Executor::create(const Executable &executable, Comm &world, Device &device,
+                        const ExecutorOptions &options, std::unique_ptr<Executor> &executor) {
+  if (static_cast<size_t>(world.size()) != executable.ranks())
+    return Status::invalidArgument(
+        text(executable.name(), " is compiled for ", executable.ranks(), " ranks and the job has ",
+             world.size(), "; start as many ranks or compile for ", world.size(), " devices"));
+  auto made = std::make_unique<ExecutorImpl>(executable, world, device, options);
+  DTC_RETURN_IF_ERROR(made->prepare());
+  executor = std::move(made);
+  return {};
+}
+
+} // namespace dtc::rt

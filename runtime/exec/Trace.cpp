@@ -1,0 +1,66 @@
+#include "runtime/exec/Trace.h"
+
+#include "runtime/base/File.h"
+#include "runtime/format/Text.h"
+
+#include <cstdio>
+#include <string_view>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// Names in a verified file have no control characters; other bytes may be what they like.
+std::string quoted(std::string_view value) {
+  std::string out = "\"";
+  for (char c : value) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string micros(double seconds) {
+  char digits[32];
+  std::snprintf(digits, sizeof(digits), "%.3f", seconds * 1e6);
+  return digits;
+}
+
+void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
+                    const std::string &name) {
+  out += text("{\"ph\":\"M\",\"name\":\"", what, "\",\"pid\":", rank, ",\"tid\":", stream,
+              ",\"args\":{\"name\":", quoted(name), "}},\n");
+}
+
+} // namespace
+
+Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
+                        const BoundProgram &program,
+                        const std::vector<std::vector<TraceEvent>> &streams) {
+  std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+  for (size_t stream = 0; stream < streams.size(); ++stream) {
+    appendMetadata(out, "thread_name", rank, stream,
+                   stream == 0 ? "compute" : text("communication ", stream));
+    for (const TraceEvent &event : streams[stream]) {
+      const BoundInstruction &instruction = program.instructions[event.instruction];
+      out +=
+          text("{\"ph\":\"X\",\"name\":",
+               quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
+               nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
+               ",\"ts\":", micros(event.beginSeconds),
+               ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
+               ",\"args\":{\"step\":", event.step, ",\"instruction\":", event.instruction, "}},\n");
+    }
+  }
+  appendMetadata(out, "process_name", rank, 0, text("rank ", rank));
+  out.erase(out.size() - 2); // the last comma
+  out += "\n]}\n";
+  AtomicFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  DTC_RETURN_IF_ERROR(file.write(out.data(), out.size()));
+  return file.commit();
+}
+
+} // namespace dtc::rt

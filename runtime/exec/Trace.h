@@ -1,0 +1,26 @@
+// Time lines of instructions as a Chrome trace, to be opened in Perfetto (ui.perfetto.dev) or
+// chrome://tracing.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/Binding.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+
+struct TraceEvent {
+  uint32_t instruction = 0;
+  uint32_t step = 0;                       // counted from 1
+  double beginSeconds = 0, endSeconds = 0; // since the first step began
+};
+
+// Writes one process for this rank and one thread for each stream. Each of the events has name,
+// place in the model, class, step and index of its instruction. `streams[s]` are the events of
+// stream s.
+Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
+                        const BoundProgram &program,
+                        const std::vector<std::vector<TraceEvent>> &streams);
+
+} // namespace dtc::rt
