@@ -183,16 +183,15 @@ LogicalResult ExecLowering::declareSums() {
       sums.push_back(sum);
       continue;
     }
-    auto name = microBatch.getResultAttrOfType<StringAttr>(index, "graph.output");
-    std::optional<exec::OutputRole> role =
-        name ? exec::symbolizeOutputRole(name.getValue()) : std::nullopt;
-    if (!role)
-      return microBatch.emitOpError()
-             << "has result " << index << " with neither 'graph.gradient_of' nor 'graph.output'";
-    sums.push_back(emitter->createBuffer(name, exec::BufferKind::Output, tensor.getElementType(),
-                                         tensor.getNumElements(), /*persistent=*/true));
-    OpBuilder front = emitter->declarations();
-    emitter->declared(exec::OutputOp::create(front, microBatch.getLoc(), *role, sums.back()));
+    // Any other sum over micro-batches, such as the loss; @update takes it by its name.
+    auto name = microBatch.getResultAttrOfType<StringAttr>(index, "graph.accumulated");
+    if (!name)
+      return microBatch.emitOpError() << "has result " << index
+                                      << " with neither 'graph.gradient_of' nor 'graph.accumulated'";
+    sums.push_back(emitter->createBuffer(("sum " + name.getValue()).str(),
+                                         exec::BufferKind::Temporary, tensor.getElementType(),
+                                         tensor.getNumElements()));
+    otherSums[name.getValue()] = sums.back();
   }
   return success();
 }
@@ -235,7 +234,7 @@ void ExecLowering::markActivations(graph::FuncOp function) {
   Operation *lossOp = nullptr;
   for (auto [index, value] :
        llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
-    if (function.getResultAttr(index, "graph.output"))
+    if (function.getResultAttr(index, "graph.accumulated"))
       lossOp = value.getDefiningOp();
   if (!lossOp)
     return;
@@ -303,14 +302,17 @@ LogicalResult ExecLowering::lowerUpdate() {
   for (BlockArgument argument : body.getArguments()) {
     unsigned index = argument.getArgNumber();
     auto parameter = update.getArgAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
-    Value gradient = parameter ? gradients.lookup(parameter.getValue()) : Value();
+    auto sum = update.getArgAttrOfType<StringAttr>(index, "graph.accumulated");
+    Value gradient = parameter ? gradients.lookup(parameter.getValue())
+                     : sum     ? otherSums.lookup(sum.getValue())
+                               : Value();
     FailureOr<RankedTensorType> type = getStaticType(update, argument);
     if (failed(type))
       return failure();
     int64_t bytes = type->getNumElements() * exec::getElementBytes(type->getElementType());
     if (!gradient || exec::getBytes(gradient) != bytes)
       return update.emitOpError() << "has argument " << index << " of " << *type
-                                  << ", which is not a gradient that @microbatch returns";
+                                  << ", which is not a gradient or sum that @microbatch returns";
     emitter->alias(argument, gradient);
   }
   for (Operation &op : body.without_terminator())

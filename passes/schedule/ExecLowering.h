@@ -54,6 +54,7 @@ private:
   llvm::SmallVector<mlir::Value> inputs;  // per argument of @microbatch: all micro-batches
   llvm::SmallVector<mlir::Value> sums;    // per result of @microbatch
   llvm::StringMap<mlir::Value> gradients; // by parameter
+  llvm::StringMap<mlir::Value> otherSums; // by name: the loss
 };
 
 } // namespace dtc
