@@ -198,7 +198,7 @@ void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostrea
   out << "\nmemory (offset, bytes, kind, name)\n";
   std::vector<const format::Buffer *> buffers(program.buffers()->begin(), program.buffers()->end());
   std::sort(buffers.begin(), buffers.end(), [](const auto *a, const auto *b) {
-    return std::pair(a->offset(), a) < std::pair(b->offset(), b); // tables lie in order of index
+    return std::pair(a->offset(), a) < std::pair(b->offset(), b); // ties in the order of the file
   });
   for (const format::Buffer *buffer : buffers)
     out << formatv("  {0,12} {1,12} {2,-13} {3}\n", buffer->offset(), buffer->bytes(),

@@ -1,0 +1,202 @@
+// Tests of passes/schedule/BufferAssignment.
+#include "passes/schedule/BufferAssignment.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+// A program of 64-byte buffers.
+struct Program : AccessList {
+  unsigned add(bool persistent = false, int64_t bytes = 64) {
+    buffers.push_back({bytes, persistent});
+    return buffers.size() - 1;
+  }
+  Use whole(unsigned buffer) { return {buffer, 0, buffers[buffer].bytes}; }
+  unsigned run(std::initializer_list<unsigned> reads, std::initializer_list<unsigned> writes,
+               std::initializer_list<std::pair<unsigned, unsigned>> inPlace = {}) {
+    Instruction instruction;
+    for (unsigned buffer : reads)
+      instruction.reads.push_back(whole(buffer));
+    for (unsigned buffer : writes)
+      instruction.writes.push_back(whole(buffer));
+    instruction.inPlace = inPlace;
+    instructions.push_back(instruction);
+    return instructions.size() - 1;
+  }
+  unsigned copy(Use from, Use to) {
+    Instruction instruction;
+    instruction.reads.push_back(from);
+    instruction.writes.push_back(to);
+    instruction.isCopy = true;
+    instructions.push_back(instruction);
+    return instructions.size() - 1;
+  }
+  unsigned copy(unsigned from, unsigned to) { return copy(whole(from), whole(to)); }
+};
+} // namespace
+
+TEST(BufferAssignment, UpdatesAParameterInPlace) {
+  Program program;
+  unsigned p = program.add(/*persistent=*/true), g = program.add(), next = program.add();
+  program.run({}, {g});
+  program.run({p, g}, {next}, {{0, 0}});
+  unsigned copy = program.copy(next, p);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(next).buffer, p);
+  EXPECT_EQ(assignment.getPlace(g).buffer, g);
+  EXPECT_TRUE(assignment.isRedundant(copy));
+}
+
+// Without the pair the producer may write an element before it has read what it needs of the old
+// value.
+TEST(BufferAssignment, KeepsTheCopyWhereTheProducerMayNotOverwrite) {
+  Program program;
+  unsigned p = program.add(true), next = program.add();
+  program.run({p}, {next});
+  unsigned copy = program.copy(next, p);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(next).buffer, next);
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
+TEST(BufferAssignment, KeepsTheCopyWhereTheOldValueIsReadLater) {
+  Program program;
+  unsigned p = program.add(true), next = program.add(), other = program.add();
+  program.run({p}, {next}, {{0, 0}});
+  program.run({p}, {other});
+  unsigned copy = program.copy(next, p);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
+TEST(BufferAssignment, LetsTheSourceBeReadAfterTheCopyWhileNothingChanges) {
+  Program program;
+  unsigned value = program.add(), sum = program.add(), out = program.add();
+  program.run({}, {value});
+  unsigned copy = program.copy(value, sum);
+  program.run({value}, {out});
+  program.run({out}, {sum});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_TRUE(assignment.isRedundant(copy));
+}
+
+TEST(BufferAssignment, KeepsTheCopyWhereTheDestinationChangesFirst) {
+  Program program;
+  unsigned value = program.add(), sum = program.add(), out = program.add();
+  program.run({}, {value});
+  unsigned copy = program.copy(value, sum);
+  program.run({}, {sum});
+  program.run({value}, {out});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
+TEST(BufferAssignment, KeepsTheCopyWhereTheSourceChangesAfterIt) {
+  Program program;
+  unsigned value = program.add(), saved = program.add(), out = program.add();
+  program.run({}, {value});
+  unsigned copy = program.copy(value, saved);
+  program.run({}, {value});
+  program.run({saved, value}, {out});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
+TEST(BufferAssignment, MakesThePartsOfAConcatenationInIt) {
+  Program program;
+  unsigned a = program.add(), b = program.add(), all = program.add(false, 128);
+  program.run({}, {a});
+  program.run({}, {b});
+  program.copy(program.whole(a), {all, 0, 64});
+  unsigned copy = program.copy(program.whole(b), {all, 64, 64});
+  program.run({all}, {});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(a).buffer, all);
+  EXPECT_EQ(assignment.getPlace(b).buffer, all);
+  EXPECT_EQ(assignment.getPlace(b).offset, 64);
+  EXPECT_TRUE(assignment.isRedundant(copy));
+}
+
+// One value cannot lie in both places.
+TEST(BufferAssignment, KeepsOneOfTwoCopiesOfAValue) {
+  Program program;
+  unsigned value = program.add(), x = program.add(true), y = program.add(true);
+  program.run({}, {value});
+  unsigned first = program.copy(value, x), second = program.copy(value, y);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_NE(assignment.isRedundant(first), assignment.isRedundant(second));
+}
+
+// A copy from one kept buffer to another has no producer that could write elsewhere.
+TEST(BufferAssignment, KeepsACopyOfWhatWasNotMadeHere) {
+  Program program;
+  unsigned x = program.add(true), y = program.add(true), never = program.add();
+  unsigned first = program.copy(x, y), second = program.copy(never, y);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_FALSE(assignment.isRedundant(first));
+  EXPECT_FALSE(assignment.isRedundant(second));
+}
+
+TEST(BufferAssignment, ChainsInPlaceResults) {
+  Program program;
+  unsigned a = program.add(), b = program.add(), c = program.add();
+  program.run({}, {a});
+  program.run({a}, {b}, {{0, 0}});
+  program.run({b}, {c}, {{0, 0}});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(b).buffer, a);
+  EXPECT_EQ(assignment.getPlace(c).buffer, a);
+}
+
+TEST(BufferAssignment, DoesNotOverwriteAnOperandThatLivesOn) {
+  Program program;
+  unsigned a = program.add(), b = program.add();
+  program.run({}, {a});
+  program.run({a}, {b}, {{0, 0}});
+  program.run({a, b}, {});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+}
+
+TEST(BufferAssignment, GivesAnOperandToOneResultOnly) {
+  Program program;
+  unsigned a = program.add(), b = program.add(), c = program.add();
+  program.run({}, {a});
+  program.run({a}, {b, c}, {{0, 0}, {1, 0}});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(b).buffer, a);
+  EXPECT_EQ(assignment.getPlace(c).buffer, c);
+}
+
+// The same tensor also comes in as an operand that is read in another order.
+TEST(BufferAssignment, LooksAtEveryOperandOfTheInstruction) {
+  Program program;
+  unsigned a = program.add(), b = program.add();
+  program.run({}, {a});
+  program.run({a, a}, {b}, {{0, 0}});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+}
+
+TEST(BufferAssignment, NeverOverwritesWhatIsKept) {
+  Program program;
+  unsigned p = program.add(true), b = program.add();
+  program.run({p}, {b}, {{0, 0}});
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(b).buffer, b);
+}
