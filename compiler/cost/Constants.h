@@ -1,0 +1,45 @@
+// Every constant of the cost model that is not a figure of a topology file, in one table per device
+// type.
+#pragma once
+
+#include "compiler/topology/Topology.h"
+
+namespace dtc {
+
+// A blocking of a matrix product: each compute unit makes one tile of the result at a time.
+struct TileShape {
+  int64_t m, n;
+  double efficiency; // relative to the best tile, when it divides the problem
+};
+
+// Attention reaches share x T / (T + halfLength) of the peak for T keys.
+struct AttentionCurve {
+  double share;
+  double halfLength;
+};
+
+// What a device reaches of its data sheet.
+struct DeviceConstants {
+  llvm::StringRef prefix; // of DeviceKind::name; "": any device of the class
+  std::array<double, numComputeTypes> productShare; // of the peak, for large matrix products
+  double pointwiseShare;                            // of the f32 peak, for additions and the like
+  double memoryShare;                               // of the memory bandwidth
+  double halfK;   // a product of this depth k reaches half the rate
+  int64_t splitK; // least depth of a part when k is split over idle units; 0: never
+  std::array<TileShape, 3> tiles;
+  AttentionCurve attention64,
+      attention128;      // head dimensions 64 and less, 128 and more; between: interpolated
+  double collectiveBase; // seconds of a collective before its first byte moves
+};
+
+const DeviceConstants &constantsOf(const DeviceKind &device);
+
+// What a collective reaches of a link's bandwidth.
+struct LinkConstants {
+  double share;          // of the bandwidth, in a ring of large messages
+  double inNetworkShare; // of the bandwidth, where the switch reduces
+};
+
+LinkConstants constantsOf(LinkKind kind, const DeviceKind &device);
+
+} // namespace dtc

@@ -1,0 +1,95 @@
+// Seconds of one op on one device.
+#include "compiler/cost/Constants.h"
+#include "compiler/cost/Cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+double divideUp(int64_t value, int64_t by) { return static_cast<double>((value + by - 1) / by); }
+
+// Share of its rate that a product keeps after tile quantisation, wave quantisation and short k,
+// with one tile shape. Example: 384 x 128 x 1024 on 4 units with tiles of 128 x 128 is 3 tiles,
+// which 4 units make in one wave: 0.75.
+double productShare(const OpWork &work, const TileShape &tile, const DeviceConstants &constants,
+                    int64_t units) {
+  double tiles =
+      divideUp(work.m, tile.m) * divideUp(work.n, tile.n) * static_cast<double>(work.batch);
+  double useful = static_cast<double>(work.m) * static_cast<double>(work.n) *
+                  static_cast<double>(work.batch) /
+                  (tiles * static_cast<double>(tile.m) * static_cast<double>(tile.n));
+  double k = static_cast<double>(work.k), unitCount = static_cast<double>(units);
+  // Idle units take parts of k: the weight gradient of a small layer is deep and narrow.
+  if (constants.splitK) {
+    double parts =
+        std::floor(std::min(unitCount / tiles, k / static_cast<double>(constants.splitK)));
+    if (parts > 1) {
+      tiles *= parts;
+      k /= parts;
+    }
+  }
+  double waves = std::ceil(tiles / unitCount);
+  return tile.efficiency * useful * tiles / (waves * unitCount) * k / (k + constants.halfK);
+}
+
+double productRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
+                   const DeviceKind &device) {
+  double rate = device.peak(type) * constants.productShare[static_cast<size_t>(type)];
+  double best = 0;
+  for (const TileShape &tile : constants.tiles)
+    best = std::max(best, productShare(work, tile, constants, device.computeUnits));
+  return rate * best;
+}
+
+double attentionRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
+                     const DeviceKind &device) {
+  double length = static_cast<double>(work.n);
+  auto reached = [&](const AttentionCurve &curve) {
+    return curve.share * length / (length + curve.halfLength);
+  };
+  // Heads of 96 are half way between 64 and 128.
+  double wide = std::clamp((static_cast<double>(work.k) - 64) / 64, 0.0, 1.0);
+  return device.peak(type) *
+         ((1 - wide) * reached(constants.attention64) + wide * reached(constants.attention128));
+}
+
+} // namespace
+
+OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type) {
+  OpWork work;
+  work.kind = WorkKind::Product;
+  work.m = m;
+  work.n = n;
+  work.k = k;
+  work.batch = batch;
+  work.type = type;
+  double rows = static_cast<double>(m), columns = static_cast<double>(n),
+         depth = static_cast<double>(k);
+  double elementBytes = type == ComputeType::FP8                                ? 1
+                        : type == ComputeType::BF16 || type == ComputeType::F16 ? 2
+                                                                                : 4;
+  work.flops = 2 * static_cast<double>(batch) * rows * columns * depth;
+  work.bytes =
+      elementBytes * static_cast<double>(batch) * (rows * depth + depth * columns + rows * columns);
+  return work;
+}
+
+double secondsOf(const OpWork &work, const DeviceKind &device) {
+  if (work.flops <= 0 && work.bytes <= 0)
+    return 0;
+  const DeviceConstants &constants = constantsOf(device);
+  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
+  bool hasShape = work.m > 0 && work.n > 0 && work.k > 0 && work.batch > 0;
+  double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
+  if (work.kind == WorkKind::Product && hasShape)
+    rate = productRate(work, type, constants, device);
+  else if (work.kind == WorkKind::Attention && hasShape)
+    rate = attentionRate(work, type, constants, device);
+  double compute = work.flops > 0 ? work.flops / rate : 0;
+  double memory = work.bytes / (device.memoryBandwidth * constants.memoryShare);
+  return std::max(compute, memory) + device.launchLatency;
+}
+
+} // namespace dtc
