@@ -1,0 +1,252 @@
+// Single instructions on one rank: what they compute, and that sizes of the file reach the kernels.
+#include "test/unit/exec/RankRunner.h"
+#include "test/unit/format/Sample.h"
+
+#include "runtime/exec/Loader.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+namespace dtc::rt {
+namespace {
+
+using test::get;
+using test::ProgramBuilder;
+using test::put;
+
+std::vector<float> iota(size_t count, float first = 1) {
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  return values;
+}
+
+TEST(Executor, RunsAProduct) {
+  ProgramBuilder builder({});
+  uint32_t a = builder.buffer("a", 6), b = builder.buffer("b", 6), c = builder.buffer("c", 4);
+  format::GemmT op;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+  op.m = op.n = op.ldb = op.ldc = 2;
+  op.k = op.lda = 3;
+  op.alpha = 2;
+  op.beta = 1;
+  builder.add(op);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, a, {1, 2, 3, 4, 5, 6});
+    put(executor, device, b, {1, 2, 3, 4, 5, 6});
+    put(executor, device, c, {1, 1, 1, 1});
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, c), (std::vector<float>{45, 57, 99, 129}));
+  });
+}
+
+TEST(Executor, RunsATransposedBatch) {
+  ProgramBuilder builder({});
+  uint32_t a = builder.buffer("a", 8), b = builder.buffer("b", 8), c = builder.buffer("c", 8);
+  format::GemmT op;
+  op.a = a;
+  op.b = b;
+  op.c = c;
+  op.m = op.n = op.k = op.lda = op.ldb = op.ldc = op.batch = 2;
+  op.stride_a = op.stride_b = op.stride_c = 4;
+  op.trans_a = true;
+  builder.add(op);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, a, iota(8));
+    put(executor, device, b, {1, 0, 0, 1, 1, 0, 0, 1});
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, c), (std::vector<float>{1, 3, 2, 4, 5, 7, 6, 8}));
+  });
+}
+
+TEST(Executor, CopiesAndAccumulatesABox) {
+  ProgramBuilder builder({});
+  uint32_t src = builder.buffer("src", 6), dst = builder.buffer("dst", 6);
+  format::StridedCopyT op;
+  op.src = src;
+  op.dst = dst;
+  op.sizes = {3, 2};
+  op.src_strides = {1, 3};
+  op.dst_strides = {2, 1};
+  builder.add(op);
+  op.accumulate = true;
+  builder.add(op);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, src, iota(6));
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, dst), (std::vector<float>{2, 8, 4, 10, 6, 12}));
+  });
+}
+
+TEST(Executor, ZeroWritesItsBufferAndNoMore) {
+  ProgramBuilder builder({});
+  uint32_t before = builder.buffer("before", 16), x = builder.buffer("x", 16),
+           after = builder.buffer("after", 16);
+  builder.add(test::zero(x));
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    for (uint32_t each : {before, x, after})
+      put(executor, device, each, std::vector<float>(16, 3));
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, before), std::vector<float>(16, 3));
+    EXPECT_EQ(get(executor, device, x), std::vector<float>(16, 0));
+    EXPECT_EQ(get(executor, device, after), std::vector<float>(16, 3));
+  });
+}
+
+TEST(Executor, LooksUpRowsAndScattersGradients) {
+  ProgramBuilder builder({});
+  uint32_t table = builder.buffer("table", 6), out = builder.buffer("out", 6),
+           grad = builder.buffer("grad", 6);
+  uint32_t ids = builder.buffer("ids", 3, format::DType::i32);
+  format::EmbeddingT look;
+  look.table_ = table;
+  look.ids = ids;
+  look.out = out;
+  look.rows = look.tokens = 3;
+  look.columns = 2;
+  look.first_row = std::make_unique<format::RankScalar>(10, 0, -1);
+  builder.add(look);
+  format::EmbeddingGradT scatter;
+  scatter.grad = grad;
+  scatter.ids = ids;
+  scatter.dout = out;
+  scatter.rows = scatter.tokens = 3;
+  scatter.columns = 2;
+  scatter.first_row = std::make_unique<format::RankScalar>(10, 0, -1);
+  builder.add(scatter);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, table, iota(6));
+    put(executor, device, grad, std::vector<float>(6, 9));
+    int32_t words[] = {12, 9, 12};
+    ASSERT_TRUE(device.copyIn(executor.address(ids), words, sizeof(words)).ok());
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, out), (std::vector<float>{5, 6, 0, 0, 5, 6}));
+    EXPECT_EQ(get(executor, device, grad), (std::vector<float>{0, 0, 0, 0, 10, 12}));
+  });
+}
+
+TEST(Executor, AttentionOverOneKeyIsItsValue) {
+  ProgramBuilder builder({});
+  uint32_t q = builder.buffer("q", 4), v = builder.buffer("v", 4), out = builder.buffer("out", 4),
+           lse = builder.buffer("lse", 1);
+  format::AttentionT op;
+  op.q = op.k = q;
+  op.v = v;
+  op.out = out;
+  op.lse = lse;
+  op.batch = op.queries = op.keys = op.heads = op.kv_heads = 1;
+  op.head_dim = 4;
+  op.causal = true;
+  op.scale = 0.5f;
+  builder.add(std::move(op));
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, q, {1, 1, 1, 1});
+    put(executor, device, v, iota(4));
+    test::step(executor);
+    EXPECT_EQ(get(executor, device, out), iota(4));
+    EXPECT_NEAR(get(executor, device, lse)[0], 2, 1e-6);
+  });
+}
+
+TEST(Executor, GivesAnyNumberOfThreadsTheSameResult) {
+  std::vector<uint8_t> file = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS)).file();
+  std::vector<std::vector<float>> embeddings;
+  for (int threads : {1, 2, 4})
+    test::runRanks(
+        1, file,
+        [&](int, Executor &executor, Device &device) {
+          put(executor, device, 0, iota(128));
+          ASSERT_TRUE(executor.setScalars({.step = 1, .baseLr = 0.125f}).ok());
+          test::step(executor);
+          embeddings.push_back(get(executor, device, 0));
+        },
+        threads);
+  EXPECT_EQ(embeddings[0][0], 0.875f);
+  EXPECT_EQ(embeddings[0], embeddings[1]);
+  EXPECT_EQ(embeddings[0], embeddings[2]);
+}
+
+TEST(Executor, SetsInputsAndReadsOutputs) {
+  test::SampleIndices at;
+  ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS), &at);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    ASSERT_TRUE(
+        executor.setScalars({.step = 7, .totalSteps = 9, .baseLr = 0.5f, .seed = 1u << 31}).ok());
+    float step = 0;
+    uint64_t seed = 0;
+    uint32_t stepBuffer = executor.findInput(format::InputRole::step)->buffer();
+    uint32_t seedBuffer = executor.findInput(format::InputRole::seed)->buffer();
+    ASSERT_TRUE(device.copyOut(&step, executor.address(stepBuffer), 4).ok());
+    ASSERT_TRUE(device.copyOut(&seed, executor.address(seedBuffer), 8).ok());
+    EXPECT_EQ(step, 7);
+    EXPECT_EQ(seed, 1u << 31);
+    EXPECT_EQ(executor.findInput(format::InputRole::total_steps), nullptr);
+
+    Status status = executor.writeInput(format::InputRole::tokens, std::vector<int32_t>(7));
+    EXPECT_NE(status.message().find("was given 7 values, wanted 8"), std::string::npos);
+    ASSERT_TRUE(executor.writeInput(format::InputRole::tokens, std::vector<int32_t>(8, 1)).ok());
+    put(executor, device, at.embed, std::vector<float>(128, 1));
+    put(executor, device, at.head, std::vector<float>(64, 1));
+    StepResult result;
+    ASSERT_TRUE(executor.runStep(result).ok());
+    EXPECT_TRUE(result.hasLoss && result.hasLearningRate);
+    EXPECT_FALSE(result.hasGradNorm);
+    EXPECT_EQ(result.learningRate, 0.5f);
+    EXPECT_GT(result.loss, 0);
+    EXPECT_EQ(result.loss, get(executor, device, at.loss)[0]);
+    EXPECT_GE(result.seconds, result.exposedCommSeconds);
+  });
+}
+
+TEST(Executor, CountsOnlyWaitsAndCollectivesOfStream0AsExposed) {
+  test::ProgramBuilder builder({{"dp", 2}});
+  builder.program().num_streams = 2;
+  uint32_t x = builder.buffer("x", 1 << 16), y = builder.buffer("y", 1 << 16);
+  builder.add(test::collective(format::CollectiveKind::all_reduce, {0}, x, x, 1 << 16), 1);
+  builder.add(test::copy(y, builder.buffer("z", 1 << 16), 1 << 16));
+  test::runRanks(2, builder.file(), [&](int, Executor &executor, Device &) {
+    StepResult result;
+    ASSERT_TRUE(executor.runStep(result).ok());
+    EXPECT_EQ(result.exposedCommSeconds, 0);
+    EXPECT_GT(result.classSeconds[static_cast<size_t>(TimeClass::Copy)], 0);
+  });
+}
+
+TEST(Executor, WritesATraceOfAllStreams) {
+  std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
+  close(::mkstemp(path.data()));
+  test::runRanks(1, test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS)).file(),
+                 [&](int, Executor &executor, Device &) {
+                   test::step(executor);
+                   test::step(executor);
+                   ASSERT_TRUE(executor.writeTrace().ok());
+                 },
+                 1, 60, {.traceFile = path});
+  std::ifstream in(path);
+  std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  EXPECT_NE(trace.find("\"name\":\"collective 'loss' at sample.mlir:3:5 (block)\""),
+            std::string::npos)
+      << trace;
+  EXPECT_NE(trace.find("\"cat\":\"gemm\""), std::string::npos);
+  EXPECT_NE(trace.find("\"args\":{\"step\":2,"), std::string::npos);
+  EXPECT_EQ(trace.find("\"name\":\"record"), std::string::npos);
+  EXPECT_EQ(trace.find(",\n]"), std::string::npos) << "a comma before the end is not JSON";
+}
+
+TEST(Loader, NamesAFileThatIsNotThereOrNotADte) {
+  std::unique_ptr<Executable> executable;
+  Status status = Executable::load("/no/such/file.dte", executable);
+  EXPECT_EQ(status.statusCode(), StatusCode::NotFound);
+  EXPECT_NE(status.message().find("/no/such/file.dte"), std::string::npos) << status.message();
+  status = Executable::load(DTC_SAMPLE_KERNELS, executable);
+  EXPECT_NE(status.message().find("not those of a .dte file"), std::string::npos)
+      << status.message();
+}
+
+} // namespace
+} // namespace dtc::rt

@@ -1,0 +1,97 @@
+// What happens when a rank cannot go on: an error that names it, on every rank, and no hang.
+#include "test/unit/exec/RankRunner.h"
+#include "test/unit/format/Sample.h"
+
+#include "runtime/exec/Agree.h"
+
+#include <chrono>
+
+namespace dtc::rt {
+namespace {
+
+using test::ProgramBuilder;
+
+TEST(Agree, GivesTheErrorOfOneRankToAll) {
+  auto worlds = makeLoopbackWorld(3, 30);
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < 3; ++rank)
+    ranks.emplace_back([&, rank] {
+      Comm &world = *worlds[static_cast<size_t>(rank)];
+      EXPECT_TRUE(agree(world, {}).ok());
+      Status mine = rank == 0 ? Status() : Status::notFound("no file on " + std::to_string(rank));
+      Status all = agree(world, mine);
+      EXPECT_EQ(all.statusCode(), StatusCode::NotFound);
+      EXPECT_EQ(all.message(), "rank 1: no file on 1");
+      EXPECT_EQ(agree(world, Status::internal("")).statusCode(), StatusCode::Internal);
+    });
+  for (std::thread &rank : ranks)
+    rank.join();
+}
+
+TEST(Failure, WorldOfTheWrongSizeIsNamed) {
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(Executable::fromBytes(ProgramBuilder({{"dp", 4}}).file(), "m.dte", executable).ok());
+  auto worlds = makeLoopbackWorld(1);
+  auto device = makeCpuDevice(1);
+  std::unique_ptr<Executor> executor;
+  Status status = Executor::create(*executable, *worlds[0], *device, {}, executor);
+  EXPECT_EQ(status.message(), "m.dte is compiled for 4 ranks and the job has 1; start as many "
+                              "ranks or compile for 1 devices");
+}
+
+TEST(Failure, CodeThatIsNoObjectIsNamed) {
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(
+      Executable::fromBytes(test::sampleProgram(1, {1, 2, 3}).file(), "m.dte", executable).ok());
+  auto worlds = makeLoopbackWorld(1);
+  auto device = makeCpuDevice(1);
+  std::unique_ptr<Executor> executor;
+  Status status = Executor::create(*executable, *worlds[0], *device, {}, executor);
+  EXPECT_NE(status.message().find("loading code of 3 bytes"), std::string::npos)
+      << status.message();
+}
+
+TEST(Failure, KernelThatTheCodeLacksIsNamed) {
+  ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS));
+  builder.manifest.kernels[1]->symbol = "no_such";
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(Executable::fromBytes(builder.file(), "m.dte", executable).ok());
+  auto worlds = makeLoopbackWorld(1);
+  auto device = makeCpuDevice(1);
+  std::unique_ptr<Executor> executor;
+  Status status = Executor::create(*executable, *worlds[0], *device, {}, executor);
+  EXPECT_NE(status.message().find("has no function 'no_such'"), std::string::npos)
+      << status.message();
+}
+
+// Rank 1 leaves before the step: the others time out in the collective on stream 1, and stream 0,
+// which waits for it, stops too.
+TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {
+  ProgramBuilder builder({{"dp", 2}});
+  builder.program().num_streams = 2;
+  builder.program().num_events = 1;
+  uint32_t x = builder.buffer("x", 4);
+  format::CollectiveT sum = test::collective(format::CollectiveKind::all_reduce, {0}, x, x, 4);
+  sum.name = "grad x";
+  builder.add(std::move(sum), 1);
+  builder.add(test::record(0), 1);
+  builder.add(test::wait(0));
+  auto begin = std::chrono::steady_clock::now();
+  test::runRanks(
+      2, builder.file(),
+      [&](int rank, Executor &executor, Device &) {
+        StepResult result;
+        ASSERT_TRUE(executor.runStep(result).ok());
+        if (rank == 1)
+          return;
+        Status status = executor.runStep(result);
+        EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
+        EXPECT_EQ(status.message().find("rank 0, step 2, instruction 0, collective 'grad x': "), 0u)
+            << status.message();
+      },
+      1, 0.5);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+} // namespace
+} // namespace dtc::rt

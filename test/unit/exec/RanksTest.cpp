@@ -1,0 +1,158 @@
+// Programs on 1, 2 and 4 ranks: collectives, rank scalars, streams.
+#include "test/unit/exec/RankRunner.h"
+#include "test/unit/format/Sample.h"
+
+#include <cmath>
+
+namespace dtc::rt {
+namespace {
+
+using test::get;
+using test::ProgramBuilder;
+using test::put;
+
+using Kind = format::CollectiveKind;
+
+TEST(Ranks, RunEveryCollective) {
+  for (int ranks : {1, 2, 4}) {
+    auto n = static_cast<uint32_t>(ranks);
+    ProgramBuilder builder({{"dp", n}});
+    uint32_t one = builder.buffer("one", 2), sum = builder.buffer("sum", 2),
+             largest = builder.buffer("largest", 2), all = builder.buffer("all", 2 * n),
+             part = builder.buffer("part", 2), swapped = builder.buffer("swapped", 2 * n);
+    builder.add(test::collective(Kind::all_reduce, {0}, one, sum, 2));
+    format::CollectiveT max = test::collective(Kind::all_reduce, {0}, one, largest, 2);
+    max.reduce = format::ReduceKind::max;
+    builder.add(std::move(max));
+    builder.add(test::collective(Kind::all_gather, {0}, one, all, 2));
+    builder.add(test::collective(Kind::reduce_scatter, {0}, all, part, 2));
+    builder.add(test::collective(Kind::all_to_all, {0}, all, swapped, 2));
+    test::runRanks(ranks, builder.file(), [&](int rank, Executor &executor, Device &device) {
+      auto r = static_cast<float>(rank);
+      put(executor, device, one, {r + 1, -r});
+      test::step(executor);
+      float total = 0;
+      for (int i = 0; i < ranks; ++i)
+        total += static_cast<float>(i);
+      auto size = static_cast<float>(ranks);
+      EXPECT_EQ(get(executor, device, sum), (std::vector<float>{total + size, -total}));
+      EXPECT_EQ(get(executor, device, largest), (std::vector<float>{size, 0}));
+      std::vector<float> gathered, received;
+      for (int i = 0; i < ranks; ++i) {
+        gathered.insert(gathered.end(), {static_cast<float>(i + 1), -static_cast<float>(i)});
+        received.insert(received.end(), {r + 1, -r});
+      }
+      EXPECT_EQ(get(executor, device, all), gathered);
+      EXPECT_EQ(get(executor, device, part), (std::vector<float>{size * (r + 1), -size * r}));
+      EXPECT_EQ(get(executor, device, swapped), received);
+    });
+  }
+}
+
+// On a 2 x 2 mesh each axis has groups of its own, and both together are everyone.
+TEST(Ranks, GroupsFollowTheMesh) {
+  ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
+  uint32_t x = builder.buffer("x", 1), dp = builder.buffer("dp", 1), tp = builder.buffer("tp", 1),
+           both = builder.buffer("both", 4);
+  builder.add(test::collective(Kind::all_reduce, {0}, x, dp, 1));
+  builder.add(test::collective(Kind::all_reduce, {1}, x, tp, 1));
+  builder.add(test::collective(Kind::all_gather, {0, 1}, x, both, 1));
+  test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    put(executor, device, x, {std::pow(10.0f, static_cast<float>(rank))});
+    test::step(executor);
+    const float overDp[] = {101, 1010, 101, 1010}, overTp[] = {11, 11, 1100, 1100};
+    EXPECT_EQ(get(executor, device, dp)[0], overDp[rank]);
+    EXPECT_EQ(get(executor, device, tp)[0], overTp[rank]);
+    EXPECT_EQ(get(executor, device, both), (std::vector<float>{1, 10, 100, 1000}));
+    EXPECT_EQ(executor.coordinates(), (std::vector<uint32_t>{static_cast<uint32_t>(rank / 2),
+                                                             static_cast<uint32_t>(rank % 2)}));
+  });
+}
+
+// Each rank copies its own row of a table into the row before it, counted from the end.
+TEST(Ranks, RankScalarsPickTheRanksPart) {
+  ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
+  uint32_t src = builder.buffer("src", 8), dst = builder.buffer("dst", 8);
+  format::StridedCopyT op = test::copy(src, dst, 2);
+  op.src_offset = std::make_unique<format::RankScalar>(1, 4, 1);
+  op.dst_offset = std::make_unique<format::RankScalar>(6, -2, 0);
+  builder.add(std::move(op));
+  test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    put(executor, device, src, {0, 1, 2, 3, 4, 5, 6, 7});
+    test::step(executor);
+    std::vector<float> wanted(8);
+    size_t to = rank / 2 == 0 ? 6 : 4;
+    wanted[to] = rank % 2 == 0 ? 1 : 5;
+    wanted[to + 1] = rank % 2 == 0 ? 2 : 6;
+    EXPECT_EQ(get(executor, device, dst), wanted);
+  });
+}
+
+// The gradient of the first half is summed on stream 1 while stream 0 makes the second; many steps,
+// so that an ordering that is only usually right shows.
+TEST(Ranks, EventsOrderTwoStreams) {
+  for (int ranks : {1, 2, 4}) {
+    ProgramBuilder builder({{"dp", static_cast<uint32_t>(ranks)}});
+    builder.program().num_streams = 2;
+    builder.program().num_events = 2;
+    constexpr uint64_t count = 4096;
+    uint32_t x = builder.buffer("x", count), first = builder.buffer("first", count),
+             second = builder.buffer("second", count), sum = builder.buffer("sum", count);
+    for (uint32_t half : {first, second}) {
+      builder.add(test::copy(x, half, count));
+      builder.add(test::record(0)); // one event, recorded twice
+      builder.add(test::wait(0), 1);
+      builder.add(test::collective(Kind::all_reduce, {0}, half, half, count), 1);
+    }
+    builder.add(test::record(1), 1);
+    builder.add(test::wait(1));
+    builder.add(test::copy(first, sum, count));
+    format::StridedCopyT add = test::copy(second, sum, count);
+    add.accumulate = true;
+    builder.add(std::move(add));
+    test::runRanks(ranks, builder.file(), [&](int rank, Executor &executor, Device &device) {
+      for (int i = 0; i < 50; ++i) {
+        auto value = static_cast<float>(i + rank);
+        put(executor, device, x, std::vector<float>(count, value));
+        test::step(executor);
+        float total = 0;
+        for (int r = 0; r < ranks; ++r)
+          total += static_cast<float>(i + r);
+        ASSERT_EQ(get(executor, device, sum), std::vector<float>(count, 2 * total));
+      }
+    });
+  }
+}
+
+// The sample program uses every instruction; its loss is a sum over ranks that all ranks agree on.
+TEST(Ranks, SampleProgramAgreesOnItsLoss) {
+  std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
+  for (int ranks : {1, 2, 4}) {
+    std::vector<float> losses(static_cast<size_t>(ranks));
+    test::SampleIndices at;
+    ProgramBuilder builder = test::sampleProgram(static_cast<uint32_t>(ranks), object, &at);
+    test::runRanks(
+        ranks, builder.file(),
+        [&](int rank, Executor &executor, Device &device) {
+          put(executor, device, at.embed, std::vector<float>(128, 0.5f));
+          put(executor, device, at.head, std::vector<float>(static_cast<size_t>(64 / ranks), 1));
+          float previous = INFINITY;
+          for (uint64_t i = 1; i <= 5; ++i) {
+            ASSERT_TRUE(executor.setScalars({.step = i, .baseLr = 0.125f}).ok());
+            StepResult result;
+            Status status = executor.runStep(result);
+            ASSERT_TRUE(status.ok()) << status.message();
+            EXPECT_GT(result.loss, 0);
+            EXPECT_LT(result.loss, previous * 4) << "weights decay";
+            previous = result.loss;
+          }
+          losses[static_cast<size_t>(rank)] = previous;
+        },
+        2);
+    for (float loss : losses)
+      EXPECT_EQ(loss, losses[0]);
+  }
+}
+
+} // namespace
+} // namespace dtc::rt
