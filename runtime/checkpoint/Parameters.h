@@ -17,10 +17,11 @@ using ShardWriter = std::function<Status(size_t index, std::span<const float> lo
 // Gathers every tensor on rank 0, which writes `path` (names and storedShape of `tensors`, padding
 // removed, in order of name). Collective over `world`, whose ranks are the mesh in row-major order;
 // all must pass the same tensors. Rank 0 holds one whole tensor at a time. An error of any rank is
-// an error on all, and then `path` is left as it was.
+// an error on all, and then `path` is left as it was. Hugging Face's loader wants the metadata
+// "format" to be "pt".
 Status dumpParameters(const std::string &path, std::span<const TensorSpec> tensors,
                       std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
-                      const std::map<std::string, std::string> &metadata = {});
+                      const std::map<std::string, std::string> &metadata = {{"format", "pt"}});
 
 // Reads `path` and gives each tensor's shard for the rank at `coordinates` to `write`, padding 0.
 // F32, BF16 and F16 tensors are accepted. Names may differ by the prefix "transformer."; buffers

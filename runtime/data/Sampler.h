@@ -23,6 +23,7 @@ public:
                        Sampler &sampler);
 
   uint64_t windows() const { return count; }
+  uint64_t sequenceLength() const { return stride; }
   // The position of the first token of sample `g`.
   uint64_t start(uint64_t g) const;
 

@@ -1,0 +1,181 @@
+// Gathers shards on rank 0 and writes them as whole tensors.
+#include "runtime/checkpoint/Parameters.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/format/Text.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtc::rt {
+using format::text;
+
+namespace {
+class Dumper {
+public:
+  Dumper(const std::string &path, std::span<const TensorSpec> tensors,
+         std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read)
+      : path(path), tensors(tensors), meshSizes(meshSizes), world(world), read(read),
+        coordinates(meshCoordinates(meshSizes, static_cast<uint32_t>(world.rank()))) {}
+
+  Status run(const std::map<std::string, std::string> &metadata);
+
+private:
+  Status check();
+  // The same on all ranks: ok, or an error. A rank that is fine learns that another is not.
+  Status agree(const Status &mine);
+  Status agreeOnTensors();
+  Status openWriter(const std::map<std::string, std::string> &metadata);
+  // Whether `rank` sends its shard: of the ranks that hold the same one, the first.
+  bool isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const;
+  // One tensor; `status` is of this rank alone, the result of the communication.
+  Status gather(size_t index, Status &status);
+  Status receiveShards(const TensorSpec &spec, std::vector<float> &whole, Status &status);
+
+  const std::string &path;
+  std::span<const TensorSpec> tensors;
+  std::span<const uint32_t> meshSizes;
+  Comm &world;
+  const ShardReader &read;
+  std::vector<uint32_t> coordinates;
+  std::vector<size_t> order; // tensors by name
+  SafetensorsWriter writer;
+};
+} // namespace
+
+Status Dumper::check() {
+  uint64_t ranks = 1;
+  for (uint32_t size : meshSizes)
+    ranks *= size;
+  if (ranks != static_cast<uint64_t>(world.size()))
+    return Status::invalidArgument(
+        text("writing '", path, "': the mesh has ", ranks, " ranks, the job ", world.size()));
+  for (const TensorSpec &spec : tensors)
+    DTC_RETURN_IF_ERROR(checkTensorSpec(spec, meshSizes));
+  order.resize(tensors.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return tensors[a].name < tensors[b].name; });
+  return Status::okStatus();
+}
+
+Status Dumper::agree(const Status &mine) {
+  int32_t failed = mine.ok() ? 0 : 1, any = 0;
+  DTC_RETURN_IF_ERROR(world.allReduce(&failed, &any, 1, DataType::I32, Reduction::Max));
+  if (!mine.ok())
+    return mine;
+  return any ? Status::aborted(text("writing '", path, "': another rank could not go on"))
+             : Status::okStatus();
+}
+
+Status Dumper::agreeOnTensors() {
+  std::string all;
+  for (size_t index : order) {
+    const TensorSpec &spec = tensors[index];
+    all += text(spec.name, "\n");
+    for (const auto *shape : {&spec.globalShape, &spec.storedShape, &spec.localShape})
+      for (uint64_t size : *shape)
+        all += text(size, " ");
+    for (const ShardedDim &shard : spec.shards)
+      all += text(shard.dim, "/", shard.axis, " ");
+  }
+  auto hash = static_cast<int64_t>(XXH3_64bits(all.data(), all.size()));
+  int64_t mine[2] = {hash, ~hash}, largest[2];
+  DTC_RETURN_IF_ERROR(world.allReduce(mine, largest, 2, DataType::I64, Reduction::Max));
+  // The largest of the complements is the complement of the smallest.
+  if (largest[0] != ~largest[1])
+    return Status::internal(text("writing '", path, "': the ranks hold different tensors"));
+  return Status::okStatus();
+}
+
+Status Dumper::openWriter(const std::map<std::string, std::string> &metadata) {
+  if (world.rank() != 0)
+    return Status::okStatus();
+  std::vector<std::pair<std::string, std::vector<uint64_t>>> entries;
+  for (size_t index : order)
+    entries.push_back({tensors[index].name, tensors[index].storedShape});
+  return writer.open(path, std::move(entries), metadata);
+}
+
+bool Dumper::isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const {
+  for (size_t axis = 0; axis < at.size(); ++axis) {
+    bool shards = std::any_of(spec.shards.begin(), spec.shards.end(),
+                              [&](const ShardedDim &shard) { return shard.axis == axis; });
+    if (!shards && at[axis] != 0)
+      return false;
+  }
+  return true;
+}
+
+// Copies the box of the rank at `at` from its padded shard into the whole tensor.
+static void place(const TensorSpec &spec, std::span<const uint32_t> at,
+                  const std::vector<float> &local, std::vector<float> &whole) {
+  ShardBox box;
+  if (!shardBox(spec, at, box).ok())
+    return; // checked before
+  forEachRun(spec, box, [&](uint64_t global, uint64_t from, uint64_t length) {
+    std::copy_n(local.begin() + static_cast<ptrdiff_t>(from), length,
+                whole.begin() + static_cast<ptrdiff_t>(global));
+  });
+}
+
+Status Dumper::receiveShards(const TensorSpec &spec, std::vector<float> &whole, Status &status) {
+  std::vector<float> local(elementCount(spec.localShape));
+  for (int rank = 1; rank < world.size(); ++rank) {
+    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank));
+    if (!isOwner(spec, at))
+      continue;
+    DTC_RETURN_IF_ERROR(world.receive(local.data(), local.size(), DataType::F32, rank));
+    if (status.ok())
+      place(spec, at, local, whole);
+  }
+  return Status::okStatus();
+}
+
+Status Dumper::gather(size_t index, Status &status) {
+  const TensorSpec &spec = tensors[index];
+  if (!isOwner(spec, coordinates))
+    return Status::okStatus();
+  std::vector<float> local(elementCount(spec.localShape));
+  status = read(index, local);
+  // A rank that could not read sends all the same: the others cannot know yet.
+  if (world.rank() != 0)
+    return world.send(local.data(), local.size(), DataType::F32, 0);
+  if (spec.shards.empty()) {
+    if (status.ok())
+      status = writer.write(local);
+    return Status::okStatus();
+  }
+  std::vector<float> whole(elementCount(spec.globalShape));
+  if (status.ok())
+    place(spec, coordinates, local, whole);
+  local = {};
+  DTC_RETURN_IF_ERROR(receiveShards(spec, whole, status));
+  if (status.ok())
+    status = writer.write(whole);
+  return Status::okStatus();
+}
+
+Status Dumper::run(const std::map<std::string, std::string> &metadata) {
+  DTC_RETURN_IF_ERROR(agree(check()));
+  DTC_RETURN_IF_ERROR(agreeOnTensors());
+  DTC_RETURN_IF_ERROR(agree(openWriter(metadata)));
+  for (size_t index : order) {
+    Status status;
+    DTC_RETURN_IF_ERROR(gather(index, status));
+    // After each tensor, so that no rank waits longer than for one.
+    DTC_RETURN_IF_ERROR(agree(status));
+  }
+  return agree(world.rank() == 0 ? writer.finish() : Status::okStatus());
+}
+
+Status dumpParameters(const std::string &path, std::span<const TensorSpec> tensors,
+                      std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
+                      const std::map<std::string, std::string> &metadata) {
+  return Dumper(path, tensors, meshSizes, world, read).run(metadata);
+}
+
+} // namespace dtc::rt

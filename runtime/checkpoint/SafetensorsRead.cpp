@@ -1,0 +1,252 @@
+// Reads safetensors files that anyone may have written.
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/format/Checked.h"
+#include "runtime/format/Text.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+
+namespace dtc::rt {
+using format::text;
+using Json = nlohmann::json;
+static_assert(std::endian::native == std::endian::little, "safetensors are little endian");
+
+namespace {
+constexpr uint64_t kMostHeaderBytes = 100'000'000;
+
+struct Type {
+  const char *name;
+  uint64_t bits;
+};
+constexpr Type types[] = {
+    {"BOOL", 8},        {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"U8", 8},
+    {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8},
+    {"F8_E5M2FNUZ", 8}, {"I16", 16},    {"U16", 16},    {"F16", 16},    {"BF16", 16},
+    {"I32", 32},        {"U32", 32},    {"F32", 32},    {"C64", 64},    {"F64", 64},
+    {"I64", 64},        {"U64", 64},
+};
+
+// Parses the header into entries; every error names the file.
+class HeaderReader {
+public:
+  HeaderReader(const std::string &path, std::vector<SafetensorsEntry> &entries,
+               std::map<std::string, std::string> &metadata)
+      : path(path), entries(entries), metadata(metadata) {}
+
+  Status read(std::string_view header);
+
+private:
+  Status damaged(const std::string &what) const {
+    return Status::dataLoss(text("reading '", path, "': ", what));
+  }
+  Status readMetadata(const Json &value);
+  Status readEntry(const std::string &name, const Json &value);
+  Status checkBytes(const SafetensorsEntry &entry) const;
+
+  const std::string &path;
+  std::vector<SafetensorsEntry> &entries;
+  std::map<std::string, std::string> &metadata;
+};
+} // namespace
+
+// Whether brackets nest deeper than a header's three levels (a list in an entry in the whole): the
+// parser would spend memory on each level of a file that was made to exhaust it.
+static bool nestsTooDeep(std::string_view json) {
+  int depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    char c = json[i];
+    if (inString) {
+      i += c == '\\';
+      inString = c != '"';
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > 3)
+        return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+Status HeaderReader::read(std::string_view header) {
+  if (header.empty() || header.front() != '{')
+    return damaged("its header does not begin with '{'");
+  if (nestsTooDeep(header))
+    return damaged("its header nests deeper than a safetensors header does");
+  // The parser keeps the last of equal keys; the format forbids them.
+  std::vector<std::set<std::string>> keys;
+  std::string twice;
+  auto watch = [&](int depth, Json::parse_event_t event, Json &parsed) {
+    if (event == Json::parse_event_t::object_start) {
+      keys.resize(static_cast<size_t>(depth) + 1);
+      keys.back().clear();
+    } else if (event == Json::parse_event_t::key && depth >= 1) {
+      const auto &key = parsed.get_ref<const std::string &>();
+      if (!keys[static_cast<size_t>(depth) - 1].insert(key).second && twice.empty())
+        twice = key;
+    }
+    return true;
+  };
+  Json root = Json::parse(header.begin(), header.end(), watch, /*allow_exceptions=*/false);
+  if (root.is_discarded() || !root.is_object())
+    return damaged("its header is no JSON object");
+  if (!twice.empty())
+    return damaged(text("its header has the key '", twice, "' twice"));
+  for (const auto &[name, value] : root.items())
+    DTC_RETURN_IF_ERROR(name == "__metadata__" ? readMetadata(value) : readEntry(name, value));
+  return Status::okStatus();
+}
+
+Status HeaderReader::readMetadata(const Json &value) {
+  if (!value.is_object())
+    return damaged("its __metadata__ is no object");
+  for (const auto &[key, word] : value.items()) {
+    if (!word.is_string())
+      return damaged(text("its __metadata__ '", key, "' is no string"));
+    metadata[key] = word.get_ref<const std::string &>();
+  }
+  return Status::okStatus();
+}
+
+Status HeaderReader::readEntry(const std::string &name, const Json &value) {
+  auto bad = [&](const char *what) { return damaged(text("tensor '", name, "' ", what)); };
+  if (!value.is_object())
+    return bad("is no object");
+  auto dtype = value.find("dtype"), shape = value.find("shape"),
+       offsets = value.find("data_offsets");
+  if (dtype == value.end() || shape == value.end() || offsets == value.end() || value.size() != 3)
+    return bad("has other fields than dtype, shape and data_offsets");
+  SafetensorsEntry entry;
+  entry.name = name;
+  if (!dtype->is_string())
+    return bad("has a dtype that is no string");
+  entry.dtype = dtype->get_ref<const std::string &>();
+  if (!shape->is_array())
+    return bad("has a shape that is no list");
+  for (const Json &size : *shape) {
+    if (!size.is_number_unsigned())
+      return bad("has a size that is no whole number of 0 or more");
+    entry.shape.push_back(size.get<uint64_t>());
+  }
+  if (!offsets->is_array() || offsets->size() != 2 || !(*offsets)[0].is_number_unsigned() ||
+      !(*offsets)[1].is_number_unsigned())
+    return bad("has data_offsets that are no two whole numbers");
+  entry.begin = (*offsets)[0].get<uint64_t>();
+  entry.end = (*offsets)[1].get<uint64_t>();
+  DTC_RETURN_IF_ERROR(checkBytes(entry));
+  entries.push_back(std::move(entry));
+  return Status::okStatus();
+}
+
+Status HeaderReader::checkBytes(const SafetensorsEntry &entry) const {
+  const Type *type = std::find_if(std::begin(types), std::end(types),
+                                  [&](const Type &t) { return entry.dtype == t.name; });
+  if (type == std::end(types))
+    return damaged(text("tensor '", entry.name, "' has the unknown dtype '", entry.dtype, "'"));
+  format::Checked bits = type->bits;
+  for (uint64_t size : entry.shape)
+    bits = bits * size;
+  bool fits = bits.ok() && bits.value() % 8 == 0 && entry.begin <= entry.end &&
+              entry.end - entry.begin == bits.value() / 8;
+  if (!fits)
+    return damaged(text("tensor '", entry.name, "' is at bytes ", entry.begin, " to ", entry.end,
+                        ", which its dtype and shape do not fill exactly"));
+  return Status::okStatus();
+}
+
+Status SafetensorsFile::open(const std::string &path) {
+  *this = SafetensorsFile();
+  fileName = path;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  std::span<const uint8_t> all = file.bytes();
+  auto damaged = [&](const std::string &what) {
+    return Status::dataLoss(text("reading '", path, "': ", what));
+  };
+  uint64_t headerBytes = 0;
+  if (all.size() < sizeof(headerBytes))
+    return damaged(text("it has ", all.size(), " bytes, too few for a safetensors file"));
+  std::memcpy(&headerBytes, all.data(), sizeof(headerBytes));
+  if (headerBytes > kMostHeaderBytes)
+    return damaged(text("its header would have ", headerBytes, " bytes; wanted at most ",
+                        kMostHeaderBytes, "; is it a safetensors file?"));
+  if (headerBytes > all.size() - sizeof(headerBytes))
+    return damaged(text("its header has ", headerBytes, " bytes, but the file only ", all.size()));
+  dataBegin = sizeof(headerBytes) + headerBytes;
+  std::string_view header(reinterpret_cast<const char *>(all.data()) + sizeof(headerBytes),
+                          headerBytes);
+  DTC_RETURN_IF_ERROR(HeaderReader(path, tensors, meta).read(header));
+  std::sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
+  });
+  uint64_t end = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].begin != end)
+      return damaged(text("tensor '", tensors[i].name, "' begins at byte ", tensors[i].begin,
+                          "; wanted ", end, ", where the one before it ends"));
+    end = tensors[i].end;
+    byName[tensors[i].name] = i;
+  }
+  if (end != all.size() - dataBegin)
+    return damaged(text("its tensors have ", end, " bytes, but ", all.size() - dataBegin,
+                        " follow the header"));
+  return Status::okStatus();
+}
+
+const SafetensorsEntry *SafetensorsFile::find(const std::string &name) const {
+  auto at = byName.find(name);
+  return at == byName.end() ? nullptr : &tensors[at->second];
+}
+
+std::span<const uint8_t> SafetensorsFile::bytes(const SafetensorsEntry &entry) const {
+  return file.bytes().subspan(dataBegin + entry.begin, entry.end - entry.begin);
+}
+
+// IEEE half precision: 1 sign, 5 exponent (bias 15) and 10 fraction bits.
+static float floatOfHalf(uint16_t half) {
+  uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = (half >> 10) & 31,
+           fraction = half & 0x3ff;
+  if (exponent == 31) // infinity, NaN
+    return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
+  if (exponent == 0) { // zero, subnormal: fraction * 2^-24, exact in float
+    float value = static_cast<float>(fraction) * 0x1p-24f;
+    return sign ? -value : value;
+  }
+  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+static float floatOfBfloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+
+Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first,
+                                   std::span<float> out) const {
+  bool full = entry.dtype == "F32", half = entry.dtype == "F16", bfloat = entry.dtype == "BF16";
+  if (!full && !half && !bfloat)
+    return Status::invalidArgument(text("reading '", fileName, "': tensor '", entry.name,
+                                        "' has dtype ", entry.dtype, "; wanted F32, BF16 or F16"));
+  size_t width = full ? 4 : 2;
+  std::span<const uint8_t> data = bytes(entry);
+  if (first > data.size() / width || out.size() > data.size() / width - first)
+    return Status::invalidArgument(text("reading '", fileName, "': tensor '", entry.name, "' has ",
+                                        data.size() / width, " elements; wanted ", out.size(),
+                                        " from ", first, " on"));
+  const uint8_t *from = data.data() + first * width;
+  if (full) {
+    if (!out.empty())
+      std::memcpy(out.data(), from, out.size_bytes());
+    return Status::okStatus();
+  }
+  for (size_t i = 0; i < out.size(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, 2);
+    out[i] = half ? floatOfHalf(bits) : floatOfBfloat(bits);
+  }
+  return Status::okStatus();
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,121 @@
+// Megatron-LM's indexed dataset: X.bin holds the tokens, X.idx where the sequences are.
+//
+// X.idx, little endian and unaligned: 9 B "MMIDIDX\0\0", u64 version 1, u8 token type, u64 S
+// sequences, u64 D document bounds; then i32 length[S] in tokens, i64 pointer[S] in bytes of X.bin,
+// i64 document[D] (indices of sequences), optionally i8 mode[S].
+// Source: megatron/core/datasets/indexed_dataset.py.
+#include "runtime/data/Formats.h"
+#include "runtime/data/TokenArray.h"
+#include "runtime/format/Checked.h"
+#include "runtime/format/Text.h"
+
+#include <cstring>
+
+namespace dtc::rt {
+using format::text;
+
+namespace {
+constexpr char kMagic[9] = {'M', 'M', 'I', 'D', 'I', 'D', 'X', 0, 0};
+constexpr uint64_t kHeaderBytes = 34;
+
+template <typename T> T load(const uint8_t *from) {
+  T value;
+  std::memcpy(&value, from, sizeof(T));
+  return value;
+}
+
+// Token type of the code in byte 17; false for floats and unknown codes.
+bool tokenType(uint8_t code, TokenType &type) {
+  constexpr TokenType types[] = {TokenType::U8, TokenType::I8, TokenType::I16, TokenType::I32,
+                                 TokenType::I64};
+  if (code == 8)
+    type = TokenType::U16;
+  else if (code >= 1 && code <= 5)
+    type = types[code - 1];
+  else
+    return false;
+  return true;
+}
+
+struct Index {
+  TokenType type = TokenType::U16;
+  uint64_t sequences = 0, documents = 0, tokens = 0;
+};
+
+Status damaged(const std::string &path, const std::string &what) {
+  return Status::dataLoss(text("opening '", path, "': ", what));
+}
+
+Status readHeader(const std::string &path, std::span<const uint8_t> bytes, Index &index) {
+  if (bytes.size() < kHeaderBytes)
+    return damaged(path,
+                   text("it has ", bytes.size(), " bytes, less than a header of ", kHeaderBytes));
+  if (std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
+    return damaged(path, "it does not begin with MMIDIDX; wanted a Megatron index");
+  if (auto version = load<uint64_t>(bytes.data() + 9); version != 1)
+    return Status::invalidArgument(
+        text("opening '", path, "': it is of version ", version, "; wanted 1"));
+  if (uint8_t code = bytes[17]; !tokenType(code, index.type))
+    return Status::invalidArgument(text("opening '", path, "': its tokens are of type ", int(code),
+                                        "; wanted an integer type, 1 to 5 or 8"));
+  index.sequences = load<uint64_t>(bytes.data() + 18);
+  index.documents = load<uint64_t>(bytes.data() + 26);
+  format::Checked plain =
+      format::Checked(index.sequences) * 12 + format::Checked(index.documents) * 8 + kHeaderBytes;
+  format::Checked withModes = plain + index.sequences;
+  bool fits = (plain.ok() && plain.value() == bytes.size()) ||
+              (withModes.ok() && withModes.value() == bytes.size());
+  if (!fits)
+    return damaged(path,
+                   text("it has ", bytes.size(), " bytes, which do not hold its ", index.sequences,
+                        " sequences and ", index.documents, " document bounds"));
+  return Status::okStatus();
+}
+
+// Sequences must follow each other without a gap from byte 0 on, as Megatron writes them; then the
+// whole .bin is one run of tokens.
+Status readSequences(const std::string &path, std::span<const uint8_t> bytes, uint64_t binBytes,
+                     Index &index) {
+  const uint8_t *lengths = bytes.data() + kHeaderBytes;
+  const uint8_t *pointers = lengths + index.sequences * 4;
+  const uint8_t *documents = pointers + index.sequences * 8;
+  uint64_t width = bytesOf(index.type);
+  for (uint64_t i = 0; i < index.sequences; ++i) {
+    auto length = load<int32_t>(lengths + i * 4);
+    auto pointer = load<int64_t>(pointers + i * 8);
+    if (length < 0)
+      return damaged(path, text("sequence ", i, " has ", length, " tokens"));
+    if (pointer < 0 || static_cast<uint64_t>(pointer) != index.tokens * width)
+      return damaged(path, text("sequence ", i, " starts at byte ", pointer, "; wanted ",
+                                index.tokens * width, ", where the one before it ends"));
+    index.tokens += static_cast<uint64_t>(length);
+  }
+  int64_t before = 0;
+  for (uint64_t i = 0; i < index.documents; ++i) {
+    auto bound = load<int64_t>(documents + i * 8);
+    if (bound < before || static_cast<uint64_t>(bound) > index.sequences || (i == 0 && bound != 0))
+      return damaged(path, text("document bound ", i, " is sequence ", bound, "; wanted ", before,
+                                " to ", i == 0 ? 0 : index.sequences));
+    before = bound;
+  }
+  if (index.tokens * width != binBytes)
+    return damaged(path, text("its sequences have ", index.tokens * width,
+                              " bytes, but the .bin beside it has ", binBytes));
+  return Status::okStatus();
+}
+} // namespace
+
+Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
+                    std::unique_ptr<TokenSource> &source) {
+  MappedFile bin, idx;
+  DTC_RETURN_IF_ERROR(idx.open(stem + ".idx"));
+  DTC_RETURN_IF_ERROR(bin.open(stem + ".bin"));
+  Index index;
+  DTC_RETURN_IF_ERROR(readHeader(stem + ".idx", idx.bytes(), index));
+  DTC_RETURN_IF_ERROR(readSequences(stem + ".idx", idx.bytes(), bin.bytes().size(), index));
+  source = std::make_unique<TokenArray>(stem + ".bin", std::move(bin), 0, index.tokens, index.type,
+                                        options.vocabulary);
+  return Status::okStatus();
+}
+
+} // namespace dtc::rt

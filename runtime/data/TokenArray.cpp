@@ -1,0 +1,101 @@
+// Reads tokens of any width out of a mapped file, checking each against the vocabulary.
+#include "runtime/data/TokenArray.h"
+
+#include "runtime/data/Formats.h"
+#include "runtime/format/Text.h"
+
+#include <cstring>
+#include <limits>
+
+namespace dtc::rt {
+using format::text;
+
+size_t bytesOf(TokenType type) {
+  switch (type) {
+  case TokenType::U8:
+  case TokenType::I8:
+    return 1;
+  case TokenType::I16:
+  case TokenType::U16:
+    return 2;
+  case TokenType::I32:
+  case TokenType::U32:
+    return 4;
+  case TokenType::I64:
+    return 8;
+  }
+  return 0;
+}
+
+Status checkToken(int64_t token, uint64_t position, const std::string &file, uint64_t vocabulary) {
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (token >= 0 && token <= most && (vocabulary == 0 || uint64_t(token) < vocabulary))
+    return Status::okStatus();
+  std::string wanted =
+      vocabulary ? text("a token below the vocabulary size ", vocabulary) : text("0 to ", most);
+  return Status::dataLoss(
+      text("reading '", file, "': token ", position, " is ", token, "; wanted ", wanted));
+}
+
+Status checkRange(uint64_t begin, uint64_t count, uint64_t size, const std::string &file) {
+  if (begin <= size && count <= size - begin)
+    return Status::okStatus();
+  return Status::invalidArgument(text("reading '", file, "': wanted ", count, " tokens from token ",
+                                      begin, " on, it has ", size));
+}
+
+TokenArray::TokenArray(std::string name, MappedFile file, uint64_t offset, uint64_t count,
+                       TokenType type, uint64_t vocabulary)
+    : fileName(std::move(name)), file(std::move(file)), offset(offset), count(count), type(type),
+      vocabulary(vocabulary) {}
+
+// Widens out.size() tokens from unaligned `from`; returns the first that is no token, or the size.
+template <typename T>
+static size_t widen(const uint8_t *from, uint64_t vocabulary, std::span<int32_t> out) {
+  uint64_t limit = vocabulary ? vocabulary : uint64_t(std::numeric_limits<int32_t>::max()) + 1;
+  for (size_t i = 0; i < out.size(); ++i) {
+    T token;
+    std::memcpy(&token, from + i * sizeof(T), sizeof(T));
+    // A negative token becomes a very large one.
+    if (static_cast<uint64_t>(static_cast<int64_t>(token)) >= limit)
+      return i;
+    out[i] = static_cast<int32_t>(token);
+  }
+  return out.size();
+}
+
+template <typename T> static int64_t valueAt(const uint8_t *from) {
+  T token;
+  std::memcpy(&token, from, sizeof(T));
+  return static_cast<int64_t>(token);
+}
+
+Status TokenArray::read(uint64_t begin, std::span<int32_t> out) const {
+  DTC_RETURN_IF_ERROR(checkRange(begin, out.size(), count, fileName));
+  const uint8_t *from = file.bytes().data() + offset + begin * bytesOf(type);
+  auto readAs = [&]<typename T>(T) {
+    size_t good = widen<T>(from, vocabulary, out);
+    return good == out.size() ? Status::okStatus()
+                              : checkToken(valueAt<T>(from + good * sizeof(T)), begin + good,
+                                           fileName, vocabulary);
+  };
+  switch (type) {
+  case TokenType::U8:
+    return readAs(uint8_t());
+  case TokenType::I8:
+    return readAs(int8_t());
+  case TokenType::I16:
+    return readAs(int16_t());
+  case TokenType::U16:
+    return readAs(uint16_t());
+  case TokenType::I32:
+    return readAs(int32_t());
+  case TokenType::U32:
+    return readAs(uint32_t());
+  case TokenType::I64:
+    return readAs(int64_t());
+  }
+  return Status::internal("reading tokens of an unknown type");
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,32 @@
+// Tokens that lie one after the other in a mapped file.
+#pragma once
+
+#include "runtime/base/File.h"
+#include "runtime/data/TokenSource.h"
+
+namespace dtc::rt {
+
+enum class TokenType { U8, I8, I16, U16, I32, U32, I64 };
+
+size_t bytesOf(TokenType type);
+
+// `count` tokens of `type` from byte `offset` of `file`. The offset need not be aligned. The range
+// must lie inside the file: openers check it.
+class TokenArray final : public TokenSource {
+public:
+  TokenArray(std::string name, MappedFile file, uint64_t offset, uint64_t count, TokenType type,
+             uint64_t vocabulary);
+
+  const std::string &name() const override { return fileName; }
+  uint64_t size() const override { return count; }
+  Status read(uint64_t begin, std::span<int32_t> out) const override;
+
+private:
+  std::string fileName;
+  MappedFile file;
+  uint64_t offset, count;
+  TokenType type;
+  uint64_t vocabulary;
+};
+
+} // namespace dtc::rt
