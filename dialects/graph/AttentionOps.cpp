@@ -36,7 +36,7 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
       return failure();
   double dropout = op.getDropout().convertToDouble();
   if (!(dropout >= 0 && dropout < 1)) // attention_c8
-    return op.emitOpError() << "'dropout' is " << dropout
+    return op.emitOpError() << "'dropout' is " << numberText(dropout)
                             << ", but a number from 0 to below 1 is wanted";
   if (dropout > 0 && (!op.getSeed() || !op.getStep())) // attention_c9
     return op.emitOpError() << "has dropout, but no key; write 'dropout p id n key(%seed, %step)'";

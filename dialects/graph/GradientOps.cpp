@@ -6,9 +6,10 @@ using namespace dtc::graph;
 
 LogicalResult LinearWeightGradOp::verify() {
   RankedTensorType x = tensorType(getX()), dy = tensorType(getDy());
-  int64_t contract = getContract(), lead = x.getRank() - contract;
+  int64_t contract = getContract();
   if (contract < 1 || contract > x.getRank()) // linear_weight_grad_c1
     return emitOpError() << "contracts " << contract << " dims, but 'x' has " << x.getRank();
+  int64_t lead = x.getRank() - contract;
   if (failed(checkAtLeastDims(*this, "dy", dy, lead + 1))) // linear_weight_grad_c2
     return failure();
   for (int64_t dim = 0; dim < lead; ++dim) // linear_weight_grad_c2

@@ -16,11 +16,11 @@ static LogicalResult checkContract(Operation *op, StringRef name, RankedTensorTy
 LogicalResult LinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   RankedTensorType result = getType();
-  int64_t contract = getContract(), lead = x.getRank() - contract;
+  int64_t contract = getContract();
   if (failed(checkContract(*this, "x", x, contract)) ||                // linear_c1
       failed(checkAtLeastDims(*this, "weight", weight, contract + 1))) // linear_c2
     return failure();
-  int64_t out = weight.getRank() - contract;
+  int64_t lead = x.getRank() - contract, out = weight.getRank() - contract;
   int64_t inBegin = getTransposed() ? out : 0, outBegin = getTransposed() ? 0 : contract;
   for (int64_t i = 0; i < contract; ++i) // linear_c3
     if (weight.getDimSize(inBegin + i) != x.getDimSize(lead + i))
@@ -96,7 +96,7 @@ static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Val
       return failure();
   if (epsilon > 0 && epsilon < 1)
     return success();
-  return op->emitOpError() << "'epsilon' is " << epsilon // norm_c7
+  return op->emitOpError() << "'epsilon' is " << numberText(epsilon) // norm_c7
                            << ", but a number above 0 and below 1 is wanted";
 }
 
@@ -195,7 +195,8 @@ LogicalResult DropoutOp::verify() {
   RankedTensorType x = tensorType(getX());
   double p = getP().convertToDouble();
   if (!(p >= 0 && p < 1)) // dropout_c1
-    return emitOpError() << "'p' is " << p << ", but a number from 0 to below 1 is wanted";
+    return emitOpError() << "'p' is " << numberText(p)
+                         << ", but a number from 0 to below 1 is wanted";
   for (int64_t dim = 1; dim < x.getRank(); ++dim)
     if (x.isDynamicDim(dim)) // dropout_c5
       return emitOpError() << "dim " << dim << " of 'x' is dynamic; only the batch (dim 0) may be";

@@ -8,14 +8,15 @@ using namespace dtc::graph;
 static LogicalResult checkDecay(Operation *op, StringRef name, double value) {
   if (value >= 0 && value < 1)
     return success();
-  return op->emitOpError() << "'" << name << "' is " << value
+  return op->emitOpError() << "'" << name << "' is " << numberText(value)
                            << ", but a number from 0 to below 1 is wanted";
 }
 
 static LogicalResult checkNotNegative(Operation *op, StringRef name, double value) {
   if (value >= 0 && value <= std::numeric_limits<double>::max())
     return success();
-  return op->emitOpError() << "'" << name << "' is " << value << ", but 0 or more is wanted";
+  return op->emitOpError() << "'" << name << "' is " << numberText(value)
+                           << ", but 0 or more is wanted";
 }
 
 LogicalResult AdamWOp::verify() {
@@ -27,7 +28,7 @@ LogicalResult AdamWOp::verify() {
   double epsilon = getEpsilon().convertToDouble();
   if (epsilon > 0 && epsilon < 1)
     return success();
-  return emitOpError() << "'epsilon' is " << epsilon // adamw_c2
+  return emitOpError() << "'epsilon' is " << numberText(epsilon) // adamw_c2
                        << ", but a number above 0 and below 1 is wanted";
 }
 
@@ -41,7 +42,7 @@ LogicalResult ClipScaleOp::verify() {
   double norm = getMaxNorm().convertToDouble();
   if (norm > 0 && norm <= std::numeric_limits<double>::max())
     return success();
-  return emitOpError() << "'max_norm' is " << norm
+  return emitOpError() << "'max_norm' is " << numberText(norm)
                        << ", but a number above 0 is wanted"; // clip_scale_c1
 }
 

@@ -3,13 +3,14 @@
 
 #include "dialects/graph/Graph.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace dtc::graph;
 
 namespace {
 
-// "b, t, {h,g}": the dims of one tensor by loop number, "-" for a dim that moves with no loop.
+// [0, 1*2, -]: the dims of one tensor by loop number, "-" for a dim that moves with no loop.
 void printDims(llvm::raw_ostream &out, const TensorLoops &dims) {
   out << "[";
   llvm::interleaveComma(dims, out, [&](const DimLoops &dim) {
@@ -52,7 +53,7 @@ std::string ruleText(const OpRule &rule) {
   llvm::interleaveComma(rule.operands, out, [&](const TensorLoops &dims) { printDims(out, dims); });
   out << " -> ";
   llvm::interleaveComma(rule.results, out, [&](const TensorLoops &dims) { printDims(out, dims); });
-  out << "; " << rule.flopsPerPoint << " flops per point";
+  out << "; " << llvm::format("%g", rule.flopsPerPoint) << " flops per point";
   if (rule.matrixProduct)
     out << ", matrix product";
   if (rule.zeroPreserving)

@@ -17,7 +17,7 @@ LogicalResult ReduceOp::verify() {
       failed(checkProductElement(*this, getType(), "x", x))) // reduce_c3
     return failure();
   if (getKind() != ReduceKind::Sum && !getScale().isExactlyValue(1.0)) // reduce_c4
-    return emitOpError() << "has scale " << getScale().convertToDouble()
+    return emitOpError() << "has scale " << numberText(getScale().convertToDouble())
                          << ", but only a sum is scaled";
   return checkWindows(*this, getWindows()); // reduce_c5
 }
@@ -241,7 +241,8 @@ LogicalResult ConcatOp::verify() {
     if (failed(wanted.check(*this, name, type)) || // concat_c4
         failed(checkSameElement(*this, name, type, "result", result)))
       return failure();
-    total += getStack() ? 1 : type.getDimSize(dim);
+    if (__builtin_add_overflow(total, getStack() ? 1 : type.getDimSize(dim), &total)) // concat_c5
+      return emitOpError() << "joins more elements along dim " << dim << " than 64 bits count";
   }
   if (total != result.getDimSize(dim)) // concat_c5
     return emitOpError() << "dim " << dim << " of 'result' is " << result.getDimSize(dim)

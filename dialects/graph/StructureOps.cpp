@@ -75,15 +75,21 @@ LogicalResult ParameterOp::verify() {
   if (failed(checkPlaced(*this, getType(), getPlacement())))
     return failure();
   if (getStddev().isNegative() && !getStddev().isZero()) // parameter_c5
-    return emitOpError() << "starts with standard deviation " << getStddev().convertToDouble()
+    return emitOpError() << "starts with standard deviation "
+                         << numberText(getStddev().convertToDouble())
                          << ", but 0 or more is wanted";
   std::optional<ArrayRef<int64_t>> storedShape = getStoredShape();
   if (!storedShape)
     return success();
   int64_t elements = cast<RankedTensorType>(getType()).getNumElements(), stored = 1;
-  for (int64_t size : *storedShape)
-    if (size < 0 || __builtin_mul_overflow(stored, size, &stored)) // parameter_c2
-      return emitOpError() << "is stored with a dim of size " << size;
+  for (int64_t size : *storedShape) {
+    if (size < 0) // parameter_c2
+      return emitOpError() << "is stored with a dim of size " << size
+                           << ", but 0 or more is wanted";
+    if (__builtin_mul_overflow(stored, size, &stored))
+      return emitOpError() << "is stored with more elements than 64 bits count, but its type has "
+                           << elements;
+  }
   if (stored != elements) // parameter_c2
     return emitOpError() << "is stored with " << stored << " elements, but its type has "
                          << elements;

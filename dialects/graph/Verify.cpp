@@ -1,11 +1,19 @@
 // Helpers of the verifiers.
 #include "dialects/graph/Verify.h"
 
+#include "llvm/Support/Format.h"
+
 using namespace mlir;
 using namespace dtc::graph;
 
 std::string dtc::graph::sizeText(int64_t size) {
   return ShapedType::isDynamic(size) ? "?" : std::to_string(size);
+}
+
+std::string dtc::graph::numberText(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
+  return text;
 }
 
 DimList &DimList::dims(StringRef name, RankedTensorType type, int64_t begin, int64_t end) {
@@ -107,8 +115,8 @@ LogicalResult dtc::graph::checkRange(Operation *op, StringRef name, double value
                                      double high) {
   if (value >= low && value <= high)
     return success();
-  return op->emitOpError() << "'" << name << "' is " << value << ", but a number from " << low
-                           << " to " << high << " is wanted";
+  return op->emitOpError() << "'" << name << "' is " << numberText(value) << ", but a number from "
+                           << numberText(low) << " to " << numberText(high) << " is wanted";
 }
 
 FailureOr<SmallVector<int64_t>> dtc::graph::broadcastShapes(Operation *op) {

@@ -9,6 +9,9 @@ namespace dtc::graph {
 // A size as it is written in a type: '?' when dynamic.
 std::string sizeText(int64_t size);
 
+// A number as people write it: 0.5, 1e-08.
+std::string numberText(double value);
+
 // The dims that an operand or result must have, each with where its size comes from.
 class DimList {
 public:

@@ -1,0 +1,126 @@
+// What attention and its gradient refuse: one function per constraint.
+// RUN: dtc-opt %s -split-input-file -verify-diagnostics
+
+// attention_c1
+graph.func @attention_c1(%q: tensor<8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'q' has 3 dims, but 4 are wanted}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c2
+graph.func @attention_c2(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x8xf32>, %v: tensor<?x8x2x8xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 3 of 'k' is 8, but dim 3 of 'q' is 16}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x8xf32>, tensor<?x8x2x8xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c3
+graph.func @attention_c3(%q: tensor<?x?x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 1 is dynamic; only the batch (dim 0) may be}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x?x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x?x4x16xf32>, tensor<?x4x?xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c4
+graph.func @attention_c4(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x3x16xf32>, %v: tensor<?x8x3x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 2 of 'q' is 4, but a multiple of dim 2 of 'k', which is 3, is wanted}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x3x16xf32>, tensor<?x8x3x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c5
+graph.func @attention_c5(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x7x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 1 of 'v' is 7, but dim 1 of 'k' is 8}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x7x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c6
+graph.func @attention_c6(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 1 of 'lse' is 8, but dim 2 of 'q' is 4}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c6_element
+graph.func @attention_c6_element(%q: tensor<?x8x2x16xbf16>, %k: tensor<?x8x2x16xbf16>, %v: tensor<?x8x2x16xbf16>) {
+  // expected-error @+1 {{'graph.attention' op 'lse' has element type 'bf16', but f32 is wanted}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x2x16xbf16>, tensor<?x8x2x16xbf16>, tensor<?x8x2x16xbf16>) -> (tensor<?x8x2x16xbf16>, tensor<?x2x8xbf16>)
+  graph.return
+}
+
+// -----
+
+// attention_c7
+graph.func @attention_c7(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xbf16>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'k' has element type 'bf16', but 'q' has 'f32'}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xbf16>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c8
+graph.func @attention_c8(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op 'dropout' is 1.5, but a number from 0 to below 1 is wanted}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 {dropout = 1.5 : f64} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c9
+graph.func @attention_c9(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op has dropout, but no key; write 'dropout p id n key(%seed, %step)'}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 {dropout = 0.5 : f64} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c10
+graph.func @attention_c10(%q: tensor<?x8x4x16xf32>, %k: tensor<?x4x2x16xf32>, %v: tensor<?x4x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op is causal with 8 queries, but only 4 keys, so that early queries see none}}
+  %0, %l = graph.attention %q, %k, %v causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x4x2x16xf32>, tensor<?x4x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c11
+graph.func @attention_c11(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 {windows = [#graph.window<loop = 1, axis = "tp", local = 2, global = 4>]} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_c12
+graph.func @attention_c12(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
+  // expected-error @+1 {{'graph.attention' op dim 2 of 'result' is 2, but dim 2 of 'q' is 4}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x2x16xf32>, tensor<?x4x8xf32>)
+  graph.return
+}
+
+// -----
+
+// attention_grad_c1
+graph.func @attention_grad_c1(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %l: tensor<?x4x8xf32>) {
+  // expected-error @+1 {{'graph.attention_grad' op dim 2 of 'dk' is 4, but dim 2 of 'k' is 2}}
+  %0:3 = graph.attention_grad %q, %k, %k, %q, %l, %q scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>)
+  graph.return
+}

@@ -1,0 +1,284 @@
+// What parameters, state, functions and calls refuse: one case per constraint.
+// RUN: dtc-opt %s -split-input-file -verify-diagnostics
+
+// parameter_c1
+// expected-error @+1 {{'graph.parameter' op has dynamic dim 0; only the batch may be dynamic}}
+graph.parameter @w : tensor<?x4xf32> init zeros
+
+// -----
+
+// parameter_c2
+// expected-error @+1 {{'graph.parameter' op is stored with 50 elements, but its type has 40}}
+graph.parameter @w : tensor<10x4xf32> init zeros stored [10, 5]
+
+// -----
+
+// parameter_c2_negative
+// expected-error @+1 {{'graph.parameter' op is stored with a dim of size -10, but 0 or more is wanted}}
+graph.parameter @w : tensor<10x4xf32> init zeros stored [-10, -4]
+
+// -----
+
+// parameter_c2, more than can be counted
+// expected-error @+1 {{'graph.parameter' op is stored with more elements than 64 bits count, but its type has 40}}
+graph.parameter @w : tensor<10x4xf32> init zeros stored [4611686018427387904, 8]
+
+// -----
+
+// parameter_c3
+// expected-error @+1 {{'graph.parameter' op is partial on mesh axis 0; what is stored must be replicated or split}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[partial(sum), replicate]>
+
+// -----
+
+// parameter_c4
+// expected-error @+1 {{'graph.parameter' op is split along dim 2 on mesh axis 0, but has 2 dims}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(2), replicate]>
+
+// -----
+
+// parameter_c5
+// expected-error @+1 {{'graph.parameter' op starts with standard deviation -1, but 0 or more is wanted}}
+graph.parameter @w : tensor<4xf32> init normal(0.0, -1.0)
+
+// -----
+
+// an unknown initialiser
+// expected-error @+1 {{custom op 'graph.parameter' initialiser 'uniform' is not known; write zeros, ones, constant(value) or normal(mean, stddev)}}
+graph.parameter @w : tensor<4xf32> init uniform(0.0, 1.0)
+
+// -----
+
+// an unknown placement
+// expected-error @+1 {{custom op 'graph.parameter' placement 'split' is not known; write replicate, shard(dim) or partial(sum|max)}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[split(0)]>
+
+// -----
+
+// a placement that cannot be partial
+// expected-error @+1 {{custom op 'graph.parameter' a partial placement combines by 'mean', but only sum and max are possible}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[partial(mean)]>
+
+// -----
+
+// a placement of a dim before the first
+// expected-error @+1 {{custom op 'graph.parameter' placement on mesh axis 0 splits dim -1, but dims count from 0}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(-1)]>
+
+// -----
+
+// state_c1
+graph.parameter @w : tensor<4xf32> init zeros
+// expected-error @+1 {{'graph.state' op has dynamic dim 0; only the batch may be dynamic}}
+graph.state @m of @w : tensor<?xf32>
+
+// -----
+
+// state_c2
+graph.parameter @w : tensor<10x4xf32> init zeros
+// expected-error @+1 {{'graph.state' op is partial on mesh axis 0; what is stored must be replicated or split}}
+graph.state @m of @w : tensor<10x4xf32> placement <[partial(sum)]>
+
+// -----
+
+// state_c3
+graph.parameter @w : tensor<10x4xf32> init zeros
+// expected-error @+1 {{'graph.state' op is split along dim 4 on mesh axis 0, but has 2 dims}}
+graph.state @m of @w : tensor<10x4xf32> placement <[shard(4)]>
+
+// -----
+
+// state_c4
+// expected-error @+1 {{'graph.state' op belongs to 'w', which is not a graph.parameter}}
+graph.state @m of @w : tensor<4xf32>
+
+// -----
+
+// state_c5
+// expected-note @+1 {{the parameter is here}}
+graph.parameter @w : tensor<10x4xf32> init zeros
+// expected-error @+1 {{'graph.state' op has type 'tensor<10xf32>', but its parameter 'w' has 'tensor<10x4xf32>'}}
+graph.state @m of @w : tensor<10xf32>
+
+// -----
+
+// get_c1
+graph.func @f() {
+  // expected-error @+1 {{'graph.get' op names 'w', which is no graph.parameter or graph.state}}
+  %0 = graph.get @w : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// get_c2
+shard.grid @mesh(shape = 2x4)
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(0)]>
+graph.func @f() {
+  // expected-error @+1 {{'graph.get' op names 'w', which is placed on 1 mesh axes, but the mesh has 2}}
+  %0 = graph.get @w : tensor<5x4xf32>
+  graph.return
+}
+
+// -----
+
+// get_c3
+// expected-note @+1 {{declared here}}
+graph.parameter @w : tensor<10x4xf32> init zeros
+graph.func @f() {
+  // expected-error @+1 {{'graph.get' op has type 'tensor<10x5xf32>', but 'w' has 'tensor<10x4xf32>'}}
+  %0 = graph.get @w : tensor<10x5xf32>
+  graph.return
+}
+
+// -----
+
+// get_c3 on a mesh: 10 rows over 4 are 3 each
+shard.grid @mesh(shape = 2x4)
+// expected-note @+1 {{declared here}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[replicate, shard(0)]>
+graph.func @f() {
+  // expected-error @+1 {{'graph.get' op has type 'tensor<2x4xf32>', but 'w' has 'tensor<10x4xf32>' (one rank has 'tensor<3x4xf32>')}}
+  %0 = graph.get @w : tensor<2x4xf32>
+  graph.return
+}
+
+// -----
+
+// set_c1
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.set' op names 'w', which is no graph.parameter or graph.state}}
+  graph.set @w, %x : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// set_c2
+shard.grid @mesh(shape = 2x4)
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(0)]>
+graph.func @f(%x: tensor<5x4xf32>) {
+  // expected-error @+1 {{'graph.set' op names 'w', which is placed on 1 mesh axes, but the mesh has 2}}
+  graph.set @w, %x : tensor<5x4xf32>
+  graph.return
+}
+
+// -----
+
+// set_c3
+// expected-note @+1 {{declared here}}
+graph.parameter @w : tensor<10x4xf32> init zeros
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.set' op has type 'tensor<4xf32>', but 'w' has 'tensor<10x4xf32>'}}
+  graph.set @w, %x : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// input_c1
+graph.func @f() {
+  // expected-error @+1 {{'graph.input' op 'seed' has element type 'f32', but i64 is wanted}}
+  %0 = graph.input seed : tensor<f32>
+  graph.return
+}
+
+// -----
+
+// input_c1, the other way
+graph.func @f() {
+  // expected-error @+1 {{'graph.input' op 'step' has element type 'i64', but f32 is wanted}}
+  %0 = graph.input step : tensor<i64>
+  graph.return
+}
+
+// -----
+
+// func_c1
+// expected-error @+1 {{'graph.func' op has 0 blocks, but one is wanted: a model has no control flow}}
+graph.func private @f()
+
+// -----
+
+// return_c1
+graph.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'graph.return' op returns 0 values, but 'f' has 1 results}}
+  graph.return
+}
+
+// -----
+
+// return_c2
+graph.func @f(%x: tensor<4xf32>) -> tensor<5xf32> {
+  // expected-error @+1 {{'graph.return' op returns 'tensor<4xf32>' as result 0, but 'f' has 'tensor<5xf32>'}}
+  graph.return %x : tensor<4xf32>
+}
+
+// -----
+
+// call_c1
+graph.func @f() {
+  // expected-error @+1 {{'graph.call' op calls 'block', which is no graph.func}}
+  graph.call @block() : () -> ()
+  graph.return
+}
+
+// -----
+
+// call_c2
+graph.func private @block(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.func @f() {
+  // expected-error @+1 {{'graph.call' op has 0 arguments, but 'block' has 1}}
+  %0 = graph.call @block() : () -> tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// call_c3
+graph.func private @block(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.func @f(%x: tensor<5xf32>) {
+  // expected-error @+1 {{'graph.call' op argument 0 has type 'tensor<5xf32>', but 'block' has 'tensor<4xf32>'}}
+  %0 = graph.call @block(%x) : (tensor<5xf32>) -> tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// call_c4
+graph.func private @block(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.call' op has 0 results, but 'block' has 1}}
+  graph.call @block(%x) : (tensor<4xf32>) -> ()
+  graph.return
+}
+
+// -----
+
+// call_c5
+graph.func private @block(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.call' op result 0 has type 'tensor<5xf32>', but 'block' has 'tensor<4xf32>'}}
+  %0 = graph.call @block(%x) : (tensor<4xf32>) -> tensor<5xf32>
+  graph.return
+}
+
+// -----
+
+// call_c6
+graph.func private @block(%x: tensor<4xf32>) -> tensor<4xf32> {
+  graph.return %x : tensor<4xf32>
+}
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.call' op is instance -1, but instances count from 0}}
+  %0 = graph.call @block(%x) instance -1 : (tensor<4xf32>) -> tensor<4xf32>
+  graph.return
+}

@@ -1,0 +1,54 @@
+// Parameters, state, functions and calls: assembly.
+// RUN: dtc-opt %s | dtc-opt | FileCheck %s
+
+// CHECK: shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"]}
+shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"]}
+// CHECK: graph.parameter @h.0.w : tensor<16x3x4xf32> init normal(0.000000e+00, 2.000000e-02) stored [16, 12] decay placement <[replicate, shard(0)]>
+graph.parameter @"h.0.w" : tensor<16x3x4xf32> init normal(0.0, 0.02) stored [16, 12] decay placement <[replicate, shard(0)]>
+// CHECK: graph.parameter @bias : tensor<10xf32> init zeros placement <[shard(0), shard(0)]>
+graph.parameter @bias : tensor<10xf32> init zeros placement <[shard(0), shard(0)]>
+// CHECK: graph.parameter @ones : tensor<16xf32> init ones
+graph.parameter @ones : tensor<16xf32> init ones
+// CHECK: graph.parameter @half : tensor<16xf32> init constant(5.000000e-01) decay
+graph.parameter @half : tensor<16xf32> init constant(0.5) decay
+// CHECK: graph.state @bias.exp_avg of @bias : tensor<10xf32> placement <[shard(0), replicate]>
+graph.state @"bias.exp_avg" of @bias : tensor<10xf32> placement <[shard(0), replicate]>
+
+// CHECK: graph.func private @block(%{{.*}}: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>) -> tensor<?x16xf32> {
+graph.func private @block(%x: tensor<?x16xf32>, %b: tensor<16xf32>) -> tensor<?x16xf32> {
+  %0 = graph.add %x, %b : (tensor<?x16xf32>, tensor<16xf32>) -> tensor<?x16xf32>
+  // CHECK: graph.return %{{.*}} : tensor<?x16xf32>
+  graph.return %0 : tensor<?x16xf32>
+}
+
+// CHECK: graph.func private @kernel_0() attributes {kernel, kernel_range = 8 : i64} {
+graph.func private @kernel_0() attributes {kernel, kernel_range = 8 : i64} {
+  // CHECK: graph.return
+  graph.return
+}
+
+// Split dims are read as this rank's part: 16 over 4, and 10 over 2 then 4, rounded up.
+// CHECK: graph.func @microbatch(%{{.*}}: tensor<?x16xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>})
+// CHECK-SAME: -> (tensor<?x16xf32> {graph.output = "loss", graph.placement = #graph.placement<[partial(sum), partial(max)]>})
+graph.func @microbatch(%x: tensor<?x16xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>})
+    -> (tensor<?x16xf32> {graph.output = "loss", graph.placement = #graph.placement<[partial(sum), partial(max)]>}) {
+  // CHECK: graph.get @ones : tensor<16xf32>
+  %ones = graph.get @ones : tensor<16xf32>
+  // CHECK: graph.get @h.0.w : tensor<4x3x4xf32>
+  %w = graph.get @"h.0.w" : tensor<4x3x4xf32>
+  // CHECK: graph.get @bias : tensor<2xf32>
+  %b = graph.get @bias : tensor<2xf32>
+  // CHECK: graph.get @bias.exp_avg : tensor<10xf32>
+  %whole = graph.get @"bias.exp_avg" : tensor<10xf32>
+  // CHECK: graph.get @bias.exp_avg : tensor<5xf32>
+  %m = graph.get @"bias.exp_avg" : tensor<5xf32>
+  // CHECK: graph.call @block(%{{.*}}, %{{.*}}) instance 3 : (tensor<?x16xf32>, tensor<16xf32>) -> tensor<?x16xf32>
+  %y = graph.call @block(%x, %ones) instance 3 : (tensor<?x16xf32>, tensor<16xf32>) -> tensor<?x16xf32>
+  // CHECK: graph.call @kernel_0() : () -> ()
+  graph.call @kernel_0() : () -> ()
+  // CHECK: graph.set @bias, %{{.*}} : tensor<2xf32>
+  graph.set @bias, %b : tensor<2xf32>
+  // CHECK: graph.input seed : tensor<i64>
+  %seed = graph.input seed : tensor<i64>
+  graph.return %y : tensor<?x16xf32>
+}
