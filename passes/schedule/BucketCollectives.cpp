@@ -54,7 +54,8 @@ std::string keyOf(exec::CollectiveOp collective) {
 
 Member makeMember(exec::CollectiveOp collective) {
   Member member{collective, {}};
-  if (collective.getKind() != exec::CollectiveKind::AllGather)
+  if (collective.getKind() != exec::CollectiveKind::AllGather ||
+      getRootOp(collective.getDst()).getPersistent())
     return member;
   for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
     if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
@@ -303,21 +304,36 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
 
   void runOnOperation() override {
     exec::ProgramOp program = getOperation();
+    nameGathers(program);
+    joinReductions(program);
     hoistGradientReductions(program);
     std::vector<Member> members;
     unsigned number = 0;
     for (const std::vector<unsigned> &bucket : chooseBuckets(program, members)) {
-      if (bucket.size() < 2)
-        continue;
       SmallVector<Member> chosen;
       for (unsigned index : bucket)
-        chosen.push_back(members[index]);
+        if (isMember(members[index].collective)) // not changed by a bucket that was built before
+          chosen.push_back(members[index]);
+      if (chosen.size() < 2)
+        continue;
       Bucket(program, chosen, number++).build();
-      merged += bucket.size() - 1;
+      merged += chosen.size() - 1;
     }
     for (auto buffer : llvm::make_early_inc_range(program.getBody().getOps<exec::BufferOp>()))
       if (buffer.use_empty())
         buffer.erase();
+  }
+
+  // In messages a gather of parameters is called by what it gathers.
+  static void nameGathers(exec::ProgramOp program) {
+    for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
+      if (!isParameterGather(collective))
+        continue;
+      Member member = makeMember(collective);
+      Value parameter =
+          member.unpacks.empty() ? collective.getDst() : member.unpacks.front().getDst();
+      collective.setName(getRootOp(parameter).getName());
+    }
   }
 
   // A member may be delayed to the last of its bucket if nothing between depends on it or on its

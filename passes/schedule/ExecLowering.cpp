@@ -24,6 +24,9 @@ LogicalResult ExecLowering::run() {
     return failure();
   emitter->setLocation(update.getLoc());
   emitter->emitLastCopies();
+  // Not before: the emitter knows tensors by address.
+  for (graph::FuncOp copy : copies)
+    copy.erase();
   microBatch.erase();
   update.erase();
   return success();
@@ -186,8 +189,9 @@ LogicalResult ExecLowering::declareSums() {
     // Any other sum over micro-batches, such as the loss; @update takes it by its name.
     auto name = microBatch.getResultAttrOfType<StringAttr>(index, "graph.accumulated");
     if (!name)
-      return microBatch.emitOpError() << "has result " << index
-                                      << " with neither 'graph.gradient_of' nor 'graph.accumulated'";
+      return microBatch.emitOpError()
+             << "has result " << index
+             << " with neither 'graph.gradient_of' nor 'graph.accumulated'";
     sums.push_back(emitter->createBuffer(("sum " + name.getValue()).str(),
                                          exec::BufferKind::Temporary, tensor.getElementType(),
                                          tensor.getNumElements()));
@@ -205,6 +209,7 @@ graph::FuncOp ExecLowering::functionOf(int64_t index) {
   copy.setSymName(("microbatch_m" + Twine(index)).str());
   module.getBody()->getOperations().insert(microBatch->getIterator(), copy);
   makeRandomOpsOf(copy, index);
+  copies.push_back(copy);
   return copy;
 }
 
@@ -291,8 +296,6 @@ LogicalResult ExecLowering::lowerMicroBatch(int64_t index) {
       addWhatIsThere();
   }
   addWhatIsThere();
-  if (function != microBatch)
-    function.erase();
   return success();
 }
 

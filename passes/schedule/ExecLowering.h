@@ -48,6 +48,7 @@ private:
 
   mlir::ModuleOp module;
   graph::FuncOp microBatch, update;
+  llvm::SmallVector<graph::FuncOp> copies; // of @microbatch, for later micro-batches
   int64_t numMicroBatches = 1;
   int64_t globalMicroBatch = 0; // samples, over all ranks
   std::optional<ExecEmitter> emitter;

@@ -74,6 +74,31 @@ bool dtc::isParameterGather(exec::CollectiveOp collective) {
   return any;
 }
 
+void dtc::joinReductions(exec::ProgramOp program) {
+  auto isInPlace = [](exec::CollectiveOp op) {
+    return op.getKind() == exec::CollectiveKind::AllReduce && op.getSrc() == op.getDst();
+  };
+  for (auto second : llvm::make_early_inc_range(program.getBody().getOps<exec::CollectiveOp>())) {
+    if (!isInPlace(second))
+      continue;
+    auto accesses = getAccesses(exec::getRange(second.getSrc()).root);
+    auto place = llvm::find(accesses, second);
+    if (place == accesses.begin())
+      continue;
+    auto first = dyn_cast<exec::CollectiveOp>((place - 1)->getOperation());
+    if (!first || !isInPlace(first) || first.getSrc() != second.getSrc() ||
+        first.getReduce() != second.getReduce())
+      continue;
+    SmallVector<int64_t> axes(first.getAxes());
+    llvm::append_range(axes, second.getAxes());
+    llvm::sort(axes);
+    if (std::adjacent_find(axes.begin(), axes.end()) != axes.end())
+      continue;
+    second.setAxes(axes);
+    first.erase();
+  }
+}
+
 void dtc::hoistGradientReductions(exec::ProgramOp program) {
   llvm::SmallPtrSet<Operation *, 16> hoisted;
   for (auto collective :

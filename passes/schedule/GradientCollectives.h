@@ -14,6 +14,10 @@ bool isParameterGather(exec::CollectiveOp collective);
 // The copies and zeros that make the source of a gradient reduction, in program order.
 llvm::SmallVector<exec::InstructionOpInterface> getPacking(exec::CollectiveOp collective);
 
+// Joins all_reduces of one buffer that follow each other, in place and over different axes, into
+// one over all of them.
+void joinReductions(exec::ProgramOp program);
+
 // Moves every gradient reduction, with its packing, to right after the last instruction that it
 // depends on.
 void hoistGradientReductions(exec::ProgramOp program);

@@ -203,10 +203,12 @@ rt::Status InstructionVerifier::verifyDropout(const Attention &op) const {
   if (batch.low < 0 || head.low < 0)
     return fail("'first_batch' is ", batch.low, " and 'first_head' ", head.low,
                 " on some rank, wanted at least 0");
-  if (op.total_heads() > maxSize || static_cast<uint64_t>(head.high) > maxSize ||
-      static_cast<uint64_t>(head.high) >= op.total_heads())
-    return fail("'total_heads' is ", op.total_heads(), ", wanted more than first_head, ", head.high,
-                ", and at most ", maxSize);
+  // The last ranks may hold padded heads only, so first_head can be past total_heads: both only key
+  // random numbers.
+  if (op.total_heads() == 0 || op.total_heads() > maxSize ||
+      static_cast<uint64_t>(head.high) > maxSize)
+    return fail("'total_heads' is ", op.total_heads(), " and first_head ", head.high,
+                ", wanted total_heads of at least 1 and both at most ", maxSize);
   DTC_RETURN_IF_ERROR(holds("seed", op.seed(), DType::i64, 1));
   return holds("step", op.step(), DType::f32, 1);
 }
