@@ -150,6 +150,7 @@ int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
   if (!system)
     return system.error().report(errors);
   system->name = "discovered";
+  system->description = system->device.name + ", " + plural(system->device.computeUnits, "core");
   std::string text =
       "# Found by 'dtc topology discover' without measuring: correct what you know better.\n"
       "# Sizes and rates are those of a whole node, which its processes share.\n" +
