@@ -12,17 +12,18 @@
 namespace dtc {
 
 struct CompileOptions {
-  StepOptions step;              // batch, micro-batches and optimizer kind are taken from the plan
-  std::string target = "cpu";    // cpu, or cpu:MICROARCHITECTURE such as cpu:x86-64-v4
-  std::string saveTemps;         // directory for the IR after every phase; empty: none
-  std::string printAfter;        // pass flag after which the IR goes to stderr
-  bool timing = false;           // pass times to stderr
+  StepOptions step;           // batch, micro-batches and optimizer kind are taken from the plan
+  std::string target = "cpu"; // cpu, or cpu:MICROARCHITECTURE such as cpu:x86-64-v4
+  std::string saveTemps;      // directory for the IR after every phase; empty: none
+  std::string printAfter;     // pass flag after which the IR goes to stderr
+  bool timing = false;        // pass times to stderr
   double defaultLearningRate = 1e-3;
   double peakFlopsPerDevice = 0; // for MFU
 };
 
-// Changes `module` (checkModel holds). Errors that point into the model are diagnostics of the module's context and give
-// an error that says which phase failed; others are in the error itself.
-Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan, const CompileOptions &options);
+// Changes `module` (checkModel holds). Errors that point into the model are diagnostics of the
+// module's context and give an error that says which phase failed; others are in the error itself.
+Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan,
+                                          const CompileOptions &options);
 
 } // namespace dtc

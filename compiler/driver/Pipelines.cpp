@@ -1,16 +1,24 @@
 // The phases of compilation, in order.
 #include "compiler/driver/Pipelines.h"
 
+#include "dialects/exec/Exec.h"
+#include "dialects/graph/Graph.h"
 #include "passes/codegen/Passes.h"
 #include "passes/graph/Passes.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Passes.h"
 
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
 
 namespace dtc {
+
+void loadDialects(MLIRContext &context) {
+  context.loadDialect<exec::ExecDialect, graph::GraphDialect, shard::ShardDialect>();
+}
 
 void addBindBatch(OpPassManager &passes, const StepOptions &options) {
   // Every shape is static from here on, and means are sums with a constant scale.

@@ -8,9 +8,12 @@
 
 namespace dtc {
 
+// Loads the dialects that every command works with.
+void loadDialects(mlir::MLIRContext &context);
+
 // What the step is made of, beyond the plan.
 struct StepOptions {
-  int64_t batch = 1;        // samples of one micro-batch over all ranks
+  int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
   std::string optimizer = "adamw";
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
@@ -27,7 +30,8 @@ void addBindBatch(mlir::OpPassManager &passes, const StepOptions &options);
 // One-device step with mesh and placements -> the step of every rank, still in blocks.
 void addShardPhase(mlir::OpPassManager &passes);
 
-// Blocks inlined, fusion groups outlined into kernel functions, then one exec.program with a static memory plan.
+// Blocks inlined, fusion groups outlined into kernel functions, then one exec.program with a static
+// memory plan.
 void addSchedulePhase(mlir::OpPassManager &passes);
 
 } // namespace dtc

@@ -15,8 +15,8 @@ std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
   if (text == "replicate")
     return AxisPlacement::replicate();
   int64_t dim;
-  if (!text.consume_front("shard(") || !text.consume_back(")") || text.getAsInteger(10, dim) || dim < 0 ||
-      dim >= numDims)
+  if (!text.consume_front("shard(") || !text.consume_back(")") || text.getAsInteger(10, dim) ||
+      dim < 0 || dim >= numDims)
     return std::nullopt;
   return AxisPlacement::shard(dim);
 }
@@ -24,17 +24,20 @@ std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
 LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
   auto entry = plan.tensors.find(parameter.getSymName().str());
   if (entry == plan.tensors.end())
-    return parameter.emitOpError("is not among the plan's tensors; plan this model again with 'dtc plan'");
+    return parameter.emitOpError(
+        "is not among the plan's tensors; plan this model again with 'dtc plan'");
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
   for (const auto &[axis, text] : entry->second) {
     int index = mesh.axisNamed(axis);
     std::optional<AxisPlacement> axisPlacement = parsePlacement(text, type.getRank());
     if (index < 0 || !axisPlacement)
-      return parameter.emitOpError("is placed '") << text << "' on axis '" << axis << "' by the plan; wanted axis dp or tp and "
-                                                  << "replicate or shard(DIM) with DIM below " << type.getRank();
+      return parameter.emitOpError("is placed '")
+             << text << "' on axis '" << axis << "' by the plan; wanted axis dp or tp and "
+             << "replicate or shard(DIM) with DIM below " << type.getRank();
     if (axis == "dp" && axisPlacement->isShard() && plan.dp > 1)
-      return parameter.emitOpError("is split over dp by the plan; dtc can't compile that yet, use replicate");
+      return parameter.emitOpError(
+          "is split over dp by the plan; dtc can't compile that yet, use replicate");
     placement[index] = *axisPlacement;
   }
   parameter.setPlacementAttr(toAttr(parameter.getContext(), placement));
@@ -52,13 +55,17 @@ std::string whyNotExecutable(const Plan &plan) {
                       Limit{"zero", plan.zero, 1}, Limit{"virtual_stages", plan.virtualStages, 1}})
     if (limit.found > limit.most)
       return "the plan has " + std::string(limit.key) + " = " + std::to_string(limit.found) +
-             ", which dtc can't compile yet; plan with --fix " + limit.key + "=" + std::to_string(limit.most);
+             ", which dtc can't compile yet; plan with --fix " + limit.key + "=" +
+             std::to_string(limit.most);
   if (plan.recompute != "none")
-    return "the plan has recompute = " + plan.recompute + ", which dtc can't compile yet; plan with --fix recompute=none";
+    return "the plan has recompute = " + plan.recompute +
+           ", which dtc can't compile yet; plan with --fix recompute=none";
   if (plan.precision != "f32")
-    return "the plan has precision " + plan.precision + ", which dtc can't compile yet; plan with --precision f32";
+    return "the plan has precision " + plan.precision +
+           ", which dtc can't compile yet; plan with --precision f32";
   if (plan.optimizer != "adamw" && plan.optimizer != "sgd")
-    return "the plan has optimizer " + plan.optimizer + ", which dtc can't compile yet; plan with --optimizer adamw or sgd";
+    return "the plan has optimizer " + plan.optimizer +
+           ", which dtc can't compile yet; plan with --optimizer adamw or sgd";
   return "";
 }
 

@@ -10,18 +10,19 @@ namespace dtc {
 
 struct ModelFacts {
   std::string name;
-  int64_t parameters = 0;      // elements of all parameters
-  int64_t layers = 0;          // calls of blocks by '@loss'
+  int64_t parameters = 0; // elements of all parameters
+  int64_t layers = 0;     // calls of blocks by '@loss'
   int64_t vocabulary = 0, sequenceLength = 0;
-  // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products only, attention's
-  // included and counted in full, backward twice the forward.
+  // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
+  // only, attention's included and counted in full, backward twice the forward.
   double flopsPerSample = 0;
 };
 
 // `module` holds '@loss' with an unbound batch (checkModel).
 ModelFacts readModelFacts(mlir::ModuleOp module);
 
-// Floating-point operations of matrix products in `func` and the blocks it calls; an unbound batch counts as 1.
+// Floating-point operations of matrix products in `func` and the blocks it calls; an unbound batch
+// counts as 1.
 double matrixFlops(mlir::ModuleOp module, graph::FuncOp func);
 
 } // namespace dtc

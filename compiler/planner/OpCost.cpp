@@ -15,8 +15,8 @@ bool contains(const graph::TensorLoops &tensor, unsigned loop) {
   return false;
 }
 
-// m, n, k and batch of a product of two operands: a loop of both operands and the result is batch, of the left and the
-// result m, of the right and the result n, of both operands only k.
+// m, n, k and batch of a product of two operands: a loop of both operands and the result is batch,
+// of the left and the result m, of the right and the result n, of both operands only k.
 OpWork productOf(const graph::OpRule &rule, const PrecisionModel &precision) {
   int64_t m = 1, n = 1, k = 1, batch = 1;
   for (auto [index, loop] : llvm::enumerate(rule.loops)) {
@@ -49,7 +49,9 @@ OpWork attentionOf(Operation *op, const graph::OpRule &rule, const PrecisionMode
   return work;
 }
 
-bool isView(Operation *op) { return isa<graph::ReshapeOp>(op) || op->hasTrait<OpTrait::ConstantLike>(); }
+bool isView(Operation *op) {
+  return isa<graph::ReshapeOp>(op) || op->hasTrait<OpTrait::ConstantLike>();
+}
 
 } // namespace
 
@@ -73,7 +75,8 @@ OpWork workOf(Operation *op, const PrecisionModel &precision) {
     return work;
   graph::OpRule rule = interface.getRule();
   if (rule.matrixProduct)
-    return op->getNumOperands() == 2 ? productOf(rule, precision) : attentionOf(op, rule, precision);
+    return op->getNumOperands() == 2 ? productOf(rule, precision)
+                                     : attentionOf(op, rule, precision);
   // What passes between joined ops stays in registers.
   for (Value operand : op->getOperands())
     if (!(isFusible(op) && isFusible(operand.getDefiningOp())))

@@ -18,14 +18,16 @@ struct PlanStage {
 
 // Bytes of the fullest rank, by what they hold.
 struct PlanMemory {
-  int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0, communication = 0;
+  int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
+          communication = 0;
   int64_t total() const {
     return parameters + gradients + optimizer + activations + temporaries + communication;
   }
 };
 
 struct PlanPrediction {
-  double stepSeconds = 0, tokensPerSecond = 0, tflopsPerDevice = 0, mfu = 0, bubbleFraction = 0, exposedCommSeconds = 0;
+  double stepSeconds = 0, tokensPerSecond = 0, tflopsPerDevice = 0, mfu = 0, bubbleFraction = 0,
+         exposedCommSeconds = 0;
   int64_t peakMemoryBytes = 0;
   bool fits = true;
   PlanMemory memory;
@@ -65,8 +67,8 @@ struct Plan {
 // One JSON object, keys in the interface's order, two spaces of indentation.
 std::string planToJson(const Plan &plan);
 
-// Reads what planToJson wrote (or a person edited). Returns "" or one message "path:line:col: error: ..." that names the
-// key, the value found and the value wanted.
+// Reads what planToJson wrote (or a person edited). Returns "" or one message "path:line:col:
+// error: ..." that names the key, the value found and the value wanted.
 std::string planFromJson(const std::string &text, const std::string &path, Plan &plan);
 
 } // namespace dtc

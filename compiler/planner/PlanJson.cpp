@@ -11,12 +11,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json stageToJson(const PlanStage &stage) {
-  return {{"layers", {stage.firstLayer, stage.lastLayer}},
-          {"ranks", stage.ranks},
-          {"peak_memory_bytes", stage.peakMemoryBytes},
-          {"compute_s", stage.computeSeconds},
-          {"exposed_comm_s", stage.exposedCommSeconds},
-          {"recompute", stage.recompute}};
+  return {{"layers", {stage.firstLayer, stage.lastLayer}}, {"ranks", stage.ranks},
+          {"peak_memory_bytes", stage.peakMemoryBytes},    {"compute_s", stage.computeSeconds},
+          {"exposed_comm_s", stage.exposedCommSeconds},    {"recompute", stage.recompute}};
 }
 
 Json predictedToJson(const PlanPrediction &p) {
@@ -54,7 +51,8 @@ public:
       column = text[i] == '\n' ? 1 : column + 1;
       line += text[i] == '\n';
     }
-    error = path + ":" + std::to_string(line) + ":" + std::to_string(column) + ": error: plan key '" + key + "' " + what;
+    error = path + ":" + std::to_string(line) + ":" + std::to_string(column) +
+            ": error: plan key '" + key + "' " + what;
   }
 
   const Json *find(const Json &object, const std::string &key) {
@@ -70,8 +68,10 @@ public:
     const Json *value = find(object, key);
     if (!value)
       return;
-    if (!value->is_number_integer() || value->get<int64_t>() < low || value->get<int64_t>() > (int64_t(1) << 40))
-      return fail(key, "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) + " or more");
+    if (!value->is_number_integer() || value->get<int64_t>() < low ||
+        value->get<int64_t>() > (int64_t(1) << 40))
+      return fail(key, "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) +
+                           " or more");
     out = value->get<int64_t>();
   }
 
@@ -110,7 +110,8 @@ public:
       return fail("tensors", "is not an object");
     for (const auto &[name, axes] : value->items()) {
       if (!axes.is_object())
-        return fail(name, "needs one placement per mesh axis, e.g. {\"dp\": \"replicate\", \"tp\": \"shard(0)\"}");
+        return fail(name, "needs one placement per mesh axis, e.g. {\"dp\": \"replicate\", \"tp\": "
+                          "\"shard(0)\"}");
       for (const auto &[axis, placement] : axes.items()) {
         if (!placement.is_string())
           return fail(name, "has a placement on '" + axis + "' that is not a string");
@@ -215,7 +216,8 @@ public:
       flag(*search, "exhaustive", plan.search.exhaustive);
     }
     if (error.empty() && plan.dp * plan.microBatch * plan.numMicroBatches != plan.globalBatch)
-      fail("global_batch", "is " + std::to_string(plan.globalBatch) + ", but dp x micro_batch x num_micro_batches = " +
+      fail("global_batch", "is " + std::to_string(plan.globalBatch) +
+                               ", but dp x micro_batch x num_micro_batches = " +
                                std::to_string(plan.dp * plan.microBatch * plan.numMicroBatches));
   }
 
@@ -233,8 +235,10 @@ std::string planToJson(const Plan &plan) {
                    {"parameters", plan.parameters},
                    {"flops_per_step", plan.flopsPerStep},
                    {"sequence_length", plan.sequenceLength}};
-  json["topology"] = {{"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
-  json["mesh"] = {{"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
+  json["topology"] = {
+      {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
+  json["mesh"] = {
+      {"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
   json["sp"] = plan.sequenceParallel ? 1 : 0;
   json["zero"] = plan.zero;
   json["micro_batch"] = plan.microBatch;

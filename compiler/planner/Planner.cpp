@@ -50,30 +50,38 @@ std::optional<UserError> readPins(const std::map<std::string, std::string> &fixe
     std::optional<int64_t> *pin;
   };
   std::optional<int64_t> unused;
-  const Key keys[] = {{"dp", 1, 1 << 20, &pins.dp},     {"tp", 1, 1 << 20, &pins.tp},
-                      {"pp", 1, 1, &unused},            {"cp", 1, 1, &unused},
-                      {"ep", 1, 1, &unused},            {"zero", 0, 1, &pins.zero},
-                      {"sp", 0, 1, &pins.sp},           {"micro_batch", 1, 1 << 30, &pins.microBatch},
+  const Key keys[] = {{"dp", 1, 1 << 20, &pins.dp},
+                      {"tp", 1, 1 << 20, &pins.tp},
+                      {"pp", 1, 1, &unused},
+                      {"cp", 1, 1, &unused},
+                      {"ep", 1, 1, &unused},
+                      {"zero", 0, 1, &pins.zero},
+                      {"sp", 0, 1, &pins.sp},
+                      {"micro_batch", 1, 1 << 30, &pins.microBatch},
                       {"virtual_stages", 1, 1, &unused}};
   for (const auto &[name, text] : fixed) {
     if (name == "schedule" || name == "recompute") {
       std::string only = name == "schedule" ? "1f1b" : "none";
       if (text != only)
-        return UserError("--fix " + name + "=" + text + ": this planner searches " + name + "=" + only + " only",
+        return UserError("--fix " + name + "=" + text + ": this planner searches " + name + "=" +
+                             only + " only",
                          "leave the key out, or use --fix " + name + "=" + only);
       continue;
     }
-    const Key *key = std::find_if(std::begin(keys), std::end(keys), [&](const Key &k) { return name == k.name; });
+    const Key *key = std::find_if(std::begin(keys), std::end(keys),
+                                  [&](const Key &k) { return name == k.name; });
     if (key == std::end(keys))
       return UserError("--fix " + name + "=" + text + ": there is no key '" + name + "'",
-                       "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, virtual_stages, recompute");
+                       "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
+                       "virtual_stages, recompute");
     int64_t value = 0;
     if (StringRef(text).getAsInteger(10, value))
       return UserError("--fix " + name + "=" + text + ": '" + text + "' is not a whole number");
     if (value < key->low || value > key->high)
-      return UserError("--fix " + name + "=" + text + ": this planner searches " + name + " from " + number(key->low) +
-                           " to " + number(key->high),
-                       "the nearest choice is " + name + "=" + number(std::clamp(value, key->low, key->high)));
+      return UserError("--fix " + name + "=" + text + ": this planner searches " + name + " from " +
+                           number(key->low) + " to " + number(key->high),
+                       "the nearest choice is " + name + "=" +
+                           number(std::clamp(value, key->low, key->high)));
     *key->pin = value;
   }
   return std::nullopt;
@@ -114,13 +122,15 @@ public:
   }
 
 private:
-  // The fastest first; those that do not fit last, unless memory is to be ignored. Ties keep the order of enumeration.
+  // The fastest first; those that do not fit last, unless memory is to be ignored. Ties keep the
+  // order of enumeration.
   void rank(std::vector<Plan> &plans) {
     std::vector<size_t> order(plans.size());
     std::iota(order.begin(), order.end(), size_t(0));
     std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       const PlanPrediction &left = plans[a].predicted, &right = plans[b].predicted;
-      bool leftFits = left.fits || request.ignoreMemory, rightFits = right.fits || request.ignoreMemory;
+      bool leftFits = left.fits || request.ignoreMemory,
+           rightFits = right.fits || request.ignoreMemory;
       if (leftFits != rightFits)
         return leftFits;
       return left.stepSeconds != right.stepSeconds ? left.stepSeconds < right.stepSeconds : a < b;
@@ -136,17 +146,20 @@ private:
     std::vector<int64_t> divisors = divisorsOf(devices);
     for (auto [name, pin] : {std::pair{"tp", pins.tp}, {"dp", pins.dp}})
       if (pin && devices % *pin != 0)
-        return UserError(std::string("--fix ") + name + "=" + number(*pin) + " does not divide the " + number(devices) +
-                             " devices of '" + request.topology.name + "'",
-                         std::string("the nearest that does is ") + name + "=" + number(nearestOf(divisors, *pin)));
+        return UserError(std::string("--fix ") + name + "=" + number(*pin) +
+                             " does not divide the " + number(devices) + " devices of '" +
+                             request.topology.name + "'",
+                         std::string("the nearest that does is ") + name + "=" +
+                             number(nearestOf(divisors, *pin)));
     if (pins.tp && pins.dp && *pins.tp * *pins.dp != devices)
       return UserError("--fix dp=" + number(*pins.dp) + ",tp=" + number(*pins.tp) + " uses " +
                            number(*pins.dp * *pins.tp) + " of " + number(devices) + " devices",
-                       "with tp=" + number(*pins.tp) + " use dp=" + number(devices / *pins.tp) + ", or pass --devices " +
-                           number(*pins.dp * *pins.tp));
+                       "with tp=" + number(*pins.tp) + " use dp=" + number(devices / *pins.tp) +
+                           ", or pass --devices " + number(*pins.dp * *pins.tp));
     for (int64_t tp : divisors) {
       int64_t dp = devices / tp;
-      if ((pins.tp && tp != *pins.tp) || (pins.dp && dp != *pins.dp) || request.globalBatch % dp != 0)
+      if ((pins.tp && tp != *pins.tp) || (pins.dp && dp != *pins.dp) ||
+          request.globalBatch % dp != 0)
         continue;
       addBatches(dp, tp, candidates);
     }
@@ -161,7 +174,8 @@ private:
         for (int64_t zero : {0, 1}) {
           bool spPossible = sp == 0 || (facts.sequenceLength % tp == 0 && (tp > 1 || pins.sp));
           bool zeroUseful = zero == 0 || dp > 1 || pins.zero;
-          if ((pins.sp && sp != *pins.sp) || (pins.zero && zero != *pins.zero) || !spPossible || !zeroUseful)
+          if ((pins.sp && sp != *pins.sp) || (pins.zero && zero != *pins.zero) || !spPossible ||
+              !zeroUseful)
             continue;
           candidates.push_back({dp, tp, sp, zero, microBatch});
         }
@@ -170,25 +184,28 @@ private:
 
   UserError noCandidate(int64_t devices) {
     if (pins.sp && *pins.sp == 1 && pins.tp && facts.sequenceLength % *pins.tp != 0)
-      return UserError("--fix sp=1 with tp=" + number(*pins.tp) + ": tp does not divide the sequence length " +
-                           number(facts.sequenceLength),
-                       "use sp=0, or tp=" + number(nearestOf(divisorsOf(facts.sequenceLength), *pins.tp)));
+      return UserError(
+          "--fix sp=1 with tp=" + number(*pins.tp) + ": tp does not divide the sequence length " +
+              number(facts.sequenceLength),
+          "use sp=0, or tp=" + number(nearestOf(divisorsOf(facts.sequenceLength), *pins.tp)));
     if (pins.microBatch) {
       int64_t dp = pins.dp ? *pins.dp : pins.tp ? devices / *pins.tp : 1;
       if (request.globalBatch % dp == 0)
-        return UserError("--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
-                             number(request.globalBatch / dp) + " samples of each data-parallel rank (global batch " +
-                             number(request.globalBatch) + ", dp " + number(dp) + ")",
-                         "the nearest that does is micro_batch=" +
-                             number(nearestOf(divisorsOf(request.globalBatch / dp), *pins.microBatch)));
+        return UserError(
+            "--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
+                number(request.globalBatch / dp) +
+                " samples of each data-parallel rank (global batch " + number(request.globalBatch) +
+                ", dp " + number(dp) + ")",
+            "the nearest that does is micro_batch=" +
+                number(nearestOf(divisorsOf(request.globalBatch / dp), *pins.microBatch)));
     }
     std::vector<int64_t> feasible;
     for (int64_t tp : divisorsOf(devices))
       feasible.push_back(devices / tp);
     int64_t dp = pins.dp ? *pins.dp : pins.tp ? devices / *pins.tp : devices;
     int64_t below = request.globalBatch / dp * dp;
-    return UserError("global batch " + number(request.globalBatch) + " can't be split over dp=" + number(dp) +
-                         " data-parallel ranks: it does not divide",
+    return UserError("global batch " + number(request.globalBatch) + " can't be split over dp=" +
+                         number(dp) + " data-parallel ranks: it does not divide",
                      "the nearest global batch that divides is " + number(std::max(dp, below)) +
                          (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
   }
@@ -211,13 +228,14 @@ private:
     addShardPhase(passes);
     if (failed(passes.run(*module)))
       return std::nullopt;
-    ProgramCost cost =
-        costProgram(*module, mesh, request.topology, plan.numMicroBatches, precisionModel(request.precision));
+    ProgramCost cost = costProgram(*module, mesh, request.topology, plan.numMicroBatches,
+                                   precisionModel(request.precision));
     predict(plan, cost);
     return plan;
   }
 
-  // Placements depend on dp, tp, sp and the micro-batch; the batch is bound on a copy to choose them.
+  // Placements depend on dp, tp, sp and the micro-batch; the batch is bound on a copy to choose
+  // them.
   bool placeParameters(ModuleOp module, const Mesh &mesh, Plan &plan, const StepOptions &step) {
     OwningOpRef<ModuleOp> bound(module.clone());
     PassManager passes(module->getContext());
@@ -290,11 +308,12 @@ private:
       std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
       return std::string(text);
     };
-    return UserError("no plan fits: the smallest (dp=" + number(least->dp) + " tp=" + number(least->tp) + " sp=" +
-                         number(least->sequenceParallel) + " zero=" + number(least->zero) + " micro_batch=" +
-                         number(least->microBatch) + ") needs " + gib(least->predicted.peakMemoryBytes) +
-                         " per device, the limit is " + gib(limit),
-                     "use more devices, a shorter sequence, or --max-memory none to see the plan all the same");
+    return UserError(
+        "no plan fits: the smallest (dp=" + number(least->dp) + " tp=" + number(least->tp) +
+            " sp=" + number(least->sequenceParallel) + " zero=" + number(least->zero) +
+            " micro_batch=" + number(least->microBatch) + ") needs " +
+            gib(least->predicted.peakMemoryBytes) + " per device, the limit is " + gib(limit),
+        "use more devices, a shorter sequence, or --max-memory none to see the plan all the same");
   }
 
   void finishSearch(Plan &best, size_t candidates, std::chrono::steady_clock::time_point start) {
@@ -304,7 +323,8 @@ private:
     best.search.lowerBoundSeconds = best.flopsPerStep / (peak * static_cast<double>(best.devices));
     best.search.optimalityGap = best.predicted.stepSeconds / best.search.lowerBoundSeconds - 1;
     best.search.exhaustive = true;
-    best.search.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best.search.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
   // Larger micro-batches change nothing but memory: products are long enough by then.

@@ -22,7 +22,8 @@ struct FunctionCost {
 
 class ProgramCoster {
 public:
-  ProgramCoster(ModuleOp module, const Mesh &mesh, const Topology &topology, const PrecisionModel &precision)
+  ProgramCoster(ModuleOp module, const Mesh &mesh, const Topology &topology,
+                const PrecisionModel &precision)
       : module(module), mesh(mesh), topology(topology), precision(precision) {}
 
   ProgramCost run(int64_t microBatches) {
@@ -69,7 +70,8 @@ private:
 
   void addOp(Operation &op, bool blocking, FunctionCost &cost) {
     if (auto call = dyn_cast<graph::CallOp>(op)) {
-      const FunctionCost &callee = costOf(module.lookupSymbol<graph::FuncOp>(call.getCallee()), blocking);
+      const FunctionCost &callee =
+          costOf(module.lookupSymbol<graph::FuncOp>(call.getCallee()), blocking);
       cost.compute += callee.compute;
       cost.matrix += callee.matrix;
       cost.blocking += callee.blocking;
@@ -78,7 +80,8 @@ private:
     if (std::optional<CollectiveWork> collective = collectiveOf(&op)) {
       double bytes = collective->bytes * precision.activationScale;
       if (blocking)
-        cost.blocking += collectiveSeconds(collective->kind, bytes, groupOf(collective->axes, mesh), topology);
+        cost.blocking +=
+            collectiveSeconds(collective->kind, bytes, groupOf(collective->axes, mesh), topology);
       else
         bucketed[{collective->kind, {collective->axes.begin(), collective->axes.end()}}] += bytes;
       return;
@@ -96,7 +99,8 @@ private:
       cost.matrix += seconds;
   }
 
-  // Bytes that a value takes of its own: views, parameters and what stays inside a fused kernel take none.
+  // Bytes that a value takes of its own: views, parameters and what stays inside a fused kernel
+  // take none.
   double bytesOf(Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || isa<graph::GetOp, graph::InputOp, graph::ReshapeOp, graph::ConstantOp>(op))
@@ -121,7 +125,8 @@ private:
       llvm::SmallPtrSet<void *, 4> seen;
       for (Value operand : op.getOperands()) {
         Value root = rootOf(operand);
-        if (root.getDefiningOp() && lastUse[root] == &op && seen.insert(root.getAsOpaquePointer()).second)
+        if (root.getDefiningOp() && lastUse[root] == &op &&
+            seen.insert(root.getAsOpaquePointer()).second)
           dying += bytesOf(root);
       }
       if (auto call = dyn_cast<graph::CallOp>(op))
@@ -140,8 +145,8 @@ private:
     return value;
   }
 
-  void fillMemory(PlanMemory &memory, graph::FuncOp microbatch, const FunctionCost &once, const FunctionCost &end,
-                  int64_t microBatches) {
+  void fillMemory(PlanMemory &memory, graph::FuncOp microbatch, const FunctionCost &once,
+                  const FunctionCost &end, int64_t microBatches) {
     double gradients = 0;
     for (unsigned index = 0; index < microbatch.getNumResults(); ++index)
       if (microbatch.getResultAttr(index, "graph.gradient_of"))
@@ -154,7 +159,8 @@ private:
     memory.parameters = static_cast<int64_t>(parameters * precision.parameterScale);
     memory.optimizer = static_cast<int64_t>(states);
     memory.gradients = static_cast<int64_t>(gradients);
-    // The gradients of the function are among its live values; with several micro-batches they are kept beside them.
+    // The gradients of the function are among its live values; with several micro-batches they are
+    // kept beside them.
     double activations = std::max(0.0, once.peakBytes - (microBatches > 1 ? 0 : gradients));
     memory.activations = static_cast<int64_t>(activations);
     memory.temporaries = static_cast<int64_t>(std::max(0.0, end.peakBytes - activations));
@@ -184,8 +190,8 @@ PrecisionModel precisionModel(StringRef precision) {
   return {};
 }
 
-ProgramCost costProgram(ModuleOp module, const Mesh &mesh, const Topology &topology, int64_t microBatches,
-                        const PrecisionModel &precision) {
+ProgramCost costProgram(ModuleOp module, const Mesh &mesh, const Topology &topology,
+                        int64_t microBatches, const PrecisionModel &precision) {
   return ProgramCoster(module, mesh, topology, precision).run(microBatches);
 }
 

@@ -8,9 +8,10 @@
 namespace dtc {
 
 struct ProgramCost {
-  double computeSeconds = 0;  // kernels of one step on one rank
-  double matrixSeconds = 0;   // of these, matrix products
-  double blockingSeconds = 0; // collectives that compute waits for (tensor and sequence parallelism)
+  double computeSeconds = 0; // kernels of one step on one rank
+  double matrixSeconds = 0;  // of these, matrix products
+  double blockingSeconds =
+      0; // collectives that compute waits for (tensor and sequence parallelism)
   double gradientSeconds = 0; // collectives of gradients and parameters, once per step
   double hiddenSeconds = 0;   // of these, what overlaps the backward pass of the last micro-batch
   PlanMemory memory;
@@ -26,12 +27,14 @@ struct PrecisionModel {
   double parameterScale = 1;  // bytes of a parameter, a master copy included / bytes in f32
 };
 
-// f32, or bf16 and f16 with 16-bit activations and gradients and f32 master parameters beside 16-bit ones.
+// f32, or bf16 and f16 with 16-bit activations and gradients and f32 master parameters beside
+// 16-bit ones.
 PrecisionModel precisionModel(llvm::StringRef precision);
 
-// `module` is after the shard phase: '@microbatch' and '@update' on local types, blocks not inlined. Each distinct block
-// is costed once. Ranks are numbered row-major over the mesh and laid out on the topology in that order.
-ProgramCost costProgram(mlir::ModuleOp module, const Mesh &mesh, const Topology &topology, int64_t microBatches,
-                        const PrecisionModel &precision);
+// `module` is after the shard phase: '@microbatch' and '@update' on local types, blocks not
+// inlined. Each distinct block is costed once. Ranks are numbered row-major over the mesh and laid
+// out on the topology in that order.
+ProgramCost costProgram(mlir::ModuleOp module, const Mesh &mesh, const Topology &topology,
+                        int64_t microBatches, const PrecisionModel &precision);
 
 } // namespace dtc

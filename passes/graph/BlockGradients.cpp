@@ -210,10 +210,10 @@ LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
     if (failed(block))
       return failure();
     OpBuilder builder(call);
-    auto forward = graph::CallOp::create(
-        builder, call.getLoc(), block->forward.getResultTypes(),
-        FlatSymbolRefAttr::get(block->forward.getSymNameAttr()), call.getOperands(),
-        call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
+    auto forward =
+        graph::CallOp::create(builder, call.getLoc(), block->forward.getResultTypes(),
+                              FlatSymbolRefAttr::get(block->forward.getSymNameAttr()),
+                              call.getOperands(), call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
     for (auto [old, now] : llvm::zip(call.getResults(), forward.getResults()))
       old.replaceAllUsesWith(now);
     call.erase();

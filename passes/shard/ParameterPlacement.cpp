@@ -31,13 +31,15 @@ public:
         rules.try_emplace(&op, interface.getRule());
   }
 
-  // Weights whose placement is searched: those of matrix products and embeddings. Splitting weights over the axis is what the axis is for: weights of products are not kept whole
-  // unless no dim is long enough.
+  // Weights whose placement is searched: those of matrix products and embeddings. Splitting weights
+  // over the axis is what the axis is for: weights of products are not kept whole unless no dim is
+  // long enough.
   void addVariable(Value weight, bool mayStayWhole) {
     SmallVector<AxisPlacement> &list = choices[weight];
     auto type = cast<RankedTensorType>(weight.getType());
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.getDimSize(dim) * 2 >= mesh.sizes[options.weightAxis]) // else most ranks hold padding
+      if (type.getDimSize(dim) * 2 >=
+          mesh.sizes[options.weightAxis]) // else most ranks hold padding
         list.push_back(AxisPlacement::shard(dim));
     if (mayStayWhole || list.empty())
       list.push_back(AxisPlacement::replicate());
@@ -55,8 +57,7 @@ public:
   void search() {
     int64_t combinations = 1;
     for (auto &[weight, placement] : variables)
-      combinations =
-          std::min<int64_t>(kMaxCombinations + 1, combinations * choices[weight].size());
+      combinations = std::min<int64_t>(kMaxCombinations + 1, combinations * choices[weight].size());
     if (combinations <= kMaxCombinations)
       searchAll();
     else

@@ -164,7 +164,8 @@ double localBytes(RankedTensorType global, const Placement &placement, const Mes
   return elements * global.getElementTypeBitWidth() / 8;
 }
 
-// What a collective costs before its first byte, in bytes: ten microseconds at ten gigabytes a second.
+// What a collective costs before its first byte, in bytes: ten microseconds at ten gigabytes a
+// second.
 static constexpr double kCollectiveBytes = 100e3;
 
 double reshardBytes(RankedTensorType global, const Placement &from, const Placement &to,

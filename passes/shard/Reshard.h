@@ -17,7 +17,8 @@ mlir::Value reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lo
                     mlir::RankedTensorType global, const Placement &from, const Placement &to,
                     const Mesh &mesh);
 
-// Bytes that one rank sends for it (ring algorithms) plus a charge for each collective, the measure by which placements are compared.
+// Bytes that one rank sends for it (ring algorithms) plus a charge for each collective, the measure
+// by which placements are compared.
 double reshardBytes(mlir::RankedTensorType global, const Placement &from, const Placement &to,
                     const Mesh &mesh);
 

@@ -9,7 +9,8 @@ namespace dtc {
 
 // Flags that more than one command takes.
 struct PlanningFlags {
-  std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32", maxMemory;
+  std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32",
+                     maxMemory;
   std::string fix;
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
 

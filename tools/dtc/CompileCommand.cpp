@@ -47,8 +47,9 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
 Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Plan &plan) {
   ModelFacts facts = readModelFacts(module);
   auto differs = [&](const char *what, int64_t plans, int64_t models) {
-    return UserError("plan '" + flags.planFile + "' was made for " + what + " " + std::to_string(plans) + ", model '" +
-                         flags.model + "' has " + std::to_string(models),
+    return UserError("plan '" + flags.planFile + "' was made for " + what + " " +
+                         std::to_string(plans) + ", model '" + flags.model + "' has " +
+                         std::to_string(models),
                      "plan this model again with 'dtc plan', or give the plan's --seq-len");
   };
   if (plan.sequenceLength != facts.sequenceLength)
@@ -80,32 +81,44 @@ int runCompile(CompileFlags &flags) {
 
 void addStepFlags(CLI::App &command, CompileFlags &flags) {
   StepOptions &step = flags.options.step;
-  command.add_option("--lr", flags.options.defaultLearningRate, "learning rate when dtrun gets no --lr")
+  command
+      .add_option("--lr", flags.options.defaultLearningRate,
+                  "learning rate when dtrun gets no --lr")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--lr-schedule", flags.schedule, "cosine or constant")->check(CLI::IsMember({"cosine", "constant"}));
-  command.add_option("--warmup-steps", step.warmupSteps, "steps of linear warm-up")->check(CLI::NonNegativeNumber);
-  command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")->check(CLI::Range(0.0, 1.0));
+  command.add_option("--lr-schedule", flags.schedule, "cosine or constant")
+      ->check(CLI::IsMember({"cosine", "constant"}));
+  command.add_option("--warmup-steps", step.warmupSteps, "steps of linear warm-up")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")
+      ->check(CLI::Range(0.0, 1.0));
   command.add_option("--weight-decay", step.weightDecay, "decoupled weight decay of matrices")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--clip-norm", step.clipNorm, "largest global gradient norm; 0: no clipping")
       ->check(CLI::NonNegativeNumber);
-  command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's momentum")->check(CLI::Range(0.0, 0.9999999));
-  command.add_option("--beta2", step.beta2, "decay of the second moment")->check(CLI::Range(0.0, 0.9999999));
-  command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")->check(CLI::NonNegativeNumber);
+  command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's momentum")
+      ->check(CLI::Range(0.0, 0.9999999));
+  command.add_option("--beta2", step.beta2, "decay of the second moment")
+      ->check(CLI::Range(0.0, 0.9999999));
+  command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")
+      ->check(CLI::NonNegativeNumber);
 }
 
 } // namespace
 
 void addCompile(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand("compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
-                                                    "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
+  CLI::App *command = app.add_subcommand(
+      "compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
+                 "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
   auto flags = std::make_shared<CompileFlags>();
   flags->add(*command, /*planGiven=*/true);
   command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
-  command->add_option("--target", flags->options.target, "cpu, or cpu:MICROARCHITECTURE (x86-64-v3, x86-64-v4)");
+  command->add_option("--target", flags->options.target,
+                      "cpu, or cpu:MICROARCHITECTURE (x86-64-v3, x86-64-v4)");
   command->add_option("-o,--output", flags->output, "the .dte file to write")->required();
-  command->add_option("--save-temps", flags->options.saveTemps, "write the IR after every phase into this directory");
-  command->add_option("--print-after", flags->options.printAfter, "print the IR after this pass, e.g. dtc-partition");
+  command->add_option("--save-temps", flags->options.saveTemps,
+                      "write the IR after every phase into this directory");
+  command->add_option("--print-after", flags->options.printAfter,
+                      "print the IR after this pass, e.g. dtc-partition");
   command->add_flag("--timing", flags->options.timing, "print the time of every pass");
   addStepFlags(*command, *flags);
   command->callback([flags, &exitCode] { exitCode = runCompile(*flags); });

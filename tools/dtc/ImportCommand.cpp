@@ -16,7 +16,8 @@ struct ImportFlags {
 
 int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module = loadModel(&context, flags.config, flags.sequence, llvm::errs());
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      loadModel(&context, flags.config, flags.sequence, llvm::errs());
   if (!module)
     return 1;
   std::string text;
@@ -29,11 +30,14 @@ int runImport(const ImportFlags &flags) {
 } // namespace
 
 void addImport(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand("import", "Turns a Hugging Face config.json into graph IR\n\nExample:\n  dtc import "
-                                                   "gpt2/config.json --seq-len 1024 -o gpt2.mlir");
+  CLI::App *command = app.add_subcommand(
+      "import", "Turns a Hugging Face config.json into graph IR\n\nExample:\n  dtc import "
+                "gpt2/config.json --seq-len 1024 -o gpt2.mlir");
   auto flags = std::make_shared<ImportFlags>();
-  command->add_option("CONFIG", flags->config, "config.json of model_type gpt2 or llama")->required();
-  command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")->check(CLI::PositiveNumber);
+  command->add_option("CONFIG", flags->config, "config.json of model_type gpt2 or llama")
+      ->required();
+  command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")
+      ->check(CLI::PositiveNumber);
   command->add_option("-o,--output", flags->output, "the .mlir file to write")->required();
   command->callback([flags, &exitCode] { exitCode = runImport(*flags); });
 }

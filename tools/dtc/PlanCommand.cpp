@@ -34,12 +34,14 @@ int runPlan(const PlanFlags &flags) {
 } // namespace
 
 void addPlan(CLI::App &app, int &exitCode) {
-  CLI::App *command = app.add_subcommand("plan", "Chooses how to spread a model over a cluster\n\nExample:\n  dtc plan "
-                                                 "gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64");
+  CLI::App *command = app.add_subcommand(
+      "plan", "Chooses how to spread a model over a cluster\n\nExample:\n  dtc plan "
+              "gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64");
   auto flags = std::make_shared<PlanFlags>();
   flags->add(*command, /*planGiven=*/false);
   command->add_option("-o,--output", flags->output, "write the plan as JSON to this file");
-  command->add_option("--format", flags->format, "text or json, on stdout")->check(CLI::IsMember({"text", "json"}));
+  command->add_option("--format", flags->format, "text or json, on stdout")
+      ->check(CLI::IsMember({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runPlan(*flags); });
 }
 

@@ -9,7 +9,8 @@
 namespace dtc {
 
 // Loads the model; null after a message on stderr.
-mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags);
+mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
+                                              const PlanningFlags &flags);
 
 // What the flags ask of the planner.
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module);

@@ -1,6 +1,7 @@
 // Flags and steps that planning and compiling share.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/driver/Pipelines.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Units.h"
@@ -11,27 +12,42 @@
 namespace dtc {
 
 void PlanningFlags::add(CLI::App &command, bool planGiven) {
-  command.add_option("MODEL", model, "a .mlir file in the graph dialect, or a Hugging Face config.json")->required();
-  command.add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
+  command
+      .add_option("MODEL", model,
+                  "a .mlir file in the graph dialect, or a Hugging Face config.json")
+      ->required();
+  command
+      .add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
       ->check(CLI::PositiveNumber);
-  auto *name = command.add_option("--topology", topology, "a name of 'dtc topology list', or a TOML file");
+  auto *name =
+      command.add_option("--topology", topology, "a name of 'dtc topology list', or a TOML file");
   if (!planGiven)
     name->required();
-  command.add_option("--nodes", nodes, "number of nodes of a catalogue system")->check(CLI::PositiveNumber);
-  command.add_option("--devices", devices, "use this many devices at most")->check(CLI::PositiveNumber);
-  auto *batch = command.add_option("--global-batch", globalBatch, "samples of one step")->check(CLI::PositiveNumber);
+  command.add_option("--nodes", nodes, "number of nodes of a catalogue system")
+      ->check(CLI::PositiveNumber);
+  command.add_option("--devices", devices, "use this many devices at most")
+      ->check(CLI::PositiveNumber);
+  auto *batch = command.add_option("--global-batch", globalBatch, "samples of one step")
+                    ->check(CLI::PositiveNumber);
   if (!planGiven)
     batch->required();
-  command.add_option("--precision", precision, "f32, bf16 or f16")->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command.add_option("--optimizer", optimizer, "adamw or sgd")->check(CLI::IsMember({"adamw", "sgd"}));
+  command.add_option("--precision", precision, "f32, bf16 or f16")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command.add_option("--optimizer", optimizer, "adamw or sgd")
+      ->check(CLI::IsMember({"adamw", "sgd"}));
   command.add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32")
       ->check(CLI::IsMember({"f32"}));
-  command.add_option("--fix", fix, "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
-                                   "schedule virtual_stages recompute");
-  command.add_option("--max-memory", maxMemory, "bytes a device may use ('64 GiB' or a number), or none");
+  command.add_option(
+      "--fix", fix,
+      "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
+      "schedule virtual_stages recompute");
+  command.add_option("--max-memory", maxMemory,
+                     "bytes a device may use ('64 GiB' or a number), or none");
 }
 
-mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context, const PlanningFlags &flags) {
+mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
+                                              const PlanningFlags &flags) {
+  loadDialects(context);
   return loadModel(&context, flags.model, flags.sequence, llvm::errs());
 }
 

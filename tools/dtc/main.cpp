@@ -1,7 +1,7 @@
 // dtc: plans and compiles training graphs for clusters.
 #include "tools/dtc/Commands.h"
 
-#include "llvm/Support/PrettyStackTrace.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
@@ -11,17 +11,25 @@ namespace {
 
 constexpr int kBadUsage = 2, kInternalError = 70;
 
-// An assertion or crash of ours is an internal error, told apart from the user's errors by its exit code.
-void onCrash(void *) { std::_Exit(kInternalError); }
+// An assertion or crash of ours is an internal error, told apart from the user's errors by its exit
+// code.
+void onCrash(void *) {
+  llvm::errs()
+      << "internal error: this is a bug of dtc; please report the command and the stack above\n";
+  std::_Exit(kInternalError);
+}
 
 } // namespace
 
 int main(int argc, char **argv) {
+  llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
   llvm::sys::AddSignalHandler(onCrash, nullptr);
   CLI::App app("Plans and compiles training graphs for clusters.\n\n"
                "Example:\n"
-               "  dtc plan gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64 -o plan.json\n"
-               "  dtc compile gpt2/config.json --seq-len 1024 --topology dgx-h100 --plan plan.json -o gpt2.dte",
+               "  dtc plan gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64 "
+               "-o plan.json\n"
+               "  dtc compile gpt2/config.json --seq-len 1024 --topology dgx-h100 --plan plan.json "
+               "-o gpt2.dte",
                "dtc");
   app.set_version_flag("--version", "dtc " DTC_VERSION);
   app.require_subcommand(1);

@@ -1,0 +1,70 @@
+// dtc inspect: shows what is in an executable or a plan.
+#include "tools/dtc/Commands.h"
+
+#include "compiler/emit/Inspect.h"
+#include "compiler/planner/Planner.h"
+#include "compiler/support/File.h"
+
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace dtc {
+namespace {
+
+struct InspectFlags {
+  std::string file, format = "text";
+  int64_t rank = -1;
+};
+
+int inspectPlan(const InspectFlags &flags, const std::string &text) {
+  PlanOutcome outcome;
+  if (std::string problem = planFromJson(text, flags.file, outcome.best); !problem.empty()) {
+    llvm::errs() << problem << "\n";
+    return 1;
+  }
+  if (flags.format == "json") {
+    llvm::outs() << planToJson(outcome.best);
+    return 0;
+  }
+  Result<Topology> topology = loadTopology(outcome.best.topologyName, 0, outcome.best.devices);
+  if (!topology)
+    return topology.error().report(llvm::errs());
+  llvm::outs() << planToText(outcome, *topology);
+  return 0;
+}
+
+int runInspect(const InspectFlags &flags) {
+  auto buffer =
+      llvm::MemoryBuffer::getFile(flags.file, /*IsText=*/false, /*RequiresNullTerminator=*/false,
+                                  /*IsVolatile=*/false, llvm::Align(16));
+  if (!buffer)
+    return UserError("reading '" + flags.file + "': " + buffer.getError().message())
+        .report(llvm::errs());
+  llvm::StringRef bytes = (*buffer)->getBuffer();
+  if (bytes.ltrim().starts_with("{"))
+    return inspectPlan(flags, bytes.str());
+  InspectOptions options;
+  options.json = flags.format == "json";
+  if (flags.rank >= 0)
+    options.rank = static_cast<uint32_t>(flags.rank);
+  std::span<const uint8_t> file(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size());
+  if (Outcome done = inspectExecutable(file, flags.file, options, llvm::outs()); !done)
+    return done.error().report(llvm::errs());
+  return 0;
+}
+
+} // namespace
+
+void addInspect(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "inspect", "Shows what is in an executable or a plan\n\nExample:\n  dtc inspect "
+                 "gpt2.dte --rank 3");
+  auto flags = std::make_shared<InspectFlags>();
+  command->add_option("FILE", flags->file, "a .dte file or a plan.json")->required();
+  command->add_option("--rank", flags->rank, "list this rank's instructions")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--format", flags->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->callback([flags, &exitCode] { exitCode = runInspect(*flags); });
+}
+
+} // namespace dtc
