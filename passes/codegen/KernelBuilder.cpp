@@ -103,6 +103,13 @@ int64_t KernelBuilder::vectorWidth(int64_t size) {
   return std::min<int64_t>(maxWidth, llvm::PowerOf2Ceil(std::max<int64_t>(size, 1)));
 }
 
+Lanes KernelBuilder::firstLanes(int64_t count, int64_t width) {
+  if (count == width)
+    return {width, nullptr};
+  auto type = VectorType::get({width}, builder.getI1Type());
+  return {width, vector::ConstantMaskOp::create(builder, loc, type, ArrayRef<int64_t>{count})};
+}
+
 KernelBuilder::Values KernelBuilder::forEachVector(int64_t size, ValueRange carried,
                                                    VectorBody body) {
   int64_t width = vectorWidth(size);
@@ -116,10 +123,7 @@ KernelBuilder::Values KernelBuilder::forEachVector(int64_t size, ValueRange carr
     });
   if (whole == size)
     return values;
-  auto maskType = VectorType::get({width}, builder.getI1Type());
-  Value mask =
-      vector::ConstantMaskOp::create(builder, loc, maskType, ArrayRef<int64_t>{size - whole});
-  return body(index(whole), {width, mask}, values);
+  return body(index(whole), firstLanes(size - whole, width), values);
 }
 
 int64_t KernelBuilder::columnUnits(int64_t columns) {
@@ -145,26 +149,32 @@ void KernelBuilder::forEachColumnUnit(int64_t rows, int64_t columns,
     auto choice = scf::IfOp::create(builder, loc, isLast, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(choice.thenBlock());
-    auto maskType = VectorType::get({width}, builder.getI1Type());
-    Value mask = vector::ConstantMaskOp::create(builder, loc, maskType, ArrayRef<int64_t>{rest});
-    body(row, column, {width, mask});
+    body(row, column, firstLanes(rest, width));
     builder.setInsertionPointToStart(choice.elseBlock());
     body(row, column, {width, nullptr});
   });
 }
 
-Value KernelBuilder::load(Value buffer, Value at, const Lanes &lanes) {
+Value KernelBuilder::loadRaw(Value buffer, Value at, const Lanes &lanes) {
   auto type = VectorType::get({lanes.width}, elementOf(buffer));
-  Value vector;
-  if (lanes.mask) {
-    Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-    vector = vector::MaskedLoadOp::create(builder, loc, type, buffer, at, lanes.mask, zero);
-  } else {
-    vector = vector::LoadOp::create(builder, loc, type, buffer, at);
-  }
-  if (type.getElementType().isF32())
+  if (!lanes.mask)
+    return vector::LoadOp::create(builder, loc, type, buffer, at);
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  return vector::MaskedLoadOp::create(builder, loc, type, buffer, at, lanes.mask, zero);
+}
+
+void KernelBuilder::storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) {
+  if (lanes.mask)
+    vector::MaskedStoreOp::create(builder, loc, buffer, at, lanes.mask, vector);
+  else
+    vector::StoreOp::create(builder, loc, vector, buffer, at);
+}
+
+Value KernelBuilder::load(Value buffer, Value at, const Lanes &lanes) {
+  Value vector = loadRaw(buffer, at, lanes);
+  if (elementOf(buffer).isF32())
     return vector;
-  return arith::ExtFOp::create(builder, loc, widened(type), vector);
+  return arith::ExtFOp::create(builder, loc, widened(vector.getType()), vector);
 }
 
 void KernelBuilder::store(Value vector, Value buffer, Value at, const Lanes &lanes) {
@@ -173,10 +183,7 @@ void KernelBuilder::store(Value vector, Value buffer, Value at, const Lanes &lan
   if (!elementOf(buffer).isF32())
     vector = arith::TruncFOp::create(builder, loc, withElement(vector.getType(), elementOf(buffer)),
                                      vector);
-  if (lanes.mask)
-    vector::MaskedStoreOp::create(builder, loc, buffer, at, lanes.mask, vector);
-  else
-    vector::StoreOp::create(builder, loc, vector, buffer, at);
+  storeRaw(vector, buffer, at, lanes);
 }
 
 Value KernelBuilder::loadScalar(Value buffer, Value at) {

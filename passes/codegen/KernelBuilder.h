@@ -82,6 +82,9 @@ public:
   // Over columns [0, size) in vectors of up to 32 lanes.
   using VectorBody = llvm::function_ref<Values(Value, Lanes, ValueRange)>;
   static int64_t vectorWidth(int64_t size);
+  // The first `count` lanes of `width`, or of as few as hold them.
+  Lanes firstLanes(int64_t count, int64_t width);
+  Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
   Values forEachVector(int64_t size, ValueRange carried, VectorBody body);
   // Units that are blocks of columns, one vector wide: of one row, or of each of several rows.
   static int64_t columnUnits(int64_t columns);
@@ -92,6 +95,8 @@ public:
   // Memory. Lanes that do not count read as 0 and are not written; writes to a null buffer are
   // dropped.
   Value load(Value buffer, Value at, const Lanes &lanes);
+  Value loadRaw(Value buffer, Value at, const Lanes &lanes); // in the buffer's type
+  void storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes);
   void store(Value vector, Value buffer, Value at, const Lanes &lanes);
   Value loadScalar(Value buffer, Value at);
   void storeScalar(Value scalar, Value buffer, Value at);

@@ -26,6 +26,11 @@ bool anyNeedsIndices(FuncOp kernel) {
 SmallVector<int64_t> stridesOf(const BufferAccess &access, ArrayRef<int64_t> shape,
                                size_t numLoops) {
   SmallVector<int64_t> strides(numLoops, 0);
+  // An operand that only lends its shape, as broadcast's `like`, is never read; it may stay where
+  // it starts.
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    if (!access.loops[dim] && shape[dim] != 1)
+      return strides;
   int64_t stride = 1;
   for (size_t dim = shape.size(); dim-- > 0;) {
     if (access.loops[dim])

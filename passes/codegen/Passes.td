@@ -24,3 +24,24 @@ def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
     Statistic<"numKernels", "kernels", "Number of different kernels">,
     Statistic<"numFused", "fused", "Number of ops that share a kernel with another">];
 }
+
+def LowerKernels : Pass<"dtc-lower-kernels", "::mlir::ModuleOp"> {
+  let summary = "Lowers kernel functions to loops, vectors or the LLVM dialect";
+  let description = [{
+    Shows what becomes of kernel functions on their way to machine code: replaces the module's contents by its kernels
+    at the stage `to`. `dtc` itself leaves the module as it is and keeps the machine code.
+    ```mlir
+    // Before:
+    graph.func private @kernel_0(%x: tensor<4096xf32>) -> tensor<4096xf32> attributes {kernel, kernel_range = 4 : i64} {
+      %0 = graph.exp %x : tensor<4096xf32>
+      graph.return %0 : tensor<4096xf32>
+    }
+    // After, to = "buffers":
+    func.func @kernel_0(%x: memref<4096xf32>, %y: memref<4096xf32>, %begin: index, %end: index) {
+      linalg.generic ... { math.exp }
+    }
+    ```
+  }];
+  let options = [Option<"to", "to", "std::string", /*default=*/"\"llvm\"",
+    "Where to stop: buffers, vectors or llvm">];
+}

@@ -40,6 +40,11 @@ PointwiseLoops dtc::mergeLoops(PointwiseLoops loops) {
       now.push_back(old[loop]);
     }
   }
+  if (merged.sizes.empty()) {
+    merged.sizes.push_back(1);
+    for (auto &strides : merged.strides)
+      strides.push_back(1);
+  }
   return merged;
 }
 

@@ -1,0 +1,186 @@
+// Turns kernel functions of the graph dialect into functions over buffers.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/KernelFunction.h"
+#include "passes/codegen/KernelLowering.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+
+namespace {
+
+// memref<Nxtype> of a tensor's elements.
+MemRefType flatType(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return MemRefType::get({tensor.getNumElements()}, tensor.getElementType());
+}
+
+class KernelConverter {
+public:
+  KernelConverter(FuncOp kernel, ModuleOp target)
+      : kernel(kernel), signature(KernelSignature::of(kernel)), builder(kernel.getContext()),
+        body(&kernel.getBody().front()) {
+    builder.setInsertionPointToEnd(target.getBody());
+    SmallVector<Type> arguments;
+    for (Type type : kernel.getArgumentTypes())
+      arguments.push_back(flatType(type));
+    for (Type type : kernel.getResultTypes())
+      arguments.push_back(flatType(type));
+    arguments.append(signature.numScalars + 2, builder.getIndexType());
+    function = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
+                                    builder.getFunctionType(arguments, {}));
+    function->setAttr(numScalarsName, builder.getI64IntegerAttr(signature.numScalars));
+    builder.setInsertionPointToStart(function.addEntryBlock());
+  }
+
+  LogicalResult run() {
+    if (Operation *op = getRowOp(kernel)) {
+      auto rowOp = dyn_cast<KernelOpInterface>(op);
+      if (!rowOp || !llvm::hasSingleElement(body->without_terminator()))
+        return op->emitOpError("cannot share a kernel with other ops, as it is not pointwise");
+      emitRowOp(rowOp);
+    } else if (!body->without_terminator().empty()) {
+      emitPointwise();
+    }
+    func::ReturnOp::create(builder, kernel.getLoc());
+    return success();
+  }
+
+private:
+  Value argument(unsigned i) { return function.getArgument(i); }
+  Value resultBuffer(unsigned i) { return argument(body->getNumArguments() + i); }
+
+  void emitRowOp(KernelOpInterface op) {
+    KernelBuilder::Buffers buffers;
+    for (Value operand : op->getOperands())
+      buffers.operands.push_back(argument(cast<BlockArgument>(operand).getArgNumber()));
+    for (Value result : op->getResults()) {
+      auto returned = llvm::find(body->getTerminator()->getOperands(), result);
+      bool isUsed = returned != body->getTerminator()->operand_end();
+      buffers.results.push_back(isUsed ? resultBuffer(returned.getIndex()) : Value());
+    }
+    buffers.begin = argument(signature.begin());
+    buffers.end = argument(signature.end());
+    buffers.windowOffsets = windowOffsets();
+    KernelBuilder kernelBuilder(builder, op.getLoc(), std::move(buffers));
+    op.emitKernel(kernelBuilder);
+  }
+
+  SmallVector<std::pair<WindowAttr, Value>> windowOffsets() {
+    SmallVector<std::pair<WindowAttr, Value>> offsets;
+    if (auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName))
+      for (auto [i, window] : llvm::enumerate(scalars.getAsRange<WindowAttr>()))
+        offsets.push_back({window, argument(signature.numBuffers + i)});
+    return offsets;
+  }
+
+  // The buffer as an array over those loops that move through it, and its map from all loops.
+  std::pair<Value, AffineMap> shapeBuffer(Value buffer, ArrayRef<int64_t> sizes,
+                                          ArrayRef<int64_t> strides) {
+    SmallVector<unsigned> loops;
+    for (unsigned loop = 0; loop < sizes.size(); ++loop)
+      if (strides[loop] != 0)
+        loops.push_back(loop);
+    llvm::sort(loops, [&](unsigned a, unsigned b) {
+      return std::pair(-strides[a], a) < std::pair(-strides[b], b);
+    });
+    SmallVector<AffineExpr> expressions;
+    SmallVector<int64_t> shape;
+    for (unsigned loop : loops) {
+      expressions.push_back(builder.getAffineDimExpr(loop));
+      shape.push_back(sizes[loop]);
+    }
+    if (loops.empty())
+      expressions.push_back(builder.getAffineConstantExpr(0));
+    if (loops.size() > 1) {
+      auto type = MemRefType::get(shape, cast<MemRefType>(buffer.getType()).getElementType());
+      ReassociationIndices all = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+      buffer = memref::ExpandShapeOp::create(builder, kernel.getLoc(), type, buffer,
+                                             ArrayRef<ReassociationIndices>{all});
+    }
+    return {buffer, AffineMap::get(sizes.size(), 0, expressions, builder.getContext())};
+  }
+
+  void emitPointwise() {
+    accesses = getAccesses(kernel);
+    PointwiseLoops loops = getPointwiseLoops(kernel);
+    SmallVector<Value> inputs, outputs;
+    SmallVector<AffineMap> maps;
+    auto shape = [&](Value buffer, ArrayRef<int64_t> strides, SmallVector<Value> &values) {
+      auto [shaped, map] = shapeBuffer(buffer, loops.sizes, strides);
+      values.push_back(shaped);
+      maps.push_back(map);
+    };
+    for (auto [i, access] : llvm::enumerate(accesses))
+      shape(argument(access.buffer), loops.strides[i], inputs);
+    for (unsigned i = 0; i < kernel.getNumResults(); ++i)
+      shape(resultBuffer(i), loops.strides.back(), outputs);
+    SmallVector<utils::IteratorType> iterators(loops.sizes.size(), utils::IteratorType::parallel);
+    linalg::GenericOp::create(
+        builder, kernel.getLoc(), inputs, outputs, maps, iterators,
+        [&](OpBuilder &nested, Location, ValueRange values) { emitPoint(nested, values); });
+  }
+
+  void emitPoint(OpBuilder &nested, ValueRange elements) {
+    llvm::DenseMap<Value, Value> points;
+    for (Operation &op : body->without_terminator()) {
+      SmallVector<Value> operands;
+      for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
+        if (auto input = dyn_cast<BlockArgument>(operand)) {
+          BufferAccess access{input.getArgNumber(), getOperandLoops(&op, i)};
+          operands.push_back(elements[llvm::find(accesses, access) - accesses.begin()]);
+        } else {
+          operands.push_back(points.at(operand));
+        }
+      }
+      auto pointwise = cast<PointwiseOpInterface>(op);
+      SmallVector<Value> indices;
+      if (pointwise.needsIndices())
+        indices = globalIndices(nested, &op);
+      SmallVector<Value> results = pointwise.buildPoint(nested, op.getLoc(), operands, indices);
+      for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
+        points[result] = value;
+    }
+    SmallVector<Value> yielded;
+    for (Value returned : body->getTerminator()->getOperands())
+      yielded.push_back(points.at(returned));
+    linalg::YieldOp::create(nested, kernel.getLoc(), yielded);
+  }
+
+  SmallVector<Value> globalIndices(OpBuilder &nested, Operation *op) {
+    SmallVector<Value> indices;
+    for (size_t loop = 0; loop < getSpace(kernel).size(); ++loop)
+      indices.push_back(linalg::IndexOp::create(nested, op->getLoc(), loop));
+    for (WindowAttr window : getWindows(op))
+      for (auto &[known, offset] : windowOffsets())
+        if (known == window)
+          indices[window.getLoop()] =
+              arith::AddIOp::create(nested, op->getLoc(), indices[window.getLoop()], offset);
+    return indices;
+  }
+
+  FuncOp kernel;
+  KernelSignature signature;
+  OpBuilder builder;
+  Block *body;
+  func::FuncOp function;
+  SmallVector<BufferAccess> accesses;
+};
+
+} // namespace
+
+KernelSignature KernelSignature::of(FuncOp kernel) {
+  auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName);
+  return {static_cast<unsigned>(kernel.getNumArguments() + kernel.getNumResults()),
+          scalars ? static_cast<unsigned>(scalars.size()) : 0};
+}
+
+LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target) {
+  for (FuncOp kernel : source.getOps<FuncOp>())
+    if (kernel.getKernel() && failed(KernelConverter(kernel, target).run()))
+      return failure();
+  return success();
+}

@@ -1,0 +1,71 @@
+// Compiles a module's kernel functions to machine code.
+#include "passes/codegen/KernelLibrary.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/ObjectCode.h"
+#include "llvm/IR/LLVMContext.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+void loadDialects(MLIRContext *context) {
+  DialectRegistry registry;
+  registerLoweringDialects(registry);
+  registerKernelInterfaces(registry);
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+}
+
+LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target) {
+  if (failed(convertKernels(source, target)) || failed(vectorizeKernels(target)))
+    return failure();
+  PassManager passes(target->getContext());
+  buildLlvmPipeline(passes);
+  if (failed(passes.run(target)))
+    return failure();
+  addKernelEntries(target);
+  return success();
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>> compile(ModuleOp kernels, const KernelTarget &target) {
+  auto machine = createTargetMachine(target);
+  if (!machine)
+    return machine.takeError();
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = translateModuleToLLVMIR(kernels, context, "kernels");
+  if (!module)
+    return llvm::createStringError("translating kernels to LLVM IR");
+  return compileObject(*module, **machine);
+}
+
+} // namespace
+
+FailureOr<KernelLibrary> dtc::lowerKernels(ModuleOp module, const KernelTarget &target) {
+  loadDialects(module.getContext());
+  KernelLibrary library;
+  for (graph::FuncOp function : module.getOps<graph::FuncOp>())
+    if (function.getKernel())
+      library.symbols.push_back(function.getSymName().str());
+  if (library.symbols.empty())
+    return library;
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  if (failed(lowerToLlvmDialect(module, *kernels)))
+    return failure();
+  auto object = compile(*kernels, target);
+  if (!object)
+    return module.emitError() << llvm::toString(object.takeError());
+  auto bytes = linkObjects(*object);
+  if (!bytes)
+    return module.emitError() << llvm::toString(bytes.takeError());
+  library.bytes = std::move(*bytes);
+  return library;
+}

@@ -1,0 +1,129 @@
+// Lowers kernels of loops and vectors to the LLVM dialect.
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/codegen/KernelLowering.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+// Replaces functions of vectors by polynomials. Scalars go to the C library: they are few, and it
+// is exact to the last bit or two. So do sine and cosine, whose polynomials lose digits for the
+// large angles of rotary tables.
+struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateMath)
+
+  StringRef getName() const override { return "ApproximateMath"; }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<arith::ArithDialect, math::MathDialect, vector::VectorDialect>();
+  }
+
+  void runOnOperation() override {
+    SmallVector<Operation *> functions;
+    getOperation().walk([&](Operation *op) {
+      if (isa<math::ExpOp, math::ExpM1Op, math::TanhOp, math::ErfOp, math::LogOp, math::Log1pOp>(
+              op) &&
+          isa<VectorType>(op->getResult(0).getType()))
+        functions.push_back(op);
+    });
+    RewritePatternSet patterns(&getContext());
+    populateMathPolynomialApproximationPatterns(patterns, [](StringRef) { return true; });
+    GreedyRewriteConfig config;
+    config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
+    if (failed(applyOpPatternsGreedily(functions, std::move(patterns), config)))
+      return signalPassFailure();
+
+    RewritePatternSet finishing(&getContext());
+    populateUpliftToFMAPatterns(finishing);
+    arith::populateExpandBFloat16Patterns(finishing);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(finishing))))
+      signalPassFailure();
+  }
+};
+
+Value loadAt(OpBuilder &builder, Location loc, Type type, Value array, int64_t index) {
+  Value address = LLVM::GEPOp::create(builder, loc, array.getType(), type, array,
+                                      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(index)});
+  return LLVM::LoadOp::create(builder, loc, type, address);
+}
+
+// The entry reads the pointers from `buffers` and calls the body, which becomes internal and is
+// inlined.
+void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
+  OpBuilder builder(body);
+  Location loc = body.getLoc();
+  std::string name = body.getSymName().str();
+  body.setSymName(name + "_body");
+  body.setLinkage(LLVM::Linkage::Internal);
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Type i64 = builder.getI64Type();
+  auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(builder.getContext()),
+                                          {pointer, pointer, i64, i64});
+  auto entry = LLVM::LLVMFuncOp::create(builder, loc, name, type);
+  Block *block = entry.addEntryBlock(builder);
+  builder.setInsertionPointToStart(block);
+  int64_t numBuffers = body.getNumArguments() - numScalars - 2;
+  SmallVector<Value> arguments;
+  for (int64_t i = 0; i < numBuffers; ++i)
+    arguments.push_back(loadAt(builder, loc, pointer, block->getArgument(0), i));
+  for (int64_t i = 0; i < numScalars; ++i)
+    arguments.push_back(loadAt(builder, loc, i64, block->getArgument(1), i));
+  arguments.append({block->getArgument(2), block->getArgument(3)});
+  LLVM::CallOp::create(builder, loc, body, arguments);
+  LLVM::ReturnOp::create(builder, loc, ValueRange());
+}
+
+} // namespace
+
+void dtc::registerLoweringDialects(DialectRegistry &registry) {
+  registry.insert<graph::GraphDialect, arith::ArithDialect, func::FuncDialect,
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+}
+
+void dtc::buildLlvmPipeline(OpPassManager &passes) {
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addNestedPass<func::FuncOp>(std::make_unique<ApproximateMath>());
+  passes.addPass(createLoopInvariantCodeMotionPass());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+  passes.addPass(createSCFToControlFlowPass());
+  ConvertVectorToLLVMPassOptions vectors;
+  vectors.reassociateFPReductions = true;
+  passes.addPass(createConvertVectorToLLVMPass(vectors));
+  passes.addPass(memref::createExpandStridedMetadataPass());
+  passes.addPass(createConvertMathToLLVMPass());
+  passes.addPass(createConvertMathToLibmPass());
+  passes.addPass(createArithToLLVMConversionPass());
+  passes.addPass(createConvertIndexToLLVMPass());
+  passes.addPass(createFinalizeMemRefToLLVMConversionPass());
+  ConvertFuncToLLVMPassOptions functions;
+  functions.useBarePtrCallConv = true;
+  passes.addPass(createConvertFuncToLLVMPass(functions));
+  passes.addPass(createConvertControlFlowToLLVMPass());
+  passes.addPass(createUBToLLVMConversionPass());
+  passes.addPass(createReconcileUnrealizedCastsPass());
+  passes.addPass(createCanonicalizerPass());
+  passes.addPass(createCSEPass());
+}
+
+void dtc::addKernelEntries(ModuleOp module) {
+  for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>()))
+    if (auto numScalars = function->getAttrOfType<IntegerAttr>(numScalarsName)) {
+      function->removeAttr(numScalarsName);
+      addEntry(function, numScalars.getInt());
+    }
+}

@@ -1,0 +1,94 @@
+// Optimises LLVM IR and emits object files.
+#include "passes/codegen/ObjectCode.h"
+
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/MC/MCSubtargetInfo.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/TargetParser/Triple.h"
+#include <mutex>
+
+using namespace llvm;
+using namespace dtc;
+
+namespace {
+
+constexpr StringLiteral tripleName = "x86_64-pc-linux-gnu";
+
+void initializeTarget() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+void setAttributes(Module &module, const TargetMachine &machine) {
+  for (Function &function : module) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr(Attribute::NoUnwind);
+    // No calls to memset or memcpy in place of loops: the code imports nothing but libm.
+    function.addFnAttr("no-builtins");
+    function.addFnAttr("target-cpu", machine.getTargetCPU());
+    function.addFnAttr("target-features", machine.getTargetFeatureString());
+    // Vectors are as wide as they are on purpose; without this, AVX-512 is used at half its width.
+    function.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+void optimize(Module &module, TargetMachine &machine) {
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
+}
+
+} // namespace
+
+Expected<std::unique_ptr<TargetMachine>> dtc::createTargetMachine(const KernelTarget &target) {
+  initializeTarget();
+  Triple triple(tripleName);
+  std::string error;
+  const Target *found = TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return createStringError("generating code for '" + tripleName + "': " + error);
+  std::unique_ptr<MCSubtargetInfo> info(found->createMCSubtargetInfo(triple, "", ""));
+  if (!info->isCPUStringValid(target.cpu))
+    return createStringError("generating code for processor '" + target.cpu +
+                             "', which LLVM does not know; use x86-64-v3, x86-64-v4 or a name that "
+                             "'llc -march=x86-64 -mcpu=help' lists");
+  return std::unique_ptr<TargetMachine>(
+      found->createTargetMachine(triple, target.cpu, target.features, TargetOptions(), Reloc::PIC_,
+                                 CodeModel::Small, CodeGenOptLevel::Aggressive));
+}
+
+Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  module.setSourceFileName("kernels");
+  module.setModuleIdentifier("kernels");
+  module.setPICLevel(PICLevel::BigPIC);
+  setAttributes(module, machine);
+  optimize(module, machine);
+  SmallVector<char, 0> object;
+  raw_svector_ostream stream(object);
+  legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
+    return createStringError("generating an object file for '" + tripleName +
+                             "': the target cannot emit one");
+  passes.run(module);
+  return object;
+}

@@ -1,0 +1,109 @@
+#include "passes/codegen/KernelGrouping.h"
+
+#include "dialects/graph/Graph.h"
+#include "mlir/Parser/Parser.h"
+#include "passes/codegen/KernelBuilder.h"
+#include <gtest/gtest.h>
+
+using namespace dtc;
+using namespace mlir;
+
+namespace {
+
+// The groups of the first function of `source`, as the numbers of its ops in the text.
+class GroupedText {
+public:
+  explicit GroupedText(const char *source, const GroupingLimits &limits = {}) {
+    DialectRegistry registry;
+    registry.insert<graph::GraphDialect>();
+    registerKernelInterfaces(registry);
+    context.appendDialectRegistry(registry);
+    context.loadAllAvailableDialects();
+    module = parseSourceString<ModuleOp>(source, &context);
+    Block &block = (*module->getOps<graph::FuncOp>().begin()).getBody().front();
+    llvm::DenseMap<Operation *, int> numbers;
+    for (Operation &op : block)
+      numbers.try_emplace(&op, numbers.size());
+    for (const KernelGroup &group : groupKernels(block, limits)) {
+      groups.emplace_back();
+      for (Operation *op : group.ops)
+        groups.back().push_back(numbers.lookup(op));
+      isKernel.push_back(group.isKernel);
+    }
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  std::vector<std::vector<int>> groups;
+  std::vector<bool> isKernel;
+};
+
+using Groups = std::vector<std::vector<int>>;
+
+constexpr const char *chain = R"(
+graph.func @f(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = graph.exp %x : tensor<8x8xf32>
+  %1 = graph.tanh %0 : tensor<8x8xf32>
+  %2 = graph.linear %1, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %3 = graph.add %1, %2 : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  graph.return %3 : tensor<8x8xf32>
+})";
+
+} // namespace
+
+TEST(KernelGrouping, JoinsUpToTheNextLibraryOp) {
+  GroupedText text(chain);
+  EXPECT_EQ(text.groups, (Groups{{0, 1}, {2}, {3}}));
+  EXPECT_EQ(text.isKernel, (std::vector<bool>{true, false, true}));
+}
+
+TEST(KernelGrouping, StopsAtTheLimitOfOps) {
+  GroupingLimits limits;
+  limits.maxOps = 1;
+  EXPECT_EQ(GroupedText(chain, limits).groups, (Groups{{0}, {1}, {2}, {3}}));
+}
+
+TEST(KernelGrouping, StopsAtTheLimitOfStreams) {
+  GroupingLimits limits;
+  limits.maxStreams = 1; // reading %x and writing the result are two
+  EXPECT_EQ(GroupedText(chain, limits).groups, (Groups{{0}, {1}, {2}, {3}}));
+}
+
+TEST(KernelGrouping, LeavesDistantReadersOfATensorApart) {
+  constexpr const char *siblings = R"(
+graph.func @f(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0 = graph.exp %x : tensor<8x8xf32>
+  %1 = graph.softmax %0 : tensor<8x8xf32>
+  %2 = graph.tanh %x : tensor<8x8xf32>
+  graph.return %1, %2 : tensor<8x8xf32>, tensor<8x8xf32>
+})";
+  EXPECT_EQ(GroupedText(siblings).groups, (Groups{{0, 2}, {1}}));
+  GroupingLimits limits;
+  limits.siblingDistance = 1;
+  EXPECT_EQ(GroupedText(siblings, limits).groups, (Groups{{0}, {1}, {2}}));
+}
+
+TEST(KernelGrouping, KeepsShapesApart) {
+  EXPECT_EQ(GroupedText(R"(
+graph.func @f(%x: tensor<8xf32>) -> tensor<4x8xf32> {
+  %0 = graph.exp %x : tensor<8xf32>
+  %1 = graph.broadcast %0 dims [0] : tensor<8xf32> -> tensor<4x8xf32>
+  graph.return %1 : tensor<4x8xf32>
+})")
+                .groups,
+            (Groups{{0}, {1}}));
+}
+
+TEST(KernelGrouping, KeepsTheOrderOfEffects) {
+  EXPECT_EQ(GroupedText(R"(
+graph.parameter @a : tensor<8xf32> init zeros
+graph.parameter @b : tensor<8xf32> init zeros
+graph.func @f(%x: tensor<8xf32>) {
+  graph.set @a, %x : tensor<8xf32>
+  %0 = graph.exp %x : tensor<8xf32>
+  graph.set @b, %0 : tensor<8xf32>
+  graph.return
+})")
+                .groups,
+            (Groups{{0}, {1}, {2}}));
+}
