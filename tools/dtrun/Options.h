@@ -1,0 +1,37 @@
+// The command line of dtrun.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dtc::rt {
+
+// Exit codes of dtrun, which scripts may rely on.
+enum ExitCode {
+  kExitDone = 0,
+  kExitUserError = 1, // input is wrong: file, data, number of ranks
+  kExitBadUsage = 2,
+  kExitRankLost = 3, // a rank died or a collective timed out
+  kExitDiverged = 4, // the loss is not finite
+  kExitInternal = 70,
+};
+
+struct Options {
+  std::string model;
+  int ranks = 0; // of -n; 0 when not given
+  std::string data;
+  uint64_t steps = 100;
+  uint64_t seed = 1;
+  bool hasLearningRate = false;
+  float learningRate = 0; // the program's own unless hasLearningRate
+  bool json = false;
+  int threads = 0;           // per rank; 0: a share of the machine
+  double timeoutSeconds = 0; // 0: DTC_TIMEOUT
+  std::string profile, dumpParams, init, logDir;
+};
+
+// Reads the command line. True when there is something to run; otherwise help, version or one line
+// of complaint has been printed and `exitCode` says how to end.
+bool parseOptions(int argc, char **argv, Options &options, int &exitCode);
+
+} // namespace dtc::rt

@@ -1,0 +1,118 @@
+#include "tools/dtrun/Report.h"
+
+#include "runtime/format/Text.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// %.9g gives back the same float and %.17g the same double; JSON has no NaN.
+std::string number(double value, bool known = true, const char *form = "%.9g") {
+  if (!known || !std::isfinite(value))
+    return "null";
+  char digits[40];
+  std::snprintf(digits, sizeof(digits), form, value);
+  return digits;
+}
+
+double exposedFraction(const StepReport &report) {
+  return report.seconds > 0 ? report.result.exposedCommSeconds / report.seconds : 0;
+}
+
+std::string withSuffix(double value) {
+  const char *suffix = "";
+  for (const char *next : {"k", "M", "G"})
+    if (value >= 1000) {
+      value /= 1000;
+      suffix = next;
+    }
+  return number(value, true, value >= 100 ? "%.0f" : value >= 10 ? "%.1f" : "%.2f") + suffix;
+}
+
+std::string humanSeconds(double seconds) {
+  if (seconds >= 1)
+    return number(seconds, true, "%.2f s");
+  return number(seconds * 1e3, true, seconds >= 0.1 ? "%.0f ms" : "%.2f ms");
+}
+
+// The keys shared by the step line and the log, without braces.
+std::string fields(const StepReport &report) {
+  const StepResult &result = report.result;
+  return text("\"step\":", report.step, ",\"loss\":", number(result.loss, result.hasLoss),
+              ",\"grad_norm\":", number(result.gradNorm, result.hasGradNorm),
+              ",\"lr\":", number(report.learningRate), ",\"step_time_s\":", number(report.seconds),
+              ",\"tokens_per_s\":", number(report.tokensPerSecond),
+              ",\"mfu\":", number(report.mfu, report.mfu >= 0),
+              ",\"exposed_comm_fraction\":", number(exposedFraction(report)),
+              ",\"peak_memory_bytes\":", report.peakMemoryBytes);
+}
+
+} // namespace
+
+std::string stepAsJson(const StepReport &report) { return "{" + fields(report) + "}"; }
+
+std::string stepAsText(const StepReport &report) {
+  const StepResult &result = report.result;
+  char line[256];
+  std::string norm = result.hasGradNorm ? number(result.gradNorm, true, "%.4g") : "-";
+  std::string mfu = report.mfu >= 0 ? number(report.mfu * 100, true, "%.1f%%") : "-";
+  char loss[32] = "-";
+  if (result.hasLoss)
+    std::snprintf(loss, sizeof(loss), "%.5f", static_cast<double>(result.loss));
+  std::snprintf(line, sizeof(line),
+                "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s tokens/s  MFU %6s  comm "
+                "%5.1f%%",
+                static_cast<unsigned long long>(report.step), loss, norm.c_str(),
+                static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
+                withSuffix(report.tokensPerSecond).c_str(), mfu.c_str(),
+                exposedFraction(report) * 100);
+  return line;
+}
+
+std::string humanBytes(uint64_t bytes) {
+  double value = static_cast<double>(bytes);
+  const char *unit = " bytes";
+  for (const char *next : {" kB", " MB", " GB", " TB"})
+    if (value >= 1000) {
+      value /= 1000;
+      unit = next;
+    }
+  return number(value, true, "%.4g") + unit;
+}
+
+RankLog::~RankLog() {
+  if (file)
+    std::fclose(file);
+}
+
+Status RankLog::open(const std::string &folder, int rank) {
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+    return Status::invalidArgument(
+        text("making the log folder '", folder, "': ", std::strerror(errno)));
+  path = text(folder, "/rank-", rank, ".jsonl");
+  file = std::fopen(path.c_str(), "we");
+  if (!file)
+    return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
+  return {};
+}
+
+Status RankLog::write(const StepReport &report) {
+  if (!file)
+    return {};
+  std::string line = "{" + fields(report) + ",\"class_seconds\":{";
+  for (size_t i = 0; i < numTimeClasses; ++i)
+    line += text(i ? "," : "", "\"", nameOf(static_cast<TimeClass>(i)),
+                 "\":", number(report.result.classSeconds[i]));
+  line += "}}\n";
+  if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
+    return Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
+  return {};
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,53 @@
+// What dtrun prints and logs for each step.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/exec/Executor.h"
+
+#include <cstdio>
+#include <string>
+
+namespace dtc::rt {
+
+struct StepReport {
+  uint64_t step = 0;
+  StepResult result;
+  double seconds = 0; // of the whole step, loading of data included
+  double tokensPerSecond = 0;
+  double mfu = 0; // 0..1; negative where the file does not know the device's peak
+  float learningRate = 0;
+  uint64_t peakMemoryBytes = 0;
+};
+
+// One JSON object with the keys that other programs read: step, loss, grad_norm, lr, step_time_s,
+// tokens_per_s, mfu, exposed_comm_fraction, peak_memory_bytes. What is not known or not finite is
+// null.
+std::string stepAsJson(const StepReport &report);
+
+// One aligned line with units:
+// "step     3  loss 4.1234  grad norm 1.25  lr 1.00e-03  12.3 ms  41.6k tokens/s  MFU 12.3%
+// comm 4.5%".
+std::string stepAsText(const StepReport &report);
+
+// "1.5 GB": a size for people, powers of 1000.
+std::string humanBytes(uint64_t bytes);
+
+// The metrics of one rank: stepAsJson and the seconds of each class of instruction, a line a step.
+class RankLog {
+public:
+  RankLog() = default;
+  ~RankLog();
+  RankLog(const RankLog &) = delete;
+  RankLog &operator=(const RankLog &) = delete;
+
+  // Makes `folder` where it is not there and starts `folder`/rank-`rank`.jsonl afresh.
+  Status open(const std::string &folder, int rank);
+  // Nothing where open() was not called. The line is in the file when this returns.
+  Status write(const StepReport &report);
+
+private:
+  std::FILE *file = nullptr;
+  std::string path;
+};
+
+} // namespace dtc::rt
