@@ -25,8 +25,8 @@ struct SourcePlace {
 // One mistake of the user. The message is lower case without a full stop and says what was being
 // done, to what, the value found and the value wanted; the note says how to mend it (may be empty).
 // Example of text():
-//   cluster.toml:3:10: error: 'memory' is '80 GiG': 'GiG' is not a unit of bytes
-//   cluster.toml:3:10: note: accepted: B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB, PiB
+//   cluster.toml:3:10: error: 'memory' of [device] is 16, wanted a string with a unit
+//   cluster.toml:3:10: note: write "16 GiB"
 struct UserError {
   std::string message, note;
   SourcePlace place;

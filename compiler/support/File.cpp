@@ -48,7 +48,7 @@ bool writeAll(int fd, llvm::StringRef contents) {
 }
 
 Outcome writeDirectly(const std::string &path, llvm::StringRef contents) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
   if (file.get() < 0 || !writeAll(file.get(), contents) || file.close() != 0)
     return systemError("writing", path, errno);
   return {};
@@ -78,19 +78,23 @@ Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
 }
 
 Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
+  struct stat info {};
+  bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return UserError("writing '" + path + "': it is a directory");
+  // "/dev/stdout" may be a file, but one that the shell holds open: renaming over it would lose
+  // what it wrote.
+  bool isOpenFile =
+      llvm::StringRef(path).starts_with("/dev/") || llvm::StringRef(path).starts_with("/proc/");
+  if (exists && (isOpenFile || !S_ISREG(info.st_mode)))
+    return writeDirectly(path, contents);
+
   // The link's target is replaced, not the link.
   std::string target = path;
   if (char *resolved = ::realpath(path.c_str(), nullptr)) {
     target = resolved;
     std::free(resolved);
   }
-  struct stat info {};
-  bool exists = ::stat(target.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode))
-    return UserError("writing '" + path + "': it is a directory");
-  if (exists && !S_ISREG(info.st_mode))
-    return writeDirectly(target, contents);
-
   std::string temporary;
   int fd = -1;
   for (int attempt = 0; fd < 0 && attempt < 100; ++attempt) {

@@ -152,6 +152,22 @@ TEST(ParseDescription, ChecksThatLevelsJoinTheDevices) {
             "box.toml:24:8: note: give each level a name of its own");
 }
 
+// The first level of a node of processes has no size of its own: --devices decides.
+TEST(ParseDescription, LeavesTheProcessesOfANodeOpen) {
+  std::string text = with("class = \"gpu\"", "class = \"cpu\"");
+  EXPECT_EQ(
+      errorOf(text),
+      "box.toml:19:9: error: the first level of class 'cpu' joins the processes of a node, however "
+      "many they are\nbox.toml:19:9: note: leave 'group' out");
+  text.replace(text.find("group = 8\n"), 10, "");
+  Result<SystemDescription> system = parseDescription(text, "box.toml");
+  ASSERT_TRUE(system.ok()) << system.error().text();
+  EXPECT_EQ(resolve(*system, 0, 0)->numDevices(), 16);
+  EXPECT_EQ(resolve(*system, 2, 6)->levels[0].groupSize, 3);
+  EXPECT_EQ(resolve(*system, 1, 0)->device.memoryBytes, int64_t(2)
+                                                            << 30); // an eighth of a node's 16 GiB
+}
+
 TEST(ParseDescription, PointsAtBadSyntax) {
   std::string text = errorOf(with("nodes = 2", "nodes = = 2"));
   EXPECT_EQ(text.substr(0, 23), "box.toml:2:9: error: er") << text;
