@@ -14,6 +14,7 @@ if(DTC_SANITIZE)
     target_compile_options(dtc_flags INTERFACE -fno-sanitize=vptr)
   endif()
   target_link_options(dtc_flags INTERFACE -fsanitize=${DTC_SANITIZE})
+  target_sources(dtc_flags INTERFACE ${PROJECT_SOURCE_DIR}/cmake/LeakCheck.cpp)
 endif()
 
 # dtc_add_runtime_library(NAME SOURCES a.cpp... [LINK lib...])

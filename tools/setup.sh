@@ -4,8 +4,9 @@
 set -euo pipefail
 
 packages=(
-  # Compiler, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
-  clang-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools clang-format-14 clang-tidy-14
+  # Compiler with its sanitizers, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
+  clang-22 libclang-rt-22-dev lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
+  clang-format-14 clang-tidy-14
   # Build and test tools.
   cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
   # What dtc reads and writes.

@@ -2,14 +2,9 @@
 # Sets up, builds and tests all of dtc; what continuous integration runs. Exits non-zero where any part failed.
 #
 # Parts: set-up, build with warnings as errors (preset ci), format, generated pages, clang-tidy 14 on the files
-# changed lately, the runtime's unit tests under AddressSanitizer and UBSan (preset asan, g++), all tests (preset ci).
+# changed lately, the runtime's unit tests under AddressSanitizer and UBSan (preset asan), all tests (preset ci).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
-
-# MPI programs run as root in containers, with more processes than cores.
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
-export OMPI_MCA_btl_vader_single_copy_mechanism=none
 
 failed=()
 part() { # name, command...: runs it, shows its time, remembers a failure
