@@ -14,9 +14,6 @@ using namespace dtc;
 
 namespace {
 
-// Four AVX2 registers: enough independent sums to hide the latency of an addition.
-constexpr int64_t maxWidth = 32;
-
 constexpr arith::FastMathFlags contract = arith::FastMathFlags::contract;
 
 Type widened(Type type) {
@@ -99,8 +96,8 @@ void KernelBuilder::forEachRow(int64_t numRows, int64_t rowsPerUnit,
           body);
 }
 
-int64_t KernelBuilder::vectorWidth(int64_t size) {
-  return std::min<int64_t>(maxWidth, llvm::PowerOf2Ceil(std::max<int64_t>(size, 1)));
+int64_t KernelBuilder::vectorWidth(int64_t size, int64_t most) {
+  return std::min<int64_t>(most, llvm::PowerOf2Ceil(std::max<int64_t>(size, 1)));
 }
 
 Lanes KernelBuilder::firstLanes(int64_t count, int64_t width) {
@@ -126,18 +123,14 @@ KernelBuilder::Values KernelBuilder::forEachVector(int64_t size, ValueRange carr
   return body(index(whole), firstLanes(size - whole, width), values);
 }
 
-int64_t KernelBuilder::columnUnits(int64_t columns) {
-  return llvm::divideCeil(columns, vectorWidth(columns));
+int64_t KernelBuilder::columnUnits(int64_t rows, int64_t columns, int64_t width) {
+  return rows * llvm::divideCeil(columns, vectorWidth(columns, width));
 }
 
-void KernelBuilder::forEachColumnUnit(int64_t columns,
-                                      llvm::function_ref<void(Value, Lanes)> body) {
-  forEachColumnUnit(1, columns, [&](Value, Value column, Lanes lanes) { body(column, lanes); });
-}
-
-void KernelBuilder::forEachColumnUnit(int64_t rows, int64_t columns,
+void KernelBuilder::forEachColumnUnit(int64_t rows, int64_t columns, int64_t width,
                                       llvm::function_ref<void(Value, Value, Lanes)> body) {
-  int64_t width = vectorWidth(columns), blocks = columnUnits(columns), rest = columns % width;
+  width = vectorWidth(columns, width);
+  int64_t blocks = columnUnits(1, columns, width), rest = columns % width;
   forEachUnit([&](Value unit) {
     Value row = rows == 1 ? index(0) : div(unit, blocks);
     Value block = rows == 1 ? unit : rem(unit, blocks);

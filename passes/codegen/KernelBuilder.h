@@ -79,17 +79,17 @@ public:
   void forEachUnit(llvm::function_ref<void(Value)> body);
   // Over the rows of the call's units, `rowsPerUnit` each.
   void forEachRow(int64_t numRows, int64_t rowsPerUnit, llvm::function_ref<void(Value)> body);
-  // Over columns [0, size) in vectors of up to 32 lanes.
+  // Over columns [0, size) in vectors of up to 32 lanes: four AVX2 registers, enough independent
+  // sums to hide the latency of an addition.
   using VectorBody = llvm::function_ref<Values(Value, Lanes, ValueRange)>;
-  static int64_t vectorWidth(int64_t size);
+  static int64_t vectorWidth(int64_t size, int64_t most = 32);
   // The first `count` lanes of `width`, or of as few as hold them.
   Lanes firstLanes(int64_t count, int64_t width);
   Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
   Values forEachVector(int64_t size, ValueRange carried, VectorBody body);
-  // Units that are blocks of columns, one vector wide: of one row, or of each of several rows.
-  static int64_t columnUnits(int64_t columns);
-  void forEachColumnUnit(int64_t columns, llvm::function_ref<void(Value column, Lanes)> body);
-  void forEachColumnUnit(int64_t rows, int64_t columns,
+  // Units that are blocks of `width` columns, each one vector, of each of several rows.
+  static int64_t columnUnits(int64_t rows, int64_t columns, int64_t width);
+  void forEachColumnUnit(int64_t rows, int64_t columns, int64_t width,
                          llvm::function_ref<void(Value row, Value column, Lanes)> body);
 
   // Memory. Lanes that do not count read as 0 and are not written; writes to a null buffer are

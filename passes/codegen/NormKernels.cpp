@@ -155,14 +155,15 @@ template <typename OpTy, bool hasMean>
 struct NormParamGradKernel
     : KernelOpInterface::ExternalModel<NormParamGradKernel<OpTy, hasMean>, OpTy> {
   static constexpr unsigned rstdOperand = hasMean ? 2 : 1;
+  static constexpr int64_t blockColumns = 32;
 
   int64_t getKernelRange(Operation *op) const {
-    return KernelBuilder::columnUnits(RowShape::of(op->getOperand(0)).columns);
+    return KernelBuilder::columnUnits(1, RowShape::of(op->getOperand(0)).columns, blockColumns);
   }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
-    k.forEachColumnUnit(shape.columns, [&](Value column, Lanes lanes) {
+    k.forEachColumnUnit(1, shape.columns, blockColumns, [&](Value, Value column, Lanes lanes) {
       Values sums(hasMean ? 2 : 1, k.splat(0, lanes.width));
       sums = k.forLoop(k.index(0), k.index(shape.rows), 1, sums, [&](Value row, ValueRange now) {
         Value at = k.add(k.mul(row, shape.columns), column);

@@ -56,7 +56,8 @@ public:
   }
 
   int64_t range() const {
-    return reducesColumns ? units().range() : rows * KernelBuilder::columnUnits(columns);
+    return reducesColumns ? units().range()
+                          : KernelBuilder::columnUnits(rows, columns, blockColumns);
   }
 
   void emit(KernelBuilder &k) const {
@@ -64,7 +65,7 @@ public:
       k.forEachRow(rows, units().rowsPerUnit(), [&](Value row) { emitRow(k, row); });
       return;
     }
-    k.forEachColumnUnit(rows, columns, [&](Value row, Value column, Lanes lanes) {
+    k.forEachColumnUnit(rows, columns, blockColumns, [&](Value row, Value column, Lanes lanes) {
       Values total = reduceOuter(k, 0, rowBase(k, row), neutral(k, lanes.width),
                                  [&](Value base, ValueRange now) -> Values {
                                    Value x = k.load(k.operand(0), k.add(base, column), lanes);
@@ -76,6 +77,10 @@ public:
   }
 
 private:
+  // As many columns as there are registers to add them up in: the longer the pieces of rows that
+  // are read, the faster.
+  static constexpr int64_t blockColumns = 128;
+
   RowShape units() const { return {rows, inner * columns}; }
 
   void emitRow(KernelBuilder &k, Value row) const {

@@ -1,0 +1,174 @@
+#include "CompiledKernel.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace dtc::test;
+using Values = std::vector<double>;
+
+namespace {
+
+constexpr int64_t sizes[] = {1, 5, 16, 31, 33, 1000};
+
+std::string tensor(const std::vector<int64_t> &shape) {
+  std::string text = "tensor<";
+  for (int64_t size : shape)
+    text += std::to_string(size) + "x";
+  return text + "f32>";
+}
+
+std::string list(const std::vector<int64_t> &values) {
+  std::string text = "[";
+  for (int64_t value : values)
+    text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+  return text + "]";
+}
+
+bool contains(const std::vector<int64_t> &values, int64_t value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+// Where padding starts in each dim; no entry: none.
+struct Valid {
+  int64_t dim = -1, count = 0;
+};
+
+Values reduce(const std::string &kind, const Values &x, const std::vector<int64_t> &shape,
+              const std::vector<int64_t> &dims, const std::vector<Valid> &valid = {}) {
+  int64_t results = 1;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    results *= contains(dims, dim) ? 1 : shape[dim];
+  Values totals(results, kind == "max" ? -std::numeric_limits<double>::infinity() : 0);
+  for (size_t i = 0; i < x.size(); ++i) {
+    int64_t rest = i, at = 0, stride = 1;
+    bool counts = true;
+    for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
+      int64_t index = rest % shape[dim];
+      rest /= shape[dim];
+      for (Valid part : valid)
+        counts &= part.dim != dim || index < part.count;
+      if (contains(dims, dim))
+        continue;
+      at += index * stride;
+      stride *= shape[dim];
+    }
+    if (counts)
+      totals[at] = kind == "max" ? std::max(totals[at], x[i]) : totals[at] + x[i];
+  }
+  if (kind == "mean")
+    for (double &total : totals)
+      total /= static_cast<double>(x.size() / results);
+  return totals;
+}
+
+void check(const std::string &kind, const std::vector<int64_t> &shape,
+           const std::vector<int64_t> &dims) {
+  std::vector<int64_t> result;
+  int64_t size = 1;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    size *= shape[dim];
+    if (!contains(dims, dim))
+      result.push_back(shape[dim]);
+  }
+  std::string text = "graph.reduce " + kind + " %x dims " + list(dims) + " : " + tensor(shape) +
+                     " -> " + tensor(result);
+  SCOPED_TRACE(text);
+  CompiledKernel kernel("(%x: " + tensor(shape) + ") -> " + tensor(result), "%0 = " + text, "%0");
+  Values x = randomValues(size, 1);
+  expectNear(kernel.run({x})[0], reduce(kind, x, shape, dims), 2e-6, 1e-6 * std::sqrt(size) + 2e-6);
+}
+
+} // namespace
+
+TEST(ReduceKernel, ReducesTheLastDim) {
+  for (int64_t size : sizes)
+    for (const char *kind : {"sum", "max", "mean"}) {
+      check(kind, {7, size}, {1});
+      check(kind, {size, 33}, {1});
+    }
+}
+
+TEST(ReduceKernel, ReducesLeadingDims) {
+  for (int64_t size : sizes)
+    for (const char *kind : {"sum", "max", "mean"}) {
+      check(kind, {7, size}, {0});
+      check(kind, {size, 33}, {0});
+    }
+}
+
+TEST(ReduceKernel, ReducesEverything) {
+  for (int64_t size : sizes)
+    check("mean", {size, 3}, {0, 1});
+}
+
+TEST(ReduceKernel, ReducesAnySetOfDims) {
+  for (const char *kind : {"sum", "max"})
+    for (int set = 1; set < 16; ++set) {
+      std::vector<int64_t> dims;
+      for (int dim = 0; dim < 4; ++dim)
+        if (set >> dim & 1)
+          dims.push_back(dim);
+      check(kind, {3, 5, 4, 34}, dims);
+    }
+  check("sum", {1, 1, 1}, {1});
+  check("max", {4, 1, 5}, {1});
+}
+
+TEST(ReduceKernel, Scales) {
+  CompiledKernel kernel(
+      "(%x: tensor<4x33xf32>) -> tensor<33xf32>",
+      "%0 = graph.reduce sum %x dims [0] scale 0.25 : tensor<4x33xf32> -> tensor<33xf32>", "%0");
+  Values x = randomValues(4 * 33, 1), wanted = reduce("mean", x, {4, 33}, {0});
+  expectNear(kernel.run({x})[0], wanted, 1e-6);
+}
+
+// Padding of a split dim is left out, wherever the dim stands.
+TEST(ReduceKernel, LeavesPaddingOutOfTheMaximum) {
+  std::vector<int64_t> shape = {4, 6, 37};
+  for (int64_t dim = 0; dim < 3; ++dim)
+    for (const std::vector<int64_t> &dims : {std::vector<int64_t>{dim}, {0, 2}, {0, 1, 2}}) {
+      if (!contains(dims, dim))
+        continue;
+      std::vector<int64_t> result;
+      for (int64_t kept = 0; kept < 3; ++kept)
+        if (!contains(dims, kept))
+          result.push_back(shape[kept]);
+      int64_t global = 2 * shape[dim] - 3;
+      std::string text = "graph.reduce max %x dims " + list(dims) +
+                         " {windows = [#graph.window<loop = " + std::to_string(dim) +
+                         ", axis = \"tp\", local = " + std::to_string(shape[dim]) +
+                         ", global = " + std::to_string(global) + ">]} : " + tensor(shape) +
+                         " -> " + tensor(result);
+      SCOPED_TRACE(text);
+      CompiledKernel kernel("(%x: " + tensor(shape) + ") -> " + tensor(result), "%0 = " + text,
+                            "%0");
+      Values x = randomValues(4 * 6 * 37, 1);
+      for (double &value : x)
+        value = static_cast<float>(value - 10); // below the zeros that padding may hold
+      EXPECT_EQ(kernel.run({x}, {0})[0], reduce("max", x, shape, dims));
+      EXPECT_EQ(kernel.run({x}, {shape[dim]})[0],
+                reduce("max", x, shape, dims, {{dim, shape[dim] - 3}}));
+    }
+}
+
+TEST(ReduceKernel, SumsSquares) {
+  for (int64_t size : {1, 5, 16, 31, 33, 1000, 4096, 10001}) {
+    CompiledKernel kernel("(%x: " + tensor({size}) + ") -> tensor<f32>",
+                          "%0 = graph.sum_squares %x : " + tensor({size}), "%0");
+    Values x = randomValues(size, 1);
+    double wanted = 0;
+    for (double value : x)
+      wanted += value * value;
+    expectNear(kernel.run({x})[0], {wanted}, 1e-6);
+  }
+}
+
+// A single f32 total would stop growing at 2^24.
+TEST(ReduceKernel, SumsManySmallSquares) {
+  constexpr int64_t size = 40000000;
+  CompiledKernel kernel("(%x: " + tensor({size}) + ") -> tensor<f32>",
+                        "%0 = graph.sum_squares %x : " + tensor({size}), "%0");
+  std::vector<float> x(size, 1), result(2);
+  kernel.call({reinterpret_cast<char *>(x.data()), reinterpret_cast<char *>(result.data())}, 0, 1);
+  EXPECT_NEAR(result[0], 4e7, 4);
+}
