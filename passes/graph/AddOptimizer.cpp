@@ -146,7 +146,7 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (optimizer != "adamw" && optimizer != "sgd") {
-      module.emitError("'") << optimizer
+      module.emitError("'") << optimizer.getValue()
                             << "' is not an optimizer that dtc can build; use adamw or sgd";
       return signalPassFailure();
     }

@@ -1,0 +1,72 @@
+"""Helpers of the run tests: call dtc and dtrun, read safetensors, compare. Standard library only."""
+import array
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(os.environ.get("DTC_BIN", Path(__file__).resolve().parents[2] / "build" / "bin"))
+
+
+def run(command, timeout=300):
+    """Runs a command; on failure prints what it said and ends the test."""
+    command = [str(part) for part in command]
+    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout)
+    if result.returncode != 0:
+        sys.exit(f"FAILED ({result.returncode}): {' '.join(command)}\n{result.stdout[-2000:]}\n{result.stderr[-4000:]}")
+    return result.stdout
+
+
+def dtc(*arguments):
+    return run([BIN / "dtc", *arguments])
+
+
+def train(dte, ranks, data, steps, *arguments):
+    """Runs dtrun and returns one dictionary per step."""
+    out = run([BIN / "dtrun", dte, "-n", ranks, "--data", data, "--steps", steps, "--format", "json", *arguments])
+    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+
+def read_safetensors(path):
+    """Name -> (shape, array of floats); f32 only."""
+    data = Path(path).read_bytes()
+    (size,) = struct.unpack_from("<Q", data)
+    header = json.loads(data[8: 8 + size])
+    tensors = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        if entry["dtype"] != "F32":
+            sys.exit(f"{path}: '{name}' is {entry['dtype']}, wanted F32")
+        begin, end = entry["data_offsets"]
+        values = array.array("f")
+        values.frombytes(data[8 + size + begin: 8 + size + end])
+        tensors[name] = (entry["shape"], values)
+    return tensors
+
+
+def relative_difference(found, wanted):
+    """Largest |found - wanted| over the root mean square of wanted."""
+    scale = math.sqrt(sum(float(w) * w for w in wanted) / max(1, len(wanted)))
+    worst = max((abs(f - w) for f, w in zip(found, wanted)), default=0.0)
+    if not all(math.isfinite(f) for f in found):
+        return math.inf
+    return worst / scale if scale > 0 else worst
+
+
+def compare_tensors(found, wanted, tolerance, what):
+    """Ends the test where a tensor differs by more than `tolerance`; returns the largest difference."""
+    if sorted(found) != sorted(wanted):
+        sys.exit(f"FAILED: {what}: tensors {sorted(set(found) ^ set(wanted))} are in one file only")
+    worst = 0.0
+    for name in sorted(wanted):
+        if found[name][0] != wanted[name][0]:
+            sys.exit(f"FAILED: {what}: '{name}' has shape {found[name][0]}, wanted {wanted[name][0]}")
+        difference = relative_difference(found[name][1], wanted[name][1])
+        if difference > tolerance:
+            sys.exit(f"FAILED: {what}: '{name}' differs by {difference:.3g} relative, wanted at most {tolerance:g}")
+        worst = max(worst, difference)
+    return worst
