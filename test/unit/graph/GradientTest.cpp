@@ -1,0 +1,318 @@
+// Every op's gradient against central differences of the op, both run by the interpreter.
+#include "Interpreter.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+
+struct Parsed {
+  Parsed() { context.loadDialect<GraphDialect>(); }
+
+  // The one op of a function with these arguments, e.g. ("%x: tensor<2xf32>", "graph.exp %x :
+  // tensor<2xf32>").
+  Operation *parse(const std::string &arguments, const std::string &op) {
+    module = parseSourceString<ModuleOp>(
+        "graph.func @f(" + arguments + ") {\n" + op + "\n graph.return\n}", &context);
+    if (!module)
+      return nullptr;
+    auto func = cast<FuncOp>(module->getBody()->front());
+    block = &func.getBody().front();
+    return &block->front();
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  Block *block = nullptr;
+};
+
+class RandomValues {
+public:
+  // Numbers of both signs away from 0, so that maxima and logarithms stay smooth; small integers
+  // for ids.
+  Tensor random(Type type, bool positive) {
+    Tensor tensor = Tensor::zeros(type);
+    bool isInteger = isa<IntegerType>(getElementTypeOrSelf(type));
+    for (double &value : tensor.data) {
+      double magnitude = std::uniform_real_distribution<double>(0.2, 1.5)(engine);
+      bool isNegative = !positive && engine() % 2 == 0;
+      value = isInteger ? static_cast<double>(engine() % 3) : isNegative ? -magnitude : magnitude;
+    }
+    return tensor;
+  }
+
+private:
+  std::mt19937 engine{7};
+};
+
+double dot(const Tensor &a, const Tensor &b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.data.size(); ++i)
+    sum += a.data[i] * b.data[i];
+  return sum;
+}
+
+// Checks the gradients of `op`'s float operands, but those from `numDifferentiable` on, when a
+// gradient flows into its first result.
+void checkGradient(const std::string &arguments, const std::string &text, bool positive = false,
+                   unsigned numDifferentiable = 3) {
+  SCOPED_TRACE(text);
+  Parsed parsed;
+  Operation *op = parsed.parse(arguments, text);
+  ASSERT_NE(op, nullptr);
+  RandomValues source;
+  Values values;
+  for (Value argument : parsed.block->getArguments())
+    values[argument] = source.random(argument.getType(), positive);
+  interpret(op, values);
+
+  SmallVector<Value> resultGrads(op->getNumResults());
+  resultGrads[0] = parsed.block->addArgument(op->getResult(0).getType(), op->getLoc());
+  values[resultGrads[0]] = source.random(resultGrads[0].getType(), false);
+  std::vector<char> needed(op->getNumOperands());
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    needed[i] = i < numDifferentiable && isa<FloatType>(getElementTypeOrSelf(operand));
+  SmallVector<Value> grads;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  ASSERT_TRUE(succeeded(cast<GradientOpInterface>(op).buildGradient(
+      builder, resultGrads, ArrayRef<bool>(reinterpret_cast<bool *>(needed.data()), needed.size()),
+      grads)));
+  ASSERT_EQ(grads.size(), op->getNumOperands());
+  for (Operation *built = op->getNextNode(); !isa<ReturnOp>(built); built = built->getNextNode()) {
+    ASSERT_TRUE(succeeded(verify(built))) << built->getName().getStringRef().str();
+    interpret(built, values);
+  }
+
+  const double step = 1e-5;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    ASSERT_EQ(static_cast<bool>(grads[i]), static_cast<bool>(needed[i])) << "operand " << i;
+    if (!needed[i])
+      continue;
+    ASSERT_EQ(grads[i].getType(), operand.getType()) << "operand " << i;
+    Tensor analytic = values[grads[i]];
+    for (size_t e = 0; e < analytic.data.size(); ++e) {
+      Values moved = values;
+      moved[operand].data[e] += step;
+      interpret(op, moved);
+      double after = dot(moved[op->getResult(0)], values[resultGrads[0]]);
+      moved[operand].data[e] -= 2 * step;
+      interpret(op, moved);
+      double before = dot(moved[op->getResult(0)], values[resultGrads[0]]);
+      // Constants in bodies are f32, hence 1e-6 and not less.
+      EXPECT_NEAR(analytic.data[e], (after - before) / (2 * step), 2e-6)
+          << "operand " << i << " element " << e;
+    }
+  }
+}
+
+TEST(Gradient, OfLinearForEveryLayoutOfTheWeight) {
+  checkGradient(
+      "%x: tensor<2x3x4xf32>, %w: tensor<4x2x3xf32>",
+      "%0 = graph.linear %x, %w : (tensor<2x3x4xf32>, tensor<4x2x3xf32>) -> tensor<2x3x2x3xf32>");
+  checkGradient("%x: tensor<2x3x4xf32>, %w: tensor<5x4xf32>",
+                "%0 = graph.linear %x, %w transposed : (tensor<2x3x4xf32>, tensor<5x4xf32>) -> "
+                "tensor<2x3x5xf32>");
+  checkGradient("%x: tensor<2x3x2xf32>, %w: tensor<3x2x5xf32>",
+                "%0 = graph.linear %x, %w contract 2 : (tensor<2x3x2xf32>, tensor<3x2x5xf32>) -> "
+                "tensor<2x5xf32>");
+  checkGradient(
+      "%x: tensor<2x3x2xf32>, %w: tensor<5x3x2xf32>",
+      "%0 = graph.linear %x, %w contract 2 transposed : (tensor<2x3x2xf32>, tensor<5x3x2xf32>) -> "
+      "tensor<2x5xf32>");
+}
+
+TEST(Gradient, OfMatmulForEveryTransposition) {
+  checkGradient(
+      "%a: tensor<2x3x4xf32>, %b: tensor<2x4x5xf32>",
+      "%0 = graph.matmul %a, %b : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>");
+  checkGradient("%a: tensor<2x4x3xf32>, %b: tensor<2x4x5xf32>",
+                "%0 = graph.matmul %a transposed, %b : (tensor<2x4x3xf32>, tensor<2x4x5xf32>) -> "
+                "tensor<2x3x5xf32>");
+  checkGradient("%a: tensor<2x3x4xf32>, %b: tensor<2x5x4xf32>",
+                "%0 = graph.matmul %a, %b transposed : (tensor<2x3x4xf32>, tensor<2x5x4xf32>) -> "
+                "tensor<2x3x5xf32>");
+  checkGradient(
+      "%a: tensor<4x3xf32>, %b: tensor<5x4xf32>",
+      "%0 = graph.matmul %a transposed, %b transposed : (tensor<4x3xf32>, tensor<5x4xf32>) -> "
+      "tensor<3x5xf32>");
+}
+
+TEST(Gradient, OfEmbeddingAddsRepeatedRows) {
+  checkGradient(
+      "%t: tensor<3x2xf32>, %i: tensor<2x4xi32>",
+      "%0 = graph.embedding %t, %i : (tensor<3x2xf32>, tensor<2x4xi32>) -> tensor<2x4x2xf32>");
+}
+
+TEST(Gradient, OfNorms) {
+  checkGradient("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>, %b: tensor<4xf32>",
+                "%0, %m, %r = graph.layer_norm %x, %w, %b : (tensor<2x3x4xf32>, tensor<4xf32>, "
+                "tensor<4xf32>) -> "
+                "(tensor<2x3x4xf32>, tensor<2x3xf32>, tensor<2x3xf32>)");
+  checkGradient("%x: tensor<2x3x4xf32>, %w: tensor<4xf32>",
+                "%0, %r = graph.rms_norm %x, %w : (tensor<2x3x4xf32>, tensor<4xf32>) -> "
+                "(tensor<2x3x4xf32>, tensor<2x3xf32>)");
+}
+
+TEST(Gradient, OfRotaryBothWays) {
+  for (const char *inverse : {"", "inverse "})
+    checkGradient(
+        "%x: tensor<2x3x2x4xf32>, %c: tensor<3x2xf32>, %s: tensor<3x2xf32>",
+        std::string("%0 = graph.rotary %x, %c, %s ") + inverse +
+            ": (tensor<2x3x2x4xf32>, tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<2x3x2x4xf32>",
+        false, /*numDifferentiable=*/1);
+}
+
+TEST(Gradient, OfAttentionWithGroupsMoreKeysAndMask) {
+  for (const char *causal : {"", "causal "})
+    checkGradient(
+        "%q: tensor<1x2x4x3xf32>, %k: tensor<1x3x2x3xf32>, %v: tensor<1x3x2x3xf32>",
+        std::string("%0, %l = graph.attention %q, %k, %v ") + causal +
+            "scale 0.7 : (tensor<1x2x4x3xf32>, tensor<1x3x2x3xf32>, tensor<1x3x2x3xf32>) -> "
+            "(tensor<1x2x4x3xf32>, tensor<1x4x2xf32>)");
+}
+
+TEST(Gradient, OfLossAndSoftmax) {
+  checkGradient("%x: tensor<2x3x5xf32>, %t: tensor<2x3xi32>",
+                "%0, %l = graph.cross_entropy %x, %t : (tensor<2x3x5xf32>, tensor<2x3xi32>) -> "
+                "(tensor<2x3xf32>, tensor<2x3xf32>)");
+  checkGradient("%x: tensor<2x5xf32>", "%0 = graph.softmax %x : tensor<2x5xf32>");
+}
+
+TEST(Gradient, OfBinaryOpsWithBroadcasting) {
+  for (const char *name : {"add", "subtract", "multiply", "divide", "minimum", "maximum"})
+    for (const char *other : {"2x3x4", "4", "3x1", "1x1x4"}) {
+      std::string type = "tensor<" + std::string(other) + "xf32>";
+      for (bool swapped : {false, true}) {
+        std::string types = swapped ? type + ", tensor<2x3x4xf32>" : "tensor<2x3x4xf32>, " + type;
+        checkGradient("%x: tensor<2x3x4xf32>, %y: " + type,
+                      "%0 = graph." + std::string(name) + (swapped ? " %y, %x" : " %x, %y") +
+                          " : (" + types + ") -> tensor<2x3x4xf32>");
+      }
+    }
+}
+
+TEST(Gradient, OfUnaryOps) {
+  for (const char *op : {"negate", "exp", "tanh", "silu", "gelu erf", "gelu tanh"})
+    checkGradient("%x: tensor<8xf32>", "%0 = graph." + std::string(op) + " %x : tensor<8xf32>");
+  for (const char *op : {"log", "sqrt"})
+    checkGradient("%x: tensor<8xf32>", "%0 = graph." + std::string(op) + " %x : tensor<8xf32>",
+                  /*positive=*/true);
+  checkGradient("%x: tensor<8xf32>", "%0 = graph.scale %x by -2.5 : tensor<8xf32>");
+}
+
+TEST(Gradient, OfReductions) {
+  checkGradient(
+      "%x: tensor<2x3x4xf32>",
+      "%0 = graph.reduce sum %x dims [0, 2] scale 0.5 : tensor<2x3x4xf32> -> tensor<3xf32>");
+  checkGradient("%x: tensor<2x3x4xf32>",
+                "%0 = graph.reduce mean %x dims [0, 1, 2] : tensor<2x3x4xf32> -> tensor<f32>");
+  checkGradient("%x: tensor<2x3x4xf32>",
+                "%0 = graph.reduce max %x dims [1] : tensor<2x3x4xf32> -> tensor<2x4xf32>");
+}
+
+TEST(Gradient, OfOpsThatMoveElements) {
+  checkGradient("%x: tensor<3xf32>",
+                "%0 = graph.broadcast %x dims [0, 2] : tensor<3xf32> -> tensor<2x3x4xf32>");
+  checkGradient("%x: tensor<3x1xf32>",
+                "%0 = graph.broadcast %x dims [1] : tensor<3x1xf32> -> tensor<3x4xf32>");
+  checkGradient("%x: tensor<2x6xf32>",
+                "%0 = graph.reshape %x : tensor<2x6xf32> -> tensor<4x3xf32>");
+  checkGradient("%x: tensor<2x3x4xf32>",
+                "%0 = graph.transpose %x by [2, 0, 1] : tensor<2x3x4xf32> -> tensor<4x2x3xf32>");
+  checkGradient(
+      "%x: tensor<2x3x4xf32>",
+      "%0 = graph.slice %x dim 1 start 2 size 1 squeeze : tensor<2x3x4xf32> -> tensor<2x4xf32>");
+  checkGradient("%x: tensor<2x5xf32>",
+                "%0 = graph.slice %x dim 1 start 1 size 3 : tensor<2x5xf32> -> tensor<2x3xf32>");
+  checkGradient("%x: tensor<2x5xf32>",
+                "%0 = graph.pad %x dim 0 low 1 high 2 : tensor<2x5xf32> -> tensor<5x5xf32>");
+  checkGradient("%x: tensor<2x1xf32>, %y: tensor<2x3xf32>, %z: tensor<2x1xf32>",
+                "%0 = graph.concat %x, %y, %z dim 1 : (tensor<2x1xf32>, tensor<2x3xf32>, "
+                "tensor<2x1xf32>) -> tensor<2x5xf32>");
+  checkGradient("%x: tensor<2x3xf32>, %y: tensor<2x3xf32>",
+                "%0 = graph.concat %x, %y dim 1 stack : (tensor<2x3xf32>, tensor<2x3xf32>) -> "
+                "tensor<2x2x3xf32>");
+}
+
+TEST(Gradient, OfDropoutUsesTheSameMask) {
+  checkGradient("%x: tensor<4x8xf32>, %s: tensor<i64>, %t: tensor<f32>",
+                "%0 = graph.dropout %x p 0.5 id 3 key(%s, %t) : tensor<4x8xf32>", false,
+                /*numDifferentiable=*/1);
+}
+
+// How many ops the gradient of `op` with respect to the marked operands adds.
+unsigned numBuilt(Operation *op, Value dy, ArrayRef<bool> needed) {
+  SmallVector<Value> grads, resultGrads(op->getNumResults());
+  resultGrads[0] = dy;
+  Operation *next = op->getNextNode();
+  OpBuilder builder(next);
+  EXPECT_TRUE(
+      succeeded(cast<GradientOpInterface>(op).buildGradient(builder, resultGrads, needed, grads)));
+  unsigned count = 0;
+  for (Operation *built = op->getNextNode(); built != next; built = built->getNextNode())
+    ++count;
+  return count;
+}
+
+TEST(Gradient, BuildsOnlyWhatIsNeeded) {
+  Parsed parsed;
+  Operation *op = parsed.parse(
+      "%x: tensor<2x4xf32>, %w: tensor<4x3xf32>, %d: tensor<2x3xf32>",
+      "%0 = graph.linear %x, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>");
+  Value dy = parsed.block->getArgument(2);
+  EXPECT_EQ(numBuilt(op, dy, {false, false}), 0u);
+  EXPECT_EQ(numBuilt(op, dy, {true, false}), 1u);
+  EXPECT_EQ(numBuilt(op, dy, {false, true}), 1u);
+}
+
+// The message of the one diagnostic that building the gradient emits.
+std::string refusal(const std::string &arguments, const std::string &text, unsigned result,
+                    ArrayRef<bool> needed) {
+  Parsed parsed;
+  Operation *op = parsed.parse(arguments, text);
+  EXPECT_NE(op, nullptr);
+  std::string message;
+  ScopedDiagnosticHandler handler(&parsed.context, [&](Diagnostic &diagnostic) {
+    message = diagnostic.str();
+    return success();
+  });
+  SmallVector<Value> grads, resultGrads(op->getNumResults());
+  resultGrads[result] = parsed.block->addArgument(op->getResult(result).getType(), op->getLoc());
+  OpBuilder builder(op->getNextNode());
+  EXPECT_TRUE(
+      failed(cast<GradientOpInterface>(op).buildGradient(builder, resultGrads, needed, grads)));
+  return message;
+}
+
+TEST(Gradient, RefusesWithADiagnostic) {
+  EXPECT_EQ(refusal("%x: tensor<2x5xf32>, %t: tensor<2xi32>",
+                    "%0, %l = graph.cross_entropy %x, %t : (tensor<2x5xf32>, tensor<2xi32>) -> "
+                    "(tensor<2xf32>, tensor<2xf32>)",
+                    1, {true, false}),
+            "'graph.cross_entropy' op has no gradient through 'lse', which is kept for the "
+            "backward pass only");
+  EXPECT_EQ(refusal("%x: tensor<?x5xf32>",
+                    "%0 = graph.reduce mean %x dims [0, 1] : tensor<?x5xf32> -> tensor<f32>", 0,
+                    {true}),
+            "'graph.reduce' op is a mean over dim 0, which is dynamic, so its gradient has no "
+            "known scale; bind the "
+            "batch first (dtc-bind-batch)");
+  EXPECT_EQ(refusal("%x: tensor<1x3x2x4xf32>, %c: tensor<3x2xf32>",
+                    "%0 = graph.rotary %x, %c, %c : (tensor<1x3x2x4xf32>, tensor<3x2xf32>, "
+                    "tensor<3x2xf32>) -> "
+                    "tensor<1x3x2x4xf32>",
+                    0, {true, true, false}),
+            "'graph.rotary' op has no gradient with respect to 'cos'");
+  EXPECT_EQ(refusal("%x: tensor<4xi32>", "%0 = graph.cast %x : tensor<4xi32> to tensor<4xf32>", 0,
+                    {true}),
+            "'graph.cast' op has no gradient from 'i32'");
+}
+
+} // namespace
