@@ -19,7 +19,7 @@ module @tiny {
   // CHECK-SAME:  {graph.input = "targets"}
   // CHECK-SAME:  {graph.accumulated = "loss"}
   // CHECK-SAME:  tensor<8x6xf32> {graph.gradient_of = @emb}, tensor<6x6xf32> {graph.gradient_of = @w}, tensor<3xf32> {graph.gradient_of = @unused}
-  // CHECK-DAG:   graph.constant 6.250000e-02 : tensor<f32>
+  // CHECK-DAG:   graph.constant 6.250000e-02 : tensor<2x4xf32>
   // CHECK-DAG:   graph.constant 0.000000e+00 : tensor<3xf32>
   // CHECK:       graph.call @block_forward({{.*}}) :
   // CHECK:       graph.call @block_forward({{.*}}) instance 1
