@@ -227,7 +227,8 @@ std::string printRounded(double value, Quantity quantity, int digits) {
   const Unit *chosen = nullptr;
   for (const Unit &unit : dimension.units) {
     bool wanted = unit.printed && (quantity != Quantity::Bytes || unit.exponent10 == 0);
-    if (wanted && (!chosen || inUnit(value, unit) >= 1))
+    bool isBase = unit.exponent10 == 0 && unit.exponent2 == 0;
+    if (wanted && (!chosen || inUnit(value, unit) >= 1 || (value == 0 && isBase)))
       chosen = &unit;
   }
   double amount = inUnit(value, *chosen);

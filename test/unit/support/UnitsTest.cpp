@@ -99,6 +99,6 @@ TEST(PrintRounded, KeepsThreeDigits) {
   EXPECT_EQ(printRounded(8000000000.0, Quantity::Bytes), "7.45 GiB");
   EXPECT_EQ(printRounded(0.0123456, Quantity::Seconds), "12.3 ms");
   EXPECT_EQ(printRounded(1023, Quantity::Bytes), "1023 B");
-  EXPECT_EQ(printRounded(0, Quantity::Seconds), "0 ns");
+  EXPECT_EQ(printRounded(0, Quantity::Seconds), "0 s");
   EXPECT_EQ(printRounded(312e12, Quantity::FlopsPerSecond), "312 TFLOP/s");
 }
