@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <string_view>
 
 namespace dtc::rt {
@@ -41,7 +43,17 @@ std::string footer() {
          describeEnv();
 }
 
+// CLI11 would read -3 and 2^64 into an unsigned number without complaint.
+std::string notWhole(std::string &value) {
+  bool digits = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos;
+  errno = 0;
+  if (digits && (std::strtoull(value.c_str(), nullptr, 10), errno == 0))
+    return "";
+  return "wanted a whole number from 0 to 2^64 - 1, found '" + value + "'";
+}
+
 void declare(CLI::App &app, Options &options, std::string &format) {
+  const CLI::Validator wholeNumber(notWhole, "");
   app.add_option("model", options.model, "the .dte file that 'dtc compile' wrote")->required();
   app.add_option("-n", options.ranks, "start this many local ranks")
       ->check(CLI::Range(1, 1 << 20))
@@ -51,9 +63,13 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                  "directory of them, or 'synthetic'")
       ->required()
       ->type_name("PATH");
-  app.add_option("--steps", options.steps, "steps to run")->capture_default_str()->type_name("N");
+  app.add_option("--steps", options.steps, "steps to run")
+      ->capture_default_str()
+      ->check(wholeNumber)
+      ->type_name("N");
   app.add_option("--seed", options.seed, "of initial parameters, order of samples and dropout")
       ->capture_default_str()
+      ->check(wholeNumber)
       ->type_name("S");
   app.add_option("--lr", options.learningRate, "base learning rate; default: the program's")
       ->type_name("X");

@@ -63,7 +63,9 @@ std::string stepAsText(const StepReport &report) {
   std::string norm = result.hasGradNorm ? number(result.gradNorm, true, "%.4g") : "-";
   std::string mfu = report.mfu >= 0 ? number(report.mfu * 100, true, "%.1f%%") : "-";
   char loss[32] = "-";
-  if (result.hasLoss)
+  if (result.hasLoss && std::isnan(result.loss))
+    std::snprintf(loss, sizeof(loss), "nan"); // printf would give it a sign
+  else if (result.hasLoss)
     std::snprintf(loss, sizeof(loss), "%.5f", static_cast<double>(result.loss));
   std::snprintf(line, sizeof(line),
                 "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s tokens/s  MFU %6s  comm "

@@ -8,9 +8,12 @@
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
+#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -25,6 +28,18 @@ std::string traceFile(const std::string &path, int rank) {
   if (dot == std::string::npos || path.find('/', dot) != std::string::npos)
     dot = path.size();
   return text(path.substr(0, dot), ".rank", rank, path.substr(dot));
+}
+
+// Whether a file can be made at `path`, asked before hours of work go into what shall be in it.
+Status checkWritable(const std::string &path) {
+  if (path.empty())
+    return {};
+  size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::access(folder.c_str(), W_OK | X_OK) == 0)
+    return {};
+  return Status::invalidArgument(
+      text("the folder of '", path, "' cannot be written: ", std::strerror(errno)));
 }
 
 class Trainer {
@@ -57,6 +72,8 @@ private:
 Status Trainer::prepareHere() {
   const format::Manifest &manifest = executable.manifest();
   baseLearningRate = options.hasLearningRate ? options.learningRate : manifest.default_lr();
+  DTC_RETURN_IF_ERROR(checkWritable(options.dumpParams));
+  DTC_RETURN_IF_ERROR(checkWritable(options.profile));
   DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
   DTC_RETURN_IF_ERROR(batches.check(options.steps, world.rank(), world.size()));
   if (!options.logDir.empty())
@@ -131,9 +148,10 @@ Status Trainer::runSteps(bool &diverged) {
       diverged = true;
       if (world.rank() == 0)
         std::fprintf(stderr,
-                     "dtrun: the loss of step %llu is %f: training diverged; lower --lr (now %g) "
+                     "dtrun: the loss of step %llu is %s: training diverged; lower --lr (now %g) "
                      "or check the data\n",
-                     static_cast<unsigned long long>(step), static_cast<double>(report.result.loss),
+                     static_cast<unsigned long long>(step),
+                     std::isnan(report.result.loss) ? "not a number" : "infinite",
                      static_cast<double>(report.learningRate));
       return {};
     }

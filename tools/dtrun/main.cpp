@@ -69,7 +69,10 @@ int startRanks(int argc, char **argv, const Options &options) {
   status = launchLocalRanks(options.ranks, arguments, result);
   if (!status.ok())
     return report(status);
-  if (!result.message.empty())
+  // A rank that ends with one of these has said why.
+  bool told = result.exitCode == kExitUserError || result.exitCode == kExitDiverged ||
+              result.exitCode == kExitInternal;
+  if (!result.message.empty() && !told)
     std::fprintf(stderr, "dtrun: %s\n", result.message.c_str());
   return result.exitCode;
 }
