@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace dtc::rt {
@@ -21,6 +22,7 @@ protected:
   std::string path(const std::string &name) const { return folder + "/" + name; }
 
   void writeFile(const std::string &name, const std::string &bytes) const {
+    ::unlink(path(name).c_str()); // rewriting in place is slow on ext4
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
   std::string readFile(const std::string &name) const {
