@@ -5,13 +5,13 @@ set -euo pipefail
 
 packages=(
   # Compiler with its sanitizers, linker and the MLIR that dtc is built on; clang-format and clang-tidy 14 are Debian 12's.
-  clang-22 libclang-rt-22-dev lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
+  clang-22 libclang-rt-22-dev lld-22 liblld-22-dev llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
   clang-format-14 clang-tidy-14
   # Build and test tools.
   cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
   # What dtc reads and writes.
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
-  libxxhash-dev libzstd-dev libhwloc-dev libfmt-dev libspdlog-dev
+  libxxhash-dev libzstd-dev libhwloc-dev
   # What dtrun computes and talks with.
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin
 )
