@@ -1,0 +1,113 @@
+#include "test/fuzz/RunOnce.h"
+
+#include "runtime/comm/Loopback.h"
+#include "runtime/device/CpuDevice.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/format/Operands.h"
+
+#include <cstring>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace dtc::fuzz {
+namespace {
+
+using namespace rt;
+
+constexpr int refusedCode = 17;
+// A mutated size may ask for a lot of memory, which the machine should not have to give.
+constexpr rlim_t maxMemory = rlim_t(16) << 30;
+
+using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
+
+Status fill(const Tensors *tensors, Executor &executor, Device &device) {
+  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i) {
+    const format::Buffer &buffer = *executor.program().buffers()->Get(tensors->Get(i)->buffer());
+    std::vector<float> values(buffer.bytes() / sizeof(float), 0.01f);
+    DTC_RETURN_IF_ERROR(device.copyIn(executor.address(tensors->Get(i)->buffer()), values.data(),
+                                      values.size() * sizeof(float)));
+  }
+  return {};
+}
+
+Status writeTokens(format::InputRole role, Executor &executor, uint64_t vocabulary) {
+  const format::Input *input = executor.findInput(role);
+  if (!input)
+    return {};
+  std::vector<int32_t> values(input->shape()->Get(0) * input->shape()->Get(1) *
+                              input->shape()->Get(2));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<int32_t>(i % vocabulary);
+  return executor.writeInput(role, values);
+}
+
+Status runRank(const Executable &executable, Comm &world) {
+  std::unique_ptr<Device> device = makeCpuDevice(1);
+  std::unique_ptr<Executor> executor;
+  DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, {}, executor));
+  DTC_RETURN_IF_ERROR(fill(executor->program().parameters(), *executor, *device));
+  DTC_RETURN_IF_ERROR(fill(executor->program().optimizer_state(), *executor, *device));
+  uint64_t vocabulary = executable.manifest().vocabulary();
+  DTC_RETURN_IF_ERROR(writeTokens(format::InputRole::tokens, *executor, vocabulary));
+  DTC_RETURN_IF_ERROR(writeTokens(format::InputRole::targets, *executor, vocabulary));
+  DTC_RETURN_IF_ERROR(
+      executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f, .seed = 1}));
+  StepResult result;
+  return executor->runStep(result);
+}
+
+[[noreturn]] void child(const std::vector<uint8_t> &file, unsigned limitSeconds) {
+  ::alarm(limitSeconds);
+  rlimit memory{maxMemory, maxMemory};
+  (void)::setrlimit(RLIMIT_AS, &memory);
+  rlimit noCore{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &noCore);
+  std::unique_ptr<Executable> executable;
+  if (!Executable::fromBytes(file, "fuzz.dte", executable).ok())
+    ::_exit(refusedCode);
+  int ranks = static_cast<int>(executable->ranks());
+  auto worlds = makeLoopbackWorld(ranks, limitSeconds);
+  std::vector<std::thread> threads;
+  std::vector<char> ok(static_cast<size_t>(ranks), 0);
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      Comm &world = *worlds[static_cast<size_t>(rank)];
+      Status status = runRank(*executable, world);
+      ok[static_cast<size_t>(rank)] = status.ok();
+      if (!status.ok())
+        world.abandon(status.message());
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (char each : ok)
+    if (!each)
+      ::_exit(refusedCode);
+  ::_exit(0);
+}
+
+} // namespace
+
+RunResult runOnce(const std::vector<uint8_t> &file, unsigned limitSeconds) {
+  pid_t process = ::fork();
+  if (process < 0)
+    return {Outcome::Crashed, "fork failed"};
+  if (process == 0)
+    child(file, limitSeconds);
+  int status = 0;
+  while (::waitpid(process, &status, 0) < 0)
+    ;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+    return {Outcome::Ran, ""};
+  if (WIFEXITED(status) && WEXITSTATUS(status) == refusedCode)
+    return {Outcome::Refused, ""};
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+    return {Outcome::Hung, ""};
+  if (WIFSIGNALED(status))
+    return {Outcome::Crashed, ::strsignal(WTERMSIG(status))};
+  return {Outcome::Crashed, "exit code " + std::to_string(WEXITSTATUS(status))};
+}
+
+} // namespace dtc::fuzz
