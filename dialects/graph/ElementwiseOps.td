@@ -4,7 +4,7 @@ include "dialects/graph/GraphOpBase.td"
 class Graph_Binary<string mnemonic, string what, string formula, list<Trait> traits = []> :
     Graph_Op<mnemonic, [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise] # traits> {
   let summary = what;
-  let description = formula # [{ point by point. Operands broadcast: dims align at the end, a missing dim or one of
+  let description = "\n    " # formula # [{ point by point. Operands broadcast: dims align at the end, a missing dim or one of
     size 1 repeats. Any dim splits over the mesh.
 
     Constraints:
@@ -37,7 +37,7 @@ def Graph_MaximumOp : Graph_Binary<"maximum", "Takes the larger", "max(lhs, rhs)
 class Graph_Unary<string mnemonic, string what, string formula> :
     Graph_Op<mnemonic, [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise, SameOperandsAndResultType]> {
   let summary = what;
-  let description = formula # [{ point by point. Any dim splits over the mesh.
+  let description = "\n    " # formula # [{ point by point. Any dim splits over the mesh.
 
     Example:
     ```mlir
