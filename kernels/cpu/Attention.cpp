@@ -14,8 +14,67 @@ thread_local Scratch attentionScratch;
 
 // Units per thread that even out causal attention's longer rows at the end.
 constexpr int64_t kUnitsPerThread = 4;
-// A multiple of every block of queries, so that a cut does not move blocks.
-constexpr int64_t kQueryGrain = 48;
+
+// Equal pieces of [0, size) that begin at multiples of kAttentionGrain: about `wanted` of them.
+struct Cuts {
+  int64_t size, piece, count;
+
+  Cuts(int64_t size, int64_t wanted) : size(size) {
+    int64_t grains = std::max<int64_t>(1, (size + kAttentionGrain - 1) / kAttentionGrain);
+    wanted = std::clamp<int64_t>(wanted, 1, grains);
+    int64_t perPiece = (grains + wanted - 1) / wanted;
+    piece = perPiece * kAttentionGrain;
+    count = (grains + perPiece - 1) / perPiece;
+  }
+  int64_t begin(int64_t index) const { return index * piece; }
+  int64_t end(int64_t index) const { return std::min(size, (index + 1) * piece); }
+};
+
+// The whole backward pass of a head is 5 products; dq and (dk, dv) apart are 3 and 4, as both need
+// scores and dP, but can be cut further.
+constexpr int64_t kProductsWhole = 5, kProductsApart = 7;
+
+void gradByHeads(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPool &pool) {
+  const AttentionArgs &forward = args.forward;
+  pool.parallelFor(forward.batch * forward.kvHeads, 1, [&](int64_t begin, int64_t end) {
+    float *workspace = attentionScratch.reserve(isa.attentionGradWorkspace(forward));
+    for (int64_t head = begin; head < end; ++head)
+      isa.attentionGradUnit(args,
+                            {head / forward.kvHeads, head % forward.kvHeads, 0, forward.queries, 0,
+                             forward.keys, true, true},
+                            workspace);
+  });
+}
+
+void gradByRanges(const AttentionGradArgs &args, const IsaKernels &isa, ThreadPool &pool) {
+  const AttentionArgs &forward = args.forward;
+  int64_t heads = forward.batch * forward.kvHeads;
+  int64_t wanted = (pool.size() * kUnitsPerThread / 2 + heads - 1) / heads;
+  Cuts keys(forward.keys, wanted), queries(forward.queries, wanted);
+  pool.parallelFor(heads * (keys.count + queries.count), 1, [&](int64_t begin, int64_t end) {
+    float *workspace = attentionScratch.reserve(isa.attentionGradWorkspace(forward));
+    for (int64_t unit = begin; unit < end; ++unit) {
+      int64_t head = unit % heads, index = unit / heads;
+      AttentionGradRange range{head / forward.kvHeads,
+                               head % forward.kvHeads,
+                               0,
+                               forward.queries,
+                               0,
+                               forward.keys,
+                               false,
+                               false};
+      if (index < keys.count) {
+        range.keyBegin = keys.begin(index), range.keyEnd = keys.end(index);
+        range.keyGradients = true;
+      } else {
+        int64_t last = keys.count + queries.count - 1; // longest rows first
+        range.queryBegin = queries.begin(last - index), range.queryEnd = queries.end(last - index);
+        range.queryGradients = true;
+      }
+      isa.attentionGradUnit(args, range, workspace);
+    }
+  });
+}
 
 } // namespace
 
@@ -27,17 +86,13 @@ void attention(const AttentionArgs &args, ThreadPool &pool) {
   // Packing keys and values costs 2 * keys * headDim per unit, so units are as long as balance
   // lets.
   int64_t wanted = pool.size() == 1 ? 1 : pool.size() * kUnitsPerThread;
-  int64_t blocks = (args.queries + kQueryGrain - 1) / kQueryGrain;
-  int64_t cuts = std::clamp<int64_t>((wanted + heads - 1) / heads, 1, blocks);
-  int64_t blocksPerCut = (blocks + cuts - 1) / cuts;
-  cuts = (blocks + blocksPerCut - 1) / blocksPerCut;
-  pool.parallelFor(heads * cuts, 1, [&](int64_t begin, int64_t end) {
+  Cuts cuts(args.queries, (wanted + heads - 1) / heads);
+  pool.parallelFor(heads * cuts.count, 1, [&](int64_t begin, int64_t end) {
     float *workspace = attentionScratch.reserve(isa.attentionWorkspace(args));
     for (int64_t unit = begin; unit < end; ++unit) {
-      int64_t cut = cuts - 1 - unit / heads, head = unit % heads; // longest rows first
-      int64_t first = cut * blocksPerCut * kQueryGrain;
-      int64_t last = std::min(args.queries, first + blocksPerCut * kQueryGrain);
-      isa.attentionUnit(args, head / args.kvHeads, head % args.kvHeads, first, last, workspace);
+      int64_t cut = cuts.count - 1 - unit / heads, head = unit % heads; // longest rows first
+      isa.attentionUnit(args, head / args.kvHeads, head % args.kvHeads, cuts.begin(cut),
+                        cuts.end(cut), workspace);
     }
   });
 }
@@ -45,12 +100,18 @@ void attention(const AttentionArgs &args, ThreadPool &pool) {
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool) {
   const IsaKernels &isa = isaKernels();
   const AttentionArgs &forward = args.forward;
-  int64_t heads = forward.batch * forward.kvHeads;
-  pool.parallelFor(heads, 1, [&](int64_t begin, int64_t end) {
-    float *workspace = attentionScratch.reserve(isa.attentionGradWorkspace(forward));
+  int64_t units = forward.batch * forward.kvHeads;
+  if (units == 0)
+    return;
+  pool.parallelFor(forward.batch * forward.heads, 1, [&](int64_t begin, int64_t end) {
     for (int64_t head = begin; head < end; ++head)
-      isa.attentionGradUnit(args, head / forward.kvHeads, head % forward.kvHeads, workspace);
+      isa.attentionDelta(args, head / forward.heads, head % forward.heads);
   });
+  int64_t rounds = (units + pool.size() - 1) / pool.size();
+  if (rounds * pool.size() * kProductsWhole <= units * kProductsApart)
+    gradByHeads(args, isa, pool);
+  else
+    gradByRanges(args, isa, pool);
 }
 
 } // namespace dtc::cpu

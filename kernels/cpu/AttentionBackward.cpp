@@ -17,7 +17,7 @@ namespace {
 struct BackwardWorkspace {
   // Of the kv head: columns of panels for the two score products, rows for dq, and the sums.
   float *keyColumns, *valueColumns, *keyRows, *dk, *dv;
-  // Of one query head: panels of A and of B.
+  // Of one query head at a time: panels of A and of B.
   float *queryPanels, *doutPanels, *queryRows, *doutRows, *dq, *lse, *delta;
   float *weights, *gradients; // one block each of P and dS
   int64_t total;
@@ -46,58 +46,40 @@ BackwardWorkspace layOut(const AttentionArgs &args, float *base) {
   return w;
 }
 
-struct BlockPosition {
-  int64_t batchIndex, head, query, rows, key, width;
-};
-
-// delta[i] = sum over d of dout[i,d] * out[i,d].
-void rowProducts(HeadView dout, HeadView out, int64_t rows, int64_t headDim, float *delta) {
-  for (int64_t i = 0; i < rows; ++i) {
-    Vec total = {};
-    int64_t d = 0;
-    for (; d + kLanes <= headDim; d += kLanes)
-      total += load(dout.row(i) + d) * load(out.row(i) + d);
-    float sum = sumLanes(total);
-    for (; d < headDim; ++d)
-      sum += dout.row(i)[d] * out.row(i)[d];
-    delta[i] = sum;
-  }
-}
-
-void prepareHead(const AttentionGradArgs &args, int64_t batchIndex, int64_t head,
+// Packs queries [range.queryBegin, range.queryEnd) of one head and their gradients.
+void prepareHead(const AttentionGradArgs &args, const AttentionGradRange &range, int64_t head,
                  const BackwardWorkspace &w) {
   const AttentionArgs &f = args.forward;
-  HeadView query = headView(f.q, f.queries, f.heads, f.headDim, batchIndex, head);
-  HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, batchIndex, head);
-  HeadView out = headView(f.out, f.queries, f.heads, f.headDim, batchIndex, head);
-  for (int64_t i = 0; i < f.queries; i += kQueryBlock) {
-    int64_t rows = least(kQueryBlock, f.queries - i);
+  int64_t begin = range.queryBegin, count = range.queryEnd - begin;
+  HeadView query = headView(f.q, f.queries, f.heads, f.headDim, range.batchIndex, head);
+  HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, range.batchIndex, head);
+  query.data = query.row(begin), dout.data = dout.row(begin);
+  for (int64_t i = 0; i < count; i += kQueryBlock) {
+    int64_t rows = least(kQueryBlock, count - i);
     packRowPanels(query, i, rows, f.headDim, f.scale * kLog2E, w.queryPanels + i * f.headDim);
     packRowPanels(dout, i, rows, f.headDim, 1, w.doutPanels + i * f.headDim);
   }
-  packNatural(query, f.queries, kQueryBlock, f.headDim, w.queryRows);
-  packNatural(dout, f.queries, kQueryBlock, f.headDim, w.doutRows);
-  float *delta = args.scratch + (batchIndex * f.heads + head) * f.queries;
-  rowProducts(dout, out, f.queries, f.headDim, delta);
-  const float *lse = f.lse + (batchIndex * f.heads + head) * f.queries;
-  int64_t queries = roundUp(f.queries, kQueryBlock);
-  for (int64_t i = 0; i < queries; ++i) {
+  packNatural(query, count, kQueryBlock, f.headDim, w.queryRows);
+  packNatural(dout, count, kQueryBlock, f.headDim, w.doutRows);
+  int64_t row = (range.batchIndex * f.heads + head) * f.queries + begin;
+  int64_t padded = roundUp(count, kQueryBlock);
+  for (int64_t i = 0; i < padded; ++i) {
     // +inf makes exp2(score - lse) zero: for a row that saw no key, and for padding.
-    bool empty = i >= f.queries || lse[i] == -__builtin_inff();
-    w.lse[i] = empty ? __builtin_inff() : lse[i] * kLog2E;
-    w.delta[i] = empty ? 0 : delta[i];
+    bool empty = i >= count || f.lse[row + i] == -__builtin_inff();
+    w.lse[i] = empty ? __builtin_inff() : f.lse[row + i] * kLog2E;
+    w.delta[i] = empty ? 0 : args.scratch[row + i];
   }
-  memset(w.dq, 0, queries * roundUp(f.headDim, kTileColumns) * sizeof(float));
+  memset(w.dq, 0, padded * roundUp(f.headDim, kTileColumns) * sizeof(float));
 }
 
 // In place: scores become P (kept and scaled under dropout), products dout v^T become dS.
-void gradientRow(const AttentionArgs &args, const BlockPosition &at, int64_t row,
+void gradientRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row, int64_t query,
                  const BackwardWorkspace &w) {
   float *weights = w.weights + row * kKeyBlock, *gradients = w.gradients + row * kKeyBlock;
-  int64_t seen = least(at.width, visibleKeys(args, at.query + row) - at.key);
+  int64_t seen = seenKeys(args, at, row);
   // Whole tiles of columns are read by accumulateColumns, so what is not seen must be 0.
   int64_t columns = least(kKeyBlock, roundUp(roundUp(at.width, kTileRows), kLanes));
-  Vec lse = splat(w.lse[at.query + row]), delta = splat(w.delta[at.query + row]);
+  Vec lse = splat(w.lse[query]), delta = splat(w.delta[query]);
   DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
   int64_t j = 0;
   for (; j < seen; j += kLanes) {
@@ -120,28 +102,49 @@ void gradientRow(const AttentionArgs &args, const BlockPosition &at, int64_t row
   }
 }
 
-void gradientBlock(const AttentionArgs &args, const BlockPosition &at, const BackwardWorkspace &w) {
+// `at` is in the whole; packed operands start at the range's first query and key.
+void gradientBlock(const AttentionArgs &args, const AttentionGradRange &range, const ScoreBlock &at,
+                   const BackwardWorkspace &w) {
   int64_t padded = roundUp(args.headDim, kTileColumns);
-  scoreBlock(at.rows, at.width, args.headDim, w.queryPanels + at.query * args.headDim,
-             w.keyColumns + at.key * args.headDim, w.weights);
-  scoreBlock(at.rows, at.width, args.headDim, w.doutPanels + at.query * args.headDim,
-             w.valueColumns + at.key * args.headDim, w.gradients);
+  int64_t query = at.query - range.queryBegin, key = at.key - range.keyBegin;
+  scoreBlock(args, at, w.queryPanels + query * args.headDim, w.keyColumns + key * args.headDim,
+             w.weights);
+  scoreBlock(args, at, w.doutPanels + query * args.headDim, w.valueColumns + key * args.headDim,
+             w.gradients);
   for (int64_t row = 0; row < at.rows; ++row)
-    gradientRow(args, at, row, w);
-  accumulateColumns(at.width, at.rows, padded, w.weights, w.doutRows + at.query * padded,
-                    kQueryBlock, w.dv + at.key * padded);
-  accumulateColumns(at.width, at.rows, padded, w.gradients, w.queryRows + at.query * padded,
-                    kQueryBlock, w.dk + at.key * padded);
-  accumulateRows(at.rows, at.width, padded, w.gradients, w.keyRows + at.key * padded, kKeyBlock,
-                 w.dq + at.query * padded, 1);
+    gradientRow(args, at, row, query + row, w);
+  if (range.keyGradients) {
+    accumulateColumns(args, at, w.weights, w.doutRows + query * padded, w.dv + key * padded);
+    accumulateColumns(args, at, w.gradients, w.queryRows + query * padded, w.dk + key * padded);
+  }
+  if (range.queryGradients)
+    accumulateRows(args, at, w.gradients, w.keyRows + key * padded, w.dq + query * padded);
 }
 
-void writeRows(const float *from, int64_t padded, int64_t rows, int64_t headDim, float scale,
-               HeadView to) {
-  for (int64_t i = 0; i < rows; ++i) {
-    float *row = const_cast<float *>(to.row(i));
+void writeRows(const float *from, int64_t rows, int64_t headDim, float scale, float *to,
+               int64_t stride) {
+  int64_t padded = roundUp(headDim, kTileColumns);
+  for (int64_t i = 0; i < rows; ++i)
     for (int64_t d = 0; d < headDim; ++d)
-      row[d] = scale * from[i * padded + d];
+      to[i * stride + d] = scale * from[i * padded + d];
+}
+
+void headGradients(const AttentionGradArgs &args, const AttentionGradRange &range, int64_t head,
+                   const BackwardWorkspace &w) {
+  const AttentionArgs &f = args.forward;
+  prepareHead(args, range, head, w);
+  for (int64_t key = range.keyBegin; key < range.keyEnd; key += kKeyBlock)
+    for (int64_t query = range.queryBegin; query < range.queryEnd; query += kQueryBlock) {
+      int64_t rows = least(kQueryBlock, range.queryEnd - query);
+      int64_t seen = least(range.keyEnd, visibleKeys(f, query + rows - 1)) - key;
+      if (seen > 0)
+        gradientBlock(f, range, {range.batchIndex, head, query, rows, key, least(kKeyBlock, seen)},
+                      w);
+    }
+  if (range.queryGradients) {
+    int64_t row = (range.batchIndex * f.queries + range.queryBegin) * f.heads + head;
+    writeRows(w.dq, range.queryEnd - range.queryBegin, f.headDim, f.scale,
+              args.dq + row * f.headDim, f.heads * f.headDim);
   }
 }
 
@@ -149,34 +152,45 @@ void writeRows(const float *from, int64_t padded, int64_t rows, int64_t headDim,
 
 int64_t attentionGradWorkspace(const AttentionArgs &args) { return layOut(args, nullptr).total; }
 
-void attentionGradUnit(const AttentionGradArgs &args, int64_t batchIndex, int64_t kvHead,
+// delta[i] = sum over d of dout[i,d] * out[i,d].
+void attentionDelta(const AttentionGradArgs &args, int64_t batchIndex, int64_t head) {
+  const AttentionArgs &f = args.forward;
+  HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, batchIndex, head);
+  HeadView out = headView(f.out, f.queries, f.heads, f.headDim, batchIndex, head);
+  float *delta = args.scratch + (batchIndex * f.heads + head) * f.queries;
+  for (int64_t i = 0; i < f.queries; ++i) {
+    Vec total = {};
+    int64_t d = 0;
+    for (; d + kLanes <= f.headDim; d += kLanes)
+      total += load(dout.row(i) + d) * load(out.row(i) + d);
+    float sum = sumLanes(total);
+    for (; d < f.headDim; ++d)
+      sum += dout.row(i)[d] * out.row(i)[d];
+    delta[i] = sum;
+  }
+}
+
+void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &range,
                        float *workspace) {
   const AttentionArgs &f = args.forward;
   BackwardWorkspace w = layOut(f, workspace);
-  int64_t padded = roundUp(f.headDim, kTileColumns), group = f.heads / f.kvHeads;
-  HeadView key = headView(f.k, f.keys, f.kvHeads, f.headDim, batchIndex, kvHead);
-  packTransposed(key, f.keys, f.headDim, w.keyColumns);
-  packNatural(key, f.keys, kKeyBlock, f.headDim, w.keyRows);
-  packTransposed(headView(f.v, f.keys, f.kvHeads, f.headDim, batchIndex, kvHead), f.keys, f.headDim,
-                 w.valueColumns);
-  memset(w.dk, 0, roundUp(f.keys, kKeyBlock) * padded * sizeof(float));
-  memset(w.dv, 0, roundUp(f.keys, kKeyBlock) * padded * sizeof(float));
-  for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
-    prepareHead(args, batchIndex, head, w);
-    for (int64_t first = 0; first < f.keys; first += kKeyBlock)
-      for (int64_t query = 0; query < f.queries; query += kQueryBlock) {
-        int64_t rows = least(kQueryBlock, f.queries - query);
-        int64_t width = least(kKeyBlock, visibleKeys(f, query + rows - 1) - first);
-        if (width > 0)
-          gradientBlock(f, {batchIndex, head, query, rows, first, width}, w);
-      }
-    writeRows(w.dq, padded, f.queries, f.headDim, f.scale,
-              headView(args.dq, f.queries, f.heads, f.headDim, batchIndex, head));
+  int64_t count = range.keyEnd - range.keyBegin, group = f.heads / f.kvHeads;
+  HeadView key = headView(f.k, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead);
+  HeadView value = headView(f.v, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead);
+  key.data = key.row(range.keyBegin), value.data = value.row(range.keyBegin);
+  packTransposed(key, count, f.headDim, w.keyColumns);
+  packNatural(key, count, kKeyBlock, f.headDim, w.keyRows);
+  packTransposed(value, count, f.headDim, w.valueColumns);
+  int64_t sums = roundUp(count, kKeyBlock) * roundUp(f.headDim, kTileColumns);
+  memset(w.dk, 0, sums * sizeof(float));
+  memset(w.dv, 0, sums * sizeof(float));
+  for (int64_t head = range.kvHead * group; head < (range.kvHead + 1) * group; ++head)
+    headGradients(args, range, head, w);
+  if (range.keyGradients) {
+    int64_t row = (range.batchIndex * f.keys + range.keyBegin) * f.kvHeads + range.kvHead;
+    writeRows(w.dk, count, f.headDim, f.scale, args.dk + row * f.headDim, f.kvHeads * f.headDim);
+    writeRows(w.dv, count, f.headDim, 1, args.dv + row * f.headDim, f.kvHeads * f.headDim);
   }
-  writeRows(w.dk, padded, f.keys, f.headDim, f.scale,
-            headView(args.dk, f.keys, f.kvHeads, f.headDim, batchIndex, kvHead));
-  writeRows(w.dv, padded, f.keys, f.headDim, 1,
-            headView(args.dv, f.keys, f.kvHeads, f.headDim, batchIndex, kvHead));
 }
 
 } // namespace dtc::cpu::DTC_ISA

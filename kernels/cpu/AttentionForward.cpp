@@ -31,18 +31,13 @@ ForwardWorkspace layOut(const AttentionArgs &args, float *base) {
   return w;
 }
 
-// Where a block of scores lies in the whole.
-struct BlockPosition {
-  int64_t batchIndex, head, query, rows, key;
-};
-
 // Turns one row of scores into weights relative to the new maximum; rescales what is summed.
-void softmaxRow(const AttentionArgs &args, const BlockPosition &at, int64_t row, int64_t width,
+void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
                 const ForwardWorkspace &w) {
   float *scores = w.scores + row * kKeyBlock;
-  int64_t seen = least(width, visibleKeys(args, at.query + row) - at.key);
-  if (seen <= 0) {
-    for (int64_t j = 0; j < width; ++j)
+  int64_t seen = seenKeys(args, at, row);
+  if (seen == 0) {
+    for (int64_t j = 0; j < at.width; ++j)
       scores[j] = 0;
     return;
   }
@@ -71,22 +66,21 @@ void softmaxRow(const AttentionArgs &args, const BlockPosition &at, int64_t row,
     store(scores + j, weight);
   }
   w.rowSum[row] += sumLanes(total);
-  for (int64_t j = padded; j < width; ++j)
+  for (int64_t j = padded; j < at.width; ++j)
     scores[j] = 0;
 }
 
-void dropWeights(const AttentionArgs &args, const BlockPosition &at, int64_t width,
-                 const ForwardWorkspace &w) {
+void dropWeights(const AttentionArgs &args, const ScoreBlock &at, const ForwardWorkspace &w) {
   for (int64_t row = 0; row < at.rows; ++row) {
     DropoutRow dropout(args, at.batchIndex, at.head, at.query + row);
     float *scores = w.scores + row * kKeyBlock;
-    int64_t seen = least(width, visibleKeys(args, at.query + row) - at.key);
+    int64_t seen = seenKeys(args, at, row);
     for (int64_t j = 0; j < seen; j += kLanes)
       store(scores + j, load(scores + j) * dropout.factors(at.key + j));
   }
 }
 
-void writeRows(const AttentionArgs &args, const BlockPosition &at, const ForwardWorkspace &w) {
+void writeRows(const AttentionArgs &args, const ScoreBlock &at, const ForwardWorkspace &w) {
   int64_t columns = roundUp(args.headDim, kTileColumns);
   int64_t stride = args.heads * args.headDim;
   float *out =
@@ -101,7 +95,7 @@ void writeRows(const AttentionArgs &args, const BlockPosition &at, const Forward
   }
 }
 
-void attendBlock(const AttentionArgs &args, BlockPosition at, const ForwardWorkspace &w) {
+void attendBlock(const AttentionArgs &args, ScoreBlock at, const ForwardWorkspace &w) {
   int64_t columns = roundUp(args.headDim, kTileColumns);
   int64_t seen = visibleKeys(args, at.query + at.rows - 1);
   memset(w.sum, 0, kQueryBlock * columns * sizeof(float));
@@ -110,14 +104,13 @@ void attendBlock(const AttentionArgs &args, BlockPosition at, const ForwardWorks
     w.rowSum[row] = 0;
   }
   for (at.key = 0; at.key < seen; at.key += kKeyBlock) {
-    int64_t width = least(kKeyBlock, seen - at.key);
-    scoreBlock(at.rows, width, args.headDim, w.query, w.keys + at.key * args.headDim, w.scores);
+    at.width = least(kKeyBlock, seen - at.key);
+    scoreBlock(args, at, w.query, w.keys + at.key * args.headDim, w.scores);
     for (int64_t row = 0; row < at.rows; ++row)
-      softmaxRow(args, at, row, width, w);
+      softmaxRow(args, at, row, w);
     if (args.dropout > 0)
-      dropWeights(args, at, width, w);
-    accumulateRows(at.rows, width, columns, w.scores, w.values + at.key * columns, kKeyBlock, w.sum,
-                   1);
+      dropWeights(args, at, w);
+    accumulateRows(args, at, w.scores, w.values + at.key * columns, w.sum);
   }
   writeRows(args, at, w);
 }
@@ -139,7 +132,7 @@ void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead
     for (int64_t first = queryBegin; first < queryEnd; first += kQueryBlock) {
       int64_t rows = least(kQueryBlock, queryEnd - first);
       packRowPanels(query, first, rows, args.headDim, args.scale * kLog2E, w.query);
-      attendBlock(args, {batchIndex, head, first, rows, 0}, w);
+      attendBlock(args, {batchIndex, head, first, rows, 0, 0}, w);
     }
   }
 }

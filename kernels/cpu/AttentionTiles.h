@@ -1,7 +1,7 @@
 // What attention's forward and backward share: block sizes, packing, masks and dropout.
 #pragma once
 
-#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/IsaKernels.h"
 #include "kernels/cpu/Philox.h"
 #include "kernels/cpu/Tile.h"
 
@@ -11,6 +11,7 @@ namespace dtc::cpu::DTC_ISA {
 // Both are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
 inline constexpr int kQueryBlock = 48;
 inline constexpr int kKeyBlock = 96;
+static_assert(kAttentionGrain % kQueryBlock == 0 && kAttentionGrain % kKeyBlock == 0);
 static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
               kKeyBlock % kTileColumns == 0);
 
@@ -40,11 +41,26 @@ inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int
   return {tensor + (batchIndex * tokens * heads + head) * headDim, heads * headDim};
 }
 
-// First key that query i does not see.
+// Number of keys that a query sees: the first ones.
 inline int64_t visibleKeys(const AttentionArgs &args, int64_t query) {
   if (!args.causal)
     return args.keys;
   return greatest(0, least(args.keys, query + 1 + args.keys - args.queries));
+}
+
+// One block of scores: queries [query, query + rows) by keys [key, key + width) of one head.
+struct ScoreBlock {
+  int64_t batchIndex, head, query, rows, key, width;
+};
+
+// How many of the block's keys row `row` sees, and from which row on a key is seen.
+inline int64_t seenKeys(const AttentionArgs &args, const ScoreBlock &at, int64_t row) {
+  return greatest(0, least(at.width, visibleKeys(args, at.query + row) - at.key));
+}
+inline int64_t firstSeeingRow(const AttentionArgs &args, const ScoreBlock &at, int64_t key) {
+  if (!args.causal)
+    return 0;
+  return greatest(0, at.key + key + args.queries - args.keys - at.query);
 }
 
 // Number of floats of packTransposed and packNatural for `rows` rows.
@@ -83,31 +99,43 @@ inline void packRowPanels(HeadView view, int64_t first, int64_t rows, int64_t he
              out + i * headDim);
 }
 
-// scores[rows, kKeyBlock] = A * (panels of transposed keys)^T over `width` columns.
-inline void scoreBlock(int64_t rows, int64_t width, int64_t headDim, const float *rowPanels,
+// scores[rows, kKeyBlock] = A * (panels of transposed keys)^T. Tiles that no row of theirs sees are
+// left as they were.
+inline void scoreBlock(const AttentionArgs &args, const ScoreBlock &at, const float *rowPanels,
                        const float *keyPanels, float *scores) {
-  for (int64_t j = 0; j < width; j += kTileColumns)
-    for (int64_t i = 0; i < rows; i += kTileRows)
-      multiplyTile<1, kTileRows>(headDim, rowPanels + i * headDim, keyPanels + j * headDim,
-                                 scores + i * kKeyBlock + j, kKeyBlock, 1, 0);
+  for (int64_t i = 0; i < at.rows; i += kTileRows) {
+    int64_t seen = seenKeys(args, at, least(at.rows, i + kTileRows) - 1);
+    for (int64_t j = 0; j < seen; j += kTileColumns)
+      multiplyTile<1, kTileRows>(args.headDim, rowPanels + i * args.headDim,
+                                 keyPanels + j * args.headDim, scores + i * kKeyBlock + j,
+                                 kKeyBlock, 1, 0);
+  }
 }
 
-// out[rows, padded headDim] += weights[rows, depth] * panels, weights row-major by kKeyBlock.
-inline void accumulateRows(int64_t rows, int64_t depth, int64_t padded, const float *weights,
-                           const float *panels, int64_t panelRows, float *out, float beta) {
-  for (int64_t d = 0; d < padded; d += kTileColumns)
-    for (int64_t i = 0; i < rows; i += kTileRows)
-      multiplyTile<kKeyBlock, 1>(depth, weights + i * kKeyBlock, panels + d * panelRows,
-                                 out + i * padded + d, padded, 1, beta);
+// out[rows, padded headDim] += weights[rows, keys] * panels of kKeyBlock rows; weights row-major by
+// kKeyBlock, 0 where a row does not see a key.
+inline void accumulateRows(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
+                           const float *panels, float *out) {
+  int64_t padded = roundUp(args.headDim, kTileColumns);
+  for (int64_t i = 0; i < at.rows; i += kTileRows) {
+    int64_t depth = seenKeys(args, at, least(at.rows, i + kTileRows) - 1);
+    for (int64_t d = 0; d < padded; d += kTileColumns)
+      multiplyTile<kKeyBlock, 1>(depth, weights + i * kKeyBlock, panels + d * kKeyBlock,
+                                 out + i * padded + d, padded, 1, 1);
+  }
 }
 
-// out[columns, padded headDim] += weights[depth, columns]^T * panels.
-inline void accumulateColumns(int64_t columns, int64_t depth, int64_t padded, const float *weights,
-                              const float *panels, int64_t panelRows, float *out) {
-  for (int64_t d = 0; d < padded; d += kTileColumns)
-    for (int64_t i = 0; i < columns; i += kTileRows)
-      multiplyTile<1, kKeyBlock>(depth, weights + i, panels + d * panelRows, out + i * padded + d,
-                                 padded, 1, 1);
+// out[keys, padded headDim] += weights[rows, keys]^T * panels of kQueryBlock rows.
+inline void accumulateColumns(const AttentionArgs &args, const ScoreBlock &at, const float *weights,
+                              const float *panels, float *out) {
+  int64_t padded = roundUp(args.headDim, kTileColumns);
+  for (int64_t i = 0; i < at.width; i += kTileRows) {
+    int64_t first = least(at.rows, firstSeeingRow(args, at, i));
+    for (int64_t d = 0; d < padded; d += kTileColumns)
+      multiplyTile<1, kKeyBlock>(at.rows - first, weights + first * kKeyBlock + i,
+                                 panels + d * kQueryBlock + first * kTileColumns,
+                                 out + i * padded + d, padded, 1, 1);
+  }
 }
 
 // Factors of the kept and the dropped weights of one row: 1/(1-p) where kept, 0 where dropped.
@@ -115,7 +143,8 @@ class DropoutRow {
 public:
   DropoutRow(const AttentionArgs &args, int64_t batchIndex, int64_t head, int64_t query)
       : key(args.seed), word2(static_cast<uint32_t>(args.dropoutId)),
-        word3(static_cast<uint32_t>(args.step)), threshold(dropoutThreshold(args.dropout)),
+        word3(static_cast<uint32_t>(args.step)),
+        threshold(static_cast<uint32_t>(dropoutThreshold(args.dropout) - (args.dropout >= 1))),
         keptScale(args.dropout < 1 ? 1 / (1 - args.dropout) : 0) {
     int64_t row = ((args.globalBatch0 + batchIndex) * args.totalHeads + args.globalHead0 + head) *
                       args.queries +
@@ -127,16 +156,15 @@ public:
   Vec factors(int64_t j) const {
     uint32_t words[kLanes];
     philoxWord0<kLanes>(first + static_cast<uint64_t>(j), word2, word3, key, words);
-    float factor[kLanes];
-    for (int l = 0; l < kLanes; ++l)
-      factor[l] = words[l] >= threshold ? keptScale : 0;
-    return load(factor);
+    UnsignedVec word;
+    memcpy(&word, words, sizeof(word));
+    return select(reinterpret_cast<IntVec>(word >= threshold), splat(keptScale), Vec{});
   }
 
 private:
   uint64_t key, first;
   uint32_t word2, word3;
-  uint64_t threshold;
+  uint32_t threshold; // 2^32 (p = 1) does not fit, but then what is kept counts 0 all the same
   float keptScale;
 };
 

@@ -15,7 +15,10 @@ namespace dtc::cpu {
 
 namespace {
 
-// Makes library calls of this thread use this thread only.
+// Makes library calls of this thread use this thread only. Any variant of OpenBLAS gives right
+// results, but Debian's openmp one is the one to install: it starts no threads when it is loaded,
+// as the pthread one does, it shares the libgomp that oneDNN brings anyway, and, unlike the serial
+// one, its buffers are locked against calls from several threads.
 void keepLibrariesOnThisThread() {
   static const bool openBlasIsSerial = (openblas_set_num_threads(1), true);
   thread_local const bool openMpIsSerial = (omp_set_num_threads(1), true);

@@ -7,10 +7,15 @@ namespace dtc::cpu {
 
 GemmPlan chooseGemm(const GemmShape &shape, int lanes) {
   (void)lanes;
-  int64_t work = shape.m * shape.n * shape.k;
-  if (work <= 32 * 32 * 32)
-    return {GemmBackend::OpenBlas, shape.m, shape.n};
-  return {GemmBackend::OneDnn, std::min<int64_t>(shape.m, 256), std::min<int64_t>(shape.n, 768)};
+  const int64_t m = shape.m, n = shape.n, shortest = std::min(m, n);
+  if (m * n * shape.k < 24 * 24 * 24)
+    return {GemmBackend::OpenBlas, m, n};
+  if (shape.batch >= 8 || shortest < 48 || (!shape.transA && !shape.transB)) {
+    if (shape.batch >= 8)
+      return {GemmBackend::OneDnn, m, n};
+    return {GemmBackend::OneDnn, std::min<int64_t>(m, 256), std::min<int64_t>(n, 768)};
+  }
+  return {GemmBackend::Tiles, m, n};
 }
 
 const char *gemmBackendName(GemmBackend backend) {

@@ -5,6 +5,16 @@
 
 namespace dtc::cpu {
 
+// A part of the gradients of one kv head, with all of its query heads. dk and dv of a range of keys
+// take all queries; dq of a range of queries takes all keys. Ranges begin at multiples of
+// kAttentionGrain; where they are cut does not change a bit of the result.
+struct AttentionGradRange {
+  int64_t batchIndex, kvHead;
+  int64_t queryBegin, queryEnd, keyBegin, keyEnd;
+  bool queryGradients, keyGradients; // which of dq, and dk with dv, to compute
+};
+inline constexpr int64_t kAttentionGrain = 96;
+
 // One instruction set's kernels. All run on the calling thread; `workspace` is 64-byte aligned and
 // belongs to the call. Sizes in elements.
 struct IsaKernels {
@@ -20,14 +30,15 @@ struct IsaKernels {
   void (*multiplyPacked)(int64_t m, int64_t n, int64_t k, const float *a, const float *b, float *c,
                          int64_t ldc, float alpha, float beta);
 
-  // out and lse of queries [queryBegin, queryEnd) of all query heads of one kv head. The result
-  // does not depend on where the range of queries is cut.
+  // out and lse of queries [queryBegin, queryEnd) of all query heads of one kv head. queryBegin is
+  // a multiple of kAttentionGrain; where queries are cut does not change a bit of the result.
   int64_t (*attentionWorkspace)(const AttentionArgs &args);
   void (*attentionUnit)(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead,
                         int64_t queryBegin, int64_t queryEnd, float *workspace);
-  // dq of all query heads of one kv head, and its dk and dv.
+  // The gradients of one range. First attentionDelta of every batch index and query head.
+  void (*attentionDelta)(const AttentionGradArgs &args, int64_t batchIndex, int64_t head);
   int64_t (*attentionGradWorkspace)(const AttentionArgs &args);
-  void (*attentionGradUnit)(const AttentionGradArgs &args, int64_t batchIndex, int64_t kvHead,
+  void (*attentionGradUnit)(const AttentionGradArgs &args, const AttentionGradRange &range,
                             float *workspace);
 
   // dst[j*ldd + i] = src[i*lds + j] for i < rows, j < columns; moves bits, so any 4-byte type.

@@ -33,33 +33,36 @@ static inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter
 }
 
 // Word 0 of the counters {lo(e), hi(e), word2, word3} for e = first + i, i in [0, kLanes): the form
-// that dropout needs. Straight-line code over arrays, which the compiler turns into vectors.
+// that dropout needs. kLanes is even; each vector below holds half of the lanes, one 32-bit word in
+// each 64-bit element, because vectors multiply 32 by 32 bits only into 64.
 template <int kLanes>
 static inline void philoxWord0(uint64_t first, uint32_t word2, uint32_t word3, uint64_t key,
                                uint32_t *out) {
-  uint32_t counter0[kLanes], counter1[kLanes], counter2[kLanes], counter3[kLanes];
-  for (int i = 0; i < kLanes; ++i) {
-    uint64_t element = first + static_cast<uint64_t>(i);
-    counter0[i] = static_cast<uint32_t>(element);
-    counter1[i] = static_cast<uint32_t>(element >> 32);
-    counter2[i] = word2;
-    counter3[i] = word3;
-  }
-  auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);
-  for (int round = 0; round < kPhiloxRounds; ++round) {
-    for (int i = 0; i < kLanes; ++i) {
-      uint64_t product0 = uint64_t(kPhiloxMultiplier0) * counter0[i];
-      uint64_t product1 = uint64_t(kPhiloxMultiplier1) * counter2[i];
-      counter0[i] = uint32_t(product1 >> 32) ^ counter1[i] ^ key0;
-      counter1[i] = uint32_t(product1);
-      counter2[i] = uint32_t(product0 >> 32) ^ counter3[i] ^ key1;
-      counter3[i] = uint32_t(product0);
+  typedef uint64_t Half __attribute__((vector_size(kLanes * 4)));
+  typedef uint32_t Words __attribute__((vector_size(kLanes * 2)));
+  const Half low = Half{} + 0xFFFFFFFFu;
+  for (int half = 0; half < 2; ++half) {
+    Half element;
+    for (int i = 0; i < kLanes / 2; ++i)
+      element[i] = static_cast<uint64_t>(half * kLanes / 2 + i);
+    element += first;
+    Half counter0 = element & low, counter1 = element >> 32;
+    Half counter2 = Half{} + word2, counter3 = Half{} + word3;
+    auto key0 = static_cast<uint32_t>(key), key1 = static_cast<uint32_t>(key >> 32);
+#pragma GCC unroll 10
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      Half product0 = (counter0 & low) * uint64_t(kPhiloxMultiplier0);
+      Half product1 = (counter2 & low) * uint64_t(kPhiloxMultiplier1);
+      counter0 = (product1 >> 32) ^ counter1 ^ uint64_t(key0);
+      counter1 = product1 & low;
+      counter2 = (product0 >> 32) ^ counter3 ^ uint64_t(key1);
+      counter3 = product0 & low;
+      key0 += kPhiloxKeyStep0;
+      key1 += kPhiloxKeyStep1;
     }
-    key0 += kPhiloxKeyStep0;
-    key1 += kPhiloxKeyStep1;
+    Words words = __builtin_convertvector(counter0, Words);
+    __builtin_memcpy(out + half * kLanes / 2, &words, sizeof(words));
   }
-  for (int i = 0; i < kLanes; ++i)
-    out[i] = counter0[i];
 }
 
 // Least word that is kept when values are dropped with probability `p`: keep iff word >= this.

@@ -22,6 +22,7 @@ inline constexpr int kLanes = 8;
 typedef float Vec __attribute__((vector_size(kLanes * 4)));
 typedef float UnalignedVec __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 typedef int32_t IntVec __attribute__((vector_size(kLanes * 4)));
+typedef uint32_t UnsignedVec __attribute__((vector_size(kLanes * 4)));
 
 inline Vec load(const float *p) { return *reinterpret_cast<const UnalignedVec *>(p); }
 inline void store(float *p, Vec v) { *reinterpret_cast<UnalignedVec *>(p) = v; }

@@ -29,9 +29,30 @@ inline int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t greatest(int64_t a, int64_t b) { return a > b ? a : b; }
 
+// `ahead`, if given, is brought into the second-level cache meanwhile: k / kPrefetchDepth lines of
+// it.
+inline constexpr int64_t kPrefetchDepth = 4;
+inline constexpr int64_t kLineFloats = 16;
+
+template <int kRowStride, int kDepthStride>
+inline void addProducts(const float *a, const Vec *panel, Vec (&sum)[kTileRows][kTileVectors]) {
+  Vec column[kTileVectors];
+#pragma GCC unroll 4
+  for (int j = 0; j < kTileVectors; ++j)
+    column[j] = panel[j];
+#pragma GCC unroll 16
+  for (int i = 0; i < kTileRows; ++i) {
+    Vec row = splat(a[i * kRowStride]);
+#pragma GCC unroll 4
+    for (int j = 0; j < kTileVectors; ++j)
+      sum[i][j] += row * column[j];
+  }
+}
+
 template <int kRowStride, int kDepthStride>
 inline void multiplyTile(int64_t k, const float *__restrict a, const float *__restrict b,
-                         float *__restrict c, int64_t ldc, float alpha, float beta) {
+                         float *__restrict c, int64_t ldc, float alpha, float beta,
+                         const float *ahead = nullptr) {
   Vec sum[kTileRows][kTileVectors];
 #pragma GCC unroll 16
   for (int i = 0; i < kTileRows; ++i)
@@ -39,19 +60,20 @@ inline void multiplyTile(int64_t k, const float *__restrict a, const float *__re
     for (int j = 0; j < kTileVectors; ++j)
       sum[i][j] = Vec{};
   const Vec *panel = reinterpret_cast<const Vec *>(b);
-#pragma GCC unroll 2
-  for (int64_t depth = 0; depth < k; ++depth) {
-    Vec column[kTileVectors];
+  int64_t depth = 0;
+  ahead = ahead ? ahead : b; // b is in cache already, so fetching it costs nothing
+  for (; depth + kPrefetchDepth <= k; depth += kPrefetchDepth) {
+    __builtin_prefetch(ahead, 0, 2);
+    ahead += kLineFloats;
 #pragma GCC unroll 4
-    for (int j = 0; j < kTileVectors; ++j)
-      column[j] = panel[j];
-#pragma GCC unroll 16
-    for (int i = 0; i < kTileRows; ++i) {
-      Vec row = splat(a[i * kRowStride]);
-#pragma GCC unroll 4
-      for (int j = 0; j < kTileVectors; ++j)
-        sum[i][j] += row * column[j];
-    }
+    for (int64_t step = 0; step < kPrefetchDepth; ++step)
+      addProducts<kRowStride, kDepthStride>(a + step * kDepthStride, panel + step * kTileVectors,
+                                            sum);
+    a += kPrefetchDepth * kDepthStride;
+    panel += kPrefetchDepth * kTileVectors;
+  }
+  for (; depth < k; ++depth) {
+    addProducts<kRowStride, kDepthStride>(a, panel, sum);
     a += kDepthStride;
     panel += kTileVectors;
   }

@@ -176,5 +176,20 @@ TEST(LibraryGemm, OneDnnAndOpenBlasAgreeWithTheReference) {
     }
 }
 
+// Both libraries keep buffers of their own, which calls from several threads must not share.
+TEST(LibraryGemm, TakesCallsFromManyThreadsAtOnce) {
+  ThreadPool one(1), eight(8);
+  for (GemmBackend backend : {GemmBackend::OneDnn, GemmBackend::OpenBlas})
+    for (int64_t size : {9, 70}) {
+      Problem problem(size, size, size, false, true, 1, 0, 200);
+      GemmPlan plan{backend, size, size};
+      auto wanted = problem.run([&](const GemmArgs &args) { gemmWithPlan(args, plan, one); });
+      for (int round = 0; round < 5; ++round)
+        ASSERT_TRUE(sameBits(
+            problem.run([&](const GemmArgs &args) { gemmWithPlan(args, plan, eight); }), wanted))
+            << gemmBackendName(backend) << ", size " << size;
+    }
+}
+
 } // namespace
 } // namespace dtc::cpu

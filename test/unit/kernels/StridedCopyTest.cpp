@@ -73,7 +73,11 @@ TEST(StridedCopy, TransposesEdgeSizes) {
 }
 
 TEST(StridedCopy, TransposesUnderEveryInstructionSet) {
-  forEachIsa([] { expectPermutes<float>({100, 77}, {1, 0}); });
+  forEachIsa([] {
+    expectPermutes<float>({100, 77}, {1, 0});
+    expectPermutes<float>({256, 300}, {1, 0}); // rows of dst 1024 bytes apart
+    expectPermutes<float>({512, 140}, {1, 0}, true);
+  });
 }
 
 TEST(StridedCopy, PermutesManyDims) {

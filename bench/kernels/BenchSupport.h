@@ -1,0 +1,42 @@
+// What the kernel benchmarks share: pools, data and rates.
+#pragma once
+
+#include "kernels/cpu/ThreadPool.h"
+
+#include <benchmark/benchmark.h>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+namespace dtc::cpu::bench {
+
+// Pools of the sizes that --threads names ("1,2" by default); they live as long as the program.
+const std::vector<ThreadPool *> &pools();
+
+inline std::vector<float> randomFloats(int64_t count) {
+  std::minstd_rand generator(1);
+  std::vector<float> values(static_cast<size_t>(count));
+  for (float &value : values)
+    value = static_cast<float>(generator() % 2001) / 1000 - 1;
+  return values;
+}
+
+// Rates of one thread are by its CPU time, which other programs on the machine disturb less; those
+// of several by wall time.
+inline void setClock(benchmark::internal::Benchmark *bench, int threads) {
+  bench->MinTime(0.2);
+  if (threads > 1)
+    bench->UseRealTime();
+}
+
+// Sets the rate of one iteration's work: GFLOP/s or GB/s.
+inline void setRate(benchmark::State &state, const char *unit, double perIteration) {
+  state.counters[unit] =
+      benchmark::Counter(perIteration * 1e-9, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void registerGemm();
+void registerAttention();
+void registerMemory();
+
+} // namespace dtc::cpu::bench
