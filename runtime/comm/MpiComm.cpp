@@ -43,14 +43,14 @@ public:
     if (type != MPI_DATATYPE_NULL)
       MPI_Type_free(&type);
   }
-  Status make(MpiJob &job, const std::string &what, int count, size_t stride, DataType element) {
+  Status make(MpiJob &job, const MpiCall &call, int count, size_t stride) {
     MPI_Datatype contiguous;
-    DTC_MPI(job, what, MPI_Type_contiguous(count, mpiType(element), &contiguous));
-    auto extent = static_cast<MPI_Aint>(stride * bytesOf(element));
-    int code = MPI_Type_create_resized(contiguous, 0, extent, &type);
+    DTC_MPI(job, call, MPI_Type_contiguous(count, mpiType(call.type), &contiguous));
+    auto extent = static_cast<MPI_Aint>(stride * bytesOf(call.type));
+    int resized = MPI_Type_create_resized(contiguous, 0, extent, &type);
     MPI_Type_free(&contiguous);
-    DTC_MPI(job, what, code);
-    DTC_MPI(job, what, MPI_Type_commit(&type));
+    DTC_MPI(job, call, resized);
+    DTC_MPI(job, call, MPI_Type_commit(&type));
     return Status::okStatus();
   }
   MPI_Datatype get() const { return type; }
@@ -74,9 +74,10 @@ public:
 
   // Reads rank and size; before any other call.
   Status start() {
-    DTC_MPI(*job, "joining a group", MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-    DTC_MPI(*job, "joining a group", MPI_Comm_rank(comm, &myRank));
-    DTC_MPI(*job, "joining a group", MPI_Comm_size(comm, &numRanks));
+    MpiCall call{this, "joining", 0, DataType::U8, -1, false};
+    DTC_MPI(*job, call, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+    DTC_MPI(*job, call, MPI_Comm_rank(comm, &myRank));
+    DTC_MPI(*job, call, MPI_Comm_size(comm, &numRanks));
     return Status::okStatus();
   }
 
@@ -106,18 +107,11 @@ private:
     }
     return Status::okStatus();
   }
-  // What messages say, and whether the job still runs.
-  Status begin(const std::string &call, std::string &what) const {
-    what = text(call, describeMember(*this));
-    return job->failed ? Status::aborted(text(what, ": ", job->reason())) : Status::okStatus();
-  }
-  Status beginWithPeer(const char *operation, size_t count, DataType type, int peer,
-                       std::string &what) const;
-  Status wait(MPI_Request &request, const std::string &what) {
-    return waitForMpi(*job, request, what);
-  }
-  Status scatterPieces(const void *src, void *dst, size_t count, DataType type, Reduction op,
-                       const std::string &what);
+  // Aborted when the job was given up.
+  Status begin(const MpiCall &call) const;
+  Status checkPeer(const MpiCall &call, int peer) const;
+  Status wait(MPI_Request &request, const MpiCall &call) { return waitForMpi(*job, request, call); }
+  Status scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op);
 
   std::shared_ptr<MpiJob> job;
   MPI_Comm comm;
@@ -137,41 +131,47 @@ MpiComm::~MpiComm() {
     MPI_Finalize();
 }
 
+Status MpiComm::begin(const MpiCall &call) const {
+  return job->failed ? Status::aborted(text(call.words(), ": ", job->reason()))
+                     : Status::okStatus();
+}
+
 Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType type, Reduction op) {
-  std::string what;
+  MpiCall call{this, "all-reduce", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "all-reduce"));
-  DTC_RETURN_IF_ERROR(begin(describeCall("all-reduce", count, type), what));
+  DTC_RETURN_IF_ERROR(begin(call));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     const void *from = src == dst ? MPI_IN_PLACE : at(src, first, type);
-    DTC_MPI(*job, what,
+    DTC_MPI(*job, call,
             MPI_Iallreduce(from, at(dst, first, type), length, mpiType(type), mpiOp(op), comm,
                            &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 Status MpiComm::allGather(const void *src, void *dst, size_t count, DataType type) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(begin(describeCall("all-gather", count, type), what));
+  MpiCall call{this, "all-gather", count, type};
+  DTC_RETURN_IF_ERROR(begin(call));
   bool inPlace = src == at(dst, static_cast<size_t>(myRank) * count, type);
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     ChunkType chunk;
     bool whole = static_cast<size_t>(length) == count;
     if (!whole)
-      DTC_RETURN_IF_ERROR(chunk.make(*job, what, length, count, type));
-    DTC_MPI(*job, what,
+      DTC_RETURN_IF_ERROR(chunk.make(*job, call, length, count));
+    DTC_MPI(*job, call,
             MPI_Iallgather(inPlace ? MPI_IN_PLACE : at(src, first, type), length, mpiType(type),
                            at(dst, first, type), whole ? length : 1,
                            whole ? mpiType(type) : chunk.get(), comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 // Predefined reductions take predefined types only, so the pieces are packed.
-Status MpiComm::scatterPieces(const void *src, void *dst, size_t count, DataType type, Reduction op,
-                              const std::string &what) {
+Status MpiComm::scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op) {
+  size_t count = call.count;
+  DataType type = call.type;
   std::vector<char> packed;
   return inPieces(count, [&](size_t first, int length) -> Status {
     size_t bytes = static_cast<size_t>(length) * bytesOf(type);
@@ -179,104 +179,104 @@ Status MpiComm::scatterPieces(const void *src, void *dst, size_t count, DataType
     for (size_t r = 0; r < static_cast<size_t>(numRanks); ++r)
       std::memcpy(packed.data() + r * bytes, at(src, r * count + first, type), bytes);
     MPI_Request request;
-    DTC_MPI(*job, what,
+    DTC_MPI(*job, call,
             MPI_Ireduce_scatter_block(packed.data(), at(dst, first, type), length, mpiType(type),
                                       mpiOp(op), comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType type,
                               Reduction op) {
-  std::string what;
+  MpiCall call{this, "reduce-scatter", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "reduce-scatter"));
-  DTC_RETURN_IF_ERROR(begin(describeCall("reduce-scatter", count, type), what));
+  DTC_RETURN_IF_ERROR(begin(call));
   if (count > static_cast<size_t>(job->maxElements))
-    return scatterPieces(src, dst, count, type, op, what);
+    return scatterPieces(call, src, dst, op);
   MPI_Request request;
-  DTC_MPI(*job, what,
+  DTC_MPI(*job, call,
           MPI_Ireduce_scatter_block(src, dst, static_cast<int>(count), mpiType(type), mpiOp(op),
                                     comm, &request));
-  return wait(request, what);
+  return wait(request, call);
 }
 
 Status MpiComm::allToAll(const void *src, void *dst, size_t count, DataType type) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(begin(describeCall("all-to-all", count, type), what));
+  MpiCall call{this, "all-to-all", count, type};
+  DTC_RETURN_IF_ERROR(begin(call));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     ChunkType chunk;
-    DTC_RETURN_IF_ERROR(chunk.make(*job, what, length, count, type));
-    DTC_MPI(*job, what,
+    DTC_RETURN_IF_ERROR(chunk.make(*job, call, length, count));
+    DTC_MPI(*job, call,
             MPI_Ialltoall(at(src, first, type), 1, chunk.get(), at(dst, first, type), 1,
                           chunk.get(), comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
-Status MpiComm::beginWithPeer(const char *operation, size_t count, DataType type, int peer,
-                              std::string &what) const {
-  DTC_RETURN_IF_ERROR(
-      begin(text(describeCall(operation, count, type), ", rank ", peer, ","), what));
-  if (peer < 0 || peer >= numRanks)
-    return Status::invalidArgument(text(what, ": rank ", peer, " is outside the group"));
-  return Status::okStatus();
+Status MpiComm::checkPeer(const MpiCall &call, int peer) const {
+  if (peer >= 0 && peer < numRanks)
+    return Status::okStatus();
+  return Status::invalidArgument(text(call.words(), ": rank ", peer, " is outside the group"));
 }
 
 Status MpiComm::broadcast(void *data, size_t count, DataType type, int root) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(beginWithPeer("broadcast", count, type, root, what));
+  MpiCall call{this, "broadcast", count, type, root};
+  DTC_RETURN_IF_ERROR(checkPeer(call, root));
+  DTC_RETURN_IF_ERROR(begin(call));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
-    DTC_MPI(*job, what,
+    DTC_MPI(*job, call,
             MPI_Ibcast(at(data, first, type), length, mpiType(type), root, comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 Status MpiComm::send(const void *data, size_t count, DataType type, int peer) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(beginWithPeer("send", count, type, peer, what));
+  MpiCall call{this, "send", count, type, peer};
+  DTC_RETURN_IF_ERROR(checkPeer(call, peer));
+  DTC_RETURN_IF_ERROR(begin(call));
   if (peer == myRank)
-    return Status::invalidArgument(text(what, ": to itself"));
+    return Status::invalidArgument(text(call.words(), ": to itself"));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
-    DTC_MPI(*job, what,
+    DTC_MPI(*job, call,
             MPI_Isend(at(data, first, type), length, mpiType(type), peer, 0, comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 Status MpiComm::receive(void *data, size_t count, DataType type, int peer) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(beginWithPeer("receive", count, type, peer, what));
+  MpiCall call{this, "receive", count, type, peer};
+  DTC_RETURN_IF_ERROR(checkPeer(call, peer));
+  DTC_RETURN_IF_ERROR(begin(call));
   if (peer == myRank)
-    return Status::invalidArgument(text(what, ": from itself"));
+    return Status::invalidArgument(text(call.words(), ": from itself"));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
-    DTC_MPI(*job, what,
+    DTC_MPI(*job, call,
             MPI_Irecv(at(data, first, type), length, mpiType(type), peer, 0, comm, &request));
-    return wait(request, what);
+    return wait(request, call);
   });
 }
 
 Status MpiComm::barrier() {
-  std::string what;
-  DTC_RETURN_IF_ERROR(begin("barrier", what));
+  MpiCall call{this, "barrier", 0, DataType::U8, -1, false};
+  DTC_RETURN_IF_ERROR(begin(call));
   MPI_Request request;
-  DTC_MPI(*job, what, MPI_Ibarrier(comm, &request));
-  return wait(request, what);
+  DTC_MPI(*job, call, MPI_Ibarrier(comm, &request));
+  return wait(request, call);
 }
 
 Status MpiComm::split(int colour, int key, std::unique_ptr<Comm> &group) {
-  std::string what;
-  DTC_RETURN_IF_ERROR(begin("split", what));
+  MpiCall call{this, "split", 0, DataType::U8, -1, false};
+  DTC_RETURN_IF_ERROR(begin(call));
   if (colour < 0)
-    return Status::invalidArgument(text(what, ": colour ", colour, "; wanted 0 or more"));
+    return Status::invalidArgument(text(call.words(), ": colour ", colour, "; wanted 0 or more"));
   // MPI_Comm_split blocks without a deadline; after the barrier all ranks are about to call it.
   DTC_RETURN_IF_ERROR(barrier());
   MPI_Comm made = MPI_COMM_NULL;
-  DTC_MPI(*job, what, MPI_Comm_split(comm, colour, key, &made));
+  DTC_MPI(*job, call, MPI_Comm_split(comm, colour, key, &made));
   auto result =
       std::make_unique<MpiComm>(job, made, text("part ", colour, " of ", groupName), false);
   DTC_RETURN_IF_ERROR(result->start());
@@ -290,18 +290,18 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   job->pollMicros = std::max<uint64_t>(options.pollMicros, 1);
   job->maxElements = static_cast<int>(
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
-  const char *what = "starting MPI";
+  MpiCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};
   int given = 0;
-  DTC_MPI(*job, what, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given));
+  DTC_MPI(*job, call, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given));
   // Errors outside a group go to the world.
-  DTC_MPI(*job, what, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  DTC_MPI(*job, call, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   if (given < MPI_THREAD_MULTIPLE) {
     MPI_Finalize();
-    return Status::unavailable(text(what, ": it gives thread level ", given, "; wanted ",
+    return Status::unavailable(text(call.words(), ": it gives thread level ", given, "; wanted ",
                                     int(MPI_THREAD_MULTIPLE), " (MPI_THREAD_MULTIPLE)"));
   }
   MPI_Comm comm;
-  DTC_MPI(*job, what, MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  DTC_MPI(*job, call, MPI_Comm_dup(MPI_COMM_WORLD, &comm));
   auto made = std::make_unique<MpiComm>(job, comm, "world", true);
   DTC_RETURN_IF_ERROR(made->start());
   world = std::move(made);

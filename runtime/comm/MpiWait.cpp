@@ -11,14 +11,22 @@
 namespace dtc::rt {
 using format::text;
 
-Status mpiError(MpiJob &job, int code, const char *call, const std::string &what) {
+std::string MpiCall::words() const {
+  std::string out = hasData ? describeCall(operation, count, type) : operation;
+  if (peer >= 0)
+    out += text(", peer ", peer, ",");
+  return comm ? out + describeMember(*comm) : out;
+}
+
+Status mpiError(MpiJob &job, int code, const char *text, const MpiCall &call) {
   char words[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, words, &length) != MPI_SUCCESS)
     length = 0;
-  std::string failure = text(call, ": ", std::string_view(words, static_cast<size_t>(length)));
+  std::string failure =
+      format::text(text, ": ", std::string_view(words, static_cast<size_t>(length)));
   job.fail(failure);
-  return Status::aborted(text(what, ": ", failure));
+  return Status::aborted(format::text(call.words(), ": ", failure));
 }
 
 void MpiJob::fail(const std::string &reason) {
@@ -33,7 +41,7 @@ std::string MpiJob::reason() {
   return firstReason;
 }
 
-Status waitForMpi(MpiJob &job, MPI_Request &request, const std::string &what) {
+Status waitForMpi(MpiJob &job, MPI_Request &request, const MpiCall &call) {
   using Clock = std::chrono::steady_clock;
   constexpr int spins = 100;                                // some microseconds
   constexpr auto yieldFor = std::chrono::microseconds(500); // about one round of messages
@@ -41,20 +49,20 @@ Status waitForMpi(MpiJob &job, MPI_Request &request, const std::string &what) {
   double sleepMicros = 5;
   for (int test = 0;; ++test) {
     int done = 0;
-    DTC_MPI(job, what, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    DTC_MPI(job, call, MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     if (done)
       return Status::okStatus();
     if (test < spins)
       continue;
     if (job.failed)
-      return Status::aborted(text(what, ": ", job.reason()));
+      return Status::aborted(text(call.words(), ": ", job.reason()));
     auto waited = Clock::now() - started;
     double seconds = std::chrono::duration<double>(waited).count();
     if (seconds > job.timeoutSeconds) {
       std::string failure = text("not complete after ", job.timeoutSeconds,
                                  " s; another rank died, hangs or is in another operation");
       job.fail(failure);
-      return Status::aborted(text(what, ": ", failure));
+      return Status::aborted(text(call.words(), ": ", failure));
     }
     if (waited < yieldFor) {
       ::sched_yield();

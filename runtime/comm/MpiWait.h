@@ -28,6 +28,6 @@ private:
 // Tests `request` until it is done: at first at once, then letting others run between two tests,
 // then sleeping for up to job.pollMicros. Aborted after the time-out, or when the job was given up;
 // then the request is left alone, as only the end of the process can end it.
-Status waitForMpi(MpiJob &job, MPI_Request &request, const std::string &what);
+Status waitForMpi(MpiJob &job, MPI_Request &request, const MpiCall &call);
 
 } // namespace dtc::rt

@@ -11,7 +11,7 @@ const char *nameOf(Reduction op);
 // InvalidArgument unless sums and maxima of `type` are implemented: f32, i32, i64.
 Status checkReducible(DataType type, const char *operation);
 
-// "all-reduce of 1024 f32" for messages; `reduction` may be null.
+// "all-reduce of 1024 f32" for messages.
 std::string describeCall(const char *operation, size_t count, DataType type);
 
 // " on group 'dp' (rank 1 of 4)" for messages.
