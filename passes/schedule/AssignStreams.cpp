@@ -20,8 +20,9 @@ constexpr int64_t kCommunicationStream = 1;
 // earlier instruction, a wait before the later one, unless an earlier wait already covers it.
 class EventInsertion {
 public:
-  explicit EventInsertion(exec::ProgramOp program)
-      : program(program), numStreams(static_cast<int64_t>(program.getStreams())),
+  EventInsertion(exec::ProgramOp program, size_t inFlight)
+      : program(program), inFlight(inFlight),
+        numStreams(static_cast<int64_t>(program.getStreams())),
         instructions(getInstructions(program)),
         synced(numStreams, SmallVector<int64_t, 2>(numStreams, -1)) {}
 
@@ -31,6 +32,7 @@ public:
       for (int64_t other = 0; other < numStreams; ++other)
         if (other != stream)
           sync(stream, other, lastConflict(index, other), instructions[index]);
+      throttle(index);
       remember(index);
     }
     joinAtEnd();
@@ -97,6 +99,25 @@ private:
     exec::WaitOp::create(builder, location, event->second, stream);
   }
 
+  // Buffers of communication are taken until stream 0 has waited for their collective, so it waits
+  // for the one that is `inFlight` back, with what follows it, before it goes on past the next.
+  void throttle(unsigned index) {
+    auto collective = dyn_cast<exec::CollectiveOp>(instructions[index].getOperation());
+    if (!collective || collective.getStream() == 0 || inFlight == 0 ||
+        (getRootOp(collective.getSrc()).getKind() != exec::BufferKind::Communication &&
+         getRootOp(collective.getDst()).getKind() != exec::BufferKind::Communication))
+      return;
+    starts.push_back(index);
+    if (starts.size() <= inFlight)
+      return;
+    // All of the stream before the start of the next newer one.
+    int64_t last = starts[starts.size() - inFlight] - 1;
+    int64_t stream = instructions[index].getInstructionStream();
+    while (instructions[last].getInstructionStream() != stream)
+      --last;
+    sync(0, stream, last, instructions[index]);
+  }
+
   void joinAtEnd() {
     for (int64_t other = 1; other < numStreams; ++other) {
       int64_t last = -1;
@@ -108,6 +129,8 @@ private:
   }
 
   exec::ProgramOp program;
+  size_t inFlight;
+  std::vector<unsigned> starts; // of collectives with buffers of their own
   int64_t numStreams;
   std::vector<exec::InstructionOpInterface> instructions;
   llvm::DenseMap<std::pair<Value, int64_t>, std::vector<Access>> accesses;
@@ -132,7 +155,7 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
     if (!any)
       return;
     program.setStreams(kCommunicationStream + 1);
-    program.setEvents(EventInsertion(program).run());
+    program.setEvents(EventInsertion(program, inFlight).run());
   }
 
   // Reductions of gradients are needed at the end of the step, and so are new parameters; unpacking

@@ -4,6 +4,7 @@
 #include "dialects/graph/Placement.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "passes/schedule/Addends.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 
 #include "llvm/Support/xxhash.h"
@@ -29,7 +30,15 @@ LogicalResult ExecLowering::run() {
     copy.erase();
   microBatch.erase();
   update.erase();
+  eraseUnusedKernels();
   return success();
+}
+
+// Kernels of which only copies for later micro-batches are launched, or whose work the sums do.
+void ExecLowering::eraseUnusedKernels() {
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<graph::FuncOp>()))
+    if (kernel.getKernel() && !emitter->getProgram().lookupSymbol(kernel.getSymName()))
+      kernel.erase();
 }
 
 LogicalResult ExecLowering::findFunctions() {
@@ -265,11 +274,6 @@ LogicalResult ExecLowering::lowerOp(Operation &op) {
   return lowering.lowerToExec(*emitter);
 }
 
-void ExecLowering::addUp(Value value, Value sum, bool first) {
-  exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), sum,
-                       /*accumulate=*/!first);
-}
-
 LogicalResult ExecLowering::lowerMicroBatch(int64_t index) {
   graph::FuncOp function = functionOf(index);
   Block &body = function.getBody().front();
@@ -279,23 +283,26 @@ LogicalResult ExecLowering::lowerMicroBatch(int64_t index) {
     int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
     emitter->alias(argument, emitter->createView(all, index * elements, elements));
   }
-  // A gradient is added as soon as it is there, which ends its own memory.
-  Operation *terminator = body.getTerminator();
-  SmallVector<bool> added(sums.size());
-  auto addWhatIsThere = [&] {
-    for (auto [result, value] : llvm::enumerate(terminator->getOperands()))
-      if (!added[result] && emitter->isDefined(value)) {
-        addUp(value, sums[result], index == 0);
-        added[result] = true;
-      }
+  // An addend is added as soon as it is there, which ends its own memory.
+  Addends addends(function);
+  SmallVector<bool> started(sums.size(), index > 0);
+  auto addUp = [&](Value value) {
+    for (unsigned result : addends.getResults(value)) {
+      exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), sums[result],
+                           /*accumulate=*/started[result]);
+      started[result] = true;
+    }
   };
+  for (BlockArgument argument : body.getArguments())
+    addUp(argument);
   for (Operation &op : body.without_terminator()) {
+    if (addends.isAbsorbed(&op))
+      continue;
     if (failed(lowerOp(op)))
       return failure();
-    if (llvm::any_of(op.getUsers(), [&](Operation *user) { return user == terminator; }))
-      addWhatIsThere();
+    for (Value result : op.getResults())
+      addUp(result);
   }
-  addWhatIsThere();
   return success();
 }
 

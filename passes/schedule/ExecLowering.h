@@ -8,13 +8,15 @@ namespace dtc {
 // Steps:
 // 1. The mesh and every parameter and state are declared, with the bytes that a rank holds.
 // 2. @microbatch is unrolled: copy m reads view m of the step's tokens and targets, and its random
-// ops are those of
-//    samples from m * global micro-batch on (kernels with random ops get a copy of their own).
-// 3. Gradients and the loss are added up over micro-batches in one buffer each: copied by the
-// first, added by the later.
-// 4. @update follows; its gradient arguments are those buffers.
+//    ops are those of samples from m * global micro-batch on (kernels with random ops get a copy of
+//    their own).
+// 3. Gradients and other sums (the loss) are added up over micro-batches in one buffer each: the
+//    first addend is copied, the later ones are added (Addends).
+// 4. @update follows; its arguments are those buffers, by parameter (graph.gradient_of) or by name
+//    (graph.accumulated).
 // 5. New values of parameters and state are copied to their place last, as every read means the old
-// value. No two values share memory but reshapes and contiguous slices; the copies are for
+//    value.
+// No two values share memory but reshapes and contiguous slices; the copies are for
 // dtc-reuse-buffers to remove.
 //
 // Emits a diagnostic and fails where the module lacks @microbatch or @update, or an op has no
@@ -39,7 +41,7 @@ private:
   graph::FuncOp functionOf(int64_t microBatch);
   void makeRandomOpsOf(graph::FuncOp function, int64_t microBatch);
   void markActivations(graph::FuncOp function);
-  void addUp(mlir::Value value, mlir::Value sum, bool first);
+  void eraseUnusedKernels();
 
   // Per dim the mesh axis that splits it, or -1.
   llvm::FailureOr<llvm::SmallVector<int64_t>> splitAxes(mlir::Operation *op, llvm::StringRef name,

@@ -68,13 +68,16 @@ def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
     exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" stream 1
     ```
   }];
+  let options = [Option<"inFlight", "in-flight", "unsigned", /*default=*/"4",
+    "Collectives with buffers of their own that may be under way before stream 0 waits for the oldest; 0: any number">];
 }
 
 def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   let summary = "Gives every buffer its place in the arena";
   let description = [{
     What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
-    the other begins, on all streams.
+    the other begins, on all streams. The program's attribute `exec.lower_bound_bytes` is what no plan of these live
+    ranges can do without.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
     // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128

@@ -29,6 +29,8 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     getOperation().setArenaBytes(arena);
     arenaBytes = arena;
     lowerBoundBytes = base + plan.getLowerBound();
+    getOperation()->setAttr("exec.lower_bound_bytes",
+                            Builder(&getContext()).getI64IntegerAttr(base + plan.getLowerBound()));
   }
 
   // What is kept between steps lies first, in order of declaration.
