@@ -5,6 +5,7 @@
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/ModelFacts.h"
 #include "compiler/planner/ProgramCost.h"
+#include "compiler/support/Units.h"
 #include "passes/shard/ParameterPlacement.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -78,10 +79,11 @@ std::optional<UserError> readPins(const std::map<std::string, std::string> &fixe
     if (StringRef(text).getAsInteger(10, value))
       return UserError("--fix " + name + "=" + text + ": '" + text + "' is not a whole number");
     if (value < key->low || value > key->high)
-      return UserError("--fix " + name + "=" + text + ": this planner searches " + name + " from " +
-                           number(key->low) + " to " + number(key->high),
-                       "the nearest choice is " + name + "=" +
-                           number(std::clamp(value, key->low, key->high)));
+      return UserError(
+          "--fix " + name + "=" + text + ": this planner searches " + name +
+              (key->low == key->high ? "=" + number(key->low) + " only"
+                                     : " from " + number(key->low) + " to " + number(key->high)),
+          "the nearest choice is " + name + "=" + number(std::clamp(value, key->low, key->high)));
     *key->pin = value;
   }
   return std::nullopt;
@@ -303,16 +305,15 @@ private:
       if (plan.predicted.peakMemoryBytes < least->predicted.peakMemoryBytes)
         least = &plan;
     int64_t limit = request.maxMemoryBytes.value_or(request.topology.device.memoryBytes);
-    auto gib = [](int64_t bytes) {
-      char text[32];
-      std::snprintf(text, sizeof text, "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
-      return std::string(text);
+    auto bytesText = [](int64_t bytes) {
+      return printRounded(static_cast<double>(bytes), Quantity::Bytes);
     };
     return UserError(
         "no plan fits: the smallest (dp=" + number(least->dp) + " tp=" + number(least->tp) +
             " sp=" + number(least->sequenceParallel) + " zero=" + number(least->zero) +
             " micro_batch=" + number(least->microBatch) + ") needs " +
-            gib(least->predicted.peakMemoryBytes) + " per device, the limit is " + gib(limit),
+            bytesText(least->predicted.peakMemoryBytes) + " per device, the limit is " +
+            bytesText(limit),
         "use more devices, a shorter sequence, or --max-memory none to see the plan all the same");
   }
 
