@@ -1,0 +1,95 @@
+// RUN: dtc-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{names 1 mesh axes and gives sizes of 2}}
+exec.program @program_c1 mesh ["dp"] sizes [2, 2] {}
+
+// -----
+exec.program @program_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{runs on stream 1; the program has 1 stream}}
+  exec.zero %x stream 1
+}
+
+// -----
+exec.program @buffer_c1 mesh ["dp"] sizes [2] {
+  // expected-error @+1 {{has 63 bytes; want a positive whole number of 'f32' of 4 bytes}}
+  %x = exec.buffer "x" temporary f32 63 bytes
+}
+
+// -----
+exec.program @buffer_c2 mesh ["dp"] sizes [2] {
+  // expected-error @+1 {{'x' is at 32; want a multiple of 64 bytes}}
+  %x = exec.buffer "x" temporary f32 64 bytes at 32
+}
+
+// -----
+exec.program @buffer_c3 mesh ["dp"] sizes [2] arena 64 bytes {
+  // expected-error @+1 {{'x' ends at 128 bytes; the arena has 64 bytes}}
+  %x = exec.buffer "x" temporary f32 64 bytes at 64
+}
+
+// -----
+exec.program @view_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{'v' takes 64 bytes from 4 on; 'x' has 64 bytes}}
+  %v = exec.view %x "v" f32 64 bytes at 4
+}
+
+// -----
+exec.program @parameter_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "w" parameter f32 16 bytes
+  // expected-error @+1 {{'w' has local shape [4]; global shape, axes and mesh give [3]}}
+  exec.parameter "w" %x global [5] stored [5] local [4] axes [0] init zeros
+}
+
+// -----
+exec.program @launch_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{runs @k, which the program does not declare}}
+  exec.launch @k() to (%x) range 1
+}
+
+// -----
+exec.program @launch_c3 mesh ["dp"] sizes [2] {
+  exec.kernel @k buffers [128]
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{gives @k buffer 0 'x' of 64 bytes; it wants 128 bytes}}
+  exec.launch @k() to (%x) range 1
+}
+
+// -----
+exec.program @gemm_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 60 bytes
+  // expected-error @+1 {{has c 'y' of 60 bytes; want at least 64 bytes}}
+  exec.gemm %x, %x to %y sizes [4, 4, 4] strides [4, 4, 4]
+}
+
+// -----
+exec.program @gemm_c3 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{writes 'x', which it also reads}}
+  exec.gemm %x, %x to %x sizes [4, 4, 4] strides [4, 4, 4]
+}
+
+// -----
+exec.program @copy_c3 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  // expected-error @+1 {{reaches elements 0 to 23 of source 'x', which has 16}}
+  exec.copy %x to %y sizes [8] from [1] at <0 + 16 * axis 0> into [1] at <0>
+}
+
+// -----
+exec.program @collective_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  // expected-error @+1 {{has destination 'y' of 64 bytes; want 128 bytes}}
+  exec.collective all_gather sum %x to %y axes [0] count 16 "x"
+}
+
+// -----
+exec.program @event_c1 mesh ["dp"] sizes [2] {
+  // expected-error @+1 {{names event 0; the program has 0 events}}
+  exec.record 0
+}

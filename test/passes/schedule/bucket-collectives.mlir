@@ -1,0 +1,54 @@
+// RUN: dtc-opt %s --pass-pipeline='builtin.module(exec.program(dtc-bucket-collectives,dtc-assign-streams))' | FileCheck %s
+
+// Gradient reductions become one over one buffer, on stream 1; what is added for alignment is zero.
+// CHECK-LABEL: exec.program @all_reduces
+// CHECK:         %[[ALL:.*]] = exec.buffer "gradients.0" gradient f32 192 bytes
+// CHECK-DAG:     %[[GAP:.*]] = exec.view %[[ALL]] "gap" f32 60 bytes at 4
+// CHECK-DAG:     %[[A:.*]] = exec.view %[[ALL]] "a" f32 4 bytes at 0
+// CHECK-DAG:     %[[B:.*]] = exec.view %[[ALL]] "b" f32 128 bytes at 64
+// CHECK:         exec.zero %[[A]]
+// CHECK:         exec.zero %[[B]]
+// CHECK:         exec.zero %[[GAP]]
+// CHECK:         exec.record 0
+// CHECK:         exec.wait 0 stream 1
+// CHECK:         exec.collective all_reduce sum %[[ALL]] to %[[ALL]] axes [0] count 48 "grad a +1" stream 1
+// CHECK:         exec.record 1 stream 1
+// CHECK:         exec.wait 1
+// CHECK-NOT:     exec.collective
+exec.program @all_reduces mesh ["dp"] sizes [2] {
+  %a = exec.buffer "a" gradient f32 4 bytes
+  %b = exec.buffer "b" gradient f32 128 bytes
+  exec.zero %a
+  exec.zero %b
+  exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a"
+  exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b"
+}
+
+// A copy that packs a gradient packs it into the bucket.
+// CHECK-LABEL: exec.program @reduce_scatters
+// CHECK:         exec.copy %a to %[[ALL:.*]] sizes [2, 16] from [16, 1] at <0> into [32, 1] at <0>
+// CHECK:         exec.copy %b to %[[ALL]] sizes [2, 4, 4] from [4, 8, 1] at <0> into [32, 4, 1] at <16>
+// CHECK:         exec.collective reduce_scatter sum %[[ALL]] to %{{.*}} axes [0] count 32 "grad a +1" stream 1
+exec.program @reduce_scatters mesh ["dp"] sizes [2] {
+  %a = exec.buffer "a" gradient f32 128 bytes
+  %b = exec.buffer "b" gradient f32 128 bytes
+  %pack = exec.buffer "pack" communication f32 128 bytes
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.zero %a
+  exec.zero %b
+  exec.collective reduce_scatter sum %a to %x axes [0] count 16 "grad a"
+  exec.copy %b to %pack sizes [2, 4, 4] from [4, 8, 1] at <0> into [16, 4, 1] at <0>
+  exec.collective reduce_scatter sum %pack to %y axes [0] count 16 "grad b"
+}
+
+// Sums over two axes, one after the other, are one sum over both.
+// CHECK-LABEL: exec.program @joins
+// CHECK:         exec.collective all_reduce sum %g to %g axes [0, 1] count 16 "grad g" stream 1
+// CHECK-NOT:     exec.collective
+exec.program @joins mesh ["dp", "tp"] sizes [2, 2] {
+  %g = exec.buffer "g" gradient f32 64 bytes
+  exec.zero %g
+  exec.collective all_reduce sum %g to %g axes [1] count 16 "grad g"
+  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g"
+}

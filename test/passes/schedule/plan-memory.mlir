@@ -1,0 +1,32 @@
+// RUN: dtc-opt %s --pass-pipeline='builtin.module(exec.program(dtc-plan-memory,dtc-verify-exec))' | FileCheck %s
+
+// What is over makes room; what is kept lies first.
+// CHECK-LABEL: exec.program @reuses
+// CHECK-SAME:    arena 192 bytes
+// CHECK:         exec.buffer "a" temporary f32 64 bytes at [[A:64|128]]
+// CHECK:         exec.buffer "c" temporary f32 64 bytes at [[A]]
+// CHECK:         exec.buffer "p" parameter f32 64 bytes persistent at 0
+exec.program @reuses mesh ["dp"] sizes [1] {
+  %a = exec.buffer "a" temporary f32 64 bytes
+  %b = exec.buffer "b" temporary f32 64 bytes
+  %c = exec.buffer "c" temporary f32 64 bytes
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  exec.zero %a
+  exec.gemm %p, %a to %b sizes [4, 4, 4] strides [4, 4, 4]
+  exec.gemm %p, %b to %c sizes [4, 4, 4] strides [4, 4, 4]
+}
+
+// Another stream holds on to its memory until stream 0 has waited for it.
+// CHECK-LABEL: exec.program @waits
+// CHECK-SAME:    arena 128 bytes
+exec.program @waits mesh ["dp"] sizes [2] streams 2 events 2 {
+  %a = exec.buffer "a" temporary f32 64 bytes
+  %b = exec.buffer "b" temporary f32 64 bytes
+  exec.zero %a
+  exec.record 0
+  exec.wait 0 stream 1
+  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" stream 1
+  exec.record 1 stream 1
+  exec.zero %b
+  exec.wait 1
+}
