@@ -39,7 +39,9 @@ public:
   LogicalResult run() {
     if (Operation *op = getRowOp(kernel)) {
       auto rowOp = dyn_cast<KernelOpInterface>(op);
-      if (!rowOp || !llvm::hasSingleElement(body->without_terminator()))
+      if (!rowOp)
+        return op->emitOpError("has no generated kernel; a library or the runtime computes it");
+      if (!llvm::hasSingleElement(body->without_terminator()))
         return op->emitOpError("cannot share a kernel with other ops, as it is not pointwise");
       emitRowOp(rowOp);
     } else if (!body->without_terminator().empty()) {

@@ -85,7 +85,7 @@ Expected<std::vector<char>> dtc::linkObjects(ArrayRef<SmallVector<char, 0>> obje
   SmallString<128> folder;
   if (std::error_code code = sys::fs::createUniqueDirectory("dtc-kernels", folder))
     return createStringError("making a folder for the linker: " + code.message());
-  auto removeFolder = make_scope_exit([&] { sys::fs::remove_directories(folder); });
+  scope_exit removeFolder([&] { sys::fs::remove_directories(folder); });
   std::vector<std::string> inputs;
   for (auto [i, bytes] : enumerate(objects)) {
     inputs.push_back((folder + "/kernels" + Twine(i) + ".o").str());

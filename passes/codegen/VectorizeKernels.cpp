@@ -87,7 +87,6 @@ private:
         return op.emitOpError("in the body of a pointwise op does not work on vectors");
       for (Value result : op.getResults())
         levels[result] = level;
-      numVectorOps += level == Level::Vector;
     }
     return success();
   }
@@ -96,13 +95,12 @@ private:
     return found == levels.end() ? Level::Kernel : found->second; // captured from outside
   }
 
-  // Long bodies, such as a random number generator's, spill registers at the full width.
   int64_t chooseWidth() const {
+    // Lanes are neighbours in memory.
     for (ArrayRef<int64_t> strides : loops.strides)
       if (strides.back() > 1)
         return 1;
-    int64_t full = KernelBuilder::vectorWidth(loops.numColumns());
-    return numVectorOps > 60 ? std::min<int64_t>(full, 16) : full;
+    return KernelBuilder::vectorWidth(loops.numColumns());
   }
 
   void emitWholeRows() {
@@ -241,7 +239,6 @@ private:
   PointwiseLoops loops;
   UnitSplit split;
   int64_t width = 1;
-  unsigned numVectorOps = 0;
   SmallVector<Value> buffers;           // flat
   llvm::DenseMap<Value, Level> levels;  // of values in the body
   llvm::DenseMap<Value, Value> scalars; // what stands for them where they do not change
