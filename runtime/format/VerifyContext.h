@@ -56,6 +56,12 @@ public:
   std::vector<CoordinateRange> ranges; // per mesh axis
 };
 
+// Whether the elements of a vector lie where their type wants them; FlatBuffers' own verifier looks
+// at the length only.
+template <typename Vector> bool isAligned(const Vector *vector) {
+  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % 8 == 0;
+}
+
 // Product of a shape times `unit`; an absent shape is a scalar.
 Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
 

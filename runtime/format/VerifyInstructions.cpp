@@ -125,6 +125,8 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
   if (op.kernel() >= sizeOf(kernels))
     return fail("the kernel is ", op.kernel(), ", there are ", sizeOf(kernels));
   const Kernel &kernel = *kernels->Get(op.kernel());
+  if (!isAligned(op.scalars()))
+    return fail("its scalars are not aligned to 8 bytes");
   if (sizeOf(op.buffers()) != kernel.num_buffers() || sizeOf(op.scalars()) != kernel.num_scalars())
     return fail("it has ", sizeOf(op.buffers()), " buffers and ", sizeOf(op.scalars()),
                 " scalars, the kernel takes ", kernel.num_buffers(), " and ", kernel.num_scalars());
@@ -310,6 +312,8 @@ rt::Status InstructionVerifier::verifyOp(const StridedCopy &op) const {
   if (op.dtype() > DType::MAX)
     return fail("'dtype' is ", static_cast<int>(op.dtype()), ", wanted at most ",
                 static_cast<int>(DType::MAX));
+  if (!isAligned(op.sizes()) || !isAligned(op.src_strides()) || !isAligned(op.dst_strides()))
+    return fail("its sizes or strides are not aligned to 8 bytes");
   if (sizeOf(op.sizes()) > maxDims)
     return fail("it has ", sizeOf(op.sizes()), " dims, wanted at most ", maxDims);
   for (uint32_t i = 0; i < sizeOf(op.sizes()); ++i)
@@ -327,7 +331,6 @@ rt::Status InstructionVerifier::verifyOp(const StridedCopy &op) const {
 }
 
 rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
-  DTC_RETURN_IF_ERROR(context.checkName("the name of a collective", op.name()));
   if (op.kind() > CollectiveKind::MAX || op.reduce() > ReduceKind::MAX || op.dtype() > DType::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
                 ", dtype ", static_cast<int>(op.dtype()), ", of which one is not known");
@@ -364,6 +367,9 @@ rt::Status InstructionVerifier::verifyEvent(uint32_t event) const {
 }
 
 rt::Status InstructionVerifier::verify() const {
+  // First, as every message about it repeats the name.
+  if (const Collective *op = instruction.op_as_Collective())
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a collective", op->name()));
   if (instruction.stream() >= context.program.num_streams())
     return fail("the stream is ", static_cast<int>(instruction.stream()), ", there are ",
                 context.program.num_streams());

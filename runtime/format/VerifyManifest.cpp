@@ -96,6 +96,8 @@ rt::Status verifyKernels(const VerifyContext &context) {
     if (kernel.num_buffers() > maxKernelOperands || kernel.num_scalars() > maxKernelOperands)
       return context.fail(name, " takes ", kernel.num_buffers(), " buffers and ",
                           kernel.num_scalars(), " scalars, wanted at most ", maxKernelOperands);
+    if (!isAligned(kernel.min_bytes()))
+      return context.fail("min_bytes of ", name, " is not aligned to 8 bytes");
     if (sizeOf(kernel.min_bytes()) != kernel.num_buffers())
       return context.fail(name, " has ", sizeOf(kernel.min_bytes()), " entries in min_bytes for ",
                           kernel.num_buffers(), " buffers");

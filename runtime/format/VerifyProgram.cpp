@@ -83,6 +83,9 @@ rt::Status verifyHolds(const ProgramContext &context, const std::string &what, u
 rt::Status verifyShapes(const ProgramContext &context, const std::string &what,
                         const Tensor &tensor) {
   uint32_t dims = sizeOf(tensor.global_shape());
+  if (!isAligned(tensor.global_shape()) || !isAligned(tensor.stored_shape()) ||
+      !isAligned(tensor.local_shape()))
+    return context.failHere("a shape of ", what, " is not aligned to 8 bytes");
   if (dims > maxDims || sizeOf(tensor.stored_shape()) > maxDims)
     return context.failHere(what, " has more than ", maxDims, " dims");
   if (sizeOf(tensor.local_shape()) != dims)
@@ -215,6 +218,8 @@ rt::Status verifyInput(const ProgramContext &context, const Input &input, uint32
   if (input.dtype() != typeOf(input.role()))
     return context.failHere(what, " has dtype ", static_cast<int>(input.dtype()), ", wanted ",
                             EnumNameDType(typeOf(input.role())));
+  if (!isAligned(input.shape()))
+    return context.failHere("the shape of ", what, " is not aligned to 8 bytes");
   if (sizeOf(input.shape()) > maxDims)
     return context.failHere(what, " has more than ", maxDims, " dims");
   if (input.role() == InputRole::tokens || input.role() == InputRole::targets) {
