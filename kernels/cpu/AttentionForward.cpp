@@ -47,25 +47,22 @@ void softmaxRow(const AttentionArgs &args, const ScoreBlock &at, int64_t row,
   Vec largest = load(scores);
   for (int64_t j = kLanes; j < padded; j += kLanes)
     largest = maximum(load(scores + j), largest);
+  // No branch on whether the maximum grew: it would be mispredicted more often than it saves. A
+  // row of -inf alone subtracts 0, so that its weights are 0 instead of exp(-inf + inf).
   float before = w.rowMax[row], now = maxLanes(largest);
   now = now > before ? now : before;
-  if (now > before) {
-    int64_t columns = roundUp(args.headDim, kTileColumns);
-    Vec shrink = exp2NonPositive(splat(before) - splat(now));
-    for (int64_t d = 0; d < columns; d += kLanes)
-      store(w.sum + row * columns + d, load(w.sum + row * columns + d) * shrink);
-    w.rowSum[row] *= shrink[0];
-    w.rowMax[row] = now;
-  }
-  // A row of -inf alone keeps weights of 0 instead of exp(-inf + inf).
+  w.rowMax[row] = now;
   float subtract = now == -__builtin_inff() ? 0 : now;
-  Vec total = {};
+  Vec shrink = exp2NonPositive(splat(before - subtract)), total = {};
+  int64_t columns = roundUp(args.headDim, kTileColumns);
+  for (int64_t d = 0; d < columns; d += kLanes)
+    store(w.sum + row * columns + d, load(w.sum + row * columns + d) * shrink);
   for (int64_t j = 0; j < padded; j += kLanes) {
     Vec weight = exp2NonPositive(load(scores + j) - splat(subtract));
     total += weight;
     store(scores + j, weight);
   }
-  w.rowSum[row] += sumLanes(total);
+  w.rowSum[row] = w.rowSum[row] * shrink[0] + sumLanes(total);
   for (int64_t j = padded; j < at.width; ++j)
     scores[j] = 0;
 }

@@ -7,10 +7,11 @@
 
 namespace dtc::cpu::DTC_ISA {
 
-// A block of scores, kQueryBlock x kKeyBlock, stays in the first-level cache with a panel of keys.
-// Both are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
-inline constexpr int kQueryBlock = 48;
-inline constexpr int kKeyBlock = 96;
+// A block of scores is 72 KiB, in the second-level cache. Measured on Zen 5, causal, 1024 tokens of
+// 64: 96 x 192 runs at 156 (forward) and 162 (backward) GFLOP/s where 48 x 96 has 146 and 157. Both
+// are multiples of every kTileRows, and kKeyBlock of every kTileColumns.
+inline constexpr int kQueryBlock = 96;
+inline constexpr int kKeyBlock = 192;
 static_assert(kAttentionGrain % kQueryBlock == 0 && kAttentionGrain % kKeyBlock == 0);
 static_assert(kQueryBlock % kTileRows == 0 && kKeyBlock % kTileRows == 0 &&
               kKeyBlock % kTileColumns == 0);

@@ -13,7 +13,7 @@ struct AttentionGradRange {
   int64_t queryBegin, queryEnd, keyBegin, keyEnd;
   bool queryGradients, keyGradients; // which of dq, and dk with dv, to compute
 };
-inline constexpr int64_t kAttentionGrain = 96;
+inline constexpr int64_t kAttentionGrain = 192;
 
 // One instruction set's kernels. All run on the calling thread; `workspace` is 64-byte aligned and
 // belongs to the call. Sizes in elements.

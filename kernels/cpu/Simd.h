@@ -45,23 +45,30 @@ inline Vec select(IntVec mask, Vec yes, Vec no) {
 
 inline Vec maximum(Vec a, Vec b) { return a > b ? a : b; }
 
-// Halves the vector until one lane is left: the order of the sum is fixed.
+// Halves the vector until one lane is left, so the order of a sum is fixed.
+typedef float Vec8 __attribute__((vector_size(32)));
+typedef float Vec4 __attribute__((vector_size(16)));
+
+template <typename Combine> inline float reduceLanes(Vec v, const Combine &combine) {
+#ifdef __AVX512F__
+  Vec8 eight = combine(__builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7),
+                       __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15));
+#else
+  Vec8 eight = v;
+#endif
+  Vec4 four = combine(__builtin_shufflevector(eight, eight, 0, 1, 2, 3),
+                      __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+  Vec4 two = combine(four, __builtin_shufflevector(four, four, 2, 3, 2, 3));
+  Vec4 one = combine(two, __builtin_shufflevector(two, two, 1, 1, 1, 1));
+  return one[0];
+}
+
 inline float sumLanes(Vec v) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int width = kLanes / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i)
-      lanes[i] += lanes[i + width];
-  return lanes[0];
+  return reduceLanes(v, [](auto a, auto b) { return a + b; });
 }
 
 inline float maxLanes(Vec v) {
-  float lanes[kLanes];
-  store(lanes, v);
-  for (int width = kLanes / 2; width > 0; width /= 2)
-    for (int i = 0; i < width; ++i)
-      lanes[i] = lanes[i] > lanes[i + width] ? lanes[i] : lanes[i + width];
-  return lanes[0];
+  return reduceLanes(v, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 // 2^x for x <= 0 (or NaN), relative error below 2e-7; 0 below -126, -inf included.
@@ -98,6 +105,7 @@ inline Vec exp2NonPositive(Vec x) {
 #endif
 
 template <int kDistance> inline void swapBlocks(Vec *rows) {
+#pragma GCC unroll 16
   for (int i = 0; i < kLanes; ++i) {
     if (i & kDistance)
       continue;

@@ -108,25 +108,23 @@ inline void packPanelRows(const float *b, int64_t stride, int64_t k, int64_t wid
 // earlier ones where ldd < kLanes.
 inline void transposeStrip(const float *src, int64_t lds, int64_t rows, int64_t columns, float *dst,
                            int64_t ldd, float scale) {
-  for (int64_t j = 0; j < columns; j += kLanes) {
-    int64_t width = least(kLanes, columns - j);
-    Vec block[kLanes];
-    for (int i = 0; i < kLanes; ++i) {
-      if (i >= rows) {
-        block[i] = Vec{};
-      } else if (width == kLanes) {
-        block[i] = load(src + i * lds + j);
-      } else {
-        float edge[kLanes] = {};
-        for (int64_t l = 0; l < width; ++l)
-          edge[l] = src[i * lds + j + l];
-        block[i] = load(edge);
-      }
-      block[i] = block[i] * splat(scale);
+  int64_t j = 0;
+  if (rows == kLanes || rows == kTileRows)
+    for (; j + kLanes <= columns; j += kLanes) {
+      Vec block[kLanes];
+#pragma GCC unroll 16
+      for (int i = 0; i < kLanes; ++i)
+        block[i] = i < kTileRows || rows == kLanes ? load(src + i * lds + j) * splat(scale) : Vec{};
+      transposeLanes(block);
+#pragma GCC unroll 16
+      for (int l = 0; l < kLanes; ++l)
+        store(dst + (j + l) * ldd, block[l]);
     }
-    transposeLanes(block);
-    for (int64_t l = 0; l < width; ++l)
-      store(dst + (j + l) * ldd, block[l]);
+  for (; j < columns; ++j) {
+    float edge[kLanes] = {};
+    for (int64_t i = 0; i < rows; ++i)
+      edge[i] = src[i * lds + j] * scale;
+    store(dst + j * ldd, load(edge));
   }
 }
 
