@@ -107,19 +107,19 @@ private:
     return allowsPadding(candidate);
   }
 
-  // Padding of a split loop is zero in every operand that has the loop; the op must keep it so in
-  // its results.
+  // Besides what the rule says: a dim of several loops is padded at its end and not between the
+  // steps of its outer loop, so its parts would not hold whole steps. Example: 2 query heads of one
+  // kv head on 2 ranks: the second rank's kv head is padding, its query head is not.
   bool allowsPadding(int candidate) const {
-    if (llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(candidate)))
-      return true;
-    if (!rule.zeroPreserving)
-      return false;
-    if (rule.matrixProduct)
-      return true;
-    for (const graph::TensorLoops &tensor : rule.operands)
-      if (!tensor.empty() && !dimOf(tensor, candidate))
-        return false;
-    return true;
+    auto ofSeveral = [&](const graph::TensorLoops &tensor) {
+      return llvm::any_of(tensor, [&](const graph::DimLoops &loops) {
+        return loops.size() > 1 && static_cast<int>(loops.front()) == candidate &&
+               llvm::any_of(ArrayRef<unsigned>(loops).drop_front(),
+                            [&](unsigned inner) { return rule.loops[inner].size != 1; });
+      });
+    };
+    return rule.allowsPadding(candidate) && llvm::none_of(rule.operands, ofSeveral) &&
+           llvm::none_of(rule.results, ofSeveral);
   }
 
   // Sum commutes with the op when every operand is partial, or is a scalar that can be split
