@@ -1,7 +1,7 @@
 // The library kernels of the CPU device: matrix product, attention, embedding, strided copy.
 //
-// All tensors are row-major f32 unless said otherwise; sizes and strides in elements. Every kernel splits its work over
-// the given pool and gives bitwise the same result for any number of threads.
+// All tensors are row-major f32 unless said otherwise; sizes and strides in elements. Every kernel
+// splits its work over the given pool and gives bitwise the same result for any number of threads.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@ namespace dtc::cpu {
 class ThreadPool;
 
 // C[m,n] = alpha * op(A) * op(B) + beta * C, `batch` times, operands `stride*` elements apart.
-// op(A) is [m,k]: A itself with leading dimension lda when !transA, else the transpose of A [k,m]. Same for B [k,n].
-// Cost: 2*batch*m*n*k flops. Uses oneDNN or OpenBLAS, whichever measured faster for the shape class (GemmTable.cpp).
+// op(A) is [m,k]: A itself with leading dimension lda when !transA, else the transpose of A [k,m].
+// Same for B [k,n]. Cost: 2*batch*m*n*k flops. Uses oneDNN or OpenBLAS, whichever measured faster
+// for the shape class (GemmTable.cpp).
 struct GemmArgs {
   const float *a;
   const float *b;
@@ -26,11 +27,12 @@ struct GemmArgs {
 };
 void gemm(const GemmArgs &args, ThreadPool &pool);
 
-// q, out [batch, queries, heads, headDim]; k, v [batch, keys, kvHeads, headDim]; lse [batch, heads, queries].
-// out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score matrix is never stored.
-// causal: query i sees keys j <= i + keys - queries. heads % kvHeads == 0; query head h reads kv head h / (heads/kvHeads).
-// Source: Dao 2023, arXiv:2307.08691. `globalHead0`, `globalBatch0`, `totalHeads` place this rank's part of the heads and
-// batch in the whole, so that dropout does not depend on the plan.
+// q, out [batch, queries, heads, headDim]; k, v [batch, keys, kvHeads, headDim]; lse [batch, heads,
+// queries]. out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score
+// matrix is never stored. causal: query i sees keys j <= i + keys - queries. heads % kvHeads == 0;
+// query head h reads kv head h / (heads/kvHeads). Source: Dao 2023, arXiv:2307.08691.
+// `globalHead0`, `globalBatch0`, `totalHeads` place this rank's part of the heads and batch in the
+// whole, so that dropout does not depend on the plan.
 struct AttentionArgs {
   const float *q, *k, *v;
   float *out, *lse;
@@ -53,16 +55,18 @@ struct AttentionGradArgs {
 };
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
 
-// out[t,:] = table[ids[t] - firstRow, :] where that row exists among `rows`, else 0. table [rows, columns], out [tokens, columns].
-void embedding(const float *table, const int32_t *ids, float *out, int64_t rows, int64_t columns, int64_t tokens,
-               int64_t firstRow, ThreadPool &pool);
+// out[t,:] = table[ids[t] - firstRow, :] where that row exists among `rows`, else 0. table [rows,
+// columns], out [tokens, columns].
+void embedding(const float *table, const int32_t *ids, float *out, int64_t rows, int64_t columns,
+               int64_t tokens, int64_t firstRow, ThreadPool &pool);
 
 // grad[ids[t] - firstRow, :] += dout[t, :] in order of t; grad is zeroed first unless `accumulate`.
-void embeddingGrad(float *grad, const int32_t *ids, const float *dout, int64_t rows, int64_t columns, int64_t tokens,
-                   int64_t firstRow, bool accumulate, ThreadPool &pool);
+void embeddingGrad(float *grad, const int32_t *ids, const float *dout, int64_t rows,
+                   int64_t columns, int64_t tokens, int64_t firstRow, bool accumulate,
+                   ThreadPool &pool);
 
-// dst[...] = (accumulate ? dst[...] : 0) + src[...] over a box; `elementBytes` 1, 2, 4 or 8 (accumulate: f32 only).
-// Joins contiguous dims first, so that a plain copy is one memcpy.
+// dst[...] = (accumulate ? dst[...] : 0) + src[...] over a box; `elementBytes` 1, 2, 4 or 8
+// (accumulate: f32 only). Joins contiguous dims first, so that a plain copy is one memcpy.
 struct StridedCopyArgs {
   const void *src;
   void *dst;

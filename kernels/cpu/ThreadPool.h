@@ -1,4 +1,5 @@
-// A small pool of threads that sleep when idle: several ranks may share a machine, so spinning would steal their cores.
+// A small pool of threads that sleep when idle: several ranks may share a machine, so spinning
+// would steal their cores.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace dtc::cpu {
 
-// Runs loops over a fixed number of threads, the caller's included. One loop at a time; loops inside loops run inline.
+// Runs loops over a fixed number of threads, the caller's included. One loop at a time; loops
+// inside loops run inline.
 class ThreadPool {
 public:
   // `threads` >= 1; 1 makes no thread at all.
@@ -18,8 +20,9 @@ public:
 
   int size() const;
 
-  // Calls body(begin, end) on disjoint pieces that cover [0, range), each a multiple of `grain` long but the last; returns
-  // when all are done. Example: parallelFor(10, 4, f) may call f(0, 8) and f(8, 10).
+  // Calls body(begin, end) on disjoint pieces that cover [0, range), each a multiple of `grain`
+  // long but the last; returns when all are done. Example: parallelFor(10, 4, f) may call f(0, 8)
+  // and f(8, 10).
   void parallelFor(int64_t range, int64_t grain, const std::function<void(int64_t, int64_t)> &body);
 
 private:

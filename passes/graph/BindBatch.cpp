@@ -49,7 +49,8 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
 
   void runOnOperation() override {
     if (batch < 1) {
-      getOperation().emitError("dtc-bind-batch needs a batch of 1 or more, not ") << batch.getValue();
+      getOperation().emitError("dtc-bind-batch needs a batch of 1 or more, not ")
+          << batch.getValue();
       return signalPassFailure();
     }
     getOperation().walk([&](Operation *op) {

@@ -139,7 +139,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
       return signalPassFailure();
     }
     if (microBatches < 1) {
-      module.emitError("dtc-differentiate needs 1 micro-batch or more, not ") << microBatches.getValue();
+      module.emitError("dtc-differentiate needs 1 micro-batch or more, not ")
+          << microBatches.getValue();
       return signalPassFailure();
     }
     module->setAttr("graph.micro_batches",

@@ -16,7 +16,8 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     if (dp < 1 || tp < 1) {
-      module.emitError("dtc-set-mesh needs dp and tp of 1 or more, not ") << dp.getValue() << " and " << tp.getValue();
+      module.emitError("dtc-set-mesh needs dp and tp of 1 or more, not ")
+          << dp.getValue() << " and " << tp.getValue();
       return signalPassFailure();
     }
     Mesh mesh{{"dp", "tp"}, {dp, tp}};

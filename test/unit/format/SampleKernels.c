@@ -1,4 +1,5 @@
-// Generated kernels of the sample program, written by hand: they have the signature that dtc gives its own.
+// Generated kernels of the sample program, written by hand: they have the signature that dtc gives
+// its own.
 #include <stdint.h>
 
 // loss[0] = mean over 64 elements of x * x; range 1.

@@ -212,6 +212,26 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
   }
 }
 
+// Moves where a vector is said to start by 4 bytes, so that its 8-byte elements lie askew.
+TEST(VerifyInstructions, RejectsVectorsThatAreNotAligned) {
+  test::ProgramBuilder builder({});
+  uint32_t a = builder.buffer("a", 4), b = builder.buffer("b", 4);
+  builder.add(test::copy(a, b, 4));
+  builder.file();
+  flatbuffers::FlatBufferBuilder encoder;
+  FinishManifestBuffer(encoder, CreateManifest(encoder, &builder.manifest));
+  const Manifest &manifest = *GetManifest(encoder.GetBufferPointer());
+  ASSERT_TRUE(verifyManifest(manifest, "m.dte").ok());
+  const auto *copy = manifest.programs()->Get(0)->instructions()->Get(0)->op_as_StridedCopy();
+  auto place = const_cast<uint8_t *>(
+      reinterpret_cast<const flatbuffers::Table *>(copy)->GetAddressOf(StridedCopy::VT_SIZES));
+  flatbuffers::WriteScalar(place, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(place) + 4);
+  rt::Status status = verifyManifest(manifest, "m.dte");
+  EXPECT_NE(status.message().find("its sizes or strides are not aligned to 8 bytes"),
+            std::string::npos)
+      << status.message();
+}
+
 TEST(VerifyOrder, RejectsAnEventRecordedOnTwoStreams) {
   test::ProgramBuilder builder({});
   builder.program().num_streams = 2;

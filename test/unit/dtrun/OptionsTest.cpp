@@ -1,0 +1,105 @@
+#include "tools/dtrun/Options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace dtc::rt {
+namespace {
+
+struct Parsed {
+  bool run = false;
+  int exitCode = -1;
+  Options options;
+  std::string out, err;
+};
+
+Parsed parse(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "dtrun");
+  std::vector<char *> argv;
+  for (std::string &argument : arguments)
+    argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  Parsed parsed;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  parsed.run =
+      parseOptions(static_cast<int>(argv.size() - 1), argv.data(), parsed.options, parsed.exitCode);
+  parsed.out = testing::internal::GetCapturedStdout();
+  parsed.err = testing::internal::GetCapturedStderr();
+  return parsed;
+}
+
+TEST(Options, ReadsTheWholeInterface) {
+  Parsed parsed =
+      parse({"m.dte", "-n",        "4",      "--data",        "d",    "--steps",   "7", "--seed",
+             "9",     "--lr",      "0.5",    "--format",      "json", "--threads", "2", "--timeout",
+             "30",    "--profile", "t.json", "--dump-params", "p",    "--init",    "i", "--log-dir",
+             "l"});
+  ASSERT_TRUE(parsed.run) << parsed.err;
+  EXPECT_EQ(parsed.options.model, "m.dte");
+  EXPECT_EQ(parsed.options.ranks, 4);
+  EXPECT_EQ(parsed.options.steps, 7u);
+  EXPECT_EQ(parsed.options.seed, 9u);
+  EXPECT_TRUE(parsed.options.hasLearningRate);
+  EXPECT_EQ(parsed.options.learningRate, 0.5f);
+  EXPECT_TRUE(parsed.options.json);
+  EXPECT_EQ(parsed.options.threads, 2);
+  EXPECT_EQ(parsed.options.timeoutSeconds, 30);
+  EXPECT_EQ(parsed.options.logDir, "l");
+}
+
+TEST(Options, LeavesDefaultsToTheProgram) {
+  Parsed parsed = parse({"m.dte", "--data", "d"});
+  ASSERT_TRUE(parsed.run) << parsed.err;
+  EXPECT_FALSE(parsed.options.hasLearningRate);
+  EXPECT_FALSE(parsed.options.json);
+  EXPECT_EQ(parsed.options.ranks, 0);
+}
+
+TEST(Options, RefusesFlagsThatAreNotThereYet) {
+  for (const char *flag : {"--resume", "--metrics-port", "--checkpoint-dir=x", "--keep"}) {
+    Parsed parsed = parse({"m.dte", "--data", "d", flag});
+    EXPECT_FALSE(parsed.run);
+    EXPECT_EQ(parsed.exitCode, kExitBadUsage);
+    EXPECT_NE(parsed.err.find("is not available in this release"), std::string::npos);
+    EXPECT_EQ(parsed.err.find('\n'), parsed.err.size() - 1) << "one line: " << parsed.err;
+  }
+}
+
+TEST(Options, RefusesBadValuesInOneLine) {
+  const std::vector<std::vector<std::string>> cases = {
+      {},
+      {"m.dte"},
+      {"m.dte", "--data", "d", "--bogus"},
+      {"m.dte", "--data", "d", "--steps", "-3"},
+      {"m.dte", "--data", "d", "--steps", "1e3"},
+      {"m.dte", "--data", "d", "--seed", "18446744073709551616"},
+      {"m.dte", "--data", "d", "--lr", "nan"},
+      {"m.dte", "--data", "d", "--lr", "-1"},
+      {"m.dte", "--data", "d", "--threads", "0"},
+      {"m.dte", "--data", "d", "--timeout", "0"},
+      {"m.dte", "--data", "d", "-n", "0"},
+      {"m.dte", "--data", "d", "--format", "xml"}};
+  for (const auto &arguments : cases) {
+    Parsed parsed = parse(arguments);
+    EXPECT_FALSE(parsed.run);
+    EXPECT_EQ(parsed.exitCode, kExitBadUsage);
+    EXPECT_EQ(parsed.err.rfind("dtrun: ", 0), 0u) << parsed.err;
+    EXPECT_EQ(parsed.err.find('\n'), parsed.err.size() - 1) << "one line: " << parsed.err;
+  }
+}
+
+TEST(Options, HelpHasAnExample) {
+  Parsed help = parse({"--help"});
+  EXPECT_EQ(help.exitCode, kExitDone);
+  EXPECT_NE(help.out.find("dtrun model.dte -n 4 --data input.txt"), std::string::npos);
+  EXPECT_NE(help.out.find("DTC_TIMEOUT"), std::string::npos);
+  Parsed version = parse({"--version"});
+  EXPECT_EQ(version.exitCode, kExitDone);
+  EXPECT_EQ(version.out.rfind("dtrun ", 0), 0u);
+}
+
+} // namespace
+} // namespace dtc::rt

@@ -1,0 +1,72 @@
+#include "tools/dtrun/Report.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace dtc::rt {
+namespace {
+
+StepReport example() {
+  StepReport report;
+  report.step = 3;
+  report.result.loss = 4.125f;
+  report.result.hasLoss = true;
+  report.result.gradNorm = 1.25f;
+  report.result.hasGradNorm = true;
+  report.result.exposedCommSeconds = 0.0625;
+  report.seconds = 0.125;
+  report.tokensPerSecond = 41600;
+  report.mfu = 0.123;
+  report.learningRate = 0.5f;
+  report.peakMemoryBytes = 123456;
+  return report;
+}
+
+TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
+  EXPECT_EQ(stepAsJson(example()),
+            "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
+            "\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
+            "\"peak_memory_bytes\":123456}");
+}
+
+TEST(Report, JsonGivesTheLossBackExactly) {
+  StepReport report = example();
+  report.result.loss = std::nextafter(4.125f, 5.0f);
+  std::string json = stepAsJson(report);
+  float loss = std::strtof(json.c_str() + json.find("\"loss\":") + 7, nullptr);
+  EXPECT_EQ(loss, report.result.loss);
+}
+
+TEST(Report, JsonHasNullForWhatIsNotKnownOrNotFinite) {
+  StepReport report = example();
+  report.result.loss = std::numeric_limits<float>::quiet_NaN();
+  report.result.hasGradNorm = false;
+  report.mfu = -1;
+  std::string json = stepAsJson(report);
+  for (const char *field : {"\"loss\":null,", "\"grad_norm\":null,", "\"mfu\":null,"})
+    EXPECT_NE(json.find(field), std::string::npos) << json;
+}
+
+TEST(Report, TextIsAlignedAndHasUnits) {
+  EXPECT_EQ(stepAsText(example()),
+            "step      3  loss   4.12500  grad norm     1.25  lr 5.000e-01     125 ms   41.6k "
+            "tokens/s  MFU  12.3%  comm  50.0%");
+  StepReport later = example();
+  later.step = 1000;
+  later.result.hasGradNorm = false;
+  later.result.loss = -std::numeric_limits<float>::quiet_NaN();
+  later.seconds = 2;
+  EXPECT_EQ(stepAsText(later).size(), stepAsText(example()).size());
+  EXPECT_NE(stepAsText(later).find("loss       nan"), std::string::npos) << stepAsText(later);
+}
+
+TEST(Report, SizesAreForPeople) {
+  EXPECT_EQ(humanBytes(999), "999 bytes");
+  EXPECT_EQ(humanBytes(1500), "1.5 kB");
+  EXPECT_EQ(humanBytes(80'000'000'000), "80 GB");
+}
+
+} // namespace
+} // namespace dtc::rt
