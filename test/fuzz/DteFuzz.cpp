@@ -11,8 +11,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <sys/wait.h>
@@ -134,6 +137,8 @@ Counts runJobs(const Settings &settings, const Bytes &original, const format::Ma
     return Counts{.failures = 1};
   for (unsigned job = 0; job < settings.jobs; ++job)
     if (::fork() == 0) {
+      if (!warmUp(original))
+        ::_exit(1);
       Counts counts = Fuzzer(settings, original, manifest).run(job);
       bool sent = ::write(ends[1], &counts, sizeof(counts)) == sizeof(counts);
       ::_exit(sent ? 0 : 1);
@@ -154,7 +159,7 @@ Counts runJobs(const Settings &settings, const Bytes &original, const format::Ma
   while (::wait(nullptr) > 0)
     ;
   if (reports != settings.jobs) {
-    std::fprintf(stderr, "dte-fuzz: the verifier crashed in %u of %u jobs\n",
+    std::fprintf(stderr, "dte-fuzz: %u of %u jobs ended early: the verifier crashed\n",
                  settings.jobs - reports, settings.jobs);
     ++total.failures;
   }
@@ -193,6 +198,13 @@ int run(const Settings &settings) {
 } // namespace dtc::fuzz
 
 int main(int argc, char **argv) {
+  // Libraries that start threads read these when they are loaded; see warmUp().
+  const char *omp = std::getenv("OMP_NUM_THREADS"), *blas = std::getenv("OPENBLAS_NUM_THREADS");
+  if (!omp || !blas || std::strcmp(omp, "1") != 0 || std::strcmp(blas, "1") != 0) {
+    ::setenv("OMP_NUM_THREADS", "1", 1);
+    ::setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    ::execv("/proc/self/exe", argv);
+  }
   dtc::fuzz::Settings settings;
   CLI::App app("Fuzzes the check of .dte files. Example: dte-fuzz model.dte --mutations 100000");
   app.add_option("file", settings.file, "a .dte file that is good")->required();

@@ -5,6 +5,8 @@
 #include "runtime/exec/Executor.h"
 #include "runtime/format/Operands.h"
 
+#include <algorithm>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -57,18 +59,11 @@ Status runRank(const Executable &executable, Comm &world) {
   return executor->runStep(result);
 }
 
-[[noreturn]] void child(const std::vector<uint8_t> &file, unsigned limitSeconds) {
-  ::alarm(limitSeconds);
-#ifndef __SANITIZE_ADDRESS__ // its shadow takes terabytes of addresses
-  // A mutated size may ask for a lot of memory, which the machine should not have to give.
-  rlimit memory{rlim_t(16) << 30, rlim_t(16) << 30};
-  (void)::setrlimit(RLIMIT_AS, &memory);
-#endif
-  rlimit noCore{0, 0};
-  (void)::setrlimit(RLIMIT_CORE, &noCore);
+// All ranks of the file, a thread each; whether all came to the end of the step.
+bool runRanks(const std::vector<uint8_t> &file, unsigned limitSeconds) {
   std::unique_ptr<Executable> executable;
   if (!Executable::fromBytes(file, "fuzz.dte", executable).ok())
-    ::_exit(refusedCode);
+    return false;
   int ranks = static_cast<int>(executable->ranks());
   auto worlds = makeLoopbackWorld(ranks, limitSeconds);
   std::vector<std::thread> threads;
@@ -83,13 +78,24 @@ Status runRank(const Executable &executable, Comm &world) {
     });
   for (std::thread &thread : threads)
     thread.join();
-  for (char each : ok)
-    if (!each)
-      ::_exit(refusedCode);
-  ::_exit(0);
+  return std::all_of(ok.begin(), ok.end(), [](char each) { return each != 0; });
+}
+
+[[noreturn]] void child(const std::vector<uint8_t> &file, unsigned limitSeconds) {
+  ::alarm(limitSeconds);
+#ifndef __SANITIZE_ADDRESS__ // its shadow takes terabytes of addresses
+  // A mutated size may ask for a lot of memory, which the machine should not have to give.
+  rlimit memory{rlim_t(16) << 30, rlim_t(16) << 30};
+  (void)::setrlimit(RLIMIT_AS, &memory);
+#endif
+  rlimit noCore{0, 0};
+  (void)::setrlimit(RLIMIT_CORE, &noCore);
+  ::_exit(runRanks(file, limitSeconds) ? 0 : refusedCode);
 }
 
 } // namespace
+
+bool warmUp(const std::vector<uint8_t> &file) { return runRanks(file, 60); }
 
 RunResult runOnce(const std::vector<uint8_t> &file, unsigned limitSeconds) {
   pid_t process = ::fork();

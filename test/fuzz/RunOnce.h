@@ -19,9 +19,14 @@ struct RunResult {
   std::string what; // signal, for Crashed
 };
 
+// Runs a file that is good once in this process, so that children forked later find the kernels of
+// the libraries compiled: oneDNN makes them at first use, which takes longer than all the rest. No
+// thread may outlive it, or children would lack that thread: OMP_NUM_THREADS and
+// OPENBLAS_NUM_THREADS must have been 1 when the process started. False on an error.
+bool warmUp(const std::vector<uint8_t> &file);
+
 // Forks; the child runs all ranks of the file as threads on the CPU device for one step and is
-// stopped after `limitSeconds`. The caller must have run no kernel, so that no thread is lost in
-// the fork.
+// stopped after `limitSeconds`.
 RunResult runOnce(const std::vector<uint8_t> &file, unsigned limitSeconds);
 
 } // namespace dtc::fuzz
