@@ -167,6 +167,17 @@ TEST(TiledGemm, AgreesWithTheReferenceUnderEveryInstructionSet) {
   });
 }
 
+TEST(GemmTable, ChoosesByTheClassOfTheShape) {
+  auto backend = [](GemmShape shape, int lanes = 16) { return chooseGemm(shape, lanes).backend; };
+  EXPECT_EQ(backend({16, 16, 16, 64, false, false}), GemmBackend::OpenBlas);
+  EXPECT_EQ(backend({1024, 3072, 768, 1, false, true}), GemmBackend::Tiles);
+  EXPECT_EQ(backend({768, 3072, 4096, 1, true, false}), GemmBackend::Tiles);
+  EXPECT_EQ(backend({1024, 768, 3072, 1, false, false}), GemmBackend::OneDnn);
+  EXPECT_EQ(backend({1, 768, 768, 1, false, true}), GemmBackend::OneDnn);
+  EXPECT_EQ(backend({1024, 64, 1024, 12, true, false}, 8), GemmBackend::OpenBlas);
+  EXPECT_EQ(backend({1024, 64, 1024, 12, true, false}, 16), GemmBackend::OneDnn);
+}
+
 TEST(LibraryGemm, OneDnnAndOpenBlasAgreeWithTheReference) {
   for (GemmBackend backend : {GemmBackend::OneDnn, GemmBackend::OpenBlas})
     for (int form = 0; form < 4; ++form) {
