@@ -2,8 +2,10 @@
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
 Usage: any_plan.py [--cases N] [--seed S]; the last line is the summary, and the exit status is 0 only where all match.
-Compared are parameters after five steps, within 1e-4 of their root mean square, and every loss. AdamW's epsilon is 1e-5
-and not 1e-8: gradients that are zero but for rounding (the bias of keys) would otherwise be divided by themselves.
+Compared are parameters after five steps, element by element within 1e-4 of the tensor's root mean square, and every
+loss. AdamW's epsilon is 1e-3 and not 1e-8: an update is lr * g / (|g| + epsilon), so where a gradient is zero but for
+rounding (about 1e-8 here; the bias of keys is so exactly), two plans differ by rounding / epsilon of what the tensor has
+moved. With 1e-3 that is 1e-5, with 1e-8 it is anything.
 """
 import argparse
 import json
@@ -51,7 +53,7 @@ def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
     dte, dump = folder / f"{name}.dte", folder / f"{name}.safetensors"
     pins = ",".join(f"{key}={value}" for key, value in fix.items())
     dtc("compile", config, "--seq-len", sequence, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
-        "--optimizer", optimizer, "--epsilon", 1e-5, "--fix", pins, "-o", dte)
+        "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, "-o", dte)
     losses = train(dte, ranks, data, STEPS, "--seed", seed, "--lr", 1e-2 if optimizer == "adamw" else 0.1,
                    "--threads", 1, "--dump-params", dump)
     return [step["loss"] for step in losses], read_safetensors(dump)
