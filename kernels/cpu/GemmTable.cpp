@@ -43,8 +43,8 @@ namespace {
 // OpenBLAS 0.3.21 does not know Zen 5 and runs its AVX2 kernels; told to use its AVX-512 ones
 // (OPENBLAS_CORETYPE=SKYLAKEX) it is within 5 % of oneDNN on large shapes.
 // Why not oneDNN for all: a transposed operand costs it more to pack per tile than per matrix. On
-// 256x768 tiles it fell to 188-203 (AVX-512) and 67-107 (AVX2) where our own tiles, which pack
-// once for all threads, had 193-218 and 101-113.
+// 256x768 tiles six NT and TN shapes of the above ran at 190-209 (AVX-512) and 74-110 (AVX2); our
+// own tiles, which pack B once for all threads, at 200-218 and 102-113 in the same run.
 
 constexpr int64_t kTinyWork = 24 * 24 * 24;       // m*n*k
 constexpr int64_t kNarrow = 48;                   // our tiles are mostly padding below

@@ -32,14 +32,29 @@ static inline std::array<uint32_t, 4> philox4x32(std::array<uint32_t, 4> counter
   return counter;
 }
 
+// Vectors of half the lanes. Spelled out, as g++ takes no vector size from a template argument.
+template <int kLanes> struct PhiloxVectors;
+template <> struct PhiloxVectors<2> {
+  typedef uint64_t Half __attribute__((vector_size(8)));
+  typedef uint32_t Words __attribute__((vector_size(4)));
+};
+template <> struct PhiloxVectors<8> {
+  typedef uint64_t Half __attribute__((vector_size(32)));
+  typedef uint32_t Words __attribute__((vector_size(16)));
+};
+template <> struct PhiloxVectors<16> {
+  typedef uint64_t Half __attribute__((vector_size(64)));
+  typedef uint32_t Words __attribute__((vector_size(32)));
+};
+
 // Word 0 of the counters {lo(e), hi(e), word2, word3} for e = first + i, i in [0, kLanes): the form
-// that dropout needs. kLanes is even; each vector below holds half of the lanes, one 32-bit word in
-// each 64-bit element, because vectors multiply 32 by 32 bits only into 64.
+// that dropout needs. kLanes is 2, 8 or 16; each vector below holds half of the lanes, one 32-bit
+// word in each 64-bit element, because vectors multiply 32 by 32 bits only into 64.
 template <int kLanes>
 static inline void philoxWord0(uint64_t first, uint32_t word2, uint32_t word3, uint64_t key,
                                uint32_t *out) {
-  typedef uint64_t Half __attribute__((vector_size(kLanes * 4)));
-  typedef uint32_t Words __attribute__((vector_size(kLanes * 2)));
+  typedef typename PhiloxVectors<kLanes>::Half Half;
+  typedef typename PhiloxVectors<kLanes>::Words Words;
   const Half low = Half{} + 0xFFFFFFFFu;
   for (int half = 0; half < 2; ++half) {
     Half element;

@@ -85,8 +85,9 @@ inline Vec exp2NonPositive(Vec x) {
   p = p * f + splat(2.402264791363012e-1f);
   p = p * f + splat(6.931472028550421e-1f);
   p = p * f + splat(1.0f);
-  IntVec exponent = reinterpret_cast<IntVec>(shifted) << 23;
-  Vec result = reinterpret_cast<Vec>(reinterpret_cast<IntVec>(p) + exponent);
+  // Unsigned, as it wraps for the x below -126 that are replaced.
+  UnsignedVec exponent = reinterpret_cast<UnsignedVec>(shifted) << 23;
+  Vec result = reinterpret_cast<Vec>(reinterpret_cast<UnsignedVec>(p) + exponent);
   return select(x < splat(-126.0f), Vec{}, result);
 }
 
