@@ -39,6 +39,8 @@ struct HeadView {
 
 inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int64_t headDim,
                          int64_t batchIndex, int64_t head) {
+  if (!tensor) // a tensor without elements may have no address, to which nothing may be added
+    return {nullptr, heads * headDim};
   return {tensor + (batchIndex * tokens * heads + head) * headDim, heads * headDim};
 }
 
