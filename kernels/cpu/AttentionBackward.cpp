@@ -141,7 +141,7 @@ void headGradients(const AttentionGradArgs &args, const AttentionGradRange &rang
         gradientBlock(f, range, {range.batchIndex, head, query, rows, key, least(kKeyBlock, seen)},
                       w);
     }
-  if (range.queryGradients) {
+  if (range.queryGradients && range.queryEnd > range.queryBegin) {
     int64_t row = (range.batchIndex * f.queries + range.queryBegin) * f.heads + head;
     writeRows(w.dq, range.queryEnd - range.queryBegin, f.headDim, f.scale,
               args.dq + row * f.headDim, f.heads * f.headDim);
@@ -186,7 +186,7 @@ void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &
   memset(w.dv, 0, sums * sizeof(float));
   for (int64_t head = range.kvHead * group; head < (range.kvHead + 1) * group; ++head)
     headGradients(args, range, head, w);
-  if (range.keyGradients) {
+  if (range.keyGradients && count > 0) {
     int64_t row = (range.batchIndex * f.keys + range.keyBegin) * f.kvHeads + range.kvHead;
     writeRows(w.dk, count, f.headDim, f.scale, args.dk + row * f.headDim, f.kvHeads * f.headDim);
     writeRows(w.dv, count, f.headDim, 1, args.dv + row * f.headDim, f.kvHeads * f.headDim);
