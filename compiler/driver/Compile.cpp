@@ -4,6 +4,7 @@
 #include "compiler/emit/Emit.h"
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/ModelFacts.h"
+#include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "passes/codegen/KernelLibrary.h"
 
@@ -46,7 +47,8 @@ Result<Target> readTarget(StringRef text) {
 class Compiler {
 public:
   Compiler(ModuleOp module, const Plan &plan, const CompileOptions &options)
-      : module(module), plan(plan), options(options), step(options.step) {
+      : module(module), plan(plan), options(options), step(options.step),
+        capture(module->getContext()) {
     step.batch = plan.dp * plan.microBatch;
     step.microBatches = plan.numMicroBatches;
     step.optimizer = plan.optimizer;
@@ -76,8 +78,8 @@ public:
 
 private:
   UserError failedPhase(StringRef phase) {
-    return UserError("compiling '" + plan.modelName + "' ended while " + phase.str(),
-                     "the messages above say where and why");
+    return capture.errorOr(
+        UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));
   }
 
   template <typename Add> Outcome runPhase(const std::string &name, Add add) {
@@ -122,7 +124,10 @@ private:
     info.defaultLearningRate = options.defaultLearningRate;
     info.modelFlopsPerStep = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
     info.peakFlopsPerDevice = options.peakFlopsPerDevice;
-    info.planJson = planToJson(plan);
+    // How long the search took is no property of the program: the same input gives the same bytes.
+    Plan embedded = plan;
+    embedded.search.seconds = 0;
+    info.planJson = planToJson(embedded);
     return emitExecutable(*programs.begin(), kernels.bytes, info);
   }
 
@@ -130,6 +135,7 @@ private:
   const Plan &plan;
   const CompileOptions &options;
   StepOptions step;
+  DiagnosticCapture capture;
 };
 
 } // namespace

@@ -21,8 +21,8 @@ struct CompileOptions {
   double peakFlopsPerDevice = 0; // for MFU
 };
 
-// Changes `module` (checkModel holds). Errors that point into the model are diagnostics of the
-// module's context and give an error that says which phase failed; others are in the error itself.
+// Changes `module` (checkModel holds). The error is the first diagnostic where there is one, with
+// its place in the model.
 Result<std::vector<uint8_t>> compileModel(mlir::ModuleOp module, Plan plan,
                                           const CompileOptions &options);
 

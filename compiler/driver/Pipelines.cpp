@@ -18,6 +18,7 @@ namespace dtc {
 
 void loadDialects(MLIRContext &context) {
   context.loadDialect<exec::ExecDialect, graph::GraphDialect, shard::ShardDialect>();
+  context.printOpOnDiagnostic(false); // users are told the place, not our form of the op
 }
 
 void addBindBatch(OpPassManager &passes, const StepOptions &options) {

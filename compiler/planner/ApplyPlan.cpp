@@ -24,20 +24,23 @@ std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
 LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
   auto entry = plan.tensors.find(parameter.getSymName().str());
   if (entry == plan.tensors.end())
-    return parameter.emitOpError(
-        "is not among the plan's tensors; plan this model again with 'dtc plan'");
+    return parameter.emitError()
+           << "parameter '" << parameter.getSymName()
+           << ("' is not among the plan's tensors; plan this model again with 'dtc plan'");
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
   for (const auto &[axis, text] : entry->second) {
     int index = mesh.axisNamed(axis);
     std::optional<AxisPlacement> axisPlacement = parsePlacement(text, type.getRank());
     if (index < 0 || !axisPlacement)
-      return parameter.emitOpError("is placed '")
-             << text << "' on axis '" << axis << "' by the plan; wanted axis dp or tp and "
+      return parameter.emitError()
+             << "parameter '" << parameter.getSymName() << "' is placed '" << text << "' on axis '"
+             << axis << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
     if (axis == "dp" && axisPlacement->isShard() && plan.dp > 1)
-      return parameter.emitOpError(
-          "is split over dp by the plan; dtc can't compile that yet, use replicate");
+      return parameter.emitError()
+             << "parameter '" << parameter.getSymName()
+             << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
     placement[index] = *axisPlacement;
   }
   parameter.setPlacementAttr(toAttr(parameter.getContext(), placement));

@@ -5,6 +5,7 @@
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/ModelFacts.h"
 #include "compiler/planner/ProgramCost.h"
+#include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
 #include "passes/shard/ParameterPlacement.h"
 
@@ -104,6 +105,9 @@ public:
     std::vector<Candidate> candidates;
     if (std::optional<UserError> error = enumerate(candidates))
       return *error;
+    // A candidate that can't be partitioned is passed over; where none can, the first one's error
+    // is the answer.
+    DiagnosticCapture capture(request.model->getContext());
     std::vector<Plan> plans;
     for (const Candidate &candidate : candidates) {
       std::optional<Plan> plan = evaluate(candidate);
@@ -111,8 +115,8 @@ public:
         plans.push_back(std::move(*plan));
     }
     if (plans.empty())
-      return UserError("planning '" + facts.name + "': no candidate could be partitioned",
-                       "the diagnostics above say why");
+      return capture.errorOr(
+          UserError("planning '" + facts.name + "': no candidate could be partitioned"));
     rank(plans);
     if (!plans.front().predicted.fits && !request.ignoreMemory)
       return nothingFits(plans);

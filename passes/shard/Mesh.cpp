@@ -1,8 +1,8 @@
 // The mesh of ranks and the placement of tensors on it.
 #include "passes/shard/Mesh.h"
 
+#include "dialects/graph/Placement.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
-#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -86,11 +86,7 @@ int64_t partsOf(const Placement &placement, const Mesh &mesh, int64_t dim) {
 }
 
 RankedTensorType localType(RankedTensorType global, const Placement &placement, const Mesh &mesh) {
-  SmallVector<int64_t> shape(global.getShape());
-  for (auto [dim, size] : llvm::enumerate(shape))
-    if (!ShapedType::isDynamic(size))
-      size = llvm::divideCeil(size, partsOf(placement, mesh, dim));
-  return RankedTensorType::get(shape, global.getElementType());
+  return graph::getLocalType(global, toAttr(global.getContext(), placement), mesh.sizes);
 }
 
 graph::PlacementAttr toAttr(MLIRContext *context, const Placement &placement) {
