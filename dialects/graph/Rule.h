@@ -48,6 +48,11 @@ struct OpRule {
   // elements of dropout): when one is split or padded, the partitioner attaches a #graph.window to
   // the local op, and padding is handled by the op itself.
   llvm::SmallVector<unsigned, 2> indexedLoops;
+  // Loops over the experts of a mixture, and over the places for tokens that each expert has.
+  // Expert parallelism splits the first; every expert then gets the tokens of more ranks, so that
+  // the second grows as much. An op whose results have a capacity loop and whose operands do not,
+  // or the other way round, exchanges tokens between the ranks (all-to-all).
+  llvm::SmallVector<unsigned, 1> expertLoops, capacityLoops;
 
   // Whether padding of this loop stays zero, or does not matter because the op itself knows the
   // padded indices.
