@@ -1,0 +1,161 @@
+// RUN: dtc-opt %s --dtc-lower-to-exec -split-input-file | FileCheck %s
+
+// Which instruction each op becomes that the runtime has a kernel for, with which sizes.
+
+// Leading dims are rows, the contracted dims are columns of x; a transposed weight is [out, in].
+// CHECK-LABEL: module @linear
+module @linear {
+  graph.parameter @x : tensor<2x8x3x4xf32> init zeros
+  graph.parameter @w : tensor<3x4x2x5xf32> init zeros
+  graph.parameter @t : tensor<7x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<2x8x3x4xf32>
+    %w = graph.get @w : tensor<3x4x2x5xf32>
+    %t = graph.get @t : tensor<7x4xf32>
+    // CHECK: exec.gemm %x, %w to %linear.0 sizes [16, 10, 12] strides [12, 10, 10]{{$}}
+    %a = graph.linear %x, %w contract 2 : (tensor<2x8x3x4xf32>, tensor<3x4x2x5xf32>) -> tensor<2x8x2x5xf32>
+    // CHECK-NEXT: exec.gemm %x, %t transposed to %linear.1 sizes [48, 7, 4] strides [4, 4, 7]{{$}}
+    %b = graph.linear %x, %t transposed : (tensor<2x8x3x4xf32>, tensor<7x4xf32>) -> tensor<2x8x3x7xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// x^T dy, or for a transposed weight dy^T x; rows are what is summed over.
+// CHECK-LABEL: module @linear_weight_grad
+module @linear_weight_grad {
+  graph.parameter @x : tensor<2x8x3x4xf32> init zeros
+  graph.parameter @dy : tensor<2x8x5xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<2x8x3x4xf32>
+    %dy = graph.get @dy : tensor<2x8x5xf32>
+    // CHECK: exec.gemm %x transposed, %dy to %linear_weight_grad.0 sizes [12, 5, 16] strides [12, 5, 5]{{$}}
+    %a = graph.linear_weight_grad %x, %dy contract 2 : (tensor<2x8x3x4xf32>, tensor<2x8x5xf32>) -> tensor<3x4x5xf32>
+    // CHECK-NEXT: exec.gemm %dy transposed, %x to %linear_weight_grad.1 sizes [5, 12, 16] strides [5, 12, 12]{{$}}
+    %b = graph.linear_weight_grad %x, %dy contract 2 transposed : (tensor<2x8x3x4xf32>, tensor<2x8x5xf32>) -> tensor<5x3x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// One product per batch element; without batch dims there is one.
+// CHECK-LABEL: module @matmul
+module @matmul {
+  graph.parameter @a : tensor<2x3x4x8xf32> init zeros
+  graph.parameter @b : tensor<2x3x8x6xf32> init zeros
+  graph.parameter @c : tensor<8x4xf32> init zeros
+  graph.parameter @d : tensor<6x8xf32> init zeros
+  graph.func @microbatch() {
+    %a = graph.get @a : tensor<2x3x4x8xf32>
+    %b = graph.get @b : tensor<2x3x8x6xf32>
+    %c = graph.get @c : tensor<8x4xf32>
+    %d = graph.get @d : tensor<6x8xf32>
+    // CHECK: exec.gemm %a, %b to %matmul.0 sizes [4, 6, 8] strides [8, 6, 6] batch 6 batch_strides [32, 48, 24]{{$}}
+    %0 = graph.matmul %a, %b : (tensor<2x3x4x8xf32>, tensor<2x3x8x6xf32>) -> tensor<2x3x4x6xf32>
+    // CHECK-NEXT: exec.gemm %c transposed, %d transposed to %matmul.1 sizes [4, 6, 8] strides [4, 8, 6]{{$}}
+    %1 = graph.matmul %c transposed, %d transposed : (tensor<8x4xf32>, tensor<6x8xf32>) -> tensor<4x6xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// Without dropout there is neither a key nor a place of this rank.
+// CHECK-LABEL: module @attention
+// CHECK:         %attention_scratch = exec.buffer "attention_scratch" temporary f32 128 bytes
+module @attention {
+  graph.parameter @q : tensor<2x4x4x8xf32> init zeros
+  graph.parameter @k : tensor<2x6x2x8xf32> init zeros
+  graph.parameter @v : tensor<2x6x2x8xf32> init zeros
+  graph.func @microbatch() {
+    %q = graph.get @q : tensor<2x4x4x8xf32>
+    %k = graph.get @k : tensor<2x6x2x8xf32>
+    %v = graph.get @v : tensor<2x6x2x8xf32>
+    // CHECK:      exec.attention %q, %k, %v to %attention.0, %attention.1 batch 2 queries 4 keys 6 heads 4 kv_heads 2 head_dim 8
+    // CHECK-SAME:   causal scale 2.500000e-01{{$}}
+    %o, %lse = graph.attention %q, %k, %v causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x4x4xf32>)
+    // CHECK-NEXT: exec.attention_grad %q, %k, %v, %attention.0, %attention.1, %q to %attention_grad.0, %attention_grad.1,
+    // CHECK-SAME:   %attention_grad.2 scratch %attention_scratch batch 2 queries 4 keys 6 heads 4 kv_heads 2 head_dim 8
+    // CHECK-SAME:   causal scale 2.500000e-01{{$}}
+    %dq, %dk, %dv = graph.attention_grad %q, %k, %v, %o, %lse, %q causal scale 0.25
+      : (tensor<2x4x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>, tensor<2x4x4x8xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x8xf32>) -> (tensor<2x4x4x8xf32>, tensor<2x6x2x8xf32>, tensor<2x6x2x8xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// With dropout: the global index of the first sample (dp) and of the first query head (tp, two per kv head), and how many
+// heads there are without padding. The second micro-batch starts at sample 8.
+// CHECK-LABEL: module @attention_dropout
+// CHECK:         exec.input tokens %tokens shape [2, 4, 4] axes [-1, 0, -1]
+// CHECK:         exec.input seed %seed shape [] axes []
+// CHECK:         exec.input step %step shape [] axes []
+module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @q : tensor<4x4x4x8xf32> init zeros
+  graph.parameter @k : tensor<4x4x2x8xf32> init zeros
+  graph.func @microbatch(%t: tensor<4x4xi32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
+    %q = graph.get @q : tensor<4x4x4x8xf32>
+    %k = graph.get @k : tensor<4x4x2x8xf32>
+    %seed = graph.input seed : tensor<i64>
+    %step = graph.input step : tensor<f32>
+    // CHECK:      exec.attention %q, %k, %k to %[[O:.*]], %[[LSE:.*]] batch 4 queries 4 keys 4 heads 4 kv_heads 2 head_dim 8
+    // CHECK-SAME:   scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
+    %o, %lse = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step)
+        {windows = [#graph.window<loop = 0, axis = "dp", local = 4, global = 8>, #graph.window<loop = 1, axis = "tp", local = 2, global = 3>]}
+      : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<i64>, tensor<f32>)
+      -> (tensor<4x4x4x8xf32>, tensor<4x4x4xf32>)
+    // CHECK-NEXT: exec.attention_grad %q, %k, %k, %[[O]], %[[LSE]], %[[O]] to %{{.*}}, %{{.*}}, %{{.*}} scratch %{{.*}} batch 4
+    // CHECK-SAME:   dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
+    %dq, %dk, %dv = graph.attention_grad %q, %k, %k, %o, %lse, %o scale 0.25 dropout 0.1 id 7 key(%seed, %step)
+        {windows = [#graph.window<loop = 0, axis = "dp", local = 4, global = 8>, #graph.window<loop = 1, axis = "tp", local = 2, global = 3>]}
+      : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x4x8xf32>, tensor<4x4x4xf32>,
+         tensor<4x4x4x8xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>)
+    // CHECK-NEXT: exec.attention %{{.*}} first(<8 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
+    // CHECK-NEXT: exec.attention_grad %{{.*}} first(<8 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// Ids are global: a rank looks up its own rows, and every rank's gradient starts from zero.
+// CHECK-LABEL: module @embedding
+module @embedding {
+  shard.grid @mesh(shape = 1x4) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @table : tensor<16x5xf32> init zeros
+  graph.func @microbatch(%t: tensor<2x8xi32> {graph.input = "tokens"}) {
+    %table = graph.get @table : tensor<16x5xf32>
+    // CHECK: exec.embedding %table, %tokens to %embedding.0 rows 16 columns 5 tokens 16 first_row <0>{{$}}
+    %0 = graph.embedding %table, %t : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
+    // CHECK-NEXT: exec.embedding %table, %tokens to %embedding.1 rows 16 columns 5 tokens 16 first_row <0 + 16 * axis 1>{{$}}
+    %1 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, axis = "tp", local = 16, global = 61>]}
+      : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
+    // An axis of one rank has all rows.
+    // CHECK-NEXT: exec.embedding %table, %tokens to %embedding.2 rows 16 columns 5 tokens 16 first_row <0>{{$}}
+    %2 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, axis = "dp", local = 16, global = 16>]}
+      : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.1 to %embedding_grad.0 rows 16 columns 5 tokens 16 first_row <0 + 16 * axis 1>{{$}}
+    %3 = graph.embedding_grad %t, %1 {windows = [#graph.window<loop = 3, axis = "tp", local = 16, global = 61>]}
+      : (tensor<2x8xi32>, tensor<2x8x5xf32>) -> tensor<16x5xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
