@@ -9,7 +9,13 @@ def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"], [AttrSizedOp
     - (C2) as many buffers and scalars as the kernel takes.
     - (C3) every buffer has at least the bytes that the kernel wants.
 
-    Example: `exec.launch @kernel_0(%x) to (%y) range 16 scalars [#exec.rank_scalar<0 + 8 * axis 0>]`
+    Example:
+    ```mlir
+    exec.kernel @kernel_0 buffers [64, 64] scalars 1
+    %x = exec.buffer "x" temporary f32 64 bytes
+    %y = exec.buffer "y" temporary f32 64 bytes
+    exec.launch @kernel_0(%x) to (%y) range 16 scalars [#exec.rank_scalar<0 + 8 * axis 0>]
+    ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Buffer>:$inputs, Variadic<Exec_Buffer>:$outputs, I64Attr:$range,
     OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream);
@@ -27,7 +33,13 @@ def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto"]> {
     - (C2) every buffer holds the elements that the product touches.
     - (C3) c is not a or b.
 
-    Example: `exec.gemm %x, %w transposed to %y sizes [32, 16, 8] strides [8, 8, 16]`
+    Example:
+    ```mlir
+    %x = exec.buffer "x" temporary f32 1024 bytes
+    %w = exec.buffer "w" parameter f32 512 bytes persistent
+    %y = exec.buffer "y" temporary f32 2048 bytes
+    exec.gemm %x, %w transposed to %y sizes [32, 16, 8] strides [8, 8, 16]
+    ```
   }];
   let arguments = (ins Exec_Buffer:$a, UnitAttr:$trans_a, Exec_Buffer:$b, UnitAttr:$trans_b, Exec_Buffer:$c,
     DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides, DefaultValuedAttr<F32Attr, "1.0f">:$alpha,
@@ -57,6 +69,15 @@ def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegmen
     - (C1) every buffer has the bytes of its shape.
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are there exactly when dropout > 0.
+
+    Example:
+    ```mlir
+    %q = exec.buffer "q" temporary f32 4096 bytes
+    %k = exec.buffer "k" temporary f32 2048 bytes
+    %o = exec.buffer "o" temporary f32 4096 bytes
+    %lse = exec.buffer "lse" temporary f32 256 bytes
+    exec.attention %q, %k, %k to %o, %lse batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
+    ```
   }];
   let arguments = attentionArguments;
   let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
@@ -71,6 +92,20 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOper
     As exec.attention, with out and lse read; scratch is f32 [batch, heads, queries].
 
     Constraints: those of exec.attention.
+
+    Example:
+    ```mlir
+    %q = exec.buffer "q" temporary f32 4096 bytes
+    %k = exec.buffer "k" temporary f32 2048 bytes
+    %o = exec.buffer "o" temporary f32 4096 bytes
+    %lse = exec.buffer "lse" temporary f32 256 bytes
+    %dq = exec.buffer "dq" temporary f32 4096 bytes
+    %dk = exec.buffer "dk" temporary f32 2048 bytes
+    %dv = exec.buffer "dv" temporary f32 2048 bytes
+    %scratch = exec.buffer "scratch" temporary f32 256 bytes
+    exec.attention_grad %q, %k, %k, %o, %lse, %o to %dq, %dk, %dv scratch %scratch
+      batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
+    ```
   }];
   let arguments = !con((ins Exec_Buffer:$dout, Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
     attentionArguments);
@@ -87,7 +122,13 @@ def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
     Constraints:
     - (C1) table has rows * columns f32, ids tokens i32, out tokens * columns f32.
 
-    Example: `exec.embedding %table, %ids to %out rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1>`
+    Example:
+    ```mlir
+    %table = exec.buffer "wte" parameter f32 4096 bytes persistent
+    %ids = exec.buffer "tokens" input i32 32 bytes
+    %out = exec.buffer "x" temporary f32 512 bytes
+    exec.embedding %table, %ids to %out rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1>
+    ```
   }];
   let arguments = (ins Exec_Buffer:$table, Exec_Buffer:$ids, Exec_Buffer:$out, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
     Exec_RankScalarAttr:$first_row, DefaultValuedAttr<I64Attr, "0">:$stream);
@@ -102,6 +143,14 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto"]
 
     Constraints:
     - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns f32.
+
+    Example:
+    ```mlir
+    %ids = exec.buffer "tokens" input i32 32 bytes
+    %dout = exec.buffer "dx" temporary f32 512 bytes
+    %grad = exec.buffer "grad wte" gradient f32 4096 bytes
+    exec.embedding_grad %ids, %dout to %grad rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1> accumulate
+    ```
   }];
   let arguments = (ins Exec_Buffer:$ids, Exec_Buffer:$dout, Exec_Buffer:$grad, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
     Exec_RankScalarAttr:$first_row, UnitAttr:$accumulate, DefaultValuedAttr<I64Attr, "0">:$stream);
@@ -120,7 +169,12 @@ def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange"]> {
     - (C2) both buffers have the same element type; f32 to accumulate.
     - (C3) the box stays within both buffers on every rank.
 
-    Example: `exec.copy %qkv to %q sizes [32, 16] from [48, 1] at <16> into [16, 1] at <0>`
+    Example:
+    ```mlir
+    %qkv = exec.buffer "qkv" temporary f32 6144 bytes
+    %k = exec.buffer "k" temporary f32 2048 bytes
+    exec.copy %qkv to %k sizes [32, 16] from [48, 1] at <16> into [16, 1] at <0>
+    ```
   }];
   let arguments = (ins Exec_Buffer:$src, Exec_Buffer:$dst, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides,
     Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides, Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate,
@@ -137,7 +191,13 @@ def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange"]> {
 
 def Exec_ZeroOp : Exec_Instruction<"zero"> {
   let summary = "Writes zeros to all of a buffer";
-  let description = "Example: `exec.zero %grad`";
+  let description = [{
+    Example:
+    ```mlir
+    %grad = exec.buffer "grad" gradient f32 64 bytes
+    exec.zero %grad
+    ```
+  }];
   let arguments = (ins Exec_Buffer:$dst, DefaultValuedAttr<I64Attr, "0">:$stream);
   let assemblyFormat = "$dst (`stream` $stream^)? attr-dict";
   let hasVerifier = 0;
@@ -155,7 +215,11 @@ def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
     - (C2) src and dst have the element type and the bytes that kind and count ask for.
     - (C3) src and dst do not overlap, except that all_reduce may use one buffer.
 
-    Example: `exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte"`
+    Example:
+    ```mlir
+    %g = exec.buffer "grad" gradient f32 4096 bytes
+    exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte"
+    ```
   }];
   let arguments = (ins Exec_CollectiveKindAttr:$kind, Exec_ReduceKindAttr:$reduce, Exec_Buffer:$src, Exec_Buffer:$dst,
     DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, DefaultValuedAttr<I64Attr, "0">:$stream);
@@ -168,7 +232,10 @@ class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
     Constraints:
     - (C1) the event is one of the program's.
 
-    Example: `exec.record 0 stream 1`
+    Example:
+    ```mlir
+    exec.}] # mnemonic # [{ 0 stream 1
+    ```
   }];
   let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$stream);
   let assemblyFormat = "$event (`stream` $stream^)? attr-dict";

@@ -41,7 +41,12 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     - (C2) the offset is a multiple of 64.
     - (C3) offset + bytes is within the program's arena.
 
-    Example: `%w = exec.buffer "wte" parameter f32 1024 bytes persistent at 64`
+    Example:
+    ```mlir
+    exec.program @step mesh ["dp"] sizes [1] arena 1088 bytes {
+      %w = exec.buffer "wte" parameter f32 1024 bytes persistent at 64
+    }
+    ```
   }];
   let arguments = (ins StrAttr:$name, Exec_BufferKindAttr:$kind, TypeAttr:$dtype, I64Attr:$bytes, UnitAttr:$persistent,
     OptionalAttr<I64Attr>:$offset);
@@ -58,7 +63,11 @@ def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, [
     Constraints:
     - (C1) offset + bytes is within the base.
 
-    Example: `%m1 = exec.view %tokens "tokens.1" i32 512 bytes at 512`
+    Example:
+    ```mlir
+    %tokens = exec.buffer "tokens" input i32 1024 bytes persistent
+    %m1 = exec.view %tokens "tokens.1" i32 512 bytes at 512
+    ```
   }];
   let arguments = (ins Exec_Buffer:$base, StrAttr:$name, TypeAttr:$dtype, I64Attr:$bytes, I64Attr:$offset);
   let results = (outs Exec_Buffer:$result);
@@ -72,7 +81,10 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
     `buffers`: for each buffer that it takes, operands then results, the smallest size in bytes. `in_place`: pairs
     [result, operand] that may be the same memory.
 
-    Example: `exec.kernel @kernel_0 buffers [64, 64] scalars 1 in_place [[0, 0]]`
+    Example:
+    ```mlir
+    exec.kernel @kernel_0 buffers [64, 64] scalars 1 in_place [array<i64: 0, 0>]
+    ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$buffers, DefaultValuedAttr<I64Attr, "0">:$scalars,
     OptionalAttr<ArrayAttr>:$in_place);
@@ -92,6 +104,12 @@ class Exec_TensorDecl<string mnemonic, string what> : Exec_Op<mnemonic> {
     - (C2) the buffer has the bytes of the local shape.
     - (C3) stored and global have as many elements.
     - (C4) no mesh axis splits two dims.
+
+    Example:
+    ```mlir
+    %w = exec.buffer "w" parameter f32 64 bytes persistent
+    exec.}] # mnemonic # [{ "w" %w global [7, 4] stored [28] local [4, 4] axes [0, -1] init zeros
+    ```
   }];
   let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
     DenseI64ArrayAttr:$local_shape, DenseI64ArrayAttr:$axes, Exec_InitKindAttr:$init,
@@ -111,7 +129,11 @@ def Exec_InputOp : Exec_Op<"input"> {
     Constraints:
     - (C1) the buffer has the bytes of the shape.
 
-    Example: `exec.input tokens %tokens shape [2, 4, 128] axes [-1, 0, -1]`
+    Example:
+    ```mlir
+    %tokens = exec.buffer "tokens" input i32 4096 bytes persistent
+    exec.input tokens %tokens shape [2, 4, 128] axes [-1, 0, -1]
+    ```
   }];
   let arguments = (ins Exec_InputRoleAttr:$role, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, DenseI64ArrayAttr:$axes);
   let assemblyFormat = "$role $buffer `shape` $shape `axes` $axes attr-dict";
@@ -123,7 +145,11 @@ def Exec_OutputOp : Exec_Op<"output"> {
     Constraints:
     - (C1) the buffer holds one f32.
 
-    Example: `exec.output loss %loss`
+    Example:
+    ```mlir
+    %loss = exec.buffer "loss" output f32 4 bytes persistent
+    exec.output loss %loss
+    ```
   }];
   let arguments = (ins Exec_OutputRoleAttr:$role, Exec_Buffer:$buffer);
   let assemblyFormat = "$role $buffer attr-dict";

@@ -132,9 +132,9 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
 
     Example:
     ```mlir
-    graph.func @loss(%tokens: tensor<?x8xi32>, %targets: tensor<?x8xi32>) -> tensor<f32> {
-      ...
-      graph.return %mean : tensor<f32>
+    graph.func private @block(%x: tensor<?x8x16xf32>, %w: tensor<16x16xf32>) -> tensor<?x8x16xf32> {
+      %y = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x16xf32>) -> tensor<?x8x16xf32>
+      graph.return %y : tensor<?x8x16xf32>
     }
     ```
   }];
