@@ -1,0 +1,344 @@
+// The list scheduler: stages choose their next task in the order of time (Graham 1966), here with
+// caps on what is in flight.
+#include "compiler/pipeline/ListScheduler.h"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+
+using namespace dtc;
+
+namespace {
+
+// The chunks of one stage as sequences of tasks, and how far each has come.
+struct StageState {
+  std::vector<int> chunks; // in model order
+  std::vector<int64_t> nextForward, nextBackward;
+  std::vector<PipelineTask> weights; // W in the order of their B
+  size_t nextWeight = 0;
+  std::vector<int> forwardsDone, backwardsLeft; // per micro-batch
+  int oldest = 0;                               // first micro-batch with backwards left
+  int firstUntouched = 0;                       // first micro-batch without any forward
+  int64_t activations = 0, pending = 0;         // in flight, as in InFlight
+  int64_t heldBytes = 0;                        // by forwards whose backward is to come
+  int64_t bytes = 0;                            // these and stashes
+  std::vector<int64_t> bytesBefore;             // what forwards of the first i chunks hold
+  double freeAt = 0;
+  InFlight cap;
+  int64_t byteCap = std::numeric_limits<int64_t>::max();
+};
+
+// A moment at which a stage may have something to start.
+struct Wake {
+  double time;
+  int stage;
+  bool operator>(const Wake &other) const {
+    return time != other.time ? time > other.time : stage > other.stage;
+  }
+};
+
+// What the forward of a chunk has to find free: a backward never waits for memory.
+int64_t footprint(const ChunkTimes &chunk, bool split) {
+  return split ? std::max(chunk.activationBytes, chunk.weightStashBytes) : chunk.activationBytes;
+}
+
+class ListScheduler {
+public:
+  ListScheduler(const PipelineProblem &problem, const SchedulePolicy &policy);
+  std::optional<ListSchedule> run();
+
+private:
+  void runByCounts();
+  void runByClock();
+  std::optional<PipelineTask> chooseStrict(StageState &stage) const;
+  std::optional<PipelineTask> chooseReady(StageState &stage, double now) const;
+  std::optional<PipelineTask> readyBackward(StageState &stage, double now) const;
+  std::optional<PipelineTask> readyForward(StageState &stage, double now) const;
+  std::optional<PipelineTask> readyWeight(StageState &stage, double now) const;
+  void take(StageState &stage, const PipelineTask &task);
+  void count(StageState &stage, const PipelineTask &task);
+  void start(int stage, const PipelineTask &task, double now);
+  bool admits(const StageState &stage, const PipelineTask &forward) const;
+
+  int64_t length(const StageState &stage) const;
+  PipelineTask at(const StageState &stage, int sequence, int64_t position, bool forward) const;
+  std::optional<PipelineTask> head(StageState &stage, int sequence, bool forward) const;
+  bool ready(const PipelineTask &task, double now) const {
+    return inputs.arrival(task) <= now + slack;
+  }
+
+  const PipelineProblem &problem;
+  const SchedulePolicy &policy;
+  PipelineInputs inputs;
+  bool split;
+  double slack = 0; // seconds: sums in another order are the same moment
+  std::vector<StageState> stages;
+  std::priority_queue<Wake, std::vector<Wake>, std::greater<Wake>> wakes;
+  ListSchedule result;
+};
+
+ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolicy &policy)
+    : problem(problem), policy(policy), inputs(problem), split(splitsBackward(problem.kind)) {
+  for (const ChunkTimes &chunk : problem.chunks)
+    slack = std::max(slack,
+                     1e-9 * std::max({chunk.forward, chunk.backwardInput, chunk.backwardWeight}));
+  stages.resize(problem.stages);
+  for (int chunk = 0; chunk < inputs.numChunks(); ++chunk)
+    stages[inputs.stageOf(chunk)].chunks.push_back(chunk);
+  result.schedule.order.resize(problem.stages);
+  for (int index = 0; index < problem.stages; ++index) {
+    StageState &stage = stages[index];
+    size_t sequences = policy.merged ? 1 : stage.chunks.size();
+    stage.nextForward.assign(sequences, 0);
+    stage.nextBackward.assign(sequences, 0);
+    stage.forwardsDone.assign(problem.microBatches, 0);
+    stage.backwardsLeft.assign(problem.microBatches, static_cast<int>(stage.chunks.size()));
+    stage.cap = policy.caps[index];
+    stage.bytesBefore.assign(1, 0);
+    for (int chunk : stage.chunks)
+      stage.bytesBefore.push_back(stage.bytesBefore.back() +
+                                  footprint(problem.chunks[chunk], split));
+    if (!problem.memoryCap.empty())
+      stage.byteCap = problem.memoryCap[index];
+    result.schedule.order[index].reserve(stage.chunks.size() * problem.microBatches *
+                                         (split ? 3 : 2));
+  }
+}
+
+//===-- Sequences
+//--------------------------------------------------------------------------------===//
+
+// The last group may be short of micro-batches; a merged sequence counts them all the same, so that
+// the order is the one of full groups with some tasks left out.
+int64_t ListScheduler::length(const StageState &stage) const {
+  if (!policy.merged)
+    return problem.microBatches;
+  int64_t groups = (problem.microBatches + int64_t(policy.group) - 1) / policy.group;
+  return groups * policy.group * static_cast<int64_t>(stage.chunks.size());
+}
+
+PipelineTask ListScheduler::at(const StageState &stage, int sequence, int64_t position,
+                               bool forward) const {
+  PipelineTaskKind kind = forward ? PipelineTaskKind::Forward
+                          : split ? PipelineTaskKind::BackwardInput
+                                  : PipelineTaskKind::Backward;
+  if (!policy.merged)
+    return {kind, stage.chunks[sequence], static_cast<int>(position)};
+  int64_t perGroup = int64_t(policy.group) * static_cast<int64_t>(stage.chunks.size());
+  int64_t inGroup = position % perGroup;
+  size_t turn = inGroup / policy.group;
+  int chunk = stage.chunks[forward ? turn : stage.chunks.size() - 1 - turn];
+  int64_t microBatch = position / perGroup * policy.group + inGroup % policy.group;
+  return {kind, chunk, static_cast<int>(microBatch)};
+}
+
+// The next task of a sequence that exists.
+std::optional<PipelineTask> ListScheduler::head(StageState &stage, int sequence,
+                                                bool forward) const {
+  int64_t &position = forward ? stage.nextForward[sequence] : stage.nextBackward[sequence];
+  for (; position < length(stage); ++position)
+    if (PipelineTask task = at(stage, sequence, position, forward);
+        task.microBatch < problem.microBatches)
+      return task;
+  return std::nullopt;
+}
+
+//===-- Choice
+//-----------------------------------------------------------------------------------===//
+
+// Counts alone, tasks that do not exist included; the order of 1F1B and its relatives.
+std::optional<PipelineTask> ListScheduler::chooseStrict(StageState &stage) const {
+  int64_t &forward = stage.nextForward[0], &backward = stage.nextBackward[0];
+  int64_t end = length(stage);
+  while (backward < end) {
+    bool takesForward = forward < end && forward - backward < stage.cap.activations;
+    PipelineTask task = at(stage, 0, takesForward ? forward : backward, takesForward);
+    if (task.microBatch < problem.microBatches)
+      return task;
+    ++(takesForward ? forward : backward);
+  }
+  return std::nullopt;
+}
+
+// Room for the forward, and after it for all that is in flight to be completed in the order of
+// micro-batches, each with the room of those before it (Dijkstra 1965, EWD 623: the banker). So the
+// oldest micro-batch of all stages always goes on.
+bool ListScheduler::admits(const StageState &stage, const PipelineTask &forward) const {
+  int numChunks = static_cast<int>(stage.chunks.size());
+  int64_t chunks = 1; // that one, and what is left of the oldest
+  if (forward.microBatch != stage.oldest)
+    chunks += numChunks - stage.forwardsDone[stage.oldest];
+  int64_t bytes = footprint(problem.chunks[forward.chunk], split);
+  if (stage.activations + 1 > stage.cap.activations || stage.pending + chunks > stage.cap.pending ||
+      bytes > stage.byteCap - stage.bytes)
+    return false;
+  // Stashes are freed by W, which waits for no one.
+  int64_t room = stage.byteCap - stage.heldBytes - bytes, all = stage.bytesBefore[numChunks];
+  for (int microBatch = stage.oldest; room < all && microBatch < stage.firstUntouched;
+       ++microBatch) {
+    int done = stage.forwardsDone[microBatch] + (microBatch == forward.microBatch);
+    if (all - stage.bytesBefore[done] > room)
+      return false;
+    room += stage.bytesBefore[std::min(done, stage.backwardsLeft[microBatch])];
+  }
+  return true;
+}
+
+std::optional<PipelineTask> ListScheduler::readyBackward(StageState &stage, double now) const {
+  std::optional<PipelineTask> best;
+  for (size_t sequence = stage.nextBackward.size(); sequence-- > 0;) {
+    std::optional<PipelineTask> task = head(stage, static_cast<int>(sequence), false);
+    if (!task || !ready(*task, now) || (best && best->microBatch <= task->microBatch))
+      continue;
+    best = task;
+  }
+  return best;
+}
+
+std::optional<PipelineTask> ListScheduler::readyForward(StageState &stage, double now) const {
+  std::optional<PipelineTask> best;
+  for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence) {
+    std::optional<PipelineTask> task = head(stage, static_cast<int>(sequence), true);
+    if (task && ready(*task, now) && (!best || policy.deepFirst) && admits(stage, *task))
+      best = task;
+  }
+  return best;
+}
+
+std::optional<PipelineTask> ListScheduler::readyWeight(StageState &stage, double now) const {
+  if (stage.nextWeight == stage.weights.size())
+    return std::nullopt;
+  PipelineTask task = stage.weights[stage.nextWeight];
+  if (policy.holdWeight) {
+    double end = now + secondsOf(task, problem) - slack;
+    for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence)
+      for (bool forward : {false, true})
+        if (std::optional<PipelineTask> next = head(stage, static_cast<int>(sequence), forward))
+          if (inputs.arrival(*next) > now + slack && inputs.arrival(*next) < end &&
+              (!forward || admits(stage, *next)))
+            return std::nullopt;
+  }
+  return task;
+}
+
+std::optional<PipelineTask> ListScheduler::chooseReady(StageState &stage, double now) const {
+  std::optional<PipelineTask> task;
+  if (policy.forwardFirst)
+    task = readyForward(stage, now);
+  if (!task)
+    task = readyBackward(stage, now);
+  if (!task && !policy.forwardFirst)
+    task = readyForward(stage, now);
+  return task ? task : readyWeight(stage, now);
+}
+
+//===-- Run
+//--------------------------------------------------------------------------------------===//
+
+// Removes the task from the head of its sequence.
+void ListScheduler::take(StageState &stage, const PipelineTask &task) {
+  if (task.kind == PipelineTaskKind::BackwardWeight) {
+    ++stage.nextWeight;
+    return;
+  }
+  size_t sequence = 0;
+  if (!policy.merged)
+    while (stage.chunks[sequence] != task.chunk)
+      ++sequence;
+  ++(task.kind == PipelineTaskKind::Forward ? stage.nextForward : stage.nextBackward)[sequence];
+}
+
+// Counts what is kept after the task. A stage computes one task at a time, so that may be done when
+// the task starts: nobody looks at it in between.
+void ListScheduler::count(StageState &stage, const PipelineTask &task) {
+  const ChunkTimes &chunk = problem.chunks[task.chunk];
+  switch (task.kind) {
+  case PipelineTaskKind::Forward:
+    ++stage.activations;
+    ++stage.pending;
+    ++stage.forwardsDone[task.microBatch];
+    stage.firstUntouched = std::max(stage.firstUntouched, task.microBatch + 1);
+    stage.heldBytes += footprint(chunk, split);
+    stage.bytes += footprint(chunk, split);
+    return;
+  case PipelineTaskKind::BackwardWeight:
+    --stage.pending;
+    stage.bytes -= chunk.weightStashBytes;
+    return;
+  case PipelineTaskKind::Backward:
+    --stage.pending;
+    stage.bytes -= chunk.activationBytes;
+    break;
+  case PipelineTaskKind::BackwardInput:
+    stage.weights.push_back({PipelineTaskKind::BackwardWeight, task.chunk, task.microBatch});
+    stage.bytes += chunk.weightStashBytes - footprint(chunk, split);
+    break;
+  }
+  stage.heldBytes -= footprint(chunk, split);
+  --stage.activations;
+  --stage.backwardsLeft[task.microBatch];
+  while (stage.oldest < problem.microBatches && stage.backwardsLeft[stage.oldest] == 0)
+    ++stage.oldest;
+}
+
+void ListScheduler::start(int index, const PipelineTask &task, double now) {
+  StageState &stage = stages[index];
+  double begin = std::max({now, stage.freeAt, inputs.arrival(task)});
+  stage.freeAt = begin + secondsOf(task, problem);
+  take(stage, task);
+  count(stage, task);
+  result.schedule.order[index].push_back(task);
+  result.makespan = std::max(result.makespan, stage.freeAt);
+  wakes.push({stage.freeAt, index});
+  if (std::optional<PipelineTask> next = inputs.finish(task, stage.freeAt))
+    if (int receiver = inputs.stageOf(next->chunk); receiver != index)
+      wakes.push({inputs.arrival(*next), receiver});
+}
+
+void ListScheduler::runByCounts() {
+  for (int index = 0; index < problem.stages; ++index)
+    while (std::optional<PipelineTask> task = chooseStrict(stages[index])) {
+      result.schedule.order[index].push_back(*task);
+      take(stages[index], *task);
+    }
+}
+
+void ListScheduler::runByClock() {
+  for (int index = 0; index < problem.stages; ++index)
+    wakes.push({0, index});
+  while (!wakes.empty()) {
+    Wake wake = wakes.top();
+    wakes.pop();
+    if (stages[wake.stage].freeAt > wake.time + slack)
+      continue; // it is woken again at its end
+    if (std::optional<PipelineTask> task = chooseReady(stages[wake.stage], wake.time))
+      start(wake.stage, *task, wake.time);
+  }
+}
+
+std::optional<ListSchedule> ListScheduler::run() {
+  if (policy.strict)
+    runByCounts();
+  else
+    runByClock();
+  for (int index = 0; index < problem.stages; ++index)
+    if (result.schedule.order[index].size() !=
+        stages[index].chunks.size() * problem.microBatches * (split ? 3 : 2))
+      return std::nullopt;
+  return std::move(result);
+}
+
+} // namespace
+
+std::optional<ListSchedule> dtc::listSchedule(const PipelineProblem &problem,
+                                              const SchedulePolicy &policy) {
+  return ListScheduler(problem, policy).run();
+}
+
+int64_t dtc::leastBytes(const PipelineProblem &problem, int stage) {
+  int64_t bytes = 0;
+  for (size_t chunk = 0; chunk < problem.chunks.size(); ++chunk)
+    if (stageOfChunk(problem.kind, problem.stages, static_cast<int>(chunk)) == stage)
+      bytes += footprint(problem.chunks[chunk], splitsBackward(problem.kind));
+  return bytes;
+}

@@ -1,0 +1,169 @@
+// Makespans: closed forms of the papers, bounds, and steady states that are skipped.
+#include "test/unit/pipeline/PipelineTestSupport.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+using namespace dtc;
+
+namespace {
+
+PipelineTiming timingOf(const PipelineProblem &problem) {
+  return *timeSchedule(*buildSchedule(problem), problem);
+}
+
+} // namespace
+
+TEST(Bubble, OfGPipeAndOneForwardOneBackward) {
+  for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward})
+    for (int p : {1, 2, 4, 7})
+      for (int m : {1, 3, 8, 33}) {
+        auto problem = equalProblem(kind, p, 1, m, {1, 1.25, 0.75});
+        EXPECT_DOUBLE_EQ(timingOf(problem).makespan, (m + p - 1) * 3.0);
+        EXPECT_NEAR(timingOf(problem).bubbleFraction, (p - 1.0) / (m + p - 1), 1e-12);
+      }
+}
+
+TEST(Bubble, OfInterleaved) {
+  for (int p : {1, 2, 4, 8})
+    for (int v : {1, 2, 3, 5})
+      for (int groups : {1, 2, 5}) {
+        int m = p * groups;
+        auto problem = equalProblem(ScheduleKind::Interleaved, p, v, m, {1, 1.25, 0.75});
+        EXPECT_NEAR(timingOf(problem).bubbleFraction, (p - 1.0) / (v * m + p - 1), 1e-12);
+      }
+}
+
+// (p - 1) (F + B - W) for W no longer than F and B, a third of 1F1B's for equal ones.
+TEST(Bubble, OfZeroBubbleH1) {
+  for (int p : {1, 2, 4, 8})
+    for (int m : {p, 2 * p, 4 * p + 1}) {
+      auto problem = equalProblem(ScheduleKind::ZeroBubbleH1, p, 1, m, {1, 1, 1});
+      EXPECT_EQ(timingOf(problem).makespan, m * 3 + (p - 1));
+    }
+}
+
+// Only the skew of the starts is left: a chunk's forward per stage. Another micro-batch costs its
+// own work and nothing else.
+TEST(Bubble, OfZeroBubbleV) {
+  for (int p : {1, 2, 3, 4, 8, 16})
+    for (int m : {2 * p, 2 * p + 1, 5 * p}) {
+      auto problem = equalProblem(ScheduleKind::ZeroBubbleV, p, 2, m, {1, 1, 1});
+      EXPECT_EQ(timingOf(problem).makespan, m * 6 + (p - 1)) << p << " " << m;
+    }
+}
+
+// No stage is faster than its work after its first input, nor any micro-batch than its way.
+TEST(Makespan, IsAboveItsLowerBounds) {
+  std::mt19937 random(4);
+  for (ScheduleKind kind : allKinds)
+    for (int round = 0; round < 100; ++round) {
+      PipelineProblem problem = randomProblem(random, kind, 3);
+      double way = 0;
+      std::vector<double> firstInput(problem.stages, -1), work(problem.stages, 0);
+      int chunks = static_cast<int>(problem.chunks.size());
+      for (int chunk = 0; chunk < chunks; ++chunk) {
+        int stage = stageOfChunk(kind, problem.stages, chunk);
+        const ChunkTimes &times = problem.chunks[chunk];
+        if (firstInput[stage] < 0)
+          firstInput[stage] = way;
+        work[stage] += times.forward + times.backwardInput + times.backwardWeight;
+        way += times.forward;
+        if (chunk + 1 < chunks && stageOfChunk(kind, problem.stages, chunk + 1) != stage)
+          way += times.sendForward;
+      }
+      for (int chunk = chunks; chunk-- > 0;) {
+        int stage = stageOfChunk(kind, problem.stages, chunk);
+        way += problem.chunks[chunk].backwardInput;
+        if (chunk > 0 && stageOfChunk(kind, problem.stages, chunk - 1) != stage)
+          way += problem.chunks[chunk].sendBackward;
+      }
+      double makespan = timingOf(problem).makespan;
+      EXPECT_GE(makespan, way + problem.chunks[0].backwardWeight - 1e-9);
+      for (int stage = 0; stage < problem.stages; ++stage)
+        EXPECT_GE(makespan, firstInput[stage] + problem.microBatches * work[stage] - 1e-9);
+    }
+}
+
+// With the same work and the same micro-batches in flight.
+TEST(Makespan, OfZeroBubbleH1IsNoWorseThanThatOfOneForwardOneBackward) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    PipelineProblem problem = randomProblem(random, ScheduleKind::ZeroBubbleH1, 2);
+    double split = timingOf(problem).makespan;
+    problem.kind = ScheduleKind::OneForwardOneBackward;
+    EXPECT_LE(split, timingOf(problem).makespan * (1 + 1e-9)) << round;
+  }
+}
+
+TEST(ClosedFormMakespan, EqualsTheSimulation) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 200; ++round) {
+    PipelineProblem problem = randomProblem(random, ScheduleKind::GPipe, 3, 4);
+    ASSERT_TRUE(closedFormMakespan(problem).has_value());
+    EXPECT_NEAR(*closedFormMakespan(problem), timingOf(problem).makespan, 1e-9);
+  }
+  for (int p : {1, 2, 5, 8})
+    for (int v : {1, 2, 4}) {
+      auto problem = equalProblem(ScheduleKind::Interleaved, p, v, 3 * p, {0.3, 0.2, 0.7});
+      EXPECT_NEAR(*closedFormMakespan(problem), timingOf(problem).makespan, 1e-9);
+    }
+}
+
+TEST(ClosedFormMakespan, IsAbsentWhereThereIsNone) {
+  auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 3, 1, 8, {1, 1, 1});
+  EXPECT_EQ(closedFormMakespan(problem), 30);
+  problem.chunks[1].forward = 2;
+  EXPECT_FALSE(closedFormMakespan(problem).has_value());
+  problem = equalProblem(ScheduleKind::OneForwardOneBackward, 3, 1, 8, {1, 1, 1, 0.1});
+  EXPECT_FALSE(closedFormMakespan(problem).has_value());
+  problem = equalProblem(ScheduleKind::Interleaved, 3, 2, 8, {1, 1, 1});
+  EXPECT_FALSE(closedFormMakespan(problem).has_value());
+  problem = equalProblem(ScheduleKind::ZeroBubbleH1, 3, 1, 8, {1, 1, 1});
+  EXPECT_FALSE(closedFormMakespan(problem).has_value());
+}
+
+// Unequal stages, slow transfers, groups that are not full, few and many micro-batches.
+TEST(PipelineMakespan, EqualsTheSimulation) {
+  std::mt19937 random(7);
+  for (ScheduleKind kind : allKinds)
+    for (int round = 0; round < 120; ++round) {
+      double spread = round % 3 == 0 ? 0.01 : 2, send = round % 4 == 0 ? 8 : 0.5;
+      PipelineProblem problem = randomProblem(random, kind, spread, send);
+      if (round % 2)
+        problem.microBatches = std::uniform_int_distribution<int>(100, 900)(random);
+      double exact = timingOf(problem).makespan;
+      EXPECT_NEAR(*pipelineMakespan(problem), exact, 1e-9 * exact) << toString(kind).str();
+    }
+}
+
+// A channel whose queue grows slowly: the stages repeat themselves long before it holds them up.
+TEST(PipelineMakespan, SeesAQueueThatGrows) {
+  auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 6, 1, 2000, {1, 1, 1});
+  problem.chunks[2].sendForward = 3.01;
+  double exact = timingOf(problem).makespan;
+  EXPECT_NEAR(*pipelineMakespan(problem), exact, 1e-9 * exact);
+}
+
+TEST(PipelineMakespan, KeepsToTheMemoryCap) {
+  auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 4, 1, 50, {1, 1, 1, 0, 0, 10});
+  double free = *pipelineMakespan(problem);
+  problem.memoryCap = {40, 30, 20, 10};
+  EXPECT_EQ(*pipelineMakespan(problem), free);
+  problem.memoryCap = {20, 20, 20, 10};
+  EXPECT_EQ(*pipelineMakespan(problem), timingOf(problem).makespan);
+  EXPECT_GT(*pipelineMakespan(problem), free);
+  problem.memoryCap = {20, 20, 20, 9};
+  EXPECT_FALSE(pipelineMakespan(problem).ok());
+}
+
+TEST(PipelineMakespan, OfALargeStepIsQuick) {
+  auto start = std::chrono::steady_clock::now();
+  auto problem = equalProblem(ScheduleKind::Interleaved, 16, 8, 1536, {1, 1, 1, 0.1, 0.1});
+  problem.chunks[3].forward = 1.5;
+  PipelineTiming timing = timingOf(problem);
+  EXPECT_NEAR(*pipelineMakespan(problem), timing.makespan, 1e-9 * timing.makespan);
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  EXPECT_LT(seconds, 5); // 0.03 s in a release build on an idle machine
+}

@@ -1,0 +1,306 @@
+// Orders of the pipeline schedules: those of the papers, dependences, messages, and memory caps.
+#include "compiler/pipeline/ListScheduler.h"
+#include "test/unit/pipeline/PipelineTestSupport.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <map>
+
+using namespace dtc;
+
+namespace {
+
+// "F0 F1 B0" for the tasks of one stage; with several chunks "F0.1": micro-batch 0, chunk 1.
+std::string text(const std::vector<PipelineTask> &order, bool withChunk = false) {
+  std::string result;
+  for (const PipelineTask &task : order) {
+    result += (result.empty() ? "" : " ") + toString(task.kind).str();
+    result += std::to_string(task.microBatch);
+    if (withChunk)
+      result += "." + std::to_string(task.chunk);
+  }
+  return result;
+}
+
+// Runs the orders as processes would: messages of one pair of stages and one pass are received in
+// the order in which they were sent, and a stage waits for the one it expects. Returns what went
+// wrong, or "".
+std::string runWithMessages(const PipelineSchedule &schedule, const PipelineProblem &problem) {
+  struct Channel {
+    int from, to;
+    bool forward;
+    bool operator<(const Channel &o) const {
+      return std::tie(from, to, forward) < std::tie(o.from, o.to, o.forward);
+    }
+  };
+  using Message = std::pair<int, int>; // chunk that receives it, micro-batch
+  std::map<Channel, std::deque<Message>> channels;
+  std::vector<size_t> next(problem.stages);
+  int chunks = static_cast<int>(problem.chunks.size());
+  auto stageOf = [&](int chunk) { return stageOfChunk(problem.kind, problem.stages, chunk); };
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (int stage = 0; stage < problem.stages; ++stage)
+      for (; next[stage] < schedule.order[stage].size(); ++next[stage], moved = true) {
+        const PipelineTask &task = schedule.order[stage][next[stage]];
+        bool forward = task.kind == PipelineTaskKind::Forward;
+        bool weight = task.kind == PipelineTaskKind::BackwardWeight;
+        int source = task.chunk + (forward ? -1 : 1), target = task.chunk + (forward ? 1 : -1);
+        if (!weight && source >= 0 && source < chunks && stageOf(source) != stage) {
+          std::deque<Message> &queue = channels[{stageOf(source), stage, forward}];
+          if (queue.empty())
+            break;
+          if (queue.front() != Message(task.chunk, task.microBatch))
+            return "stage " + std::to_string(stage) + " expects another message";
+          queue.pop_front();
+        }
+        if (!weight && target >= 0 && target < chunks && stageOf(target) != stage)
+          channels[{stage, stageOf(target), forward}].emplace_back(target, task.microBatch);
+      }
+  }
+  for (int stage = 0; stage < problem.stages; ++stage)
+    if (next[stage] < schedule.order[stage].size())
+      return "stage " + std::to_string(stage) + " waits for ever";
+  return "";
+}
+
+// Start and end of every task, by kind, chunk and micro-batch.
+using Times = std::map<std::tuple<char, int, int>, TaskTime>;
+
+Times timesOf(const PipelineSchedule &schedule, const PipelineTiming &timing) {
+  Times times;
+  for (size_t stage = 0; stage < schedule.order.size(); ++stage)
+    for (size_t i = 0; i < schedule.order[stage].size(); ++i) {
+      const PipelineTask &task = schedule.order[stage][i];
+      times[{toString(task.kind)[0], task.chunk, task.microBatch}] = timing.tasks[stage][i];
+    }
+  return times;
+}
+
+void expectDependencesKept(const PipelineProblem &problem, const PipelineSchedule &schedule,
+                           const PipelineTiming &timing) {
+  Times times = timesOf(schedule, timing);
+  int chunks = static_cast<int>(problem.chunks.size());
+  bool split = times.count({'W', 0, 0}) != 0;
+  ASSERT_EQ(times.size(), size_t(chunks) * problem.microBatches * (split ? 3 : 2));
+  auto remote = [&](int a, int b) {
+    return stageOfChunk(problem.kind, problem.stages, a) !=
+           stageOfChunk(problem.kind, problem.stages, b);
+  };
+  for (int chunk = 0; chunk < chunks; ++chunk)
+    for (int m = 0; m < problem.microBatches; ++m) {
+      const ChunkTimes &own = problem.chunks[chunk];
+      TaskTime forward = times[{'F', chunk, m}], backward = times[{'B', chunk, m}];
+      EXPECT_GE(backward.start, forward.end);
+      if (split) {
+        EXPECT_GE((times[{'W', chunk, m}].start), backward.end);
+      }
+      if (chunk + 1 == chunks)
+        continue;
+      bool sent = remote(chunk, chunk + 1);
+      EXPECT_GE((times[{'F', chunk + 1, m}].start), forward.end + (sent ? own.sendForward : 0));
+      double send = sent ? problem.chunks[chunk + 1].sendBackward : 0;
+      EXPECT_GE(backward.start, (times[{'B', chunk + 1, m}].end) + send);
+    }
+  for (const auto &stage : timing.tasks)
+    for (size_t i = 1; i < stage.size(); ++i)
+      EXPECT_GE(stage[i].start, stage[i - 1].end);
+}
+
+} // namespace
+
+TEST(ScheduleKind, HasANameBothWays) {
+  for (ScheduleKind kind : allKinds)
+    EXPECT_EQ(*scheduleKindFromString(toString(kind)), kind);
+  EXPECT_EQ(scheduleKindFromString("1f2b").error().text(),
+            "error: the schedule is '1f2b', wanted gpipe, 1f1b, interleaved, zero-bubble, zb-v\n"
+            "note: did you mean '1f1b'");
+}
+
+TEST(BuildSchedule, OneForwardOneBackwardByHand) {
+  auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 2, 1, 3, {1, 1, 1});
+  PipelineSchedule schedule = *buildSchedule(problem);
+  EXPECT_EQ(text(schedule.order[0]), "F0 F1 B0 F2 B1 B2");
+  EXPECT_EQ(text(schedule.order[1]), "F0 B0 F1 B1 F2 B2");
+}
+
+TEST(BuildSchedule, GPipeByHand) {
+  auto problem = equalProblem(ScheduleKind::GPipe, 2, 1, 3, {1, 1, 1});
+  PipelineSchedule schedule = *buildSchedule(problem);
+  EXPECT_EQ(text(schedule.order[0]), "F0 F1 F2 B0 B1 B2");
+  EXPECT_EQ(text(schedule.order[1]), "F0 F1 F2 B0 B1 B2");
+}
+
+// Warm-up counts 2 (p - i - 1) + (v - 1) p of Megatron-LM: 4 and 2, and its order of chunks.
+TEST(BuildSchedule, InterleavedByHand) {
+  auto problem = equalProblem(ScheduleKind::Interleaved, 2, 2, 4, {1, 1, 1});
+  PipelineSchedule schedule = *buildSchedule(problem);
+  EXPECT_EQ(text(schedule.order[0], true),
+            "F0.0 F1.0 F0.2 F1.2 F2.0 B0.2 F3.0 B1.2 F2.2 B0.0 F3.2 B1.0 B2.2 B3.2 B2.0 B3.0");
+  EXPECT_EQ(text(schedule.order[1], true),
+            "F0.1 F1.1 F0.3 B0.3 F1.3 B1.3 F2.1 B0.1 F3.1 B1.1 F2.3 B2.3 F3.3 B3.3 B2.1 B3.1");
+}
+
+// Figure 3 (left) of Qi et al.: the last stage delays its W, the first does it at once.
+TEST(BuildSchedule, ZeroBubbleH1ByHand) {
+  auto problem = equalProblem(ScheduleKind::ZeroBubbleH1, 2, 1, 3, {1, 1, 1});
+  PipelineSchedule schedule = *buildSchedule(problem);
+  EXPECT_EQ(text(schedule.order[0]), "F0 F1 B0 W0 F2 B1 W1 B2 W2");
+  EXPECT_EQ(text(schedule.order[1]), "F0 B0 F1 B1 W0 F2 B2 W1 W2");
+}
+
+TEST(BuildSchedule, PlacesAVDownAndUpAgain) {
+  EXPECT_EQ(stageOfChunk(ScheduleKind::ZeroBubbleV, 4, 5), 2);
+  EXPECT_EQ(stageOfChunk(ScheduleKind::Interleaved, 4, 5), 1);
+  auto problem = equalProblem(ScheduleKind::ZeroBubbleV, 1, 2, 1, {1, 1, 1});
+  EXPECT_EQ(text(buildSchedule(problem)->order[0], true), "F0.0 F0.1 B0.1 B0.0 W0.1 W0.0");
+}
+
+// Interleaved with any number of micro-batches, though Megatron-LM wants a multiple of the stages.
+TEST(BuildSchedule, RunsWithMessagesWhateverTheDurations) {
+  std::mt19937 random(1);
+  for (ScheduleKind kind : allKinds)
+    for (int round = 0; round < 150; ++round) {
+      PipelineProblem problem = randomProblem(random, kind);
+      SCOPED_TRACE(toString(kind).str() + " case " + std::to_string(round));
+      Result<PipelineSchedule> schedule = buildSchedule(problem);
+      ASSERT_TRUE(schedule.ok()) << schedule.error().text();
+      EXPECT_EQ(runWithMessages(*schedule, problem), "");
+      Result<PipelineTiming> timing = timeSchedule(*schedule, problem);
+      ASSERT_TRUE(timing.ok()) << timing.error().text();
+      expectDependencesKept(problem, *schedule, *timing);
+    }
+}
+
+TEST(BuildSchedule, InterleavesEverySmallShape) {
+  for (int stages = 1; stages <= 6; ++stages)
+    for (int virtualStages = 1; virtualStages <= 5; ++virtualStages)
+      for (int microBatches = 1; microBatches <= 14; ++microBatches) {
+        auto problem =
+            equalProblem(ScheduleKind::Interleaved, stages, virtualStages, microBatches, {1, 1, 1});
+        Result<PipelineSchedule> schedule = buildSchedule(problem);
+        ASSERT_TRUE(schedule.ok());
+        ASSERT_EQ(runWithMessages(*schedule, problem), "")
+            << stages << " " << virtualStages << " " << microBatches;
+      }
+}
+
+// What is in flight by the closed forms is what the schedules do.
+TEST(InFlight, IsWhatSchedulesKeep) {
+  for (ScheduleKind kind : allKinds)
+    for (int stages : {1, 2, 3, 4, 8})
+      for (int microBatches : {1, 2, 3, 4, 8, 12, 16, 24, 31}) {
+        auto problem = equalProblem(kind, stages, 3, microBatches, {1, 1, 1});
+        PipelineTiming timing = *timeSchedule(*buildSchedule(problem), problem);
+        bool exact = kind == ScheduleKind::ZeroBubbleV   ? microBatches >= 2 * stages
+                     : kind == ScheduleKind::Interleaved ? microBatches % stages == 0
+                                                         : true;
+        for (int stage = 0; stage < stages; ++stage) {
+          InFlight most = inFlight(kind, stages, problem.virtualStages, microBatches, stage);
+          EXPECT_LE(timing.stages[stage].peakActivations, most.activations);
+          EXPECT_LE(timing.stages[stage].peakPending, most.pending);
+          if (exact) {
+            EXPECT_EQ(timing.stages[stage].peakActivations, most.activations)
+                << toString(kind).str() << " " << stages << " " << microBatches << " " << stage;
+            EXPECT_EQ(timing.stages[stage].peakPending, most.pending);
+          }
+        }
+      }
+  // Megatron-LM's memory factor of interleaving: 1 + (p - 1) / (p v) of p micro-batches.
+  EXPECT_EQ(inFlight(ScheduleKind::Interleaved, 8, 2, 64, 0).activations, 8 * 2 + 8 - 1);
+}
+
+TEST(InFlight, IsNeverExceededWhateverTheDurations) {
+  std::mt19937 random(2);
+  for (ScheduleKind kind : allKinds)
+    for (int round = 0; round < 60; ++round) {
+      PipelineProblem problem = randomProblem(random, kind, 4);
+      PipelineTiming timing = *timeSchedule(*buildSchedule(problem), problem);
+      for (int stage = 0; stage < problem.stages; ++stage) {
+        InFlight most =
+            inFlight(kind, problem.stages, problem.virtualStages, problem.microBatches, stage);
+        EXPECT_LE(timing.stages[stage].peakActivations, most.activations);
+        EXPECT_LE(timing.stages[stage].peakPending, most.pending);
+      }
+    }
+}
+
+// From the least that works to more than is needed.
+TEST(BuildSchedule, KeepsToTheMemoryCap) {
+  std::mt19937 random(3);
+  for (ScheduleKind kind : allKinds)
+    for (int round = 0; round < 80; ++round) {
+      PipelineProblem problem = randomProblem(random, kind);
+      for (int stage = 0; stage < problem.stages; ++stage)
+        problem.memoryCap.push_back(leastBytes(problem, stage) +
+                                    std::uniform_int_distribution<int>(0, 60)(random));
+      Result<PipelineSchedule> schedule = buildSchedule(problem);
+      ASSERT_TRUE(schedule.ok()) << schedule.error().text();
+      EXPECT_EQ(runWithMessages(*schedule, problem), "");
+      PipelineTiming timing = *timeSchedule(*schedule, problem);
+      for (int stage = 0; stage < problem.stages; ++stage)
+        EXPECT_LE(timing.stages[stage].peakBytes, problem.memoryCap[stage]);
+    }
+}
+
+// The least cap is one micro-batch at a time; with none the order is that of 1F1B.
+TEST(BuildSchedule, TradesMemoryForTime) {
+  auto problem = equalProblem(ScheduleKind::OneForwardOneBackward, 4, 1, 8, {1, 1, 1, 0, 0, 10});
+  std::vector<double> makespans;
+  for (int64_t cap : {10, 20, 30, 40}) {
+    problem.memoryCap.assign(4, cap);
+    makespans.push_back(timeSchedule(*buildSchedule(problem), problem)->makespan);
+  }
+  EXPECT_EQ(makespans.front(), 8 * 4 * 3);
+  EXPECT_TRUE(std::is_sorted(makespans.rbegin(), makespans.rend()));
+  EXPECT_EQ(makespans.back(), (8 + 3) * 3);
+}
+
+TEST(BuildSchedule, NamesTheStageWhoseCapIsTooSmall) {
+  auto problem = equalProblem(ScheduleKind::ZeroBubbleV, 3, 2, 8, {1, 1, 1, 0, 0, 3072, 4096});
+  problem.memoryCap = {8192, 8191, 8192};
+  EXPECT_EQ(buildSchedule(problem).error().message,
+            "scheduling a 'zb-v' pipeline: stage 1 has 8191 bytes for activations, wanted at least "
+            "8192 (8 KiB) for one micro-batch");
+}
+
+TEST(BuildSchedule, RefusesMalformedProblems) {
+  auto good = equalProblem(ScheduleKind::OneForwardOneBackward, 2, 1, 3, {1, 1, 1});
+  PipelineProblem bad = good;
+  bad.virtualStages = 2;
+  EXPECT_EQ(buildSchedule(bad).error().message,
+            "scheduling a '1f1b' pipeline: there are 2 virtual stages per stage, wanted 1");
+  bad = good;
+  bad.chunks.pop_back();
+  EXPECT_EQ(buildSchedule(bad).error().message,
+            "scheduling a '1f1b' pipeline: there are the times of 1 chunks, wanted 2, stages times "
+            "virtual stages");
+  bad = good;
+  bad.microBatches = 0;
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad = good;
+  bad.kind = ScheduleKind::ZeroBubbleV;
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad = good;
+  bad.chunks[1].forward = -1;
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad.chunks[1].forward = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad = good;
+  bad.chunks[0].activationBytes = -1;
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad = good;
+  bad.memoryCap = {1};
+  EXPECT_FALSE(buildSchedule(bad).ok());
+  bad = good;
+  bad.microBatches = 1 << 30;
+  EXPECT_FALSE(buildSchedule(bad).ok());
+}
+
+TEST(BuildSchedule, TakesNoTime) {
+  auto problem = equalProblem(ScheduleKind::Interleaved, 4, 2, 8, {0, 0, 0});
+  EXPECT_EQ(timeSchedule(*buildSchedule(problem), problem)->makespan, 0);
+  problem = equalProblem(ScheduleKind::ZeroBubbleH1, 4, 1, 8, {0, 0, 0});
+  EXPECT_EQ(timeSchedule(*buildSchedule(problem), problem)->bubbleFraction, 0);
+}
