@@ -59,8 +59,8 @@ void addShardPhase(OpPassManager &passes) {
 }
 
 void addSchedulePhase(OpPassManager &passes) {
-  // The only calls left are those of kernels.
-  passes.addPass(createInlineCalls());
+  // The only calls left are those of kernels; what is inlined is made canonical once, below.
+  passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels());

@@ -18,19 +18,6 @@ def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::shard::ShardDialect"];
 }
 
-def InlineCalls : Pass<"dtc-inline-calls", "::mlir::ModuleOp"> {
-  let summary = "Replaces calls of blocks by their bodies";
-  let description = [{
-    Blocks are partitioned once each; scheduling needs the whole step in one list. Random ops take the stream of their
-    call's `instance`. Calls of kernel functions stay.
-    ```mlir
-    // Before:
-    %0 = graph.call @block(%x) instance 3 : (tensor<2xf32>) -> tensor<2xf32>
-    // After: the ops of @block
-    ```
-  }];
-}
-
 def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
   let summary = "Gives the module a mesh and its parameters the best placements for it";
   let description = [{

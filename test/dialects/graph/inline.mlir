@@ -32,3 +32,25 @@ graph.func @layers(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
   %2 = graph.call @kernel(%1) : (tensor<?x8xf32>) -> tensor<?x8xf32>
   graph.return %2 : tensor<?x8xf32>
 }
+
+// Blocks that call blocks.
+// CHECK-NOT: @inner
+// CHECK-NOT: @outer
+graph.func private @inner(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.exp %x : tensor<4xf32>
+  graph.return %0 : tensor<4xf32>
+}
+graph.func private @outer(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = graph.call @inner(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  graph.return %0 : tensor<4xf32>
+}
+// CHECK-LABEL: graph.func @two_levels
+// CHECK-SAME:  (%[[X:.*]]: tensor<4xf32>)
+graph.func @two_levels(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: %[[E:.*]] = graph.exp %[[X]]
+  // CHECK: %[[K:.*]] = graph.log %[[E]]
+  // CHECK: graph.return %[[K]]
+  %0 = graph.call @outer(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = graph.log %0 : tensor<4xf32>
+  graph.return %1 : tensor<4xf32>
+}

@@ -14,3 +14,159 @@ module @pointwise {
     graph.return
   }
 }
+
+// -----
+module @element {
+  graph.parameter @x : tensor<4x4xbf16> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xbf16>
+    // expected-error @+1 {{has an operand of 'bf16'; the runtime's kernels take f32}}
+    %y = graph.matmul %x, %x : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xbf16>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @ids {
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    %seed = graph.input seed : tensor<i64>
+    // expected-error @+1 {{has ids of 'tensor<i64>'; the runtime takes i32}}
+    %y = graph.embedding %x, %seed : (tensor<4x4xf32>, tensor<i64>) -> tensor<4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @window_axis {
+  shard.grid @mesh(shape = 2) {graph.axis_names = ["dp"]}
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch(%t: tensor<8xi32> {graph.input = "tokens"}) {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{has a window on mesh axis 'tp', which the mesh does not have}}
+    %y = graph.embedding %x, %t {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 8>]} : (tensor<4x4xf32>, tensor<8xi32>) -> tensor<8x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @dynamic {
+  graph.func @microbatch() {
+    graph.return
+  }
+  // expected-error @+1 {{has 'tensor<?xf32>' where scheduling wants a static tensor; run dtc-bind-batch first}}
+  graph.func @update(%x: tensor<?xf32> {graph.accumulated = "loss"}) {
+    graph.return
+  }
+}
+
+// -----
+module @no_such_sum {
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    graph.return
+  }
+  // expected-error @+1 {{has argument 0 of 'tensor<4x4xf32>', which is not a gradient or sum that @microbatch returns}}
+  graph.func @update(%g: tensor<4x4xf32> {graph.gradient_of = @x}) {
+    graph.return
+  }
+}
+
+// -----
+module @block {
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{calls 'body', which is not a kernel; run the inliner first}}
+    %y = graph.call @body(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+  graph.func private @body(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+    graph.return %x : tensor<4x4xf32>
+  }
+}
+
+// -----
+module @range {
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{calls kernel 'body', which lacks 'kernel_range'; dtc-form-kernels sets it}}
+    %y = graph.call @body(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+  graph.func private @body(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {kernel} {
+    graph.return %x : tensor<4x4xf32>
+  }
+}
+
+// -----
+module @axis_order {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{has grid_axes [1, 0]; want them ascending, outermost first}}
+    %y = shard.all_gather %x on @mesh grid_axes = [1, 0] gather_axis = 0 : tensor<4x4xf32> -> tensor<16x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @reduction {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{reduces by product; the runtime reduces by sum and max}}
+    %y = shard.all_reduce %x on @mesh grid_axes = [1] reduction = product : tensor<4x4xf32> -> tensor<4x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @axis_names {
+  // expected-error @+1 {{lacks 'graph.axis_names' with a name for each of its 2 axes}}
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp"]}
+  graph.func @microbatch() {
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+module @two_axes {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  // expected-error @+1 {{has dim 0 of 'x' split over two mesh axes; want at most one}}
+  graph.parameter @x : tensor<4x4xf32> init zeros placement <[shard(0), shard(0)]>
+  graph.func @microbatch() {
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}

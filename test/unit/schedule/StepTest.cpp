@@ -77,7 +77,7 @@ protected:
     optimizer.clipNorm = 1;
     passes.addPass(createAddOptimizer(optimizer));
     passes.addPass(createPartition());
-    passes.addPass(createInlineCalls());
+    passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
     passes.addPass(createFormKernels());
