@@ -1,21 +1,11 @@
 // Runs passes of dtc on .mlir files; the tool behind the lit tests.
+#include "dialects/exec/Exec.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/PrintRules.h"
-#ifdef DTC_HAS_EXEC
-#include "dialects/exec/Exec.h"
-#endif
-#ifdef DTC_HAS_GRAPH_PASSES
-#include "passes/graph/Passes.h"
-#endif
-#ifdef DTC_HAS_SHARD_PASSES
-#include "passes/shard/Passes.h"
-#endif
-#ifdef DTC_HAS_SCHEDULE_PASSES
-#include "passes/schedule/Passes.h"
-#endif
-#ifdef DTC_HAS_CODEGEN_PASSES
 #include "passes/codegen/Passes.h"
-#endif
+#include "passes/graph/Passes.h"
+#include "passes/schedule/Passes.h"
+#include "passes/shard/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -40,30 +30,20 @@ static void registerPasses() {
   mlir::registerRemoveDeadValuesPass();
   mlir::registerSymbolDCEPass();
   dtc::graph::registerPrintRulesPass();
-#ifdef DTC_HAS_GRAPH_PASSES
   dtc::registerDtcGraphPasses();
-#endif
-#ifdef DTC_HAS_SHARD_PASSES
   dtc::registerDtcShardPasses();
-#endif
-#ifdef DTC_HAS_SCHEDULE_PASSES
   dtc::registerDtcSchedulePasses();
-#endif
-#ifdef DTC_HAS_CODEGEN_PASSES
   dtc::registerDtcCodegenPasses();
-#endif
 }
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<dtc::graph::GraphDialect, mlir::affine::AffineDialect, mlir::arith::ArithDialect,
-                  mlir::bufferization::BufferizationDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect, mlir::math::MathDialect,
-                  mlir::memref::MemRefDialect, mlir::scf::SCFDialect, mlir::shard::ShardDialect,
-                  mlir::tensor::TensorDialect, mlir::vector::VectorDialect>();
-#ifdef DTC_HAS_EXEC
-  registry.insert<dtc::exec::ExecDialect>();
-#endif
+  registry.insert<dtc::graph::GraphDialect, dtc::exec::ExecDialect, mlir::affine::AffineDialect,
+                  mlir::arith::ArithDialect, mlir::bufferization::BufferizationDialect,
+                  mlir::func::FuncDialect, mlir::LLVM::LLVMDialect, mlir::linalg::LinalgDialect,
+                  mlir::math::MathDialect, mlir::memref::MemRefDialect, mlir::scf::SCFDialect,
+                  mlir::shard::ShardDialect, mlir::tensor::TensorDialect,
+                  mlir::vector::VectorDialect>();
   mlir::func::registerInlinerExtension(registry);
   registerPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "dtc optimizer driver\n", registry));
