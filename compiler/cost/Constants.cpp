@@ -30,10 +30,9 @@ constexpr DeviceConstants gpuTable[] = {
      .splitK = 512,         // assumed
      .tiles = {{{256, 128, 1.0},
                 {128, 128, 0.95},
-                {64, 64, 0.7}}},   // CUTLASS's default shapes; relative rates assumed
-     .attention64 = {0.561, 500},  // [fa] FlashAttention-2, 171 TFLOP/s at 16384
-     .attention128 = {0.625, 480}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
-     .collectiveBase = 50e-6},     // [vtrain] 77 us less 14 hops of 1.9 us
+                {64, 64, 0.7}}},    // CUTLASS's default shapes; relative rates assumed
+     .attention64 = {0.561, 500},   // [fa] FlashAttention-2, 171 TFLOP/s at 16384
+     .attention128 = {0.625, 480}}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
     {.prefix = "H100",
      .productShare = {0.80, 0.80, 0.803, 0.803, 0.709}, // [mamf]; f32 and tf32 assumed
      .pointwiseShare = 0.5,
@@ -41,11 +40,10 @@ constexpr DeviceConstants gpuTable[] = {
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{128, 256, 1.0}, {128, 128, 0.95}, {64, 64, 0.6}}},
-     .attention64 = {0.356, 395},  // [fa] cuDNN forward, times 0.88 for the backward as
-                                   // FlashAttention-2 has it there
-     .attention128 = {0.509, 380}, // [fa] the same, times 0.90
-     .collectiveBase = 27e-6},     // [dgxc] 31 us less two hops of 1.9 us
-    {.prefix = "",                 // a GPU without figures of its own: like an A100
+     .attention64 = {0.356, 395},   // [fa] cuDNN forward, times 0.88 for the backward as
+                                    // FlashAttention-2 has it there
+     .attention128 = {0.509, 380}}, // [fa] the same, times 0.90
+    {.prefix = "",                  // a GPU without figures of its own: like an A100
      .productShare = {0.80, 0.80, 0.80, 0.80, 0.70},
      .pointwiseShare = 0.5,
      .memoryShare = 0.85,
@@ -53,8 +51,7 @@ constexpr DeviceConstants gpuTable[] = {
      .splitK = 512,
      .tiles = {{{256, 128, 1.0}, {128, 128, 0.95}, {64, 64, 0.7}}},
      .attention64 = {0.4, 500},
-     .attention128 = {0.5, 480},
-     .collectiveBase = 30e-6},
+     .attention128 = {0.5, 480}},
 };
 
 constexpr DeviceConstants cpuTable = {
@@ -70,8 +67,7 @@ constexpr DeviceConstants cpuTable = {
     .attention64 =
         {0.5,
          32}, // [cpu] the products of its blocks alone reach 0.77; the exponentials are assumed
-    .attention128 = {0.6, 32},
-    .collectiveBase = 10e-6}; // assumed: entering an MPI collective on busy cores
+    .attention128 = {0.6, 32}};
 
 } // namespace
 
@@ -82,26 +78,6 @@ const DeviceConstants &constantsOf(const DeviceKind &device) {
     if (llvm::StringRef(device.name).starts_with(entry.prefix))
       return entry;
   return gpuTable[std::size(gpuTable) - 1];
-}
-
-LinkConstants constantsOf(LinkKind kind, const DeviceKind &device) {
-  bool isH100 = llvm::StringRef(device.name).starts_with("H100");
-  switch (kind) {
-  case LinkKind::NvLink:
-    // H100: [ring] 363 of 450; [dgxc] 440 GB/s bus bandwidth x 8 / 14 = 251 GB/s of data of 450.
-    // A100: [vtrain] 227 of 300.
-    return isH100 ? LinkConstants{0.807, 0.559} : LinkConstants{0.757, 0.559};
-  case LinkKind::Pcie:
-    return {0.80, 0.559}; // assumed: packet overhead and two crossings of the root complex
-  case LinkKind::InfiniBand:
-    return {0.97, 0.90}; // [simai]; SHARP assumed
-  case LinkKind::Ethernet:
-    return {0.90, 0.90}; // assumed: headers and congestion control
-  case LinkKind::SharedMemory:
-    return {1.0, 1.0}; // copies are counted in the discovered bandwidth
-  }
-  assert(false && "all kinds are listed");
-  return {1, 1};
 }
 
 } // namespace dtc

@@ -28,18 +28,9 @@ struct DeviceConstants {
   int64_t splitK; // least depth of a part when k is split over idle units; 0: never
   std::array<TileShape, 3> tiles;
   AttentionCurve attention64,
-      attention128;      // head dimensions 64 and less, 128 and more; between: interpolated
-  double collectiveBase; // seconds of a collective before its first byte moves
+      attention128; // head dimensions 64 and less, 128 and more; between: interpolated
 };
 
 const DeviceConstants &constantsOf(const DeviceKind &device);
-
-// What a collective reaches of a link's bandwidth.
-struct LinkConstants {
-  double share;          // of the bandwidth, in a ring of large messages
-  double inNetworkShare; // of the bandwidth, where the switch reduces
-};
-
-LinkConstants constantsOf(LinkKind kind, const DeviceKind &device);
 
 } // namespace dtc

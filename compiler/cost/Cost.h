@@ -1,8 +1,8 @@
-// Seconds that one op or one collective takes on one kind of hardware. Analytic; constants in
-// Constants.cpp.
+// Seconds that one op or one collective takes on one kind of hardware. Analytic, with constants in
+// Constants.cpp; where the topology carries measured curves, corrected by them.
 #pragma once
 
-#include "compiler/topology/Topology.h"
+#include "compiler/topology/Calibration.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -23,6 +23,7 @@ struct OpWork {
   double bytes = 0; // to and from device memory
   int64_t m = 0, n = 0, k = 0, batch = 1;
   ComputeType type = ComputeType::F32;
+  bool causal = false, backward = false; // attention: which measured curve it is on
 };
 
 // A product of f32 or 16-bit operands with its flops and bytes filled in: 2 batch m n k flops, each
@@ -34,8 +35,6 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
 // falls with tile quantisation, wave quantisation and short k; that of attention with the sequence
 // length. No work costs nothing. A type that the device does not support is computed as f32.
 double secondsOf(const OpWork &work, const DeviceKind &device);
-
-enum class CollectiveKind { AllReduce, AllGather, ReduceScatter, AllToAll, Broadcast, SendRecv };
 
 // Ranks base + i * stride, i < size, for each span; several spans: all sums (a group over several
 // mesh axes). Every rank of the cluster is in one such group, and all groups communicate at the
@@ -49,10 +48,22 @@ using RankGroup = llvm::SmallVector<RankSpan, 2>;
 // Seconds from the start to the last rank's end. `bytes` is the size of the whole, unsharded
 // tensor: the input of all-reduce, reduce-scatter and broadcast, the output of all-gather, what one
 // rank holds for all-to-all, the message of send-receive (to the next rank of the group). One rank
-// or no bytes cost nothing. The least of the algorithms: one ring, level by level, a tree, or the
-// switch's reduction where the level has it.
+// or no bytes cost nothing. The least of the algorithms that the library of the hardware has: on
+// GPUs NCCL's rings, trees and switches with its protocols; on a TPU's torus all axes at the same
+// time; otherwise one ring, level by level, a tree, or the switch's reduction.
+//
+// Of a heterogeneous topology the group is that of `rank`, whose ranks it counts from the first
+// one that it can have; without `rank` the slowest of all groups.
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology);
+double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                         const Topology &topology, int64_t rank);
+
+// Seconds that the collective keeps a device's link of each level busy; the levels of `topology`.
+// Collectives that run at the same time add theirs up. Of a homogeneous topology.
+// Example: an all-reduce of 8 MB by {{8, 1}} on two DGX A100 is {64 us, 0}.
+llvm::SmallVector<double> linkSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                                      const Topology &topology);
 
 // How many ranks of a group are joined at each level, inside out; their product is the size of the
 // group. Example: {{16, 1}} on two nodes of 8 is {8, 2}; {{2, 8}} is {1, 2}.

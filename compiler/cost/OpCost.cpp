@@ -1,6 +1,6 @@
 // Seconds of one op on one device.
+#include "compiler/cost/Calibration.h"
 #include "compiler/cost/Constants.h"
-#include "compiler/cost/Cost.h"
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +55,21 @@ double attentionRate(const OpWork &work, ComputeType type, const DeviceConstants
          ((1 - wide) * reached(constants.attention64) + wide * reached(constants.attention128));
 }
 
+// The analytic figure.
+double modelSeconds(const OpWork &work, const DeviceKind &device) {
+  const DeviceConstants &constants = constantsOf(device);
+  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
+  bool hasShape = work.m > 0 && work.n > 0 && work.k > 0 && work.batch > 0;
+  double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
+  if (work.kind == WorkKind::Product && hasShape)
+    rate = productRate(work, type, constants, device);
+  else if (work.kind == WorkKind::Attention && hasShape)
+    rate = attentionRate(work, type, constants, device);
+  double compute = work.flops > 0 ? work.flops / rate : 0;
+  double memory = work.bytes / (device.memoryBandwidth * constants.memoryShare);
+  return std::max(compute, memory) + device.launchLatency;
+}
+
 } // namespace
 
 OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType type) {
@@ -79,17 +94,10 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
 double secondsOf(const OpWork &work, const DeviceKind &device) {
   if (work.flops <= 0 && work.bytes <= 0)
     return 0;
-  const DeviceConstants &constants = constantsOf(device);
-  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
-  bool hasShape = work.m > 0 && work.n > 0 && work.k > 0 && work.batch > 0;
-  double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
-  if (work.kind == WorkKind::Product && hasShape)
-    rate = productRate(work, type, constants, device);
-  else if (work.kind == WorkKind::Attention && hasShape)
-    rate = attentionRate(work, type, constants, device);
-  double compute = work.flops > 0 ? work.flops / rate : 0;
-  double memory = work.bytes / (device.memoryBandwidth * constants.memoryShare);
-  return std::max(compute, memory) + device.launchLatency;
+  if (!device.calibration)
+    return modelSeconds(work, device);
+  return calibratedSeconds(work, device,
+                           [&](const OpWork &part) { return modelSeconds(part, device); });
 }
 
 } // namespace dtc

@@ -1,40 +1,44 @@
 // Topology files: TOML to a description and back.
 #include "compiler/topology/Description.h"
 
+#include "compiler/topology/CalibrationReader.h"
+#include "compiler/topology/LevelReader.h"
 #include "compiler/topology/Machine.h"
-#include "compiler/topology/TomlReader.h"
 
-#include "llvm/ADT/StringExtras.h"
-
-#include <charconv>
 #include <cmath>
 
 namespace dtc {
 namespace {
 
 constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups of a level
-constexpr llvm::StringRef rootKeys[] = {"name",   "description", "nodes", "devices_per_node",
-                                        "device", "level"};
+constexpr llvm::StringRef rootKeys[] = {"name",   "description", "nodes",      "devices_per_node",
+                                        "device", "level",       "calibration"};
+constexpr llvm::StringRef fileKeys[] = {"name",       "description", "nodes", "devices_per_node",
+                                        "device",     "level",       "part",  "link",
+                                        "calibration"};
+constexpr llvm::StringRef mixedKeys[] = {"name", "description", "part", "link"};
+constexpr llvm::StringRef catalogueKeys[] = {"name", "system", "nodes"};
 constexpr llvm::StringRef deviceKeys[] = {
     "name", "class", "memory", "memory_bandwidth", "compute_units", "launch_latency", "peak"};
-constexpr llvm::StringRef levelKeys[] = {
-    "name", "kind", "group", "bandwidth", "latency", "in_network_reduction", "oversubscription"};
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
 constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
-constexpr llvm::StringRef linkNames[] = {"nvlink", "pcie", "ib", "ethernet", "shm"};
 
-// Reads one file; this machine is asked at most once, and only where the file wants it.
+// Reads one system of one kind of device; this machine is asked at most once, and only where the
+// file wants it.
 class DescriptionReader {
 public:
-  explicit DescriptionReader(const std::string &path) { errors.path = path; }
+  explicit DescriptionReader(FirstError &errors) : errors(errors) {}
 
-  Result<SystemDescription> read(const toml::table &root);
+  // `what` is the file, or the part of it.
+  SystemDescription read(const toml::table &root, const std::string &what,
+                         llvm::ArrayRef<llvm::StringRef> known);
 
 private:
   void readDevice(const toml::table &table);
   void readPeak(const toml::table &table);
-  void readLevel(const toml::table &table, size_t index, size_t count);
-  void checkGroups(const toml::table &root);
+  void readLevels(TableReader &reader);
+  void checkGroups(TableReader &reader);
+  void readCurves(TableReader &reader);
 
   const Machine &machine() {
     if (!discovered)
@@ -52,12 +56,13 @@ private:
   }
 
   SystemDescription system;
-  FirstError errors;
+  FirstError &errors;
   std::optional<Machine> discovered;
 };
 
-Result<SystemDescription> DescriptionReader::read(const toml::table &root) {
-  TableReader reader(root, "the file", rootKeys, errors);
+SystemDescription DescriptionReader::read(const toml::table &root, const std::string &what,
+                                          llvm::ArrayRef<llvm::StringRef> known) {
+  TableReader reader(root, what, known, errors);
   system.name = reader.word("name");
   system.description = reader.word("description", "");
   system.nodes = reader.count("nodes", 1, maxCount, 1);
@@ -66,14 +71,21 @@ Result<SystemDescription> DescriptionReader::read(const toml::table &root) {
   bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
   system.devicesPerNode = reader.count("devices_per_node", 1, maxCount,
                                        isCpu ? std::optional<int64_t>(1) : std::nullopt);
-  std::vector<const toml::table *> levels = reader.tables("level");
-  for (size_t i = 0; i < levels.size(); ++i)
-    readLevel(*levels[i], i, levels.size());
+  readLevels(reader);
   if (!errors.error)
-    checkGroups(root);
-  if (errors.error)
-    return *errors.error;
+    checkGroups(reader);
+  if (!errors.error && reader.has("calibration"))
+    readCurves(reader);
   return system;
+}
+
+void DescriptionReader::readCurves(TableReader &reader) {
+  const toml::table *table = reader.table("calibration");
+  if (!table)
+    return;
+  system.device.calibration = readCalibration(*table, system.device, system.levels, errors);
+  if (system.device.calibration->launch)
+    system.device.launchLatency = system.device.calibration->launch->seconds;
 }
 
 void DescriptionReader::readDevice(const toml::table &table) {
@@ -115,43 +127,30 @@ void DescriptionReader::readPeak(const toml::table &table) {
                 "every device computes in f32; other types are optional");
 }
 
-void DescriptionReader::readLevel(const toml::table &table, size_t index, size_t count) {
-  std::string what = "[[level]] " + std::to_string(index + 1);
-  TableReader reader(table, what, levelKeys, errors);
-  LinkLevel level;
-  level.name = reader.word("name");
-  level.kind = static_cast<LinkKind>(reader.choice("kind", linkNames));
-  bool inCpuNode = index == 0 && system.device.deviceClass == DeviceClass::Cpu;
-  if (inCpuNode && reader.has("group"))
-    reader.fail(
-        "group",
-        "the first level of class 'cpu' joins the processes of a node, however many they are",
-        "leave 'group' out");
-  bool open = inCpuNode || index + 1 == count;
-  level.groupSize =
-      reader.count("group", 1, maxCount, open ? std::optional<int64_t>(0) : std::nullopt);
-  if (discover(reader, "bandwidth")) {
-    if (level.kind != LinkKind::SharedMemory)
-      reader.fail("bandwidth", "'bandwidth' can be discovered for kind 'shm' only",
-                  "write the figure with its unit");
+void DescriptionReader::readLevels(TableReader &reader) {
+  bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
+  std::vector<const toml::table *> levels = reader.tables("level");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    LevelPlace place;
+    place.what = "[[level]] " + std::to_string(i + 1);
+    place.inCpuNode = i == 0 && isCpu;
+    place.mayBeOpen = i + 1 == levels.size();
     // A message is copied into shared memory and out of it, each a read and a write.
-    level.bandwidth = machine().memoryBandwidth / 4;
-  } else {
-    level.bandwidth = reader.quantity("bandwidth", Quantity::BytesPerSecond);
+    if (isCpu && TableReader::holds(*levels[i], "bandwidth", "discover"))
+      place.discovered = machine().memoryBandwidth / 4;
+    LinkLevel level = readLevel(*levels[i], place, errors);
+    for (const LinkLevel &other : system.levels)
+      if (other.name == level.name)
+        errors.set(TableReader::placeOf(*levels[i], "name"),
+                   "two levels are named '" + level.name + "'",
+                   "give each level a name of its own");
+    system.levels.push_back(std::move(level));
   }
-  level.latency = reader.quantity("latency", Quantity::Seconds, /*zeroAllowed=*/true);
-  level.inNetworkReduction = reader.flag("in_network_reduction", false);
-  level.oversubscription = reader.number("oversubscription", 1, 1000, 1);
-  for (const LinkLevel &other : system.levels)
-    if (other.name == level.name)
-      reader.fail("name", "two levels are named '" + level.name + "'",
-                  "give each level a name of its own");
-  system.levels.push_back(level);
 }
 
-// A node is a whole number of levels, 8 devices as 8 or as 2 x 4, and the levels join all nodes.
-void DescriptionReader::checkGroups(const toml::table &root) {
-  TableReader reader(root, "the file", rootKeys, errors);
+// A node is a whole number of levels, 8 devices as 8 or as 2 x 4, or a level joins whole nodes, 72
+// devices of nodes of 4; and the levels join all nodes.
+void DescriptionReader::checkGroups(TableReader &reader) {
   int64_t devices = system.devicesPerNode * system.nodes; // both at most 2^20
   if (devices > maxCount)
     return reader.fail("nodes", std::to_string(system.nodes) + " nodes of " +
@@ -160,10 +159,14 @@ void DescriptionReader::checkGroups(const toml::table &root) {
                                     " devices");
   bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
   int64_t joined = 1;
-  size_t inside = 0; // levels inside a node
-  for (; inside < system.levels.size() && joined < system.devicesPerNode; ++inside)
-    joined *= isCpu ? system.devicesPerNode : std::max<int64_t>(1, system.levels[inside].groupSize);
-  if (joined != system.devicesPerNode)
+  size_t inside = 0; // levels up to a whole node
+  for (; inside < system.levels.size() && joined < system.devicesPerNode; ++inside) {
+    int64_t group = system.levels[inside].groupSize;
+    if (!group && inside == 0) // one level for all, as a torus is
+      group = devices;
+    joined = isCpu ? system.devicesPerNode : joined * std::max<int64_t>(1, group);
+  }
+  if (joined % system.devicesPerNode != 0)
     return reader.fail(
         "devices_per_node",
         "a node has " + std::to_string(system.devicesPerNode) +
@@ -180,28 +183,174 @@ void DescriptionReader::checkGroups(const toml::table &root) {
                 "add a [[level]] that joins nodes; without 'group' it joins as many as there are");
 }
 
-std::string shortestNumber(double value) {
-  char buffer[64];
-  return std::string(buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr);
+// Reads a whole file: one system, or the parts of a heterogeneous one and the links between them.
+class FileReader {
+public:
+  explicit FileReader(const std::string &path) { errors.path = path; }
+
+  Result<SystemDescription> read(const toml::table &root) {
+    if (!TableReader::has(root, "part")) {
+      if (TableReader::has(root, "link"))
+        errors.set(TableReader::placeOf(root, "link"), "[[link]] joins parts, but there are none",
+                   "write a [[part]] for each kind of node, or [[level]] for a level of links");
+      system = DescriptionReader(errors).read(root, "the file", fileKeys);
+    } else {
+      readMixed(root);
+    }
+    if (errors.error)
+      return *errors.error;
+    return system;
+  }
+
+private:
+  void readMixed(const toml::table &root);
+  void readPart(const toml::table &table, size_t index);
+  SystemDescription partOfCatalogue(const toml::table &table, const std::string &what);
+  void readLinks(TableReader &reader);
+  void checkLinks(TableReader &reader);
+
+  SystemDescription system;
+  FirstError errors;
+};
+
+void FileReader::readMixed(const toml::table &root) {
+  for (llvm::StringRef key : {"nodes", "devices_per_node", "device", "level", "calibration"})
+    if (TableReader::has(root, key))
+      errors.set(TableReader::placeOf(root, key),
+                 "a file with [[part]] has '" + key.str() + "' in each part, not outside",
+                 "move it into the parts it is of");
+  TableReader reader(root, "the file", mixedKeys, errors);
+  system.name = reader.word("name");
+  system.description = reader.word("description", "");
+  std::vector<const toml::table *> parts = reader.tables("part");
+  if (parts.empty())
+    reader.fail("part", "the file has an empty list of parts", "write a [[part]]");
+  for (size_t i = 0; i < parts.size(); ++i)
+    readPart(*parts[i], i);
+  readLinks(reader);
+  system.nodes = 0;
+  int64_t devices = 0;
+  for (const SystemDescription &part : system.parts) {
+    system.nodes += part.nodes;
+    devices = std::min(maxCount + 1, devices + part.nodes * part.devicesPerNode);
+  }
+  if (devices > maxCount)
+    reader.fail("part", "the parts have more than " + std::to_string(maxCount) + " devices");
+  if (!errors.error)
+    checkLinks(reader);
 }
 
-std::string quote(llvm::StringRef text) {
-  std::string result = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      result += '\\';
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      result += "\\u00" + llvm::utohexstr(static_cast<unsigned char>(c), false, 2);
-    else
-      result += c;
+void FileReader::readPart(const toml::table &table, size_t index) {
+  std::string what = "[[part]] " + std::to_string(index + 1);
+  SystemDescription part = TableReader::has(table, "system")
+                               ? partOfCatalogue(table, what)
+                               : DescriptionReader(errors).read(table, what, rootKeys);
+  for (const SystemDescription &other : system.parts)
+    if (other.name == part.name)
+      errors.set(TableReader::placeOf(table, "name"), "two parts are named '" + part.name + "'",
+                 "give each part a name of its own");
+  if (part.device.deviceClass == DeviceClass::Cpu)
+    errors.set(table.source(), what + " is of class 'cpu', which has no parts",
+               "describe the nodes as one system");
+  system.parts.push_back(std::move(part));
+}
+
+SystemDescription FileReader::partOfCatalogue(const toml::table &table, const std::string &what) {
+  TableReader reader(table, what, catalogueKeys, errors);
+  std::string name = reader.word("name"), wanted = reader.word("system");
+  int64_t nodes = reader.count("nodes", 1, maxCount, 0);
+  llvm::StringRef text = catalogueText(wanted);
+  if (text.empty()) {
+    std::vector<std::string> names = catalogueNames();
+    std::string nearest =
+        nearestName(wanted, std::vector<llvm::StringRef>(names.begin(), names.end()));
+    reader.fail("system", "'system' of " + what + " is '" + wanted + "', which the catalogue lacks",
+                nearest.empty() ? "'dtc topology list' names its systems"
+                                : "did you mean '" + nearest + "'?");
+    return {};
   }
-  return result + "\"";
+  Result<SystemDescription> found = parseDescription(text, wanted + ".toml");
+  if (!found) {
+    errors.set(table.source(), found.error().message, found.error().note);
+    return {};
+  }
+  found->name = name;
+  if (nodes)
+    found->nodes = nodes;
+  return *found;
+}
+
+void FileReader::readLinks(TableReader &reader) {
+  std::vector<llvm::StringRef> names;
+  for (const SystemDescription &part : system.parts)
+    names.push_back(part.name);
+  for (const toml::table *table : reader.tables("link")) {
+    PartLinkDescription link;
+    link.link = readPartLink(*table, names, link.first, link.second, errors);
+    for (const PartLinkDescription &other : system.partLinks)
+      if ((other.first == link.first && other.second == link.second) ||
+          (other.first == link.second && other.second == link.first))
+        errors.set(table->source(),
+                   link.first.empty()
+                       ? "two [[link]] have no 'between'"
+                       : "two [[link]] are between '" + link.first + "' and '" + link.second + "'",
+                   "leave out either");
+    system.partLinks.push_back(std::move(link));
+  }
+}
+
+// Every two parts are joined.
+void FileReader::checkLinks(TableReader &reader) {
+  for (size_t i = 0; i < system.parts.size(); ++i)
+    for (size_t j = i + 1; j < system.parts.size(); ++j) {
+      const std::string &a = system.parts[i].name, &b = system.parts[j].name;
+      bool joined = false;
+      for (const PartLinkDescription &link : system.partLinks)
+        joined = joined || link.first.empty() || (link.first == a && link.second == b) ||
+                 (link.first == b && link.second == a);
+      if (!joined)
+        return reader.fail("part", "no [[link]] joins '" + a + "' and '" + b + "'",
+                           "add a [[link]] with between = [\"" + a + "\", \"" + b +
+                               "\"], or one without 'between' for all pairs");
+    }
+}
+
+// The keys of one system, after its name and description. `prefix` is "" or "part.".
+void printSystem(const SystemDescription &system, const std::string &prefix,
+                 llvm::raw_ostream &out) {
+  const DeviceKind &device = system.device;
+  out << "nodes = " << system.nodes << "\ndevices_per_node = " << system.devicesPerNode << "\n\n["
+      << prefix << "device]\n"
+      << "name = " << quoteToml(device.name) << "\n"
+      << "class = " << quoteToml(classNames[device.deviceClass == DeviceClass::Gpu]) << "\n"
+      << "memory = "
+      << quoteToml(printExact(static_cast<double>(device.memoryBytes), Quantity::Bytes)) << "\n"
+      << "memory_bandwidth = "
+      << quoteToml(printExact(device.memoryBandwidth, Quantity::BytesPerSecond)) << "\n"
+      << "compute_units = " << device.computeUnits << "\n"
+      << "launch_latency = " << quoteToml(printExact(device.launchLatency, Quantity::Seconds))
+      << "\n\n[" << prefix << "device.peak]\n";
+  for (size_t type = 0; type < numComputeTypes; ++type)
+    if (device.peakFlops[type] > 0)
+      out << typeNames[type] << " = "
+          << quoteToml(printExact(device.peakFlops[type], Quantity::FlopsPerSecond)) << "\n";
+  for (const LinkLevel &level : system.levels) {
+    out << "\n[[" << prefix << "level]]\nname = " << quoteToml(level.name) << "\n";
+    printLevel(level, out);
+  }
+  if (device.calibration)
+    printCalibration(*device.calibration, prefix, out);
+}
+
+void printHead(const SystemDescription &system, llvm::raw_ostream &out) {
+  out << "name = " << quoteToml(system.name) << "\n";
+  if (!system.description.empty())
+    out << "description = " << quoteToml(system.description) << "\n";
 }
 
 } // namespace
 
 llvm::StringRef nameOf(ComputeType type) { return typeNames[static_cast<size_t>(type)]; }
-llvm::StringRef nameOf(LinkKind kind) { return linkNames[static_cast<size_t>(kind)]; }
 
 std::optional<ComputeType> computeTypeFrom(llvm::StringRef name) {
   for (size_t type = 0; type < numComputeTypes; ++type)
@@ -221,42 +370,27 @@ Result<SystemDescription> parseDescription(llvm::StringRef text, const std::stri
                      {path, static_cast<int64_t>(error.source().begin.line),
                       static_cast<int64_t>(error.source().begin.column)});
   }
-  return DescriptionReader(path).read(parsed.table());
+  return FileReader(path).read(parsed.table());
 }
 
 std::string printDescription(const SystemDescription &system) {
-  const DeviceKind &device = system.device;
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << "name = " << quote(system.name) << "\n";
-  if (!system.description.empty())
-    out << "description = " << quote(system.description) << "\n";
-  out << "nodes = " << system.nodes << "\ndevices_per_node = " << system.devicesPerNode
-      << "\n\n[device]\n"
-      << "name = " << quote(device.name) << "\n"
-      << "class = " << quote(classNames[device.deviceClass == DeviceClass::Gpu]) << "\n"
-      << "memory = " << quote(printExact(static_cast<double>(device.memoryBytes), Quantity::Bytes))
-      << "\n"
-      << "memory_bandwidth = "
-      << quote(printExact(device.memoryBandwidth, Quantity::BytesPerSecond)) << "\n"
-      << "compute_units = " << device.computeUnits << "\n"
-      << "launch_latency = " << quote(printExact(device.launchLatency, Quantity::Seconds))
-      << "\n\n[device.peak]\n";
-  for (size_t type = 0; type < numComputeTypes; ++type)
-    if (device.peakFlops[type] > 0)
-      out << typeNames[type] << " = "
-          << quote(printExact(device.peakFlops[type], Quantity::FlopsPerSecond)) << "\n";
-  for (const LinkLevel &level : system.levels) {
-    out << "\n[[level]]\nname = " << quote(level.name) << "\nkind = " << quote(nameOf(level.kind))
-        << "\n";
-    if (level.groupSize)
-      out << "group = " << level.groupSize << "\n";
-    out << "bandwidth = " << quote(printExact(level.bandwidth, Quantity::BytesPerSecond)) << "\n"
-        << "latency = " << quote(printExact(level.latency, Quantity::Seconds)) << "\n";
-    if (level.inNetworkReduction)
-      out << "in_network_reduction = true\n";
-    if (level.oversubscription != 1)
-      out << "oversubscription = " << shortestNumber(level.oversubscription) << "\n";
+  printHead(system, out);
+  if (system.parts.empty())
+    printSystem(system, "", out);
+  for (const SystemDescription &part : system.parts) {
+    out << "\n[[part]]\n";
+    printHead(part, out);
+    printSystem(part, "part.", out);
+  }
+  for (const PartLinkDescription &link : system.partLinks) {
+    out << "\n[[link]]\n";
+    if (!link.first.empty())
+      out << "between = [" << quoteToml(link.first) << ", " << quoteToml(link.second) << "]\n";
+    LinkLevel level = link.link;
+    level.groupSize = 0; // a link joins two parts, which nobody writes
+    printLevel(level, out);
   }
   return text;
 }

@@ -6,6 +6,12 @@
 
 namespace dtc {
 
+// The link between two parts, by their names; both empty: between all that no other link joins.
+struct PartLinkDescription {
+  std::string first, second;
+  LinkLevel link;
+};
+
 // For class "cpu" the sizes, rates and bandwidths are those of a whole node, which its processes
 // share.
 struct SystemDescription {
@@ -15,7 +21,11 @@ struct SystemDescription {
       1; // gpu: what a node has; cpu: processes a node unless the request says otherwise
   DeviceKind device;
   std::vector<LinkLevel>
-      levels; // groupSize 0: as many as there are (innermost of a cpu node, or outermost)
+      levels; // groupSize 0: as many as there are (innermost of a cpu node, or outermost); dims of
+              // a torus are all 0 where only their number is decided
+  // A heterogeneous system has these instead of a device and levels.
+  std::vector<SystemDescription> parts;
+  std::vector<PartLinkDescription> partLinks;
 };
 
 // Reads TOML. Values "discover" of class "cpu" are filled in from this machine.

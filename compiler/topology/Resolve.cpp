@@ -1,36 +1,59 @@
 // Decides how many devices of a system are used, and how they divide over its levels.
 #include "compiler/topology/Description.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <numeric>
 
 namespace dtc {
 namespace {
 
 constexpr int64_t maxDevices = int64_t(1) << 20;
 
-// The group size of each level for `devices` devices, or nothing where they do not divide. A level
-// is filled before the next one is used, so 12 devices of nodes of 8 do not divide and 16 are {8,
-// 2}.
-std::optional<std::vector<int64_t>> divide(llvm::ArrayRef<LinkLevel> levels, int64_t devices) {
+// The largest divisor of `count` that is `limit` at most and whose product with `inside` is a whole
+// number of nodes.
+int64_t largestShare(int64_t count, int64_t limit, int64_t inside, int64_t perNode) {
+  for (int64_t share = std::min(limit, count); share > 1; --share)
+    if (count % share == 0 && (inside * share) % perNode == 0)
+      return share;
+  return 1;
+}
+
+// The group size of each level for `devices` devices in nodes of `perNode`, or nothing where they
+// do not divide. Inside a node a level is filled before the next one is used, so 12 devices of
+// nodes of 8 do not divide and 16 are {8, 2}. Switches between nodes are filled evenly: 48 nodes on
+// leaves of 32 are {24, 2}. A domain of NVLink that spans nodes is at least half used, so that 64
+// devices of domains of 72 are {64}, 128 are {64, 2}, and 76 do not divide.
+std::optional<std::vector<int64_t>> divide(llvm::ArrayRef<LinkLevel> levels, int64_t devices,
+                                           int64_t perNode) {
   std::vector<int64_t> sizes;
+  int64_t inside = 1;
+  if (devices > perNode && devices % perNode != 0)
+    return std::nullopt;
   for (const LinkLevel &level : levels) {
-    int64_t size = level.groupSize ? std::min(level.groupSize, devices) : devices;
-    if (devices % size != 0)
+    int64_t group = level.groupSize ? level.groupSize : devices, size = std::min(group, devices);
+    if (inside * size > perNode && devices > size)
+      size = largestShare(devices, group, inside, perNode);
+    bool isNetwork = inside >= perNode;
+    if (devices % size != 0 || (!isNetwork && devices > size && 2 * size <= group))
       return std::nullopt;
     sizes.push_back(size);
+    inside *= size;
     devices /= size;
   }
   return devices == 1 ? std::optional(sizes) : std::nullopt;
 }
 
 // "8 or 16": the nearest counts below and above that divide, `limit` at most.
-std::string nearestFeasible(llvm::ArrayRef<LinkLevel> levels, int64_t devices, int64_t limit) {
+std::string nearestFeasible(llvm::ArrayRef<LinkLevel> levels, int64_t devices, int64_t perNode,
+                            int64_t limit) {
   std::string text;
   for (int64_t below = std::min(devices - 1, limit); below > 0 && text.empty(); --below)
-    if (divide(levels, below))
+    if (divide(levels, below, perNode))
       text = std::to_string(below);
   for (int64_t above = devices + 1; above <= limit; ++above)
-    if (divide(levels, above))
+    if (divide(levels, above, perNode))
       return (text.empty() ? "" : text + " or ") + std::to_string(above);
   return text;
 }
@@ -47,17 +70,91 @@ std::string plural(int64_t count, const char *noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-Topology assemble(const SystemDescription &system, std::vector<LinkLevel> levels, int64_t nodes,
-                  int64_t devicesPerNode) {
+// The sizes of a torus's axes for `count` groups: the most cubic, short axes first. 32 on 3 axes is
+// {2, 4, 4}.
+std::vector<int64_t> cubicDims(int64_t count, size_t axes) {
+  if (axes == 1)
+    return {count};
+  std::vector<int64_t> best;
+  int64_t least = 0;
+  for (int64_t first = 1; first <= count; ++first) {
+    int64_t power = 1; // the first axis is the shortest
+    for (size_t i = 0; i < axes && power <= count; ++i)
+      power *= first;
+    if (power > count)
+      break;
+    if (count % first != 0)
+      continue;
+    std::vector<int64_t> dims = cubicDims(count / first, axes - 1);
+    dims.insert(dims.begin(), first);
+    int64_t sum = std::accumulate(dims.begin(), dims.end(), int64_t(0));
+    if (best.empty() || sum < least) {
+      best = dims;
+      least = sum;
+    }
+  }
+  return best;
+}
+
+// What `count` of a torus with fixed axes use: whole lines, then whole planes.
+std::optional<std::vector<int64_t>> filledDims(llvm::ArrayRef<int64_t> dims, int64_t count) {
+  std::vector<int64_t> used;
+  for (int64_t dim : dims) {
+    int64_t size = std::min(dim, count);
+    if (count % size != 0)
+      return std::nullopt;
+    used.push_back(size);
+    count /= size;
+  }
+  return used;
+}
+
+// Fits a level to the groups that it joins, `count` of them. False: they do not fill its torus.
+bool fitLevel(LinkLevel &level, int64_t count) {
+  if (level.shape == LinkShape::Torus) {
+    if (level.dims[0] == 0) {
+      level.dims = cubicDims(count, level.dims.size());
+    } else if (count != level.groupSize) {
+      std::optional<std::vector<int64_t>> dims = filledDims(level.dims, count);
+      if (!dims)
+        return false;
+      // An axis that is cut has no links between its ends.
+      if (!llvm::all_of(llvm::zip(*dims, level.dims), [](auto pair) {
+            return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair) == 1;
+          }))
+        level.wrapFrom = 0;
+      level.dims = *dims;
+    }
+  }
+  if (level.shape == LinkShape::Direct && count > 1 && count != level.groupSize) {
+    // A device keeps its links to those that are used.
+    if (level.subsetBandwidth.empty()) {
+      level.bandwidth *= static_cast<double>(count - 1) / static_cast<double>(level.groupSize - 1);
+    } else {
+      level.subsetBandwidth.resize(static_cast<size_t>(count) - 1);
+      level.bandwidth = level.subsetBandwidth.back();
+    }
+  }
+  level.groupSize = count;
+  return true;
+}
+
+// The topology of `sizes` groups a level, or nothing where a torus is not filled.
+std::optional<Topology> assemble(const SystemDescription &system, std::vector<LinkLevel> levels,
+                                 llvm::ArrayRef<int64_t> sizes, int64_t nodes,
+                                 int64_t devicesPerNode) {
   Topology topology;
   topology.name = system.name;
   topology.description = system.description;
   topology.device = system.device;
   topology.nodes = nodes;
   topology.devicesPerNode = devicesPerNode;
-  for (LinkLevel &level : levels)
-    if (level.groupSize > 1)
-      topology.levels.push_back(std::move(level));
+  for (size_t i = 0; i < levels.size(); ++i) {
+    if (!fitLevel(levels[i], sizes[i]))
+      return std::nullopt;
+    if (sizes[i] > 1)
+      topology.levels.push_back(std::move(levels[i]));
+  }
   return topology;
 }
 
@@ -94,21 +191,21 @@ Result<Topology> resolveCpu(const SystemDescription &system, int64_t nodes, int6
   }
   if (std::optional<UserError> error = checkCapacity(system, levels, nodes, devices))
     return *error;
-  std::optional<std::vector<int64_t>> sizes = divide(levels, devices);
-  if (!sizes)
-    return UserError(plural(devices, "device") + " do not fill the levels of '" + system.name +
-                         "' evenly",
-                     "nearest feasible: --devices " + nearestFeasible(levels, devices, maxDevices));
-  for (size_t i = 0; i < levels.size(); ++i)
-    levels[i].groupSize = (*sizes)[i];
-  Topology topology = assemble(system, std::move(levels), nodes, shared);
-  DeviceKind &device = topology.device;
+  std::optional<std::vector<int64_t>> sizes = divide(levels, devices, shared);
+  std::optional<Topology> topology;
+  if (sizes)
+    topology = assemble(system, levels, *sizes, nodes, shared);
+  if (!topology)
+    return UserError(
+        plural(devices, "device") + " do not fill the levels of '" + system.name + "' evenly",
+        "nearest feasible: --devices " + nearestFeasible(levels, devices, shared, maxDevices));
+  DeviceKind &device = topology->device;
   device.memoryBytes = std::max<int64_t>(1, device.memoryBytes / shared);
   device.memoryBandwidth /= static_cast<double>(shared);
   device.computeUnits = std::max<int64_t>(1, device.computeUnits / shared);
   for (double &peak : device.peakFlops)
     peak /= static_cast<double>(shared);
-  return topology;
+  return *topology;
 }
 
 Result<Topology> resolveGpu(const SystemDescription &system, int64_t nodes, int64_t devices) {
@@ -125,18 +222,119 @@ Result<Topology> resolveGpu(const SystemDescription &system, int64_t nodes, int6
   }
   if (std::optional<UserError> error = checkCapacity(system, system.levels, nodes, devices))
     return *error;
-  std::optional<std::vector<int64_t>> sizes = divide(system.levels, devices);
-  if (!sizes) {
-    std::string nearest = nearestFeasible(system.levels, devices, total);
-    return UserError(plural(devices, "device") + " do not fill the levels of '" + system.name +
-                         "' evenly: more than one group of a level is used in whole groups only",
-                     nearest.empty() ? "" : "nearest feasible: --devices " + nearest);
-  }
-  std::vector<LinkLevel> levels = system.levels;
-  for (size_t i = 0; i < levels.size(); ++i)
-    levels[i].groupSize = (*sizes)[i];
+  std::optional<std::vector<int64_t>> sizes = divide(system.levels, devices, system.devicesPerNode);
   int64_t usedNodes = std::max<int64_t>(1, devices / system.devicesPerNode);
-  return assemble(system, std::move(levels), usedNodes, devices / usedNodes);
+  std::optional<Topology> topology;
+  if (sizes)
+    topology = assemble(system, system.levels, *sizes, usedNodes, devices / usedNodes);
+  if (topology)
+    return *topology;
+  std::string nearest = nearestFeasible(system.levels, devices, system.devicesPerNode, total);
+  return UserError(plural(devices, "device") + " do not fill the levels of '" + system.name +
+                       "' evenly: more than one group of a level is used in whole groups only",
+                   nearest.empty() ? "" : "nearest feasible: --devices " + nearest);
+}
+
+// The conservative view of parts: the least of each figure of their devices.
+DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
+  DeviceKind device = parts.front().device;
+  device.calibration = nullptr; // of the first part only
+  for (const Topology &part : parts.drop_front()) {
+    device.memoryBytes = std::min(device.memoryBytes, part.device.memoryBytes);
+    device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
+    device.launchLatency = std::max(device.launchLatency, part.device.launchLatency);
+    device.computeUnits = std::min(device.computeUnits, part.device.computeUnits);
+    if (part.device.peak(ComputeType::F32) < device.peak(ComputeType::F32))
+      device.name = part.device.name; // the constants of the slower device
+    for (size_t type = 0; type < numComputeTypes; ++type)
+      device.peakFlops[type] = std::min(device.peakFlops[type], part.device.peakFlops[type]);
+  }
+  return device;
+}
+
+// One level that joins all devices and is nowhere quicker than the real links.
+LinkLevel slowestLink(const Topology &whole) {
+  LinkLevel slowest;
+  auto take = [&](const LinkLevel &level, double bandwidth) {
+    double latency = std::max(slowest.latency, level.latency);
+    if (slowest.bandwidth == 0 || bandwidth < slowest.bandwidth) {
+      slowest.kind = level.kind;
+      slowest.bandwidth = bandwidth;
+    }
+    slowest.latency = latency;
+  };
+  for (const Topology &part : whole.parts)
+    for (const LinkLevel &level : part.levels)
+      take(level, level.effectiveBandwidth());
+  for (const PartLink &link : whole.partLinks) {
+    int64_t sharing =
+        std::min(whole.parts[link.first].numDevices(), whole.parts[link.second].numDevices());
+    take(link.link, link.link.effectiveBandwidth() / static_cast<double>(sharing));
+  }
+  slowest.name = "any";
+  slowest.groupSize = whole.numDevices();
+  return slowest;
+}
+
+// The link of two parts: their own, or else the one for all pairs.
+LinkLevel linkOf(const SystemDescription &system, llvm::StringRef a, llvm::StringRef b) {
+  const LinkLevel *any = nullptr;
+  for (const PartLinkDescription &link : system.partLinks) {
+    if ((link.first == a && link.second == b) || (link.first == b && link.second == a))
+      return link.link;
+    if (link.first.empty())
+      any = &link.link;
+  }
+  assert(any && "every two parts are joined, which the reader checked");
+  return *any;
+}
+
+// Takes nodes and devices from the parts in their order, up to the counts that are asked for.
+Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes, int64_t devices) {
+  Topology whole;
+  whole.name = system.name;
+  whole.description = system.description;
+  int64_t nodesLeft = nodes, devicesLeft = devices, total = 0;
+  std::vector<size_t> indices; // in the description
+  for (size_t i = 0; i < system.parts.size(); ++i) {
+    const SystemDescription &part = system.parts[i];
+    total += part.nodes * part.devicesPerNode;
+    int64_t partNodes = nodes ? std::min(nodesLeft, part.nodes) : part.nodes;
+    int64_t partDevices = devices ? std::min(devicesLeft, partNodes * part.devicesPerNode) : 0;
+    if (!partNodes || (devices && !partDevices))
+      continue;
+    Result<Topology> resolved = resolve(part, partNodes, partDevices);
+    if (!resolved)
+      return resolved.error();
+    nodesLeft -= partNodes;
+    devicesLeft -= partDevices;
+    whole.parts.push_back(std::move(*resolved));
+    indices.push_back(i);
+  }
+  if (nodesLeft > 0)
+    return UserError("'" + system.name + "' has " + plural(system.nodes, "node") + ", but " +
+                         std::to_string(nodes) + " are asked for",
+                     "nearest feasible: --nodes " + std::to_string(system.nodes) +
+                         ", or more 'nodes' in a [[part]] of the file");
+  if (devicesLeft > 0)
+    return UserError("'" + system.name + "' has " + plural(total, "device") + " in " +
+                         plural(nodes ? nodes : system.nodes, "node") + ", but " +
+                         std::to_string(devices) + " are asked for",
+                     "nearest feasible: --devices " + std::to_string(devices - devicesLeft));
+  if (whole.parts.size() == 1)
+    return whole.parts.front();
+  for (size_t a = 0; a < indices.size(); ++a)
+    for (size_t b = a + 1; b < indices.size(); ++b)
+      whole.partLinks.push_back(
+          {a, b, linkOf(system, system.parts[indices[a]].name, system.parts[indices[b]].name)});
+  whole.nodes = 0;
+  for (const Topology &part : whole.parts) {
+    whole.nodes += part.nodes;
+    whole.devicesPerNode = std::max(whole.devicesPerNode, part.devicesPerNode);
+  }
+  whole.device = weakest(whole.parts);
+  whole.levels.push_back(slowestLink(whole));
+  return whole;
 }
 
 } // namespace
@@ -146,6 +344,8 @@ Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t
     return UserError(
         (nodes < 0 ? "--nodes " + std::to_string(nodes) : "--devices " + std::to_string(devices)) +
         " is negative");
+  if (!system.parts.empty())
+    return resolveParts(system, nodes, devices);
   if (!nodes)
     nodes = system.nodes;
   if (nodes > maxDevices / system.devicesPerNode || devices > maxDevices)

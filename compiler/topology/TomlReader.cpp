@@ -77,9 +77,14 @@ const toml::node *TableReader::require(llvm::StringRef key) {
   return node;
 }
 
-bool TableReader::isDiscover(llvm::StringRef key) const {
-  const toml::node *node = find(key);
-  return node && node->is_string() && node->as_string()->get() == "discover";
+bool TableReader::holds(const toml::table &table, llvm::StringRef key, llvm::StringRef word) {
+  const toml::node *node = table.get(std::string_view(key.data(), key.size()));
+  return node && node->is_string() && node->as_string()->get() == word;
+}
+
+toml::source_region TableReader::placeOf(const toml::table &table, llvm::StringRef key) {
+  const toml::node *node = table.get(std::string_view(key.data(), key.size()));
+  return node ? node->source() : table.source();
 }
 
 std::string TableReader::word(llvm::StringRef key, std::optional<std::string> fallback) {
@@ -120,7 +125,8 @@ int64_t TableReader::count(llvm::StringRef key, int64_t low, int64_t high,
   return low;
 }
 
-double TableReader::number(llvm::StringRef key, double low, double high, double fallback) {
+double TableReader::number(llvm::StringRef key, double low, double high, double fallback,
+                           const std::string &orElse) {
   const toml::node *node = find(key);
   if (!node)
     return fallback;
@@ -130,7 +136,7 @@ double TableReader::number(llvm::StringRef key, double low, double high, double 
     if (value >= low && value <= high) // false for a NaN
       return value;
   }
-  failType(key, "a number from " + numberText(low) + " to " + numberText(high));
+  failType(key, orElse + "a number from " + numberText(low) + " to " + numberText(high));
   return fallback;
 }
 
@@ -165,6 +171,70 @@ double TableReader::quantity(llvm::StringRef key, Quantity quantity, bool zeroAl
     return 1;
   }
   return *value;
+}
+
+const toml::array *TableReader::array(llvm::StringRef key, size_t least, size_t most,
+                                      const std::string &wanted) {
+  const toml::node *node = require(key);
+  if (!node)
+    return nullptr;
+  const toml::array *array = node->as_array();
+  if (array && array->size() >= least && array->size() <= most)
+    return array;
+  std::string count = std::to_string(least) + (least == most ? "" : " to " + std::to_string(most));
+  fail(key, "'" + key.str() + "' of " + what + " is " + shown(*node) +
+                (array ? " of " + std::to_string(array->size()) : "") + ", wanted " + count + " " +
+                wanted);
+  return nullptr;
+}
+
+void TableReader::failElement(llvm::StringRef key, const toml::array &array, size_t index,
+                              const std::string &wanted) {
+  errors.set(array[index].source(), "'" + key.str() + "' of " + what + " holds " +
+                                        shown(array[index]) + ", wanted " + wanted);
+}
+
+std::vector<int64_t> TableReader::counts(llvm::StringRef key, int64_t low, int64_t high,
+                                         size_t most) {
+  std::vector<int64_t> result;
+  std::string wanted = "whole numbers from " + std::to_string(low) + " to " + std::to_string(high);
+  const toml::array *values = array(key, 1, most, wanted);
+  for (size_t i = 0; values && i < values->size(); ++i) {
+    const auto *value = (*values)[i].as_integer();
+    if (value && value->get() >= low && value->get() <= high)
+      result.push_back(value->get());
+    else
+      failElement(key, *values, i, wanted);
+  }
+  return result;
+}
+
+std::vector<double> TableReader::quantities(llvm::StringRef key, Quantity quantity, size_t length) {
+  std::vector<double> result;
+  std::string wanted = "strings with a unit, such as \"" + printExact(80e9, quantity) + "\"";
+  const toml::array *values = array(key, length, length, wanted);
+  for (size_t i = 0; values && i < values->size(); ++i) {
+    const auto *text = (*values)[i].as_string();
+    Result<double> value = parseQuantity(text ? text->get() : "", quantity);
+    if (value && *value > 0)
+      result.push_back(*value);
+    else
+      failElement(key, *values, i, wanted);
+  }
+  return result;
+}
+
+std::vector<std::string> TableReader::words(llvm::StringRef key, size_t length) {
+  std::vector<std::string> result;
+  const toml::array *values = array(key, length, length, "names");
+  for (size_t i = 0; values && i < values->size(); ++i) {
+    const auto *text = (*values)[i].as_string();
+    if (text && !text->get().empty())
+      result.push_back(text->get());
+    else
+      failElement(key, *values, i, "names");
+  }
+  return result;
 }
 
 const toml::table *TableReader::table(llvm::StringRef key) {

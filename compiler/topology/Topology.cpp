@@ -17,6 +17,101 @@ int64_t Topology::devicesWithin(size_t level) const {
   return devices;
 }
 
+int64_t Topology::numDevices() const {
+  if (parts.empty())
+    return nodes * devicesPerNode;
+  int64_t devices = 0;
+  for (const Topology &part : parts)
+    devices += part.numDevices();
+  return devices;
+}
+
+size_t Topology::partOf(int64_t rank) const {
+  for (size_t part = 0; part < parts.size(); ++part) {
+    if (rank < parts[part].numDevices())
+      return part;
+    rank -= parts[part].numDevices();
+  }
+  assert(parts.empty() && "the rank is one of the topology");
+  return 0;
+}
+
+int64_t Topology::firstRankOf(size_t part) const {
+  int64_t first = 0;
+  for (size_t i = 0; i < part && i < parts.size(); ++i)
+    first += parts[i].numDevices();
+  return first;
+}
+
+const DeviceKind &Topology::deviceOf(int64_t rank) const {
+  return parts.empty() ? device : parts[partOf(rank)].device;
+}
+
+const PartLink *Topology::linkBetween(size_t part, size_t other) const {
+  for (const PartLink &link : partLinks)
+    if ((link.first == part && link.second == other) ||
+        (link.first == other && link.second == part))
+      return &link;
+  return nullptr;
+}
+
+// The innermost level that joins two different ranks of a homogeneous topology.
+static size_t joiningLevel(int64_t a, int64_t b, const Topology &topology) {
+  for (size_t level = 0; level < topology.levels.size(); ++level) {
+    int64_t within = topology.devicesWithin(level);
+    if (a / within == b / within)
+      return level;
+  }
+  assert(false && "the outermost level joins all ranks");
+  return 0;
+}
+
+// What one device sends to another over a level.
+static double pairBandwidth(const LinkLevel &level, const Topology &topology, size_t index) {
+  double bandwidth = level.effectiveBandwidth(), others = static_cast<double>(level.groupSize - 1);
+  switch (level.shape) {
+  case LinkShape::HostBridge:
+    return std::min(bandwidth,
+                    level.sharedBandwidth / static_cast<double>(topology.devicesWithin(index)));
+  case LinkShape::Direct:
+    return level.subsetBandwidth.empty() ? bandwidth / others : level.subsetBandwidth.front();
+  case LinkShape::Dragonfly:
+    return bandwidth * std::max(1 / others, 0.5);
+  case LinkShape::Switch:
+  case LinkShape::Torus:
+  case LinkShape::Rail:
+    return bandwidth;
+  }
+  return bandwidth;
+}
+
+Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
+                 const Topology &topology) {
+  Path path;
+  if (from.empty() || to.empty())
+    return path;
+  double crossing = 0; // over the links between parts
+  for (size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
+    int64_t a = from[i % from.size()], b = to[i % to.size()];
+    size_t partA = topology.partOf(a), partB = topology.partOf(b);
+    if (partA != partB) {
+      const LinkLevel &link = topology.linkBetween(partA, partB)->link;
+      crossing = std::max(crossing, link.effectiveBandwidth());
+      path.latency = std::max(path.latency, link.latency);
+      continue;
+    }
+    const Topology &part = topology.parts.empty() ? topology : topology.parts[partA];
+    int64_t first = topology.firstRankOf(partA);
+    if (a == b || i >= from.size()) // nothing to send, or a sender that is counted already
+      continue;
+    size_t level = joiningLevel(a - first, b - first, part);
+    path.bandwidth += pairBandwidth(part.levels[level], part, level);
+    path.latency = std::max(path.latency, part.levels[level].latency);
+  }
+  path.bandwidth += crossing;
+  return path;
+}
+
 Result<Topology> parseTopology(llvm::StringRef text, const std::string &path, int64_t nodes,
                                int64_t devices) {
   Result<SystemDescription> system = parseDescription(text, path);

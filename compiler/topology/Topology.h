@@ -1,10 +1,11 @@
-// The hardware that a plan is made for: one kind of device and the links between devices, from the
+// The hardware that a plan is made for: kinds of devices and the links between them, from the
 // inside out.
 #pragma once
 
 #include "compiler/support/Error.h"
 
 #include <array>
+#include <memory>
 #include <vector>
 
 namespace dtc {
@@ -20,6 +21,8 @@ std::optional<ComputeType> computeTypeFrom(llvm::StringRef name);
 // Cpu: a device is a process, and the processes of a node share its cores, memory and bandwidth.
 enum class DeviceClass { Cpu, Gpu };
 
+struct Calibration; // compiler/topology/Calibration.h
+
 // One device, with the figures of its data sheet; what of them is reached is for compiler/cost to
 // say.
 struct DeviceKind {
@@ -29,14 +32,37 @@ struct DeviceKind {
   double memoryBandwidth = 0;                      // bytes/s
   std::array<double, numComputeTypes> peakFlops{}; // dense flop/s by ComputeType; 0: not supported
   double launchLatency = 0;                        // seconds to start one kernel
-  int64_t computeUnits = 1; // multiprocessors of a GPU, cores of a CPU device
+  int64_t computeUnits = 1;                       // multiprocessors of a GPU, cores of a CPU device
+  std::shared_ptr<const Calibration> calibration; // measured curves, or null
 
   double peak(ComputeType type) const { return peakFlops[static_cast<size_t>(type)]; }
 };
 
-enum class LinkKind { NvLink, Pcie, InfiniBand, Ethernet, SharedMemory };
+enum class LinkKind {
+  NvLink,
+  InfinityFabric, // AMD's links between GPUs
+  Ici,            // a TPU's links to its neighbours
+  Pcie,
+  InfiniBand,
+  Efa, // AWS's adapters: Ethernet with a reliable datagram of their own
+  Ethernet,
+  SharedMemory
+};
 
-llvm::StringRef nameOf(LinkKind kind); // "nvlink", "pcie", "ib", "ethernet", "shm"
+// "nvlink", "xgmi", "ici", "pcie", "ib", "efa", "ethernet", "shm"
+llvm::StringRef nameOf(LinkKind kind);
+
+// How a level joins its groups; it decides what `LinkLevel::bandwidth` means.
+enum class LinkShape {
+  Switch,     // all reach each other at the bandwidth: an NVSwitch, a tier of a fat tree
+  HostBridge, // one bridge that all of the level share: a PCIe box
+  Direct,     // a link of its own between each two groups: bandwidth is the sum of a device's links
+  Torus,      // neighbours along each axis: bandwidth is of one link in one direction
+  Rail,       // a leaf switch per position in the node: same position stays on its leaf
+  Dragonfly   // links between each two groups, which traffic may also reach through a third
+};
+
+llvm::StringRef nameOf(LinkShape shape); // "switch", "host-bridge", "direct", "torus", "rail", ...
 
 // One level of the hierarchy joins `groupSize` devices (innermost level) or groups of the level
 // below. Bandwidth is per device and direction while all devices of the level communicate, so that
@@ -45,32 +71,76 @@ llvm::StringRef nameOf(LinkKind kind); // "nvlink", "pcie", "ib", "ethernet", "s
 struct LinkLevel {
   std::string name;
   LinkKind kind = LinkKind::Ethernet;
+  LinkShape shape = LinkShape::Switch;
   int64_t groupSize = 1;
   double bandwidth = 0; // bytes/s
-  double latency = 0;   // seconds per hop
+  double latency = 0;   // seconds per hop of a small message
   bool inNetworkReduction = false;
   double oversubscription =
       1; // of a switched fabric; the bandwidth across it is bandwidth / oversubscription
 
+  double sharedBandwidth = 0;          // host-bridge: bytes/s of the bridge, for all that cross it
+  std::vector<double> subsetBandwidth; // direct, may be empty: bytes/s of a device within the first
+                                       // 2, 3, .. groups
+  std::vector<int64_t>
+      dims;             // torus: sizes of the axes, innermost first; their product is groupSize
+  int64_t wrapFrom = 3; // torus: the shortest axis whose ends are joined; 0: none
+  double crossRail = 0; // rail: oversubscription of the way between rails over the spine; 0:
+                        // traffic changes rails inside the node
+
+  // Bytes/s of one device while all communicate; of a torus, of one link.
   double effectiveBandwidth() const { return bandwidth / oversubscription; }
 };
+
+struct PartLink;
 
 // A system with its number of devices decided. Ranks are numbered along the hierarchy: rank r and r
 // + 1 differ at the innermost level first. The product of the levels' group sizes is numDevices();
 // a level of one group is left out, so a single device has no levels.
+//
+// A heterogeneous system has parts, each a homogeneous topology with ranks of its own, one part
+// after the other. Its `device` and `levels` are then a homogeneous system that is nowhere better
+// than the real one: the least of each figure, and one level with the slowest link.
 struct Topology {
   std::string name, description;
   DeviceKind device;
-  std::vector<LinkLevel> levels; // inside out
-  int64_t nodes = 1, devicesPerNode = 1;
+  std::vector<LinkLevel> levels;         // inside out
+  int64_t nodes = 1, devicesPerNode = 1; // of a heterogeneous system: all nodes, the largest node
+  std::vector<Topology> parts;           // empty where all devices are alike
+  std::vector<PartLink> partLinks;       // between each two parts
 
-  int64_t numDevices() const { return nodes * devicesPerNode; }
+  bool isHomogeneous() const { return parts.empty(); }
+  int64_t numDevices() const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.
   int64_t devicesWithin(size_t level) const;
+
+  // The part of a rank, and the first rank of a part; 0 where there are no parts.
+  size_t partOf(int64_t rank) const;
+  int64_t firstRankOf(size_t part) const;
+  const DeviceKind &deviceOf(int64_t rank) const;
+  // The link between two parts, in either order; null where there is none, as within a part.
+  const PartLink *linkBetween(size_t part, size_t other) const;
 };
 
-// The names of the catalogue, sorted: "cpu", "dgx-a100-80g", "dgx-h100".
+// The link between two parts of a heterogeneous system. Its bandwidth is one direction's, for all
+// traffic between the two.
+struct PartLink {
+  size_t first = 0, second = 0;
+  LinkLevel link;
+};
+
+// How a set of ranks reaches another: bytes/s that all of `from` together move while all send at
+// the same time, and the latency of one message. Ranks are paired in order, the shorter list
+// repeated; an empty list reaches nothing. Example: the 8 ranks of a DGX H100 to those of the next
+// node is {400e9, 2.7e-6}.
+struct Path {
+  double bandwidth = 0, latency = 0;
+};
+Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
+                 const Topology &topology);
+
+// The names of the catalogue, sorted: "cpu", "dgx-a100-40g", ...
 std::vector<std::string> catalogueNames();
 
 // Loads a system of the catalogue, or else a topology file. `nodes` 0: as many as the description

@@ -47,9 +47,9 @@ TEST(TopologyCommands, ShowPrintsText) {
             "  peak fp8        1.979 PFLOP/s\n"
             "\n"
             "links, from the inside out; bandwidth a device and direction:\n"
-            "  level   kind        joins  bandwidth  latency  reduces  oversubscribed\n"
-            "  nvlink  nvlink  8 devices   450 GB/s   1.9 us  yes                   1\n"
-            "  ib      ib       2 groups    50 GB/s    14 us  no                    1\n");
+            "  level   kind    shape       joins  bandwidth  latency  reduces  oversubscribed\n"
+            "  nvlink  nvlink  switch  8 devices   450 GB/s   600 ns  yes                   1\n"
+            "  leaf    ib      rail     2 groups    50 GB/s   2.7 us  no                    1\n");
 }
 
 TEST(TopologyCommands, ShowPrintsJson) {

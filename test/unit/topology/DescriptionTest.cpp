@@ -92,8 +92,9 @@ TEST(ParseDescription, PointsAtMisspeltKeys) {
             "box.toml:9:1: note: did you mean 'memory_bandwidth'?");
   EXPECT_EQ(errorOf(with("kind = \"ib\"", "kind = \"ib\"\nrails = 8")),
             "box.toml:26:1: error: unknown key 'rails' in [[level]] 2\n"
-            "box.toml:26:1: note: known keys are 'name', 'kind', 'group', 'bandwidth', 'latency', "
-            "'in_network_reduction', 'oversubscription'");
+            "box.toml:26:1: note: known keys are 'name', 'kind', 'shape', 'group', 'bandwidth', "
+            "'latency', 'in_network_reduction', 'oversubscription', 'shared_bandwidth', "
+            "'subset_bandwidth', 'dims', 'axes', 'wrap_from', 'cross_rail'");
   // The first in the file, not the first in the alphabet.
   EXPECT_EQ(errorOf(with("nodes = 2", "zzz = 1\nnodes = 2\nqqq = 1")).substr(0, 43),
             "box.toml:2:1: error: unknown key 'zzz' in t");
@@ -113,8 +114,7 @@ TEST(ParseDescription, PointsAtValues) {
       "box.toml:9:20: error: 'memory_bandwidth' of [device] is '0 GB/s', wanted more than zero");
   EXPECT_EQ(errorOf(with("\"nvlink\"", "\"nvlnk\"")),
             "box.toml:18:8: error: 'kind' of [[level]] 1 is 'nvlnk', wanted one of 'nvlink', "
-            "'pcie', 'ib', "
-            "'ethernet', 'shm'");
+            "'xgmi', 'ici', 'pcie', 'ib', 'efa', 'ethernet', 'shm'");
   EXPECT_EQ(errorOf(with("2.5", "0.5")), "box.toml:28:20: error: 'oversubscription' of [[level]] 2 "
                                          "is 0.5, wanted a number from 1 to 1000");
   EXPECT_EQ(errorOf(with("2.5", "nan")), "box.toml:28:20: error: 'oversubscription' of [[level]] 2 "

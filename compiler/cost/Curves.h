@@ -1,0 +1,46 @@
+// Interpolation between measured points. Internal to this folder.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <array>
+#include <vector>
+
+namespace dtc {
+
+// Values at scattered places: the weighted mean of their logarithms, weights falling with the sixth
+// power of the distance, so that the nearest decide. Exact at a point; never beyond the least and
+// greatest value. Example: with 0.5 at (10, 10) and 1 at (12, 10), at (10, 10) it is 0.5, at
+// (11, 10) 0.71, at (20, 10) 1.
+class PointCloud {
+public:
+  using Place = std::array<double, 5>; // logarithms to base 2; unused coordinates 0
+
+  void add(const Place &place, double value);
+  bool isEmpty() const { return places.empty(); }
+  // `place` is first moved to the nearest place of the box around all points. Not empty.
+  double at(Place place) const;
+
+private:
+  std::vector<Place> places;
+  std::vector<double> logValues;
+  Place low{}, high{};
+};
+
+// Seconds over bytes: straight in log space between points. Seconds never fall as bytes grow: where
+// they were measured to, both points get the less, for what disturbs a run only makes it longer.
+// Beyond the ends the shape of `model` goes on.
+class ByteCurve {
+public:
+  // Points of ascending bytes.
+  void add(double bytes, double seconds);
+  bool isEmpty() const { return logBytes.empty(); }
+  // `model` rises with bytes. Not empty.
+  double at(double bytes, llvm::function_ref<double(double)> model) const;
+
+private:
+  std::vector<double> logBytes, logSeconds;
+};
+
+} // namespace dtc
