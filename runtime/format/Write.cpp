@@ -1,14 +1,9 @@
 #include "runtime/format/Write.h"
 
 #include "runtime/format/Header.h"
-#include "runtime/format/Text.h"
 #include "runtime/format/Verify.h"
 
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace dtc::format {
 namespace {
@@ -33,34 +28,6 @@ void placeSegments(ManifestT &manifest, std::span<const SegmentBytes> segments, 
     manifest.segments[i]->offset = offset;
     offset += segments[i].bytes.size();
   }
-}
-
-rt::Status systemError(const std::string &what, const std::string &path) {
-  return rt::Status::unavailable(text(what, " '", path, "': ", std::strerror(errno)));
-}
-
-// Writes all of `bytes` to a new file and syncs it; closes `descriptor` in any case.
-rt::Status fillFile(int descriptor, const std::string &path, std::span<const uint8_t> bytes) {
-  size_t written = 0;
-  while (written < bytes.size()) {
-    ssize_t now = ::write(descriptor, bytes.data() + written, bytes.size() - written);
-    if (now < 0 && errno == EINTR)
-      continue;
-    if (now <= 0) {
-      rt::Status status = systemError("writing", path);
-      ::close(descriptor);
-      return status;
-    }
-    written += static_cast<size_t>(now);
-  }
-  if (::fsync(descriptor) != 0) {
-    rt::Status status = systemError("syncing", path);
-    ::close(descriptor);
-    return status;
-  }
-  if (::close(descriptor) != 0)
-    return systemError("closing", path);
-  return {};
 }
 
 } // namespace
@@ -102,29 +69,6 @@ rt::Status writeExecutable(ManifestT &manifest, std::span<const SegmentBytes> se
   file = writeUnchecked(manifest, segments);
   const Manifest *checked = nullptr;
   return verifyExecutable(file, "the executable", checked);
-}
-
-rt::Status writeFileAtomically(const std::string &path, std::span<const uint8_t> bytes) {
-  std::string temporary = text(path, ".tmp.", static_cast<long>(::getpid()));
-  int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor < 0)
-    return systemError("creating", temporary);
-  rt::Status status = fillFile(descriptor, temporary, bytes);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0)
-    status = systemError("renaming the finished file to", path);
-  if (!status.ok()) {
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  // The rename itself lasts only when the folder is synced; where folders cannot be synced there is
-  // nothing to do.
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); handle >= 0) {
-    (void)::fsync(handle);
-    ::close(handle);
-  }
-  return {};
 }
 
 } // namespace dtc::format

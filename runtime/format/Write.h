@@ -6,7 +6,6 @@
 //   std::vector<SegmentBytes> segments = {{SegmentKind::code, object}};
 //   std::vector<uint8_t> file;
 //   DTC_RETURN_IF_ERROR(writeExecutable(manifest, segments, file));
-//   DTC_RETURN_IF_ERROR(writeFileAtomically("model.dte", file));
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -14,7 +13,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 namespace dtc::format {
@@ -33,9 +31,5 @@ rt::Status writeExecutable(ManifestT &manifest, std::span<const SegmentBytes> se
 
 // writeExecutable without the check, for tests of the verifier.
 std::vector<uint8_t> writeUnchecked(ManifestT &manifest, std::span<const SegmentBytes> segments);
-
-// Writes a temporary file beside `path`, syncs it and renames it to `path`: no reader ever sees a
-// part. Errors name the path and what the system said.
-rt::Status writeFileAtomically(const std::string &path, std::span<const uint8_t> bytes);
 
 } // namespace dtc::format

@@ -26,8 +26,8 @@ protected:
     folder = pattern;
     std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
     for (uint32_t ranks : {1u, 2u})
-      ASSERT_TRUE(format::writeFileAtomically(path("s" + std::to_string(ranks) + ".dte"),
-                                              test::sampleProgram(ranks, object).file())
+      ASSERT_TRUE(test::writeBytes(path("s" + std::to_string(ranks) + ".dte"),
+                                   test::sampleProgram(ranks, object).file())
                       .ok());
   }
   void TearDown() override { std::filesystem::remove_all(folder); }

@@ -1,5 +1,6 @@
 #include "test/unit/format/Sample.h"
 
+#include "runtime/base/File.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -316,6 +317,13 @@ std::vector<uint8_t> readBytes(const std::string &path) {
     bytes.insert(bytes.end(), block, block + count);
   std::fclose(file);
   return bytes;
+}
+
+rt::Status writeBytes(const std::string &path, std::span<const uint8_t> bytes) {
+  rt::AtomicFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  DTC_RETURN_IF_ERROR(file.write(bytes.data(), bytes.size()));
+  return file.commit();
 }
 
 } // namespace dtc::test

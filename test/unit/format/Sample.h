@@ -75,7 +75,8 @@ struct SampleIndices {
 ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object,
                              SampleIndices *indices = nullptr);
 
-// The bytes of a file, empty when there is none.
+// The bytes of a file, empty when there is none; and the way back.
 std::vector<uint8_t> readBytes(const std::string &path);
+rt::Status writeBytes(const std::string &path, std::span<const uint8_t> bytes);
 
 } // namespace dtc::test

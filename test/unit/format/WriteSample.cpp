@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     return 1;
   }
   dtc::rt::Status status =
-      dtc::format::writeFileAtomically(argv[1], dtc::test::sampleProgram(ranks, object).file());
+      dtc::test::writeBytes(argv[1], dtc::test::sampleProgram(ranks, object).file());
   if (!status.ok())
     std::fprintf(stderr, "dtc-write-sample: %s\n", status.message().c_str());
   return status.ok() ? 0 : 1;

@@ -6,17 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-
 namespace dtc::format {
 namespace {
-
-std::string scratchFolder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "dtc-write-XXXXXX";
-  return ::mkdtemp(pattern.data());
-}
 
 TEST(Write, ResultPassesTheVerifier) {
   test::ProgramBuilder builder = test::sampleProgram(4, {1, 2, 3});
@@ -59,33 +50,6 @@ TEST(Write, ReturnsTheVerifiersErrorForAManifestThatIsWrong) {
   rt::Status status = writeExecutable(builder.manifest, builder.segments, file);
   EXPECT_NE(status.message().find("'embed.weight' needs 512 bytes"), std::string::npos)
       << status.message();
-}
-
-TEST(Write, FileAppearsWhole) {
-  std::string folder = scratchFolder();
-  std::vector<uint8_t> bytes(100000, 3);
-  ASSERT_TRUE(writeFileAtomically(folder + "/x.dte", bytes).ok());
-  EXPECT_EQ(test::readBytes(folder + "/x.dte"), bytes);
-  bytes.assign(10, 4);
-  ASSERT_TRUE(writeFileAtomically(folder + "/x.dte", bytes).ok());
-  EXPECT_EQ(test::readBytes(folder + "/x.dte"), bytes);
-  auto entries = std::filesystem::directory_iterator(folder);
-  EXPECT_EQ(std::distance(begin(entries), end(entries)), 1) << "a temporary file is left";
-  std::filesystem::remove_all(folder);
-}
-
-TEST(Write, SaysWhyAFileCannotBeWritten) {
-  std::string folder = scratchFolder();
-  rt::Status status = writeFileAtomically(folder + "/none/x.dte", std::vector<uint8_t>{1});
-  EXPECT_NE(status.message().find("/none/x.dte"), std::string::npos) << status.message();
-  EXPECT_NE(status.message().find("No such file"), std::string::npos) << status.message();
-  std::filesystem::create_directory(folder + "/taken");
-  status = writeFileAtomically(folder + "/taken", std::vector<uint8_t>{1});
-  EXPECT_FALSE(status.ok());
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder),
-                          std::filesystem::directory_iterator()),
-            1);
-  std::filesystem::remove_all(folder);
 }
 
 } // namespace
