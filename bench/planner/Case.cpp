@@ -1,0 +1,171 @@
+// Published rows as the planner's decisions.
+#include "bench/planner/Case.h"
+
+#include "bench/planner/Sources.h"
+
+namespace dtc::published {
+namespace {
+
+// Kinds of rows that no plan of ours describes.
+std::optional<std::string> inexpressible(const Row &row) {
+  if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
+    return "LoRA: weights without gradients";
+  if (row.notes("schedule ZB-2p"))
+    return "schedule ZB-2p: twice the activations of 1F1B, not one of the planner's";
+  if (row.notes("V-Half schedule"))
+    return "schedule V-Half: not one of the planner's";
+  if (row.notes("vocab-1") || row.notes("vocab-2") || row.notes("method \"interlaced"))
+    return "vocabulary divided over pipeline stages: not one of the planner's decisions";
+  return std::nullopt;
+}
+
+ScheduleKind scheduleOf(const Row &row, int64_t virtualStages) {
+  if (row.notes("schedule ZB-1p"))
+    return ScheduleKind::ZeroBubbleH1;
+  if (row.notes("schedule zbv") || row.notes("schedule ZBV"))
+    return ScheduleKind::ZeroBubbleV;
+  return virtualStages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneForwardOneBackward;
+}
+
+std::optional<std::string> setDegrees(const Row &row, Case &item) {
+  Decisions &d = item.decisions;
+  int64_t devices = *row.count("n_gpus");
+  bool isSharded = ruleOf(row).zero == 3; // without more in the row: data parallelism alone
+  if (!isSharded && devices > 1 && (!row.count("tp") || !row.count("pp")))
+    return "the source does not state the parallel layout";
+  d.tp = row.countOr("tp", 1);
+  d.pp = row.countOr("pp", 1);
+  d.cp = row.countOr("cp", 1);
+  d.ep = item.model.isMoe ? row.countOr("ep", 1) : 1;
+  if (devices % (d.tp * d.pp * d.cp) != 0)
+    return "tp x pp x cp does not divide the number of devices";
+  d.dp = devices / (d.tp * d.pp * d.cp);
+  // Experts over tensor ranks too (expert tensor parallelism off): counted over data ranks as far
+  // as those go.
+  while (d.ep > 1 && (d.dp * d.cp) % d.ep != 0)
+    d.ep /= 2;
+  while (d.ep > 1 && item.model.experts % d.ep != 0)
+    d.ep /= 2;
+  return std::nullopt;
+}
+
+std::optional<std::string> setBatch(const Row &row, Case &item) {
+  Decisions &d = item.decisions;
+  std::optional<int64_t> global = row.count("global_batch"), micro = row.count("micro_batch");
+  if (!micro)
+    item.assumed += "micro-batch 1; ";
+  d.microBatch = micro.value_or(1);
+  if (!global && d.pp > 1)
+    return "the source does not state the global batch of a pipeline";
+  if (!global)
+    item.assumed += "one micro-batch a step; ";
+  item.globalBatch = global.value_or(d.microBatch * d.dp);
+  if (item.globalBatch % d.dp != 0) {
+    // Sources that round: the nearest batch that divides.
+    int64_t samples = std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
+    item.assumed += "global batch rounded; ";
+    item.globalBatch = samples * d.dp;
+  }
+  int64_t samples = item.globalBatch / d.dp;
+  if (samples % d.microBatch != 0)
+    d.microBatch = std::min(d.microBatch, samples);
+  d.numMicroBatches = std::max<int64_t>(1, samples / d.microBatch);
+  return std::nullopt;
+}
+
+std::optional<std::string> setPipeline(const Row &row, Case &item) {
+  Decisions &d = item.decisions;
+  d.virtualStages = d.pp > 1 ? row.countOr("vpp", 1) : 1;
+  d.schedule = scheduleOf(row, d.virtualStages);
+  if (d.schedule == ScheduleKind::ZeroBubbleV)
+    d.virtualStages = 2;
+  if (d.pp == 1)
+    d.schedule = ScheduleKind::OneForwardOneBackward;
+  // Megatron's flag counts stages of one chunk; some tables print chunks of one layer.
+  while (d.virtualStages > 1 && d.pp * d.virtualStages > item.model.layers + 2)
+    --d.virtualStages;
+  if (d.pp > item.model.layers + 2)
+    return "more pipeline stages than layers";
+  if (d.virtualStages == 1 && d.schedule == ScheduleKind::Interleaved)
+    d.schedule = ScheduleKind::OneForwardOneBackward;
+  d.evenStages = !row.notes("redis");
+  return std::nullopt;
+}
+
+void setMemoryOptions(const Row &row, Case &item) {
+  Decisions &d = item.decisions;
+  const SourceRule &rule = ruleOf(row);
+  llvm::StringRef sequence = row.text("seq_parallel"), recompute = row.text("recompute");
+  d.sequenceParallel =
+      d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
+  if (sequence.empty() && d.tp > 1)
+    item.assumed += d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
+  d.zero = rule.zero;
+  if (std::optional<double> zero = row.number("zero_stage"))
+    d.zero = std::clamp<int64_t>(static_cast<int64_t>(*zero), 0, 3);
+  else
+    item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
+  if (llvm::StringRef(item.stack).starts_with("fsdp") && row.text("zero_stage").empty())
+    d.zero = 3;
+  if (recompute.empty()) {
+    recompute = rule.recompute;
+    item.assumed += "recompute " + recompute.str() + "; ";
+  }
+  d.recompute = recompute.starts_with("full")  ? Recompute::Full
+                : recompute.starts_with("sel") ? Recompute::Selective
+                                               : Recompute::None;
+  d.recomputeMore = recompute == "partial";
+  d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
+}
+
+std::string precisionOf(const Row &row, const DeviceKind &device, std::string &assumed) {
+  llvm::StringRef precision = row.text("precision");
+  if (precision.contains("fp8") || precision == "nvfp4")
+    return "fp8";
+  if (precision.starts_with("fp32") || precision == "f32")
+    return "f32";
+  if (precision.empty())
+    assumed += "16 bits; ";
+  // bf16 on devices without it is f16.
+  bool half = precision == "fp16" || device.peak(ComputeType::BF16) == 0;
+  return half ? "f16" : "bf16";
+}
+
+} // namespace
+
+Result<Case> makeCase(const Row &row, CellCache &cache) {
+  Case item;
+  item.row = &row;
+  item.ranOutOfMemory = row.ranOutOfMemory();
+  if (std::optional<std::string> why = inexpressible(row))
+    return UserError(*why);
+  Result<Topology> topology = topologyOf(row);
+  if (!topology)
+    return topology.error();
+  item.topology = std::move(*topology);
+  item.device = item.topology.description;
+  item.memoryLimit = static_cast<double>(item.topology.device.memoryBytes);
+  Result<ModelShape> model = shapeOf(row);
+  if (!model)
+    return model.error();
+  item.model = *model;
+  item.stack = stackOf(row);
+  for (auto set : {setDegrees, setBatch, setPipeline})
+    if (std::optional<std::string> why = set(row, item))
+      return UserError(*why);
+  setMemoryOptions(row, item);
+  item.precision = precisionOf(row, item.topology.device, item.assumed);
+  std::string reason;
+  item.cells =
+      cache.cellsOf(item.model, item.decisions.tp, item.decisions.sequenceParallel, reason);
+  if (!item.cells)
+    return UserError("the model can't be partitioned: " + reason);
+  readPublishedTime(item);
+  if (std::optional<double> memory = row.number("mem_gb_per_gpu"))
+    item.memory = *memory * (row.notes("GiB") ? 1024.0 * 1024 * 1024 : 1e9);
+  if (item.seconds == 0 && item.memory == 0 && !item.ranOutOfMemory)
+    return UserError("neither a time nor memory to compare");
+  return item;
+}
+
+} // namespace dtc::published

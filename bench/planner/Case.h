@@ -1,0 +1,71 @@
+// A published row as the planner sees it.
+#pragma once
+
+#include "bench/planner/Row.h"
+#include "compiler/planner/ReadCells.h"
+#include "compiler/planner/StepEstimate.h"
+
+#include <map>
+#include <memory>
+
+namespace mlir {
+class MLIRContext;
+}
+
+namespace dtc::published {
+
+// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's layers, otherwise
+// GPT-2's.
+struct ModelShape {
+  bool isGated = false, isMoe = false, tied = true;
+  int64_t layers = 0, width = 0, heads = 0, kvHeads = 0, headDim = 0, inner = 0, vocabulary = 0,
+          sequence = 0, experts = 0, topK = 0;
+};
+
+struct Case {
+  const Row *row = nullptr;
+  ModelShape model;
+  Topology topology;
+  Decisions decisions;
+  std::string precision, stack, device; // device: the name that errors are reported under
+  double memoryLimit = 0;
+  int64_t globalBatch = 0;
+
+  double seconds = 0;   // published; 0: the row has none
+  std::string timeFrom; // "step time", "tokens/s", "TFLOP/s" or "MFU"
+  double memory = 0;    // published, bytes; 0: none
+  bool ranOutOfMemory = false;
+  std::string assumed; // what the row leaves open and is filled in here
+  const ModelCells *cells = nullptr;
+};
+
+// Cells by what they depend on.
+class CellCache {
+public:
+  CellCache();
+  ~CellCache();
+  // Null where the model can't be built or partitioned that way; `reason` says why.
+  const ModelCells *cellsOf(const ModelShape &model, int64_t tp, bool sequenceParallel,
+                            std::string &reason);
+  size_t size() const { return cells.size(); }
+
+private:
+  std::unique_ptr<mlir::MLIRContext> context;
+  std::map<std::string, std::unique_ptr<ModelCells>> cells;   // of one layer; null: failed
+  std::map<std::string, std::unique_ptr<ModelCells>> chained; // the same with all layers
+  std::map<std::string, std::string> reasons;
+};
+
+// The model that a row names, or why it can't be built from what the row says.
+Result<ModelShape> shapeOf(const Row &row);
+
+// Devices and links of a row: an entry of the catalogue with the row's figures.
+Result<Topology> topologyOf(const Row &row);
+
+// Fills in all of a case. The error is one of a few sentences that rows are counted under.
+Result<Case> makeCase(const Row &row, CellCache &cache);
+
+// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0 where it has nothing.
+void readPublishedTime(Case &item);
+
+} // namespace dtc::published

@@ -1,0 +1,44 @@
+// Estimates of published cases, with constants that a fit may move.
+#pragma once
+
+#include "bench/planner/Case.h"
+
+#include <map>
+
+namespace dtc::published {
+
+// Factors on what compute/cost and the topology say of one device type; all 1 outside a fit. Those
+// that a fit finds go into Constants.cpp.
+struct DeviceFactors {
+  double products = 1, memory = 1, insideBandwidth = 1, betweenBandwidth = 1, latency = 1;
+};
+
+// Constants in use: the tables', unless a fit says otherwise.
+class Knobs {
+public:
+  Knobs();
+  SoftwareStack &stack(llvm::StringRef name) { return stacks.at(name.str()); }
+  const SoftwareStack &stack(llvm::StringRef name) const { return stacks.at(name.str()); }
+  bool hasStack(llvm::StringRef name) const { return stacks.count(name.str()); }
+  DeviceFactors &device(llvm::StringRef name) { return devices[name.str()]; }
+  DeviceFactors deviceOr(llvm::StringRef name) const {
+    auto it = devices.find(name.str());
+    return it == devices.end() ? DeviceFactors() : it->second;
+  }
+
+private:
+  std::map<std::string, SoftwareStack> stacks;
+  std::map<std::string, DeviceFactors> devices;
+};
+
+struct Outcome {
+  const Case *item = nullptr;
+  StepEstimate estimate;
+  BlockCost layer; // of the first block
+  double timeRatio() const { return estimate.stepSeconds / item->seconds; }
+  double memoryRatio() const { return estimate.peakBytes / item->memory; }
+};
+
+Outcome evaluate(const Case &item, const Knobs &knobs);
+
+} // namespace dtc::published

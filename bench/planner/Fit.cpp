@@ -1,0 +1,155 @@
+// Fits constants of the cost model on the fitting half of the published rows.
+#include "bench/planner/Fit.h"
+
+#include "bench/planner/Sources.h"
+
+#include "llvm/Support/Format.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc::published {
+namespace {
+
+// A constant and the range that it makes sense in.
+struct StackField {
+  llvm::StringRef name;
+  double SoftwareStack::*member;
+  double least, most;
+  double step; // the first one tried, of the value where it is a factor, absolute otherwise
+};
+constexpr StackField stackFields[] = {
+    {"productShare", &SoftwareStack::productShare, 0.3, 1.3, 0.05},
+    {"attentionShare", &SoftwareStack::attentionShare, 0.1, 2.0, 0.1},
+    {"memoryTraffic", &SoftwareStack::memoryTraffic, 0.3, 6, 0.2},
+    {"tpHidden", &SoftwareStack::tpHidden, 0, 1, 0.2},
+    {"cpHidden", &SoftwareStack::cpHidden, 0, 1, 0.2},
+    {"epHidden", &SoftwareStack::epHidden, 0, 1, 0.2},
+    {"dpHidden", &SoftwareStack::dpHidden, 0, 1, 0.2},
+    {"gatherHidden", &SoftwareStack::gatherHidden, 0, 1, 0.2},
+    {"p2pHidden", &SoftwareStack::p2pHidden, 0, 1, 0.3},
+    {"interleavedP2pHidden", &SoftwareStack::interleavedP2pHidden, 0, 1, 0.3},
+    {"overlapSlowdown", &SoftwareStack::overlapSlowdown, 1, 1.6, 0.05},
+    {"expertImbalance", &SoftwareStack::expertImbalance, 1, 2, 0.1},
+    {"hostSecondsPerLayer", &SoftwareStack::hostSecondsPerLayer, 0, 5e-3, 1e-4},
+    {"hostSecondsPerStep", &SoftwareStack::hostSecondsPerStep, 0, 2, 0.02},
+};
+
+struct DeviceField {
+  llvm::StringRef name;
+  double DeviceFactors::*member;
+  double least, most, step;
+};
+constexpr DeviceField deviceFields[] = {
+    {"products", &DeviceFactors::products, 0.3, 2, 0.05},
+    {"memory", &DeviceFactors::memory, 0.3, 2, 0.1},
+    {"insideBandwidth", &DeviceFactors::insideBandwidth, 0.2, 2, 0.1},
+    {"betweenBandwidth", &DeviceFactors::betweenBandwidth, 0.2, 2, 0.1},
+    {"latency", &DeviceFactors::latency, 0.1, 10, 0.3},
+};
+
+struct Knob {
+  std::string name;
+  double *value;
+  double least, most, step;
+};
+
+std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs) {
+  std::vector<Knob> result;
+  for (const std::string &name : names) {
+    auto [owner, field] = llvm::StringRef(name).rsplit('.');
+    if (knobs.hasStack(owner)) {
+      for (const StackField &entry : stackFields)
+        if (field == "*" || field == entry.name)
+          result.push_back({(owner + "." + entry.name).str(), &(knobs.stack(owner).*entry.member),
+                            entry.least, entry.most, entry.step});
+      continue;
+    }
+    for (const DeviceField &entry : deviceFields)
+      if (field == "*" || field == entry.name)
+        result.push_back({(owner + "." + entry.name).str(), &(knobs.device(owner).*entry.member),
+                          entry.least, entry.most, entry.step});
+  }
+  return result;
+}
+
+class Fitter {
+public:
+  Fitter(const std::vector<std::unique_ptr<Case>> &cases, Knobs &knobs) : knobs(knobs) {
+    for (const std::unique_ptr<Case> &item : cases)
+      if (item->seconds > 0 && ruleOf(*item->row).fits)
+        families[ruleOf(*item->row).family.str()].push_back({item.get(), 0});
+  }
+
+  // The loss with the knobs as they are. Only rows of `owner` (a stack or a device; "": all) are
+  // estimated anew.
+  double loss(llvm::StringRef owner) {
+    constexpr double kMost = 0.693; // a factor of 2
+    double sum = 0, weights = 0;
+    for (auto &[family, rows] : families) {
+      double errors = 0;
+      for (auto &[item, error] : rows) {
+        if (owner.empty() || item->stack == owner || item->device == owner)
+          error = std::min(kMost, std::abs(std::log(evaluate(*item, knobs).timeRatio())));
+        errors += error;
+      }
+      double count = static_cast<double>(rows.size());
+      sum += errors / std::sqrt(count);
+      weights += std::sqrt(count);
+    }
+    return weights > 0 ? sum / weights : 0;
+  }
+
+private:
+  std::map<std::string, std::vector<std::pair<const Case *, double>>> families;
+  Knobs &knobs;
+};
+
+// One knob, a step up and a step down, again while it helps.
+double improve(Knob &knob, Fitter &fitter, double best) {
+  llvm::StringRef owner = llvm::StringRef(knob.name).rsplit('.').first;
+  for (double sign : {1.0, -1.0}) {
+    bool moved = false;
+    for (int tries = 0; tries < 8; ++tries) {
+      double before = *knob.value;
+      *knob.value = std::clamp(before + sign * knob.step, knob.least, knob.most);
+      double now = *knob.value == before ? best : fitter.loss(owner);
+      if (now >= best - 1e-7) {
+        *knob.value = before;
+        break;
+      }
+      best = now;
+      moved = true;
+    }
+    fitter.loss(owner);
+    if (moved)
+      break;
+  }
+  return best;
+}
+
+} // namespace
+
+int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<std::string> &names,
+             int rounds, Knobs &knobs) {
+  std::vector<Knob> list = knobsNamed(names, knobs);
+  if (list.empty()) {
+    llvm::errs() << "error: no constant has one of the names of --fit\n";
+    return 1;
+  }
+  Fitter fitter(cases, knobs);
+  double best = fitter.loss("");
+  llvm::outs() << "mean |log ratio| before: " << llvm::format("%.4f", best) << "\n";
+  for (int round = 0; round < rounds; ++round) {
+    for (Knob &knob : list)
+      best = improve(knob, fitter, best);
+    llvm::outs() << "round " << round + 1 << ": " << llvm::format("%.4f", best) << "\n";
+    for (Knob &knob : list)
+      knob.step /= 2;
+  }
+  for (const Knob &knob : list)
+    llvm::outs() << knob.name << " = " << llvm::format("%.6g", *knob.value) << "\n";
+  return 0;
+}
+
+} // namespace dtc::published

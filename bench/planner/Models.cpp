@@ -1,0 +1,186 @@
+// Models of published rows: what the importer needs, and cells by model and tensor group.
+#include "bench/planner/Case.h"
+
+#include "compiler/driver/Pipelines.h"
+#include "compiler/frontend/HfConfig.h"
+#include "dialects/graph/Graph.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc::published {
+namespace {
+
+int64_t roundUp(int64_t value, int64_t to) { return (value + to - 1) / to * to; }
+
+bool anyOf(llvm::StringRef text, llvm::ArrayRef<llvm::StringRef> words) {
+  for (llvm::StringRef word : words)
+    if (text.contains_insensitive(word))
+      return true;
+  return false;
+}
+
+// Models with gated layers, by name.
+bool hasGatedLayers(llvm::StringRef name) {
+  return anyOf(name, {"llama", "mistral", "mixtral", "qwen", "deepseek", "intern",
+                      "maxtext default", "grok", "gpt-oss", "kimi", "moonlight", "dsv3", "yi-",
+                      "gemma", "olmo", "7b_model"});
+}
+
+// What rows do not have a column for: experts that every token uses, and heads wider or narrower
+// than width / heads. Shared experts count as so many more of the top-k, of the same size; latent
+// attention as heads of 128 whose keys and values are shared.
+struct KnownModel {
+  llvm::StringRef name;
+  int64_t sharedExperts, headDim, kvHeads;
+};
+constexpr KnownModel knownModels[] = {
+    {"DeepSeek-V2-Lite", 2, 128, 2},
+    {"DeepSeek", 1, 128, 4},
+    {"dsv3", 1, 128, 4},
+    {"Kimi", 1, 128, 4},
+    {"Moonlight", 2, 128, 2},
+    {"Qwen3", 0, 128, 0},
+    {"Qwen2-57B", 8, 128, 0},
+    {"GPT-OSS", 0, 64, 0},
+    {"maverick", 1, 128, 0},
+};
+
+void applyKnown(const Row &row, ModelShape &model) {
+  for (const KnownModel &known : knownModels) {
+    if (!row.text("model").contains_insensitive(known.name))
+      continue;
+    model.topK += model.isMoe ? known.sharedExperts : 0;
+    model.headDim = known.headDim;
+    if (known.kvHeads && !row.count("n_kv_heads"))
+      model.kvHeads = known.kvHeads;
+    return;
+  }
+  if (row.notes("head_dim 128"))
+    model.headDim = 128;
+}
+
+nlohmann::json configOf(const ModelShape &model) {
+  nlohmann::json config;
+  config["vocab_size"] = model.vocabulary;
+  config["tie_word_embeddings"] = model.tied;
+  if (!model.isGated) {
+    config["model_type"] = "gpt2";
+    config["n_layer"] = 1;
+    config["n_embd"] = model.width;
+    config["n_head"] = model.heads;
+    config["n_inner"] = model.inner;
+    config["n_positions"] = model.sequence;
+    config["resid_pdrop"] = config["embd_pdrop"] = config["attn_pdrop"] = 0;
+    return config;
+  }
+  config["model_type"] = model.isMoe ? "mixtral" : "llama";
+  config["num_hidden_layers"] = 1;
+  config["hidden_size"] = model.width;
+  config["num_attention_heads"] = model.heads;
+  config["num_key_value_heads"] = model.kvHeads;
+  config["head_dim"] = model.headDim;
+  config["intermediate_size"] = model.inner;
+  config["max_position_embeddings"] = model.sequence;
+  if (model.isMoe) {
+    config["num_local_experts"] = model.experts;
+    config["num_experts_per_tok"] = model.topK;
+    config["sliding_window"] = nullptr;
+  }
+  return config;
+}
+
+} // namespace
+
+Result<ModelShape> shapeOf(const Row &row) {
+  ModelShape model;
+  llvm::StringRef name = row.text("model");
+  if (anyOf(name, {"mamba", "nemotron-h", "nemotronh", "nemotron-3"}))
+    return UserError("layers of state-space models, which dtc does not build");
+  for (const char *column : {"n_layers", "d_model"})
+    if (!row.count(column))
+      return UserError("the source does not state the model's architecture");
+  if (!row.count("seq_len"))
+    return UserError("the source does not state the sequence length");
+  model.layers = *row.count("n_layers");
+  model.width = *row.count("d_model");
+  model.sequence = *row.count("seq_len");
+  // Heads of 128 where the source has no count.
+  model.heads = row.countOr("n_heads", std::max<int64_t>(1, model.width / 128));
+  model.kvHeads = row.countOr("n_kv_heads", model.heads);
+  model.headDim = model.width / model.heads;
+  model.experts = row.countOr("moe_experts", 0);
+  model.isMoe = model.experts > 1;
+  model.topK = row.countOr("moe_topk", 2);
+  applyKnown(row, model);
+  // Grouped queries are built with gated layers only; 2/3 of the width has the same work there.
+  bool isGated = hasGatedLayers(name) || model.isMoe, isGrouped = model.kvHeads != model.heads;
+  model.isGated = isGated || isGrouped || model.headDim * model.heads != model.width;
+  model.inner = row.countOr("d_ff", isGated ? roundUp(model.width * 8 / 3, 256) : 4 * model.width);
+  if (model.isGated && !isGated)
+    model.inner = roundUp(model.inner * 2 / 3, 128);
+  // GPT-2's vocabulary where the source has none, Llama 2's for gated layers.
+  model.vocabulary = row.countOr("vocab", isGated ? 32000 : 50257);
+  model.tied = !model.isGated && !row.notes("untied") && !row.notes("both embeddings");
+  if (model.headDim % 2 != 0 || model.heads % model.kvHeads != 0 || model.headDim < 1)
+    return UserError("a head width that dtc does not build");
+  return model;
+}
+
+CellCache::CellCache()
+    : context(std::make_unique<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED)) {
+  loadDialects(*context);
+}
+
+CellCache::~CellCache() = default;
+
+const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool sequenceParallel,
+                                     std::string &reason) {
+  ModelShape model = shape;
+  // As Megatron does: a vocabulary that divides, and at least one key head a rank.
+  model.vocabulary = roundUp(model.vocabulary, 128 * tp);
+  if (model.kvHeads % tp != 0)
+    model.kvHeads = tp % model.kvHeads == 0 ? tp : model.kvHeads;
+  if (model.heads % tp != 0)
+    model.heads = model.kvHeads = roundUp(model.heads, tp);
+  if (model.isMoe)
+    model.topK = std::min(model.topK, model.experts);
+  std::string text = configOf(model).dump();
+  std::string key = text + " " + std::to_string(model.sequence) + " " + std::to_string(tp) +
+                    (sequenceParallel ? " sp" : "");
+  auto [it, isNew] = cells.try_emplace(key);
+  if (isNew) {
+    std::string message;
+    mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+      llvm::raw_string_ostream(message) << diagnostic;
+      return mlir::success();
+    });
+    HfConfig config("row", text);
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    if (config.ok())
+      module = importHfConfig(context.get(), config, model.sequence);
+    if (!config.ok())
+      message = config.error();
+    if (module) {
+      FoldedModel folded = foldLayers(*module);
+      if (std::optional<ModelCells> read = readCells(folded, tp, sequenceParallel))
+        it->second = std::make_unique<ModelCells>(std::move(*read));
+    }
+    if (!it->second)
+      reasons[key] = message;
+  }
+  if (!it->second) {
+    reason = reasons[key];
+    return nullptr;
+  }
+  std::unique_ptr<ModelCells> &whole = chained[key + " x" + std::to_string(model.layers)];
+  if (!whole) {
+    whole = std::make_unique<ModelCells>(*it->second);
+    whole->chain.assign(static_cast<size_t>(model.layers), 0);
+  }
+  return whole.get();
+}
+
+} // namespace dtc::published

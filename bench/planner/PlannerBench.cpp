@@ -1,0 +1,82 @@
+// Compares the planner's estimates of fixed plans with published measurements.
+#include "bench/planner/Fit.h"
+#include "bench/planner/Report.h"
+#include "bench/planner/Sources.h"
+
+#include "compiler/support/File.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <CLI/CLI.hpp>
+
+using namespace dtc;
+using namespace dtc::published;
+
+namespace {
+
+struct Options {
+  std::string table = "../shared/data/published.csv", format = "text", rows, source;
+  std::vector<std::string> fit;
+  int rounds = 3;
+};
+
+int run(const Options &options) {
+  if (!llvm::sys::fs::exists(options.table)) {
+    llvm::outs() << "skipped: there is no table of published measurements at '" << options.table
+                 << "'\n";
+    return 0;
+  }
+  Result<std::string> text = readFile(options.table, int64_t(1) << 30);
+  if (!text)
+    return text.error().report(llvm::errs());
+  Result<std::vector<Row>> rows = parseRows(*text, options.table);
+  if (!rows)
+    return rows.error().report(llvm::errs());
+  CellCache cache;
+  Comparison comparison;
+  std::vector<std::unique_ptr<Case>> cases;
+  for (const Row &row : *rows) {
+    if (!row.text("source").contains(options.source))
+      continue;
+    Result<Case> item = makeCase(row, cache);
+    if (!item)
+      comparison.leaveOut(row, item.error().message);
+    else
+      cases.push_back(std::make_unique<Case>(std::move(*item)));
+  }
+  Knobs knobs;
+  if (!options.fit.empty())
+    return fitKnobs(cases, options.fit, options.rounds, knobs);
+  for (const std::unique_ptr<Case> &item : cases)
+    comparison.add(evaluate(*item, knobs));
+  if (!options.rows.empty())
+    if (std::string error = comparison.writeRows(options.rows); !error.empty()) {
+      llvm::errs() << "error: " << error << "\n";
+      return 1;
+    }
+  if (options.format == "json")
+    comparison.printJson(llvm::outs());
+  else
+    comparison.printText(llvm::outs());
+  return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  CLI::App app("Compares the planner's estimates of fixed plans with published measurements.");
+  Options options;
+  app.add_option("table", options.table, "a CSV file with the columns of published.csv")
+      ->capture_default_str();
+  app.add_option("--format", options.format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--rows", options.rows, "write each row's estimate and its parts to a CSV file");
+  app.add_option("--source", options.source, "only rows whose source contains this text");
+  app.add_option("--fit", options.fit,
+                 "fit these constants ('stack.field' or 'device.field', * for all) on the rows of "
+                 "the fitting half and print them");
+  app.add_option("--rounds", options.rounds, "rounds of the fit")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  return run(options);
+}

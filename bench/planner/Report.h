@@ -1,0 +1,31 @@
+// What is printed of a comparison.
+#pragma once
+
+#include "bench/planner/Statistics.h"
+
+#include <deque>
+
+namespace dtc::published {
+
+class Comparison {
+public:
+  void add(Outcome outcome) { outcomes.push_back(std::move(outcome)); }
+  // A row that no plan describes, and why.
+  void leaveOut(const Row &row, const std::string &reason);
+
+  void printText(llvm::raw_ostream &out) const;
+  void printJson(llvm::raw_ostream &out) const;
+  // One line per row that is compared: published and estimated figures and the parts of the
+  // estimate. Returns an error, or "".
+  std::string writeRows(const std::string &path) const;
+
+private:
+  std::vector<const Outcome *> all() const;
+  // Both halves, then one of them.
+  std::vector<std::pair<std::string, std::vector<const Outcome *>>> halves() const;
+
+  std::deque<Outcome> outcomes;
+  std::map<std::string, std::map<std::string, int64_t>> leftOut; // by reason and source
+};
+
+} // namespace dtc::published

@@ -1,0 +1,112 @@
+// Reads a table of published measurements.
+#include "bench/planner/Row.h"
+
+#include <cmath>
+#include <cstdlib>
+
+namespace dtc::published {
+namespace {
+
+// Cells of one record after the other.
+class CsvReader {
+public:
+  explicit CsvReader(llvm::StringRef text) : rest(text) {}
+
+  bool atEnd() const { return rest.empty(); }
+  bool isOpen() const { return open; }
+  size_t line() const { return lines; }
+
+  std::vector<std::string> record() {
+    std::vector<std::string> cells(1);
+    bool quoted = false;
+    while (!rest.empty()) {
+      char c = take();
+      if (quoted) {
+        if (c != '"')
+          cells.back() += c;
+        else if (rest.starts_with("\""))
+          cells.back() += take();
+        else
+          quoted = false;
+      } else if (c == '"') {
+        quoted = true;
+      } else if (c == ',') {
+        cells.emplace_back();
+      } else if (c == '\n') {
+        return cells;
+      } else if (c != '\r') {
+        cells.back() += c;
+      }
+    }
+    open = quoted;
+    return cells;
+  }
+
+private:
+  char take() {
+    char c = rest.front();
+    rest = rest.drop_front();
+    lines += c == '\n';
+    return c;
+  }
+
+  llvm::StringRef rest;
+  size_t lines = 1;
+  bool open = false;
+};
+
+} // namespace
+
+llvm::StringRef Row::text(llvm::StringRef column) const {
+  auto it = cells.find(column);
+  return it == cells.end() ? llvm::StringRef() : llvm::StringRef(it->second).trim();
+}
+
+std::optional<double> Row::number(llvm::StringRef column) const {
+  std::string cell = text(column).str();
+  char *end = nullptr;
+  double value = std::strtod(cell.c_str(), &end);
+  if (end == cell.c_str() || !std::isfinite(value))
+    return std::nullopt;
+  return value;
+}
+
+std::optional<int64_t> Row::count(llvm::StringRef column) const {
+  std::optional<double> value = number(column);
+  constexpr double kMost = 1e15;
+  if (!value || *value < 1 || *value > kMost)
+    return std::nullopt;
+  return std::llround(*value);
+}
+
+Result<std::vector<Row>> parseRows(llvm::StringRef text, const std::string &path) {
+  text.consume_front("\xEF\xBB\xBF");
+  CsvReader reader(text);
+  std::vector<std::string> columns = reader.record();
+  if (columns.size() < 2)
+    return UserError("reading the table '" + path + "': its first line names " +
+                         std::to_string(columns.size()) + " column, wanted several",
+                     "give a CSV file with the columns of published.csv");
+  std::vector<Row> rows;
+  while (!reader.atEnd()) {
+    size_t line = reader.line();
+    std::vector<std::string> cells = reader.record();
+    if (reader.isOpen())
+      return UserError("a quote is not closed before the end of the file", "",
+                       {path, static_cast<int64_t>(line), 0});
+    if (cells.size() == 1 && cells.front().empty())
+      continue;
+    if (cells.size() != columns.size())
+      return UserError("a row has " + std::to_string(cells.size()) + " cells, wanted " +
+                           std::to_string(columns.size()),
+                       "quote cells that have commas", {path, static_cast<int64_t>(line), 0});
+    Row row;
+    row.line = line;
+    for (size_t i = 0; i < columns.size(); ++i)
+      row.cells[columns[i]] = cells[i];
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+} // namespace dtc::published

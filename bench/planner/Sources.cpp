@@ -1,0 +1,107 @@
+// The table of sources.
+#include "bench/planner/Sources.h"
+
+namespace dtc::published {
+namespace {
+
+using enum FlopsFormula;
+
+// Which family is fitted on was decided once, before any fit: what most rows of a device or a stack
+// come from, and half of all rows or a little more; nothing of a source is in both halves.
+constexpr SourceRule rules[] = {
+    // name, stack, family, fits, formula, zero, sequence parallel, recompute
+    // Optimizer state is sharded: 13B fits 80 GB at tp 1 pp 1.
+    {"Hagemann", "hagemann-torch", "Hagemann", true, Parameters, 1, false, "none"},
+    {"llm-foundry", "llm-foundry", "llm-foundry", true, Parameters, 3, false, "none"},
+    {"BLOOM", "megatron-deepspeed", "BigScience", true, GraphRecomputed, 1, false, "full"},
+    {"BigScience", "megatron-deepspeed", "BigScience", true, Parameters, 1, false, "full"},
+    {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true, "none"},
+    {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true, "none"},
+    {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true,
+     "selective"},
+    {"Zero-bubble", "megatron-flash", "Zero-bubble", true, Graph, 0, false, "none"},
+    {"nanotron", "nanotron", "nanotron", true, Graph, 1, true, "none"},
+    {"OneFlow", "oneflow", "OneFlow", true, GraphRecomputed, 0, false, "full"},
+    {"MaxText TPU", "maxtext", "MaxText TPU", true, Graph, 3, false, "full"},
+    {"Neuron", "neuron", "AWS Neuron", true, Graph, 1, true, "selective"},
+    {"SC21", "megatron-2021", "Megatron 2021", true, GraphRecomputed, 0, false, "full"},
+
+    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", false, Graph, 0, false,
+     "none"},
+    {"vTrain", "megatron-deepspeed", "vTrain", false, GraphRecomputed, 1, false, "full"},
+    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", false, Causal, 1, true, "none"},
+    {"AutoModel", "fsdp-compiled", "NeMo AutoModel", false, Causal, 3, false, "none"},
+    {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", false, Graph, 1, true,
+     "none"},
+    {"MLPerf", "megatron-core", "MLPerf", false, Graph, 1, true, "none"},
+    {"2020 README", "megatron-2021", "Megatron 2020", false, GraphRecomputed, 0, false, "full"},
+    {"Korthikanti", "megatron-2021", "Korthikanti", false, Graph, 0, false, "none"},
+    {"MT-NLG", "megatron-2021", "MT-NLG", false, GraphRecomputed, 0, false, "full"},
+    {"Megatron-LM README", "megatron-core", "Megatron-LM README", false, Graph, 1, true, "none"},
+    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", false, Graph, 0, false, "none"},
+    {"Megatron-LM examples", "megatron-core", "Megatron-LM README", false, Graph, 1, true, "none"},
+    {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", false, Graph, 1, true, "none"},
+    {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", false, Graph, 1, false,
+     "full"},
+    {"MegaScale-MoE", "megatron-core", "MegaScale", false, Graph, 1, true, "none"},
+    {"MegaScale", "megatron-core", "MegaScale", false, Graph, 1, true, "selective"},
+    {"torchtitan", "fsdp-eager", "torchtitan", false, Parameters, 3, true, "selective"},
+    {"fms-fsdp", "fsdp-compiled", "fms-fsdp", false, Parameters, 3, false, "none"},
+    {"InternLM", "megatron-flash", "InternEvo", false, GraphRecomputed, 1, false, "none"},
+    {"InternEvo", "megatron-flash", "InternEvo", false, GraphRecomputed, 1, false, "none"},
+    {"Paxml", "maxtext", "JAX-Toolbox", false, Graph, 3, false, "none"},
+    {"JAX-Toolbox", "maxtext", "JAX-Toolbox", false, Graph, 3, false, "none"},
+    {"MaxText", "maxtext", "MaxText GPU", false, Graph, 3, false, "none"},
+    {"DeepSpeed on Azure", "deepspeed-zero3", "DeepSpeed", false, GraphRecomputed, 3, false,
+     "full"},
+    {"Sailor", "megatron-flash", "Sailor", false, Graph, 0, false, "none"},
+    {"Mist", "megatron-flash", "Mist", false, Graph, 1, false, "none"},
+    {"FP8-LM", "megatron-core", "FP8-LM", false, Graph, 1, true, "none"},
+    {"Primus", "megatron-core", "Primus", false, Graph, 1, true, "none"},
+    {"Llama-3", "megatron-core", "Llama 3", false, Graph, 2, true, "none"},
+    {"Llama 3", "megatron-core", "Llama 3", false, Graph, 2, true, "none"},
+    {"BloombergGPT", "deepspeed-zero3", "single points", false, GraphRecomputed, 3, false, "full"},
+    {"", "megatron-flash", "single points", false, Graph, 1, false, "none"},
+};
+
+// What the notes of a row say about the software it ran.
+struct NotesRule {
+  llvm::StringRef stack; // of the source; "": any
+  llvm::StringRef notes;
+  llvm::StringRef refined;
+};
+
+constexpr NotesRule notesRules[] = {
+    {"hagemann-torch", "RMS kernel", "hagemann-flash2-rms"},
+    {"hagemann-torch", "\"flash_attention2\"", "hagemann-flash2"},
+    {"hagemann-torch", "\"flash_attentionv1", "hagemann-flash1"},
+    {"hagemann-torch", "kernel \"fused\"", "hagemann-fused"},
+    {"oneflow", "Megatron-LM;", "megatron-2021"},
+    {"", "MaxText", "maxtext"},
+    {"", "Paxml", "maxtext"},
+    {"", "PaxML", "maxtext"},
+    {"megatron-2021", "(DeepSpeed)", "deepspeed-zero3"},
+    {"fsdp-eager", "torch.compile", "fsdp-compiled"},
+    {"fsdp-eager", "compile", "fsdp-compiled"},
+    {"megatron-core", "method \"FSDP", "fsdp-eager"},
+    {"megatron-flash", "FSDP", "fsdp-eager"},
+};
+
+} // namespace
+
+const SourceRule &ruleOf(const Row &row) {
+  for (const SourceRule &rule : rules)
+    if (row.text("source").contains(rule.name))
+      return rule;
+  return rules[std::size(rules) - 1];
+}
+
+std::string stackOf(const Row &row) {
+  llvm::StringRef stack = ruleOf(row).stack;
+  for (const NotesRule &rule : notesRules)
+    if ((rule.stack.empty() || rule.stack == stack) && row.notes(rule.notes))
+      return rule.refined.str();
+  return stack.str();
+}
+
+} // namespace dtc::published

@@ -1,0 +1,35 @@
+// What the bench knows of each source beyond its rows: software, conventions, half.
+#pragma once
+
+#include "bench/planner/Row.h"
+
+namespace dtc::published {
+
+// How a source turns seconds into TFLOP/s. L layers, h width, s tokens, V vocabulary; of one
+// sample.
+enum class FlopsFormula {
+  Graph,           // matrix products of the graph, attention in full, backward twice the forward
+  GraphRecomputed, // the same, and the layers' forward once more
+  Causal,          // matrix products of the graph, half of attention
+  Parameters       // 6 N s, and 12 L h s^2 of attention
+};
+
+// Rows of a source whose name contains `name`; the first match counts.
+struct SourceRule {
+  llvm::StringRef name;
+  llvm::StringRef stack;     // of compiler/planner's table; the notes may refine it
+  llvm::StringRef family;    // sources that are near-duplicates of one another
+  bool fits;                 // whether the family is in the half that constants are fitted on
+  FlopsFormula formula;      // of tflops_per_gpu and mfu
+  int64_t zero;              // where zero_stage is empty
+  bool sequenceParallel;     // where seq_parallel is empty and tp > 1
+  llvm::StringRef recompute; // where recompute is empty
+};
+
+// Never null-like: the last rule is for sources that no rule names.
+const SourceRule &ruleOf(const Row &row);
+
+// The software stack of a row: its source's, refined by kernels and options in the notes.
+std::string stackOf(const Row &row);
+
+} // namespace dtc::published

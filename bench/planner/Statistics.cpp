@@ -1,0 +1,105 @@
+// Errors of estimates against published measurements.
+#include "bench/planner/Statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc::published {
+namespace {
+
+// Linear between ranks.
+double quantile(const std::vector<double> &sorted, double share) {
+  if (sorted.empty())
+    return 0;
+  double at = share * static_cast<double>(sorted.size() - 1);
+  size_t below = static_cast<size_t>(at);
+  size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+// Rows that differ in their plan alone.
+std::string comparableKey(const Outcome &outcome) {
+  const Row &row = *outcome.item->row;
+  std::string key;
+  for (const char *column : {"source", "model", "n_layers", "vocab", "seq_len", "gpu", "n_gpus",
+                             "precision", "global_batch"})
+    key += row.text(column).str() + "|";
+  return key;
+}
+
+} // namespace
+
+Errors errorsOf(std::vector<double> ratios) {
+  Errors errors;
+  errors.rows = ratios.size();
+  std::vector<double> sizes;
+  for (double &ratio : ratios) {
+    ratio -= 1;
+    sizes.push_back(std::abs(ratio));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  std::sort(sizes.begin(), sizes.end());
+  errors.median = quantile(sizes, 0.5);
+  errors.p90 = quantile(sizes, 0.9);
+  errors.bias = quantile(ratios, 0.5);
+  return errors;
+}
+
+Groups groupBy(const std::vector<const Outcome *> &outcomes,
+               const std::function<std::string(const Outcome &)> &key) {
+  Groups groups;
+  for (const Outcome *outcome : outcomes)
+    groups[key(*outcome)].push_back(outcome);
+  return groups;
+}
+
+Order orderOf(const std::vector<const Outcome *> &outcomes) {
+  Order order;
+  for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
+    int64_t before = order.pairs;
+    for (size_t i = 0; i < group.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const Outcome &a = *group[i], &b = *group[j];
+        if (a.item->seconds == 0 || b.item->seconds == 0 || a.item->seconds == b.item->seconds)
+          continue;
+        bool same = (a.item->seconds < b.item->seconds) ==
+                    (a.estimate.stepSeconds < b.estimate.stepSeconds);
+        ++order.pairs;
+        ++(same ? order.concordant : order.discordant);
+      }
+    order.groups += order.pairs > before;
+  }
+  return order;
+}
+
+Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes) {
+  Feasibility result;
+  for (const Outcome *outcome : outcomes) {
+    if (outcome->item->ranOutOfMemory) {
+      ++result.failed;
+      result.failedFits += outcome->estimate.fits;
+    } else {
+      ++result.ran;
+      result.ranFits += outcome->estimate.fits;
+    }
+  }
+  return result;
+}
+
+Summary summaryOf(const std::vector<const Outcome *> &outcomes) {
+  Summary summary;
+  std::vector<double> times, memories;
+  for (const Outcome *outcome : outcomes) {
+    if (outcome->item->seconds > 0)
+      times.push_back(outcome->timeRatio());
+    if (outcome->item->memory > 0)
+      memories.push_back(outcome->memoryRatio());
+  }
+  summary.time = errorsOf(std::move(times));
+  summary.memory = errorsOf(std::move(memories));
+  summary.order = orderOf(outcomes);
+  summary.feasibility = feasibilityOf(outcomes);
+  return summary;
+}
+
+} // namespace dtc::published
