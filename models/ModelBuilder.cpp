@@ -1,6 +1,8 @@
 // Builds models as graph IR.
 #include "models/ModelBuilder.h"
 
+#include "mlir/IR/Verifier.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -13,6 +15,11 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t vocabul
   module.get()->setAttr("graph.vocabulary", builder.getI64IntegerAttr(vocabulary));
   module.get()->setAttr("graph.sequence_length", builder.getI64IntegerAttr(sequence));
   builder.setInsertionPointToEnd(module->getBody());
+}
+
+OwningOpRef<ModuleOp> ModelBuilder::take() {
+  assert(succeeded(verify(*module)) && "builders check what they are given");
+  return std::move(module);
 }
 
 RankedTensorType ModelBuilder::tensor(ArrayRef<int64_t> shape) {
@@ -39,14 +46,14 @@ RankedTensorType ModelBuilder::withoutLast(Value value) const {
 }
 
 void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
-  assert(!module->lookupSymbol(name) && "each parameter is declared once");
+  assert(!parameters.count(name) && "each parameter is declared once");
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(module->getBody());
   double mean = 0;
   double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
   DenseI64ArrayAttr stored =
       spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
-  graph::ParameterOp::create(
+  parameters[name] = graph::ParameterOp::create(
       builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
       graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(mean),
       builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
@@ -54,7 +61,7 @@ void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
 }
 
 Value ModelBuilder::get(StringRef name) {
-  auto parameter = module->lookupSymbol<graph::ParameterOp>(name);
+  graph::ParameterOp parameter = parameters.lookup(name);
   assert(parameter && "parameters are declared before they are read");
   return graph::GetOp::create(builder, loc, parameter.getType(),
                               FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
@@ -150,17 +157,19 @@ std::pair<Value, Value> ModelBuilder::randomKey() {
   return {seed, step};
 }
 
-Value ModelBuilder::attention(Value q, Value k, Value v, double scale, double dropout) {
+Value ModelBuilder::attention(Value q, Value k, Value v, double scale, double dropout,
+                              int64_t sliding) {
   ArrayRef<int64_t> shape = typeOf(q).getShape();
   RankedTensorType lse = tensor({shape[0], shape[2], shape[1]});
   std::pair<Value, Value> key;
   if (dropout > 0)
     key = randomKey();
-  return graph::AttentionOp::create(builder, loc, q.getType(), lse, q, k, v, key.first, key.second,
-                                    builder.getUnitAttr(), builder.getF64FloatAttr(scale),
-                                    builder.getF64FloatAttr(dropout),
-                                    builder.getI64IntegerAttr(dropout > 0 ? nextRandomId++ : 0),
-                                    builder.getI64IntegerAttr(0), ArrayAttr())
+  return graph::AttentionOp::create(
+             builder, loc, q.getType(), lse, q, k, v, key.first, key.second, builder.getUnitAttr(),
+             sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
+             builder.getF64FloatAttr(scale), builder.getF64FloatAttr(dropout),
+             builder.getI64IntegerAttr(dropout > 0 ? nextRandomId++ : 0),
+             builder.getI64IntegerAttr(0), ArrayAttr())
       .getResult();
 }
 
@@ -177,9 +186,17 @@ Value ModelBuilder::dropout(Value x, double p) {
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
   RankedTensorType rows = withoutLast(logits);
   auto loss = graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets);
-  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, rows.getRank()));
+  return mean(loss.getLoss());
+}
+
+Value ModelBuilder::scale(Value x, double factor) {
+  return graph::ScaleOp::create(builder, loc, x.getType(), x, builder.getF64FloatAttr(factor));
+}
+
+Value ModelBuilder::mean(Value x) {
+  SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(x).getRank()));
   return graph::ReduceOp::create(
-      builder, loc, tensor({}), loss.getLoss(),
+      builder, loc, tensor({}), x,
       graph::ReduceKindAttr::get(builder.getContext(), graph::ReduceKind::Mean),
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }

@@ -4,6 +4,7 @@
 #include "dialects/graph/Graph.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <string>
 
@@ -18,13 +19,21 @@ struct ParameterSpec {
   bool decay = true;
 };
 
+// Which experts a token goes to, and how many rows each of them has.
+struct Routing {
+  mlir::Value weights, experts, slots; // [batch, sequence, top]
+  mlir::Value load, importance;        // [batch, experts], for the balance loss
+  int64_t group = 0;                   // tokens that share the rows of an expert
+  double capacity = 1;                 // rows per choice when experts are used alike
+};
+
 // A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic.
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t vocabulary,
                int64_t sequence);
 
-  mlir::OwningOpRef<mlir::ModuleOp> take() { return std::move(module); }
+  mlir::OwningOpRef<mlir::ModuleOp> take();
 
   // Declares a parameter; errors are for our own bugs (a name declared twice).
   void declare(llvm::StringRef name, const ParameterSpec &spec);
@@ -51,11 +60,23 @@ public:
   mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size, bool squeeze);
   std::pair<mlir::Value, mlir::Value> rotaryTable(llvm::ArrayRef<double> inverseFrequencies);
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
-  // Causal. Dropout of 0 draws nothing.
+  // Causal. Dropout of 0 draws nothing; `sliding` is the number of keys that a query sees, 0: all
+  // up to it.
   mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, double scale,
-                        double dropout = 0);
+                        double dropout = 0, int64_t sliding = 0);
+  // The `top` experts of each token by logits [batch, sequence, experts], weights normalised.
+  Routing route(mlir::Value logits, int64_t top, double capacity);
+  // Tokens [batch, sequence, columns] to rows [experts, batch, rows, columns] and back, weighted.
+  mlir::Value dispatch(mlir::Value tokens, const Routing &routing);
+  mlir::Value combine(mlir::Value rows, const Routing &routing);
+  // Rows times weight [experts, out, in].
+  mlir::Value expertLinear(mlir::Value rows, mlir::Value weight, const Routing &routing);
+  // [batch]
+  mlir::Value balanceLoss(const Routing &routing, double coefficient);
   mlir::Value dropout(mlir::Value x, double p);
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
+  mlir::Value mean(mlir::Value x); // of all elements
+  mlir::Value scale(mlir::Value x, double factor);
   llvm::SmallVector<mlir::Value> call(graph::FuncOp callee, mlir::ValueRange operands,
                                       int64_t instance);
 
@@ -71,6 +92,7 @@ private:
   mlir::Location loc;
   int64_t sequence;
   graph::FuncOp current;
+  llvm::StringMap<graph::ParameterOp> parameters;
   int64_t nextRandomId = 1; // one stream per random op of the module
 };
 

@@ -57,6 +57,8 @@ public:
   Result<std::vector<uint8_t>> run() {
     if (std::string reason = whyNotExecutable(plan); !reason.empty())
       return UserError(reason);
+    if (failed(graph::checkCompilable(module)))
+      return failedPhase("looking for ops without kernels");
     Result<Target> target = readTarget(options.target);
     if (!target)
       return target.error();

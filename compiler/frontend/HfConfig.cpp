@@ -65,6 +65,8 @@ const nlohmann::json *HfConfig::find(const char *key) const {
 
 bool HfConfig::has(const char *key) const { return find(key) != nullptr; }
 
+bool HfConfig::mentions(const char *key) const { return root.is_object() && root.contains(key); }
+
 void HfConfig::fail(const char *key, const std::string &what) {
   if (!ok())
     return;

@@ -20,7 +20,8 @@ public:
   bool ok() const { return message.empty(); }
   const std::string &error() const { return message; }
 
-  bool has(const char *key) const; // present and not null
+  bool has(const char *key) const;      // present and not null
+  bool mentions(const char *key) const; // present, perhaps null
   // A whole number between `low` and 2^40; `fallback` where the key is absent or null.
   int64_t integer(const char *key, int64_t fallback, int64_t low = 1);
   double number(const char *key, double fallback);

@@ -63,11 +63,12 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t s
 
 // Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with
 // everything inside.
-std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positions) {
+std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positions,
+                                 double defaultTheta) {
   bool nested = json.has("rope_parameters");
   const char *key = nested ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
-  double theta = nested ? rope.number("rope_theta", 10000) : json.number("rope_theta", 10000);
+  double theta = (nested ? rope : json).number("rope_theta", defaultTheta);
   std::string type = rope.word("rope_type", rope.word("type", "default"));
   std::vector<double> frequencies;
   if (theta <= 0)
@@ -90,32 +91,126 @@ std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positi
   return frequencies;
 }
 
-OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, int64_t sequence) {
+// What the config classes of Llama's kin assume where the file is silent.
+struct LlamaDefaults {
   LlamaConfig config;
-  config.vocabulary = json.integer("vocab_size", config.vocabulary);
-  config.width = json.integer("hidden_size", config.width);
-  config.innerWidth = json.integer("intermediate_size", config.innerWidth);
-  config.layers = json.integer("num_hidden_layers", config.layers);
+  int64_t positions = 2048;
+  double theta = 10000;
+};
+
+LlamaDefaults defaultsOf(const std::string &type) {
+  LlamaDefaults defaults;
+  LlamaConfig &config = defaults.config;
+  config.name = type;
+  if (type == "mistral" || type == "mixtral") {
+    config.innerWidth = 14336;
+    config.kvHeads = 8;
+    defaults.positions = 131072;
+  }
+  if (type == "mixtral") {
+    config.epsilon = 1e-5;
+    config.experts = 8;
+    config.balanceCoefficient = 0.001;
+    defaults.theta = 1e6;
+  }
+  if (type == "qwen2") {
+    config.vocabulary = 151936;
+    config.innerWidth = 22016;
+    config.projectionBias = true;
+    defaults.positions = 32768;
+  }
+  return defaults;
+}
+
+void importAttention(HfConfig &json, LlamaConfig &config) {
   config.heads = json.integer("num_attention_heads", config.heads);
-  config.kvHeads = json.integer("num_key_value_heads", config.heads);
+  // An explicit null means as many as heads; the classes of Mistral and Mixtral assume fewer.
+  bool defaulted = (config.name == "mistral" || config.name == "mixtral") &&
+                   !json.mentions("num_key_value_heads");
+  config.kvHeads = json.integer("num_key_value_heads", defaulted ? config.kvHeads : config.heads);
   if (!json.has("head_dim"))
     requireDivides(json, "num_attention_heads", config.heads, "hidden_size", config.width);
   config.headDim = json.integer("head_dim", config.width / config.heads);
-  config.epsilon = json.number("rms_norm_eps", config.epsilon);
-  config.initializerRange = json.number("initializer_range", config.initializerRange);
-  config.attentionDropout = json.probability("attention_dropout", 0);
-  config.tied = json.flag("tie_word_embeddings", false);
-  config.attentionBias = json.flag("attention_bias", false);
-  config.mlpBias = json.flag("mlp_bias", false);
-  if (std::string activation = json.word("hidden_act", "silu"); activation != "silu")
-    json.fail("hidden_act", "is '" + activation + "'; dtc builds Llama with silu");
   requireDivides(json, "num_key_value_heads", config.kvHeads, "num_attention_heads", config.heads);
   if (config.headDim % 2 != 0)
     json.fail("head_dim",
               "is " + number(config.headDim) + "; rotary embedding needs an even head dim");
-  int64_t positions = json.integer("max_position_embeddings", 2048);
-  config.inverseFrequencies = importRotary(json, config.headDim, positions);
+  config.attentionDropout = json.probability("attention_dropout", 0);
+  if (config.name == "llama") {
+    config.projectionBias = config.outputBias = json.flag("attention_bias", false);
+    config.mlpBias = json.flag("mlp_bias", false);
+  }
+}
+
+// A window as long as the sequence is none.
+void importWindow(HfConfig &json, LlamaConfig &config, int64_t sequence) {
+  if (config.name == "llama")
+    return;
+  // Null is no window; Mistral's class assumes one where the key is absent.
+  int64_t window = json.integer("sliding_window", 0);
+  if (config.name == "mistral" && !json.mentions("sliding_window"))
+    window = 4096;
+  if (config.name == "qwen2") {
+    if (!json.flag("use_sliding_window", false))
+      return;
+    if (!json.mentions("sliding_window"))
+      window = 4096;
+    // Layers from max_window_layers on have the window.
+    int64_t first = json.integer("max_window_layers", 28, 0);
+    if (first >= config.layers)
+      return;
+    if (first > 0 && window > 0 && window < sequence)
+      json.fail("max_window_layers", "is " + number(first) + ", so that only some of the " +
+                                         number(config.layers) +
+                                         " layers have the sliding window of " + number(window) +
+                                         "; dtc builds layers that are alike: use --seq-len " +
+                                         number(window) + " or less, or set it to 0");
+  }
+  config.sliding = window < sequence ? window : 0;
+}
+
+void importExperts(HfConfig &json, LlamaConfig &config) {
+  config.experts = json.integer("num_local_experts", config.experts);
+  config.top = json.integer("num_experts_per_tok", config.top);
+  if (config.top > config.experts)
+    json.fail("num_experts_per_tok",
+              "is " + number(config.top) +
+                  ", more than 'num_local_experts' = " + number(config.experts));
+  config.balanceCoefficient = json.number("router_aux_loss_coef", config.balanceCoefficient);
+  if (config.balanceCoefficient < 0)
+    json.fail("router_aux_loss_coef",
+              "is " + std::to_string(config.balanceCoefficient) + ", wanted a number of 0 or more");
+  if (json.number("router_jitter_noise", 0) != 0)
+    json.fail("router_jitter_noise", "is not 0, which dtc can't build; set it to 0");
+  // No key of Hugging Face's, which never drops a token; named as Megatron-LM's option.
+  config.capacity = json.number("moe_expert_capacity_factor", 1);
+  if (config.capacity <= 0 || config.capacity > static_cast<double>(config.experts))
+    json.fail("moe_expert_capacity_factor",
+              "is " + std::to_string(config.capacity) +
+                  ", wanted a number greater than 0 and at most 'num_local_experts' = " +
+                  number(config.experts));
+}
+
+OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const std::string &type,
+                                  int64_t sequence) {
+  LlamaDefaults defaults = defaultsOf(type);
+  LlamaConfig &config = defaults.config;
+  config.vocabulary = json.integer("vocab_size", config.vocabulary);
+  config.width = json.integer("hidden_size", config.width);
+  config.innerWidth = json.integer("intermediate_size", config.innerWidth);
+  config.layers = json.integer("num_hidden_layers", config.layers);
+  importAttention(json, config);
+  config.epsilon = json.number("rms_norm_eps", config.epsilon);
+  config.initializerRange = json.number("initializer_range", config.initializerRange);
+  config.tied = json.flag("tie_word_embeddings", false);
+  if (std::string activation = json.word("hidden_act", "silu"); activation != "silu")
+    json.fail("hidden_act", "is '" + activation + "'; dtc builds " + type + " with silu");
+  if (config.experts > 0)
+    importExperts(json, config);
+  int64_t positions = json.integer("max_position_embeddings", defaults.positions);
+  config.inverseFrequencies = importRotary(json, config.headDim, positions, defaults.theta);
   sequence = chooseSequence(json, sequence, positions, "max_position_embeddings");
+  importWindow(json, config, sequence);
   return json.ok() ? buildLlama(context, config, sequence) : nullptr;
 }
 
@@ -127,10 +222,11 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
     return nullptr;
   if (type == "gpt2")
     return importGpt2(context, config, sequence);
-  if (type == "llama")
-    return importLlama(context, config, sequence);
-  config.fail("model_type", type.empty() ? "is missing; dtc imports gpt2 and llama"
-                                         : "is '" + type + "'; dtc imports gpt2 and llama");
+  for (const char *kin : {"llama", "mistral", "mixtral", "qwen2"})
+    if (type == kin)
+      return importLlama(context, config, type, sequence);
+  std::string known = "; dtc imports gpt2, llama, mistral, mixtral and qwen2";
+  config.fail("model_type", (type.empty() ? "is missing" : "is '" + type + "'") + known);
   return nullptr;
 }
 

@@ -43,8 +43,28 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (op.getCausal() && k.getDimSize(1) < q.getDimSize(1)) // attention_c10
     return op.emitOpError() << "is causal with " << q.getDimSize(1) << " queries, but only "
                             << k.getDimSize(1) << " keys, so that early queries see none";
+  if (std::optional<uint64_t> sliding = op.getSliding()) { // attention_c13
+    if (static_cast<int64_t>(*sliding) < 1)
+      return op.emitOpError() << "'sliding' is " << static_cast<int64_t>(*sliding)
+                              << ", but 1 key or more is wanted";
+    if (!op.getCausal())
+      return op.emitOpError() << "is 'sliding' but not 'causal'; a window ends at the query";
+  }
   return checkWindows(op, op.getWindows()); // attention_c11
 }
+
+// Kernels see every key up to the query; a window that never ends before the first key is none.
+template <typename OpTy> static std::string whySlidingIsPlanOnly(OpTy op) {
+  std::optional<uint64_t> sliding = op.getSliding();
+  if (!sliding || static_cast<int64_t>(*sliding) >= tensorType(op.getK()).getDimSize(1))
+    return "";
+  return "has a sliding window of " + std::to_string(*sliding) + " keys, fewer than its " +
+         std::to_string(tensorType(op.getK()).getDimSize(1)) +
+         ": it can be planned, but there are no kernels for it yet";
+}
+
+std::string AttentionOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
+std::string AttentionGradOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))

@@ -52,10 +52,20 @@ inline llvm::hash_code hash_value(const AxisPlacement &p) {
 
 #include "dialects/graph/GraphInterfaces.h.inc"
 
+namespace dtc::graph {
+
+// Fails with one diagnostic at the first op under `root` that can be planned but not compiled yet
+// (PlanOnlyOpInterface). Example: "'graph.moe_router' op has no kernels yet: ...".
+llvm::LogicalResult checkCompilable(mlir::Operation *root);
+
+} // namespace dtc::graph
+
 #define GET_OP_CLASSES
 #include "dialects/graph/StructureOps.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/NnOps.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/MoeOps.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/ElementwiseOps.h.inc"
 #define GET_OP_CLASSES

@@ -62,6 +62,10 @@ void GraphDialect::initialize() {
       >();
   addOperations<
 #define GET_OP_LIST
+#include "dialects/graph/MoeOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
 #include "dialects/graph/ElementwiseOps.cpp.inc"
       >();
   addOperations<
@@ -87,4 +91,15 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
     return nullptr;
   return ConstantOp::create(builder, loc, tensor,
                             builder.getF64FloatAttr(number.getValueAsDouble()));
+}
+
+LogicalResult dtc::graph::checkCompilable(Operation *root) {
+  WalkResult result = root->walk([](PlanOnlyOpInterface op) {
+    std::string why = op.whyPlanOnly();
+    if (why.empty())
+      return WalkResult::advance();
+    op->emitOpError(why);
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
 }

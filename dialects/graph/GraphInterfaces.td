@@ -43,4 +43,13 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
     InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>];
 }
+
+// Ops ahead of the compiler: graph, rules, gradients and costs are complete, so that plans can be searched.
+def PlanOnlyOpInterface : OpInterface<"PlanOnlyOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Can be planned, but perhaps not compiled yet.";
+  let methods = [InterfaceMethod<"Why the op cannot be compiled, as the end of a sentence about it; empty when it can.",
+    "::std::string", "whyPlanOnly", (ins), "",
+    [{return "has no kernels yet: mixtures of experts can be planned, and compiled once expert parallelism is there";}]>];
+}
 #endif

@@ -26,5 +26,7 @@ def Graph_Rule : DeclareOpInterfaceMethods<RuleOpInterface>;
 def Graph_Gradient : DeclareOpInterfaceMethods<GradientOpInterface>;
 def Graph_Pointwise : DeclareOpInterfaceMethods<PointwiseOpInterface>;
 def Graph_IndexedPointwise : DeclareOpInterfaceMethods<PointwiseOpInterface, ["needsIndices"]>;
+def Graph_PlanOnly : DeclareOpInterfaceMethods<PlanOnlyOpInterface>;
+def Graph_PlanOnlyIf : DeclareOpInterfaceMethods<PlanOnlyOpInterface, ["whyPlanOnly"]>;
 def Graph_Random : DeclareOpInterfaceMethods<RandomOpInterface>;
 #endif

@@ -175,19 +175,20 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random]> {
+def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random, Graph_PlanOnlyIf]> {
   let summary = "Softmax attention, causal or full, with grouped queries";
   let description = [{
     out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
     [batch, keys, kv_heads, head_dim]; `lse` is f32 [batch, heads, queries], the logarithm of the softmax's denominator, kept
     for the backward pass. Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys up to
-    i + keys - queries. The score matrix never exists.
+    i + keys - queries; `sliding` n: only the last n of these. The score matrix never exists.
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head, query and
     key, so they do not depend on the plan.
 
     On the mesh: batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
-    Flops: 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them.
+    Flops: 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; with `sliding` as much less
+    as fewer keys are seen.
 
     Constraints:
     - (C1) `q` and `k` have 4 dims.
@@ -202,6 +203,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C10) causal attention has at least as many keys as queries.
     - (C11) `windows` are about batch and kv heads, and only with dropout.
     - (C12) the result has the shape of `q`.
+    - (C13) `sliding` is 1 or more, and only for causal attention.
 
     Example:
     ```mlir
@@ -212,10 +214,10 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
     DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$lse);
-  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
+  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }

@@ -100,6 +100,16 @@ struct AttentionLoops {
   TensorLoops keyed; // loops whose global index keys the dropout mask
 };
 
+// Pairs of query and key that a sliding window leaves, of those that causal attention has: rows see
+// n keys each but for the first n. Counted as if queries were as many as keys.
+double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
+  auto keys = static_cast<double>(tensorType(kValue).getDimSize(1));
+  if (!sliding || static_cast<double>(*sliding) >= keys)
+    return 1;
+  double hidden = 1 - static_cast<double>(*sliding) / keys;
+  return 1 - hidden * hidden;
+}
+
 } // namespace
 
 OpRule AttentionOp::getRule() {
@@ -109,7 +119,9 @@ OpRule AttentionOp::getRule() {
   builder.result(loops.q).result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  return builder.matrixProduct(4).zeroPreserving().take(); // two products
+  return builder.matrixProduct(4 * slidingShare(getSliding(), getK()))
+      .zeroPreserving()
+      .take(); // two products
 }
 
 OpRule AttentionGradOp::getRule() {
@@ -120,7 +132,7 @@ OpRule AttentionGradOp::getRule() {
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  return builder.matrixProduct(8)
+  return builder.matrixProduct(8 * slidingShare(getSliding(), getK()))
       .zeroPreserving()
       .take(); // four products; recomputed scores are not counted
 }

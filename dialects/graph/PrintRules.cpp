@@ -68,6 +68,8 @@ std::string ruleText(const OpRule &rule) {
   };
   printLoops("indexed", rule.indexedLoops);
   printLoops("fed", rule.fedLoops);
+  printLoops("experts", rule.expertLoops);
+  printLoops("capacity", rule.capacityLoops);
   return text;
 }
 

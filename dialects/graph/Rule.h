@@ -33,6 +33,8 @@ struct OpRule {
   llvm::SmallVector<TensorLoops, 2> results;
   double flopsPerPoint = 1;   // floating-point operations per point of the whole iteration space
   bool matrixProduct = false; // counted in model flops as Megatron-LM counts them
+  // Share of the points that model flops count: experts compute rows that no token fills.
+  double modelShare = 1;
   // Zero in, zero out: where a padded index of a split loop reads zeros in the operands that have
   // that loop, results that have the loop are zero there and sums over it gain nothing. Ops without
   // this refuse padded loops.

@@ -263,6 +263,8 @@ void ExecLowering::markActivations(graph::FuncOp function) {
 }
 
 LogicalResult ExecLowering::lowerOp(Operation &op) {
+  if (failed(graph::checkCompilable(&op)))
+    return failure();
   auto lowering = dyn_cast<ExecLoweringInterface>(op);
   if (!lowering)
     return op.emitOpError() << "has no exec lowering; run dtc-form-kernels first, which makes "
