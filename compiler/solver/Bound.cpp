@@ -1,0 +1,170 @@
+// TRW-S with memory prices.
+#include "compiler/solver/Bound.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dtc::solver {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// least[y] = min(least[y], from + row[y]).
+inline void lowerBy(double *least, const double *row, double from, int32_t count) {
+  for (int32_t y = 0; y < count; ++y) {
+    double sum = from + row[y];
+    least[y] = sum < least[y] ? sum : least[y];
+  }
+}
+
+// Takes the least entry away from all and returns it.
+double takeLeast(double *values, int32_t count) {
+  double least = *std::min_element(values, values + count);
+  for (int32_t i = 0; i < count; ++i)
+    values[i] -= least;
+  return least;
+}
+
+} // namespace
+
+Bound::Bound(const Network &network)
+    : network(network), priced(network.unary), price(network.numTimes(), 0.0),
+      bestPrices(network.numTimes(), 0.0), direction(network.numTimes(), 0.0),
+      choice(network.numNodes(), 0), bestBound(-kInfinity) {
+  int64_t size = 0;
+  int32_t widest = 0;
+  reverse.resize(network.neighbours.size());
+  for (int32_t i = 0; i < network.numNodes(); ++i) {
+    widest = std::max(widest, network.values(i));
+    int32_t before = 0, after = 0;
+    for (int32_t h = network.firstNeighbour[i]; h < network.firstNeighbour[i + 1]; ++h) {
+      firstMessage.push_back(size);
+      size += network.values(i);
+      int32_t other = network.neighbours[h].node;
+      ++(other < i ? before : after);
+      auto theirs = network.neighboursOf(other);
+      auto me = std::lower_bound(theirs.begin(), theirs.end(), i,
+                                 [](const auto &n, int32_t node) { return n.node < node; });
+      reverse[h] = static_cast<int32_t>(network.firstNeighbour[other] + (me - theirs.begin()));
+    }
+    weight.push_back(1.0 / std::max({before, after, 1}));
+  }
+  messages.assign(size, 0.0);
+  belief.resize(widest);
+  source.resize(widest);
+  outgoing.resize(widest);
+}
+
+void Bound::priceUnary() {
+  std::vector<double> sum(network.numTimes() + 1, 0.0);
+  for (int32_t t = 0; t < network.numTimes(); ++t)
+    sum[t + 1] = sum[t] + price[t];
+  priced = network.unary;
+  for (int32_t i = 0; i < network.numNodes(); ++i)
+    for (const Network::Piece &piece : network.piecesOf(i)) {
+      double perByte = sum[piece.end] - sum[piece.begin];
+      if (perByte <= 0)
+        continue;
+      for (int32_t v = 0; v < network.values(i); ++v)
+        priced[network.first[i] + v] +=
+            perByte * static_cast<double>(network.usages[piece.offset + v]);
+    }
+  workDone += static_cast<int64_t>(network.usages.size());
+}
+
+void Bound::decode(int32_t node, bool forward, const double *beliefs) {
+  int32_t values = network.values(node);
+  double *costs = source.data();
+  std::copy(beliefs, beliefs + values, costs);
+  for (int32_t h = network.firstNeighbour[node]; h < network.firstNeighbour[node + 1]; ++h) {
+    const Network::Neighbour &neighbour = network.neighbours[h];
+    if ((neighbour.node < node) != forward)
+      continue;
+    const double *column =
+        neighbour.columns + static_cast<int64_t>(choice[neighbour.node]) * values;
+    const double *message = &messages[firstMessage[h]];
+    for (int32_t v = 0; v < values; ++v)
+      costs[v] += column[v] - message[v];
+  }
+  choice[node] = static_cast<int32_t>(std::min_element(costs, costs + values) - costs);
+}
+
+double Bound::pass(bool forward) {
+  double bound = 0;
+  int32_t count = network.numNodes();
+  for (int32_t n = 0; n < count; ++n) {
+    int32_t i = forward ? n : count - 1 - n;
+    int32_t values = network.values(i);
+    std::copy_n(&priced[network.first[i]], values, belief.begin());
+    for (int32_t h = network.firstNeighbour[i]; h < network.firstNeighbour[i + 1]; ++h)
+      for (int32_t v = 0; v < values; ++v)
+        belief[v] += messages[firstMessage[h] + v];
+    decode(i, forward, belief.data());
+    bound += takeLeast(belief.data(), values);
+    for (int32_t h = network.firstNeighbour[i]; h < network.firstNeighbour[i + 1]; ++h) {
+      const Network::Neighbour &neighbour = network.neighbours[h];
+      if ((neighbour.node > i) != forward)
+        continue;
+      int32_t width = network.values(neighbour.node);
+      std::fill_n(outgoing.begin(), width, kInfinity);
+      for (int32_t v = 0; v < values; ++v)
+        lowerBy(outgoing.data(), neighbour.rows + static_cast<int64_t>(v) * width,
+                weight[i] * belief[v] - messages[firstMessage[h] + v], width);
+      bound += takeLeast(outgoing.data(), width);
+      std::copy_n(outgoing.begin(), width, &messages[firstMessage[reverse[h]]]);
+      workDone += static_cast<int64_t>(values) * width;
+    }
+  }
+  return bound;
+}
+
+void Bound::step(double value, double target) {
+  // Usage over capacity of the decoded assignment, where the price can move that way.
+  std::vector<double> over(network.numTimes() + 1, 0.0);
+  for (int32_t i = 0; i < network.numNodes(); ++i)
+    for (const Network::Piece &piece : network.piecesOf(i)) {
+      auto usage = static_cast<double>(network.usages[piece.offset + choice[i]]);
+      over[piece.begin] += usage;
+      over[piece.end] -= usage;
+    }
+  double sum = 0, norm = 0;
+  constexpr double kSmooth = 0.3;
+  for (int32_t t = 0; t < network.numTimes(); ++t) {
+    sum += over[t];
+    double gradient = sum - static_cast<double>(network.capacity[t]);
+    direction[t] += kSmooth * (gradient - direction[t]);
+    if (price[t] > 0 || direction[t] > 0)
+      norm += direction[t] * direction[t];
+  }
+  if (norm <= 0)
+    return;
+  double gap = std::max(target - value, 1e-3 * std::abs(target));
+  double length = stepSize * gap / norm;
+  for (int32_t t = 0; t < network.numTimes(); ++t)
+    price[t] = std::max(0.0, price[t] + length * direction[t]);
+}
+
+void Bound::iterate(double target) {
+  priceUnary();
+  double paid = 0;
+  for (int32_t t = 0; t < network.numTimes(); ++t)
+    paid += price[t] * static_cast<double>(network.capacity[t]);
+  pass(true);
+  double value = pass(false) - paid + network.constant;
+  if (value > bestBound) {
+    if (value > bestBound + 1e-5 * std::abs(bestBound))
+      sinceImprovement = 0;
+    bestBound = value;
+    bestPrices = price;
+  }
+  if (++sinceImprovement > 20) {
+    sinceImprovement = 0;
+    stepSize *= 0.7;
+    price = bestPrices;
+  }
+  if (network.numTimes() > 0)
+    step(value, target < kInfinity ? target : value + 0.05 * std::abs(value));
+}
+
+} // namespace dtc::solver

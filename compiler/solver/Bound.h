@@ -1,0 +1,54 @@
+// Lower bound: memory limits priced into the costs, the rest bounded by sequential tree-reweighted
+// message passing.
+#pragma once
+
+#include "compiler/solver/Network.h"
+
+namespace dtc::solver {
+
+// For prices p_t >= 0 per byte, every assignment within the limits costs at least
+//   min over assignments of (cost + sum_t p_t usage_t) - sum_t p_t capacity_t.
+// The minimum is bounded by messages along the edges (Kolmogorov, "Convergent tree-reweighted
+// message passing for energy minimization", PAMI 2006): passes over the nodes in order, forward and
+// back, each of which ends with a valid bound whatever the messages were before. Between passes the
+// prices move by a subgradient: usage over capacity of the assignment decoded in the last pass,
+// smoothed over passes. Deterministic; a pass is the unit of work.
+class Bound {
+public:
+  explicit Bound(const Network &network);
+
+  // One pass forward and one back, then a step of the prices towards target, the cost of the best
+  // assignment known (infinity: none yet).
+  void iterate(double target);
+
+  // The best bound of all passes on the cost of the network with its constant.
+  double best() const { return bestBound; }
+  // Assignment decoded in the last pass: each node's best value given those decided before it and
+  // the messages of the others. May be forbidden or over the limit.
+  const std::vector<int32_t> &decoded() const { return choice; }
+  // Prices of the best bound.
+  const std::vector<double> &prices() const { return bestPrices; }
+  // Rises with the table entries read.
+  int64_t work() const { return workDone; }
+
+private:
+  double pass(bool forward);
+  void priceUnary();
+  void step(double value, double target);
+  void decode(int32_t node, bool forward, const double *belief);
+
+  const Network &network;
+  std::vector<int64_t> firstMessage; // of each half edge, into messages
+  std::vector<int32_t> reverse;      // the same edge seen from its other end
+  std::vector<double> messages;      // incoming, per half edge: one entry per own value
+  std::vector<double> weight; // of each node in one direction: 1 / most edges of a chain cover
+  std::vector<double> priced; // unary costs with memory at the present prices
+  std::vector<double> price, bestPrices, direction;
+  std::vector<double> belief, source, outgoing; // scratch of one node
+  std::vector<int32_t> choice;
+  double bestBound, stepSize = 1;
+  int sinceImprovement = 0;
+  int64_t workDone = 0;
+};
+
+} // namespace dtc::solver
