@@ -2,7 +2,7 @@
 #include "compiler/frontend/Frontend.h"
 
 #include "compiler/frontend/HfConfig.h"
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Verify.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -53,14 +53,8 @@ LogicalResult checkModel(ModuleOp module) {
   auto loss = module.lookupSymbol<graph::FuncOp>("loss");
   if (!loss)
     return module.emitError("the model has no function '@loss' (tokens, targets) -> tensor<f32>");
-  auto isScalar = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
-  };
-  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 ||
-      !isScalar(loss.getResultTypes()[0]))
-    return loss.emitOpError(
-        "must take tokens and targets and return one tensor<f32>, the mean loss");
+  if (failed(graph::checkLossSignature(loss)))
+    return failure();
   int64_t sequence = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
   if (failed(checkIds(loss, 0, "tokens", sequence)) ||
       failed(checkIds(loss, 1, "targets", sequence)))

@@ -139,3 +139,14 @@ FailureOr<SmallVector<int64_t>> dtc::graph::broadcastShapes(Operation *op) {
   }
   return shape;
 }
+
+LogicalResult dtc::graph::checkLossSignature(FuncOp loss) {
+  auto isScalar = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
+  };
+  if (loss.getNumArguments() == 2 && loss.getResultTypes().size() == 1 &&
+      isScalar(loss.getResultTypes()[0]))
+    return success();
+  return loss.emitOpError("must take tokens and targets and return one tensor<f32>, the mean loss");
+}

@@ -1,4 +1,5 @@
 // Turns the loss into a function that also returns gradients (pass dtc-differentiate).
+#include "dialects/graph/Verify.h"
 #include "passes/graph/BlockGradients.h"
 #include "passes/graph/Passes.h"
 
@@ -15,14 +16,8 @@ namespace {
 constexpr llvm::StringLiteral kInputNames[] = {"tokens", "targets"};
 
 LogicalResult checkLoss(graph::FuncOp loss) {
-  auto isScalar = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
-  };
-  if (loss.getNumArguments() != 2 || loss.getResultTypes().size() != 1 ||
-      !isScalar(loss.getResultTypes()[0]))
-    return loss.emitOpError(
-        "must take tokens and targets and return one tensor<f32>, the mean loss");
+  if (failed(graph::checkLossSignature(loss)))
+    return failure();
   for (BlockArgument argument : loss.getArguments())
     if (auto type = dyn_cast<RankedTensorType>(argument.getType()); !type || !type.hasStaticShape())
       return loss.emitOpError("has argument ")
