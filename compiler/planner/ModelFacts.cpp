@@ -22,12 +22,25 @@ double matrixFlops(ModuleOp module, graph::FuncOp func) {
     graph::OpRule rule = interface.getRule();
     if (!rule.matrixProduct)
       continue;
-    double points = rule.flopsPerPoint;
+    double points = rule.flopsPerPoint * rule.modelShare;
     for (const graph::Loop &loop : rule.loops)
       points *= ShapedType::isDynamic(loop.size) ? 1 : loop.size;
     flops += points;
   }
   return flops;
+}
+
+// The most experts that an op of a block knows.
+static int64_t countExperts(ModuleOp module) {
+  int64_t experts = 1;
+  for (auto func : module.getOps<graph::FuncOp>())
+    for (Operation &op : func.getBody().front())
+      if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+        graph::OpRule rule = interface.getRule();
+        for (unsigned loop : rule.expertLoops)
+          experts = std::max<int64_t>(experts, rule.loops[loop].size);
+      }
+  return experts;
 }
 
 ModelFacts readModelFacts(ModuleOp module) {
@@ -37,6 +50,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   facts.sequenceLength = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
   for (auto parameter : module.getOps<graph::ParameterOp>())
     facts.parameters += cast<RankedTensorType>(parameter.getType()).getNumElements();
+  facts.experts = countExperts(module);
   auto loss = module.lookupSymbol<graph::FuncOp>("loss");
   for (auto call : loss.getBody().getOps<graph::CallOp>()) {
     (void)call;

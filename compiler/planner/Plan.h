@@ -4,25 +4,54 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace dtc {
 
-struct PlanStage {
-  int64_t firstLayer = 0, lastLayer = 0; // inclusive
-  std::vector<int64_t> ranks;
-  int64_t peakMemoryBytes = 0;
-  double computeSeconds = 0, exposedCommSeconds = 0;
-  std::vector<std::string> recompute; // per layer: none, selective or full
-};
-
-// Bytes of the fullest rank, by what they hold.
+// Bytes of one rank, by what they hold.
 struct PlanMemory {
   int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
           communication = 0;
+  int64_t reserved = 0; // by drivers and libraries
   int64_t total() const {
-    return parameters + gradients + optimizer + activations + temporaries + communication;
+    return parameters + gradients + optimizer + activations + temporaries + communication +
+           reserved;
   }
+};
+
+// One micro-batch through one run of layers, waits included.
+struct PlanChunk {
+  double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
+  int64_t keptBytes = 0; // activations
+};
+
+struct PlanStage {
+  int64_t firstLayer = 0, lastLayer = 0; // inclusive; of all chunks where there are several
+  // Runs of layers [first, last] that the stage holds, one per virtual stage.
+  std::vector<std::pair<int64_t, int64_t>> chunks;
+  std::vector<int64_t> ranks;
+  int64_t peakMemoryBytes = 0;
+  double computeSeconds = 0, exposedCommSeconds = 0; // of a whole step
+  std::vector<std::string> recompute;                // per layer: none, selective or full
+  // One micro-batch through all chunks, waits included; backward is split into the gradient of the
+  // input and those of weights.
+  double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
+  double inFlight = 0;          // micro-batches whose activations are alive at the peak
+  int64_t keptBytes = 0;        // activations of one micro-batch
+  PlanMemory memory;
+  std::vector<PlanChunk> chunkTimes; // like `chunks`; empty in plans that do not say
+  // After the last micro-batch: gradients' and parameters' collectives that nothing hides, and the
+  // update.
+  double gradientSeconds = 0, optimizerSeconds = 0;
+};
+
+// Where the seconds of a step go, for the slowest stage; they add up to the step.
+struct PlanTimes {
+  double compute = 0, recompute = 0; // recomputation is not part of compute here
+  double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
+         stageTransfers = 0;
+  double bubble = 0, optimizer = 0, host = 0;
 };
 
 struct PlanPrediction {
@@ -30,13 +59,23 @@ struct PlanPrediction {
          exposedCommSeconds = 0;
   int64_t peakMemoryBytes = 0;
   bool fits = true;
-  PlanMemory memory;
+  PlanMemory memory; // of the fullest rank
+  PlanTimes times;
+  double transferSeconds = 0; // of one activation from a stage to the next
+  double loopSeconds = 0;     // of the step, all micro-batches through all stages
+};
+
+// What a pin of --fix costs: the best step without it, the others kept.
+struct PinCost {
+  std::string key, value;
+  double stepWithoutSeconds = 0;
 };
 
 struct PlanSearch {
   double seconds = 0, lowerBoundSeconds = 0, optimalityGap = 0;
   int64_t candidates = 0;
   bool exhaustive = false;
+  std::vector<PinCost> pins; // empty where there are none, or nobody asked
 };
 
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".
@@ -55,6 +94,9 @@ struct Plan {
   int64_t microBatch = 1, numMicroBatches = 1, globalBatch = 1;
   std::string schedule = "1f1b";
   int64_t virtualStages = 1;
+  // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
+  std::string axisOrder = "tp cp dp pp";
+  bool offloadOptimizer = false;
   std::string recompute = "none", precision = "f32", optimizer = "adamw";
 
   std::vector<PlanStage> stages;

@@ -10,10 +10,63 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json memoryToJson(const PlanMemory &memory) {
+  return {{"parameters", memory.parameters},       {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},         {"activations", memory.activations},
+          {"temporaries", memory.temporaries},     {"communication", memory.communication},
+          {"reserved", memory.reserved}};
+}
+
+Json chunksToJson(const std::vector<PlanChunk> &chunks) {
+  Json json = Json::array();
+  for (const PlanChunk &chunk : chunks)
+    json.push_back({{"forward_s", chunk.forwardSeconds},
+                    {"backward_input_s", chunk.backwardInputSeconds},
+                    {"backward_weight_s", chunk.backwardWeightSeconds},
+                    {"kept_bytes", chunk.keptBytes}});
+  return json;
+}
+
+Json pinsToJson(const Plan &plan) {
+  Json json = Json::array();
+  for (const PinCost &pin : plan.search.pins)
+    json.push_back({{"key", pin.key},
+                    {"value", pin.value},
+                    {"step_time_without_s", pin.stepWithoutSeconds},
+                    {"costs_s", plan.predicted.stepSeconds - pin.stepWithoutSeconds}});
+  return json;
+}
+
 Json stageToJson(const PlanStage &stage) {
-  return {{"layers", {stage.firstLayer, stage.lastLayer}}, {"ranks", stage.ranks},
-          {"peak_memory_bytes", stage.peakMemoryBytes},    {"compute_s", stage.computeSeconds},
-          {"exposed_comm_s", stage.exposedCommSeconds},    {"recompute", stage.recompute}};
+  return {{"layers", {stage.firstLayer, stage.lastLayer}},
+          {"ranks", stage.ranks},
+          {"peak_memory_bytes", stage.peakMemoryBytes},
+          {"compute_s", stage.computeSeconds},
+          {"exposed_comm_s", stage.exposedCommSeconds},
+          {"recompute", stage.recompute},
+          {"chunks", stage.chunks},
+          {"forward_s", stage.forwardSeconds},
+          {"backward_input_s", stage.backwardInputSeconds},
+          {"backward_weight_s", stage.backwardWeightSeconds},
+          {"in_flight", stage.inFlight},
+          {"kept_bytes", stage.keptBytes},
+          {"memory", memoryToJson(stage.memory)},
+          {"chunk_times", chunksToJson(stage.chunkTimes)},
+          {"gradients_s", stage.gradientSeconds},
+          {"optimizer_s", stage.optimizerSeconds}};
+}
+
+Json timesToJson(const PlanTimes &times) {
+  return {{"compute_s", times.compute},
+          {"recompute_s", times.recompute},
+          {"exposed_tensor_s", times.exposedTensor},
+          {"exposed_context_s", times.exposedContext},
+          {"exposed_expert_s", times.exposedExpert},
+          {"exposed_gradients_s", times.exposedGradients},
+          {"stage_transfers_s", times.stageTransfers},
+          {"bubble_s", times.bubble},
+          {"optimizer_s", times.optimizer},
+          {"host_s", times.host}};
 }
 
 Json predictedToJson(const PlanPrediction &p) {
@@ -25,13 +78,10 @@ Json predictedToJson(const PlanPrediction &p) {
           {"exposed_comm_s", p.exposedCommSeconds},
           {"peak_memory_bytes", p.peakMemoryBytes},
           {"fits", p.fits},
-          {"memory",
-           {{"parameters", p.memory.parameters},
-            {"gradients", p.memory.gradients},
-            {"optimizer", p.memory.optimizer},
-            {"activations", p.memory.activations},
-            {"temporaries", p.memory.temporaries},
-            {"communication", p.memory.communication}}}};
+          {"memory", memoryToJson(p.memory)},
+          {"time", timesToJson(p.times)},
+          {"transfer_s", p.transferSeconds},
+          {"loop_s", p.loopSeconds}};
 }
 
 // Reads keys with checks; the first error wins.
@@ -62,6 +112,12 @@ public:
       return nullptr;
     }
     return &*it;
+  }
+
+  // Null where the key is absent.
+  static const Json *optional(const Json &object, const std::string &key) {
+    auto it = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && it != object.end() ? &*it : nullptr;
   }
 
   void integer(const Json &object, const std::string &key, int64_t low, int64_t &out) {
@@ -146,7 +202,57 @@ public:
         for (const Json &layer : *recompute)
           if (layer.is_string())
             stage.recompute.push_back(layer.get<std::string>());
+      if (optional(entry, "chunks"))
+        stageDetails(entry, stage);
       plan.stages.push_back(std::move(stage));
+    }
+  }
+
+  // What plans of the first planner do not have.
+  void stageDetails(const Json &entry, PlanStage &stage) {
+    const Json &chunks = *optional(entry, "chunks");
+    for (const Json &chunk : chunks.is_array() ? chunks : Json::array()) {
+      if (!chunk.is_array() || chunk.size() != 2 || !chunk[0].is_number_integer() ||
+          !chunk[1].is_number_integer())
+        return fail("chunks", "has " + chunk.dump() + ", wanted [first, last]");
+      stage.chunks.push_back({chunk[0].get<int64_t>(), chunk[1].get<int64_t>()});
+    }
+    number(entry, "forward_s", stage.forwardSeconds);
+    number(entry, "backward_input_s", stage.backwardInputSeconds);
+    number(entry, "backward_weight_s", stage.backwardWeightSeconds);
+    number(entry, "in_flight", stage.inFlight);
+    integer(entry, "kept_bytes", 0, stage.keptBytes);
+    memory(entry, stage.memory);
+    if (const Json *times = optional(entry, "chunk_times"))
+      chunkTimes(*times, stage);
+    if (optional(entry, "gradients_s"))
+      number(entry, "gradients_s", stage.gradientSeconds);
+    if (optional(entry, "optimizer_s"))
+      number(entry, "optimizer_s", stage.optimizerSeconds);
+  }
+
+  void chunkTimes(const Json &list, PlanStage &stage) {
+    if (!list.is_array() || list.size() != stage.chunks.size())
+      return fail("chunk_times", "wanted one entry for each of the " +
+                                     std::to_string(stage.chunks.size()) + " chunks");
+    for (const Json &entry : list) {
+      PlanChunk chunk;
+      number(entry, "forward_s", chunk.forwardSeconds);
+      number(entry, "backward_input_s", chunk.backwardInputSeconds);
+      number(entry, "backward_weight_s", chunk.backwardWeightSeconds);
+      integer(entry, "kept_bytes", 0, chunk.keptBytes);
+      stage.chunkTimes.push_back(chunk);
+    }
+  }
+
+  void pins(const Json &search, PlanSearch &out) {
+    const Json *list = optional(search, "pins");
+    for (const Json &entry : list && list->is_array() ? *list : Json::array()) {
+      PinCost pin;
+      word(entry, "key", pin.key);
+      word(entry, "value", pin.value);
+      number(entry, "step_time_without_s", pin.stepWithoutSeconds);
+      out.pins.push_back(std::move(pin));
     }
   }
 
@@ -162,14 +268,37 @@ public:
     number(*value, "exposed_comm_s", p.exposedCommSeconds);
     integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);
     flag(*value, "fits", p.fits);
-    if (const Json *memory = find(*value, "memory")) {
-      integer(*memory, "parameters", 0, p.memory.parameters);
-      integer(*memory, "gradients", 0, p.memory.gradients);
-      integer(*memory, "optimizer", 0, p.memory.optimizer);
-      integer(*memory, "activations", 0, p.memory.activations);
-      integer(*memory, "temporaries", 0, p.memory.temporaries);
-      integer(*memory, "communication", 0, p.memory.communication);
-    }
+    memory(*value, p.memory);
+    const Json *time = optional(*value, "time");
+    if (!time)
+      return;
+    number(*time, "compute_s", p.times.compute);
+    number(*time, "recompute_s", p.times.recompute);
+    number(*time, "exposed_tensor_s", p.times.exposedTensor);
+    number(*time, "exposed_context_s", p.times.exposedContext);
+    number(*time, "exposed_expert_s", p.times.exposedExpert);
+    number(*time, "exposed_gradients_s", p.times.exposedGradients);
+    number(*time, "stage_transfers_s", p.times.stageTransfers);
+    number(*time, "bubble_s", p.times.bubble);
+    number(*time, "optimizer_s", p.times.optimizer);
+    number(*time, "host_s", p.times.host);
+    number(*value, "transfer_s", p.transferSeconds);
+    if (optional(*value, "loop_s"))
+      number(*value, "loop_s", p.loopSeconds);
+  }
+
+  void memory(const Json &object, PlanMemory &out) {
+    const Json *memory = find(object, "memory");
+    if (!memory)
+      return;
+    integer(*memory, "parameters", 0, out.parameters);
+    integer(*memory, "gradients", 0, out.gradients);
+    integer(*memory, "optimizer", 0, out.optimizer);
+    integer(*memory, "activations", 0, out.activations);
+    integer(*memory, "temporaries", 0, out.temporaries);
+    integer(*memory, "communication", 0, out.communication);
+    if (optional(*memory, "reserved"))
+      integer(*memory, "reserved", 0, out.reserved);
   }
 
   void all(Plan &plan) {
@@ -202,6 +331,10 @@ public:
     integer(root, "global_batch", 1, plan.globalBatch);
     word(root, "schedule", plan.schedule);
     integer(root, "virtual_stages", 1, plan.virtualStages);
+    if (optional(root, "axis_order"))
+      word(root, "axis_order", plan.axisOrder);
+    if (optional(root, "offload_optimizer"))
+      flag(root, "offload_optimizer", plan.offloadOptimizer);
     word(root, "recompute", plan.recompute);
     word(root, "precision", plan.precision);
     word(root, "optimizer", plan.optimizer);
@@ -214,6 +347,7 @@ public:
       number(*search, "lower_bound_s", plan.search.lowerBoundSeconds);
       number(*search, "optimality_gap", plan.search.optimalityGap);
       flag(*search, "exhaustive", plan.search.exhaustive);
+      pins(*search, plan.search);
     }
     if (error.empty() && plan.dp * plan.microBatch * plan.numMicroBatches != plan.globalBatch)
       fail("global_batch", "is " + std::to_string(plan.globalBatch) +
@@ -246,6 +380,8 @@ std::string planToJson(const Plan &plan) {
   json["global_batch"] = plan.globalBatch;
   json["schedule"] = plan.schedule;
   json["virtual_stages"] = plan.virtualStages;
+  json["axis_order"] = plan.axisOrder;
+  json["offload_optimizer"] = plan.offloadOptimizer;
   json["recompute"] = plan.recompute;
   json["precision"] = plan.precision;
   json["optimizer"] = plan.optimizer;
@@ -261,7 +397,8 @@ std::string planToJson(const Plan &plan) {
                     {"candidates", plan.search.candidates},
                     {"lower_bound_s", plan.search.lowerBoundSeconds},
                     {"optimality_gap", plan.search.optimalityGap},
-                    {"exhaustive", plan.search.exhaustive}};
+                    {"exhaustive", plan.search.exhaustive},
+                    {"pins", pinsToJson(plan)}};
   return json.dump(2) + "\n";
 }
 

@@ -18,16 +18,25 @@ struct PlanRequest {
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
   bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same
+  std::string gradDtype = "f32"; // in which gradients are reduced
+  // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
+  // that is so without asking, unless a pin wants more.
+  bool executable = false;
+  std::string software = "dtc"; // a row of Software.h
+  double searchSeconds = 60;    // the search ends then with the best that it has
 };
 
 struct PlanOutcome {
   Plan best;
-  std::vector<Plan> others; // by predicted step time, the fastest first; those that do not fit last
+  std::vector<Plan> others; // by predicted step time, the fastest first
 };
 
-// Searches dp x tp x sequence parallelism x ZeRO-1 x micro-batch by partitioning the model for each
-// candidate and costing the program that comes out. Errors: a --fix that does not exist, can't
-// divide, or leaves no plan that fits; each names the constraint and the nearest feasible choice.
+// Searches meshes and their mapping onto the links, micro-batches, ZeRO stages, schedules, virtual
+// stages and recomputation, by a cost model that reads the work of each block off the partitioned
+// program. The result carries a lower bound on the step time of every other choice, by the same
+// model. A plan that can be compiled carries the compiler's own static memory plan.
+// Errors: a --fix that does not exist, can't divide, or leaves no plan that fits; each names the
+// constraint and the nearest feasible choice.
 Result<PlanOutcome> planModel(const PlanRequest &request);
 
 // The plan for people: the choice, why it won, where the time goes, memory by kind.

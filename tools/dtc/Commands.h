@@ -13,6 +13,7 @@ struct PlanningFlags {
                      maxMemory;
   std::string fix;
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
+  bool executable = false;
 
   // `planGiven`: the flags may be left out because a plan file may stand for them.
   void add(CLI::App &command, bool planGiven);
@@ -24,5 +25,6 @@ void addPlan(CLI::App &app, int &exitCode);
 void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);
 void addTopology(CLI::App &app, int &exitCode);
+void addCalibrate(CLI::App &app, int &exitCode);
 
 } // namespace dtc

@@ -25,6 +25,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     if (!request)
       return request.error();
     peakFlops = request->topology.device.peak(ComputeType::F32);
+    request->executable = true;
     Result<PlanOutcome> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();

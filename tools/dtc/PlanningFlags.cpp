@@ -33,16 +33,19 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
     batch->required();
   command.add_option("--precision", precision, "f32, bf16 or f16")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  command.add_option("--optimizer", optimizer, "adamw or sgd")
-      ->check(CLI::IsMember({"adamw", "sgd"}));
-  command.add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32")
-      ->check(CLI::IsMember({"f32"}));
+  command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
+      ->check(CLI::IsMember({"adamw", "sgd", "lamb", "lars"}));
+  command.add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}));
   command.add_option(
       "--fix", fix,
       "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
       "schedule virtual_stages recompute");
   command.add_option("--max-memory", maxMemory,
                      "bytes a device may use ('64 GiB' or a number), or none");
+  command.add_flag("--executable", executable,
+                   "keep the search to what 'dtc compile' lowers today (always so for topologies of "
+                   "CPUs, unless --fix asks for more)");
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
@@ -61,6 +64,8 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   request.globalBatch = flags.globalBatch;
   request.precision = flags.precision;
   request.optimizer = flags.optimizer;
+  request.gradDtype = flags.gradDtype;
+  request.executable = flags.executable;
   llvm::SmallVector<llvm::StringRef> pins;
   llvm::StringRef(flags.fix).split(pins, ',', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef pin : pins) {

@@ -1,0 +1,166 @@
+// Seconds and bytes of one block.
+#include "compiler/planner/CellCost.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
+  return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
+}
+
+// With unfused attention the scores are written and read by softmax, mask and dropout, and by the
+// two products around them, in both directions.
+constexpr double kScoreTrafficPerPass = 6;
+
+class BlockCoster {
+public:
+  BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision,
+              const SoftwareStack &software)
+      : scale(scale), topology(topology), precision(precision), software(software) {}
+
+  double secondsOfOp(const CellOp &op) const {
+    const DeviceKind &device = topology.device;
+    OpWork work;
+    work.kind = op.kind;
+    work.type = precision.compute;
+    // Of 8-bit training the products of linear layers alone are in 8 bits.
+    if (op.kind != WorkKind::Product && work.type == ComputeType::FP8)
+      work.type = ComputeType::BF16;
+    double share = 1;
+    work.bytes = op.bytes.at(scale);
+    if (op.kind == WorkKind::Memory) {
+      work.bytes *= software.memoryTraffic;
+    } else {
+      work.m = scaled(op.m, op.mScale, scale);
+      work.n = scaled(op.n, op.nScale, scale);
+      work.k = scaled(op.k, op.kScale, scale);
+      work.batch = scaled(op.batch, op.batchScale, scale);
+      work.flops = op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
+      share = op.kind == WorkKind::Product ? software.productShare : software.attentionShare;
+    }
+    if (!software.joinsPointwise)
+      work.bytes += op.looseBytes.at(scale) * software.memoryTraffic;
+    work.bytes *= precision.activationShare;
+    if (op.kind == WorkKind::Attention && !software.blockedAttention)
+      return unfusedAttention(work, op);
+    double seconds = secondsOf(work, device) / share;
+    if (op.joined && software.joinsPointwise)
+      seconds = std::max(0.0, seconds - device.launchLatency);
+    return seconds * imbalanceOf(op);
+  }
+
+private:
+  // Ops on tokens of experts wait for the fullest one.
+  double imbalanceOf(const CellOp &op) const {
+    bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
+    return expert ? software.expertImbalance : 1;
+  }
+
+  // Products of heads one by one, scores in memory, nothing saved by causality.
+  double unfusedAttention(const OpWork &attention, const CellOp &op) const {
+    double passes = op.phase == CellPhase::Forward ? 1 : 2;
+    OpWork scores =
+        productWork(attention.m, attention.n, attention.k, attention.batch, precision.compute);
+    OpWork values =
+        productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
+    OpWork rows;
+    rows.type = precision.compute;
+    rows.bytes = passes * kScoreTrafficPerPass * 4 * precision.activationShare *
+                 static_cast<double>(attention.batch) *
+                 static_cast<double>(attention.m * attention.n);
+    return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
+               software.productShare +
+           secondsOf(rows, topology.device);
+  }
+
+  const CellScale &scale;
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
+};
+
+void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster,
+                const SoftwareStack &software) {
+  std::vector<double> seconds;
+  for (const CellOp &op : cell.ops) {
+    double s = coster.secondsOfOp(op);
+    seconds.push_back(s);
+    (op.phase == CellPhase::Forward         ? cost.forward
+     : op.phase == CellPhase::BackwardInput ? cost.backwardInput
+                                            : cost.backwardWeight) += s;
+    if (op.kind != WorkKind::Memory)
+      cost.matrix += s;
+  }
+  if (!software.selectiveAttention)
+    for (int index : cell.selectiveOps)
+      cost.selective += seconds[static_cast<size_t>(index)];
+  cost.forward += software.hostSecondsPerLayer;
+  cost.backwardInput += 2 * software.hostSecondsPerLayer;
+  if (software.selectiveAttention || !software.blockedAttention)
+    for (const auto &[op, s] : llvm::zip(cell.ops, seconds))
+      if (op.kind == WorkKind::Attention && op.phase == CellPhase::Forward)
+        cost.selective += s;
+}
+
+} // namespace
+
+CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
+                            const SoftwareStack &software) {
+  CellPrecision result;
+  double states = optimizer == "sgd" || optimizer == "lars" ? 4 : 8;
+  result.optimizerBytes = states;
+  if (precision == "f32")
+    return result;
+  result.compute = precision == "f16"   ? ComputeType::F16
+                   : precision == "fp8" ? ComputeType::FP8
+                                        : ComputeType::BF16;
+  result.activationShare = 0.5;
+  result.parameterBytes = 2;
+  result.gradientBytes = software.gradientBytes;
+  result.optimizerBytes = states + 4;
+  result.reduceBytes = software.reduceBytes;
+  return result;
+}
+
+BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
+                    const SoftwareStack &software) {
+  BlockCost cost;
+  addCompute(cost, cell, BlockCoster(scale, topology, precision, software), software);
+  for (const CellCollective &collective : cell.collectives) {
+    const RankGroup &group = collective.axis == CellAxis::Tp   ? groups.tp
+                             : collective.axis == CellAxis::Cp ? groups.cp
+                                                               : groups.ep;
+    if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
+      continue;
+    double bytes = collective.bytes.at(scale) * precision.activationShare;
+    double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
+    bool forward = collective.phase == CellPhase::Forward;
+    (collective.axis == CellAxis::Tp   ? (forward ? cost.forwardTp : cost.backwardTp)
+     : collective.axis == CellAxis::Cp ? (forward ? cost.forwardCp : cost.backwardCp)
+                                       : (forward ? cost.forwardEp : cost.backwardEp)) += seconds;
+  }
+  double share = precision.activationShare;
+  cost.input = cell.input.at(scale) * share;
+  cost.kept = cell.kept.at(scale) * share * software.keptShare;
+  cost.keptSelective = cell.keptSelective.at(scale) * share * software.keptShare;
+  // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
+  // 2022, 5 a s^2 b).
+  if (software.selectiveAttention)
+    cost.keptSelective = cost.kept;
+  if (!software.blockedAttention)
+    cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
+  cost.forwardTransient = cell.forwardTransient.at(scale) * share;
+  cost.transient = std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share);
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
+        cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  return cost;
+}
+
+} // namespace dtc

@@ -1,0 +1,108 @@
+// What each block of a model does on one rank of a tensor-parallel group: the planner's unit of
+// costing.
+#pragma once
+
+#include "compiler/cost/Cost.h"
+
+#include <array>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// What a size scales with. A dim that batch and sequence were merged into has both bits.
+enum ScaleBits : uint8_t {
+  ScalesWithBatch = 1,    // times the samples of a micro-batch
+  ScalesWithSequence = 2, // divided by the ranks of context parallelism
+  ScalesWithExperts = 4,  // divided by the ranks of expert parallelism
+  ScalesWithCapacity = 8, // times the ranks of expert parallelism: an expert gets their tokens too
+};
+constexpr size_t numScaleSets = 16;
+
+struct CellScale {
+  double samples = 1, cp = 1, ep = 1;
+
+  double factor(uint8_t bits) const {
+    return (bits & ScalesWithBatch ? samples : 1) / (bits & ScalesWithSequence ? cp : 1) /
+           (bits & ScalesWithExperts ? ep : 1) * (bits & ScalesWithCapacity ? ep : 1);
+  }
+};
+
+// A sum of quantities, each for one sample, cp = 1 and ep = 1, by what they scale with.
+struct Amount {
+  std::array<double, numScaleSets> parts{};
+
+  double at(const CellScale &scale) const {
+    double sum = 0;
+    for (size_t bits = 0; bits < numScaleSets; ++bits)
+      if (parts[bits] != 0)
+        sum += parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+    return sum;
+  }
+  Amount &operator+=(const Amount &other) {
+    for (size_t bits = 0; bits < numScaleSets; ++bits)
+      parts[bits] += other.parts[bits];
+    return *this;
+  }
+  Amount &operator-=(const Amount &other) {
+    for (size_t bits = 0; bits < numScaleSets; ++bits)
+      parts[bits] -= other.parts[bits];
+    return *this;
+  }
+};
+
+// Backward work is split as zero-bubble schedules split it: what the previous block waits for, and
+// gradients of weights, which nobody waits for.
+enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
+
+// One op on one rank. Bytes are those of f32; CostSettings says how they shrink in 16 bits.
+struct CellOp {
+  WorkKind kind = WorkKind::Memory;
+  CellPhase phase = CellPhase::Forward;
+  bool joined = false; // to the op before it, in one kernel
+  // Of products and attention: sizes and what they scale with.
+  int64_t m = 0, n = 0, k = 0, batch = 0;
+  uint8_t mScale = 0, nScale = 0, kScale = 0, batchScale = 0;
+  double flops = 0;
+  uint8_t flopsScale = 0;
+  Amount bytes;      // to and from memory where pointwise ops are joined
+  Amount looseBytes; // what comes on top where they are not
+  bool causal = false;
+};
+
+// A collective of a block. Tp: inside the tensor-parallel group; Cp: keys and values, or their
+// gradients, of all ranks that share a sequence; Ep: tokens on their way to and from experts.
+enum class CellAxis : uint8_t { Tp, Cp, Ep };
+struct CellCollective {
+  CellAxis axis = CellAxis::Tp;
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  CellPhase phase = CellPhase::Forward;
+  Amount bytes; // of the whole tensor as collectiveSeconds wants it, f32
+};
+
+// A block of layers, the part before the first block or the part after the last.
+struct BlockCell {
+  std::string name;
+  std::vector<CellOp> ops; // in program order, the forward ones first
+  std::vector<CellCollective> collectives;
+  Amount input;         // bytes that come in from the block before
+  Amount kept;          // bytes from forward to backward, the input included
+  Amount keptSelective; // the same where everything that costs no product is recomputed
+  std::vector<int> selectiveOps; // indices of the forward ops that are then run again
+  Amount attentionScores;        // elements of softmax rows that unfused attention keeps
+  Amount forwardTransient, backwardTransient; // bytes beyond those kept
+  Amount parameters;                          // elements on this rank
+};
+
+// A model on a tensor-parallel group of `tp` ranks.
+struct ModelCells {
+  int64_t tp = 1;
+  bool sequenceParallel = false;
+  BlockCell embedding, head;
+  std::vector<BlockCell> blocks; // distinct ones
+  std::vector<int> chain;        // block of each layer, in order
+  Amount tied; // elements of parameters that embedding and head share: with several stages both hold
+               // them
+};
+
+} // namespace dtc

@@ -1,0 +1,154 @@
+// Turns chosen decisions into a plan.
+#include "compiler/planner/DescribePlan.h"
+
+#include "compiler/planner/PlanSchedule.h"
+
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+int64_t whole(double value) { return static_cast<int64_t>(std::llround(value)); }
+
+PlanMemory memoryOf(const MemoryParts &parts) {
+  PlanMemory memory;
+  memory.parameters = whole(parts.parameters);
+  memory.gradients = whole(parts.gradients);
+  memory.optimizer = whole(parts.optimizer);
+  memory.activations = whole(parts.activations);
+  memory.temporaries = whole(parts.temporaries);
+  memory.communication = whole(parts.communication);
+  memory.reserved = whole(parts.reserved);
+  return memory;
+}
+
+std::string orderText(const AxisOrder &order) {
+  std::string text;
+  for (char axis : order)
+    text += (text.empty() ? "" : " ") + std::string(1, axis) + "p";
+  return text;
+}
+
+// Ranks of a stage: those whose coordinate on the pipeline axis is `stage`.
+std::vector<int64_t> ranksOfStage(const Decisions &d, int64_t stage) {
+  int64_t stride = groupsOf(d).pp.front().stride;
+  std::vector<int64_t> ranks;
+  for (int64_t rank = 0; rank < d.devices(); ++rank)
+    if (rank / stride % d.pp == stage)
+      ranks.push_back(rank);
+  return ranks;
+}
+
+PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, int64_t index) {
+  PlanStage stage;
+  stage.chunks = estimate.chunks;
+  stage.firstLayer = estimate.chunks.front().first;
+  stage.lastLayer = estimate.chunks.back().second;
+  stage.ranks = ranksOfStage(d, index);
+  double m = static_cast<double>(d.numMicroBatches);
+  stage.computeSeconds = m * estimate.computeSeconds;
+  stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
+  int64_t layers = 0;
+  for (auto [first, last] : estimate.chunks)
+    layers += last - first + 1;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    stage.recompute.push_back(layer < estimate.fullLayers ? "full"
+                              : layer < estimate.fullLayers + estimate.selectiveLayers
+                                  ? "selective"
+                                  : "none");
+  stage.forwardSeconds = estimate.forward;
+  stage.backwardInputSeconds = estimate.backwardInput;
+  stage.backwardWeightSeconds = estimate.backwardWeight;
+  stage.inFlight = estimate.inFlight;
+  stage.keptBytes = whole(estimate.keptPerMicroBatch);
+  stage.memory = memoryOf(estimate.memory);
+  for (const ChunkTimes &times : estimate.chunkTimes)
+    stage.chunkTimes.push_back(
+        {times.forward, times.backwardInput, times.backwardWeight, times.activationBytes});
+  stage.gradientSeconds = estimate.exposedGradientSeconds;
+  stage.optimizerSeconds = estimate.optimizerSeconds;
+  stage.peakMemoryBytes = stage.memory.total();
+  return stage;
+}
+
+// One word for all layers.
+std::string recomputeOf(const std::vector<PlanStage> &stages) {
+  std::string common;
+  for (const PlanStage &stage : stages)
+    for (const std::string &layer : stage.recompute) {
+      if (common.empty())
+        common = layer;
+      if (layer != common)
+        return "mixed";
+    }
+  return common.empty() ? "none" : common;
+}
+
+void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request, double memoryLimit) {
+  PlanPrediction &p = plan.predicted;
+  double devices = static_cast<double>(plan.devices);
+  p.stepSeconds = step.stepSeconds;
+  p.tokensPerSecond = static_cast<double>(plan.globalBatch * plan.sequenceLength) / p.stepSeconds;
+  p.tflopsPerDevice = plan.flopsPerStep / p.stepSeconds / devices / 1e12;
+  ComputeType type = computeTypeFrom(request.precision).value_or(ComputeType::F32);
+  double peak = request.topology.device.peak(type);
+  p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
+  p.bubbleFraction = step.bubbleSeconds / step.stepSeconds;
+  p.exposedCommSeconds = step.exposedCommSeconds();
+  p.peakMemoryBytes = plan.stages[step.fullestStage].peakMemoryBytes;
+  p.memory = plan.stages[step.fullestStage].memory;
+  p.fits = static_cast<double>(p.peakMemoryBytes) <= memoryLimit;
+  p.transferSeconds = step.transferSeconds;
+  p.loopSeconds = step.loopSeconds;
+  PlanTimes &times = p.times;
+  times.recompute = step.recomputeSeconds;
+  times.compute = step.computeSeconds - step.recomputeSeconds;
+  times.exposedTensor = step.exposedTpSeconds;
+  times.exposedContext = step.exposedCpSeconds;
+  times.exposedExpert = step.exposedEpSeconds;
+  times.exposedGradients = step.exposedGradientSeconds;
+  times.stageTransfers = step.p2pSeconds;
+  times.optimizer = step.optimizerSeconds;
+  times.host = step.hostSeconds;
+  // What is left of the slowest stage's step is waiting for others.
+  times.bubble = std::max(0.0, step.stepSeconds - step.computeSeconds - p.exposedCommSeconds -
+                                   times.optimizer - times.host);
+}
+
+} // namespace
+
+Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts,
+                  double memoryLimit) {
+  const Decisions &d = candidate.decisions;
+  Plan plan;
+  plan.modelName = facts.name;
+  plan.parameters = facts.parameters;
+  plan.sequenceLength = facts.sequenceLength;
+  plan.flopsPerStep = facts.flopsPerSample * static_cast<double>(request.globalBatch);
+  plan.topologyName = request.topology.name;
+  plan.devices = request.topology.numDevices();
+  plan.nodes = request.topology.nodes;
+  plan.dp = d.dp;
+  plan.tp = d.tp;
+  plan.pp = d.pp;
+  plan.cp = d.cp;
+  plan.ep = d.ep;
+  plan.sequenceParallel = d.sequenceParallel;
+  plan.zero = d.zero;
+  plan.microBatch = d.microBatch;
+  plan.numMicroBatches = d.numMicroBatches;
+  plan.globalBatch = request.globalBatch;
+  plan.schedule = planNameOf(d.schedule).str();
+  plan.virtualStages = d.virtualStages;
+  plan.axisOrder = orderText(d.order);
+  plan.offloadOptimizer = d.offloadOptimizer;
+  plan.precision = request.precision;
+  plan.optimizer = request.optimizer;
+  for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
+    plan.stages.push_back(stageOf(candidate.step.stages[stage], d, static_cast<int64_t>(stage)));
+  plan.recompute = recomputeOf(plan.stages);
+  predict(plan, candidate.step, request, memoryLimit);
+  return plan;
+}
+
+} // namespace dtc

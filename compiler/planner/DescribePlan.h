@@ -1,0 +1,13 @@
+// Turns chosen decisions into a plan. Internal to this folder.
+#pragma once
+
+#include "compiler/planner/JointSearch.h"
+#include "compiler/planner/Planner.h"
+
+namespace dtc {
+
+// Everything but the placements of tensors and the search.
+Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts,
+                  double memoryLimit);
+
+} // namespace dtc

@@ -1,0 +1,171 @@
+// Finds the fastest decisions that fit.
+#include "compiler/planner/JointSearch.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace dtc {
+
+const ModelCells *CellStore::get(int64_t tp, bool sequenceParallel) {
+  auto [it, isNew] = cells.try_emplace({tp, sequenceParallel});
+  if (isNew)
+    it->second = readCells(model, tp, sequenceParallel);
+  return it->second ? &*it->second : nullptr;
+}
+
+namespace {
+
+struct BoundedMesh {
+  size_t index;
+  double bound;
+};
+
+class Searcher {
+public:
+  Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
+           const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
+      : cells(cells), meshes(meshes), limits(limits), pins(pins), request(request),
+        options(options), start(std::chrono::steady_clock::now()) {}
+
+  SearchResult run() {
+    if (options.prune)
+      costTemplates();
+    std::vector<BoundedMesh> order = boundMeshes();
+    result.lowerBound = incumbent;
+    for (const BoundedMesh &mesh : order) {
+      if (options.prune && (mesh.bound >= incumbent || outOfTime())) {
+        result.complete = mesh.bound >= incumbent;
+        result.lowerBound = std::min(incumbent, mesh.bound);
+        break;
+      }
+      costDetails(mesh.index);
+      result.lowerBound = incumbent;
+    }
+    finish();
+    return std::move(result);
+  }
+
+private:
+  using CostKey = std::tuple<int64_t, bool, int64_t, int64_t, int64_t, std::string>;
+
+  bool outOfTime() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
+           options.seconds;
+  }
+
+  // Null where the model can't be partitioned that way.
+  const ModelCost *costOf(const Decisions &d) {
+    const ModelCells *model = cells.get(d.tp, d.sequenceParallel);
+    if (!model)
+      return nullptr;
+    std::string order(d.order.begin(), d.order.end());
+    // Groups depend on the sizes that lie inside: all of them are in the key.
+    order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
+    CostKey key{d.tp, d.sequenceParallel, d.cp, d.ep, d.microBatch, order};
+    auto [it, isNew] = costs.try_emplace(key);
+    if (isNew)
+      it->second =
+          costModel(*model, d, *request.topology, request.precision, *request.software);
+    return &it->second;
+  }
+
+  void costTemplates() {
+    for (const Decisions &d : expertTemplates(limits, pins, options.devicesPerNode)) {
+      const ModelCost *model = costOf(d);
+      if (model)
+        consider(*model, d);
+    }
+  }
+
+  std::vector<BoundedMesh> boundMeshes() {
+    std::vector<BoundedMesh> order;
+    for (size_t index = 0; index < meshes.size(); ++index)
+      if (const ModelCost *model = costOf(meshes[index]))
+        order.push_back({index, leastOf(*model, meshes[index])});
+    llvm::sort(order, [](const BoundedMesh &a, const BoundedMesh &b) {
+      return std::tie(a.bound, a.index) < std::tie(b.bound, b.index);
+    });
+    return order;
+  }
+
+  // The bound of a mesh is that of its best schedule.
+  double leastOf(const ModelCost &model, Decisions mesh) const {
+    mesh.schedule = mesh.pp > 1 && pins.allows(ScheduleKind::ZeroBubbleV) ? ScheduleKind::ZeroBubbleV
+                                                      : ScheduleKind::OneForwardOneBackward;
+    return lowerBoundSeconds(model, mesh, request);
+  }
+
+  void costDetails(size_t index) {
+    const ModelCost *model = costOf(meshes[index]);
+    for (const Decisions &d : enumerateDetails(meshes[index], limits, pins))
+      if (!options.prune || lowerBoundSeconds(*model, d, request) < incumbent)
+        consider(*model, d);
+  }
+
+  void consider(const ModelCost &model, const Decisions &d) {
+    ++result.costed;
+    Candidate candidate{d, estimateStep(model, d, request), result.costed};
+    bool fits = candidate.step.fits || options.ignoreMemory;
+    if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
+      result.leanest = candidate;
+    if (!fits)
+      return;
+    double seconds = candidate.step.stepSeconds;
+    if (seconds < incumbent)
+      incumbent = seconds;
+    result.ranked.push_back(std::move(candidate));
+    if (result.ranked.size() >= 4 * options.keep)
+      shrink();
+  }
+
+  static void sortBySeconds(llvm::MutableArrayRef<Candidate> candidates) {
+    llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
+      return std::tie(a.step.stepSeconds, a.number) < std::tie(b.step.stepSeconds, b.number);
+    });
+  }
+
+  // Templates are costed twice; equal decisions stay once.
+  void shrink() {
+    sortBySeconds(result.ranked);
+    auto last = std::unique(result.ranked.begin(), result.ranked.end(),
+                            [](const Candidate &a, const Candidate &b) {
+                              return a.decisions == b.decisions;
+                            });
+    result.ranked.erase(last, result.ranked.end());
+    if (result.ranked.size() > options.keep)
+      result.ranked.resize(options.keep);
+  }
+
+  void finish() {
+    shrink();
+    size_t refined = std::min(options.refined, result.ranked.size());
+    for (size_t index = 0; index < refined; ++index)
+      refineBySchedule(result.ranked[index].step, result.ranked[index].decisions);
+    sortBySeconds(llvm::MutableArrayRef<Candidate>(result.ranked).take_front(refined));
+    if (!result.ranked.empty())
+      result.lowerBound = std::min(result.lowerBound, result.ranked.front().step.stepSeconds);
+  }
+
+  CellStore &cells;
+  const std::vector<Decisions> &meshes;
+  const SpaceLimits &limits;
+  const Pins &pins;
+  const EstimateRequest &request;
+  const SearchOptions &options;
+  std::chrono::steady_clock::time_point start;
+  std::map<CostKey, ModelCost> costs;
+  double incumbent = std::numeric_limits<double>::infinity();
+  SearchResult result;
+};
+
+} // namespace
+
+SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,
+                           const SpaceLimits &limits, const Pins &pins,
+                           const EstimateRequest &request, const SearchOptions &options) {
+  return Searcher(cells, meshes, limits, pins, request, options).run();
+}
+
+} // namespace dtc

@@ -1,0 +1,87 @@
+// Reads the pairs of --fix.
+#include "compiler/planner/Pins.h"
+
+#include "compiler/planner/PlanSchedule.h"
+
+#include <algorithm>
+
+namespace dtc {
+namespace {
+
+constexpr llvm::StringRef kKeys = "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
+                                  "virtual_stages, recompute";
+
+std::string given(const std::string &name, const std::string &text) {
+  return "--fix " + name + "=" + text;
+}
+
+std::optional<UserError> readWord(const std::string &name, const std::string &text, Pins &pins) {
+  if (name == "schedule") {
+    Result<ScheduleKind> kind = scheduleFromPlan(text, 1);
+    if (!kind)
+      return UserError(given(name, text) + ": " + kind.error().message, kind.error().note);
+    pins.schedule = *kind;
+    return std::nullopt;
+  }
+  for (Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full})
+    if (text == toString(recompute)) {
+      pins.recompute = recompute;
+      return std::nullopt;
+    }
+  return UserError(given(name, text) + ": there is no such recomputation",
+                   "choices are none, selective and full");
+}
+
+} // namespace
+
+bool Pins::beyondExecutable() const {
+  auto above = [](const std::optional<int64_t> &pin, int64_t most) { return pin && *pin > most; };
+  return above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
+         above(virtualStages, 1) || (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
+         (recompute && *recompute != Recompute::None);
+}
+
+bool Pins::allows(ScheduleKind kind) const {
+  return !schedule || planNameOf(*schedule) == planNameOf(kind);
+}
+
+Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
+  Pins pins;
+  struct Key {
+    const char *name;
+    int64_t low, high;
+    std::optional<int64_t> *pin;
+  };
+  const Key keys[] = {{"dp", 1, 1 << 20, &pins.dp},
+                      {"tp", 1, 1 << 20, &pins.tp},
+                      {"pp", 1, 1 << 20, &pins.pp},
+                      {"cp", 1, 1 << 20, &pins.cp},
+                      {"ep", 1, 1 << 20, &pins.ep},
+                      {"zero", 0, 3, &pins.zero},
+                      {"sp", 0, 1, &pins.sp},
+                      {"micro_batch", 1, 1 << 30, &pins.microBatch},
+                      {"virtual_stages", 1, 1 << 20, &pins.virtualStages}};
+  for (const auto &[name, text] : fixed) {
+    if (name == "schedule" || name == "recompute") {
+      if (std::optional<UserError> error = readWord(name, text, pins))
+        return *error;
+      continue;
+    }
+    const Key *key = std::find_if(std::begin(keys), std::end(keys),
+                                  [&](const Key &k) { return name == k.name; });
+    if (key == std::end(keys))
+      return UserError(given(name, text) + ": there is no key '" + name + "'", kKeys.str());
+    int64_t value = 0;
+    if (llvm::StringRef(text).getAsInteger(10, value))
+      return UserError(given(name, text) + ": '" + text + "' is not a whole number");
+    if (value < key->low || value > key->high)
+      return UserError(given(name, text) + ": " + name + " goes from " + std::to_string(key->low) +
+                           " to " + std::to_string(key->high),
+                       "the nearest choice is " + name + "=" +
+                           std::to_string(std::clamp(value, key->low, key->high)));
+    *key->pin = value;
+  }
+  return pins;
+}
+
+} // namespace dtc

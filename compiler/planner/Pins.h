@@ -1,0 +1,24 @@
+// The choices that a person has made with --fix. Internal to this folder.
+#pragma once
+
+#include "compiler/planner/StepEstimate.h"
+#include "compiler/support/Error.h"
+
+#include <map>
+
+namespace dtc {
+
+struct Pins {
+  std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, microBatch, virtualStages;
+  std::optional<ScheduleKind> schedule; // ZeroBubbleH1 stands for ZeroBubbleV too
+  std::optional<Recompute> recompute;
+
+  // Whether a pin asks for what 'dtc compile' can't lower yet.
+  bool beyondExecutable() const;
+  bool allows(ScheduleKind kind) const;
+};
+
+// Errors: a key that does not exist, a value that is not of its kind.
+Result<Pins> readPins(const std::map<std::string, std::string> &fixed);
+
+} // namespace dtc

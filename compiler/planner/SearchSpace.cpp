@@ -1,0 +1,290 @@
+// Enumerates what the planner may choose.
+#include "compiler/planner/SearchSpace.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <set>
+
+namespace dtc {
+namespace {
+
+// Larger micro-batches change nothing but memory: products are long enough by then.
+constexpr int64_t kMostSamples = 32;
+// A rank keeps at least this many tokens of a sequence: shorter parts are all communication.
+constexpr int64_t kLeastTokensOfContext = 512;
+constexpr int64_t kMostVirtualStages = 12;
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+std::vector<int64_t> divisorsOf(int64_t value) {
+  std::vector<int64_t> divisors;
+  for (int64_t d = 1; d * d <= value; ++d)
+    if (value % d == 0) {
+      divisors.push_back(d);
+      if (d * d != value)
+        divisors.push_back(value / d);
+    }
+  std::sort(divisors.begin(), divisors.end());
+  return divisors;
+}
+
+int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
+  return *std::min_element(choices.begin(), choices.end(), [&](int64_t a, int64_t b) {
+    return std::llabs(a - value) < std::llabs(b - value);
+  });
+}
+
+bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
+
+class Enumerator {
+public:
+  Enumerator(const SpaceLimits &limits, const Pins &pins) : limits(limits), pins(pins) {}
+
+  Result<std::vector<Decisions>> run() {
+    if (std::optional<UserError> error = checkPins())
+      return *error;
+    int64_t devices = limits.devices;
+    for (int64_t tp : divisorsOf(devices))
+      for (int64_t pp : divisorsOf(devices / tp))
+        for (int64_t cp : divisorsOf(devices / tp / pp))
+          addMesh(tp, pp, cp, devices / tp / pp / cp);
+    if (meshes.empty())
+      return nothingLeft();
+    return std::move(meshes);
+  }
+
+private:
+  void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
+    int64_t stages = pp * pins.virtualStages.value_or(1);
+    bool useful = pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
+    bool contextFits = cp == 1 || (limits.sequence % (2 * cp) == 0 &&
+                                   (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
+    if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
+        !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0 ||
+        (limits.executable && (pp > 1 || cp > 1)))
+      return;
+    for (int64_t ep : divisorsOf(dp * cp)) {
+      bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
+      if (!fits || !allows(pins.ep, ep) || (limits.executable && ep > 1))
+        continue;
+      Decisions d;
+      d.tp = tp;
+      d.pp = pp;
+      d.cp = cp;
+      d.dp = dp;
+      d.ep = ep;
+      addBatches(d);
+    }
+  }
+
+  void addBatches(Decisions d) {
+    int64_t samples = limits.globalBatch / d.dp;
+    for (int64_t microBatch : divisorsOf(samples)) {
+      if (pins.microBatch ? microBatch != *pins.microBatch : microBatch > kMostSamples)
+        continue;
+      d.microBatch = microBatch;
+      d.numMicroBatches = samples / microBatch;
+      for (int64_t sp : {0, 1}) {
+        bool possible =
+            sp == 0 || (limits.sequence % (d.tp * d.cp) == 0 && (d.tp > 1 || pins.sp));
+        if (!possible || !allows(pins.sp, sp))
+          continue;
+        d.sequenceParallel = sp != 0;
+        addOrders(d);
+      }
+    }
+  }
+
+  // Orders of the axes that have more than one rank; others make no difference.
+  void addOrders(Decisions d) {
+    std::set<std::string> seen;
+    for (AxisOrder order : orders()) {
+      std::string key;
+      for (char axis : order) {
+        int64_t size = axis == 't' ? d.tp : axis == 'c' ? d.cp : axis == 'd' ? d.dp : d.pp;
+        if (size > 1)
+          key += axis;
+      }
+      if (!seen.insert(key).second)
+        continue;
+      d.order = order;
+      meshes.push_back(d);
+    }
+  }
+
+  // Megatron's first, so that ties go to it. Compiled programs number ranks that way.
+  std::vector<AxisOrder> orders() const {
+    if (limits.executable)
+      return {kMegatronOrder};
+    return {kMegatronOrder,       {'t', 'c', 'p', 'd'}, {'t', 'd', 'c', 'p'}, {'t', 'p', 'c', 'd'},
+            {'c', 't', 'd', 'p'}, {'d', 't', 'c', 'p'}, {'p', 't', 'c', 'd'}};
+  }
+
+  std::optional<UserError> checkPins() const {
+    int64_t product = 1, devices = limits.devices;
+    std::string named;
+    std::vector<int64_t> divisors = divisorsOf(devices);
+    for (auto [name, pin] : {std::pair{"dp", pins.dp}, {"tp", pins.tp}, {"pp", pins.pp},
+                             {"cp", pins.cp}}) {
+      if (!pin)
+        continue;
+      if (devices % *pin != 0)
+        return UserError(std::string("--fix ") + name + "=" + number(*pin) +
+                             " does not divide the " + number(devices) + " devices of '" +
+                             limits.topologyName + "'",
+                         std::string("the nearest that does is ") + name + "=" +
+                             number(nearestOf(divisors, *pin)));
+      product *= *pin;
+      named += (named.empty() ? "" : ",") + std::string(name) + "=" + number(*pin);
+    }
+    bool allGiven = pins.dp && pins.tp && pins.pp && pins.cp;
+    if (product > devices || devices % product != 0 || (allGiven && product != devices))
+      return UserError("--fix " + named + " uses " + number(product) + " of " + number(devices) +
+                           " devices",
+                       mend(product));
+    if (pins.pp && *pins.pp > std::max<int64_t>(1, limits.layers))
+      return UserError("--fix pp=" + number(*pins.pp) + ": the model has " +
+                           number(limits.layers) + " layers, and a stage needs one at least",
+                       "the nearest choice is pp=" + number(std::max<int64_t>(1, limits.layers)));
+    if (pins.ep && *pins.ep > 1 && limits.experts % *pins.ep != 0)
+      return UserError("--fix ep=" + number(*pins.ep) + " does not divide the " +
+                           number(limits.experts) + " experts of the model",
+                       "the nearest that does is ep=" +
+                           number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
+    return std::nullopt;
+  }
+
+  std::string mend(int64_t product) const {
+    if (pins.dp && pins.tp && limits.devices % *pins.tp == 0 && !(pins.pp && *pins.pp > 1) &&
+        !(pins.cp && *pins.cp > 1))
+      return "with tp=" + number(*pins.tp) + " use dp=" + number(limits.devices / *pins.tp) +
+             ", or pass --devices " + number(product);
+    return "leave one of them to the planner, or pass --devices " + number(product);
+  }
+
+  UserError nothingLeft() const {
+    int64_t tp = pins.tp.value_or(1), cp = pins.cp.value_or(1), pp = pins.pp.value_or(1);
+    if (pins.sp && *pins.sp == 1 && limits.sequence % (tp * cp) != 0)
+      return UserError("--fix sp=1 with tp=" + number(tp) +
+                           ": tp does not divide the sequence length " + number(limits.sequence),
+                       "use sp=0, or tp=" +
+                           number(nearestOf(divisorsOf(limits.sequence / cp), tp)));
+    if (cp > 1 && limits.sequence % (2 * cp) != 0)
+      return UserError("--fix cp=" + number(cp) + ": a sequence of " + number(limits.sequence) +
+                           " tokens can't be cut into 2 x " + number(cp) + " equal parts",
+                       "each rank gets an early and a late part, so that causal attention is even");
+    int64_t stages = pp * pins.virtualStages.value_or(1);
+    if (stages > std::max(pp, limits.layers))
+      return UserError("--fix pp=" + number(pp) + ",virtual_stages=" +
+                           number(*pins.virtualStages) + " needs " + number(stages) +
+                           " layers, the model has " + number(limits.layers),
+                       "use virtual_stages=" + number(std::max<int64_t>(1, limits.layers / pp)) +
+                           " or less");
+    int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
+    if (pins.microBatch && limits.globalBatch % dp == 0)
+      return UserError("--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
+                           number(limits.globalBatch / dp) +
+                           " samples of each data-parallel rank (global batch " +
+                           number(limits.globalBatch) + ", dp " + number(dp) + ")",
+                       "the nearest that does is micro_batch=" +
+                           number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
+    int64_t below = limits.globalBatch / dp * dp;
+    return UserError("global batch " + number(limits.globalBatch) + " can't be split over dp=" +
+                         number(dp) + " data-parallel ranks: it does not divide",
+                     "the nearest global batch that divides is " + number(std::max(dp, below)) +
+                         (pins.dp || pins.tp ? ", or leave dp and tp to the planner" : ""));
+  }
+
+  const SpaceLimits &limits;
+  const Pins &pins;
+  std::vector<Decisions> meshes;
+};
+
+// Schedules and virtual stages that suit a number of stages.
+void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &pins,
+                  std::vector<Decisions> &out) {
+  auto add = [&](ScheduleKind kind, int64_t v) {
+    if (!pins.allows(kind) || !allows(pins.virtualStages, v))
+      return;
+    Decisions d = mesh;
+    d.schedule = kind;
+    d.virtualStages = v;
+    out.push_back(d);
+  };
+  if (mesh.pp == 1) { // all schedules are the same
+    add(pins.schedule.value_or(ScheduleKind::OneForwardOneBackward), 1);
+    return;
+  }
+  add(ScheduleKind::OneForwardOneBackward, 1);
+  add(ScheduleKind::GPipe, 1);
+  add(ScheduleKind::ZeroBubbleH1, 1);
+  for (int64_t v = 2; v <= kMostVirtualStages && mesh.pp * v <= limits.layers; ++v)
+    add(ScheduleKind::Interleaved, v);
+  if (pins.schedule && *pins.schedule == ScheduleKind::Interleaved)
+    add(ScheduleKind::Interleaved, 1);
+  if (mesh.pp * 2 <= limits.layers)
+    add(ScheduleKind::ZeroBubbleV, 2);
+}
+
+} // namespace
+
+Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins) {
+  return Enumerator(limits, pins).run();
+}
+
+std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
+                                        const Pins &pins) {
+  std::vector<Decisions> schedules, all;
+  addSchedules(mesh, limits, pins, schedules);
+  struct Choice {
+    Recompute least;
+    bool more;
+  };
+  std::vector<Choice> recomputes;
+  if (limits.executable)
+    recomputes = {{Recompute::None, false}};
+  else if (pins.recompute)
+    recomputes = {{*pins.recompute, false}};
+  else
+    recomputes = {{Recompute::None, true}, {Recompute::Selective, true}, {Recompute::Full, false}};
+  for (const Decisions &schedule : schedules)
+    for (int64_t zero = 0; zero <= (limits.executable ? 1 : 3); ++zero) {
+      bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
+      if (!useful || !allows(pins.zero, zero))
+        continue;
+      for (const Choice &choice : recomputes) {
+        Decisions d = schedule;
+        d.zero = zero;
+        d.recompute = choice.least;
+        d.recomputeMore = choice.more;
+        all.push_back(d);
+      }
+    }
+  return all;
+}
+
+std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pins,
+                                       int64_t devicesPerNode) {
+  std::vector<Decisions> templates;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  if (!meshes)
+    return templates;
+  for (const Decisions &mesh : *meshes) {
+    bool megatron = mesh.order == kMegatronOrder && mesh.tp <= devicesPerNode && mesh.cp == 1 &&
+                    mesh.microBatch <= 2 && (mesh.tp == 1 || mesh.sequenceParallel) &&
+                    (mesh.pp == 1 || mesh.tp == devicesPerNode || mesh.tp == 1);
+    bool fsdp = mesh.tp == 1 && mesh.pp == 1 && mesh.cp == 1;
+    if (!megatron && !fsdp)
+      continue;
+    for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
+      bool usual = d.schedule == ScheduleKind::OneForwardOneBackward ||
+                   d.schedule == ScheduleKind::Interleaved;
+      if (usual && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
+        templates.push_back(d);
+    }
+  }
+  return templates;
+}
+
+} // namespace dtc

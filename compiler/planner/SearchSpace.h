@@ -1,0 +1,30 @@
+// Everything that the planner may choose for one model on one cluster. Internal to this folder.
+#pragma once
+
+#include "compiler/planner/ModelFacts.h"
+#include "compiler/planner/Pins.h"
+
+namespace dtc {
+
+// What bounds the choices.
+struct SpaceLimits {
+  std::string topologyName;
+  int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
+  bool executable = false; // only what 'dtc compile' lowers today
+};
+
+// Decisions without those of the second kind below: devices on axes, order, micro-batch.
+// All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
+// does; nothing left.
+Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);
+
+// The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation.
+std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
+                                        const Pins &pins);
+
+// What engineers set by hand: Megatron's (tensor parallelism inside a node, as little pipeline as
+// fits, ZeRO-1) and FSDP's (ZeRO-3 over all devices). Those of them that the limits and pins allow.
+std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pins,
+                                       int64_t devicesPerNode);
+
+} // namespace dtc

@@ -1,0 +1,326 @@
+// Costs the stages of one set of decisions.
+#include "compiler/planner/StageEstimate.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+// Collectives of gradients and parameters travel in buckets that grow with the group, as
+// Megatron-Core's do (40 M elements, or 1 M for each rank).
+double bucketBytes(double ranks) { return std::max(160e6, 4e6 * ranks); }
+
+// Between a device and its host's memory: PCIe 4.0 x16, as achieved.
+constexpr double kHostBandwidth = 20e9;
+
+double ranksOf(const RankGroup &group) {
+  double ranks = 1;
+  for (const RankSpan &span : group)
+    ranks *= static_cast<double>(span.size);
+  return ranks;
+}
+
+double bucketedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                       const Topology &topology) {
+  double ranks = ranksOf(group);
+  if (bytes <= 0 || ranks <= 1)
+    return 0;
+  double buckets = std::max(1.0, std::ceil(bytes / bucketBytes(ranks)));
+  return buckets * collectiveSeconds(kind, bytes / buckets, group, topology);
+}
+
+} // namespace
+
+StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
+                         const EstimateRequest &request)
+    : model(model), d(decisions), request(request), software(*request.software),
+      dataRanks(static_cast<double>(d.dp * d.cp)),
+      expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
+  embedding = timesOf(model.embedding);
+  head = timesOf(model.head);
+  for (const BlockCost &block : model.blocks)
+    blockTimes.push_back(timesOf(block));
+  if (d.pp > 1 && !model.blocks.empty()) {
+    double bytes = model.blocks.front().input;
+    // Without sequence parallelism every rank of a tensor group holds the same activation; each
+    // sends its part and the receivers gather it (Narayanan et al. 2021, section 4.1).
+    bool scattered = !d.sequenceParallel && d.tp > 1;
+    double parts = scattered ? static_cast<double>(d.tp) : 1;
+    transfer = collectiveSeconds(CollectiveKind::SendRecv, bytes / parts, model.groups.pp,
+                                 *request.topology);
+    if (scattered)
+      transfer +=
+          collectiveSeconds(CollectiveKind::AllGather, bytes, model.groups.tp, *request.topology);
+  }
+}
+
+double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
+                                  CollectiveKind kind) const {
+  return collectiveSeconds(kind, block.denseParameters * bytesPerParameter, model.groups.dense,
+                           *request.topology) +
+         collectiveSeconds(kind, block.expertParameters * bytesPerParameter, model.groups.expert,
+                           *request.topology);
+}
+
+StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block) const {
+  PartTimes times;
+  double tp = 1 - software.tpHidden, cp = 1 - software.cpHidden, ep = 1 - software.epHidden;
+  Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
+  Exposed backward{tp * block.backwardTp, cp * block.backwardCp, ep * block.backwardEp, 0};
+  // What runs beside compute slows it.
+  double slow = software.overlapSlowdown - 1;
+  auto slowdown = [&](double tpAll, double cpAll, double epAll) {
+    return slow *
+           (software.tpHidden * tpAll + software.cpHidden * cpAll + software.epHidden * epAll);
+  };
+  double forwardCompute =
+      block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
+  double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
+  if (d.zero >= 2 && dataRanks > 1) {
+    const CellPrecision &p = request.precision;
+    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter);
+    double gather =
+        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather) : 0;
+    double hide = software.gatherHidden;
+    forward.gather = std::max(0.0, gather - hide * forwardCompute);
+    backward.gather = std::max(0.0, gather + scatter - hide * block.backward());
+    forwardCompute += slow * (gather - forward.gather);
+    backwardSlow += slow * (gather + scatter - backward.gather);
+  }
+  times.forward = forwardCompute + forward.tp + forward.cp + forward.ep + forward.gather;
+  times.backwardInput = block.backwardInput + backwardSlow + backward.tp + backward.cp +
+                        backward.ep + backward.gather;
+  times.backwardWeight = block.backwardWeight;
+  times.exposed = {forward.tp + backward.tp, forward.cp + backward.cp, forward.ep + backward.ep,
+                   forward.gather + backward.gather};
+  times.compute = forwardCompute + block.backward() + backwardSlow;
+  times.recomputeSelective = block.selective;
+  times.recomputeFull = forwardCompute + forward.tp + forward.cp + forward.ep;
+  return times;
+}
+
+double StageCoster::leastSecondsOfModel() const {
+  double seconds = embedding.total() + head.total();
+  for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
+    seconds += timesOfLayer(static_cast<int64_t>(layer)).total();
+  return seconds;
+}
+
+double StageCoster::leastSecondsOncePerStep() const { return software.hostSecondsPerStep; }
+
+size_t StageCoster::stageOf(size_t chunk) const {
+  return static_cast<size_t>(
+      stageOfChunk(d.schedule, static_cast<int>(d.pp), static_cast<int>(chunk)));
+}
+
+const LayerChunks &StageCoster::cut() const {
+  int64_t layers = static_cast<int64_t>(model.cells->chain.size());
+  int64_t chunks = d.pp * d.virtualStages;
+  // ZeRO from stage 2 on changes the times of layers.
+  LayerChunks &known =
+      model.cuts[{chunks, static_cast<int>(d.recompute), std::max<int64_t>(1, d.zero)}];
+  if (!known.empty())
+    return known;
+  if (chunks == 1)
+    return known = {{0, layers - 1}};
+  std::vector<double> seconds;
+  for (int64_t layer = 0; layer < layers; ++layer) {
+    const PartTimes &times = timesOfLayer(layer);
+    seconds.push_back(times.total() + (d.recompute == Recompute::Full ? times.recomputeFull
+                                       : d.recompute == Recompute::Selective
+                                           ? times.recomputeSelective
+                                           : 0));
+  }
+  return known = cutChain(seconds, chunks, embedding.total(), head.total());
+}
+
+double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
+  return recompute == Recompute::Full        ? block.input
+         : recompute == Recompute::Selective ? block.keptSelective
+                                             : block.kept;
+}
+
+void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost &block,
+                          const PartTimes &times, Recompute recompute) const {
+  double again = recompute == Recompute::Full        ? times.recomputeFull
+                 : recompute == Recompute::Selective ? times.recomputeSelective
+                                                     : 0;
+  stage.forward += times.forward;
+  stage.backwardInput += times.backwardInput + again;
+  stage.backwardWeight += times.backwardWeight;
+  ChunkTimes &chunk = stage.chunkTimes.back();
+  chunk.forward += times.forward;
+  chunk.backwardInput += times.backwardInput + again;
+  chunk.backwardWeight += times.backwardWeight;
+  chunk.activationBytes += static_cast<int64_t>(keptOf(block, recompute));
+  stage.computeSeconds += times.compute + again;
+  stage.recomputeSeconds += again;
+  stage.keptPerMicroBatch += keptOf(block, recompute);
+  waits.tp += times.exposed.tp;
+  waits.cp += times.exposed.cp;
+  waits.ep += times.exposed.ep;
+  waits.gather += times.exposed.gather;
+  stage.exposedSeconds +=
+      times.exposed.tp + times.exposed.cp + times.exposed.ep + times.exposed.gather;
+}
+
+std::vector<StageEstimate> StageCoster::stages() {
+  const LayerChunks &chunks = cut();
+  std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
+  exposed.assign(stages.size(), {});
+  for (size_t index = 0; index < stages.size(); ++index)
+    costStage(index, chunks, stages[index]);
+  // A later stage is done with its gradients while earlier ones still compute theirs.
+  double slack = 0;
+  for (StageEstimate &stage : stages) {
+    stage.exposedGradientSeconds = std::max(0.0, stage.exposedGradientSeconds - slack);
+    slack += stage.backwardInput / static_cast<double>(d.virtualStages);
+  }
+  return stages;
+}
+
+void StageCoster::costStage(size_t index, const LayerChunks &chunks, StageEstimate &stage) {
+  std::vector<const BlockCost *> parts;
+  int64_t layers = 0;
+  Exposed &waits = exposed[index];
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    if (stageOf(chunk) != index)
+      continue;
+    stage.chunks.push_back(chunks[chunk]);
+    stage.chunkTimes.emplace_back();
+    if (chunk == 0) {
+      addPart(stage, waits, model.embedding, embedding, Recompute::None);
+      parts.push_back(&model.embedding);
+    }
+    for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
+      addPart(stage, waits, blockOf(layer), timesOfLayer(layer), d.recompute);
+      parts.push_back(&blockOf(layer));
+      ++layers;
+    }
+    if (chunk + 1 == chunks.size()) {
+      addPart(stage, waits, model.head, head, Recompute::None);
+      parts.push_back(&model.head);
+      // The head's activations are alive for one micro-batch: its backward follows at once.
+      stage.keptPerMicroBatch -= model.head.kept;
+    }
+  }
+  if (d.recompute == Recompute::Full)
+    stage.fullLayers = layers;
+  if (d.recompute == Recompute::Selective)
+    stage.selectiveLayers = layers;
+  stage.inFlight = inFlightOf(index);
+  addMemory(index, parts, stage);
+  if (d.recomputeMore && d.recompute != Recompute::Full)
+    recomputeUntilItFits(stage);
+}
+
+double StageCoster::inFlightOf(size_t index) const {
+  InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
+                             static_cast<int>(d.numMicroBatches), static_cast<int>(index));
+  return static_cast<double>(chunks.activations) / static_cast<double>(d.virtualStages);
+}
+
+void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
+                            StageEstimate &stage) {
+  const CellPrecision &p = request.precision;
+  double dense = 0, expert = 0, transient = 0, largestLayer = 0, largestKept = 0;
+  bool hasHead = false;
+  for (const BlockCost *part : parts) {
+    dense += part->denseParameters;
+    expert += part->expertParameters;
+    transient = std::max(transient, part->transient);
+    hasHead |= part == &model.head;
+    bool isLayer = part != &model.head && part != &model.embedding;
+    if (isLayer) {
+      largestLayer = std::max(largestLayer, part->denseParameters + part->expertParameters);
+      largestKept = std::max(largestKept, part->kept - part->input);
+    }
+  }
+  // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+  if (hasHead && index == 0)
+    dense -= model.tiedParameters;
+  auto shared = [&](double bytes, bool isSplit) {
+    return bytes * (isSplit ? dense / dataRanks + expert / expertRanks : dense + expert);
+  };
+  MemoryParts &memory = stage.memory;
+  memory.parameters = shared(p.parameterBytes, d.zero >= 3);
+  if (d.zero >= 3 && dataRanks > 1)
+    memory.parameters += 2 * largestLayer * p.parameterBytes;
+  memory.gradients = shared(p.gradientBytes, d.zero >= 2);
+  memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
+  double fragmentation = software.fragmentation;
+  memory.activations =
+      fragmentation * (stage.inFlight * stage.keptPerMicroBatch + (hasHead ? model.head.kept : 0));
+  if (stage.fullLayers > 0)
+    transient += largestKept;
+  memory.temporaries = fragmentation * transient;
+  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
+  memory.communication = axes * software.communicatorBytes;
+  memory.reserved = software.reservedBytes;
+  addOncePerStep(stage, dense, expert);
+}
+
+void StageCoster::recomputeUntilItFits(StageEstimate &stage) const {
+  double fragmentation = software.fragmentation;
+  for (auto [index, chunk] : llvm::enumerate(stage.chunks))
+    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
+      if (stage.memory.total() <= request.memoryLimit)
+        return;
+      const BlockCost &block = blockOf(layer);
+      const PartTimes &times = timesOfLayer(layer);
+      double less = keptOf(block, d.recompute) - block.input;
+      double again = times.recomputeFull -
+                     (d.recompute == Recompute::Selective ? times.recomputeSelective : 0);
+      if (stage.fullLayers == 0)
+        stage.memory.temporaries += fragmentation * (block.kept - block.input);
+      ++stage.fullLayers;
+      if (d.recompute == Recompute::Selective)
+        --stage.selectiveLayers;
+      stage.keptPerMicroBatch -= less;
+      stage.memory.activations -= fragmentation * stage.inFlight * less;
+      stage.backwardInput += again;
+      stage.computeSeconds += again;
+      stage.recomputeSeconds += again;
+      stage.chunkTimes[index].backwardInput += again;
+      stage.chunkTimes[index].activationBytes -= static_cast<int64_t>(less);
+    }
+}
+
+void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert) const {
+  const CellPrecision &p = request.precision;
+  const Topology &topology = *request.topology;
+  auto collective = [&](CollectiveKind kind, double bytes) {
+    return bucketedSeconds(kind, dense * bytes, model.groups.dense, topology) +
+           bucketedSeconds(kind, expert * bytes, model.groups.expert, topology);
+  };
+  double reduce = 0, gather = 0;
+  if (d.zero == 0)
+    reduce = collective(CollectiveKind::AllReduce, p.reduceBytes);
+  if (d.zero == 1)
+    reduce = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
+  if (d.zero == 1 || d.zero == 2)
+    gather = collective(CollectiveKind::AllGather, p.parameterBytes);
+  double hide = software.dpHidden;
+  double exposedReduce =
+      std::max(0.0, reduce - hide * (stage.backwardInput + stage.backwardWeight));
+  double exposedGather = std::max(0.0, gather - hide * stage.forward);
+  stage.gradientSeconds = reduce + gather;
+  stage.exposedGradientSeconds =
+      exposedReduce + exposedGather +
+      (software.overlapSlowdown - 1) * (reduce + gather - exposedReduce - exposedGather);
+  double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+  // States, master copy and gradient are read, states and parameters written; the norm of the
+  // gradients is one more pass over them.
+  double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
+                 (p.parameterBytes == 4 ? 4 : 0);
+  OpWork update;
+  update.bytes = own * bytes;
+  stage.optimizerSeconds = secondsOf(update, topology.device);
+  if (d.offloadOptimizer)
+    stage.optimizerSeconds = own * (p.gradientBytes + p.parameterBytes) / kHostBandwidth;
+}
+
+} // namespace dtc

@@ -1,0 +1,70 @@
+// Costs the stages of one set of decisions. Internal to this folder.
+#pragma once
+
+#include "compiler/planner/StageSplit.h"
+#include "compiler/planner/StepEstimate.h"
+
+namespace dtc {
+
+class StageCoster {
+public:
+  StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
+
+  std::vector<StageEstimate> stages();
+  double transferSeconds() const { return transfer; }
+
+  // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
+  struct Exposed {
+    double tp = 0, cp = 0, ep = 0, gather = 0;
+  };
+  Exposed exposedOf(size_t stage) const { return exposed[stage]; }
+
+  // All layers, embedding and head: one micro-batch, nothing recomputed.
+  double leastSecondsOfModel() const;
+  // Optimizer and what of the gradients nothing hides, of the lightest stage possible.
+  double leastSecondsOncePerStep() const;
+
+private:
+  // One layer, or embedding or head, of one micro-batch.
+  struct PartTimes {
+    double forward = 0, backwardInput = 0, backwardWeight = 0;
+    Exposed exposed;
+    double compute = 0;
+    double recomputeSelective = 0, recomputeFull = 0;
+    double total() const { return forward + backwardInput + backwardWeight; }
+  };
+  PartTimes timesOf(const BlockCost &block) const;
+  // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
+  double gatherSeconds(const BlockCost &block, double bytesPerParameter,
+                       CollectiveKind kind) const;
+
+  const LayerChunks &cut() const;
+  size_t stageOf(size_t chunk) const;
+  void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
+               const PartTimes &times, Recompute recompute) const;
+  void costStage(size_t index, const LayerChunks &chunks, StageEstimate &stage);
+  void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
+  void recomputeUntilItFits(StageEstimate &stage) const;
+  void addOncePerStep(StageEstimate &stage, double dense, double expert) const;
+  double inFlightOf(size_t index) const;
+
+  const BlockCost &blockOf(int64_t layer) const {
+    return model.blocks[static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)])];
+  }
+  const PartTimes &timesOfLayer(int64_t layer) const {
+    return blockTimes[static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)])];
+  }
+  double keptOf(const BlockCost &block, Recompute recompute) const;
+
+  const ModelCost &model;
+  const Decisions &d;
+  const EstimateRequest &request;
+  const SoftwareStack &software;
+  PartTimes embedding, head;
+  std::vector<PartTimes> blockTimes;
+  double transfer = 0;
+  double dataRanks, expertRanks; // that share dense and expert parameters
+  std::vector<Exposed> exposed;
+};
+
+} // namespace dtc

@@ -1,0 +1,104 @@
+// Cuts a chain of layers into stages.
+#include "compiler/planner/StageSplit.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtc {
+namespace {
+
+class ChainCutter {
+public:
+  ChainCutter(const std::vector<double> &seconds, int64_t chunks, double before, double after)
+      : layers(static_cast<int64_t>(seconds.size())), chunks(chunks), before(before), after(after),
+        sums(seconds.size() + 1, 0) {
+    for (size_t i = 0; i < seconds.size(); ++i)
+      sums[i + 1] = sums[i] + seconds[i];
+  }
+
+  LayerChunks run() {
+    double low = 0, high = sums.back() + before + after;
+    for (int64_t i = 0; i < layers; ++i)
+      low = std::max(low, sums[i + 1] - sums[i]);
+    low = std::max({low, (sums.back() + before + after) / static_cast<double>(chunks),
+                    before + sums[1], after + sums[layers] - sums[layers - 1]});
+    LayerChunks best = fill(high);
+    // The sum that matters is that of one run, so a cut found for `high` gives a better `high`.
+    for (int step = 0; step < 60 && high - low > high * 1e-12; ++step) {
+      double middle = step == 0 ? low : (low + high) / 2;
+      LayerChunks cut = fill(middle);
+      if (cut.empty()) {
+        low = middle;
+        if (step == 0)
+          continue;
+      } else {
+        best = std::move(cut);
+        high = std::min(middle, slowest(best));
+        if (step == 0)
+          break;
+      }
+    }
+    return best;
+  }
+
+private:
+  double sumOf(int64_t first, int64_t last, int64_t chunk) const {
+    return sums[last + 1] - sums[first] + (chunk == 0 ? before : 0) +
+           (chunk == chunks - 1 ? after : 0);
+  }
+
+  double slowest(const LayerChunks &cut) const {
+    double most = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+      most = std::max(most, sumOf(cut[chunk].first, cut[chunk].second, chunk));
+    return most;
+  }
+
+  // From the last run backwards, each as full as `limit` allows; the first gets what is left.
+  // Empty where it does not go.
+  LayerChunks fill(double limit) const {
+    LayerChunks cut(static_cast<size_t>(chunks));
+    int64_t end = layers - 1;
+    double slack = limit * 1e-12;
+    for (int64_t chunk = chunks - 1; chunk > 0; --chunk) {
+      int64_t first = end;
+      if (end < chunk || sumOf(first, end, chunk) > limit + slack)
+        return {};
+      while (first > chunk && sumOf(first - 1, end, chunk) <= limit + slack)
+        --first;
+      cut[chunk] = {first, end};
+      end = first - 1;
+    }
+    if (sumOf(0, end, 0) > limit + slack)
+      return {};
+    cut[0] = {0, end};
+    return cut;
+  }
+
+  int64_t layers, chunks;
+  double before, after;
+  std::vector<double> sums;
+};
+
+} // namespace
+
+LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
+  bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
+  int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;
+  LayerChunks cut;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    int64_t size = least + (chunk < more ? 1 : 0);
+    if (countsEnds)
+      size -= (chunk == 0) + (chunk == chunks - 1);
+    cut.emplace_back(next, next + size - 1);
+    next += size;
+  }
+  return cut;
+}
+
+LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
+                     double after) {
+  return ChainCutter(seconds, chunks, before, after).run();
+}
+
+} // namespace dtc

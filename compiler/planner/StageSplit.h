@@ -1,0 +1,26 @@
+// Cuts a chain of layers into stages.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace dtc {
+
+// Layers [first, last] of each chunk, in order; last < first where a chunk has none.
+using LayerChunks = std::vector<std::pair<int64_t, int64_t>>;
+
+// Cuts `seconds` (per layer, in order) into `chunks` contiguous runs of at least one layer so that
+// the largest sum is as small as possible, `before` counted with the first run and `after` with the
+// last. Of the best cuts the one with the lightest first runs, whose stages keep most micro-batches
+// alive. Exact (binary search over the sums that a run can have; the greedy filling is optimal for
+// contiguous runs). Wants 1 <= chunks <= layers.
+LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
+                     double after);
+
+// Runs of as many layers each. Where `layers` does not divide and `layers` + 2 does, the first and
+// the last run have one layer less, for embedding and head; otherwise the last runs have one less.
+// A run may be empty. Example: 126 layers in 32 runs are 3, then 30 times 4, then 3.
+LayerChunks cutEvenly(int64_t layers, int64_t chunks);
+
+} // namespace dtc

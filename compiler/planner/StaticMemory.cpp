@@ -1,0 +1,78 @@
+// What the compiler itself says of a plan.
+#include "compiler/planner/StaticMemory.h"
+
+#include "compiler/driver/Pipelines.h"
+#include "compiler/planner/ApplyPlan.h"
+#include "compiler/planner/DimRoles.h"
+#include "dialects/exec/Exec.h"
+#include "passes/shard/ParameterPlacement.h"
+
+#include "mlir/IR/OwningOpRef.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+StepOptions stepOf(const Plan &plan) {
+  StepOptions step;
+  step.batch = plan.dp * plan.microBatch;
+  step.microBatches = plan.numMicroBatches;
+  step.optimizer = plan.optimizer;
+  return step;
+}
+
+// The expert dim of every parameter that has one: dims of weights say so in the ops that read them.
+llvm::StringMap<int64_t> expertDims(ModuleOp module) {
+  llvm::StringMap<int64_t> dims;
+  DimRoles roles(module, "loss");
+  for (auto get : module.lookupSymbol<graph::FuncOp>("loss").getBody().getOps<graph::GetOp>())
+    for (auto [dim, bits] : llvm::enumerate(roles.of(get.getResult())))
+      if (bits & ScalesWithExperts)
+        dims[get.getSymbol()] = static_cast<int64_t>(dim);
+  return dims;
+}
+
+} // namespace
+
+bool placeTensors(ModuleOp model, Plan &plan) {
+  OwningOpRef<ModuleOp> bound(model.clone());
+  PassManager passes(model.getContext());
+  passes.enableVerifier(false);
+  addBindBatch(passes, stepOf(plan));
+  if (failed(passes.run(*bound)))
+    return false;
+  Mesh mesh{{"dp", "tp"}, {plan.dp, plan.tp}};
+  ParameterPlacementOptions options;
+  options.weightAxis = plan.tp > 1 ? 1 : -1;
+  options.policy = {/*dataAxis=*/0, plan.sequenceParallel};
+  if (failed(chooseParameterPlacements(*bound, mesh, options)))
+    return false;
+  recordPlacements(*bound, plan);
+  if (plan.ep > 1)
+    for (const auto &entry : expertDims(*bound))
+      plan.tensors[entry.getKey().str()]["ep"] = "shard(" + std::to_string(entry.getValue()) + ")";
+  // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
+  if (plan.zero >= 3 && plan.dp > 1)
+    for (auto &[name, axes] : plan.tensors)
+      axes["dp"] = "shard(0)";
+  return true;
+}
+
+std::optional<int64_t> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+  OwningOpRef<ModuleOp> module(model.clone());
+  if (failed(applyPlan(*module, plan)))
+    return std::nullopt;
+  PassManager passes(model.getContext());
+  passes.enableVerifier(false);
+  addGraphPhase(passes, stepOf(plan));
+  addShardPhase(passes);
+  addSchedulePhase(passes);
+  if (failed(passes.run(*module)))
+    return std::nullopt;
+  for (auto program : module->getOps<exec::ProgramOp>())
+    return static_cast<int64_t>(program.getArenaBytes().value_or(0));
+  return std::nullopt;
+}
+
+} // namespace dtc

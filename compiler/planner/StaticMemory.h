@@ -1,0 +1,20 @@
+// What the compiler itself says of a plan: placements and the static memory plan.
+#pragma once
+
+#include "compiler/planner/Plan.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+
+namespace dtc {
+
+// Chooses where the parameters of `model` live under the plan's tensor parallelism and records it in
+// `plan.tensors`; experts are split over ep, and under ZeRO-3 the rest over dp. False after a
+// diagnostic.
+bool placeTensors(mlir::ModuleOp model, Plan &plan);
+
+// Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec. Nothing
+// after a diagnostic.
+std::optional<int64_t> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
+
+} // namespace dtc

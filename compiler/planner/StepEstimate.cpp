@@ -1,0 +1,234 @@
+// Adds up a training step from the costs of its blocks.
+#include "compiler/planner/StepEstimate.h"
+
+#include "compiler/planner/StageEstimate.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace dtc {
+namespace {
+
+int64_t strideOf(const Decisions &d, char axis) {
+  int64_t stride = 1;
+  for (char inner : d.order) {
+    if (inner == axis)
+      return stride;
+    stride *= inner == 't' ? d.tp : inner == 'c' ? d.cp : inner == 'd' ? d.dp : d.pp;
+  }
+  return stride;
+}
+
+// The ranks of expert parallelism: the innermost of context and data.
+void addExpertGroups(const Decisions &d, AxisGroups &groups) {
+  int64_t left = d.ep;
+  for (char axis : d.order) {
+    if (axis != 'c' && axis != 'd')
+      continue;
+    int64_t size = axis == 'c' ? d.cp : d.dp, stride = strideOf(d, axis);
+    int64_t taken = std::gcd(left, size);
+    if (taken > 1)
+      groups.ep.push_back({taken, stride});
+    if (size / taken > 1)
+      groups.expert.push_back({size / taken, stride * taken});
+    left /= taken;
+  }
+  if (groups.ep.empty())
+    groups.ep.push_back({1, 1});
+  if (groups.expert.empty())
+    groups.expert.push_back({1, 1});
+}
+
+// Milliseconds a step and what it consists of, from stages that are costed.
+class Pipeline {
+public:
+  Pipeline(const Decisions &decisions, const EstimateRequest &request, StepEstimate &step)
+      : d(decisions), request(request), step(step) {}
+
+  void run() {
+    double m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
+    double slowest = 0, sum = 0;
+    for (auto [index, stage] : llvm::enumerate(step.stages)) {
+      if (stage.microBatch() > slowest) {
+        slowest = stage.microBatch();
+        step.slowestStage = index;
+      }
+      sum += stage.microBatch();
+    }
+    double transfers = transferSeconds();
+    double fill = fillSeconds(slowest, sum);
+    double loop = m * slowest + fill + transfers;
+    const StageEstimate &slow = step.stages[step.slowestStage];
+    step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p);
+    step.p2pSeconds = transfers;
+    step.computeSeconds = m * slow.computeSeconds;
+    step.recomputeSeconds = m * slow.recomputeSeconds;
+    double gradients = 0, optimizer = 0;
+    for (const StageEstimate &stage : step.stages) {
+      gradients = std::max(gradients, stage.exposedGradientSeconds);
+      optimizer = std::max(optimizer, stage.optimizerSeconds);
+    }
+    step.exposedGradientSeconds = gradients;
+    step.optimizerSeconds = optimizer;
+    step.hostSeconds = request.software->hostSecondsPerStep;
+    step.loopSeconds = loop;
+    step.stepSeconds = loop + gradients + optimizer + step.hostSeconds;
+  }
+
+private:
+  // Seconds beyond the slowest stage's own work: fill and drain.
+  double fillSeconds(double slowest, double sum) const {
+    double v = static_cast<double>(d.virtualStages);
+    switch (d.schedule) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneForwardOneBackward:
+      return sum - slowest;
+    case ScheduleKind::Interleaved:
+      return (sum - slowest) / v;
+    case ScheduleKind::ZeroBubbleH1: {
+      double fill = 0;
+      for (const StageEstimate &stage : step.stages)
+        fill += std::max(0.0, stage.forward + stage.backwardInput - stage.backwardWeight);
+      return fill * static_cast<double>(d.pp - 1) / static_cast<double>(d.pp);
+    }
+    case ScheduleKind::ZeroBubbleV: {
+      // Full steady state from 2 p micro-batches on; below that the missing ones are idle.
+      double missing = std::max<double>(
+          0, 2 * static_cast<double>(d.pp) - static_cast<double>(d.numMicroBatches));
+      return missing * slowest / 4;
+    }
+    }
+    return sum - slowest;
+  }
+
+  // What stages wait for transfers: twice a micro-batch where nothing hides them, and the way of
+  // the first micro-batch down and of the last one up.
+  double transferSeconds() const {
+    if (d.pp == 1)
+      return 0;
+    const SoftwareStack &software = *request.software;
+    double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
+    double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
+    double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
+    return way + 2 * m * v * (1 - hidden) * step.transferSeconds;
+  }
+
+  const Decisions &d;
+  const EstimateRequest &request;
+  StepEstimate &step;
+};
+
+} // namespace
+
+llvm::StringRef toString(Recompute recompute) {
+  return recompute == Recompute::None ? "none"
+         : recompute == Recompute::Full ? "full"
+                                        : "selective";
+}
+
+AxisGroups groupsOf(const Decisions &d) {
+  AxisGroups groups;
+  groups.tp = {{d.tp, strideOf(d, 't')}};
+  groups.cp = {{d.cp, strideOf(d, 'c')}};
+  groups.pp = {{d.pp, strideOf(d, 'p')}};
+  for (char axis : d.order) {
+    int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
+    if (size > 1)
+      groups.dense.push_back({size, strideOf(d, axis)});
+  }
+  if (groups.dense.empty())
+    groups.dense.push_back({1, 1});
+  addExpertGroups(d, groups);
+  return groups;
+}
+
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision, const SoftwareStack &software) {
+  ModelCost cost;
+  cost.cells = &cells;
+  cost.groups = groupsOf(decisions);
+  CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
+                  static_cast<double>(decisions.ep)};
+  auto costOf = [&](const BlockCell &cell) {
+    return costBlock(cell, scale, cost.groups, topology, precision, software);
+  };
+  cost.embedding = costOf(cells.embedding);
+  cost.head = costOf(cells.head);
+  for (const BlockCell &block : cells.blocks)
+    cost.blocks.push_back(costOf(block));
+  cost.tiedParameters = cells.tied.at(scale);
+  return cost;
+}
+
+StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
+                          const EstimateRequest &request) {
+  StepEstimate step;
+  StageCoster coster(model, decisions, request);
+  step.transferSeconds = coster.transferSeconds();
+  step.stages = coster.stages();
+  for (auto [index, stage] : llvm::enumerate(step.stages))
+    if (stage.memory.total() > step.peakBytes) {
+      step.peakBytes = stage.memory.total();
+      step.fullestStage = index;
+    }
+  step.fits = step.peakBytes <= request.memoryLimit;
+  Pipeline(decisions, request, step).run();
+  const auto exposed = coster.exposedOf(step.slowestStage);
+  double m = static_cast<double>(decisions.numMicroBatches);
+  step.exposedTpSeconds = m * exposed.tp;
+  step.exposedCpSeconds = m * exposed.cp;
+  step.exposedEpSeconds = m * exposed.ep;
+  step.exposedGradientSeconds += m * exposed.gather;
+  return step;
+}
+
+PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {
+  PipelineProblem problem;
+  problem.kind = decisions.schedule;
+  problem.stages = static_cast<int>(decisions.pp);
+  problem.virtualStages = static_cast<int>(decisions.virtualStages);
+  problem.microBatches = static_cast<int>(decisions.numMicroBatches);
+  std::vector<size_t> taken(step.stages.size(), 0);
+  for (int chunk = 0; chunk < problem.stages * problem.virtualStages; ++chunk) {
+    size_t stage = static_cast<size_t>(stageOfChunk(problem.kind, problem.stages, chunk));
+    ChunkTimes times = step.stages[stage].chunkTimes[taken[stage]++];
+    times.sendForward = times.sendBackward = step.transferSeconds;
+    problem.chunks.push_back(times);
+  }
+  return problem;
+}
+
+void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
+  if (decisions.pp == 1)
+    return;
+  Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions));
+  if (!makespan)
+    return;
+  double change = *makespan - step.loopSeconds;
+  step.loopSeconds = *makespan;
+  step.stepSeconds += change;
+  // Transfers are inside the makespan: what is not work is a bubble.
+  step.bubbleSeconds = std::max(0.0, step.bubbleSeconds + step.p2pSeconds + change);
+  step.p2pSeconds = 0;
+}
+
+double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
+                         const EstimateRequest &request) {
+  StageCoster coster(model, decisions, request);
+  double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
+  double m = static_cast<double>(decisions.numMicroBatches);
+  double share = total / p;
+  // A micro-batch has to go through all stages once before the last stage can be done with its
+  // share; zero-bubble schedules fill what is left.
+  double fill = 0;
+  bool zeroBubble = decisions.schedule == ScheduleKind::ZeroBubbleH1 ||
+                    decisions.schedule == ScheduleKind::ZeroBubbleV;
+  if (!zeroBubble)
+    fill = (total - share) / static_cast<double>(decisions.virtualStages);
+  return m * share + fill + coster.leastSecondsOncePerStep();
+}
+
+} // namespace dtc

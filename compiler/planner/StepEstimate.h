@@ -1,0 +1,133 @@
+// Time and memory of one training step under a complete set of decisions.
+#pragma once
+
+#include "compiler/pipeline/Schedule.h"
+#include "compiler/planner/CellCost.h"
+#include "compiler/planner/StageSplit.h"
+
+#include <map>
+#include <tuple>
+
+namespace dtc {
+
+enum class Recompute : uint8_t { None, Selective, Full };
+llvm::StringRef toString(Recompute recompute);
+
+// Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
+// t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
+using AxisOrder = std::array<char, 4>;
+constexpr AxisOrder kMegatronOrder{'t', 'c', 'd', 'p'};
+
+struct Decisions {
+  int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
+  bool sequenceParallel = false;
+  int64_t zero = 0;
+  int64_t microBatch = 1, numMicroBatches = 1;
+  ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
+  int64_t virtualStages = 1;
+  // What every layer recomputes at least. Where a stage does not fit with it and `recomputeMore` is
+  // set, as few of its layers as need be recompute everything.
+  Recompute recompute = Recompute::None;
+  bool recomputeMore = false;
+  // As many layers in each chunk as in the others, as Megatron cuts them, instead of chunks of
+  // equal seconds. Where that only divides with embedding and head counted as a layer each, they
+  // are.
+  bool evenStages = false;
+  bool offloadOptimizer = false; // states live in the host's memory
+  AxisOrder order = kMegatronOrder;
+
+  int64_t devices() const { return dp * tp * pp * cp; }
+  bool operator==(const Decisions &) const = default;
+};
+
+// Ranks of each axis under an order of axes.
+AxisGroups groupsOf(const Decisions &decisions);
+
+// Costs of the parts of a model under (tp, sp, cp, ep, micro-batch); shared by all decisions that
+// agree in these and in the groups.
+struct ModelCost {
+  const ModelCells *cells = nullptr;
+  BlockCost embedding, head;
+  std::vector<BlockCost> blocks;
+  double tiedParameters = 0;
+  AxisGroups groups;
+  // Cuts that were made already, by chunks, recomputation and ZeRO stage.
+  mutable std::map<std::tuple<int64_t, int, int64_t>, LayerChunks> cuts;
+};
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision, const SoftwareStack &software);
+
+// Bytes of one device by what they hold.
+struct MemoryParts {
+  double parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
+         communication = 0, reserved = 0;
+  double total() const {
+    return parameters + gradients + optimizer + activations + temporaries + communication +
+           reserved;
+  }
+};
+
+// One stage of the pipeline, all its chunks together; seconds of one micro-batch.
+struct StageEstimate {
+  std::vector<std::pair<int64_t, int64_t>> chunks;           // layers [first, last] of each
+  std::vector<ChunkTimes> chunkTimes;                        // of each, bytes kept included
+  double forward = 0, backwardInput = 0, backwardWeight = 0; // recomputation, waits included
+  double computeSeconds = 0;                                 // of these, kernels
+  double exposedSeconds = 0;   // of these, collectives inside the layers that nothing hides
+  double recomputeSeconds = 0; // of these, recomputation
+  int64_t fullLayers = 0, selectiveLayers = 0; // that recompute
+  double gradientSeconds = 0; // collectives of gradients and parameters, once a step
+  double exposedGradientSeconds = 0;
+  double optimizerSeconds = 0;
+  double inFlight = 0;          // micro-batches whose activations are alive at the peak
+  double keptPerMicroBatch = 0; // bytes
+  MemoryParts memory;
+  double microBatch() const { return forward + backwardInput + backwardWeight; }
+};
+
+struct StepEstimate {
+  double stepSeconds = 0;
+  double bubbleSeconds = 0;    // idle time of the mean stage
+  double computeSeconds = 0;   // kernels of the slowest stage, recomputation included
+  double recomputeSeconds = 0; // of these
+  double exposedTpSeconds = 0, exposedCpSeconds = 0, exposedEpSeconds = 0;
+  double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0, hostSeconds = 0;
+  double transferSeconds = 0; // of one activation from a stage to the next
+  double loopSeconds = 0;     // all micro-batches through all stages
+  std::vector<StageEstimate> stages;
+  double peakBytes = 0; // of the fullest stage
+  size_t fullestStage = 0, slowestStage = 0;
+  bool fits = true;
+
+  double exposedCommSeconds() const {
+    return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGradientSeconds +
+           p2pSeconds;
+  }
+};
+
+struct EstimateRequest {
+  const Topology *topology = nullptr;
+  const SoftwareStack *software = nullptr;
+  CellPrecision precision;
+  double memoryLimit = 0; // bytes of a device
+};
+
+// Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as
+// possible, chooses recomputation per stage, and adds up. The pipeline's time is that of the
+// schedule's closed form with unequal stages; PlanSimulation runs the chosen few event by event.
+// Wants layers >= pp x virtualStages.
+StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
+                          const EstimateRequest &request);
+
+// The pipeline of a step for the scheduler and the simulator; no memory cap.
+PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
+
+// Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
+void refineBySchedule(StepEstimate &step, const Decisions &decisions);
+
+// A step can't be faster: work at the best rate, collectives that nothing hides, and the schedule's
+// least bubble, with stages as equal as fractions allow and memory ignored.
+double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
+                         const EstimateRequest &request);
+
+} // namespace dtc
