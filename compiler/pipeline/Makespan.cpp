@@ -182,7 +182,8 @@ std::optional<double> SteadyState::makespan() {
       part.microBatches += static_cast<int>(rest) * group;
       timing = timeSchedule(*buildSchedule(part), part);
     }
-    return timing->makespan + static_cast<double>(dropped / periods) * shift;
+    int64_t skipped = dropped / periods;
+    return timing->makespan + static_cast<double>(skipped) * shift;
   }
 }
 

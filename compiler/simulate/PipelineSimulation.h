@@ -1,0 +1,50 @@
+// One training step of a pipeline as a simulation, with its time line and a summary.
+#pragma once
+
+#include "compiler/pipeline/Schedule.h"
+#include "compiler/simulate/Trace.h"
+
+namespace dtc {
+
+// What a stage does after its last backward. Seconds.
+struct StepTail {
+  double synchronise = 0; // of gradients with other replicas, as far as it is not hidden
+  double optimizer = 0;   // and what gathers the new parameters
+};
+
+// The parts of a step that a pipeline problem does not have. Each list is empty or has one entry
+// per stage.
+struct StepSettings {
+  std::vector<std::string> stageNames; // "stage 0 (ranks 0-7)"; "stage 0" where empty
+  std::vector<StepTail> tails;
+  std::vector<int64_t> residentBytes; // parameters and all else that stays: the memory track's base
+  double computeSlowdown = 1;         // of computation beside a stage's transfers
+};
+
+struct StepSimulation {
+  PipelineProblem problem;
+  PipelineSchedule schedule;
+  PipelineTiming timing; // by the orders alone: without tails, slowdown
+  Simulation simulation; // device i is stage i; its stream 0 computes
+  SimResult result;
+  std::vector<TraceCounter> memory; // per stage, bytes
+  double bubbleFraction = 0;        // idle share of the stages' compute streams
+};
+
+// Builds the schedule, simulates the step and follows its memory. Transfers are of fixed seconds,
+// one stream for each neighbour and direction. With no tails and no slowdown the times are those of
+// timeSchedule. Errors: those of buildSchedule; settings of the wrong length.
+Result<StepSimulation> simulateStep(const PipelineProblem &problem,
+                                    const StepSettings &settings = {});
+
+// Text for people: seconds of the step, bubble, and a row per stage.
+void printStep(llvm::raw_ostream &out, const StepSimulation &step);
+
+// {"schema": "dtc.simulation/1", "step_time_s", "bubble_fraction", "schedule", "stages": [...],
+// "critical_path": [{"task", "stage", "start_s", "end_s"}]}; two spaces of indentation.
+void printStepJson(llvm::raw_ostream &out, const StepSimulation &step);
+
+// The time line of the step, as writeTrace.
+void writeStepTrace(llvm::raw_ostream &out, const StepSimulation &step);
+
+} // namespace dtc

@@ -1,0 +1,96 @@
+// An event simulator: tasks on the in-order streams of devices, and transfers that share links.
+#pragma once
+
+#include "compiler/support/Error.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+struct SimDevice {
+  std::string name;
+  // A computation takes this many times as long while a transfer goes on at the device, latency
+  // included. 1 or more.
+  double computeSlowdown = 1;
+};
+
+// Does its tasks one after another, in the order in which they were added.
+struct SimStream {
+  int device = 0;
+  std::string name;
+};
+
+// One direction of a link. Transfers share it max-min fairly: no transfer can have more without
+// taking from one that has no more than it (progressive filling; Bertsekas and Gallager, Data
+// Networks, section 6.5.2).
+struct SimLink {
+  std::string name;
+  double bytesPerSecond = 0;
+};
+
+enum class SimTaskKind { Compute, Transfer };
+
+struct SimTask {
+  SimTaskKind kind = SimTaskKind::Compute;
+  std::string name;
+  // Starts when it is the next one of all of these: one stream for a computation, a sender's and a
+  // receiver's for a message, one of every rank for a collective.
+  llvm::SmallVector<int, 2> streams;
+  llvm::SmallVector<int, 2> dependencies = {}; // tasks that have to end before it starts
+  double seconds = 0;                   // of computing, or a transfer's latency before its bytes
+  double bytes = 0;                     // through every link of the route; 0 for a computation
+  llvm::SmallVector<int, 2> route = {}; // links; none: the bytes take no time
+};
+
+struct SimTime {
+  double start = 0, end = 0; // seconds
+};
+
+struct SimResult {
+  double makespan = 0;                   // seconds until the last end
+  std::vector<SimTime> tasks;            // by task
+  std::vector<double> streamUtilisation; // share of the makespan that a task was on it
+  std::vector<double> linkUtilisation;   // bytes carried of those that it could have carried
+  // Tasks from the start to the last end: each was held up last by the one before it.
+  std::vector<int> criticalPath;
+};
+
+// What is simulated. Add devices, streams, links and tasks; every add returns an index. Example:
+//   Simulation simulation;
+//   int gpu = simulation.addDevice({"gpu 0"});
+//   int compute = simulation.addStream({gpu, "compute"}), comm = simulation.addStream({gpu,
+//   "comm"}); int link = simulation.addLink({"nvlink", 450e9}); int work =
+//   simulation.addTask({SimTaskKind::Compute, "matmul", {compute}, {}, 1e-3});
+//   simulation.addTask({SimTaskKind::Transfer, "send", {comm}, {work}, 5e-6, 1e6, {link}});
+//   Result<SimResult> result = simulation.run();
+class Simulation {
+public:
+  int addDevice(SimDevice device);
+  int addStream(SimStream stream);
+  int addLink(SimLink link);
+  int addTask(SimTask task);
+  // `task` waits for `dependency`, which may have been added later.
+  void addDependency(int task, int dependency) { tasks[task].dependencies.push_back(dependency); }
+
+  // Deterministic: the same simulation gives the same times. About n log n in the number of tasks,
+  // times the transfers that share links with one another.
+  // Errors: an index, a duration or a bandwidth out of range, with the task; a deadlock, with the
+  // tasks that wait for one another.
+  Result<SimResult> run() const;
+
+  llvm::ArrayRef<SimDevice> allDevices() const { return devices; }
+  llvm::ArrayRef<SimStream> allStreams() const { return streams; }
+  llvm::ArrayRef<SimLink> allLinks() const { return links; }
+  llvm::ArrayRef<SimTask> allTasks() const { return tasks; }
+
+private:
+  std::vector<SimDevice> devices;
+  std::vector<SimStream> streams;
+  std::vector<SimLink> links;
+  std::vector<SimTask> tasks;
+};
+
+} // namespace dtc
