@@ -25,6 +25,7 @@ void addPlan(CLI::App &app, int &exitCode);
 void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);
 void addTopology(CLI::App &app, int &exitCode);
+void addSimulate(CLI::App &app, int &exitCode);
 void addCalibrate(CLI::App &app, int &exitCode);
 
 } // namespace dtc

@@ -39,6 +39,8 @@ int main(int argc, char **argv) {
   dtc::addCompile(app, exitCode);
   dtc::addInspect(app, exitCode);
   dtc::addTopology(app, exitCode);
+  dtc::addSimulate(app, exitCode);
+  dtc::addCalibrate(app, exitCode);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

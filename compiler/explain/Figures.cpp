@@ -1,0 +1,99 @@
+// Figures as people read them.
+#include "compiler/explain/Figures.h"
+
+#include "compiler/support/Units.h"
+
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+namespace dtc::figures {
+namespace {
+
+template <typename... Args> std::string formatted(const char *format, Args... args) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format(format, args...);
+  return text;
+}
+
+constexpr TimePart kTimeParts[] = {
+    {"compute", "compute_s", &PlanTimes::compute},
+    {"recomputation", "recompute_s", &PlanTimes::recompute},
+    {"exposed tensor-parallel comm", "exposed_tensor_s", &PlanTimes::exposedTensor},
+    {"exposed context-parallel comm", "exposed_context_s", &PlanTimes::exposedContext},
+    {"exposed expert-parallel comm", "exposed_expert_s", &PlanTimes::exposedExpert},
+    {"exposed gradient comm", "exposed_gradients_s", &PlanTimes::exposedGradients},
+    {"transfers between stages", "stage_transfers_s", &PlanTimes::stageTransfers},
+    {"bubble", "bubble_s", &PlanTimes::bubble},
+    {"optimizer", "optimizer_s", &PlanTimes::optimizer},
+    {"host", "host_s", &PlanTimes::host},
+};
+
+constexpr MemoryPart kMemoryParts[] = {
+    {"parameters", &PlanMemory::parameters},
+    {"gradients", &PlanMemory::gradients},
+    {"optimizer", &PlanMemory::optimizer},
+    {"activations", &PlanMemory::activations},
+    {"temporaries", &PlanMemory::temporaries},
+    {"communication", &PlanMemory::communication},
+    {"reserved", &PlanMemory::reserved},
+};
+
+} // namespace
+
+std::string seconds(double value) { return printRounded(value, Quantity::Seconds); }
+
+std::string bytes(int64_t value) {
+  return printRounded(static_cast<double>(value), Quantity::Bytes);
+}
+
+std::string signedSeconds(double value) {
+  std::string text = printRounded(std::abs(value), Quantity::Seconds);
+  return std::abs(value) < 5e-10 ? "0 s" : (value < 0 ? "-" : "+") + text;
+}
+
+std::string signedBytes(int64_t value) {
+  return value == 0 ? "0 B" : (value < 0 ? "-" : "+") + bytes(std::abs(value));
+}
+
+std::string percent(double part, double whole) {
+  return formatted("%.1f %%", whole > 0 ? 100 * part / whole : 0.0);
+}
+
+std::string signedPercent(double share) {
+  std::string text = formatted("%+.1f %%", 100 * share);
+  return text == "-0.0 %" || text == "+0.0 %" ? "0.0 %" : text;
+}
+
+std::string number(double value, int digits) { return formatted("%.*g", digits, value); }
+
+std::string counted(int64_t count, llvm::StringRef thing) {
+  return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");
+}
+
+llvm::ArrayRef<TimePart> timeParts() { return kTimeParts; }
+llvm::ArrayRef<MemoryPart> memoryParts() { return kMemoryParts; }
+
+std::string settingsText(const Plan &plan) {
+  auto pair = [](const char *key, int64_t value) {
+    return std::string(key) + "=" + std::to_string(value) + " ";
+  };
+  std::string text = pair("dp", plan.dp) + pair("tp", plan.tp) + pair("pp", plan.pp) +
+                     pair("cp", plan.cp) + pair("ep", plan.ep) + pair("sp", plan.sequenceParallel) +
+                     pair("zero", plan.zero) + pair("micro_batch", plan.microBatch);
+  text.pop_back();
+  if (plan.pp > 1)
+    text += " " + plan.schedule;
+  if (plan.virtualStages > 1)
+    text += " x" + std::to_string(plan.virtualStages);
+  if (plan.recompute != "none")
+    text += " recompute " + plan.recompute;
+  if (plan.offloadOptimizer)
+    text += " optimizer on the host";
+  if (plan.axisOrder != Plan().axisOrder)
+    text += " order " + plan.axisOrder;
+  return text;
+}
+
+} // namespace dtc::figures

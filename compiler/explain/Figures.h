@@ -1,0 +1,49 @@
+// Figures as people read them.
+#pragma once
+
+#include "compiler/planner/Plan.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <string>
+
+namespace dtc::figures {
+
+// Example: seconds(0.0123) is "12.3 ms", bytes(int64_t(1) << 30) is "1 GiB".
+std::string seconds(double value);
+std::string bytes(int64_t value);
+
+// With a sign; what is smaller than half of the last digit shown is "0". Example: "+1.1 s", "-3 GiB".
+std::string signedSeconds(double value);
+std::string signedBytes(int64_t value);
+
+// One decimal; "0.0 %" of nothing. Example: percent(1, 4) is "25.0 %", signedPercent(0.073) "+7.3 %".
+std::string percent(double part, double whole);
+std::string signedPercent(double share);
+
+// A number of any size in `digits` significant digits, without trailing zeros. Example: "1.97e+12".
+std::string number(double value, int digits = 3);
+
+// 1 thing, 2 things.
+std::string counted(int64_t count, llvm::StringRef thing);
+
+// The parts of a step, and the kinds of memory, under the names that all of dtc's texts have for them.
+struct TimePart {
+  const char *name, *key;
+  double PlanTimes::*seconds;
+};
+llvm::ArrayRef<TimePart> timeParts();
+
+struct MemoryPart {
+  const char *name;
+  int64_t PlanMemory::*bytes;
+};
+llvm::ArrayRef<MemoryPart> memoryParts();
+
+// "dp=8 tp=4 pp=2 cp=1 ep=1 sp=1 zero=1 micro_batch=2 1f1b recompute full"; what a plan does not
+// use, such as a schedule without a pipeline, is left out.
+std::string settingsText(const Plan &plan);
+
+} // namespace dtc::figures

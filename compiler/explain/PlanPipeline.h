@@ -1,0 +1,37 @@
+// The pipeline that a plan describes, for the scheduler and the simulator.
+#pragma once
+
+#include "compiler/planner/Plan.h"
+#include "compiler/simulate/PipelineSimulation.h"
+
+namespace dtc {
+
+// Chunks, times and kept bytes as the plan's stages have them; a plan of one stage is a pipeline of
+// one. Bytes are scaled so that a stage that keeps its `in_flight` micro-batches holds the plan's
+// activations. Errors: stages that do not add up to the plan's pp and virtual stages, an unknown
+// schedule, a plan without times (of a dtc that did not write them).
+Result<PipelineProblem> pipelineOfPlan(const Plan &plan);
+
+// The step of a plan, its gradients' collectives and update after each stage's last backward, with
+// all that stays in memory below the activations. Without the host's seconds.
+Result<StepSimulation> simulatePlan(const Plan &plan);
+
+// What a plan says of a step beside what its simulation says. Seconds.
+struct SimulatedStep {
+  StepSimulation simulation;
+  double loopSeconds = 0;          // of all micro-batches, simulated
+  double stepSeconds = 0;          // simulated, gradients, update and host included
+  double predictedLoopSeconds = 0; // by the plan
+  double gradientSeconds = 0, optimizerSeconds = 0, hostSeconds = 0; // after the loop, by the plan
+};
+Result<SimulatedStep> compareWithSimulation(const Plan &plan);
+
+// Text for people: both steps, and a row per stage with its times, bubble, what it keeps and how
+// busy its links are.
+void printSimulation(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &step);
+
+// {"schema": "dtc.simulation/1", "step_time_s", "predicted_step_time_s", ..., "stages": [...],
+// "links": [...], "critical_path": [...]}
+std::string simulationToJson(const Plan &plan, const SimulatedStep &step);
+
+} // namespace dtc
