@@ -14,10 +14,12 @@ namespace {
 double lg(int64_t value) { return std::log2(static_cast<double>(value)); }
 
 // The part of the device of the file that `units` of its units are: all of it for a GPU.
-DeviceKind partOf(const DeviceKind &whole, int64_t units) {
+DeviceKind partOf(const Calibration &calibration, int64_t units) {
+  const DeviceKind &whole = calibration.device;
   DeviceKind device = whole;
   double share = static_cast<double>(units) / static_cast<double>(whole.computeUnits);
   device.computeUnits = units;
+  device.launchLatency = launchLatencyOf(calibration, units);
   device.memoryBandwidth *= share;
   device.memoryBytes =
       std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(whole.memoryBytes) * share));
@@ -97,7 +99,7 @@ namespace {
 void addProducts(Curves &curves, const Calibration &calibration) {
   for (const ProductPoint &point : calibration.products) {
     OpWork work = productWork(point.m, point.n, point.k, point.batch, point.type);
-    double model = secondsOf(work, partOf(calibration.device, point.units));
+    double model = secondsOf(work, partOf(calibration, point.units));
     curves.products[static_cast<size_t>(point.type)].add(productPlace(work, point.units),
                                                          model / point.time.seconds);
   }
@@ -106,7 +108,7 @@ void addProducts(Curves &curves, const Calibration &calibration) {
 void addAttention(Curves &curves, const Calibration &calibration) {
   for (const AttentionPoint &point : calibration.attention) {
     OpWork work = attentionWork(point);
-    double model = secondsOf(work, partOf(calibration.device, point.units));
+    double model = secondsOf(work, partOf(calibration, point.units));
     curves.attention[attentionForm(work)][static_cast<size_t>(point.type)].add(
         attentionPlace(work, point.units), model / point.time.seconds);
   }
@@ -130,7 +132,7 @@ void addMemory(Curves &curves, const Calibration &calibration) {
   });
   for (const MemoryPoint &point : points) {
     if (curves.memory.empty() || curves.memory.back().device.computeUnits != point.units)
-      curves.memory.push_back({partOf(calibration.device, point.units), {}});
+      curves.memory.push_back({partOf(calibration, point.units), {}});
     curves.memory.back().seconds.add(static_cast<double>(point.bytes), point.time.seconds);
   }
 }

@@ -25,6 +25,13 @@ struct Measured {
 // `units` are the compute units that worked: all of a GPU; of a CPU the cores of one process, while
 // the node's other cores did the same.
 
+// Starting one kernel and waiting for nothing else. Decides DeviceKind::launchLatency.
+struct LaunchPoint {
+  bool graph = false; // as part of a captured graph; for comparison
+  int64_t units = 1;
+  Measured time;
+};
+
 // A batch of products [m, k] x [k, n].
 struct ProductPoint {
   ComputeType type = ComputeType::F32;
@@ -72,8 +79,7 @@ struct Curves; // what compiler/cost makes of the points
 //   secondsOf(work, topology->device) is then interpolated between what was measured.
 struct Calibration {
   std::string machine, software, date; // as the one who measured wrote it, for people
-  std::optional<Measured> launch;      // starting one kernel; becomes DeviceKind::launchLatency
-  std::optional<Measured> graphLaunch; // of a kernel in a captured graph, for comparison
+  std::vector<LaunchPoint> launches;
   std::vector<ProductPoint> products;
   std::vector<MemoryPoint> memory;
   std::vector<AttentionPoint> attention;
@@ -85,7 +91,7 @@ struct Calibration {
   std::vector<LinkLevel> levels;
 
   bool isEmpty() const {
-    return !launch && !graphLaunch && products.empty() && memory.empty() && attention.empty() &&
+    return launches.empty() && products.empty() && memory.empty() && attention.empty() &&
            collectives.empty();
   }
 
@@ -114,6 +120,10 @@ struct Calibration {
   };
   Slot curves;
 };
+
+// The launch latency of `units` of the device: measured with as many, or with the nearest number of
+// them; what the file says of the device where none was measured.
+double launchLatencyOf(const Calibration &calibration, int64_t units);
 
 // The topology file `nameOrFile` (or catalogue system) as TOML text with `calibration` in place of
 // what it had. Errors: those of loadTopology; parts; points that the reader would refuse.

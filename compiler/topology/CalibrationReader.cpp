@@ -7,15 +7,15 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
 #include <set>
 
 namespace dtc {
 namespace {
 
-constexpr llvm::StringRef calibrationKeys[] = {"machine", "software",     "date",
-                                               "launch",  "graph_launch", "products",
-                                               "memory",  "attention",    "collectives"};
-constexpr llvm::StringRef launchKeys[] = {"time", "repeats", "spread"};
+constexpr llvm::StringRef calibrationKeys[] = {"machine",  "software", "date",      "launches",
+                                               "products", "memory",   "attention", "collectives"};
+constexpr llvm::StringRef launchKeys[] = {"graph", "units", "time", "repeats", "spread"};
 constexpr llvm::StringRef productKeys[] = {"type",  "m",    "n",       "k",     "batch",
                                            "units", "time", "repeats", "spread"};
 constexpr llvm::StringRef memoryKeys[] = {"pattern", "bytes", "units", "time", "repeats", "spread"};
@@ -51,7 +51,7 @@ private:
   void readMemory(const toml::table &table, const std::string &what);
   void readAttention(const toml::table &table, const std::string &what);
   void readCollective(const toml::table &table, const std::string &what);
-  std::optional<Measured> readLaunch(TableReader &root, llvm::StringRef key);
+  void readLaunch(const toml::table &table, const std::string &what);
   Measured readTime(TableReader &reader);
   ComputeType readType(TableReader &reader, const std::string &what);
   int64_t readUnits(TableReader &reader);
@@ -73,8 +73,8 @@ std::shared_ptr<const Calibration> CalibrationReader::read(const toml::table &ta
   result.machine = reader.word("machine", "");
   result.software = reader.word("software", "");
   result.date = reader.word("date", "");
-  result.launch = readLaunch(reader, "launch");
-  result.graphLaunch = readLaunch(reader, "graph_launch");
+  readAll(reader, "launches", "launch",
+          [&](const toml::table &point, const std::string &what) { readLaunch(point, what); });
   readAll(reader, "products", "product",
           [&](const toml::table &point, const std::string &what) { readProduct(point, what); });
   readAll(reader, "memory", "memory point",
@@ -105,14 +105,14 @@ void CalibrationReader::checkNew(TableReader &reader, llvm::StringRef key, const
     reader.fail(key, what + " repeats an earlier one", "leave out either");
 }
 
-std::optional<Measured> CalibrationReader::readLaunch(TableReader &root, llvm::StringRef key) {
-  if (!root.has(key))
-    return std::nullopt;
-  const toml::table *table = root.table(key);
-  if (!table)
-    return std::nullopt;
-  TableReader reader(*table, "'" + key.str() + "' of [calibration]", launchKeys, errors);
-  return readTime(reader);
+void CalibrationReader::readLaunch(const toml::table &table, const std::string &what) {
+  TableReader reader(table, what, launchKeys, errors);
+  LaunchPoint point;
+  point.graph = reader.flag("graph", false);
+  point.units = readUnits(reader);
+  point.time = readTime(reader);
+  checkNew(reader, "time", what, {point.graph, point.units});
+  result.launches.push_back(point);
 }
 
 Measured CalibrationReader::readTime(TableReader &reader) {
@@ -232,14 +232,6 @@ void printTime(const Measured &time, llvm::raw_ostream &out) {
       << ", repeats = " << time.repeats << ", spread = " << text << " }";
 }
 
-void printLaunch(llvm::StringRef key, const std::optional<Measured> &time, llvm::raw_ostream &out) {
-  if (!time)
-    return;
-  out << key << " = { ";
-  printTime(*time, out);
-  out << "\n";
-}
-
 // "key = [", a line for each point, "]".
 template <typename Points, typename Print>
 void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &out, Print print) {
@@ -260,6 +252,21 @@ void printPoints(llvm::StringRef key, const Points &points, llvm::raw_ostream &o
 llvm::StringRef nameOf(CollectiveKind kind) { return kindNames[static_cast<size_t>(kind)]; }
 llvm::StringRef nameOf(MemoryPattern pattern) { return patternNames[static_cast<size_t>(pattern)]; }
 
+double launchLatencyOf(const Calibration &calibration, int64_t units) {
+  double latency = calibration.device.launchLatency, least = 0;
+  bool found = false;
+  for (const LaunchPoint &point : calibration.launches) {
+    double apart = std::abs(std::log2(static_cast<double>(point.units)) -
+                            std::log2(static_cast<double>(units)));
+    if (point.graph || (found && apart >= least))
+      continue;
+    found = true;
+    least = apart;
+    latency = point.time.seconds;
+  }
+  return latency;
+}
+
 std::shared_ptr<const Calibration> readCalibration(const toml::table &table,
                                                    const DeviceKind &device,
                                                    llvm::ArrayRef<LinkLevel> levels,
@@ -275,8 +282,9 @@ void printCalibration(const Calibration &calibration, const std::string &prefix,
         std::pair("date", &calibration.date)})
     if (!text->empty())
       out << key << " = " << quoteToml(*text) << "\n";
-  printLaunch("launch", calibration.launch, out);
-  printLaunch("graph_launch", calibration.graphLaunch, out);
+  printPoints("launches", calibration.launches, out, [&](const LaunchPoint &point) {
+    out << "graph = " << (point.graph ? "true" : "false") << ", units = " << point.units << ", ";
+  });
   printPoints("products", calibration.products, out, [&](const ProductPoint &point) {
     out << "type = " << quoteToml(nameOf(point.type)) << ", m = " << point.m << ", n = " << point.n
         << ", k = " << point.k << ", batch = " << point.batch << ", units = " << point.units

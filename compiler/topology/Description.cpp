@@ -84,8 +84,8 @@ void DescriptionReader::readCurves(TableReader &reader) {
   if (!table)
     return;
   system.device.calibration = readCalibration(*table, system.device, system.levels, errors);
-  if (system.device.calibration->launch)
-    system.device.launchLatency = system.device.calibration->launch->seconds;
+  system.device.launchLatency =
+      launchLatencyOf(*system.device.calibration, system.device.computeUnits);
 }
 
 void DescriptionReader::readDevice(const toml::table &table) {

@@ -1,4 +1,5 @@
 // Decides how many devices of a system are used, and how they divide over its levels.
+#include "compiler/topology/Calibration.h"
 #include "compiler/topology/Description.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -203,6 +204,8 @@ Result<Topology> resolveCpu(const SystemDescription &system, int64_t nodes, int6
   device.memoryBytes = std::max<int64_t>(1, device.memoryBytes / shared);
   device.memoryBandwidth /= static_cast<double>(shared);
   device.computeUnits = std::max<int64_t>(1, device.computeUnits / shared);
+  if (device.calibration)
+    device.launchLatency = launchLatencyOf(*device.calibration, device.computeUnits);
   for (double &peak : device.peakFlops)
     peak /= static_cast<double>(shared);
   return *topology;

@@ -1,0 +1,49 @@
+// dtc calibrate: measures this CPU machine.
+#include "tools/dtc/Commands.h"
+
+#include "compiler/calibrate/Calibrate.h"
+
+#include "llvm/Support/FileSystem.h"
+
+namespace dtc {
+namespace {
+
+struct CalibrateFlags {
+  CalibrateOptions options;
+  RankJob job;
+  std::string output;
+  double seconds = 0; // 0: the usual
+};
+
+int run(CalibrateFlags &flags) {
+  if (!flags.job.resultsFile.empty()) {
+    flags.job.quick = flags.options.quick;
+    flags.job.seconds = flags.seconds;
+    return runCalibrationRank(flags.job, llvm::errs());
+  }
+  flags.options.seconds = flags.seconds > 0 ? flags.seconds : flags.options.quick ? 10 : 60;
+  flags.options.program = llvm::sys::fs::getMainExecutable(nullptr, nullptr);
+  return runCalibrate(flags.options, flags.output, llvm::outs(), llvm::errs());
+}
+
+} // namespace
+
+void addCalibrate(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "calibrate", "Measures this CPU machine and writes the curves into a topology file\n\n"
+                   "Example:\n  dtc calibrate -o here.toml\n  dtc plan gpt2/config.json --topology "
+                   "here.toml --devices 2 --global-batch 8");
+  auto flags = std::make_shared<CalibrateFlags>();
+  command->add_option("--topology", flags->options.topology,
+                      "a system of class cpu: 'cpu', or a TOML file of this machine");
+  command->add_option("-o,--output", flags->output, "the topology file to write");
+  command->add_flag("--quick", flags->options.quick, "few shapes in about 10 s, instead of 60 s");
+  command->add_option("--seconds", flags->seconds, "spend about this many seconds")
+      ->check(CLI::Range(1.0, 86400.0));
+  // Of the processes that this command starts.
+  command->add_option("--rank-results", flags->job.resultsFile)->group("");
+  command->add_option("--rank-units", flags->job.units)->group("")->check(CLI::Range(1, 1 << 20));
+  command->callback([flags, &exitCode] { exitCode = run(*flags); });
+}
+
+} // namespace dtc
