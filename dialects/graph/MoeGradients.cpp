@@ -8,8 +8,8 @@ using namespace dtc::graph;
 LogicalResult MoeRouterOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
-  if (failed(refuseGradient(*this, resultGrads, 3, "load")))
-    return failure();
+  if (resultGrads[3])
+    return emitOpError() << "has no gradient through 'load', which counts choices";
   if (needed[0] && (resultGrads[0] || resultGrads[4]))
     grads[0] =
         MoeRouterGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(), getExperts(),

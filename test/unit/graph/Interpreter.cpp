@@ -427,6 +427,8 @@ private:
 void dtc::graph::interpret(Operation *op, Values &values) {
   if (auto pointwise = dyn_cast<PointwiseOpInterface>(op))
     return interpretPoints(pointwise, values);
+  if (interpretMoe(op, values))
+    return;
   Interpreter interpreter(values);
   llvm::TypeSwitch<Operation *>(op)
       .Case<LinearOp, LinearWeightGradOp, MatmulOp, EmbeddingOp, EmbeddingGradOp, LayerNormOp,

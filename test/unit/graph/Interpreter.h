@@ -26,6 +26,9 @@ void interpret(mlir::Operation *op, Values &values);
 // The body of a pointwise op, run for every point of its result.
 void interpretPoints(PointwiseOpInterface op, Values &values);
 
+// An op of a mixture of experts; false for any other.
+bool interpretMoe(mlir::Operation *op, Values &values);
+
 // One number of the scalar body: a float, an integer (its bits, zero-extended) or an index.
 struct Scalar {
   double number = 0;
