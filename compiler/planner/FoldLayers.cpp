@@ -15,18 +15,24 @@ FoldedModel foldLayers(ModuleOp model) {
   ModuleOp module = *folded.module;
   auto loss = module.lookupSymbol<graph::FuncOp>("loss");
   llvm::StringMap<int> known;
+  llvm::StringMap<graph::CallOp> first;
   SmallVector<graph::CallOp> repeats;
   for (auto call : loss.getBody().getOps<graph::CallOp>()) {
     auto [it, isNew] = known.try_emplace(call.getCallee(), static_cast<int>(known.size()));
     if (isNew)
       folded.blocks.push_back(call.getCallee().str());
     folded.chain.push_back(it->second);
-    bool passesThrough = call.getNumResults() == 1 && call.getNumOperands() > 0 &&
+    bool passesThrough = call.getNumResults() > 0 && call.getNumOperands() > 0 &&
                          call.getOperand(0).getType() == call.getResult(0).getType();
-    if (!isNew && passesThrough)
+    if (isNew)
+      first[call.getCallee()] = call;
+    else if (passesThrough)
       repeats.push_back(call);
   }
   for (graph::CallOp call : repeats) {
+    // Further results, such as the balance loss of experts, are those of the layer that stays.
+    for (unsigned index = 1; index < call.getNumResults(); ++index)
+      call.getResult(index).replaceAllUsesWith(first[call.getCallee()].getResult(index));
     call.getResult(0).replaceAllUsesWith(call.getOperand(0));
     call.erase();
   }

@@ -112,9 +112,13 @@ private:
       result.leanest = candidate;
     if (!fits)
       return;
-    double seconds = candidate.step.stepSeconds;
-    if (seconds < incumbent)
-      incumbent = seconds;
+    // The closed form does not see every bubble, so that the incumbent is always timed by its
+    // schedule.
+    if (candidate.step.stepSeconds < incumbent) {
+      refineBySchedule(candidate.step, d);
+      ++result.simulated;
+      incumbent = std::min(incumbent, candidate.step.stepSeconds);
+    }
     result.ranked.push_back(std::move(candidate));
     if (result.ranked.size() >= 4 * options.keep)
       shrink();
@@ -141,9 +145,10 @@ private:
   void finish() {
     shrink();
     size_t refined = std::min(options.refined, result.ranked.size());
-    for (size_t index = 0; index < refined; ++index)
-      refineBySchedule(result.ranked[index].step, result.ranked[index].decisions);
-    sortBySeconds(llvm::MutableArrayRef<Candidate>(result.ranked).take_front(refined));
+    for (Candidate &candidate : llvm::MutableArrayRef<Candidate>(result.ranked).take_front(refined))
+      if (!candidate.step.isRefined)
+        refineBySchedule(candidate.step, candidate.decisions);
+    sortBySeconds(result.ranked);
     if (!result.ranked.empty())
       result.lowerBound = std::min(result.lowerBound, result.ranked.front().step.stepSeconds);
   }

@@ -17,8 +17,8 @@ struct FoldedModel {
 };
 
 // Layers are calls in '@loss'; calls of the same function are the same layer. A further call of a
-// block is replaced by its first operand, so its first operand and result have to be of one type;
-// others are kept. `model` is not changed.
+// block is replaced by its first operand and, for results but the first, by the first call; its
+// first operand and result have to be of one type, others are kept. `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model);
 
 // Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what

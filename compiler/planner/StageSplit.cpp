@@ -38,7 +38,8 @@ public:
           break;
       }
     }
-    return best;
+    LayerChunks even = level(slowest(best));
+    return even.empty() ? best : even;
   }
 
 private:
@@ -72,6 +73,28 @@ private:
     if (sumOf(0, end, 0) > limit + slack)
       return {};
     cut[0] = {0, end};
+    return cut;
+  }
+
+  // Runs as equal as can be under `limit`, which keeps memory level: each takes layers until it has
+  // its share of what is left. Empty where a run gets too much.
+  LayerChunks level(double limit) const {
+    LayerChunks cut(static_cast<size_t>(chunks));
+    int64_t first = 0;
+    double left = sums[layers] + before + after;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      int64_t following = chunks - 1 - chunk, last = following == 0 ? layers - 1 : first;
+      double share = left / static_cast<double>(following + 1);
+      while (following > 0 && last + 1 < layers - following &&
+             sumOf(first, last + 1, chunk) <= limit * (1 + 1e-12) &&
+             sumOf(first, last, chunk) + (sums[last + 2] - sums[last + 1]) / 2 <= share)
+        ++last;
+      if (sumOf(first, last, chunk) > limit * (1 + 1e-12))
+        return {};
+      left -= sumOf(first, last, chunk);
+      cut[static_cast<size_t>(chunk)] = {first, last};
+      first = last + 1;
+    }
     return cut;
   }
 

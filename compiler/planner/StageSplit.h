@@ -12,8 +12,8 @@ using LayerChunks = std::vector<std::pair<int64_t, int64_t>>;
 
 // Cuts `seconds` (per layer, in order) into `chunks` contiguous runs of at least one layer so that
 // the largest sum is as small as possible, `before` counted with the first run and `after` with the
-// last. Of the best cuts the one with the lightest first runs, whose stages keep most micro-batches
-// alive. Exact (binary search over the sums that a run can have; the greedy filling is optimal for
+// last. Of the best cuts one with level runs, or else the one with the lightest first runs, whose
+// stages keep most micro-batches alive. Exact (binary search over the sums that a run can have; the greedy filling is optimal for
 // contiguous runs). Wants 1 <= chunks <= layers.
 LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
                      double after);

@@ -202,6 +202,7 @@ PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions)
 }
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
+  step.isRefined = true;
   if (decisions.pp == 1)
     return;
   Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions));

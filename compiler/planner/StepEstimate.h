@@ -98,6 +98,7 @@ struct StepEstimate {
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
   bool fits = true;
+  bool isRefined = false; // loopSeconds is that of the schedule itself
 
   double exposedCommSeconds() const {
     return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGradientSeconds +
