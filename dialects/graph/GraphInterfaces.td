@@ -41,7 +41,9 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let description = "Draws random numbers by global element index, from the stream `id`.";
   let methods = [
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
-    InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>];
+    InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>,
+    InterfaceMethod<"Makes this the part of one rank of an op whose result has `shape`, for ops whose element index is that of the whole.",
+      "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
 }
 
 // Ops ahead of the compiler: graph, rules, gradients and costs are complete, so that plans can be searched.

@@ -29,4 +29,5 @@ def Graph_IndexedPointwise : DeclareOpInterfaceMethods<PointwiseOpInterface, ["n
 def Graph_PlanOnly : DeclareOpInterfaceMethods<PlanOnlyOpInterface>;
 def Graph_PlanOnlyIf : DeclareOpInterfaceMethods<PlanOnlyOpInterface, ["whyPlanOnly"]>;
 def Graph_Random : DeclareOpInterfaceMethods<RandomOpInterface>;
+def Graph_RandomByShape : DeclareOpInterfaceMethods<RandomOpInterface, ["becomePartOf"]>;
 #endif

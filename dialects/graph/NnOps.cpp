@@ -223,6 +223,10 @@ void DropoutOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInsta
 void DropoutOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
+void DropoutOp::becomePartOf(ArrayRef<int64_t> shape) {
+  if (!getGlobalShape())
+    setGlobalShape(shape);
+}
 void AttentionOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
 void AttentionOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));

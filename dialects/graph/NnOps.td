@@ -311,7 +311,7 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Sam
   let hasVerifier = 1;
 }
 
-def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_Random, AllTypesMatch<["x", "result"]>]> {
+def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_RandomByShape, AllTypesMatch<["x", "result"]>]> {
   let summary = "Zeroes elements at random";
   let description = [{
     Zeroes each element with probability `p` and scales the rest by 1/(1-p). Whether element e is kept depends on seed, step,

@@ -193,8 +193,8 @@ void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const g
   }
   if (!windows.empty())
     local.setAttr("windows", builder.getArrayAttr(windows));
-  if (auto dropout = dyn_cast<graph::DropoutOp>(local); dropout && !dropout.getGlobalShape())
-    dropout.setGlobalShape(cast<RankedTensorType>(op.getResult(0).getType()).getShape());
+  if (auto random = dyn_cast<graph::RandomOpInterface>(local))
+    random.becomePartOf(cast<RankedTensorType>(op.getResult(0).getType()).getShape());
 }
 
 } // namespace dtc
