@@ -82,6 +82,10 @@ FailureOr<SmallVector<int64_t>> ExecLowering::splitAxes(Operation *op, StringRef
   SmallVector<int64_t> axes(numDims, -1);
   if (!placement)
     return axes;
+  if (placement.getAxes().size() != emitter->getMesh().size())
+    return op->emitOpError() << "has '" << name << "' placed " << placement << ", on "
+                             << placement.getAxes().size() << " mesh axes; the mesh has "
+                             << emitter->getMesh().size();
   for (auto [axis, where] : llvm::enumerate(placement.getAxes())) {
     if (where.isPartial())
       return op->emitOpError() << "has '" << name << "' placed " << placement
@@ -105,10 +109,9 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
   auto axes = splitAxes(op, op.getSymName(), type.getRank(), placement);
   if (failed(axes))
     return failure();
-  SmallVector<int64_t> local(type.getShape());
-  for (auto [dim, axis] : llvm::enumerate(*axes))
-    if (axis >= 0)
-      local[dim] = llvm::divideCeil(local[dim], emitter->getMesh()[axis]);
+  ArrayRef<int64_t> local = type.getShape();
+  if (placement)
+    local = graph::getLocalType(type, placement, emitter->getMesh()).getShape();
   Value buffer = emitter->createBuffer(op.getSymName(), kind, type.getElementType(),
                                        numElements(local), /*persistent=*/true);
   emitter->declareTensor(op.getSymName(), buffer);

@@ -159,6 +159,18 @@ module @axis_names {
 }
 
 // -----
+module @other_mesh {
+  // expected-error @+1 {{has 'x' placed #graph.placement<[replicate, shard(0)]>, on 2 mesh axes; the mesh has 1}}
+  graph.parameter @x : tensor<4x4xf32> init zeros placement <[replicate, shard(0)]>
+  graph.func @microbatch() {
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 module @two_axes {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
   // expected-error @+1 {{has dim 0 of 'x' split over two mesh axes; want at most one}}
