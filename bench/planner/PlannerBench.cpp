@@ -18,6 +18,7 @@ struct Options {
   std::string table = "../shared/data/published.csv", format = "text", rows, source;
   std::vector<std::string> fit;
   int rounds = 3;
+  int64_t cells = 0;
 };
 
 int run(const Options &options) {
@@ -44,6 +45,11 @@ int run(const Options &options) {
     else
       cases.push_back(std::make_unique<Case>(std::move(*item)));
   }
+  for (const std::unique_ptr<Case> &item : cases)
+    if (static_cast<int64_t>(item->row->line) == options.cells)
+      printCells(*item, llvm::outs());
+  if (options.cells)
+    return 0;
   Knobs knobs;
   if (!options.fit.empty())
     return fitKnobs(cases, options.fit, options.rounds, knobs);
@@ -76,6 +82,7 @@ int main(int argc, char **argv) {
   app.add_option("--fit", options.fit,
                  "fit these constants ('stack.field' or 'device.field', * for all) on the rows of "
                  "the fitting half and print them");
+  app.add_option("--cells", options.cells, "print what the blocks of the row on this line do");
   app.add_option("--rounds", options.rounds, "rounds of the fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return run(options);

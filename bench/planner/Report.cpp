@@ -87,14 +87,14 @@ std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
   const MemoryParts &memory = e.stages[e.fullestStage].memory;
   constexpr double gib = 1024.0 * 1024 * 1024;
   return {{"compute", e.computeSeconds},
-          {"recompute", e.recomputeSeconds},
+          {"recompute_s", e.recomputeSeconds},
           {"bubble", e.bubbleSeconds},
           {"exposed_tp", e.exposedTpSeconds},
           {"exposed_cp", e.exposedCpSeconds},
           {"exposed_ep", e.exposedEpSeconds},
-          {"gradients", e.exposedGradientSeconds},
+          {"exposed_gradients", e.exposedGradientSeconds},
           {"p2p", e.p2pSeconds},
-          {"optimizer", e.optimizerSeconds},
+          {"optimizer_s", e.optimizerSeconds},
           {"micro_batches", m},
           {"layer_forward", outcome.layer.forward},
           {"layer_backward", outcome.layer.backward()},

@@ -28,4 +28,7 @@ private:
   std::map<std::string, std::map<std::string, int64_t>> leftOut; // by reason and source
 };
 
+// What the blocks of a case do on one rank: ops, collectives, bytes.
+void printCells(const Case &item, llvm::raw_ostream &out);
+
 } // namespace dtc::published

@@ -30,10 +30,15 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
     bits[loop] |= ScalesWithExperts;
   for (unsigned loop : rule.capacityLoops)
     bits[loop] |= ScalesWithBatch | ScalesWithSequence | ScalesWithCapacity;
+  // Tokens meet rows of experts by index: what scales with capacity is the rows alone, also where
+  // both have the loop over groups of tokens.
+  bool isIndexed = !rule.expertLoops.empty() && !rule.matrixProduct;
   for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
     for (auto [dim, loops] : llvm::zip(of(operand), tensor))
-      for (unsigned loop : loops)
-        bits[loop] |= dim;
+      for (unsigned loop : loops) {
+        bool isRows = !isIndexed || llvm::is_contained(rule.capacityLoops, loop);
+        bits[loop] |= isRows ? dim : dim & ~ScalesWithCapacity;
+      }
   return bits;
 }
 

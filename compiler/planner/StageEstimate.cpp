@@ -126,6 +126,8 @@ const LayerChunks &StageCoster::cut() const {
     return known;
   if (chunks == 1)
     return known = {{0, layers - 1}};
+  if (d.evenStages)
+    return known = cutEvenly(layers, chunks);
   std::vector<double> seconds;
   for (int64_t layer = 0; layer < layers; ++layer) {
     const PartTimes &times = timesOfLayer(layer);
