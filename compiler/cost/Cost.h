@@ -36,6 +36,22 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
 // length. No work costs nothing. A type that the device does not support is computed as f32.
 double secondsOf(const OpWork &work, const DeviceKind &device);
 
+// Why an op takes its seconds, by the analytic model. What is used is a share of 1.
+struct OpTerms {
+  // The op takes launch + the larger of the other two.
+  double computeSeconds = 0, memorySeconds = 0, launchSeconds = 0;
+  double peakFlops = 0; // of the type, per second
+  double sustained = 1; // of the peak, for large products, or attention of this length
+  // Of products: the tile that the model takes, how many waves of tiles there are, and into how
+  // many parts k is cut for idle units; then what tiles that hang over, a last wave that is not
+  // full, and filling and draining of k leave, and the tile's own efficiency.
+  int64_t tileM = 0, tileN = 0;
+  double waves = 0, parts = 1;
+  double tileUse = 1, waveUse = 1, depthUse = 1, tileEfficiency = 1;
+  bool measured = false; // the device has measured curves, which secondsOf takes instead
+};
+OpTerms explainOp(const OpWork &work, const DeviceKind &device);
+
 // Ranks base + i * stride, i < size, for each span; several spans: all sums (a group over several
 // mesh axes). Every rank of the cluster is in one such group, and all groups communicate at the
 // same time, each with its share of a link. Example: on a mesh dp 4 x tp 2 (tp innermost) tp's

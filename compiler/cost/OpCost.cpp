@@ -10,14 +10,21 @@ namespace {
 
 double divideUp(int64_t value, int64_t by) { return static_cast<double>((value + by - 1) / by); }
 
-// Share of its rate that a product keeps after tile quantisation, wave quantisation and short k,
-// with one tile shape. Example: 384 x 128 x 1024 on 4 units with tiles of 128 x 128 is 3 tiles,
-// which 4 units make in one wave: 0.75.
-double productShare(const OpWork &work, const TileShape &tile, const DeviceConstants &constants,
-                    int64_t units) {
+// What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
+// tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
+struct ProductTerms {
+  TileShape tile{};
+  double tileUse = 0, waveUse = 0, depthUse = 0, waves = 0, parts = 1;
+  double share() const { return tile.efficiency * tileUse * waveUse * depthUse; }
+};
+
+ProductTerms productTerms(const OpWork &work, const TileShape &tile,
+                          const DeviceConstants &constants, int64_t units) {
+  ProductTerms terms;
+  terms.tile = tile;
   double tiles =
       divideUp(work.m, tile.m) * divideUp(work.n, tile.n) * static_cast<double>(work.batch);
-  double useful = static_cast<double>(work.m) * static_cast<double>(work.n) *
+  terms.tileUse = static_cast<double>(work.m) * static_cast<double>(work.n) *
                   static_cast<double>(work.batch) /
                   (tiles * static_cast<double>(tile.m) * static_cast<double>(tile.n));
   double k = static_cast<double>(work.k), unitCount = static_cast<double>(units);
@@ -28,19 +35,30 @@ double productShare(const OpWork &work, const TileShape &tile, const DeviceConst
     if (parts > 1) {
       tiles *= parts;
       k /= parts;
+      terms.parts = parts;
     }
   }
-  double waves = std::ceil(tiles / unitCount);
-  return tile.efficiency * useful * tiles / (waves * unitCount) * k / (k + constants.halfK);
+  terms.waves = std::ceil(tiles / unitCount);
+  terms.waveUse = tiles / (terms.waves * unitCount);
+  terms.depthUse = k / (k + constants.halfK);
+  return terms;
+}
+
+ProductTerms bestProduct(const OpWork &work, const DeviceConstants &constants,
+                         const DeviceKind &device) {
+  ProductTerms best;
+  for (const TileShape &tile : constants.tiles) {
+    ProductTerms terms = productTerms(work, tile, constants, device.computeUnits);
+    if (terms.share() > best.share())
+      best = terms;
+  }
+  return best;
 }
 
 double productRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
                    const DeviceKind &device) {
   double rate = device.peak(type) * constants.productShare[static_cast<size_t>(type)];
-  double best = 0;
-  for (const TileShape &tile : constants.tiles)
-    best = std::max(best, productShare(work, tile, constants, device.computeUnits));
-  return rate * best;
+  return rate * bestProduct(work, constants, device).share();
 }
 
 double attentionRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
@@ -55,19 +73,28 @@ double attentionRate(const OpWork &work, ComputeType type, const DeviceConstants
          ((1 - wide) * reached(constants.attention64) + wide * reached(constants.attention128));
 }
 
+bool hasShape(const OpWork &work) {
+  return work.m > 0 && work.n > 0 && work.k > 0 && work.batch > 0;
+}
+
+ComputeType typeOf(const OpWork &work, const DeviceKind &device) {
+  return device.peak(work.type) > 0 ? work.type : ComputeType::F32;
+}
+
+double memorySeconds(const OpWork &work, const DeviceKind &device) {
+  return work.bytes / (device.memoryBandwidth * constantsOf(device).memoryShare);
+}
+
 // The analytic figure.
 double modelSeconds(const OpWork &work, const DeviceKind &device) {
   const DeviceConstants &constants = constantsOf(device);
-  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
-  bool hasShape = work.m > 0 && work.n > 0 && work.k > 0 && work.batch > 0;
   double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
-  if (work.kind == WorkKind::Product && hasShape)
-    rate = productRate(work, type, constants, device);
-  else if (work.kind == WorkKind::Attention && hasShape)
-    rate = attentionRate(work, type, constants, device);
+  if (work.kind == WorkKind::Product && hasShape(work))
+    rate = productRate(work, typeOf(work, device), constants, device);
+  else if (work.kind == WorkKind::Attention && hasShape(work))
+    rate = attentionRate(work, typeOf(work, device), constants, device);
   double compute = work.flops > 0 ? work.flops / rate : 0;
-  double memory = work.bytes / (device.memoryBandwidth * constants.memoryShare);
-  return std::max(compute, memory) + device.launchLatency;
+  return std::max(compute, memorySeconds(work, device)) + device.launchLatency;
 }
 
 } // namespace
@@ -89,6 +116,35 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
   work.bytes =
       elementBytes * static_cast<double>(batch) * (rows * depth + depth * columns + rows * columns);
   return work;
+}
+
+OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
+  const DeviceConstants &constants = constantsOf(device);
+  ComputeType type = typeOf(work, device);
+  OpTerms terms;
+  terms.measured = device.calibration != nullptr;
+  terms.launchSeconds = device.launchLatency;
+  terms.memorySeconds = memorySeconds(work, device);
+  terms.peakFlops = device.peak(type);
+  double rate = device.peak(ComputeType::F32) * constants.pointwiseShare;
+  if (work.kind == WorkKind::Product && hasShape(work)) {
+    ProductTerms product = bestProduct(work, constants, device);
+    terms.sustained = constants.productShare[static_cast<size_t>(type)];
+    terms.tileM = product.tile.m;
+    terms.tileN = product.tile.n;
+    terms.waves = product.waves;
+    terms.parts = product.parts;
+    terms.tileUse = product.tileUse;
+    terms.waveUse = product.waveUse;
+    terms.depthUse = product.depthUse;
+    terms.tileEfficiency = product.tile.efficiency;
+    rate = terms.peakFlops * terms.sustained * product.share();
+  } else if (work.kind == WorkKind::Attention && hasShape(work)) {
+    rate = attentionRate(work, type, constants, device);
+    terms.sustained = rate / terms.peakFlops;
+  }
+  terms.computeSeconds = work.flops > 0 ? work.flops / rate : 0;
+  return terms;
 }
 
 double secondsOf(const OpWork &work, const DeviceKind &device) {

@@ -2,6 +2,7 @@
 #include "compiler/planner/CellBuilder.h"
 
 #include "compiler/planner/OpCost.h"
+#include "compiler/planner/OpNames.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -37,8 +38,7 @@ SmallVector<Operation *> opsOf(graph::FuncOp func) {
 
 CellBuilder::CellBuilder(ModuleOp module, int64_t samples)
     : module(module), samples(static_cast<double>(samples)),
-      microbatch(module.lookupSymbol<graph::FuncOp>("microbatch")),
-      roles(module, "microbatch") {
+      microbatch(module.lookupSymbol<graph::FuncOp>("microbatch")), roles(module, "microbatch") {
   findForward();
 }
 
@@ -133,7 +133,9 @@ BlockCell CellBuilder::buildBlock(graph::CallOp call) {
   auto func = module.lookupSymbol<graph::FuncOp>(call.getCallee());
   cell.name = call.getCallee().str();
   OpList forwardOps = opsOf(func);
+  reading = call;
   addOps(cell, forwardOps, true);
+  reading = {};
   // Which backward function goes with it, and what it reads of the forward one.
   graph::CallOp backward;
   llvm::SetVector<Value> kept;
@@ -157,7 +159,9 @@ BlockCell CellBuilder::buildBlock(graph::CallOp call) {
   cell.forwardTransient = peakOf(forwardOps, kept);
   if (backward) {
     OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getCallee()));
+    reading = backward;
     addOps(cell, backwardOps, false);
+    reading = {};
     cell.backwardTransient = peakOf(backwardOps, {});
   }
   SmallVector<Value> weights;
@@ -205,10 +209,13 @@ void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
     CellPhase phase = forwardPart      ? CellPhase::Forward
                       : feedsInput(op) ? CellPhase::BackwardInput
                                        : CellPhase::BackwardWeight;
+    size_t collectives = cell.collectives.size(), before = cell.ops.size();
     if (collectiveOf(op))
       addCollective(cell, op, phase);
     else if (!isStructure(op))
       addOp(cell, op, phase);
+    for (CellCollective &added : llvm::drop_begin(cell.collectives, collectives))
+      added.before = before;
   }
 }
 
@@ -229,6 +236,8 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   graph::OpRule rule = interface.getRule();
   CellOp cellOp;
   cellOp.phase = phase;
+  cellOp.name = op->getName().stripDialect().str();
+  cellOp.parameter = parameterOf(op, reading);
   if (rule.matrixProduct && op->getNumOperands() == 2)
     addProduct(cellOp, op, rule);
   else if (rule.matrixProduct)
@@ -253,9 +262,8 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
 
 void CellBuilder::addProduct(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {
   auto contains = [](const graph::TensorLoops &tensor, unsigned loop) {
-    return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
-      return llvm::is_contained(dim, loop);
-    });
+    return llvm::any_of(tensor,
+                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
   };
   cellOp.kind = WorkKind::Product;
   cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
@@ -330,9 +338,8 @@ void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRul
                               CellPhase phase) const {
   auto hasCapacity = [&](const graph::TensorLoops &tensor) {
     return llvm::any_of(rule.capacityLoops, [&](unsigned loop) {
-      return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
-        return llvm::is_contained(dim, loop);
-      });
+      return llvm::any_of(
+          tensor, [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
     });
   };
   bool into = llvm::any_of(rule.results, hasCapacity),
@@ -342,8 +349,7 @@ void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRul
   auto add = [&](ValueRange values, ArrayRef<graph::TensorLoops> tensors) {
     for (auto [value, tensor] : llvm::zip(values, tensors))
       if (hasCapacity(tensor))
-        cell.collectives.push_back(
-            {CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)});
+        cell.collectives.push_back({CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)});
   };
   if (into)
     add(op->getResults(), rule.results);

@@ -51,6 +51,7 @@ private:
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
+  graph::CallOp reading; // the call of the function whose ops are being added; none: '@microbatch'
 };
 
 } // namespace dtc

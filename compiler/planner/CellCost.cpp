@@ -23,15 +23,14 @@ public:
               const SoftwareStack &software)
       : scale(scale), topology(topology), precision(precision), software(software) {}
 
-  double secondsOfOp(const CellOp &op) const {
-    const DeviceKind &device = topology.device;
+  // What the op launches; of attention, as one blocked kernel.
+  OpWork workOf(const CellOp &op) const {
     OpWork work;
     work.kind = op.kind;
     work.type = precision.compute;
     // Of 8-bit training the products of linear layers alone are in 8 bits.
     if (op.kind != WorkKind::Product && work.type == ComputeType::FP8)
       work.type = ComputeType::BF16;
-    double share = 1;
     work.bytes = op.bytes.at(scale);
     if (op.kind == WorkKind::Memory) {
       work.bytes *= software.memoryTraffic;
@@ -41,20 +40,37 @@ public:
       work.k = scaled(op.k, op.kScale, scale);
       work.batch = scaled(op.batch, op.batchScale, scale);
       work.flops = op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
-      share = op.kind == WorkKind::Product ? software.productShare : software.attentionShare;
     }
     if (!software.joinsPointwise)
       work.bytes += op.looseBytes.at(scale) * software.memoryTraffic;
     work.bytes *= precision.activationShare;
+    return work;
+  }
+
+  double secondsOfOp(const CellOp &op) const {
+    const DeviceKind &device = topology.device;
+    OpWork work = workOf(op);
+    double share = op.kind == WorkKind::Product     ? software.productShare
+                   : op.kind == WorkKind::Attention ? software.attentionShare
+                                                    : 1;
     if (op.kind == WorkKind::Attention && !software.blockedAttention)
       return unfusedAttention(work, op);
     double seconds = secondsOf(work, device) / share;
+    if (op.kind == WorkKind::Product && work.type == ComputeType::FP8)
+      seconds += castSeconds(work);
     if (op.joined && software.joinsPointwise)
       seconds = std::max(0.0, seconds - device.launchLatency);
     return seconds * imbalanceOf(op);
   }
 
 private:
+  // Operands of 8-bit products are cast, and transposed for the other products that they are in.
+  double castSeconds(const OpWork &product) const {
+    OpWork cast;
+    cast.bytes = product.bytes * software.castTraffic;
+    return cast.bytes > 0 ? secondsOf(cast, topology.device) : 0;
+  }
+
   // Ops on tokens of experts wait for the fullest one.
   double imbalanceOf(const CellOp &op) const {
     bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
@@ -84,6 +100,12 @@ private:
   const SoftwareStack &software;
 };
 
+// Where kernels are shorter than their launches the host is what takes time.
+void waitForHost(BlockCost &cost, double launch) {
+  cost.forward = std::max(cost.forward, launch);
+  cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
+}
+
 void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster,
                 const SoftwareStack &software) {
   std::vector<double> seconds;
@@ -99,8 +121,7 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
   if (!software.selectiveAttention)
     for (int index : cell.selectiveOps)
       cost.selective += seconds[static_cast<size_t>(index)];
-  cost.forward += software.hostSecondsPerLayer;
-  cost.backwardInput += 2 * software.hostSecondsPerLayer;
+  waitForHost(cost, software.hostSecondsPerLayer);
   if (software.selectiveAttention || !software.blockedAttention)
     for (const auto &[op, s] : llvm::zip(cell.ops, seconds))
       if (op.kind == WorkKind::Attention && op.phase == CellPhase::Forward)
@@ -125,6 +146,12 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
   result.optimizerBytes = states + 4;
   result.reduceBytes = software.reduceBytes;
   return result;
+}
+
+OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software) {
+  BlockCoster coster(scale, topology, precision, software);
+  return {coster.workOf(op), coster.secondsOfOp(op)};
 }
 
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,

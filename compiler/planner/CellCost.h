@@ -9,11 +9,11 @@ namespace dtc {
 // How the f32 graph is computed and held.
 struct CellPrecision {
   ComputeType compute = ComputeType::F32;
-  double activationShare = 1;  // bytes of an activation over those of f32
-  double parameterBytes = 4;   // of a parameter that compute reads
-  double gradientBytes = 4;    // of an accumulated gradient
-  double optimizerBytes = 8;   // of a parameter's state, master copy included
-  double reduceBytes = 4;      // of a gradient on the wire
+  double activationShare = 1; // bytes of an activation over those of f32
+  double parameterBytes = 4;  // of a parameter that compute reads
+  double gradientBytes = 4;   // of an accumulated gradient
+  double optimizerBytes = 8;  // of a parameter's state, master copy included
+  double reduceBytes = 4;     // of a gradient on the wire
 };
 
 // "f32", "bf16", "f16" or "fp8"; optimizer "adamw", "lamb" (two states), "lars" (one) or "sgd"
@@ -25,8 +25,8 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
 struct BlockCost {
   double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
   double matrix = 0;                                         // of these, products and attention
-  double selective = 0;                       // compute that selective recomputation adds
-  double forwardTp = 0, backwardTp = 0;       // collectives, as if nothing were hidden
+  double selective = 0;                 // compute that selective recomputation adds
+  double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
   double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
@@ -37,10 +37,18 @@ struct BlockCost {
 
 // Where the ranks of an axis are.
 struct AxisGroups {
-  RankGroup tp, cp, ep;       // inside a block
-  RankGroup dense, expert;    // that share gradients of dense and of expert parameters
-  RankGroup pp;               // from stage to stage
+  RankGroup tp, cp, ep;    // inside a block
+  RankGroup dense, expert; // that share gradients of dense and of expert parameters
+  RankGroup pp;            // from stage to stage
 };
+
+// One op as costBlock adds it up: what it launches on one rank, and its seconds.
+struct OpCosting {
+  OpWork work;
+  double seconds = 0;
+};
+OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software);
 
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision,

@@ -57,6 +57,8 @@ enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
 
 // One op on one rank. Bytes are those of f32; CostSettings says how they shrink in 16 bits.
 struct CellOp {
+  std::string name;      // of the op in the graph dialect, without "graph."
+  std::string parameter; // that it reads, or whose gradient it computes; "" where none
   WorkKind kind = WorkKind::Memory;
   CellPhase phase = CellPhase::Forward;
   bool joined = false; // to the op before it, in one kernel
@@ -77,7 +79,8 @@ struct CellCollective {
   CellAxis axis = CellAxis::Tp;
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
-  Amount bytes; // of the whole tensor as collectiveSeconds wants it, f32
+  Amount bytes;      // of the whole tensor as collectiveSeconds wants it, f32
+  size_t before = 0; // how many ops of the block come before it
 };
 
 // A block of layers, the part before the first block or the part after the last.
@@ -85,9 +88,9 @@ struct BlockCell {
   std::string name;
   std::vector<CellOp> ops; // in program order, the forward ones first
   std::vector<CellCollective> collectives;
-  Amount input;         // bytes that come in from the block before
-  Amount kept;          // bytes from forward to backward, the input included
-  Amount keptSelective; // the same where everything that costs no product is recomputed
+  Amount input;                  // bytes that come in from the block before
+  Amount kept;                   // bytes from forward to backward, the input included
+  Amount keptSelective;          // the same where everything that costs no product is recomputed
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
   Amount attentionScores;        // elements of softmax rows that unfused attention keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
@@ -101,8 +104,8 @@ struct ModelCells {
   BlockCell embedding, head;
   std::vector<BlockCell> blocks; // distinct ones
   std::vector<int> chain;        // block of each layer, in order
-  Amount tied; // elements of parameters that embedding and head share: with several stages both hold
-               // them
+  Amount tied; // elements of parameters that embedding and head share: with several stages both
+               // hold them
 };
 
 } // namespace dtc

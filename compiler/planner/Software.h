@@ -18,23 +18,28 @@ struct SoftwareStack {
   double productShare = 1; // of the rate that compute/cost gives products, as the stack calls them
   double attentionShare = 1; // the same of attention
   double memoryTraffic = 1;  // times the bytes of memory-bound ops (casts, dropout masks, copies)
-  double keptShare = 1;      // times the bytes kept for the backward pass
-  double tpHidden = 0;       // share of tensor-parallel collectives that runs beside compute
-  double cpHidden = 0.8;     // the same of context parallelism
-  double epHidden = 0;       // the same of expert parallelism
-  double dpHidden = 0.9;     // share of the backward pass that gradients can hide in
-  double gatherHidden = 0.9; // share of a layer's compute that ZeRO-3's gathers can hide in
-  double p2pHidden = 1;      // share of transfers between stages that runs beside compute
+  double castTraffic = 0; // of 8-bit training: times the bytes of a product's operands and result,
+                          // to cast and transpose them
+  double headShare = 1;   // times the bytes that the head keeps (logits in f32, their gradient)
+  double keptShare = 1;   // times the bytes kept for the backward pass
+  double tpHidden = 0;    // share of tensor-parallel collectives that runs beside compute
+  double cpHidden = 0.8;  // the same of context parallelism
+  double epHidden = 0;    // the same of expert parallelism
+  double dpHidden = 0.9;  // share of the backward pass that gradients can hide in
+  double gatherHidden = 0.9;       // share of a layer's compute that ZeRO-3's gathers can hide in
+  double p2pHidden = 1;            // share of transfers between stages that runs beside compute
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication
   double expertImbalance = 1;      // work of the fullest expert over the mean
   double hostSecondsPerStep = 0;
-  double hostSecondsPerLayer = 0; // of one micro-batch, where kernels are shorter than their launch
-  double reservedBytes = 0;       // context, libraries' workspaces
-  double communicatorBytes = 0;   // per axis of more than one rank
-  double fragmentation = 1;       // times all memory of the allocator
-  double gradientBytes = 4;       // per parameter, of 16-bit training
-  double reduceBytes = 4;         // per gradient on the wire
+  // A layer's forward is not shorter than the host takes to launch it, its backward than twice
+  // that.
+  double hostSecondsPerLayer = 0;
+  double reservedBytes = 0;     // context, libraries' workspaces
+  double communicatorBytes = 0; // per axis of more than one rank
+  double fragmentation = 1;     // times all memory of the allocator
+  double gradientBytes = 4;     // per parameter, of 16-bit training
+  double reduceBytes = 4;       // per gradient on the wire
 };
 
 // All rows of the table, "dtc" first.

@@ -96,8 +96,8 @@ private:
     }
     case ScheduleKind::ZeroBubbleV: {
       // Full steady state from 2 p micro-batches on; below that the missing ones are idle.
-      double missing = std::max<double>(
-          0, 2 * static_cast<double>(d.pp) - static_cast<double>(d.numMicroBatches));
+      double missing = std::max<double>(0, 2 * static_cast<double>(d.pp) -
+                                               static_cast<double>(d.numMicroBatches));
       return missing * slowest / 4;
     }
     }
@@ -124,7 +124,7 @@ private:
 } // namespace
 
 llvm::StringRef toString(Recompute recompute) {
-  return recompute == Recompute::None ? "none"
+  return recompute == Recompute::None   ? "none"
          : recompute == Recompute::Full ? "full"
                                         : "selective";
 }
@@ -157,6 +157,7 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
   };
   cost.embedding = costOf(cells.embedding);
   cost.head = costOf(cells.head);
+  cost.head.kept *= software.headShare;
   for (const BlockCell &block : cells.blocks)
     cost.blocks.push_back(costOf(block));
   cost.tiedParameters = cells.tied.at(scale);
