@@ -22,6 +22,7 @@ constexpr StackField stackFields[] = {
     {"productShare", &SoftwareStack::productShare, 0.3, 1.3, 0.05},
     {"attentionShare", &SoftwareStack::attentionShare, 0.1, 2.0, 0.1},
     {"memoryTraffic", &SoftwareStack::memoryTraffic, 0.3, 6, 0.2},
+    {"castTraffic", &SoftwareStack::castTraffic, 0, 3, 0.2},
     {"tpHidden", &SoftwareStack::tpHidden, 0, 1, 0.2},
     {"cpHidden", &SoftwareStack::cpHidden, 0, 1, 0.2},
     {"epHidden", &SoftwareStack::epHidden, 0, 1, 0.2},
@@ -31,7 +32,7 @@ constexpr StackField stackFields[] = {
     {"interleavedP2pHidden", &SoftwareStack::interleavedP2pHidden, 0, 1, 0.3},
     {"overlapSlowdown", &SoftwareStack::overlapSlowdown, 1, 1.6, 0.05},
     {"expertImbalance", &SoftwareStack::expertImbalance, 1, 2, 0.1},
-    {"hostSecondsPerLayer", &SoftwareStack::hostSecondsPerLayer, 0, 5e-3, 1e-4},
+    {"hostSecondsPerLayer", &SoftwareStack::hostSecondsPerLayer, 0, 5e-3, 2e-4},
     {"hostSecondsPerStep", &SoftwareStack::hostSecondsPerStep, 0, 2, 0.02},
 };
 
@@ -129,6 +130,22 @@ double improve(Knob &knob, Fitter &fitter, double best) {
 }
 
 } // namespace
+
+std::string setKnobs(llvm::StringRef text, Knobs &knobs) {
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    auto [name, value] = line.split(" = ");
+    if (value.empty())
+      continue;
+    std::vector<Knob> found = knobsNamed({name.trim().str()}, knobs);
+    double number = 0;
+    if (found.size() != 1 || value.trim().getAsDouble(number))
+      return "reading constants: '" + line.str() + "' is not the name and the value of one";
+    *found.front().value = number;
+  }
+  return "";
+}
 
 int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<std::string> &names,
              int rounds, Knobs &knobs) {

@@ -13,4 +13,8 @@ namespace dtc::published {
 int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<std::string> &names,
              int rounds, Knobs &knobs);
 
+// Sets constants from lines "name = value", as fitKnobs prints them; other lines are passed over.
+// Returns an error, or "".
+std::string setKnobs(llvm::StringRef text, Knobs &knobs);
+
 } // namespace dtc::published

@@ -15,7 +15,7 @@ using namespace dtc::published;
 namespace {
 
 struct Options {
-  std::string table = "../shared/data/published.csv", format = "text", rows, source;
+  std::string table = "../shared/data/published.csv", format = "text", rows, source, constants;
   std::vector<std::string> fit;
   int rounds = 3;
   int64_t cells = 0;
@@ -51,6 +51,15 @@ int run(const Options &options) {
   if (options.cells)
     return 0;
   Knobs knobs;
+  if (!options.constants.empty()) {
+    Result<std::string> constants = readFile(options.constants, int64_t(1) << 20);
+    if (!constants)
+      return constants.error().report(llvm::errs());
+    if (std::string error = setKnobs(*constants, knobs); !error.empty()) {
+      llvm::errs() << "error: " << error << "\n";
+      return 1;
+    }
+  }
   if (!options.fit.empty())
     return fitKnobs(cases, options.fit, options.rounds, knobs);
   for (const std::unique_ptr<Case> &item : cases)
@@ -83,6 +92,8 @@ int main(int argc, char **argv) {
                  "fit these constants ('stack.field' or 'device.field', * for all) on the rows of "
                  "the fitting half and print them");
   app.add_option("--cells", options.cells, "print what the blocks of the row on this line do");
+  app.add_option("--constants", options.constants,
+                 "constants in place of the tables', as --fit prints them");
   app.add_option("--rounds", options.rounds, "rounds of the fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return run(options);
