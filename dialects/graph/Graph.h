@@ -54,6 +54,9 @@ inline llvm::hash_code hash_value(const AxisPlacement &p) {
 
 namespace dtc::graph {
 
+// The first op under `root` that can be planned but not compiled yet, or null.
+PlanOnlyOpInterface findPlanOnly(mlir::Operation *root);
+
 // Fails with one diagnostic at the first op under `root` that can be planned but not compiled yet
 // (PlanOnlyOpInterface). Example: "'graph.moe_router' op has no kernels yet: ...".
 llvm::LogicalResult checkCompilable(mlir::Operation *root);

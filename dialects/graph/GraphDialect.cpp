@@ -93,13 +93,18 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
                             builder.getF64FloatAttr(number.getValueAsDouble()));
 }
 
-LogicalResult dtc::graph::checkCompilable(Operation *root) {
-  WalkResult result = root->walk([](PlanOnlyOpInterface op) {
-    std::string why = op.whyPlanOnly();
-    if (why.empty())
+PlanOnlyOpInterface dtc::graph::findPlanOnly(Operation *root) {
+  PlanOnlyOpInterface found;
+  root->walk([&](PlanOnlyOpInterface op) {
+    if (op.whyPlanOnly().empty())
       return WalkResult::advance();
-    op->emitOpError(why);
+    found = op;
     return WalkResult::interrupt();
   });
-  return failure(result.wasInterrupted());
+  return found;
+}
+
+LogicalResult dtc::graph::checkCompilable(Operation *root) {
+  PlanOnlyOpInterface op = findPlanOnly(root);
+  return op ? op->emitOpError(op.whyPlanOnly()) : success();
 }

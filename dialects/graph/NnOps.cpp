@@ -238,5 +238,22 @@ void AttentionGradOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
 
+// Numbers in as many digits as they need to be read again: the array attribute prints seven.
+static ParseResult parseNumbers(OpAsmParser &parser, DenseF64ArrayAttr &numbers) {
+  SmallVector<double> values;
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                     [&] { return parser.parseFloat(values.emplace_back()); }))
+    return failure();
+  numbers = parser.getBuilder().getDenseF64ArrayAttr(values);
+  return success();
+}
+
+static void printNumbers(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr numbers) {
+  printer << "[";
+  llvm::interleaveComma(numbers.asArrayRef(), printer,
+                        [&](double value) { printer.printFloat(APFloat(value)); });
+  printer << "]";
+}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/NnOps.cpp.inc"

@@ -146,7 +146,7 @@ def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_Inde
   }];
   let arguments = (ins DenseF64ArrayAttr:$inverse_frequencies, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$cos, Graph_FloatTensor:$sin);
-  let assemblyFormat = "$inverse_frequencies attr-dict `:` type($cos) `,` type($sin)";
+  let assemblyFormat = "custom<Numbers>($inverse_frequencies) attr-dict `:` type($cos) `,` type($sin)";
   let hasVerifier = 1;
 }
 

@@ -71,6 +71,25 @@ static LogicalResult checkPlaced(Operation *op, Type type, std::optional<Placeme
   return success();
 }
 
+// A '*' in the name stands for the index in dim 0, which has to be there in the file, too.
+static LogicalResult checkStarredName(ParameterOp op, RankedTensorType type,
+                                      std::optional<ArrayRef<int64_t>> stored) {
+  size_t stars = op.getSymName().count('*');
+  if (stars == 0)
+    return success();
+  if (stars > 1) // parameter_c6
+    return op.emitOpError() << "has " << stars
+                            << " '*' in its name, but one at most stands for an index";
+  if (type.getRank() == 0) // parameter_c6
+    return op.emitOpError() << "has '*' in its name for the index in dim 0, but no dims";
+  if (stored && (stored->empty() || stored->front() != type.getDimSize(0))) // parameter_c6
+    return op.emitOpError() << "has '*' in its name for the index in dim 0, which is "
+                            << type.getDimSize(0) << ", but is stored with "
+                            << (stored->empty() ? "no dims"
+                                                : "dim 0 of " + std::to_string(stored->front()));
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (failed(checkPlaced(*this, getType(), getPlacement())))
     return failure();
@@ -79,6 +98,8 @@ LogicalResult ParameterOp::verify() {
                          << numberText(getStddev().convertToDouble())
                          << ", but 0 or more is wanted";
   std::optional<ArrayRef<int64_t>> storedShape = getStoredShape();
+  if (failed(checkStarredName(*this, cast<RankedTensorType>(getType()), storedShape)))
+    return failure();
   if (!storedShape)
     return success();
   int64_t elements = cast<RankedTensorType>(getType()).getNumElements(), stored = 1;

@@ -12,15 +12,20 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     - `stored`: the shape in a checkpoint file (safetensors) where it differs; the elements are in the same order.
     - `decay`: weight decay applies.
 
+    A `*` in the name stands for the index in dim 0: the parameter is as many tensors of a checkpoint file, one for each index,
+    with the number for the `*` and the other dims. So the weights of all experts of a layer are one parameter.
+
     Constraints:
     - (C1) the shape is static.
     - (C2) `stored` has as many elements as the type.
     - (C3) `placement` holds no partial.
     - (C4) `placement` splits dims that exist.
     - (C5) the standard deviation is 0 or more.
+    - (C6) a name has at most one `*`, and then the type a dim for it, which `stored` keeps.
 
     Example:
     ```mlir
+    graph.parameter @"experts.*.w1.weight" : tensor<8x56x32xf32> init normal(0.0, 0.02) decay
     graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
       placement <[replicate, shard(2)]>

@@ -282,3 +282,27 @@ graph.func @f(%x: tensor<4xf32>) {
   %0 = graph.call @block(%x) instance -1 : (tensor<4xf32>) -> tensor<4xf32>
   graph.return
 }
+
+// -----
+
+// parameter_c6
+// expected-error @+1 {{'graph.parameter' op has 2 '*' in its name, but one at most stands for an index}}
+graph.parameter @"h.*.experts.*.weight" : tensor<2x3x4xf32> init zeros
+
+// -----
+
+// parameter_c6_scalar
+// expected-error @+1 {{'graph.parameter' op has '*' in its name for the index in dim 0, but no dims}}
+graph.parameter @"experts.*.bias" : tensor<f32> init zeros
+
+// -----
+
+// parameter_c6_stored
+// expected-error @+1 {{'graph.parameter' op has '*' in its name for the index in dim 0, which is 2, but is stored with dim 0 of 6}}
+graph.parameter @"experts.*.weight" : tensor<2x3x4xf32> init zeros stored [6, 4]
+
+// -----
+
+// parameter_c6_stored_scalar
+// expected-error @+1 {{'graph.parameter' op has '*' in its name for the index in dim 0, which is 1, but is stored with no dims}}
+graph.parameter @"experts.*.bias" : tensor<1xf32> init zeros stored []
