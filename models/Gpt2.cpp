@@ -27,18 +27,9 @@ public:
   }
 
 private:
-  ParameterSpec norm(bool isWeight) const {
-    return {
-        {config.width}, {}, isWeight ? graph::InitKind::Ones : graph::InitKind::Zeros, 0, false};
-  }
-  static ParameterSpec bias(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros,
-            0, false};
-  }
   ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {},
                        double scale = 1) const {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored),
-            graph::InitKind::Normal, config.initializerRange * scale, true};
+    return ParameterSpec::weight(shape, config.initializerRange * scale, stored);
   }
 
   // In the order of kBlockParameters.
@@ -46,18 +37,18 @@ private:
     int64_t c = config.width, h = config.heads, d = headDim;
     // Projections onto the residual stream start smaller, as in the paper's section 2.3.
     double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
-    return {norm(true),
-            norm(false),
+    return {ParameterSpec::norm(config.width),
+            ParameterSpec::bias({config.width}),
             weight({c, 3, h, d}, {c, 3 * c}),
-            bias({3, h, d}, {3 * c}),
+            ParameterSpec::bias({3, h, d}, {3 * c}),
             weight({h, d, c}, {c, c}, residual),
-            bias({c}),
-            norm(true),
-            norm(false),
+            ParameterSpec::bias({c}),
+            ParameterSpec::norm(config.width),
+            ParameterSpec::bias({config.width}),
             weight({c, inner}),
-            bias({inner}),
+            ParameterSpec::bias({inner}),
             weight({inner, c}, {}, residual),
-            bias({c})};
+            ParameterSpec::bias({c})};
   }
 
   static std::string layerName(int64_t layer, const char *name) {
@@ -70,8 +61,8 @@ private:
     for (int64_t layer = 0; layer < config.layers; ++layer)
       for (auto [name, spec] : llvm::zip(kBlockParameters, blockParameters()))
         model.declare(layerName(layer, name), spec);
-    model.declare("transformer.ln_f.weight", norm(true));
-    model.declare("transformer.ln_f.bias", norm(false));
+    model.declare("transformer.ln_f.weight", ParameterSpec::norm(config.width));
+    model.declare("transformer.ln_f.bias", ParameterSpec::bias({config.width}));
     if (!config.tied)
       model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
   }

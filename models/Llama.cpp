@@ -26,25 +26,20 @@ public:
   }
 
 private:
-  ParameterSpec norm() const { return {{config.width}, {}, graph::InitKind::Ones, 0, false}; }
   ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) const {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored),
-            graph::InitKind::Normal, config.initializerRange, true};
-  }
-  static ParameterSpec bias(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) {
-    return {SmallVector<int64_t, 4>(shape), SmallVector<int64_t, 4>(stored), graph::InitKind::Zeros,
-            0, false};
+    return ParameterSpec::weight(shape, config.initializerRange, stored);
   }
 
   SmallVector<NamedSpec> blockParameters() const {
     int64_t c = config.width, f = config.innerWidth, h = config.heads, kv = config.kvHeads,
             d = config.headDim;
-    SmallVector<NamedSpec> list{{"input_layernorm.weight", norm()},
-                                {"self_attn.q_proj.weight", weight({h, d, c}, {h * d, c})},
-                                {"self_attn.k_proj.weight", weight({kv, d, c}, {kv * d, c})},
-                                {"self_attn.v_proj.weight", weight({kv, d, c}, {kv * d, c})},
-                                {"self_attn.o_proj.weight", weight({c, h, d}, {c, h * d})},
-                                {"post_attention_layernorm.weight", norm()}};
+    SmallVector<NamedSpec> list{
+        {"input_layernorm.weight", ParameterSpec::norm(config.width)},
+        {"self_attn.q_proj.weight", weight({h, d, c}, {h * d, c})},
+        {"self_attn.k_proj.weight", weight({kv, d, c}, {kv * d, c})},
+        {"self_attn.v_proj.weight", weight({kv, d, c}, {kv * d, c})},
+        {"self_attn.o_proj.weight", weight({c, h, d}, {c, h * d})},
+        {"post_attention_layernorm.weight", ParameterSpec::norm(config.width)}};
     if (config.experts > 0) {
       int64_t e = config.experts;
       list.push_back({"block_sparse_moe.gate.weight", weight({e, c})});
@@ -57,16 +52,16 @@ private:
       list.push_back({"mlp.down_proj.weight", weight({c, f})});
     }
     if (config.projectionBias) {
-      list.push_back({"self_attn.q_proj.bias", bias({h, d}, {h * d})});
-      list.push_back({"self_attn.k_proj.bias", bias({kv, d}, {kv * d})});
-      list.push_back({"self_attn.v_proj.bias", bias({kv, d}, {kv * d})});
+      list.push_back({"self_attn.q_proj.bias", ParameterSpec::bias({h, d}, {h * d})});
+      list.push_back({"self_attn.k_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
+      list.push_back({"self_attn.v_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
     }
     if (config.outputBias)
-      list.push_back({"self_attn.o_proj.bias", bias({c})});
+      list.push_back({"self_attn.o_proj.bias", ParameterSpec::bias({c})});
     if (config.mlpBias) {
-      list.push_back({"mlp.gate_proj.bias", bias({f})});
-      list.push_back({"mlp.up_proj.bias", bias({f})});
-      list.push_back({"mlp.down_proj.bias", bias({c})});
+      list.push_back({"mlp.gate_proj.bias", ParameterSpec::bias({f})});
+      list.push_back({"mlp.up_proj.bias", ParameterSpec::bias({f})});
+      list.push_back({"mlp.down_proj.bias", ParameterSpec::bias({c})});
     }
     return list;
   }
@@ -80,7 +75,7 @@ private:
     for (int64_t layer = 0; layer < config.layers; ++layer)
       for (const NamedSpec &parameter : blockParameters())
         model.declare(layerName(layer, parameter.name), parameter.spec);
-    model.declare("model.norm.weight", norm());
+    model.declare("model.norm.weight", ParameterSpec::norm(config.width));
     if (!config.tied)
       model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
   }

@@ -49,13 +49,12 @@ void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
   assert(!parameters.count(name) && "each parameter is declared once");
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(module->getBody());
-  double mean = 0;
   double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
   DenseI64ArrayAttr stored =
       spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
   parameters[name] = graph::ParameterOp::create(
       builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
-      graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(mean),
+      graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
       graph::PlacementAttr());
 }

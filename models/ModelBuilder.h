@@ -17,6 +17,22 @@ struct ParameterSpec {
   graph::InitKind init = graph::InitKind::Normal;
   double stddev = 0.02;
   bool decay = true;
+
+  // Drawn from a normal distribution; weight decay applies.
+  static ParameterSpec weight(llvm::ArrayRef<int64_t> shape, double stddev,
+                              llvm::ArrayRef<int64_t> stored = {}) {
+    return {llvm::SmallVector<int64_t, 4>(shape), llvm::SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Normal, stddev, true};
+  }
+  // Zeros without decay.
+  static ParameterSpec bias(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> stored = {}) {
+    return {llvm::SmallVector<int64_t, 4>(shape), llvm::SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Zeros, 0, false};
+  }
+  // The factors of a normalised row: ones without decay.
+  static ParameterSpec norm(int64_t width) {
+    return {{width}, {}, graph::InitKind::Ones, 0, false};
+  }
 };
 
 // Which experts a token goes to, and how many rows each of them has.
