@@ -25,14 +25,14 @@ class PlanSearcher {
 public:
   PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software)
       : request(request), pins(pins), folded(foldLayers(request.model)), cells(folded),
-        facts(readModelFacts(request.model)) {
+        facts(readModelFacts(request.model)), modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
     if (request.gradDtype == "bf16")
       estimate.precision.reduceBytes = 2;
-    estimate.memoryLimit = static_cast<double>(
-        request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
+    estimate.memoryLimit =
+        static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
     limits.globalBatch = request.globalBatch;
@@ -40,7 +40,7 @@ public:
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu &&
-                    request.precision == "f32" && !pins.beyondExecutable();
+                    request.precision == "f32" && !pins.beyondExecutable() && modelCompiles;
     limits.executable = request.executable || runsHere;
   }
 
@@ -89,7 +89,7 @@ private:
       Plan &plan = plans[index];
       if (!placeTensors(request.model, plan))
         continue;
-      bool compiles = whyNotExecutable(plan).empty();
+      bool compiles = modelCompiles && whyNotExecutable(plan).empty();
       if (!compiles && limits.executable)
         continue;
       if (!compiles || request.topology.device.deviceClass != DeviceClass::Cpu)
@@ -140,6 +140,7 @@ private:
   FoldedModel folded;
   CellStore cells;
   ModelFacts facts;
+  bool modelCompiles; // no op of it is ahead of the compiler
   EstimateRequest estimate;
   SpaceLimits limits;
 };
@@ -154,6 +155,11 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
     return UserError("--fix asks for what 'dtc compile' can't lower yet",
                      "executable plans have pp, cp, ep and virtual_stages 1, zero 0 or 1, schedule "
                      "1f1b and recompute none; plan without --executable to see what others cost");
+  if (request.executable) {
+    DiagnosticCapture capture(request.model->getContext());
+    if (failed(graph::checkCompilable(request.model)))
+      return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
+  }
   const SoftwareStack *software = softwareNamed(request.software);
   if (!software)
     return UserError("there is no software stack '" + request.software + "'");

@@ -34,7 +34,9 @@ void addImport(CLI::App &app, int &exitCode) {
       "import", "Turns a Hugging Face config.json into graph IR\n\nExample:\n  dtc import "
                 "gpt2/config.json --seq-len 1024 -o gpt2.mlir");
   auto flags = std::make_shared<ImportFlags>();
-  command->add_option("CONFIG", flags->config, "config.json of model_type gpt2 or llama")
+  command
+      ->add_option("CONFIG", flags->config,
+                   "config.json of model_type gpt2, llama, mistral, mixtral or qwen2")
       ->required();
   command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")
       ->check(CLI::PositiveNumber);
