@@ -1,4 +1,4 @@
-// One training step of a pipeline as a simulation, with its time line and a summary.
+// One training step of a pipeline as a simulation, with its time line.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"
@@ -36,13 +36,6 @@ struct StepSimulation {
 // timeSchedule. Errors: those of buildSchedule; settings of the wrong length.
 Result<StepSimulation> simulateStep(const PipelineProblem &problem,
                                     const StepSettings &settings = {});
-
-// Text for people: seconds of the step, bubble, and a row per stage.
-void printStep(llvm::raw_ostream &out, const StepSimulation &step);
-
-// {"schema": "dtc.simulation/1", "step_time_s", "bubble_fraction", "schedule", "stages": [...],
-// "critical_path": [{"task", "stage", "start_s", "end_s"}]}; two spaces of indentation.
-void printStepJson(llvm::raw_ostream &out, const StepSimulation &step);
 
 // The time line of the step, as writeTrace.
 void writeStepTrace(llvm::raw_ostream &out, const StepSimulation &step);

@@ -31,9 +31,6 @@ int Simulation::addTask(SimTask task) {
   return static_cast<int>(tasks.size()) - 1;
 }
 
-//===-- Checks
-//-----------------------------------------------------------------------------------===//
-
 static bool inRange(llvm::ArrayRef<int> indices, size_t size) {
   return std::all_of(indices.begin(), indices.end(),
                      [&](int index) { return index >= 0 && static_cast<size_t>(index) < size; });
@@ -81,9 +78,6 @@ static Outcome checkSimulation(const Simulation &simulation) {
       return checked;
   return {};
 }
-
-//===-- Engine
-//-----------------------------------------------------------------------------------===//
 
 namespace {
 
@@ -291,9 +285,6 @@ Result<SimResult> Engine::run() {
     return deadlock();
   return summarise();
 }
-
-//===-- Outcome
-//----------------------------------------------------------------------------------===//
 
 // A task that holds up one which never started.
 int Engine::waitsFor(int task) const {

@@ -1,4 +1,4 @@
-// Steps of pipelines: the same times as timeSchedule, tails, slowdown, memory, summaries.
+// Steps of pipelines: the same times as timeSchedule, tails, slowdown, memory, the trace.
 #include "compiler/simulate/PipelineSimulation.h"
 #include "test/unit/pipeline/PipelineTestSupport.h"
 
@@ -80,33 +80,6 @@ TEST(SimulateStep, RefusesSettingsOfTheWrongLength) {
   PipelineProblem bad = twoStages();
   bad.stages = -1;
   EXPECT_FALSE(simulateStep(bad).ok());
-}
-
-TEST(SimulateStep, PrintsASummary) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  printStep(out, *simulateStep(twoStages()));
-  EXPECT_EQ(text, "1f1b, 2 stages, 2 micro-batches: step 10 s, bubble 40.0 %\n"
-                  "  stage    busy    idle  in flight  peak memory\n"
-                  "  stage 0   6 s  40.0 %          2        200 B\n"
-                  "  stage 1   6 s  40.0 %          1        100 B\n"
-                  "critical path: 8 tasks, of which 2 are transfers and take 1 s\n");
-}
-
-TEST(SimulateStep, WritesASummaryAsJson) {
-  std::string text;
-  llvm::raw_string_ostream out(text);
-  StepSimulation step = *simulateStep(twoStages());
-  printStepJson(out, step);
-  llvm::json::Value parsed = llvm::cantFail(llvm::json::parse(text));
-  const llvm::json::Object &object = *parsed.getAsObject();
-  EXPECT_EQ(object.getString("schema"), llvm::StringRef("dtc.simulation/1"));
-  EXPECT_EQ(object.getNumber("step_time_s"), 10);
-  EXPECT_EQ(object.getNumber("bubble_fraction"), 0.4);
-  EXPECT_EQ(object.getArray("stages")->size(), 2u);
-  const llvm::json::Object &stage = *(*object.getArray("stages"))[0].getAsObject();
-  EXPECT_EQ(stage.getInteger("peak_memory_bytes"), 200);
-  EXPECT_EQ(object.getArray("critical_path")->size(), step.result.criticalPath.size());
 }
 
 TEST(SimulateStep, WritesATrace) {
