@@ -31,26 +31,26 @@ constexpr TimePart kTimeParts[] = {
 };
 
 constexpr MemoryPart kMemoryParts[] = {
-    {"parameters", &PlanMemory::parameters},
-    {"gradients", &PlanMemory::gradients},
-    {"optimizer", &PlanMemory::optimizer},
-    {"activations", &PlanMemory::activations},
-    {"temporaries", &PlanMemory::temporaries},
-    {"communication", &PlanMemory::communication},
+    {"parameters", &PlanMemory::parameters},   {"gradients", &PlanMemory::gradients},
+    {"optimizer", &PlanMemory::optimizer},     {"activations", &PlanMemory::activations},
+    {"temporaries", &PlanMemory::temporaries}, {"communication", &PlanMemory::communication},
     {"reserved", &PlanMemory::reserved},
 };
 
 } // namespace
 
-std::string seconds(double value) { return printRounded(value, Quantity::Seconds); }
+std::string seconds(double value) {
+  // What is left over of subtractions is nothing.
+  return std::abs(value) < 5e-10 ? "0 s" : printRounded(value, Quantity::Seconds);
+}
 
 std::string bytes(int64_t value) {
   return printRounded(static_cast<double>(value), Quantity::Bytes);
 }
 
 std::string signedSeconds(double value) {
-  std::string text = printRounded(std::abs(value), Quantity::Seconds);
-  return std::abs(value) < 5e-10 ? "0 s" : (value < 0 ? "-" : "+") + text;
+  std::string text = seconds(std::abs(value));
+  return text == "0 s" ? text : (value < 0 ? "-" : "+") + text;
 }
 
 std::string signedBytes(int64_t value) {

@@ -11,15 +11,18 @@
 
 namespace dtc::figures {
 
-// Example: seconds(0.0123) is "12.3 ms", bytes(int64_t(1) << 30) is "1 GiB".
+// Example: seconds(0.0123) is "12.3 ms", bytes(int64_t(1) << 30) is "1 GiB". Less than half a
+// nanosecond is "0 s".
 std::string seconds(double value);
 std::string bytes(int64_t value);
 
-// With a sign; what is smaller than half of the last digit shown is "0". Example: "+1.1 s", "-3 GiB".
+// With a sign. Example: signedSeconds(1.1) is "+1.1 s", signedBytes(-1024) "-1 KiB"; nothing is
+// "0 s" or "0 B".
 std::string signedSeconds(double value);
 std::string signedBytes(int64_t value);
 
-// One decimal; "0.0 %" of nothing. Example: percent(1, 4) is "25.0 %", signedPercent(0.073) "+7.3 %".
+// One decimal; "0.0 %" of nothing. Example: percent(1, 4) is "25.0 %", signedPercent(0.073) is
+// "+7.3 %".
 std::string percent(double part, double whole);
 std::string signedPercent(double share);
 
@@ -29,7 +32,8 @@ std::string number(double value, int digits = 3);
 // 1 thing, 2 things.
 std::string counted(int64_t count, llvm::StringRef thing);
 
-// The parts of a step, and the kinds of memory, under the names that all of dtc's texts have for them.
+// The parts of a step, and the kinds of memory, under the names that all of dtc's texts have for
+// them.
 struct TimePart {
   const char *name, *key;
   double PlanTimes::*seconds;

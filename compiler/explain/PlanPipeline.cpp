@@ -62,8 +62,8 @@ std::vector<PlanChunk> chunksOf(const PlanStage &stage) {
 
 Outcome checkStages(const Plan &plan) {
   if (plan.stages.empty() || static_cast<int64_t>(plan.stages.size()) != plan.pp)
-    return cannot("it has " + std::to_string(plan.stages.size()) + " stages, wanted pp = " +
-                      std::to_string(plan.pp),
+    return cannot("it has " + std::to_string(plan.stages.size()) +
+                      " stages, wanted pp = " + std::to_string(plan.pp),
                   kPlanAgain);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const PlanStage &each = plan.stages[stage];
@@ -149,11 +149,10 @@ Result<SimulatedStep> compareWithSimulation(const Plan &plan) {
   step.hostSeconds = plan.predicted.times.host;
   step.loopSeconds = simulation->timing.makespan;
   step.stepSeconds = simulation->result.makespan + step.hostSeconds;
-  step.predictedLoopSeconds =
-      plan.predicted.loopSeconds > 0
-          ? plan.predicted.loopSeconds
-          : plan.predicted.stepSeconds - step.gradientSeconds - step.optimizerSeconds -
-                step.hostSeconds;
+  step.predictedLoopSeconds = plan.predicted.loopSeconds > 0
+                                  ? plan.predicted.loopSeconds
+                                  : plan.predicted.stepSeconds - step.gradientSeconds -
+                                        step.optimizerSeconds - step.hostSeconds;
   step.simulation = std::move(*simulation);
   return step;
 }

@@ -51,10 +51,10 @@ void printBoth(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &st
   row("step", step.stepSeconds, plan.predicted.stepSeconds);
   row("all micro-batches", step.loopSeconds, step.predictedLoopSeconds);
   table.print(out, 2);
-  out << "  outside the pipeline: gradients " << seconds(step.gradientSeconds) << ", optimizer "
+  out << "  after the micro-batches: gradients " << seconds(step.gradientSeconds) << ", optimizer "
       << seconds(step.optimizerSeconds) << ", host " << seconds(step.hostSeconds)
-      << "; the prediction adds up the longest of each, in the simulation every stage starts\n"
-      << "  its own as soon as it is done\n";
+      << ";\n  the prediction adds up the longest of each, the simulation lets a stage start "
+         "when it is done\n";
 }
 
 std::string linkShare(const std::vector<StageLink> &links, int stage, bool forward) {
@@ -92,8 +92,8 @@ Json stageToJson(const Plan &plan, const StepSimulation &step, size_t stage) {
   double share = step.result.streamUtilisation[stage];
   return {{"name", step.simulation.allDevices()[stage].name},
           {"busy_s", share * step.result.makespan},
-          {"bubble_s", (1 - share) * step.result.makespan},
-          {"bubble_fraction", 1 - share},
+          {"idle_s", (1 - share) * step.result.makespan},
+          {"idle_fraction", 1 - share},
           {"peak_in_flight",
            static_cast<double>(timing.peakPending) / static_cast<double>(plan.virtualStages)},
           {"peak_in_flight_chunks", timing.peakPending},
@@ -120,8 +120,8 @@ Json criticalPath(const StepSimulation &step) {
 
 void printSimulation(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &step) {
   const StepSimulation &simulation = step.simulation;
-  out << plan.modelName << " on " << counted(plan.devices, "device") << " of "
-      << plan.topologyName << ": " << plan.schedule << ", " << counted(plan.pp, "stage");
+  out << plan.modelName << " on " << counted(plan.devices, "device") << " of " << plan.topologyName
+      << ": " << plan.schedule << ", " << counted(plan.pp, "stage");
   if (plan.virtualStages > 1)
     out << " of " << counted(plan.virtualStages, "chunk");
   out << ", " << plan.numMicroBatches
@@ -132,13 +132,15 @@ void printSimulation(llvm::raw_ostream &out, const Plan &plan, const SimulatedSt
   int64_t transfers = 0;
   double sending = 0;
   for (int task : simulation.result.criticalPath)
-    if (simulation.simulation.allTasks()[static_cast<size_t>(task)].kind ==
-        SimTaskKind::Transfer) {
+    if (simulation.simulation.allTasks()[static_cast<size_t>(task)].kind == SimTaskKind::Transfer) {
       const SimTime &time = simulation.result.tasks[static_cast<size_t>(task)];
       ++transfers;
       sending += time.end - time.start;
     }
-  out << "\n  bubble " << percent(simulation.bubbleFraction, 1) << " of all stages; critical path of "
+  out << "\n  stages wait " << percent(simulation.bubbleFraction, 1)
+      << " of the step in the mean; while there are micro-batches "
+      << percent(simulation.timing.bubbleFraction, 1) << " (bubble)\n";
+  out << "  critical path of "
       << counted(static_cast<int64_t>(simulation.result.criticalPath.size()), "task")
       << ", of which " << counted(transfers, "transfer") << " with " << seconds(sending) << "\n";
 }
@@ -160,7 +162,8 @@ std::string simulationToJson(const Plan &plan, const SimulatedStep &step) {
   json["gradients_s"] = step.gradientSeconds;
   json["optimizer_s"] = step.optimizerSeconds;
   json["host_s"] = step.hostSeconds;
-  json["bubble_fraction"] = simulation.bubbleFraction;
+  json["idle_fraction"] = simulation.bubbleFraction;
+  json["bubble_fraction"] = simulation.timing.bubbleFraction;
   json["stages"] = Json::array();
   for (size_t stage = 0; stage < plan.stages.size(); ++stage)
     json["stages"].push_back(stageToJson(plan, simulation, stage));

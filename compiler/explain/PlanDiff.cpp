@@ -1,0 +1,192 @@
+// How two plans differ, and what that costs.
+#include "compiler/explain/PlanDiff.h"
+
+#include "compiler/explain/Figures.h"
+#include "compiler/explain/TensorGroups.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <set>
+
+namespace dtc {
+namespace {
+
+using namespace figures;
+
+std::string text(int64_t value) { return std::to_string(value); }
+
+class Comparer {
+public:
+  Comparer(const Plan &a, const Plan &b) : a(a), b(b) {}
+
+  PlanDiff run() {
+    request();
+    decisions();
+    parts();
+    tensors();
+    diff.summary = summary();
+    return std::move(diff);
+  }
+
+private:
+  static void add(std::vector<DecisionDifference> &list, const char *key, const std::string &ofA,
+                  const std::string &ofB) {
+    if (ofA != ofB)
+      list.push_back({key, ofA, ofB});
+  }
+
+  void request() {
+    auto &list = diff.request;
+    add(list, "model", a.modelName, b.modelName);
+    add(list, "parameters", text(a.parameters), text(b.parameters));
+    add(list, "sequence_length", text(a.sequenceLength), text(b.sequenceLength));
+    add(list, "topology", a.topologyName, b.topologyName);
+    add(list, "devices", text(a.devices), text(b.devices));
+    add(list, "nodes", text(a.nodes), text(b.nodes));
+    add(list, "global_batch", text(a.globalBatch), text(b.globalBatch));
+    add(list, "precision", a.precision, b.precision);
+    add(list, "optimizer", a.optimizer, b.optimizer);
+  }
+
+  void decisions() {
+    auto &list = diff.decisions;
+    add(list, "dp", text(a.dp), text(b.dp));
+    add(list, "tp", text(a.tp), text(b.tp));
+    add(list, "pp", text(a.pp), text(b.pp));
+    add(list, "cp", text(a.cp), text(b.cp));
+    add(list, "ep", text(a.ep), text(b.ep));
+    add(list, "sp", text(a.sequenceParallel), text(b.sequenceParallel));
+    add(list, "zero", text(a.zero), text(b.zero));
+    add(list, "micro_batch", text(a.microBatch), text(b.microBatch));
+    add(list, "num_micro_batches", text(a.numMicroBatches), text(b.numMicroBatches));
+    add(list, "schedule", a.schedule, b.schedule);
+    add(list, "virtual_stages", text(a.virtualStages), text(b.virtualStages));
+    add(list, "axis_order", a.axisOrder, b.axisOrder);
+    add(list, "recompute", recomputed(a), recomputed(b));
+    add(list, "offload_optimizer", a.offloadOptimizer ? "yes" : "no",
+        b.offloadOptimizer ? "yes" : "no");
+    add(list, "layers per stage", cut(a), cut(b));
+  }
+
+  // "mixed (12 full, 84 none)"
+  static std::string recomputed(const Plan &plan) {
+    if (plan.recompute != "mixed")
+      return plan.recompute;
+    std::map<std::string, int64_t> counts;
+    for (const PlanStage &stage : plan.stages)
+      for (const std::string &layer : stage.recompute)
+        ++counts[layer];
+    std::string list;
+    for (const auto &[kind, count] : counts)
+      list += (list.empty() ? "" : ", ") + text(count) + " " + kind;
+    return "mixed (" + list + ")";
+  }
+
+  // Runs of stages with as many layers: "3, 30 x 4, 3".
+  static std::string cut(const Plan &plan) {
+    std::vector<std::pair<int64_t, int64_t>> runs;
+    for (const PlanStage &stage : plan.stages) {
+      int64_t layers = static_cast<int64_t>(stage.recompute.size());
+      if (!runs.empty() && runs.back().second == layers)
+        ++runs.back().first;
+      else
+        runs.push_back({1, layers});
+    }
+    std::string list;
+    for (auto [stages, layers] : runs)
+      list += (list.empty() ? "" : ", ") + (stages > 1 ? text(stages) + " x " : std::string()) +
+              text(layers);
+    return list;
+  }
+
+  void parts() {
+    for (const TimePart &part : timeParts())
+      diff.times.push_back(
+          {part.name, part.key, a.predicted.times.*part.seconds, b.predicted.times.*part.seconds});
+    for (const MemoryPart &part : memoryParts())
+      diff.memory.push_back({part.name, part.name,
+                             static_cast<double>(a.predicted.memory.*part.bytes),
+                             static_cast<double>(b.predicted.memory.*part.bytes)});
+    for (auto *list : {&diff.times, &diff.memory}) {
+      llvm::erase_if(*list, [](const PartDifference &part) { return part.change() == 0; });
+      llvm::sort(*list, [](const PartDifference &x, const PartDifference &y) {
+        double ofX = std::abs(x.change()), ofY = std::abs(y.change());
+        return ofX != ofY ? ofX > ofY : x.key < y.key;
+      });
+    }
+  }
+
+  static std::string placementOf(const Plan &plan, const std::string &name,
+                                 const std::string &axis) {
+    auto tensor = plan.tensors.find(name);
+    if (tensor == plan.tensors.end())
+      return "absent";
+    auto placement = tensor->second.find(axis);
+    return placement == tensor->second.end() ? "replicate" : placement->second;
+  }
+
+  void tensors() {
+    std::set<std::string> names, axes;
+    for (const Plan *plan : {&a, &b})
+      for (const auto &[name, placements] : plan->tensors) {
+        names.insert(name);
+        for (const auto &entry : placements)
+          axes.insert(entry.first);
+      }
+    std::map<std::array<std::string, 4>, size_t> known;
+    for (const std::string &name : names)
+      for (const std::string &axis : axes) {
+        std::string ofA = placementOf(a, name, axis), ofB = placementOf(b, name, axis);
+        if (ofA == ofB)
+          continue;
+        std::string pattern = layerPattern(name);
+        auto [it, isNew] = known.try_emplace({pattern, axis, ofA, ofB}, diff.moved.size());
+        if (isNew)
+          diff.moved.push_back({pattern, axis, ofA, ofB, 0});
+        ++diff.moved[it->second].count;
+      }
+  }
+
+  // Steps are compared where they do the same work, rates where they do not.
+  std::string summary() const {
+    double stepA = a.predicted.stepSeconds, stepB = b.predicted.stepSeconds;
+    bool sameWork = a.globalBatch * a.sequenceLength == b.globalBatch * b.sequenceLength;
+    if (stepA <= 0 || stepB <= 0)
+      return "one of the plans has no step time";
+    double share = stepB / stepA - 1;
+    if (!sameWork)
+      return "the steps do different work: a trains " + number(a.predicted.tokensPerSecond) +
+             " tokens/s, b " + number(b.predicted.tokensPerSecond) + " (" +
+             signedPercent(b.predicted.tokensPerSecond / a.predicted.tokensPerSecond - 1) + ")";
+    if (diff.decisions.empty() && diff.moved.empty() && diff.times.empty() && diff.memory.empty())
+      return "both are the same plan";
+    if (std::abs(share) < 5e-4)
+      return "a step of b takes as long as one of a, " + seconds(stepB) + causes(stepB - stepA);
+    return "a step of b takes " + percent(std::abs(share), 1) + (share > 0 ? " longer" : " less") +
+           causes(stepB - stepA);
+  }
+
+  // The parts that make up most of the change, and those of weight against it.
+  std::string causes(double change) const {
+    std::string list;
+    int shown = 0;
+    for (const PartDifference &part : diff.times) {
+      bool matters = std::abs(part.change()) >= 0.05 * std::abs(change) &&
+                     std::abs(part.change()) >= 1e-4 * a.predicted.stepSeconds;
+      if (!matters || shown++ == 4)
+        break;
+      list += (list.empty() ? ": " : ", ") + part.name + " " + signedSeconds(part.change());
+    }
+    return list;
+  }
+
+  const Plan &a, &b;
+  PlanDiff diff;
+};
+
+} // namespace
+
+PlanDiff diffPlans(const Plan &a, const Plan &b) { return Comparer(a, b).run(); }
+
+} // namespace dtc

@@ -1,0 +1,47 @@
+// Figures as people read them.
+#include "compiler/explain/Figures.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+using namespace dtc::figures;
+
+TEST(Figures, CarryUnits) {
+  EXPECT_EQ(seconds(0.0123), "12.3 ms");
+  EXPECT_EQ(seconds(1e-17), "0 s");
+  EXPECT_EQ(bytes(int64_t(1) << 30), "1 GiB");
+}
+
+TEST(Figures, SignChanges) {
+  EXPECT_EQ(signedSeconds(1.1), "+1.1 s");
+  EXPECT_EQ(signedSeconds(-2e-3), "-2 ms");
+  EXPECT_EQ(signedSeconds(-1e-17), "0 s");
+  EXPECT_EQ(signedBytes(-1024), "-1 KiB");
+  EXPECT_EQ(signedBytes(0), "0 B");
+}
+
+TEST(Figures, GiveShares) {
+  EXPECT_EQ(percent(1, 4), "25.0 %");
+  EXPECT_EQ(percent(1, 0), "0.0 %");
+  EXPECT_EQ(signedPercent(0.073), "+7.3 %");
+  EXPECT_EQ(signedPercent(-0.0001), "0.0 %");
+}
+
+TEST(Figures, CountThings) {
+  EXPECT_EQ(counted(1, "stage"), "1 stage");
+  EXPECT_EQ(counted(2, "stage"), "2 stages");
+}
+
+TEST(Figures, LeaveOutWhatAPlanDoesNotUse) {
+  Plan plan;
+  EXPECT_EQ(settingsText(plan), "dp=1 tp=1 pp=1 cp=1 ep=1 sp=0 zero=0 micro_batch=1");
+  plan.pp = 4;
+  plan.schedule = "interleaved";
+  plan.virtualStages = 2;
+  plan.recompute = "mixed";
+  plan.offloadOptimizer = true;
+  plan.axisOrder = "tp cp pp dp";
+  EXPECT_EQ(settingsText(plan),
+            "dp=1 tp=1 pp=4 cp=1 ep=1 sp=0 zero=0 micro_batch=1 interleaved x2 recompute mixed "
+            "optimizer on the host order tp cp pp dp");
+}

@@ -1,0 +1,94 @@
+// The pipeline that a plan describes, and its simulation.
+#include "compiler/explain/PlanPipeline.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+// Two stages of one layer each; forward 1 s, backward 2 s; a micro-batch keeps 100 bytes.
+Plan twoStages(int64_t microBatches) {
+  Plan plan;
+  plan.pp = 2;
+  plan.numMicroBatches = microBatches;
+  for (int64_t layer : {0, 1}) {
+    PlanStage stage;
+    stage.firstLayer = stage.lastLayer = layer;
+    stage.chunks = {{layer, layer}};
+    stage.recompute = {"none"};
+    stage.forwardSeconds = stage.backwardInputSeconds = stage.backwardWeightSeconds = 1;
+    stage.keptBytes = 100;
+    stage.inFlight = static_cast<double>(2 - layer);
+    stage.memory.parameters = 1000;
+    stage.memory.activations = (2 - layer) * 100;
+    stage.chunkTimes = {{1, 1, 1, 100}};
+    plan.stages.push_back(stage);
+  }
+  // 1F1B: all micro-batches through the slowest stage, and one more through the other.
+  plan.predicted.loopSeconds = 3 * static_cast<double>(microBatches + 1);
+  plan.predicted.stepSeconds = plan.predicted.loopSeconds;
+  return plan;
+}
+
+int64_t peakOf(const StepSimulation &step, size_t stage) {
+  int64_t peak = 0;
+  for (const TraceCounter::Sample &sample : step.memory[stage].samples)
+    peak = std::max(peak, sample.value);
+  return peak;
+}
+
+} // namespace
+
+TEST(PlanPipeline, HasTheClosedFormOf1F1B) {
+  SimulatedStep step = *compareWithSimulation(twoStages(4));
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 15);
+  EXPECT_DOUBLE_EQ(step.stepSeconds, 15);
+  EXPECT_DOUBLE_EQ(step.predictedLoopSeconds, 15);
+  EXPECT_EQ(peakOf(step.simulation, 0), 1200);
+  EXPECT_EQ(peakOf(step.simulation, 1), 1100);
+}
+
+// The second stage is done with its own update while the first one still computes.
+TEST(PlanPipeline, LetsAStageUpdateWhenItIsDone) {
+  Plan plan = twoStages(4);
+  plan.stages[0].gradientSeconds = 0.5;
+  plan.stages[1].gradientSeconds = 1.25;
+  plan.stages[0].optimizerSeconds = plan.stages[1].optimizerSeconds = 0.25;
+  plan.predicted.times.host = 0.125;
+  SimulatedStep step = *compareWithSimulation(plan);
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 15);
+  EXPECT_DOUBLE_EQ(step.stepSeconds, 15 + 0.5 + 0.25 + 0.125);
+  EXPECT_DOUBLE_EQ(step.gradientSeconds, 1.25);
+}
+
+// A stage of a plan that lists no times per chunk is divided by its layers.
+TEST(PlanPipeline, DividesAStageByLayers) {
+  Plan plan = twoStages(4);
+  plan.schedule = "interleaved";
+  plan.virtualStages = 2;
+  plan.stages[0].chunks = {{0, 0}, {2, 4}};
+  plan.stages[1].chunks = {{1, 1}, {5, 5}};
+  for (PlanStage &stage : plan.stages)
+    stage.chunkTimes.clear();
+  PipelineProblem problem = *pipelineOfPlan(plan);
+  ASSERT_EQ(problem.chunks.size(), 4u);
+  EXPECT_DOUBLE_EQ(problem.chunks[0].forward, 0.25); // layer 0 of four
+  EXPECT_DOUBLE_EQ(problem.chunks[1].forward, 0.5);
+  EXPECT_DOUBLE_EQ(problem.chunks[2].forward, 0.75);
+}
+
+TEST(PlanPipeline, RefusesStagesThatDoNotAddUp) {
+  Plan plan = twoStages(4);
+  plan.stages.pop_back();
+  EXPECT_EQ(pipelineOfPlan(plan).error().message,
+            "simulating the plan: it has 1 stages, wanted pp = 2");
+  plan = twoStages(4);
+  plan.virtualStages = 2;
+  EXPECT_EQ(pipelineOfPlan(plan).error().message,
+            "simulating the plan: stage 0 has 1 runs of layers, wanted virtual_stages = 2");
+  plan = twoStages(4);
+  plan.stages[1].forwardSeconds = 0;
+  EXPECT_EQ(pipelineOfPlan(plan).error().message,
+            "simulating the plan: stage 1 has no 'forward_s'");
+}
