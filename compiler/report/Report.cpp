@@ -1,0 +1,89 @@
+// The plan as one HTML page.
+#include "compiler/report/Report.h"
+
+#include "compiler/explain/Figures.h"
+#include "compiler/report/Html.h"
+#include "compiler/report/Sections.h"
+#include "compiler/report/Style.h"
+
+namespace dtc {
+namespace {
+
+using namespace html;
+
+std::string keyFigure(llvm::StringRef name, const std::string &value, const std::string &note,
+                      llvm::StringRef cssClass = "") {
+  return "<div" + (cssClass.empty() ? "" : " class=\"" + cssClass.str() + "\"") + "><dt>" +
+         escape(name) + "</dt><dd>" + escape(value) + "<small>" + escape(note) +
+         "</small></dd></div>\n";
+}
+
+std::string headerOf(const Plan &plan, int64_t limit) {
+  const PlanPrediction &p = plan.predicted;
+  std::string size = figures::number(static_cast<double>(plan.parameters) / 1e9) + " G parameters";
+  std::string html = "<header>\n<h1>Plan for " + escape(plan.modelName) + " on " +
+                     escape(plan.topologyName) + "</h1>\n<p>" + escape(size) + ", sequence " +
+                     std::to_string(plan.sequenceLength) + ", on " +
+                     figures::counted(plan.devices, "device") + " in " +
+                     figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
+  html += keyFigure("Step", figures::seconds(p.stepSeconds),
+                    figures::number(p.tokensPerSecond) + " tokens/s");
+  html += keyFigure("Lower bound", figures::seconds(plan.search.lowerBoundSeconds),
+                    "no plan of this space is faster, by this cost model");
+  html += keyFigure("Gap", figures::percent(plan.search.optimalityGap, 1),
+                    std::to_string(plan.search.candidates) + " candidates in " +
+                        figures::seconds(plan.search.seconds) +
+                        (plan.search.exhaustive ? "" : ", stopped by the clock"));
+  html += keyFigure("Utilisation", figures::percent(p.mfu, 1),
+                    figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops");
+  html += keyFigure("Memory", figures::bytes(p.peakMemoryBytes),
+                    p.fits ? "of " + figures::bytes(limit)
+                           : "does not fit into " + figures::bytes(limit),
+                    p.fits ? "" : "bad");
+  return html + "</dl>\n" + choiceList(plan) + "</header>\n";
+}
+
+// The drawings that need a simulated step, or why there is none.
+std::string pipelineSections(const Plan &plan, int64_t limit) {
+  Result<SimulatedStep> step = compareWithSimulation(plan);
+  if (!step)
+    return section("pipeline", "Pipeline",
+                   "<p>No time line: " + escape(step.error().message) + ".</p>\n" +
+                       stageTable(plan)) +
+           section("memory", "Memory", memoryFigures(plan, nullptr, limit));
+  std::string agreement =
+      "<p>Simulated event by event: " + escape(figures::seconds(step->stepSeconds)) +
+      " a step, predicted " + escape(figures::seconds(plan.predicted.stepSeconds)) +
+      "; stages wait " + escape(figures::percent(step->simulation.bubbleFraction, 1)) +
+      " of the time.</p>\n";
+  return section("pipeline", "Pipeline",
+                 agreement + timelineFigures(plan, step->simulation) + stageTable(plan)) +
+         section("memory", "Memory", memoryFigures(plan, &step->simulation, limit));
+}
+
+} // namespace
+
+std::string reportPage(const PlanOutcome &outcome, const Topology &topology,
+                       std::optional<int64_t> memoryLimit) {
+  const Plan &plan = outcome.best;
+  int64_t limit = memoryLimit.value_or(topology.device.memoryBytes);
+  std::string title = escape("Plan for " + plan.modelName + " on " + plan.topologyName);
+  std::string page = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
+                     "name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link "
+                     "rel=\"icon\" href=\"data:,\">\n<title>" +
+                     title + "</title>\n<style>" + styleSheet().str() +
+                     "</style>\n</head>\n<body>\n" + headerOf(plan, limit) + "<main>\n";
+  page += section("time-of-a-step", "Where the time of a step goes", timeFigure(outcome));
+  page += pipelineSections(plan, limit);
+  page += section("candidates", "Candidates",
+                  frontierFigure(outcome, limit) + candidateTable(outcome) +
+                      (plan.search.pins.empty() ? "" : pinTable(plan)));
+  page += section("mesh", "The mesh on the links", meshFigures(plan, topology));
+  page += section("tensors", "Placements", tensorTable(plan));
+  page += "</main>\n<footer>Made by dtc; the same plan as JSON comes of <code>dtc plan -o "
+          "plan.json</code>, and <code>dtc explain</code> says more of a tensor, an operation or a "
+          "stage.</footer>\n</body>\n</html>\n";
+  return page;
+}
+
+} // namespace dtc
