@@ -1,6 +1,7 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/report/Report.h"
 #include "compiler/support/File.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -9,7 +10,7 @@ namespace dtc {
 namespace {
 
 struct PlanFlags : PlanningFlags {
-  std::string output, format = "text";
+  std::string output, report, format = "text";
 };
 
 int runPlan(const PlanFlags &flags) {
@@ -27,6 +28,11 @@ int runPlan(const PlanFlags &flags) {
   if (!flags.output.empty())
     if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)
       return wrote.error().report(llvm::errs());
+  if (!flags.report.empty())
+    if (Outcome wrote = writeFileAtomically(
+            flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes));
+        !wrote)
+      return wrote.error().report(llvm::errs());
   llvm::outs() << (flags.format == "json" ? json : planToText(*outcome, request->topology));
   return 0;
 }
@@ -40,6 +46,8 @@ void addPlan(CLI::App &app, int &exitCode) {
   auto flags = std::make_shared<PlanFlags>();
   flags->add(*command, /*planGiven=*/false);
   command->add_option("-o,--output", flags->output, "write the plan as JSON to this file");
+  command->add_option("--report", flags->report,
+                      "write the plan, its time line and the candidates as one HTML page");
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runPlan(*flags); });

@@ -18,8 +18,7 @@ int runSimulate(const SimulateFlags &flags) {
     return plan.error().report(llvm::errs());
   Result<SimulatedStep> step = compareWithSimulation(*plan);
   if (!step)
-    return UserError(step.error().message, step.error().note, {flags.file})
-        .report(llvm::errs());
+    return UserError(step.error().message, step.error().note, {flags.file}).report(llvm::errs());
   if (!flags.trace.empty()) {
     std::string trace;
     llvm::raw_string_ostream stream(trace);
