@@ -11,17 +11,32 @@ namespace dtc {
 namespace {
 
 constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups of a level
-constexpr llvm::StringRef rootKeys[] = {"name",   "description", "nodes",      "devices_per_node",
-                                        "device", "level",       "calibration"};
-constexpr llvm::StringRef fileKeys[] = {"name",       "description", "nodes", "devices_per_node",
-                                        "device",     "level",       "part",  "link",
-                                        "calibration"};
+constexpr size_t maxSlowLinks = 1024;
+constexpr llvm::StringRef rootKeys[] = {"name",   "description", "nodes",     "devices_per_node",
+                                        "device", "level",       "slow_link", "calibration"};
+constexpr llvm::StringRef fileKeys[] = {"name",   "description", "nodes",     "devices_per_node",
+                                        "device", "level",       "slow_link", "part",
+                                        "link",   "calibration"};
 constexpr llvm::StringRef mixedKeys[] = {"name", "description", "part", "link"};
-constexpr llvm::StringRef catalogueKeys[] = {"name", "system", "nodes"};
+constexpr llvm::StringRef catalogueKeys[] = {"name", "system", "nodes", "slow_link"};
 constexpr llvm::StringRef deviceKeys[] = {
     "name", "class", "memory", "memory_bandwidth", "compute_units", "launch_latency", "peak"};
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
 constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
+
+// Reads every [[slow_link]] of the table, which is of a system with its levels.
+void readSlowLinks(TableReader &reader, const std::string &what, SystemDescription &system,
+                   FirstError &errors) {
+  std::vector<const toml::table *> tables = reader.tables("slow_link");
+  if (tables.size() > maxSlowLinks)
+    return reader.fail("slow_link",
+                       what + " has " + std::to_string(tables.size()) + " [[slow_link]], wanted " +
+                           std::to_string(maxSlowLinks) + " at most",
+                       "list all nodes with the same figures in one");
+  for (size_t i = 0; i < tables.size() && !errors.error; ++i)
+    system.slowLinks.push_back(
+        readSlowLink(*tables[i], "[[slow_link]] " + std::to_string(i + 1), system, errors));
+}
 
 // Reads one system of one kind of device; this machine is asked at most once, and only where the
 // file wants it.
@@ -74,6 +89,8 @@ SystemDescription DescriptionReader::read(const toml::table &root, const std::st
   readLevels(reader);
   if (!errors.error)
     checkGroups(reader);
+  if (!errors.error)
+    readSlowLinks(reader, what, system, errors);
   if (!errors.error && reader.has("calibration"))
     readCurves(reader);
   return system;
@@ -214,7 +231,8 @@ private:
 };
 
 void FileReader::readMixed(const toml::table &root) {
-  for (llvm::StringRef key : {"nodes", "devices_per_node", "device", "level", "calibration"})
+  for (llvm::StringRef key :
+       {"nodes", "devices_per_node", "device", "level", "calibration", "slow_link"})
     if (TableReader::has(root, key))
       errors.set(TableReader::placeOf(root, key),
                  "a file with [[part]] has '" + key.str() + "' in each part, not outside",
@@ -277,6 +295,8 @@ SystemDescription FileReader::partOfCatalogue(const toml::table &table, const st
   found->name = name;
   if (nodes)
     found->nodes = nodes;
+  if (!errors.error)
+    readSlowLinks(reader, what, *found, errors);
   return *found;
 }
 
@@ -337,6 +357,10 @@ void printSystem(const SystemDescription &system, const std::string &prefix,
   for (const LinkLevel &level : system.levels) {
     out << "\n[[" << prefix << "level]]\nname = " << quoteToml(level.name) << "\n";
     printLevel(level, out);
+  }
+  for (const SlowLinkDescription &slow : system.slowLinks) {
+    out << "\n[[" << prefix << "slow_link]]\n";
+    printSlowLink(slow, out);
   }
   if (device.calibration)
     printCalibration(*device.calibration, prefix, out);

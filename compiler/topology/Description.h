@@ -12,6 +12,13 @@ struct PartLinkDescription {
   LinkLevel link;
 };
 
+// Links of some nodes that are slower than their level's: a degraded cable, an older adapter.
+struct SlowLinkDescription {
+  std::string level;
+  std::vector<int64_t> nodes; // ascending, from 0
+  double bandwidth = 0, latency = 0;
+};
+
 // For class "cpu" the sizes, rates and bandwidths are those of a whole node, which its processes
 // share.
 struct SystemDescription {
@@ -23,6 +30,7 @@ struct SystemDescription {
   std::vector<LinkLevel>
       levels; // groupSize 0: as many as there are (innermost of a cpu node, or outermost); dims of
               // a torus are all 0 where only their number is decided
+  std::vector<SlowLinkDescription> slowLinks;
   // A heterogeneous system has these instead of a device and levels.
   std::vector<SystemDescription> parts;
   std::vector<PartLinkDescription> partLinks;
@@ -36,6 +44,18 @@ std::string printDescription(const SystemDescription &system);
 
 // Decides the numbers of nodes and devices; 0: as in the description.
 Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t devices);
+
+// The same of a system with parts. Takes nodes and devices from the parts in their order.
+Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes, int64_t devices);
+
+// Fits a level to the groups that it joins, `count` of them. False: they do not fill its torus.
+bool fitLevel(LinkLevel &level, int64_t count);
+
+// Fills in the groups of a homogeneous topology, and lowers its levels to its slow links.
+void addGroups(const SystemDescription &system, Topology &topology);
+// Fills in what a whole has from its parts: counts, groups, and the device and level that are
+// nowhere better than those of a part.
+void summarizeParts(Topology &whole);
 
 // The text of a catalogue file, or "" where there is none of that name.
 llvm::StringRef catalogueText(llvm::StringRef name);

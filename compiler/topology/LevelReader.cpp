@@ -33,6 +33,8 @@ constexpr llvm::StringRef levelKeys[] = {"name",
                                          "cross_rail"};
 constexpr llvm::StringRef linkKeys[] = {"between", "kind", "bandwidth", "latency",
                                         "oversubscription"};
+constexpr llvm::StringRef slowKeys[] = {"level", "nodes", "bandwidth", "latency"};
+constexpr size_t maxSlowNodes = 4096; // of one [[slow_link]]
 
 // The keys that only one shape has.
 struct ShapeKey {
@@ -183,6 +185,45 @@ LinkLevel readPartLink(const toml::table &table, llvm::ArrayRef<llvm::StringRef>
   return level;
 }
 
+SlowLinkDescription readSlowLink(const toml::table &table, const std::string &what,
+                                 const SystemDescription &system, FirstError &errors) {
+  TableReader reader(table, what, slowKeys, errors);
+  SlowLinkDescription slow;
+  slow.level = reader.word("level");
+  slow.nodes = reader.counts("nodes", 0, system.nodes - 1, maxSlowNodes);
+  llvm::sort(slow.nodes);
+  slow.nodes.erase(std::unique(slow.nodes.begin(), slow.nodes.end()), slow.nodes.end());
+  slow.bandwidth = reader.quantity("bandwidth", Quantity::BytesPerSecond);
+  std::vector<llvm::StringRef> names;
+  const LinkLevel *level = nullptr;
+  for (const LinkLevel &each : system.levels) {
+    names.push_back(each.name);
+    level = each.name == slow.level ? &each : level;
+  }
+  if (!level) {
+    std::string nearest = nearestName(slow.level, names);
+    reader.fail("level",
+                "'level' of " + what + " is '" + slow.level + "', which no [[level]] is named",
+                nearest.empty() ? "name one of the levels" : "did you mean '" + nearest + "'?");
+    return slow;
+  }
+  slow.latency = reader.has("latency")
+                     ? reader.quantity("latency", Quantity::Seconds, /*zeroAllowed=*/true)
+                     : level->latency;
+  if (slow.bandwidth > level->bandwidth)
+    reader.fail(
+        "bandwidth",
+        "'bandwidth' of " + what + " is " + printExact(slow.bandwidth, Quantity::BytesPerSecond) +
+            ", more than the level's " + printExact(level->bandwidth, Quantity::BytesPerSecond),
+        "write the quicker figure in the level, and a [[slow_link]] for the other nodes");
+  if (slow.latency < level->latency)
+    reader.fail("latency",
+                "'latency' of " + what + " is " + printExact(slow.latency, Quantity::Seconds) +
+                    ", less than the level's " + printExact(level->latency, Quantity::Seconds),
+                "leave it out where it is the level's");
+  return slow;
+}
+
 std::string quoteToml(llvm::StringRef text) {
   std::string result = "\"";
   for (char c : text) {
@@ -229,6 +270,13 @@ void printLevel(const LinkLevel &level, llvm::raw_ostream &out) {
     out << "wrap_from = " << level.wrapFrom << "\n";
   if (level.shape == LinkShape::Rail && level.crossRail > 0)
     out << "cross_rail = " << number(level.crossRail) << "\n";
+}
+
+void printSlowLink(const SlowLinkDescription &slow, llvm::raw_ostream &out) {
+  out << "level = " << quoteToml(slow.level) << "\nnodes = [";
+  llvm::interleaveComma(slow.nodes, out);
+  out << "]\nbandwidth = " << quoteToml(printExact(slow.bandwidth, Quantity::BytesPerSecond))
+      << "\nlatency = " << quoteToml(printExact(slow.latency, Quantity::Seconds)) << "\n";
 }
 
 } // namespace dtc

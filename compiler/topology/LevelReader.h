@@ -1,8 +1,8 @@
 // Reads one level of links, with the keys of its shape. Internal to this folder.
 #pragma once
 
+#include "compiler/topology/Description.h"
 #include "compiler/topology/TomlReader.h"
-#include "compiler/topology/Topology.h"
 
 namespace dtc {
 
@@ -20,8 +20,13 @@ LinkLevel readLevel(const toml::table &table, const LevelPlace &place, FirstErro
 LinkLevel readPartLink(const toml::table &table, llvm::ArrayRef<llvm::StringRef> parts,
                        std::string &first, std::string &second, FirstError &errors);
 
+// Reads [[slow_link]] of `system`, whose nodes and levels are known; `what` names it in messages.
+SlowLinkDescription readSlowLink(const toml::table &table, const std::string &what,
+                                 const SystemDescription &system, FirstError &errors);
+
 // The lines of a level after its header, as readLevel reads them.
 void printLevel(const LinkLevel &level, llvm::raw_ostream &out);
+void printSlowLink(const SlowLinkDescription &slow, llvm::raw_ostream &out);
 // A TOML string.
 std::string quoteToml(llvm::StringRef text);
 

@@ -110,36 +110,6 @@ std::optional<std::vector<int64_t>> filledDims(llvm::ArrayRef<int64_t> dims, int
   return used;
 }
 
-// Fits a level to the groups that it joins, `count` of them. False: they do not fill its torus.
-bool fitLevel(LinkLevel &level, int64_t count) {
-  if (level.shape == LinkShape::Torus) {
-    if (level.dims[0] == 0) {
-      level.dims = cubicDims(count, level.dims.size());
-    } else if (count != level.groupSize) {
-      std::optional<std::vector<int64_t>> dims = filledDims(level.dims, count);
-      if (!dims)
-        return false;
-      // An axis that is cut has no links between its ends.
-      if (!llvm::all_of(llvm::zip(*dims, level.dims), [](auto pair) {
-            return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair) == 1;
-          }))
-        level.wrapFrom = 0;
-      level.dims = *dims;
-    }
-  }
-  if (level.shape == LinkShape::Direct && count > 1 && count != level.groupSize) {
-    // A device keeps its links to those that are used.
-    if (level.subsetBandwidth.empty()) {
-      level.bandwidth *= static_cast<double>(count - 1) / static_cast<double>(level.groupSize - 1);
-    } else {
-      level.subsetBandwidth.resize(static_cast<size_t>(count) - 1);
-      level.bandwidth = level.subsetBandwidth.back();
-    }
-  }
-  level.groupSize = count;
-  return true;
-}
-
 // The topology of `sizes` groups a level, or nothing where a torus is not filled.
 std::optional<Topology> assemble(const SystemDescription &system, std::vector<LinkLevel> levels,
                                  llvm::ArrayRef<int64_t> sizes, int64_t nodes,
@@ -238,109 +208,36 @@ Result<Topology> resolveGpu(const SystemDescription &system, int64_t nodes, int6
                    nearest.empty() ? "" : "nearest feasible: --devices " + nearest);
 }
 
-// The conservative view of parts: the least of each figure of their devices.
-DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
-  DeviceKind device = parts.front().device;
-  device.calibration = nullptr; // of the first part only
-  for (const Topology &part : parts.drop_front()) {
-    device.memoryBytes = std::min(device.memoryBytes, part.device.memoryBytes);
-    device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
-    device.launchLatency = std::max(device.launchLatency, part.device.launchLatency);
-    device.computeUnits = std::min(device.computeUnits, part.device.computeUnits);
-    if (part.device.peak(ComputeType::F32) < device.peak(ComputeType::F32))
-      device.name = part.device.name; // the constants of the slower device
-    for (size_t type = 0; type < numComputeTypes; ++type)
-      device.peakFlops[type] = std::min(device.peakFlops[type], part.device.peakFlops[type]);
-  }
-  return device;
-}
-
-// One level that joins all devices and is nowhere quicker than the real links.
-LinkLevel slowestLink(const Topology &whole) {
-  LinkLevel slowest;
-  auto take = [&](const LinkLevel &level, double bandwidth) {
-    double latency = std::max(slowest.latency, level.latency);
-    if (slowest.bandwidth == 0 || bandwidth < slowest.bandwidth) {
-      slowest.kind = level.kind;
-      slowest.bandwidth = bandwidth;
-    }
-    slowest.latency = latency;
-  };
-  for (const Topology &part : whole.parts)
-    for (const LinkLevel &level : part.levels)
-      take(level, level.effectiveBandwidth());
-  for (const PartLink &link : whole.partLinks) {
-    int64_t sharing =
-        std::min(whole.parts[link.first].numDevices(), whole.parts[link.second].numDevices());
-    take(link.link, link.link.effectiveBandwidth() / static_cast<double>(sharing));
-  }
-  slowest.name = "any";
-  slowest.groupSize = whole.numDevices();
-  return slowest;
-}
-
-// The link of two parts: their own, or else the one for all pairs.
-LinkLevel linkOf(const SystemDescription &system, llvm::StringRef a, llvm::StringRef b) {
-  const LinkLevel *any = nullptr;
-  for (const PartLinkDescription &link : system.partLinks) {
-    if ((link.first == a && link.second == b) || (link.first == b && link.second == a))
-      return link.link;
-    if (link.first.empty())
-      any = &link.link;
-  }
-  assert(any && "every two parts are joined, which the reader checked");
-  return *any;
-}
-
-// Takes nodes and devices from the parts in their order, up to the counts that are asked for.
-Result<Topology> resolveParts(const SystemDescription &system, int64_t nodes, int64_t devices) {
-  Topology whole;
-  whole.name = system.name;
-  whole.description = system.description;
-  int64_t nodesLeft = nodes, devicesLeft = devices, total = 0;
-  std::vector<size_t> indices; // in the description
-  for (size_t i = 0; i < system.parts.size(); ++i) {
-    const SystemDescription &part = system.parts[i];
-    total += part.nodes * part.devicesPerNode;
-    int64_t partNodes = nodes ? std::min(nodesLeft, part.nodes) : part.nodes;
-    int64_t partDevices = devices ? std::min(devicesLeft, partNodes * part.devicesPerNode) : 0;
-    if (!partNodes || (devices && !partDevices))
-      continue;
-    Result<Topology> resolved = resolve(part, partNodes, partDevices);
-    if (!resolved)
-      return resolved.error();
-    nodesLeft -= partNodes;
-    devicesLeft -= partDevices;
-    whole.parts.push_back(std::move(*resolved));
-    indices.push_back(i);
-  }
-  if (nodesLeft > 0)
-    return UserError("'" + system.name + "' has " + plural(system.nodes, "node") + ", but " +
-                         std::to_string(nodes) + " are asked for",
-                     "nearest feasible: --nodes " + std::to_string(system.nodes) +
-                         ", or more 'nodes' in a [[part]] of the file");
-  if (devicesLeft > 0)
-    return UserError("'" + system.name + "' has " + plural(total, "device") + " in " +
-                         plural(nodes ? nodes : system.nodes, "node") + ", but " +
-                         std::to_string(devices) + " are asked for",
-                     "nearest feasible: --devices " + std::to_string(devices - devicesLeft));
-  if (whole.parts.size() == 1)
-    return whole.parts.front();
-  for (size_t a = 0; a < indices.size(); ++a)
-    for (size_t b = a + 1; b < indices.size(); ++b)
-      whole.partLinks.push_back(
-          {a, b, linkOf(system, system.parts[indices[a]].name, system.parts[indices[b]].name)});
-  whole.nodes = 0;
-  for (const Topology &part : whole.parts) {
-    whole.nodes += part.nodes;
-    whole.devicesPerNode = std::max(whole.devicesPerNode, part.devicesPerNode);
-  }
-  whole.device = weakest(whole.parts);
-  whole.levels.push_back(slowestLink(whole));
-  return whole;
-}
-
 } // namespace
+
+bool fitLevel(LinkLevel &level, int64_t count) {
+  if (level.shape == LinkShape::Torus) {
+    if (level.dims[0] == 0) {
+      level.dims = cubicDims(count, level.dims.size());
+    } else if (count != level.groupSize) {
+      std::optional<std::vector<int64_t>> dims = filledDims(level.dims, count);
+      if (!dims)
+        return false;
+      // An axis that is cut has no links between its ends.
+      if (!llvm::all_of(llvm::zip(*dims, level.dims), [](auto pair) {
+            return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair) == 1;
+          }))
+        level.wrapFrom = 0;
+      level.dims = *dims;
+    }
+  }
+  if (level.shape == LinkShape::Direct && count > 1 && count != level.groupSize) {
+    // A device keeps its links to those that are used.
+    if (level.subsetBandwidth.empty()) {
+      level.bandwidth *= static_cast<double>(count - 1) / static_cast<double>(level.groupSize - 1);
+    } else {
+      level.subsetBandwidth.resize(static_cast<size_t>(count) - 1);
+      level.bandwidth = level.subsetBandwidth.back();
+    }
+  }
+  level.groupSize = count;
+  return true;
+}
 
 Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t devices) {
   if (nodes < 0 || devices < 0)
@@ -357,9 +254,12 @@ Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t
                          std::to_string(maxDevices) + " devices",
                      "nearest feasible: --nodes " +
                          std::to_string(maxDevices / system.devicesPerNode));
-  if (system.device.deviceClass == DeviceClass::Cpu)
-    return resolveCpu(system, nodes, devices);
-  return resolveGpu(system, nodes, devices);
+  Result<Topology> topology = system.device.deviceClass == DeviceClass::Cpu
+                                  ? resolveCpu(system, nodes, devices)
+                                  : resolveGpu(system, nodes, devices);
+  if (topology)
+    addGroups(system, *topology);
+  return topology;
 }
 
 } // namespace dtc

@@ -66,7 +66,7 @@ static size_t joiningLevel(int64_t a, int64_t b, const Topology &topology) {
   return 0;
 }
 
-// What one device sends to another over a level.
+// What one device sends to another over level `index`, whose figures between the two are `level`.
 static double pairBandwidth(const LinkLevel &level, const Topology &topology, size_t index) {
   double bandwidth = level.effectiveBandwidth(), others = static_cast<double>(level.groupSize - 1);
   switch (level.shape) {
@@ -104,9 +104,11 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
     int64_t first = topology.firstRankOf(partA);
     if (a == b || i >= from.size()) // nothing to send, or a sender that is counted already
       continue;
-    size_t level = joiningLevel(a - first, b - first, part);
-    path.bandwidth += pairBandwidth(part.levels[level], part, level);
-    path.latency = std::max(path.latency, part.levels[level].latency);
+    size_t index = joiningLevel(a - first, b - first, part);
+    const LinkLevel level =
+        part.isUniform() ? part.levels[index] : part.levelsOf({a - first, b - first})[index];
+    path.bandwidth += pairBandwidth(level, part, index);
+    path.latency = std::max(path.latency, level.latency);
   }
   path.bandwidth += crossing;
   return path;

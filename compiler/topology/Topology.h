@@ -94,13 +94,26 @@ struct LinkLevel {
 
 struct PartLink;
 
+// Consecutive ranks with one kind of device and alike links: a part of a heterogeneous system, or
+// what a slow link leaves of it. Planners match stages to these.
+// Example: 8 nodes of 8 GPUs, of which node 3 has a slow adapter, are three groups: {0, 24},
+// {24, 8} and {32, 32}.
+struct DeviceGroup {
+  DeviceKind device;
+  int64_t firstDevice = 0, numDevices = 0; // ranks firstDevice to firstDevice + numDevices - 1
+  int64_t nodes = 1, devicesPerNode = 1;
+  size_t part = 0;
+  std::vector<LinkLevel> levels; // of the whole part, with the figures that these devices have
+};
+
 // A system with its number of devices decided. Ranks are numbered along the hierarchy: rank r and r
 // + 1 differ at the innermost level first. The product of the levels' group sizes is numDevices();
 // a level of one group is left out, so a single device has no levels.
 //
 // A heterogeneous system has parts, each a homogeneous topology with ranks of its own, one part
 // after the other. Its `device` and `levels` are then a homogeneous system that is nowhere better
-// than the real one: the least of each figure, and one level with the slowest link.
+// than the real one: the least of each figure, and one level with the slowest link. So are the
+// levels of a system with slow links; what is better than them is in the groups.
 struct Topology {
   std::string name, description;
   DeviceKind device;
@@ -108,8 +121,11 @@ struct Topology {
   int64_t nodes = 1, devicesPerNode = 1; // of a heterogeneous system: all nodes, the largest node
   std::vector<Topology> parts;           // empty where all devices are alike
   std::vector<PartLink> partLinks;       // between each two parts
+  std::vector<DeviceGroup> groups;       // in rank order; one where devices and links are alike
 
   bool isHomogeneous() const { return parts.empty(); }
+  // Homogeneous, and without slow links.
+  bool isUniform() const { return groups.size() <= 1; }
   int64_t numDevices() const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.
@@ -119,8 +135,17 @@ struct Topology {
   size_t partOf(int64_t rank) const;
   int64_t firstRankOf(size_t part) const;
   const DeviceKind &deviceOf(int64_t rank) const;
+  // The levels of a homogeneous topology as these ranks have them: the worst of each where one of
+  // them has a slow link.
+  std::vector<LinkLevel> levelsOf(llvm::ArrayRef<int64_t> ranks) const;
   // The link between two parts, in either order; null where there is none, as within a part.
   const PartLink *linkBetween(size_t part, size_t other) const;
+
+  // `count` ranks from `first` as a system of their own, which costs what is done on them alone.
+  // Where they are cut so that levels are not filled evenly, its levels are the worst that some of
+  // them have. Example: ranks 8 to 15 of two DGX nodes are one DGX; ranks 4 to 11 are two nodes
+  // of 4.
+  Topology slice(int64_t first, int64_t count) const;
 };
 
 // The link between two parts of a heterogeneous system. Its bandwidth is one direction's, for all
