@@ -39,6 +39,12 @@ struct Case {
   const ModelCells *cells = nullptr;
 };
 
+// The row of compiler/cost's table of constants that a case's device has, by its first word: "A100"
+// of "A100 40G".
+inline std::string deviceFamily(const Case &item) {
+  return llvm::StringRef(item.device).split(' ').first.str();
+}
+
 // Cells by what they depend on.
 class CellCache {
 public:

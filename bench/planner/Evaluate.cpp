@@ -25,7 +25,7 @@ static Topology scaled(const Topology &base, const DeviceFactors &factors) {
 Outcome evaluate(const Case &item, const Knobs &knobs) {
   Outcome outcome;
   outcome.item = &item;
-  Topology topology = scaled(item.topology, knobs.deviceOr(item.device));
+  Topology topology = scaled(item.topology, knobs.deviceOr(deviceFamily(item)));
   const SoftwareStack &software = knobs.stack(item.stack);
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};

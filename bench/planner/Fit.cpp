@@ -23,6 +23,10 @@ constexpr StackField stackFields[] = {
     {"attentionShare", &SoftwareStack::attentionShare, 0.1, 2.0, 0.1},
     {"memoryTraffic", &SoftwareStack::memoryTraffic, 0.3, 6, 0.2},
     {"castTraffic", &SoftwareStack::castTraffic, 0, 3, 0.2},
+    {"compositeTraffic", &SoftwareStack::compositeTraffic, 1, 12, 1},
+    {"scoreTraffic", &SoftwareStack::scoreTraffic, 2, 30, 2},
+    {"lossTraffic", &SoftwareStack::lossTraffic, 1, 12, 1},
+    {"accumulateBytes", &SoftwareStack::accumulateBytes, 0, 16, 2},
     {"tpHidden", &SoftwareStack::tpHidden, 0, 1, 0.2},
     {"cpHidden", &SoftwareStack::cpHidden, 0, 1, 0.2},
     {"epHidden", &SoftwareStack::epHidden, 0, 1, 0.2},
@@ -53,6 +57,14 @@ struct Knob {
   std::string name;
   double *value;
   double least, most, step;
+  double before, scale; // the value to stay near, and how near
+
+  // What a value away from the one before has to be worth: small effects on few rows stay out.
+  double penalty() const {
+    constexpr double kWeight = 4e-4;
+    double away = (*value - before) / scale;
+    return kWeight * away * away;
+  }
 };
 
 std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs) {
@@ -63,13 +75,17 @@ std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs
       for (const StackField &entry : stackFields)
         if (field == "*" || field == entry.name)
           result.push_back({(owner + "." + entry.name).str(), &(knobs.stack(owner).*entry.member),
-                            entry.least, entry.most, entry.step});
+                            entry.least, entry.most, entry.step, 0, 0});
       continue;
     }
     for (const DeviceField &entry : deviceFields)
       if (field == "*" || field == entry.name)
         result.push_back({(owner + "." + entry.name).str(), &(knobs.device(owner).*entry.member),
-                          entry.least, entry.most, entry.step});
+                          entry.least, entry.most, entry.step, 0, 0});
+  }
+  for (Knob &knob : result) {
+    knob.before = *knob.value;
+    knob.scale = 4 * knob.step;
   }
   return result;
 }
@@ -78,7 +94,7 @@ class Fitter {
 public:
   Fitter(const std::vector<std::unique_ptr<Case>> &cases, Knobs &knobs) : knobs(knobs) {
     for (const std::unique_ptr<Case> &item : cases)
-      if (item->seconds > 0 && ruleOf(*item->row).fits)
+      if (item->seconds > 0 && isFitted(*item->row))
         families[ruleOf(*item->row).family.str()].push_back({item.get(), 0});
   }
 
@@ -90,7 +106,7 @@ public:
     for (auto &[family, rows] : families) {
       double errors = 0;
       for (auto &[item, error] : rows) {
-        if (owner.empty() || item->stack == owner || item->device == owner)
+        if (owner.empty() || item->stack == owner || deviceFamily(*item) == owner)
           error = std::min(kMost, std::abs(std::log(evaluate(*item, knobs).timeRatio())));
         errors += error;
       }
@@ -109,17 +125,19 @@ private:
 // One knob, a step up and a step down, again while it helps.
 double improve(Knob &knob, Fitter &fitter, double best) {
   llvm::StringRef owner = llvm::StringRef(knob.name).rsplit('.').first;
+  double paid = knob.penalty();
   for (double sign : {1.0, -1.0}) {
     bool moved = false;
     for (int tries = 0; tries < 8; ++tries) {
       double before = *knob.value;
       *knob.value = std::clamp(before + sign * knob.step, knob.least, knob.most);
-      double now = *knob.value == before ? best : fitter.loss(owner);
+      double now = *knob.value == before ? best : fitter.loss(owner) + knob.penalty() - paid;
       if (now >= best - 1e-7) {
         *knob.value = before;
         break;
       }
       best = now;
+      paid = knob.penalty();
       moved = true;
     }
     fitter.loss(owner);

@@ -74,7 +74,7 @@ nlohmann::json jsonOf(const Summary &s) {
 }
 
 std::string halfOf(const Outcome &outcome) {
-  return ruleOf(*outcome.item->row).fits ? "fitted" : "held out";
+  return isFitted(*outcome.item->row) ? "fitted" : "held out";
 }
 std::string sourceOf(const Outcome &outcome) {
   return halfOf(outcome).substr(0, 1) + " " + outcome.item->row->text("source").str().substr(0, 50);

@@ -6,62 +6,55 @@ namespace {
 
 using enum FlopsFormula;
 
-// Which family is fitted on was decided once, before any fit: what most rows of a device or a stack
-// come from, and half of all rows or a little more; nothing of a source is in both halves.
 constexpr SourceRule rules[] = {
-    // name, stack, family, fits, formula, zero, sequence parallel, recompute
+    // name, stack, family, formula, zero, sequence parallel, recompute
     // Optimizer state is sharded: 13B fits 80 GB at tp 1 pp 1.
-    {"Hagemann", "hagemann-torch", "Hagemann", true, Parameters, 1, false, "none"},
-    {"llm-foundry", "llm-foundry", "llm-foundry", true, Parameters, 3, false, "none"},
-    {"BLOOM", "megatron-deepspeed", "BigScience", true, GraphRecomputed, 1, false, "full"},
-    {"BigScience", "megatron-deepspeed", "BigScience", true, Parameters, 1, false, "full"},
-    {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true, "none"},
-    {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true, "none"},
-    {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", true, Graph, 1, true,
-     "selective"},
-    {"Zero-bubble", "megatron-flash", "Zero-bubble", true, Graph, 0, false, "none"},
-    {"nanotron", "nanotron", "nanotron", true, Graph, 1, true, "none"},
-    {"OneFlow", "oneflow", "OneFlow", true, GraphRecomputed, 0, false, "full"},
-    {"MaxText TPU", "maxtext", "MaxText TPU", true, Graph, 3, false, "full"},
-    {"Neuron", "neuron", "AWS Neuron", true, Graph, 1, true, "selective"},
-    {"SC21", "megatron-2021", "Megatron 2021", true, GraphRecomputed, 0, false, "full"},
+    {"Hagemann", "hagemann-torch", "Hagemann", Parameters, 1, false, "none"},
+    {"llm-foundry", "llm-foundry", "llm-foundry", Parameters, 3, false, "none"},
+    {"BLOOM", "bigscience", "BigScience", GraphRecomputed, 1, false, "full"},
+    {"BigScience", "bigscience", "BigScience", Parameters, 1, false, "full"},
+    {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none"},
+    {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none"},
+    {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "selective"},
+    {"Zero-bubble", "megatron-2021", "Zero-bubble", Graph, 0, false, "none"},
+    {"nanotron", "nanotron", "nanotron", Graph, 1, true, "none"},
+    {"OneFlow", "oneflow", "OneFlow", GraphRecomputed, 0, false, "full"},
+    {"MaxText TPU", "maxtext", "MaxText TPU", Graph, 3, false, "full"},
+    {"Neuron", "neuron", "AWS Neuron", Graph, 1, true, "selective"},
+    {"SC21", "megatron-2021", "Megatron 2021", GraphRecomputed, 0, false, "full"},
 
-    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", false, Graph, 0, false,
-     "none"},
-    {"vTrain", "megatron-deepspeed", "vTrain", false, GraphRecomputed, 1, false, "full"},
-    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", false, Causal, 1, true, "none"},
-    {"AutoModel", "fsdp-compiled", "NeMo AutoModel", false, Causal, 3, false, "none"},
-    {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", false, Graph, 1, true,
-     "none"},
-    {"MLPerf", "megatron-core", "MLPerf", false, Graph, 1, true, "none"},
-    {"2020 README", "megatron-2021", "Megatron 2020", false, GraphRecomputed, 0, false, "full"},
-    {"Korthikanti", "megatron-2021", "Korthikanti", false, Graph, 0, false, "none"},
-    {"MT-NLG", "megatron-2021", "MT-NLG", false, GraphRecomputed, 0, false, "full"},
-    {"Megatron-LM README", "megatron-core", "Megatron-LM README", false, Graph, 1, true, "none"},
-    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", false, Graph, 0, false, "none"},
-    {"Megatron-LM examples", "megatron-core", "Megatron-LM README", false, Graph, 1, true, "none"},
-    {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", false, Graph, 1, true, "none"},
-    {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", false, Graph, 1, false,
-     "full"},
-    {"MegaScale-MoE", "megatron-core", "MegaScale", false, Graph, 1, true, "none"},
-    {"MegaScale", "megatron-core", "MegaScale", false, Graph, 1, true, "selective"},
-    {"torchtitan", "fsdp-eager", "torchtitan", false, Parameters, 3, true, "selective"},
-    {"fms-fsdp", "fsdp-compiled", "fms-fsdp", false, Parameters, 3, false, "none"},
-    {"InternLM", "megatron-flash", "InternEvo", false, GraphRecomputed, 1, false, "none"},
-    {"InternEvo", "megatron-flash", "InternEvo", false, GraphRecomputed, 1, false, "none"},
-    {"Paxml", "maxtext", "JAX-Toolbox", false, Graph, 3, false, "none"},
-    {"JAX-Toolbox", "maxtext", "JAX-Toolbox", false, Graph, 3, false, "none"},
-    {"MaxText", "maxtext", "MaxText GPU", false, Graph, 3, false, "none"},
-    {"DeepSpeed on Azure", "deepspeed-zero3", "DeepSpeed", false, GraphRecomputed, 3, false,
-     "full"},
-    {"Sailor", "megatron-flash", "Sailor", false, Graph, 0, false, "none"},
-    {"Mist", "megatron-flash", "Mist", false, Graph, 1, false, "none"},
-    {"FP8-LM", "megatron-core", "FP8-LM", false, Graph, 1, true, "none"},
-    {"Primus", "megatron-core", "Primus", false, Graph, 1, true, "none"},
-    {"Llama-3", "megatron-core", "Llama 3", false, Graph, 2, true, "none"},
-    {"Llama 3", "megatron-core", "Llama 3", false, Graph, 2, true, "none"},
-    {"BloombergGPT", "deepspeed-zero3", "single points", false, GraphRecomputed, 3, false, "full"},
-    {"", "megatron-flash", "single points", false, Graph, 1, false, "none"},
+    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", Graph, 0, false, "none"},
+    {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false, "full"},
+    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true, "none"},
+    {"AutoModel", "fsdp-compiled", "NeMo AutoModel", Causal, 3, false, "none"},
+    {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", Graph, 1, true, "none"},
+    {"MLPerf", "megatron-core", "MLPerf", Graph, 1, true, "none"},
+    {"2020 README", "megatron-2021", "Megatron 2020", GraphRecomputed, 0, false, "full"},
+    {"Korthikanti", "megatron-2021", "Korthikanti", Graph, 0, false, "none"},
+    {"MT-NLG", "megatron-2021", "MT-NLG", GraphRecomputed, 0, false, "full"},
+    {"Megatron-LM README", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
+    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", Graph, 0, false, "none"},
+    {"Megatron-LM examples", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
+    {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", Graph, 1, true, "none"},
+    {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", Graph, 1, false, "full"},
+    {"MegaScale-MoE", "megatron-core", "MegaScale", Graph, 1, true, "none"},
+    {"MegaScale", "megatron-core", "MegaScale", Graph, 1, true, "selective"},
+    {"torchtitan", "fsdp-eager", "torchtitan", Parameters, 3, true, "selective"},
+    {"fms-fsdp", "fsdp-compiled", "fms-fsdp", Parameters, 3, false, "none"},
+    {"InternLM", "megatron-flash", "InternEvo", GraphRecomputed, 1, false, "none"},
+    {"InternEvo", "megatron-flash", "InternEvo", GraphRecomputed, 1, false, "none"},
+    {"Paxml", "maxtext", "JAX-Toolbox", Graph, 3, false, "none"},
+    {"JAX-Toolbox", "maxtext", "JAX-Toolbox", Graph, 3, false, "none"},
+    {"MaxText", "maxtext", "MaxText GPU", Graph, 3, false, "none"},
+    {"DeepSpeed on Azure", "deepspeed-zero3", "DeepSpeed", GraphRecomputed, 3, false, "full"},
+    {"Sailor", "megatron-flash", "Sailor", Graph, 0, false, "none"},
+    {"Mist", "megatron-flash", "Mist", Graph, 1, false, "none"},
+    {"FP8-LM", "megatron-core", "FP8-LM", Graph, 1, true, "none"},
+    {"Primus", "megatron-core", "Primus", Graph, 1, true, "none"},
+    {"Llama-3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
+    {"Llama 3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
+    {"BloombergGPT", "deepspeed-zero3", "single points", GraphRecomputed, 3, false, "full"},
+    {"", "megatron-flash", "single points", Graph, 1, false, "none"},
 };
 
 // What the notes of a row say about the software it ran.
@@ -94,6 +87,15 @@ const SourceRule &ruleOf(const Row &row) {
     if (row.text("source").contains(rule.name))
       return rule;
   return rules[std::size(rules) - 1];
+}
+
+bool isFitted(const Row &row) {
+  std::string group =
+      (ruleOf(row).family + "|" + row.text("model") + "|" + row.text("seq_len")).str();
+  uint64_t hash = 0xcbf29ce484222325; // FNV-1a
+  for (unsigned char c : group)
+    hash = (hash ^ c) * 0x100000001b3;
+  return (hash >> 32 & 1) != 0;
 }
 
 std::string stackOf(const Row &row) {

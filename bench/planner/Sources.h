@@ -19,7 +19,6 @@ struct SourceRule {
   llvm::StringRef name;
   llvm::StringRef stack;     // of compiler/planner's table; the notes may refine it
   llvm::StringRef family;    // sources that are near-duplicates of one another
-  bool fits;                 // whether the family is in the half that constants are fitted on
   FlopsFormula formula;      // of tflops_per_gpu and mfu
   int64_t zero;              // where zero_stage is empty
   bool sequenceParallel;     // where seq_parallel is empty and tp > 1
@@ -28,6 +27,12 @@ struct SourceRule {
 
 // Never null-like: the last rule is for sources that no rule names.
 const SourceRule &ruleOf(const Row &row);
+
+// Whether constants may be fitted on the row. All configurations of one model with one sequence
+// length in one family of sources are in the same half: a bit of the FNV-1a hash of these three
+// says in which. Releases of a source, weak-scaling series and sweeps are near-duplicates, so rows
+// by themselves would not be independent.
+bool isFitted(const Row &row);
 
 // The software stack of a row: its source's, refined by kernels and options in the notes.
 std::string stackOf(const Row &row);

@@ -10,6 +10,17 @@ namespace {
 
 double divideUp(int64_t value, int64_t by) { return static_cast<double>((value + by - 1) / by); }
 
+// Tensor cores read rows in 16 bytes: 8 elements of 16 bits. Products whose rows are not of whole
+// ones keep about this much (NVIDIA, "Matrix Multiplication Background User's Guide", figure 2;
+// BigScience measured it on head dimensions of 108).
+constexpr double kUnalignedShare = 0.35;
+
+double alignedShare(const OpWork &work, const DeviceKind &device) {
+  bool halves = work.type == ComputeType::BF16 || work.type == ComputeType::F16;
+  bool aligned = work.k % 8 == 0 && work.n % 8 == 0;
+  return halves && device.deviceClass == DeviceClass::Gpu && !aligned ? kUnalignedShare : 1;
+}
+
 // What a product keeps of its rate with one tile shape. Example: 384 x 128 x 1024 on 4 units with
 // tiles of 128 x 128 is 3 tiles, which 4 units make in one wave: 0.75 of the units are used.
 struct ProductTerms {
@@ -58,7 +69,7 @@ ProductTerms bestProduct(const OpWork &work, const DeviceConstants &constants,
 double productRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
                    const DeviceKind &device) {
   double rate = device.peak(type) * constants.productShare[static_cast<size_t>(type)];
-  return rate * bestProduct(work, constants, device).share();
+  return rate * bestProduct(work, constants, device).share() * alignedShare(work, device);
 }
 
 double attentionRate(const OpWork &work, ComputeType type, const DeviceConstants &constants,
@@ -138,7 +149,7 @@ OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
     terms.waveUse = product.waveUse;
     terms.depthUse = product.depthUse;
     terms.tileEfficiency = product.tile.efficiency;
-    rate = terms.peakFlops * terms.sustained * product.share();
+    rate = terms.peakFlops * terms.sustained * product.share() * alignedShare(work, device);
   } else if (work.kind == WorkKind::Attention && hasShape(work)) {
     rate = attentionRate(work, type, constants, device);
     terms.sustained = rate / terms.peakFlops;

@@ -238,11 +238,16 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   cellOp.phase = phase;
   cellOp.name = op->getName().stripDialect().str();
   cellOp.parameter = parameterOf(op, reading);
+  cellOp.isLoss = isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
   if (rule.matrixProduct && op->getNumOperands() == 2)
     addProduct(cellOp, op, rule);
   else if (rule.matrixProduct)
     addAttention(cell, cellOp, op, rule);
   addExchange(cell, op, rule, phase);
+  cellOp.isComposite =
+      isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(op);
+  if (isa<graph::RmsNormOp>(op))
+    cell.rmsNormInputs += bytesOf(op->getOperand(0));
   bool fusible = isFusible(op);
   for (Value operand : op->getOperands())
     (fusible && isFusible(operand.getDefiningOp()) ? cellOp.looseBytes : cellOp.bytes) +=

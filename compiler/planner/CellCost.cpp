@@ -13,10 +13,6 @@ int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
   return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
 }
 
-// With unfused attention the scores are written and read by softmax, mask and dropout, and by the
-// two products around them, in both directions.
-constexpr double kScoreTrafficPerPass = 6;
-
 class BlockCoster {
 public:
   BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision,
@@ -33,7 +29,9 @@ public:
       work.type = ComputeType::BF16;
     work.bytes = op.bytes.at(scale);
     if (op.kind == WorkKind::Memory) {
-      work.bytes *= software.memoryTraffic;
+      work.bytes *= op.isLoss        ? software.lossTraffic
+                    : op.isComposite ? software.compositeTraffic * software.memoryTraffic
+                                     : software.memoryTraffic;
     } else {
       work.m = scaled(op.m, op.mScale, scale);
       work.n = scaled(op.n, op.nScale, scale);
@@ -86,7 +84,7 @@ private:
         productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
     OpWork rows;
     rows.type = precision.compute;
-    rows.bytes = passes * kScoreTrafficPerPass * 4 * precision.activationShare *
+    rows.bytes = passes * software.scoreTraffic * 4 * precision.activationShare *
                  static_cast<double>(attention.batch) *
                  static_cast<double>(attention.m * attention.n);
     return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
@@ -176,6 +174,7 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   cost.input = cell.input.at(scale) * share;
   cost.kept = cell.kept.at(scale) * share * software.keptShare;
   cost.keptSelective = cell.keptSelective.at(scale) * share * software.keptShare;
+  cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
   // 2022, 5 a s^2 b).
   if (software.selectiveAttention)
@@ -187,6 +186,9 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  OpWork accumulate;
+  accumulate.bytes = (cost.denseParameters + cost.expertParameters) * software.accumulateBytes;
+  cost.backwardWeight += secondsOf(accumulate, topology.device);
   return cost;
 }
 

@@ -70,6 +70,9 @@ struct CellOp {
   Amount bytes;      // to and from memory where pointwise ops are joined
   Amount looseBytes; // what comes on top where they are not
   bool causal = false;
+  bool isLoss = false; // of the logits, or their gradient
+  bool isComposite =
+      false; // RMS normalisation or rotary embedding, which some stacks compose of ops
 };
 
 // A collective of a block. Tp: inside the tensor-parallel group; Cp: keys and values, or their
@@ -92,6 +95,7 @@ struct BlockCell {
   Amount kept;                   // bytes from forward to backward, the input included
   Amount keptSelective;          // the same where everything that costs no product is recomputed
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
+  Amount rmsNormInputs;          // bytes that RMS normalisations read
   Amount attentionScores;        // elements of softmax rows that unfused attention keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank

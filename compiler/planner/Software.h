@@ -20,14 +20,24 @@ struct SoftwareStack {
   double memoryTraffic = 1;  // times the bytes of memory-bound ops (casts, dropout masks, copies)
   double castTraffic = 0; // of 8-bit training: times the bytes of a product's operands and result,
                           // to cast and transpose them
-  double headShare = 1;   // times the bytes that the head keeps (logits in f32, their gradient)
-  double keptShare = 1;   // times the bytes kept for the backward pass
-  double tpHidden = 0;    // share of tensor-parallel collectives that runs beside compute
-  double cpHidden = 0.8;  // the same of context parallelism
-  double epHidden = 0;    // the same of expert parallelism
-  double dpHidden = 0.9;  // share of the backward pass that gradients can hide in
-  double gatherHidden = 0.9;       // share of a layer's compute that ZeRO-3's gathers can hide in
-  double p2pHidden = 1;            // share of transfers between stages that runs beside compute
+  // The same of RMS normalisation and rotary embedding: more where they are composed of ops of a
+  // library.
+  double compositeTraffic = 1;
+  double rmsNormKept = 0; // times the input of an RMS normalisation, kept on top for its backward
+  // Of attention that is not blocked: 16-bit elements moved for each score of a pass, besides those
+  // of its two products.
+  double scoreTraffic = 6;
+  double lossTraffic = 1; // times the bytes that the loss and its gradient read and write of logits
+  // Moved for each parameter of a micro-batch to add its gradient to the step's.
+  double accumulateBytes = 0;
+  double headShare = 1;      // times the bytes that the head keeps (logits in f32, their gradient)
+  double keptShare = 1;      // times the bytes kept for the backward pass
+  double tpHidden = 0;       // share of tensor-parallel collectives that runs beside compute
+  double cpHidden = 0.8;     // the same of context parallelism
+  double epHidden = 0;       // the same of expert parallelism
+  double dpHidden = 0.9;     // share of the backward pass that gradients can hide in
+  double gatherHidden = 0.9; // share of a layer's compute that ZeRO-3's gathers can hide in
+  double p2pHidden = 1;      // share of transfers between stages that runs beside compute
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication
   double expertImbalance = 1;      // work of the fullest expert over the mean
