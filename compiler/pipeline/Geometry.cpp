@@ -33,9 +33,6 @@ double dtc::secondsOf(const PipelineTask &task, const PipelineProblem &problem) 
   return 0;
 }
 
-//===-- Inputs
-//-----------------------------------------------------------------------------------===//
-
 PipelineInputs::PipelineInputs(const PipelineProblem &problem)
     : problem(problem), microBatches(problem.microBatches), stageOfChunks(problem.chunks.size()) {
   for (size_t chunk = 0; chunk < stageOfChunks.size(); ++chunk)
@@ -88,9 +85,6 @@ std::optional<PipelineTask> PipelineInputs::finish(const PipelineTask &task, dou
   return std::nullopt;
 }
 
-//===-- Memory
-//-----------------------------------------------------------------------------------===//
-
 void StageMemory::start(const PipelineTask &task) {
   if (task.kind != PipelineTaskKind::Forward)
     return;
@@ -119,9 +113,6 @@ void StageMemory::finish(const PipelineTask &task) {
     return;
   }
 }
-
-//===-- Checks
-//-----------------------------------------------------------------------------------===//
 
 // Far above any cluster, and such that counts of tasks stay below 2^31.
 static constexpr int64_t maxTasks = int64_t(1) << 30;

@@ -18,6 +18,7 @@ struct StageState {
   size_t nextWeight = 0;
   std::vector<int> forwardsDone, backwardsLeft; // per micro-batch
   int oldest = 0;                               // first micro-batch with backwards left
+  int firstUnfinished = 0;                      // first micro-batch with forwards left
   int firstUntouched = 0;                       // first micro-batch without any forward
   int64_t activations = 0, pending = 0;         // in flight, as in InFlight
   int64_t heldBytes = 0;                        // by forwards whose backward is to come
@@ -45,7 +46,7 @@ int64_t footprint(const ChunkTimes &chunk, bool split) {
 class ListScheduler {
 public:
   ListScheduler(const PipelineProblem &problem, const SchedulePolicy &policy);
-  std::optional<ListSchedule> run();
+  std::optional<PipelineSchedule> run();
 
 private:
   void runByCounts();
@@ -54,7 +55,8 @@ private:
   std::optional<PipelineTask> chooseReady(StageState &stage, double now) const;
   std::optional<PipelineTask> readyBackward(StageState &stage, double now) const;
   std::optional<PipelineTask> readyForward(StageState &stage, double now) const;
-  std::optional<PipelineTask> readyWeight(StageState &stage, double now) const;
+  std::optional<PipelineTask> readyWeight(const StageState &stage) const;
+  bool isAwaited(StageState &stage, const PipelineTask &task, double now, double end) const;
   void take(StageState &stage, const PipelineTask &task);
   void count(StageState &stage, const PipelineTask &task);
   void start(int stage, const PipelineTask &task, double now);
@@ -74,7 +76,7 @@ private:
   double slack = 0; // seconds: sums in another order are the same moment
   std::vector<StageState> stages;
   std::priority_queue<Wake, std::vector<Wake>, std::greater<Wake>> wakes;
-  ListSchedule result;
+  PipelineSchedule result;
 };
 
 ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolicy &policy)
@@ -85,7 +87,7 @@ ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolic
   stages.resize(problem.stages);
   for (int chunk = 0; chunk < inputs.numChunks(); ++chunk)
     stages[inputs.stageOf(chunk)].chunks.push_back(chunk);
-  result.schedule.order.resize(problem.stages);
+  result.order.resize(problem.stages);
   for (int index = 0; index < problem.stages; ++index) {
     StageState &stage = stages[index];
     size_t sequences = policy.merged ? 1 : stage.chunks.size();
@@ -100,13 +102,9 @@ ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolic
                                   footprint(problem.chunks[chunk], split));
     if (!problem.memoryCap.empty())
       stage.byteCap = problem.memoryCap[index];
-    result.schedule.order[index].reserve(stage.chunks.size() * problem.microBatches *
-                                         (split ? 3 : 2));
+    result.order[index].reserve(stage.chunks.size() * problem.microBatches * (split ? 3 : 2));
   }
 }
-
-//===-- Sequences
-//--------------------------------------------------------------------------------===//
 
 // The last group may be short of micro-batches; a merged sequence counts them all the same, so that
 // the order is the one of full groups with some tasks left out.
@@ -143,9 +141,6 @@ std::optional<PipelineTask> ListScheduler::head(StageState &stage, int sequence,
   return std::nullopt;
 }
 
-//===-- Choice
-//-----------------------------------------------------------------------------------===//
-
 // Counts alone, tasks that do not exist included; the order of 1F1B and its relatives.
 std::optional<PipelineTask> ListScheduler::chooseStrict(StageState &stage) const {
   int64_t &forward = stage.nextForward[0], &backward = stage.nextBackward[0];
@@ -165,9 +160,12 @@ std::optional<PipelineTask> ListScheduler::chooseStrict(StageState &stage) const
 // oldest micro-batch of all stages always goes on.
 bool ListScheduler::admits(const StageState &stage, const PipelineTask &forward) const {
   int numChunks = static_cast<int>(stage.chunks.size());
-  int64_t chunks = 1; // that one, and what is left of the oldest
-  if (forward.microBatch != stage.oldest)
-    chunks += numChunks - stage.forwardsDone[stage.oldest];
+  // That one, and what is left of the first micro-batch that has forwards left: else it would wait
+  // for a whole backward.
+  int64_t chunks = 1;
+  int first = policy.keepsWay ? stage.firstUnfinished : stage.oldest;
+  if (forward.microBatch != first)
+    chunks += numChunks - stage.forwardsDone[first];
   int64_t bytes = footprint(problem.chunks[forward.chunk], split);
   if (stage.activations + 1 > stage.cap.activations || stage.pending + chunks > stage.cap.pending ||
       bytes > stage.byteCap - stage.bytes)
@@ -199,41 +197,50 @@ std::optional<PipelineTask> ListScheduler::readyForward(StageState &stage, doubl
   std::optional<PipelineTask> best;
   for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence) {
     std::optional<PipelineTask> task = head(stage, static_cast<int>(sequence), true);
-    if (task && ready(*task, now) && (!best || policy.deepFirst) && admits(stage, *task))
+    if (task && ready(*task, now) && admits(stage, *task))
       best = task;
   }
   return best;
 }
 
-std::optional<PipelineTask> ListScheduler::readyWeight(StageState &stage, double now) const {
+std::optional<PipelineTask> ListScheduler::readyWeight(const StageState &stage) const {
   if (stage.nextWeight == stage.weights.size())
     return std::nullopt;
-  PipelineTask task = stage.weights[stage.nextWeight];
-  if (policy.holdWeight) {
-    double end = now + secondsOf(task, problem) - slack;
-    for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence)
-      for (bool forward : {false, true})
-        if (std::optional<PipelineTask> next = head(stage, static_cast<int>(sequence), forward))
-          if (inputs.arrival(*next) > now + slack && inputs.arrival(*next) < end &&
-              (!forward || admits(stage, *next)))
-            return std::nullopt;
-  }
-  return task;
+  return stage.weights[stage.nextWeight];
+}
+
+// A forward of a later chunk, a backward before all forwards: what a task of lower priority would
+// hold up that arrives before `end`.
+bool ListScheduler::isAwaited(StageState &stage, const PipelineTask &task, double now,
+                              double end) const {
+  for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence)
+    for (bool forward : {false, true}) {
+      std::optional<PipelineTask> next = head(stage, static_cast<int>(sequence), forward);
+      if (!next || inputs.arrival(*next) <= now + slack || inputs.arrival(*next) >= end - slack)
+        continue;
+      if (task.kind == PipelineTaskKind::Forward &&
+          (forward ? next->chunk <= task.chunk : policy.forwardFirst))
+        continue;
+      if (!forward || admits(stage, *next))
+        return true;
+    }
+  return false;
 }
 
 std::optional<PipelineTask> ListScheduler::chooseReady(StageState &stage, double now) const {
-  std::optional<PipelineTask> task;
-  if (policy.forwardFirst)
-    task = readyForward(stage, now);
+  std::optional<PipelineTask> backward = readyBackward(stage, now);
+  if (backward && !policy.forwardFirst)
+    return backward;
+  std::optional<PipelineTask> task = readyForward(stage, now);
+  if (!task && backward)
+    return backward;
   if (!task)
-    task = readyBackward(stage, now);
-  if (!task && !policy.forwardFirst)
-    task = readyForward(stage, now);
-  return task ? task : readyWeight(stage, now);
+    task = readyWeight(stage);
+  if (task && policy.patience > 0 &&
+      isAwaited(stage, *task, now, now + policy.patience * secondsOf(*task, problem)))
+    return std::nullopt; // the stage is woken then
+  return task;
 }
-
-//===-- Run
-//--------------------------------------------------------------------------------------===//
 
 // Removes the task from the head of its sequence.
 void ListScheduler::take(StageState &stage, const PipelineTask &task) {
@@ -257,6 +264,9 @@ void ListScheduler::count(StageState &stage, const PipelineTask &task) {
     ++stage.activations;
     ++stage.pending;
     ++stage.forwardsDone[task.microBatch];
+    while (stage.firstUnfinished < problem.microBatches &&
+           stage.forwardsDone[stage.firstUnfinished] == static_cast<int>(stage.chunks.size()))
+      ++stage.firstUnfinished;
     stage.firstUntouched = std::max(stage.firstUntouched, task.microBatch + 1);
     stage.heldBytes += footprint(chunk, split);
     stage.bytes += footprint(chunk, split);
@@ -287,8 +297,7 @@ void ListScheduler::start(int index, const PipelineTask &task, double now) {
   stage.freeAt = begin + secondsOf(task, problem);
   take(stage, task);
   count(stage, task);
-  result.schedule.order[index].push_back(task);
-  result.makespan = std::max(result.makespan, stage.freeAt);
+  result.order[index].push_back(task);
   wakes.push({stage.freeAt, index});
   if (std::optional<PipelineTask> next = inputs.finish(task, stage.freeAt))
     if (int receiver = inputs.stageOf(next->chunk); receiver != index)
@@ -298,7 +307,7 @@ void ListScheduler::start(int index, const PipelineTask &task, double now) {
 void ListScheduler::runByCounts() {
   for (int index = 0; index < problem.stages; ++index)
     while (std::optional<PipelineTask> task = chooseStrict(stages[index])) {
-      result.schedule.order[index].push_back(*task);
+      result.order[index].push_back(*task);
       take(stages[index], *task);
     }
 }
@@ -316,13 +325,13 @@ void ListScheduler::runByClock() {
   }
 }
 
-std::optional<ListSchedule> ListScheduler::run() {
+std::optional<PipelineSchedule> ListScheduler::run() {
   if (policy.strict)
     runByCounts();
   else
     runByClock();
   for (int index = 0; index < problem.stages; ++index)
-    if (result.schedule.order[index].size() !=
+    if (result.order[index].size() !=
         stages[index].chunks.size() * problem.microBatches * (split ? 3 : 2))
       return std::nullopt;
   return std::move(result);
@@ -330,9 +339,18 @@ std::optional<ListSchedule> ListScheduler::run() {
 
 } // namespace
 
-std::optional<ListSchedule> dtc::listSchedule(const PipelineProblem &problem,
-                                              const SchedulePolicy &policy) {
-  return ListScheduler(problem, policy).run();
+std::optional<PipelineSchedule> dtc::listSchedule(const PipelineProblem &problem,
+                                                  const SchedulePolicy &policy) {
+  PipelineProblem seen = seenBy(policy, problem);
+  return ListScheduler(seen, policy).run();
+}
+
+PipelineProblem dtc::seenBy(const SchedulePolicy &policy, const PipelineProblem &problem) {
+  PipelineProblem seen = problem;
+  if (policy.uniform)
+    for (ChunkTimes &chunk : seen.chunks)
+      chunk = {1, 1, 1, 0, 0, chunk.activationBytes, chunk.weightStashBytes};
+  return seen;
 }
 
 int64_t dtc::leastBytes(const PipelineProblem &problem, int stage) {

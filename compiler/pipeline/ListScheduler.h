@@ -18,24 +18,36 @@ struct SchedulePolicy {
   bool strict = true;
   // The most chunk activations per stage, as in InFlight.
   std::vector<InFlight> caps;
-  // Priorities of a stage that is not strict. The older micro-batch goes first among backwards.
+  // What a stage that is not strict prefers. The older micro-batch goes first among backwards, the
+  // later chunk among forwards; W fills what is left.
   bool forwardFirst = false; // forward before backward
-  bool deepFirst = true;     // forward of the later chunk first
-  bool holdWeight = false;   // a W does not start if a known input arrives before its end
-};
-
-struct ListSchedule {
-  PipelineSchedule schedule;
-  double makespan = 0; // seconds; not set by strict policies
+  // A task does not start if one that is preferred to it arrives before this share of its time.
+  double patience = 0;
+  // Room is kept for the next micro-batch that has forwards left, not only for the oldest one.
+  bool keepsWay = false;
+  // Every task is taken to last as long as every other, and transfers no time: the order is then
+  // the one that papers draw.
+  bool uniform = false;
 };
 
 // The schedule of a policy within the caps of policy and problem; none if the stages come to a stop
-// in it. A stage always keeps room for what is left of its oldest micro-batch, so with one sequence
-// per chunk, or groups of one, they do not if one micro-batch fits (leastBytes).
-std::optional<ListSchedule> listSchedule(const PipelineProblem &problem,
-                                         const SchedulePolicy &policy);
+// in it. With one sequence per chunk, or groups of one micro-batch, they do not if one micro-batch
+// fits (leastBytes): what is in flight can always be completed from the oldest on.
+std::optional<PipelineSchedule> listSchedule(const PipelineProblem &problem,
+                                             const SchedulePolicy &policy);
+
+// The problem with the times that the policy looks at.
+PipelineProblem seenBy(const SchedulePolicy &policy, const PipelineProblem &problem);
+
+// The policies of the problem's kind under its caps; its schedule is the shortest of theirs, the
+// first of equals. One strict policy where its memory fits. Wants a problem that is checked and
+// caps that one micro-batch fits in.
+std::vector<SchedulePolicy> policiesOf(const PipelineProblem &problem);
 
 // The bytes that one micro-batch needs on a stage.
 int64_t leastBytes(const PipelineProblem &problem, int stage);
+
+// Everything that buildSchedule refuses.
+Outcome checkSchedulable(const PipelineProblem &problem);
 
 } // namespace dtc

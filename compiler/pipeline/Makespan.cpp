@@ -1,13 +1,10 @@
 // Makespans without the whole schedule: closed forms, and steady states that repeat.
-#include "compiler/pipeline/Geometry.h"
+#include "compiler/pipeline/ListScheduler.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace dtc;
-
-//===-- Closed forms
-//-----------------------------------------------------------------------------===//
 
 namespace {
 
@@ -70,155 +67,211 @@ std::optional<double> dtc::closedFormMakespan(const PipelineProblem &problem) {
   return turns * (chunk.forward + chunk.backwardInput + chunk.backwardWeight);
 }
 
-//===-- Steady states
-//----------------------------------------------------------------------------===//
-
 namespace {
 
-// After its warm-up a stage of 1F1B and Interleaved does pairs of a backward and a forward. The
-// pairs of one group of micro-batches (1 for one chunk per stage, else as many as there are stages)
-// are a period: starts are a max-plus linear function of those one period before. So once all
-// starts of some pairs are those of `periods` periods earlier plus the same seconds, they stay so
-// until the forwards run out, if no channel carries more than that per period (a queue that grows
-// would show only later).
-//
-// Pair k of stage i has number k - i: with this skew no task needs one of a later number.
-class SteadyState {
-public:
-  explicit SteadyState(const PipelineProblem &problem) : problem(problem) {
-    group = problem.virtualStages > 1 ? problem.stages : 1;
-    pairsPerPeriod = int64_t(group) * problem.virtualStages;
-    window = pairsPerPeriod + 2 * problem.stages;
-  }
-
-  std::optional<double> makespan();
-
-private:
-  // Fewer micro-batches by whole groups, at least `least`; none if that does not halve them.
-  std::optional<int> shortened(int64_t least) const;
-  bool findRepetition(const PipelineTiming &timing, int microBatches);
-  bool repeats(const PipelineTiming &timing, int64_t last, int64_t periods);
-  bool carriesChannels() const;
-  int64_t firstPair(int stage) const { // its position
-    return inFlight(problem.kind, problem.stages, problem.virtualStages, problem.microBatches,
-                    stage)
-        .activations;
-  }
-
-  const PipelineProblem &problem;
-  int group;
-  int64_t pairsPerPeriod, window;
-  int64_t periods = 0; // after which the starts repeat
-  double shift = 0;    // seconds that these periods take
+// A schedule as tracks: the times of one kind of task on one chunk, by micro-batch.
+struct Track {
+  std::vector<double> starts, ready; // ready: when the input is there
+  int before = 0;                    // micro-batches that started before the cut
 };
 
-std::optional<int> SteadyState::shortened(int64_t least) const {
-  int64_t dropped = (problem.microBatches - least) / group * group;
-  if (dropped < problem.microBatches / 2)
-    return std::nullopt;
-  return static_cast<int>(problem.microBatches - dropped);
-}
+// All that stages do next is a function of their state: how far each track has come, when inputs
+// arrive and when stages are free. So once a state is that of some micro-batches earlier plus some
+// seconds, all that follows repeats itself until the forwards of the first chunk run out.
+class Tracks {
+public:
+  Tracks(const PipelineSchedule &schedule, const PipelineProblem &problem);
 
-bool SteadyState::repeats(const PipelineTiming &timing, int64_t last, int64_t periods) {
-  int64_t back = 2 * periods * pairsPerPeriod;
-  auto startOf = [&](int stage, int64_t position) { return timing.tasks[stage][position].start; };
-  int64_t reference = firstPair(0) + 2 * last;
-  double seconds = startOf(0, reference) - startOf(0, reference - back);
-  double tolerance = 1e-12 * startOf(0, reference);
-  for (int stage = 0; stage < problem.stages; ++stage) {
-    int64_t end = firstPair(stage) + 2 * (last + stage + 1);
-    for (int64_t position = end - 2 * window; position < end; ++position)
-      if (std::abs(startOf(stage, position) - startOf(stage, position - back) - seconds) >
-          tolerance)
-        return false;
+  // Looks at the state of this moment (that of starts that are equal but for rounding included).
+  void cutAt(double seconds);
+
+  // Whether the state at the cut is the one `distance` micro-batches before it. Starts and inputs
+  // of the last `window` micro-batches have to agree: what is older is no longer in flight.
+  bool repeats(int distance, int window) const;
+  // Seconds that these take.
+  double shift(int distance) const {
+    const Track &first = tracks.front();
+    return first.starts[first.before - 1] - first.starts[first.before - 1 - distance];
   }
-  this->periods = periods;
-  shift = seconds;
-  return carriesChannels();
+
+  double firstForward(int microBatch) const { return tracks.front().starts[microBatch]; }
+  // The first start of these tracks that is not before the cut of the others.
+  double firstAfter(const Tracks &others) const;
+  // How many micro-batches the others' cut is after this one, in the track where it is most.
+  int behind(const Tracks &others) const;
+
+  double makespan = 0;
+
+private:
+  const Track *senderOf(size_t track) const;
+  bool agrees(const std::vector<double> &times, int begin, int end, int distance) const;
+
+  size_t numChunks;
+  std::vector<Track> tracks; // by kind, then chunk
+  double slack = 0, cut = 0; // seconds
+};
+
+Tracks::Tracks(const PipelineSchedule &schedule, const PipelineProblem &problem)
+    : numChunks(problem.chunks.size()), tracks(numChunks * 4) {
+  PipelineTiming timing = *timeSchedule(schedule, problem);
+  makespan = timing.makespan;
+  for (int stage = 0; stage < problem.stages; ++stage)
+    for (size_t i = 0; i < schedule.order[stage].size(); ++i) {
+      const PipelineTask &task = schedule.order[stage][i];
+      Track &track = tracks[static_cast<size_t>(task.kind) * numChunks + task.chunk];
+      track.starts.push_back(timing.tasks[stage][i].start);
+      track.ready.push_back(timing.tasks[stage][i].ready);
+    }
+  for (const ChunkTimes &chunk : problem.chunks)
+    slack = std::max(slack,
+                     1e-9 * std::max({chunk.forward, chunk.backwardInput, chunk.backwardWeight}));
 }
 
-bool SteadyState::carriesChannels() const {
-  for (int stage = 0; stage < problem.stages; ++stage) {
-    double forward = 0, backward = 0;
-    for (int chunk = stage; chunk < static_cast<int>(problem.chunks.size());
-         chunk += problem.stages) {
-      if (chunk + 1 < static_cast<int>(problem.chunks.size()))
-        forward += problem.chunks[chunk].sendForward;
-      if (chunk > 0)
-        backward += problem.chunks[chunk].sendBackward;
-    }
-    if (double(group * periods) * std::max(forward, backward) > shift * (1 + 1e-12))
+void Tracks::cutAt(double seconds) {
+  cut = seconds - slack;
+  for (Track &track : tracks)
+    track.before = static_cast<int>(
+        std::lower_bound(track.starts.begin(), track.starts.end(), cut) - track.starts.begin());
+}
+
+// The track whose start makes the input of a task known; none for the first forward.
+const Track *Tracks::senderOf(size_t track) const {
+  size_t chunk = track % numChunks;
+  switch (static_cast<PipelineTaskKind>(track / numChunks)) {
+  case PipelineTaskKind::Forward:
+    return chunk == 0 ? nullptr : &tracks[track - 1];
+  case PipelineTaskKind::BackwardWeight:
+    return &tracks[track - numChunks]; // its BackwardInput
+  default:
+    return chunk + 1 == numChunks ? &tracks[chunk] : &tracks[track + 1];
+  }
+}
+
+bool Tracks::agrees(const std::vector<double> &times, int begin, int end, int distance) const {
+  for (int microBatch = begin; microBatch < end; ++microBatch)
+    if (std::abs(times[microBatch] - times[microBatch - distance] - shift(distance)) > 1e-12 * cut)
       return false;
+  return true;
+}
+
+bool Tracks::repeats(int distance, int window) const {
+  if (tracks.front().before < window + distance)
+    return false;
+  for (size_t index = 0; index < tracks.size(); ++index) {
+    const Track &track = tracks[index];
+    if (track.starts.empty())
+      continue;
+    int end = track.before;
+    if (end < window + distance ||
+        track.starts[end - distance] < cut - shift(distance) - slack / 2 ||
+        !agrees(track.starts, end - window, end, distance))
+      return false;
+    if (const Track *sender = senderOf(index))
+      if (!agrees(track.ready, end - window, sender->before, distance))
+        return false;
   }
   return true;
 }
 
-bool SteadyState::findRepetition(const PipelineTiming &timing, int microBatches) {
-  // The last group, which may not be full, is not part of the steady state.
-  int64_t pairs = int64_t(microBatches - group) * problem.virtualStages - firstPair(0);
-  for (int64_t periods = 1; periods <= problem.stages; ++periods) {
-    if (periods * pairsPerPeriod + window > pairs)
-      return false;
-    if (repeats(timing, pairs - 1, periods))
-      return true;
-  }
-  return false;
+double Tracks::firstAfter(const Tracks &others) const {
+  double first = makespan;
+  for (size_t index = 0; index < tracks.size(); ++index)
+    if (size_t next = others.tracks[index].before; next < tracks[index].starts.size())
+      first = std::min(first, tracks[index].starts[next]);
+  return first;
 }
 
-std::optional<double> SteadyState::makespan() {
-  int64_t least = group + (firstPair(0) + 2 * window) / problem.virtualStages + 1;
-  for (;; least *= 2) {
-    std::optional<int> microBatches = shortened(least);
-    if (!microBatches)
-      return std::nullopt;
-    PipelineProblem part = problem;
-    part.microBatches = *microBatches;
-    Result<PipelineTiming> timing = timeSchedule(*buildSchedule(part), part);
-    if (!findRepetition(*timing, *microBatches))
-      continue;
-    int64_t dropped = (problem.microBatches - *microBatches) / group;
-    if (int64_t rest = dropped % periods) { // the starts up to here stay what they are
-      dropped -= rest;
-      part.microBatches += static_cast<int>(rest) * group;
-      timing = timeSchedule(*buildSchedule(part), part);
-    }
-    int64_t skipped = dropped / periods;
-    return timing->makespan + static_cast<double>(skipped) * shift;
+int Tracks::behind(const Tracks &others) const {
+  int most = 0;
+  for (size_t index = 0; index < tracks.size(); ++index)
+    most = std::max(most, others.tracks[index].before - tracks[index].before);
+  return most;
+}
+
+// The makespan of a policy's schedule by that of fewer micro-batches, cut where its forwards run
+// out, and the repetitions that it lacks.
+class SteadyState {
+public:
+  SteadyState(const PipelineProblem &problem, const SchedulePolicy &policy)
+      : problem(problem), policy(policy), group(policy.merged ? policy.group : 1),
+        window(2 * problem.stages + 2) {}
+
+  // None if the policy's stages come to a stop.
+  std::optional<double> seconds();
+
+private:
+  std::optional<PipelineSchedule> scheduleOf(int microBatches) {
+    problem.microBatches = microBatches;
+    return listSchedule(problem, policy);
   }
+  int findDistance(const PipelineSchedule &schedule, Tracks &tracks) const;
+
+  PipelineProblem problem;
+  const SchedulePolicy &policy;
+  int group, window; // micro-batches
+};
+
+// Micro-batches after which states repeat; 0 if they do not.
+int SteadyState::findDistance(const PipelineSchedule &schedule, Tracks &tracks) const {
+  int lastGroup = (problem.microBatches - 1) / group * group; // it may not be full
+  tracks.cutAt(tracks.firstForward(lastGroup));
+  std::optional<Tracks> seen; // what the policy saw, where that is something else
+  if (policy.uniform) {
+    seen.emplace(schedule, seenBy(policy, problem));
+    seen->cutAt(seen->firstForward(lastGroup));
+    // What it decided after its cut knew of the end.
+    tracks.cutAt(std::min(tracks.firstForward(lastGroup), tracks.firstAfter(*seen)));
+    if (tracks.behind(*seen) > window)
+      return 0;
+  }
+  for (int groups = 1; groups <= problem.stages; ++groups)
+    if (int distance = groups * group;
+        tracks.repeats(distance, window) && (!seen || seen->repeats(distance, window)))
+      return distance;
+  return 0;
+}
+
+std::optional<double> SteadyState::seconds() {
+  int all = problem.microBatches;
+  for (int64_t least = 3 * int64_t(window) + group;; least *= 2) {
+    int dropped = static_cast<int>((all - least) / group * group);
+    if (dropped < all / 2)
+      break;
+    std::optional<PipelineSchedule> schedule = scheduleOf(all - dropped);
+    if (!schedule)
+      return std::nullopt;
+    Tracks tracks(*schedule, problem);
+    int distance = findDistance(*schedule, tracks);
+    if (distance == 0)
+      continue;
+    int repetitions = dropped / distance;
+    double skipped = repetitions * tracks.shift(distance);
+    if (dropped % distance == 0)
+      return tracks.makespan + skipped;
+    schedule = scheduleOf(all - repetitions * distance); // its states up to here are the same
+    return timeSchedule(*schedule, problem)->makespan + skipped;
+  }
+  std::optional<PipelineSchedule> schedule = scheduleOf(all);
+  return schedule ? std::optional<double>(timeSchedule(*schedule, problem)->makespan)
+                  : std::nullopt;
 }
 
 } // namespace
 
-// Whether the order without a cap fits, judged by the largest chunk of each stage.
-static bool surelyFits(const PipelineProblem &problem) {
-  if (problem.memoryCap.empty())
-    return true;
-  for (int chunk = 0; chunk < static_cast<int>(problem.chunks.size()); ++chunk) {
-    int stage = stageOfChunk(problem.kind, problem.stages, chunk);
-    InFlight most =
-        inFlight(problem.kind, problem.stages, problem.virtualStages, problem.microBatches, stage);
-    if (problem.chunks[chunk].activationBytes > problem.memoryCap[stage] / most.activations)
-      return false;
-  }
-  return true;
-}
-
 Result<double> dtc::pipelineMakespan(const PipelineProblem &problem) {
-  if (Outcome checked = checkProblem(problem); !checked)
+  if (Outcome checked = checkSchedulable(problem); !checked)
     return checked.error();
-  if (!splitsBackward(problem.kind) && surelyFits(problem)) {
+  std::vector<SchedulePolicy> policies = policiesOf(problem);
+  if (policies.front().strict) { // the cap changes nothing
     PipelineProblem free = problem;
     free.memoryCap.clear();
     if (std::optional<double> seconds = closedFormMakespan(free))
       return *seconds;
-    if (std::optional<double> seconds = SteadyState(free).makespan())
-      return *seconds;
   }
-  Result<PipelineSchedule> schedule = buildSchedule(problem);
-  if (!schedule)
-    return schedule.error();
-  Result<PipelineTiming> timing = timeSchedule(*schedule, problem);
-  if (!timing)
-    return timing.error();
-  return timing->makespan;
+  std::optional<double> best;
+  for (const SchedulePolicy &policy : policies)
+    if (std::optional<double> seconds = SteadyState(problem, policy).seconds())
+      best = std::min(best.value_or(*seconds), *seconds);
+  assert(best && "groups of one micro-batch, and sequences per chunk, never come to a stop");
+  return *best;
 }

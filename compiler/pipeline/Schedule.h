@@ -82,8 +82,10 @@ int stageOfChunk(ScheduleKind kind, int stages, int chunk);
 // Example: 2 stages and 3 micro-batches of 1F1B are F0 F1 B0 F2 B1 B2 and F0 B0 F1 B1 F2 B2.
 Result<PipelineSchedule> buildSchedule(const PipelineProblem &problem);
 
+// Seconds since the start of the step.
 struct TaskTime {
-  double start = 0, end = 0; // seconds since the start of the step
+  double start = 0, end = 0;
+  double ready = 0; // when its last input was there: it waited for its stage from then to `start`
 };
 
 struct StageTiming {
@@ -125,9 +127,14 @@ InFlight inFlight(ScheduleKind kind, int stages, int virtualStages, int microBat
 std::optional<double> closedFormMakespan(const PipelineProblem &problem);
 
 // The makespan of buildSchedule's order, without the order where that can be avoided: in closed
-// form, or by simulating warm-up and steady state of 1F1B and Interleaved until all stages repeat
-// themselves, and skipping the repetitions. The same result up to rounding (1e-9 relative); the
-// same errors.
+// form, or by simulating fewer micro-batches until all stages repeat themselves, and skipping the
+// repetitions. The same result up to rounding (1e-9 relative); the same errors.
 Result<double> pipelineMakespan(const PipelineProblem &problem);
+
+// Seconds that no schedule of the kind can beat, whatever its order: for every stage all its work,
+// after the way of the first micro-batch down to it and before that of the last one up, with no
+// more forwards before its first backward than inFlight allows. Linear in the number of chunks.
+// Wants a well-formed problem; ignores the memory cap.
+double makespanLowerBound(const PipelineProblem &problem);
 
 } // namespace dtc

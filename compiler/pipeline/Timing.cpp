@@ -90,7 +90,7 @@ void Timer::advance(int stage) {
       return;
     double start = std::max(arrival, summary.lastEnd);
     double seconds = secondsOf(task, problem);
-    times[position] = {start, start + seconds};
+    times[position] = {start, start + seconds, arrival};
     summary.lastEnd = start + seconds;
     summary.busySeconds += seconds;
     if (std::optional<PipelineTask> receiver = inputs.finish(task, summary.lastEnd)) {

@@ -66,17 +66,16 @@ private:
     CostKey key{d.tp, d.sequenceParallel, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew)
-      it->second =
-          costModel(*model, d, *request.topology, request.precision, *request.software);
+      it->second = costModel(*model, d, *request.topology, request.precision, *request.software);
     return &it->second;
   }
 
   void costTemplates() {
-    for (const Decisions &d : expertTemplates(limits, pins, options.devicesPerNode)) {
-      const ModelCost *model = costOf(d);
-      if (model)
-        consider(*model, d);
-    }
+    templates = expertTemplates(limits, pins, options.devicesPerNode);
+    for (const Decisions &d : templates)
+      if (const ModelCost *model = costOf(d))
+        if (std::optional<Candidate> candidate = estimate(*model, d))
+          consider(std::move(*candidate));
   }
 
   std::vector<BoundedMesh> boundMeshes() {
@@ -92,30 +91,46 @@ private:
 
   // The bound of a mesh is that of its best schedule.
   double leastOf(const ModelCost &model, Decisions mesh) const {
-    mesh.schedule = mesh.pp > 1 && pins.allows(ScheduleKind::ZeroBubbleV) ? ScheduleKind::ZeroBubbleV
-                                                      : ScheduleKind::OneForwardOneBackward;
+    mesh.schedule = mesh.pp > 1 && pins.allows(ScheduleKind::ZeroBubbleV)
+                        ? ScheduleKind::ZeroBubbleV
+                        : ScheduleKind::OneForwardOneBackward;
     return lowerBoundSeconds(model, mesh, request);
   }
 
   void costDetails(size_t index) {
     const ModelCost *model = costOf(meshes[index]);
+    std::vector<Candidate> candidates;
     for (const Decisions &d : enumerateDetails(meshes[index], limits, pins))
-      if (!options.prune || lowerBoundSeconds(*model, d, request) < incumbent)
-        consider(*model, d);
+      if (isOpen(*model, d))
+        if (std::optional<Candidate> candidate = estimate(*model, d))
+          candidates.push_back(std::move(*candidate));
+    // The likely best first: it spares others their schedule.
+    sortBySeconds(candidates);
+    for (Candidate &candidate : candidates)
+      consider(std::move(candidate));
   }
 
-  void consider(const ModelCost &model, const Decisions &d) {
+  bool isOpen(const ModelCost &model, const Decisions &d) const {
+    return !llvm::is_contained(templates, d) &&
+           (!options.prune || lowerBoundSeconds(model, d, request) < incumbent);
+  }
+
+  // Nothing where it does not fit.
+  std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
-    bool fits = candidate.step.fits || options.ignoreMemory;
     if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
       result.leanest = candidate;
-    if (!fits)
-      return;
-    // The closed form does not see every bubble, so that the incumbent is always timed by its
-    // schedule.
-    if (candidate.step.stepSeconds < incumbent) {
-      refineBySchedule(candidate.step, d);
+    if (!candidate.step.fits && !options.ignoreMemory)
+      return std::nullopt;
+    return candidate;
+  }
+
+  // Whatever its bound does not rule out is timed by its schedule: the closed form is above that of
+  // some, and below that of others.
+  void consider(Candidate candidate) {
+    if (!options.prune || candidate.step.leastSeconds() < incumbent) {
+      refineBySchedule(candidate.step, candidate.decisions);
       ++result.simulated;
       incumbent = std::min(incumbent, candidate.step.stepSeconds);
     }
@@ -124,20 +139,16 @@ private:
       shrink();
   }
 
+  // What is not timed by its schedule is not below its bound, and so not before the best.
   static void sortBySeconds(llvm::MutableArrayRef<Candidate> candidates) {
     llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-      return std::tie(a.step.stepSeconds, a.number) < std::tie(b.step.stepSeconds, b.number);
+      return std::tuple(a.step.stepSeconds, !a.step.isRefined, a.number) <
+             std::tuple(b.step.stepSeconds, !b.step.isRefined, b.number);
     });
   }
 
-  // Templates are costed twice; equal decisions stay once.
   void shrink() {
     sortBySeconds(result.ranked);
-    auto last = std::unique(result.ranked.begin(), result.ranked.end(),
-                            [](const Candidate &a, const Candidate &b) {
-                              return a.decisions == b.decisions;
-                            });
-    result.ranked.erase(last, result.ranked.end());
     if (result.ranked.size() > options.keep)
       result.ranked.resize(options.keep);
   }
@@ -161,6 +172,7 @@ private:
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
   std::map<CostKey, ModelCost> costs;
+  std::vector<Decisions> templates; // costed already
   double incumbent = std::numeric_limits<double>::infinity();
   SearchResult result;
 };

@@ -39,9 +39,9 @@ private:
 
 struct SearchOptions {
   int64_t devicesPerNode = 1;
-  double seconds = 60;      // stop then with what there is
-  size_t keep = 200;        // candidates in `ranked`
-  size_t refined = 48;      // of these, timed by the schedule itself
+  double seconds = 60; // stop then with what there is
+  size_t keep = 200;   // candidates in `ranked`
+  size_t refined = 48; // of these, timed by the schedule itself
   bool ignoreMemory = false;
   bool prune = true; // false: cost everything (for tests)
 };

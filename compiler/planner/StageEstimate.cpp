@@ -109,6 +109,15 @@ double StageCoster::leastSecondsOfModel() const {
   return seconds;
 }
 
+double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
+  if (d.evenStages) // whose first and last chunk may have no layer
+    return 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const PartTimes &times : blockTimes)
+    least = std::min(least, isDownOnly ? times.forward : times.total());
+  return least;
+}
+
 double StageCoster::leastSecondsOncePerStep() const { return software.hostSecondsPerStep; }
 
 size_t StageCoster::stageOf(size_t chunk) const {

@@ -21,6 +21,8 @@ public:
 
   // All layers, embedding and head: one micro-batch, nothing recomputed.
   double leastSecondsOfModel() const;
+  // The least that a micro-batch takes on its way down one chunk and up again, or only down.
+  double leastSecondsOfChunk(bool isDownOnly) const;
   // Optimizer and what of the gradients nothing hides, of the lightest stage possible.
   double leastSecondsOncePerStep() const;
 
@@ -35,8 +37,7 @@ private:
   };
   PartTimes timesOf(const BlockCost &block) const;
   // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
-  double gatherSeconds(const BlockCost &block, double bytesPerParameter,
-                       CollectiveKind kind) const;
+  double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind) const;
 
   const LayerChunks &cut() const;
   size_t stageOf(size_t chunk) const;

@@ -164,6 +164,15 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
   return cost;
 }
 
+// Another time of all micro-batches; what of it is neither work nor stage transfers is bubble.
+static void setLoop(StepEstimate &step, double seconds, double transfers) {
+  double change = seconds - step.loopSeconds;
+  step.loopSeconds += change;
+  step.stepSeconds += change;
+  step.bubbleSeconds = std::max(0.0, step.bubbleSeconds + step.p2pSeconds - transfers + change);
+  step.p2pSeconds = transfers;
+}
+
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step;
@@ -177,6 +186,9 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
     }
   step.fits = step.peakBytes <= request.memoryLimit;
   Pipeline(decisions, request, step).run();
+  step.leastLoopSeconds =
+      decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
+  setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
   const auto exposed = coster.exposedOf(step.slowestStage);
   double m = static_cast<double>(decisions.numMicroBatches);
   step.exposedTpSeconds = m * exposed.tp;
@@ -204,17 +216,11 @@ PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions)
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.isRefined = true;
-  if (decisions.pp == 1)
-    return;
-  Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions));
-  if (!makespan)
-    return;
-  double change = *makespan - step.loopSeconds;
-  step.loopSeconds = *makespan;
-  step.stepSeconds += change;
-  // Transfers are inside the makespan: what is not work is a bubble.
-  step.bubbleSeconds = std::max(0.0, step.bubbleSeconds + step.p2pSeconds + change);
-  step.p2pSeconds = 0;
+  if (decisions.pp > 1)
+    if (Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions)))
+      // Transfers are inside the makespan: what is not work is a bubble.
+      setLoop(step, *makespan, 0);
+  step.leastLoopSeconds = step.loopSeconds;
 }
 
 double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
@@ -222,15 +228,15 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   StageCoster coster(model, decisions, request);
   double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
   double m = static_cast<double>(decisions.numMicroBatches);
-  double share = total / p;
-  // A micro-batch has to go through all stages once before the last stage can be done with its
-  // share; zero-bubble schedules fill what is left.
-  double fill = 0;
-  bool zeroBubble = decisions.schedule == ScheduleKind::ZeroBubbleH1 ||
-                    decisions.schedule == ScheduleKind::ZeroBubbleV;
-  if (!zeroBubble)
-    fill = (total - share) / static_cast<double>(decisions.virtualStages);
-  return m * share + fill + coster.leastSecondsOncePerStep();
+  bool isSplit = decisions.schedule == ScheduleKind::ZeroBubbleH1 ||
+                 decisions.schedule == ScheduleKind::ZeroBubbleV;
+  // Stage s starts after s layers at least and, but for weights' gradients, ends as many before the
+  // end: L >= m t_s + s layer, and the mean of that over all stages.
+  double loop = m * total / p + coster.leastSecondsOfChunk(isSplit) * (p - 1) / 2;
+  // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
+  if (!isSplit && decisions.virtualStages == 1)
+    loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
+  return loop + coster.leastSecondsOncePerStep();
 }
 
 } // namespace dtc

@@ -98,8 +98,11 @@ struct StepEstimate {
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
   bool fits = true;
-  bool isRefined = false; // loopSeconds is that of the schedule itself
+  double leastLoopSeconds = 0; // that loopSeconds can be when it is refined
+  bool isRefined = false;      // loopSeconds is that of the schedule itself
 
+  // The step can't be faster than this when it is refined.
+  double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
   double exposedCommSeconds() const {
     return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGradientSeconds +
            p2pSeconds;
@@ -115,8 +118,8 @@ struct EstimateRequest {
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as
 // possible, chooses recomputation per stage, and adds up. The pipeline's time is that of the
-// schedule's closed form with unequal stages; PlanSimulation runs the chosen few event by event.
-// Wants layers >= pp x virtualStages.
+// schedule's closed form with unequal stages, or its lower bound where that is more;
+// refineBySchedule makes it exact. Wants layers >= pp x virtualStages.
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request);
 
@@ -126,8 +129,9 @@ PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions)
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
-// A step can't be faster: work at the best rate, collectives that nothing hides, and the schedule's
-// least bubble, with stages as equal as fractions allow and memory ignored.
+// No step under these decisions can be faster, however its layers are cut into stages, and whatever
+// is recomputed: work at the best rate, collectives that nothing hides, and the way down to each
+// stage and up again. Memory is ignored.
 double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request);
 

@@ -1,0 +1,159 @@
+// The search agrees with costing everything, on many small cases.
+#include "compiler/planner/JointSearch.h"
+
+#include "compiler/driver/Pipelines.h"
+#include "models/Gpt2.h"
+#include "models/Llama.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+class JointSearchTest : public testing::Test {
+protected:
+  JointSearchTest() : context(MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  MLIRContext context;
+};
+
+OwningOpRef<ModuleOp> gpt2(MLIRContext &context, int64_t layers, int64_t sequence) {
+  Gpt2Config config;
+  config.vocabulary = 512;
+  config.positions = sequence;
+  config.width = 256;
+  config.layers = layers;
+  config.heads = 4;
+  return buildGpt2(&context, config, sequence);
+}
+
+OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequence) {
+  LlamaConfig config;
+  config.vocabulary = 512;
+  config.width = 256;
+  config.innerWidth = 512;
+  config.layers = layers;
+  config.heads = config.kvHeads = 4;
+  config.headDim = 64;
+  config.inverseFrequencies = rotaryFrequencies(10000, 64);
+  config.experts = 4;
+  return buildLlama(&context, config, sequence);
+}
+
+struct Case {
+  SpaceLimits limits;
+  Pins pins;
+  EstimateRequest request;
+};
+
+// The best of all candidates, each timed by its schedule.
+SearchResult costEverything(CellStore &cells, const std::vector<Decisions> &meshes, const Case &c,
+                            SearchOptions options) {
+  options.prune = false;
+  options.keep = options.refined = size_t(1) << 30;
+  return searchJointly(cells, meshes, c.limits, c.pins, c.request, options);
+}
+
+TEST_F(JointSearchTest, AgreesWithCostingEverything) {
+  std::mt19937 random(7);
+  auto pick = [&](std::initializer_list<int64_t> values) {
+    return *(values.begin() + random() % values.size());
+  };
+  const char *topologies[] = {"dgx-h100", "dgx-a100-80g"};
+  int feasible = 0, cases = 0;
+  for (int model = 0; model < 6; ++model) {
+    int64_t layers = 1 + model, sequence = model % 2 ? 1024 : 128;
+    bool experts = model % 3 == 2;
+    OwningOpRef<ModuleOp> module =
+        experts ? mixture(context, layers, sequence) : gpt2(context, layers, sequence);
+    FoldedModel folded = foldLayers(*module);
+    CellStore cells(folded);
+    for (int variant = 0; variant < 55; ++variant) {
+      Result<Topology> topology = loadTopology(topologies[random() % 2], pick({1, 2}), 0);
+      ASSERT_TRUE(topology.ok());
+      int64_t devices = pick({2, 4, 8});
+      if (topology->nodes == 1)
+        topology = loadTopology(topology->name, 1, devices);
+      ASSERT_TRUE(topology.ok());
+      Case c;
+      c.limits.topologyName = topology->name;
+      c.limits.devices = topology->numDevices();
+      c.limits.globalBatch = pick({8, 16, 24, 48});
+      c.limits.layers = layers;
+      c.limits.sequence = sequence;
+      c.limits.experts = experts ? 4 : 1;
+      if (random() % 3 == 0)
+        c.pins.tp = pick({1, 2});
+      if (random() % 4 == 0)
+        c.pins.zero = pick({0, 1, 3});
+      if (random() % 5 == 0)
+        c.pins.schedule = ScheduleKind::OneForwardOneBackward;
+      c.request.topology = &*topology;
+      c.request.software = softwareNamed("dtc");
+      c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+      // Both memories that bind and those that do not.
+      c.request.memoryLimit = c.request.software->reservedBytes +
+                              static_cast<double>(pick({8, 16, 40, 1000, 100000})) * (1 << 20);
+      Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+      if (!meshes)
+        continue;
+      ++cases;
+      SearchOptions options;
+      options.devicesPerNode = topology->devicesPerNode;
+      SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, options);
+      SearchResult all = costEverything(cells, *meshes, c, options);
+      ASSERT_EQ(found.ranked.empty(), all.ranked.empty());
+      if (all.ranked.empty())
+        continue;
+      ++feasible;
+      EXPECT_TRUE(found.complete);
+      EXPECT_EQ(found.ranked.front().step.stepSeconds, all.ranked.front().step.stepSeconds)
+          << "model " << model << " variant " << variant;
+      EXPECT_LE(found.lowerBound, all.ranked.front().step.stepSeconds * (1 + 1e-12));
+    }
+  }
+  EXPECT_GE(cases, 300);
+  EXPECT_GE(feasible, 200);
+}
+
+// No schedule is faster than the bound of its decisions, nor than that of its cut into stages.
+TEST_F(JointSearchTest, BoundsHold) {
+  OwningOpRef<ModuleOp> module = gpt2(context, 6, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
+  ASSERT_TRUE(topology.ok());
+  Case c;
+  c.limits.devices = 8;
+  c.limits.globalBatch = 24;
+  c.limits.layers = 6;
+  c.limits.sequence = 1024;
+  c.request.topology = &*topology;
+  c.request.software = softwareNamed("dtc");
+  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  c.request.memoryLimit = 80e9;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+  ASSERT_TRUE(meshes.ok());
+  for (const Decisions &mesh : *meshes) {
+    const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
+    ASSERT_NE(model, nullptr);
+    ModelCost cost = costModel(*model, mesh, *topology, c.request.precision, *c.request.software);
+    for (const Decisions &d : enumerateDetails(mesh, c.limits, c.pins)) {
+      StepEstimate step = estimateStep(cost, d, c.request);
+      double bound = lowerBoundSeconds(cost, d, c.request), ofCut = step.leastSeconds();
+      refineBySchedule(step, d);
+      EXPECT_LE(bound, ofCut * (1 + 1e-9));
+      EXPECT_LE(ofCut, step.stepSeconds * (1 + 1e-9))
+          << toString(d.schedule).str() << " pp " << d.pp << " v " << d.virtualStages << " m "
+          << d.numMicroBatches << " recompute " << toString(d.recompute).str();
+    }
+  }
+}
+
+} // namespace
+} // namespace dtc
