@@ -24,6 +24,7 @@ public:
       : builder(builder), loc(loc), value(value), global(global), placement(from), mesh(mesh) {}
 
   Value get() const { return value; }
+  AxisPlacement at(unsigned axis) const { return placement[axis]; }
 
   void allReduce(unsigned axis) {
     value = shard::AllReduceOp::create(
@@ -86,6 +87,26 @@ public:
     placement[axis] = AxisPlacement::shard(dim);
   }
 
+  // Moves every axis that splits one dim now and another in `to`, each when its new dim is free.
+  void exchange(const Placement &to) {
+    SmallVector<unsigned> waiting;
+    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+      if (mesh.sizes[axis] > 1 && placement[axis].isShard() && to[axis].isShard() &&
+          placement[axis] != to[axis])
+        waiting.push_back(axis);
+    while (!waiting.empty()) {
+      auto *ready = llvm::find_if(waiting, [&](unsigned axis) { return !isSplit(to[axis].dim); });
+      if (ready == waiting.end()) {
+        // They wait for each other: one makes way, and takes its part when all have moved.
+        ready = waiting.begin();
+        allGather(*ready);
+      } else {
+        allToAll(*ready, to[*ready].dim);
+      }
+      waiting.erase(ready);
+    }
+  }
+
   void makePartial(unsigned axis, graph::ReduceKind kind) {
     assert(kind == graph::ReduceKind::Sum && "only sums are split evenly");
     value = graph::ScaleOp::create(builder, loc, value,
@@ -106,6 +127,12 @@ private:
     SmallVector<int64_t> shape(type().getShape());
     shape[dim] /= mesh.sizes[axis];
     return withShape(shape);
+  }
+  bool isSplit(int64_t dim) const {
+    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+      if (mesh.sizes[axis] > 1 && placement[axis].isShard() && placement[axis].dim == dim)
+        return true;
+    return false;
   }
   void padFor(unsigned axis, int64_t dim) {
     SmallVector<int64_t> shape(type().getShape());
@@ -131,24 +158,21 @@ private:
 Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType global,
               const Placement &from, const Placement &to, const Mesh &mesh) {
   Resharder resharder(builder, loc, local, global, from, mesh);
-  // Gathers first and slices last: between them a dim is never split over an axis that is about to
-  // leave it.
-  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
-    if (mesh.sizes[axis] == 1 || from[axis] == to[axis])
-      continue;
-    if (from[axis].isShard() && !to[axis].isShard())
+  // Gathers first and slices last, so that no dim is ever split over two axes: one of them could
+  // not leave it again, as what its ranks hold is not one piece.
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+    if (mesh.sizes[axis] > 1 && from[axis].isShard() && !to[axis].isShard())
       resharder.allGather(axis);
-    else if (from[axis].isShard())
-      resharder.allToAll(axis, to[axis].dim);
-  }
+  resharder.exchange(to);
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
-    if (mesh.sizes[axis] == 1 || from[axis] == to[axis])
+    const AxisPlacement now = resharder.at(axis);
+    if (mesh.sizes[axis] == 1 || now == to[axis])
       continue;
-    if (from[axis].isPartial() && to[axis].isShard())
+    if (now.isPartial() && to[axis].isShard())
       resharder.reduceScatter(axis, to[axis].dim);
-    else if (from[axis].isPartial())
+    else if (now.isPartial())
       resharder.allReduce(axis);
-    else if (from[axis].isReplicate() && to[axis].isShard())
+    else if (now.isReplicate() && to[axis].isShard())
       resharder.allSlice(axis, to[axis].dim);
     if (to[axis].isPartial())
       resharder.makePartial(axis, to[axis].reduce);
