@@ -1,0 +1,123 @@
+// The models under models/configs have the published numbers of parameters, and model flops as
+// Megatron-LM counts them.
+#include "compiler/frontend/Frontend.h"
+#include "compiler/planner/ModelFacts.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include <gtest/gtest.h>
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+ModelFacts factsOf(const std::string &name, int64_t sequence) {
+  MLIRContext context;
+  std::string errors;
+  llvm::raw_string_ostream stream(errors);
+  OwningOpRef<ModuleOp> module =
+      loadModel(&context, DTC_CONFIGS "/" + name + ".json", sequence, stream);
+  EXPECT_TRUE(module) << name << ": " << errors;
+  return module ? readModelFacts(*module) : ModelFacts();
+}
+
+struct Published {
+  const char *name;
+  double billions;  // of parameters
+  double precision; // half of the last published digit
+};
+
+// GPT-3: arXiv:2005.14165, table 2.1; the others: their model cards at Hugging Face; 1T is our own.
+constexpr Published kPublished[] = {
+    {"gpt2", 0.124, 0.0005},      {"gpt3-175b", 175, 0.5},     {"llama-3-8b", 8.03, 0.005},
+    {"llama-3-70b", 70.6, 0.05},  {"llama-3-405b", 406, 0.5},  {"mistral-7b", 7.24, 0.005},
+    {"mixtral-8x7b", 46.7, 0.05}, {"mixtral-8x22b", 141, 0.5}, {"qwen2-7b", 7.62, 0.005},
+    {"moe-1t", 1010, 0.5},
+};
+
+TEST(PublishedModels, HaveTheirParameters) {
+  for (const Published &model : kPublished)
+    EXPECT_NEAR(static_cast<double>(factsOf(model.name, 512).parameters) / 1e9, model.billions,
+                model.precision)
+        << model.name;
+}
+
+// Exact counts of the checkpoints' tensors.
+TEST(PublishedModels, HaveEveryParameterOfTheirCheckpoints) {
+  EXPECT_EQ(factsOf("gpt2", 512).parameters, 124439808);
+  EXPECT_EQ(factsOf("llama-3-8b", 512).parameters, 8030261248);
+  EXPECT_EQ(factsOf("llama-3-70b", 512).parameters, 70553706496);
+  EXPECT_EQ(factsOf("llama-3-405b", 512).parameters, 405853388800);
+  EXPECT_EQ(factsOf("mistral-7b", 512).parameters, 7241732096);
+  EXPECT_EQ(factsOf("mixtral-8x7b", 512).parameters, 46702792704);
+  EXPECT_EQ(factsOf("mixtral-8x22b", 512).parameters, 140620634112);
+  EXPECT_EQ(factsOf("qwen2-7b", 512).parameters, 7615616512);
+}
+
+// Of a layer of Mixtral's shape, the parameters that a token meets in products.
+double activePerLayer(double width, double inner, double heads, double kvHeads, double headDim,
+                      double experts, double top) {
+  return 2 * width * heads * headDim + 2 * width * kvHeads * headDim + width * experts +
+         top * 3 * width * inner;
+}
+
+// 6 flops for each parameter that a token meets in a product and, for attention, 12 * layers *
+// sequence * width.
+TEST(PublishedModels, CountTheWorkOfActiveExpertsOnly) {
+  const double sequence = 4096, width = 4096, layers = 32;
+  double active = layers * activePerLayer(width, 14336, 32, 8, 128, 8, 2) + 32000 * width;
+  // With the table of tokens and norms, 12.9 billion as published.
+  EXPECT_NEAR((active + 32000 * width) / 1e9, 12.9, 0.05);
+  double perToken = factsOf("mixtral-8x7b", 4096).flopsPerSample / sequence;
+  EXPECT_DOUBLE_EQ(perToken, 6 * active + 12 * layers * sequence * width);
+
+  double active22 = 56 * activePerLayer(6144, 16384, 48, 8, 128, 8, 2) + 32000 * 6144.0;
+  EXPECT_NEAR((active22 + 32000 * 6144.0) / 1e9, 39.1, 0.06);
+  EXPECT_DOUBLE_EQ(factsOf("mixtral-8x22b", 4096).flopsPerSample / 4096,
+                   6 * active22 + 12 * 56 * 4096.0 * 6144);
+}
+
+TEST(PublishedModels, CountEveryProductOfDenseOnes) {
+  double width = 12288, layers = 96;
+  double products = layers * 12 * width * width + 50257 * width;
+  EXPECT_DOUBLE_EQ(factsOf("gpt3-175b", 2048).flopsPerSample / 2048,
+                   6 * products + 12 * layers * 2048 * width);
+}
+
+// Rows that no token fills are no work of the model: more capacity changes nothing.
+TEST(ModelFlops, DoNotGrowWithCapacity) {
+  auto flopsWith = [](const std::string &capacity) {
+    MLIRContext context;
+    std::string path = testing::TempDir() + "capacity" + capacity + ".json";
+    FILE *file = std::fopen(path.c_str(), "w");
+    if (!file)
+      return 0.0;
+    std::string text =
+        R"({"model_type": "mixtral", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 48,
+            "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "moe_expert_capacity_factor": )" +
+        capacity + "}";
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fclose(file);
+    std::string errors;
+    llvm::raw_string_ostream stream(errors);
+    OwningOpRef<ModuleOp> module = loadModel(&context, path, 128, stream);
+    EXPECT_TRUE(module) << errors;
+    return module ? readModelFacts(*module).flopsPerSample : 0.0;
+  };
+  double wanted =
+      128 * (6 * (2 * activePerLayer(32, 48, 4, 2, 8, 8, 2) + 64 * 32.0) + 12 * 2 * 128 * 32.0);
+  for (const char *capacity : {"1.0", "1.1", "1.25", "2.0", "8.0"})
+    EXPECT_NEAR(flopsWith(capacity), wanted, 1e-9 * wanted) << capacity;
+}
+
+// What a window hides is no work: 2 * n * w - w^2 of n^2 pairs, counted twice as causal ones are.
+TEST(ModelFlops, ShrinkWithTheWindow) {
+  double full = factsOf("mistral-7b", 4096).flopsPerSample;
+  double twice = factsOf("mistral-7b", 8192).flopsPerSample;
+  double attention = 12.0 * 32 * 4096 * 4096 * 4096;
+  double products = full - attention;
+  EXPECT_NEAR(twice, 2 * products + 4 * attention * 0.75, 1e-9 * twice);
+}
+
+} // namespace
