@@ -51,14 +51,20 @@ double treeAllReduce(llvm::ArrayRef<UsedLevel> levels, double bytes) {
   return seconds;
 }
 
-double plainAllReduce(llvm::ArrayRef<UsedLevel> levels, double bytes) {
-  double best = std::min({2 * ringLap(levels, bytes), 2 * levelByLevelLap(levels, bytes),
-                          treeAllReduce(levels, bytes)});
+CollectiveChoice fasterOf(const CollectiveChoice &a, const CollectiveChoice &b) {
+  return b.seconds < a.seconds ? b : a;
+}
+
+CollectiveChoice plainAllReduce(llvm::ArrayRef<UsedLevel> levels, double bytes) {
+  CollectiveChoice best = fasterOf({2 * ringLap(levels, bytes), "ring"},
+                                   {2 * levelByLevelLap(levels, bytes), "level by level"});
+  best = fasterOf(best, {treeAllReduce(levels, bytes), "tree"});
   // The outermost switch reduces: each rank sends its part once and receives the sum once.
   const UsedLevel &last = levels.back();
   if (last.inNetwork > 0)
-    best = std::min(best, 2 * levelByLevelLap(levels.drop_back(), bytes) + 2 * last.latency +
-                              bytes / last.inside / last.inNetwork);
+    best = fasterOf(best, {2 * levelByLevelLap(levels.drop_back(), bytes) + 2 * last.latency +
+                               bytes / last.inside / last.inNetwork,
+                           "network switch"});
   return best;
 }
 
@@ -77,21 +83,22 @@ double plainBroadcast(llvm::ArrayRef<UsedLevel> levels, double bytes) {
 }
 
 // MPI between processes, or what XLA makes of a TPU's torus.
-double plainSeconds(CollectiveKind kind, double bytes, llvm::ArrayRef<UsedLevel> levels) {
+CollectiveChoice plainChoice(CollectiveKind kind, double bytes, llvm::ArrayRef<UsedLevel> levels) {
   switch (kind) {
   case CollectiveKind::AllReduce:
     return plainAllReduce(levels, bytes);
   case CollectiveKind::AllGather:
   case CollectiveKind::ReduceScatter:
-    return std::min(ringLap(levels, bytes), levelByLevelLap(levels, bytes));
+    return fasterOf({ringLap(levels, bytes), "ring"},
+                    {levelByLevelLap(levels, bytes), "level by level"});
   case CollectiveKind::AllToAll:
-    return plainAllToAll(levels, bytes);
+    return {plainAllToAll(levels, bytes), "pairs"};
   case CollectiveKind::Broadcast:
-    return plainBroadcast(levels, bytes);
+    return {plainBroadcast(levels, bytes), "tree"};
   case CollectiveKind::SendRecv: // some pair of neighbours is joined by the outermost level only
-    return levels.back().latency + bytes / levels.back().pair;
+    return {levels.back().latency + bytes / levels.back().pair, "pair"};
   }
-  return 0;
+  return {};
 }
 
 bool hasNccl(const Topology &topology) {
@@ -100,18 +107,24 @@ bool hasNccl(const Topology &topology) {
                        [](const LinkLevel &level) { return level.kind == LinkKind::Ici; });
 }
 
-double homogeneousSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
-                          const Topology &topology) {
+// Seconds 0 and no algorithm where nothing is sent.
+CollectiveChoice homogeneousChoice(CollectiveKind kind, double bytes, const RankGroup &group,
+                                   const Topology &topology) {
   std::vector<UsedLevel> levels = usedLevels(group, topology);
   if (levels.empty() || bytes <= 0)
-    return 0;
+    return {0, "", ""};
   const CollectiveConstants &constants = collectiveConstantsOf(topology.device);
-  double model =
-      constants.start + (hasNccl(topology) ? ncclSeconds(kind, {bytes, &constants}, levels)
-                                           : plainSeconds(kind, bytes, levels));
-  if (!topology.device.calibration)
-    return model;
-  return calibratedCollective(kind, bytes, group, topology, model);
+  CollectiveChoice choice = hasNccl(topology) ? ncclChoice(kind, {bytes, &constants}, levels)
+                                              : plainChoice(kind, bytes, levels);
+  choice.seconds += constants.start;
+  if (topology.device.calibration)
+    choice.seconds = calibratedCollective(kind, bytes, group, topology, choice.seconds);
+  return choice;
+}
+
+double homogeneousSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                          const Topology &topology) {
+  return homogeneousChoice(kind, bytes, group, topology).seconds;
 }
 
 // The ranks of the group of `rank`, ascending.
@@ -163,6 +176,22 @@ RankGroup spansOf(const std::vector<int64_t> &ranks, const RankGroup &group) {
   return inside;
 }
 
+// Of ranks of one homogeneous topology, with the slow links that they have; the ranks count from
+// `first`.
+double alikeSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
+                    std::vector<int64_t> ranks, int64_t first, const Topology &topology) {
+  if (topology.isUniform())
+    return homogeneousSeconds(kind, bytes, group, topology);
+  for (int64_t &rank : ranks)
+    rank -= first;
+  Topology seen;
+  seen.device = topology.device;
+  seen.nodes = topology.nodes;
+  seen.devicesPerNode = topology.devicesPerNode;
+  seen.levels = topology.levelsOf(ranks);
+  return homogeneousSeconds(kind, bytes, group, seen);
+}
+
 // One ring, or one all-to-all, through parts: each part with its own links, and between two parts
 // the link that joins them, which all groups at their boundary share.
 double mixedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
@@ -175,7 +204,8 @@ double mixedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
   for (size_t i = 0; i < parts.size(); ++i) {
     const Topology &part = topology.parts[parts[i].part];
     inside =
-        std::max(inside, homogeneousSeconds(kind, bytes, spansOf(parts[i].ranks, group), part));
+        std::max(inside, alikeSeconds(kind, bytes, spansOf(parts[i].ranks, group), parts[i].ranks,
+                                      topology.firstRankOf(parts[i].part), part));
     start = std::max(start, collectiveConstantsOf(part.device).start);
     for (size_t j = i + 1; j < parts.size(); ++j) {
       if (kind != CollectiveKind::AllToAll && j != i + 1 && !(i == 0 && j + 1 == parts.size()))
@@ -203,15 +233,17 @@ double mixedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
 
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology, int64_t rank) {
-  if (topology.isHomogeneous())
+  if (topology.isUniform())
     return homogeneousSeconds(kind, bytes, group, topology);
   std::vector<int64_t> ranks = ranksOf(group, rank);
   if (ranks.size() < 2 || bytes <= 0)
     return 0;
+  if (topology.isHomogeneous())
+    return alikeSeconds(kind, bytes, group, ranks, 0, topology);
   std::vector<PartRanks> parts = byPart(ranks, topology);
   if (parts.size() == 1)
-    return homogeneousSeconds(kind, bytes, spansOf(parts[0].ranks, group),
-                              topology.parts[parts[0].part]);
+    return alikeSeconds(kind, bytes, spansOf(parts[0].ranks, group), parts[0].ranks,
+                        topology.firstRankOf(parts[0].part), topology.parts[parts[0].part]);
   return mixedSeconds(kind, bytes, group, parts, topology);
 }
 
@@ -233,6 +265,14 @@ double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &gro
       slowest = std::max(slowest, collectiveSeconds(kind, bytes, group, topology, rank));
   }
   return slowest;
+}
+
+CollectiveChoice explainCollective(CollectiveKind kind, double bytes, const RankGroup &group,
+                                   const Topology &topology) {
+  if (topology.isHomogeneous())
+    return homogeneousChoice(kind, bytes, group, topology);
+  double seconds = collectiveSeconds(kind, bytes, group, topology);
+  return {seconds, seconds > 0 ? "ring over parts" : "", ""};
 }
 
 llvm::SmallVector<double> linkSeconds(CollectiveKind kind, double bytes, const RankGroup &group,

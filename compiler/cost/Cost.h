@@ -5,6 +5,9 @@
 #include "compiler/topology/Calibration.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <limits>
 
 namespace dtc {
 
@@ -74,6 +77,18 @@ double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &gro
                          const Topology &topology);
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology, int64_t rank);
+
+// How a library does a collective.
+struct CollectiveChoice {
+  double seconds = std::numeric_limits<double>::infinity();
+  llvm::StringRef algorithm = "";
+  llvm::StringRef protocol = ""; // of NCCL; "" elsewhere
+};
+
+// The algorithm behind collectiveSeconds, and its seconds. Of a heterogeneous topology the
+// algorithm is "ring over parts", of measured curves that of the model that they correct.
+CollectiveChoice explainCollective(CollectiveKind kind, double bytes, const RankGroup &group,
+                                   const Topology &topology);
 
 // Seconds that the collective keeps a device's link of each level busy; the levels of `topology`.
 // Collectives that run at the same time add theirs up. Of a homogeneous topology.

@@ -22,12 +22,12 @@ public:
     bus = ringBandwidth(levels);
   }
 
-  double allReduce() const;
+  CollectiveChoice allReduce() const;
   // Or reduce-scatter.
-  double allGather() const;
-  double broadcast() const;
-  double allToAll() const;
-  double sendReceive() const;
+  CollectiveChoice allGather() const;
+  CollectiveChoice broadcast() const;
+  CollectiveChoice allToAll() const;
+  CollectiveChoice sendReceive() const;
 
 private:
   bool isEnabled(Protocol protocol) const { return protocol != Protocol::LL128 || !slowInside; }
@@ -61,11 +61,11 @@ private:
     return bus;
   }
   double ramp() const { return call.constants->ramp * std::pow(call.bytes / (8 << 20), rampPower); }
-  double ring(double laps) const;
-  double tree() const;
-  double inSwitch() const;
-  double inSwitchTree() const;
-  double networkReduction() const;
+  CollectiveChoice ring(double laps) const;
+  CollectiveChoice tree() const;
+  CollectiveChoice inSwitch() const;
+  CollectiveChoice inSwitchTree() const;
+  CollectiveChoice networkReduction() const;
 
   NcclCall call;
   llvm::ArrayRef<UsedLevel> levels;
@@ -76,9 +76,18 @@ private:
 
 constexpr Protocol protocols[] = {Protocol::LL, Protocol::LL128, Protocol::Simple};
 
+llvm::StringRef nameOf(Protocol protocol) {
+  return protocol == Protocol::LL ? "LL" : protocol == Protocol::LL128 ? "LL128" : "Simple";
+}
+
+void takeFaster(CollectiveChoice &best, const CollectiveChoice &other) {
+  if (other.seconds < best.seconds)
+    best = other;
+}
+
 // `laps` 2 of an all-reduce, 1 of all-gather and reduce-scatter.
-double Nccl::ring(double laps) const {
-  double best = std::numeric_limits<double>::infinity();
+CollectiveChoice Nccl::ring(double laps) const {
+  CollectiveChoice best;
   for (Protocol protocol : protocols) {
     if (!isEnabled(protocol))
       continue;
@@ -87,21 +96,22 @@ double Nccl::ring(double laps) const {
     // The plateau of rings between nodes.
     if (simple && nodes > 1 && laps == 2 && call.bytes >= ranks / 16 * 65536)
       latency *= 1.4;
-    best = std::min(best, latency + laps * call.bytes * (ranks - 1) / ranks / ringBus(protocol) +
-                              (simple ? ramp() : 0));
+    double seconds = latency + laps * call.bytes * (ranks - 1) / ranks / ringBus(protocol) +
+                     (simple ? ramp() : 0);
+    takeFaster(best, {seconds, "ring", nameOf(protocol)});
   }
   return best;
 }
 
 // Up and down two binary trees between nodes, each of half of the bytes; inside a node a chain.
-double Nccl::tree() const {
+CollectiveChoice Nccl::tree() const {
   // A node sends to its parent and to at most two children: with two nodes each sends once.
   double share = nodes == 2 ? 1 : nodes == 3 ? 2.0 / 3 : 0.5;
   double bandwidth = std::numeric_limits<double>::infinity();
   for (const UsedLevel &level : levels)
     bandwidth = std::min(bandwidth, level.ring * level.inside *
                                         (level.hop == HopClass::Network ? share : 0.5));
-  double best = std::numeric_limits<double>::infinity();
+  CollectiveChoice best;
   for (Protocol protocol : protocols) {
     if (!isEnabled(protocol))
       continue;
@@ -118,89 +128,96 @@ double Nccl::tree() const {
                                               2);
     else if (protocol == Protocol::LL128)
       reached = bandwidth * (nodes == 1 ? 7.0 / 9 : 0.915);
-    best = std::min(best,
-                    latency + call.bytes / reached + (protocol == Protocol::Simple ? ramp() : 0));
+    double seconds = latency + call.bytes / reached + (protocol == Protocol::Simple ? ramp() : 0);
+    takeFaster(best, {seconds, "tree", nameOf(protocol)});
   }
   return best;
 }
 
 // NVLS: each rank sends its part once to the switch and receives the sum once.
-double Nccl::inSwitch() const {
+CollectiveChoice Nccl::inSwitch() const {
   if (levels.size() > 1 || levels[0].hop == HopClass::Network || levels[0].inNetwork <= 0)
-    return std::numeric_limits<double>::infinity();
-  return ncclLatency.inSwitch + call.bytes / levels[0].inNetwork + ramp();
+    return {};
+  return {ncclLatency.inSwitch + call.bytes / levels[0].inNetwork + ramp(), "NVLink switch",
+          nameOf(Protocol::Simple)};
 }
 
 // NVLS inside the node and a tree between nodes.
-double Nccl::inSwitchTree() const {
+CollectiveChoice Nccl::inSwitchTree() const {
   if (nodes <= 1 || levels[0].hop == HopClass::Network || levels[0].inNetwork <= 0 ||
       (levels.size() > 1 && levels[1].hop != HopClass::Network))
-    return std::numeric_limits<double>::infinity();
+    return {};
   double seconds = ncclLatency.inSwitch, bandwidth = levels[0].inNetwork;
   for (const UsedLevel &level : levels.drop_front()) {
     double share = nodes == 2 ? 1 : nodes == 3 ? 2.0 / 3 : 0.5;
     bandwidth = std::min(bandwidth, level.ring * level.inside * share);
     seconds += 2 * std::ceil(std::log2(level.ranks)) * hop(level, Protocol::Simple, true);
   }
-  return seconds + call.bytes / bandwidth + ramp();
+  return {seconds + call.bytes / bandwidth + ramp(), "NVLink switch and tree",
+          nameOf(Protocol::Simple)};
 }
 
 // The network's outermost switches reduce (SHARP): reduce-scatter inside, each rank sends its part
 // once and receives the sum once, all-gather inside.
-double Nccl::networkReduction() const {
+CollectiveChoice Nccl::networkReduction() const {
   const UsedLevel &last = levels.back();
   if (last.hop != HopClass::Network || last.inNetwork <= 0)
-    return std::numeric_limits<double>::infinity();
+    return {};
   double seconds = ncclLatency.ringBase[2] + 2 * hop(last, Protocol::Simple, true) +
                    call.bytes / last.inside / last.inNetwork;
   for (const UsedLevel &level : levels.drop_back())
     seconds += 2 * (level.lapHops * hop(level, Protocol::Simple, false) +
                     call.bytes / level.inside * (level.ranks - 1) / level.ranks / level.ring);
-  return seconds + ramp();
+  return {seconds + ramp(), "network switch", nameOf(Protocol::Simple)};
 }
 
-double Nccl::allReduce() const {
-  return std::min({ring(2), tree(), inSwitch(), inSwitchTree(), networkReduction()});
+CollectiveChoice Nccl::allReduce() const {
+  CollectiveChoice best = ring(2);
+  for (const CollectiveChoice &other : {tree(), inSwitch(), inSwitchTree(), networkReduction()})
+    takeFaster(best, other);
+  return best;
 }
 
-double Nccl::allGather() const {
-  double best = ring(1);
+CollectiveChoice Nccl::allGather() const {
+  CollectiveChoice best = ring(1);
   // PAT: distances double with each step; NCCL has it for one rank a node.
   if (levels[0].hop == HopClass::Network) {
     double seconds =
         ncclLatency.ringBase[2] + ramp() + call.bytes * (ranks - 1) / ranks / (0.75 * bus);
     for (const UsedLevel &level : levels)
       seconds += std::ceil(std::log2(level.ranks)) * hop(level, Protocol::Simple, false);
-    best = std::min(best, seconds);
+    takeFaster(best, {seconds, "doubling distances", nameOf(Protocol::Simple)});
   }
   return best;
 }
 
 // A ring in which the chunks follow each other.
-double Nccl::broadcast() const {
-  double best = std::numeric_limits<double>::infinity();
+CollectiveChoice Nccl::broadcast() const {
+  CollectiveChoice best;
   for (Protocol protocol : protocols)
     if (isEnabled(protocol))
-      best = std::min(best, ncclLatency.ringBase[static_cast<size_t>(protocol)] + lap(protocol) +
-                                call.bytes / ringBus(protocol) +
-                                (protocol == Protocol::Simple ? ramp() : 0));
+      takeFaster(best,
+                 {ncclLatency.ringBase[static_cast<size_t>(protocol)] + lap(protocol) +
+                      call.bytes / ringBus(protocol) + (protocol == Protocol::Simple ? ramp() : 0),
+                  "ring", nameOf(protocol)});
   return best;
 }
 
 // Pairs of sends and receives, 16 peers at a time.
-double Nccl::allToAll() const {
+CollectiveChoice Nccl::allToAll() const {
   constexpr double peersAtOnce = 16;
   double latency = ncclLatency.ringBase[2];
   for (const UsedLevel &level : levels)
     latency += std::ceil(level.inside * (level.ranks - 1) / peersAtOnce) *
                hop(level, Protocol::Simple, false);
-  return latency + allToAllTransfer(call.bytes, levels);
+  return {latency + allToAllTransfer(call.bytes, levels), "pairs", nameOf(Protocol::Simple)};
 }
 
 // Some pair of neighbours is joined by the outermost level only.
-double Nccl::sendReceive() const {
+CollectiveChoice Nccl::sendReceive() const {
   const UsedLevel &last = levels.back();
-  return ncclLatency.ringBase[2] + hop(last, Protocol::Simple, false) + call.bytes / last.pair;
+  return {ncclLatency.ringBase[2] + hop(last, Protocol::Simple, false) + call.bytes / last.pair,
+          "pair", nameOf(Protocol::Simple)};
 }
 
 } // namespace
@@ -223,7 +240,8 @@ double allToAllTransfer(double bytes, llvm::ArrayRef<UsedLevel> levels) {
   return slowest;
 }
 
-double ncclSeconds(CollectiveKind kind, const NcclCall &call, llvm::ArrayRef<UsedLevel> levels) {
+CollectiveChoice ncclChoice(CollectiveKind kind, const NcclCall &call,
+                            llvm::ArrayRef<UsedLevel> levels) {
   Nccl nccl(call, levels);
   switch (kind) {
   case CollectiveKind::AllReduce:
@@ -238,7 +256,7 @@ double ncclSeconds(CollectiveKind kind, const NcclCall &call, llvm::ArrayRef<Use
   case CollectiveKind::SendRecv:
     return nccl.sendReceive();
   }
-  return 0;
+  return {};
 }
 
 } // namespace dtc

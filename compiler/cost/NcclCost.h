@@ -15,8 +15,10 @@ struct NcclCall {
 // channels spread it over the links of all ranks inside.
 double ringBandwidth(llvm::ArrayRef<UsedLevel> levels);
 
-// `levels` is not empty. Without CollectiveConstants::start.
-double ncclSeconds(CollectiveKind kind, const NcclCall &call, llvm::ArrayRef<UsedLevel> levels);
+// The quickest algorithm and its seconds, without CollectiveConstants::start. `levels` is not
+// empty.
+CollectiveChoice ncclChoice(CollectiveKind kind, const NcclCall &call,
+                            llvm::ArrayRef<UsedLevel> levels);
 
 // Each rank has a message for every other rank; those to other groups of a level leave through the
 // rank's own link. Seconds without latency.
