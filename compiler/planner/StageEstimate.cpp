@@ -1,6 +1,8 @@
 // Costs the stages of one set of decisions.
 #include "compiler/planner/StageEstimate.h"
 
+#include "compiler/planner/Buckets.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -9,28 +11,8 @@
 namespace dtc {
 namespace {
 
-// Collectives of gradients and parameters travel in buckets that grow with the group, as
-// Megatron-Core's do (40 M elements, or 1 M for each rank).
-double bucketBytes(double ranks) { return std::max(160e6, 4e6 * ranks); }
-
 // Between a device and its host's memory: PCIe 4.0 x16, as achieved.
 constexpr double kHostBandwidth = 20e9;
-
-double ranksOf(const RankGroup &group) {
-  double ranks = 1;
-  for (const RankSpan &span : group)
-    ranks *= static_cast<double>(span.size);
-  return ranks;
-}
-
-double bucketedSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
-                       const Topology &topology) {
-  double ranks = ranksOf(group);
-  if (bytes <= 0 || ranks <= 1)
-    return 0;
-  double buckets = std::max(1.0, std::ceil(bytes / bucketBytes(ranks)));
-  return buckets * collectiveSeconds(kind, bytes / buckets, group, topology);
-}
 
 } // namespace
 
