@@ -11,7 +11,7 @@ packages=(
   cmake ninja-build ccache git g++ pkgconf python3 libgtest-dev libbenchmark-dev
   # What dtc reads and writes.
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
-  libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev
+  libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev libpugixml-dev
   # What dtrun computes and talks with.
   libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin
 )

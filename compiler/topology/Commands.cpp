@@ -5,6 +5,8 @@
 #include "compiler/support/Table.h"
 #include "compiler/support/Units.h"
 #include "compiler/topology/Description.h"
+#include "compiler/topology/GpuMachine.h"
+#include "compiler/topology/NcclXml.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -260,23 +262,59 @@ int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_
   return 0;
 }
 
-int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
-                        llvm::raw_ostream &errors) {
-  Result<SystemDescription> system = parseDescription(catalogueText("cpu"), "cpu.toml");
-  if (!system)
-    return system.error().report(errors);
-  system->name = "discovered";
-  system->description = system->device.name + ", " + plural(system->device.computeUnits, "core");
-  std::string text =
-      "# Found by 'dtc topology discover' without measuring: correct what you know better.\n"
-      "# Sizes and rates are those of a whole node, which its processes share.\n" +
-      printDescription(*system);
+// Writes the description to the file, or to `out` where there is none.
+static int writeDescription(const SystemDescription &system, const std::string &head,
+                            const std::string &outputFile, llvm::raw_ostream &out,
+                            llvm::raw_ostream &errors) {
+  std::string text = head + printDescription(system);
   if (outputFile.empty()) {
     out << text;
     return 0;
   }
   Outcome written = writeFileAtomically(outputFile, text);
   return written ? 0 : written.error().report(errors);
+}
+
+int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
+                        llvm::raw_ostream &errors, const std::string &nvmlLibrary) {
+  if (std::optional<Inventory> inventory = discoverGpus(nvmlLibrary)) {
+    Result<SystemDescription> system = describeInventory(*inventory, "");
+    if (!system)
+      return system.error().report(errors);
+    system->name = "discovered";
+    return writeDescription(*system,
+                            "# Found by 'dtc topology discover' through NVML and hwloc without "
+                            "measuring: correct what you know better.\n",
+                            outputFile, out, errors);
+  }
+  Result<SystemDescription> system = parseDescription(catalogueText("cpu"), "cpu.toml");
+  if (!system)
+    return system.error().report(errors);
+  system->name = "discovered";
+  system->description = system->device.name + ", " + plural(system->device.computeUnits, "core");
+  return writeDescription(
+      *system,
+      "# Found by 'dtc topology discover' without measuring: correct what you know better.\n"
+      "# Sizes and rates are those of a whole node, which its processes share.\n",
+      outputFile, out, errors);
+}
+
+int runTopologyImportNccl(const std::string &xmlFile, const std::string &device,
+                          const std::string &outputFile, llvm::raw_ostream &out,
+                          llvm::raw_ostream &errors) {
+  Result<std::string> text = readFile(xmlFile, int64_t(16) << 20);
+  if (!text)
+    return text.error().report(errors);
+  Result<Inventory> inventory = readNcclXml(*text, xmlFile);
+  if (!inventory)
+    return inventory.error().report(errors);
+  Result<SystemDescription> system = describeInventory(*inventory, device);
+  if (!system)
+    return system.error().report(errors);
+  return writeDescription(*system,
+                          "# Imported from NCCL's description of the node: check the network, of "
+                          "which it knows the adapters only.\n",
+                          outputFile, out, errors);
 }
 
 } // namespace dtc

@@ -24,8 +24,17 @@ int runTopologyShow(const std::string &nameOrFile, int64_t nodes, int64_t device
 // Reads a file (never the catalogue) and says what it describes, or the first thing wrong in it.
 int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_ostream &errors);
 
-// A topology file that describes this machine, to `outputFile`, or to `out` where that is "".
+// A topology file that describes this machine, to `outputFile`, or to `out` where that is "": its
+// GPUs where NVML (`nvmlLibrary`) has some, else its processor.
 int runTopologyDiscover(const std::string &outputFile, llvm::raw_ostream &out,
-                        llvm::raw_ostream &errors);
+                        llvm::raw_ostream &errors,
+                        const std::string &nvmlLibrary = "libnvidia-ml.so.1");
+
+// The same from NCCL's description of a node, which NCCL_TOPO_DUMP_FILE makes it write. The GPUs
+// have the figures of `device`, a system of the catalogue, or, where that is "", of the one with
+// the same PCI device.
+int runTopologyImportNccl(const std::string &xmlFile, const std::string &device,
+                          const std::string &outputFile, llvm::raw_ostream &out,
+                          llvm::raw_ostream &errors);
 
 } // namespace dtc

@@ -7,7 +7,7 @@ namespace dtc {
 namespace {
 
 struct TopologyFlags {
-  std::string name, output, format = "text";
+  std::string name, output, device, ncclXml, format = "text";
   int64_t nodes = 0, devices = 0;
 };
 
@@ -15,7 +15,7 @@ struct TopologyFlags {
 
 void addTopology(CLI::App &app, int &exitCode) {
   CLI::App *group = app.add_subcommand(
-      "topology", "Lists, shows, checks and discovers hardware descriptions\n\nExample:\n"
+      "topology", "Lists, shows, checks, discovers and imports hardware descriptions\n\nExample:\n"
                   "  dtc topology show dgx-h100 --nodes 4");
   group->require_subcommand(1);
   auto flags = std::make_shared<TopologyFlags>();
@@ -37,10 +37,20 @@ void addTopology(CLI::App &app, int &exitCode) {
   check->add_option("FILE", flags->name, "a TOML file")->required();
   check->callback(
       [flags, &exitCode] { exitCode = runTopologyCheck(flags->name, llvm::outs(), llvm::errs()); });
-  CLI::App *discover = group->add_subcommand("discover", "Describes this machine");
+  CLI::App *discover =
+      group->add_subcommand("discover", "Describes this machine, or the one of an NCCL dump");
   discover->add_option("-o,--output", flags->output, "the TOML file to write (default: stdout)");
+  CLI::Option *xml = discover->add_option(
+      "--nccl-xml", flags->ncclXml, "take the machine from this file of NCCL_TOPO_DUMP_FILE");
+  discover
+      ->add_option("--device", flags->device,
+                   "the catalogue's system whose device that machine has (default: by PCI id)")
+      ->needs(xml);
   discover->callback([flags, &exitCode] {
-    exitCode = runTopologyDiscover(flags->output, llvm::outs(), llvm::errs());
+    exitCode = flags->ncclXml.empty()
+                   ? runTopologyDiscover(flags->output, llvm::outs(), llvm::errs())
+                   : runTopologyImportNccl(flags->ncclXml, flags->device, flags->output,
+                                           llvm::outs(), llvm::errs());
   });
 }
 
