@@ -10,6 +10,9 @@ namespace {
 std::optional<std::string> inexpressible(const Row &row) {
   if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
     return "LoRA: weights without gradients";
+  if (row.notes("w/ Folding") && row.countOr("tp", 1) > 1)
+    return "experts over tensor-parallel ranks (parallel folding): not one of the planner's "
+           "decisions";
   if (row.notes("schedule ZB-2p"))
     return "schedule ZB-2p: twice the activations of 1F1B, not one of the planner's";
   if (row.notes("V-Half schedule"))
@@ -76,6 +79,14 @@ std::optional<std::string> setBatch(const Row &row, Case &item) {
 std::optional<std::string> setPipeline(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   d.virtualStages = d.pp > 1 ? row.countOr("vpp", 1) : 1;
+  if (d.pp > 1 && !row.count("vpp") && ruleOf(row).interleaves) {
+    // As many as divide the layers evenly, two layers each or more.
+    int64_t perStage = item.model.layers / d.pp;
+    for (int64_t size = 2; size < perStage && d.virtualStages == 1; ++size)
+      if (item.model.layers % d.pp == 0 && perStage % size == 0)
+        d.virtualStages = perStage / size;
+    item.assumed += std::to_string(d.virtualStages) + " virtual stages; ";
+  }
   d.schedule = scheduleOf(row, d.virtualStages);
   if (d.schedule == ScheduleKind::ZeroBubbleV)
     d.virtualStages = 2;

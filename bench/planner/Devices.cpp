@@ -173,10 +173,10 @@ Result<Topology> topologyOf(const Row &row) {
     for (double &peak : device.peakFlops)
       peak *= known->peakShare;
   // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled (NVIDIA GB200 and
-  // GB300 NVL72 data sheets, dense).
+  // GB300 NVL72 data sheets, dense); 4 layers of 80 stay in 16 bits (Megatron-Bridge's recipe).
   if (row.text("precision") == "nvfp4")
-    device.peakFlops[static_cast<size_t>(ComputeType::FP8)] *=
-        topology->description.find("300") != std::string::npos ? 3 : 2;
+    device.peakFlops[static_cast<size_t>(ComputeType::FP8)] /=
+        0.95 / (topology->description.find("300") != std::string::npos ? 3 : 2) + 0.05 * 2;
   return topology;
 }
 

@@ -55,36 +55,57 @@ constexpr DeviceField deviceFields[] = {
 
 struct Knob {
   std::string name;
-  double *value;
+  std::vector<double *> values; // of all its owners, equal
   double least, most, step;
   double before, scale; // the value to stay near, and how near
 
+  void set(double value) const {
+    for (double *each : values)
+      *each = value;
+  }
   // What a value away from the one before has to be worth: small effects on few rows stay out.
   double penalty() const {
     constexpr double kWeight = 4e-4;
-    double away = (*value - before) / scale;
+    double away = (*values.front() - before) / scale;
     return kWeight * away * away;
   }
 };
 
+bool ownerIs(llvm::StringRef owners, llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  owners.split(parts, '+');
+  return llvm::any_of(parts, [&](llvm::StringRef part) {
+    return part == name || (part.consume_back("*") && name.starts_with(part));
+  });
+}
+
 std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs) {
   std::vector<Knob> result;
   for (const std::string &name : names) {
-    auto [owner, field] = llvm::StringRef(name).rsplit('.');
-    if (knobs.hasStack(owner)) {
-      for (const StackField &entry : stackFields)
-        if (field == "*" || field == entry.name)
-          result.push_back({(owner + "." + entry.name).str(), &(knobs.stack(owner).*entry.member),
-                            entry.least, entry.most, entry.step, 0, 0});
-      continue;
+    auto [owners, field] = llvm::StringRef(name).rsplit('.');
+    bool ofStacks = false;
+    for (const StackField &entry : stackFields) {
+      Knob knob{(owners + "." + entry.name).str(), {}, entry.least, entry.most, entry.step, 0, 0};
+      for (const SoftwareStack &stack : softwareStacks())
+        if (ownerIs(owners, stack.name))
+          knob.values.push_back(&(knobs.stack(stack.name).*entry.member));
+      ofStacks |= !knob.values.empty();
+      if (!knob.values.empty() && (field == "*" || field == entry.name))
+        result.push_back(knob);
     }
-    for (const DeviceField &entry : deviceFields)
-      if (field == "*" || field == entry.name)
-        result.push_back({(owner + "." + entry.name).str(), &(knobs.device(owner).*entry.member),
-                          entry.least, entry.most, entry.step, 0, 0});
+    llvm::SmallVector<llvm::StringRef> devices;
+    owners.split(devices, '+');
+    for (const DeviceField &entry : deviceFields) {
+      if (ofStacks || (field != "*" && field != entry.name))
+        continue;
+      Knob knob{(owners + "." + entry.name).str(), {}, entry.least, entry.most, entry.step, 0, 0};
+      for (llvm::StringRef device : devices)
+        knob.values.push_back(&(knobs.device(device).*entry.member));
+      result.push_back(knob);
+    }
   }
   for (Knob &knob : result) {
-    knob.before = *knob.value;
+    knob.before = *knob.values.front();
     knob.scale = 4 * knob.step;
   }
   return result;
@@ -106,7 +127,7 @@ public:
     for (auto &[family, rows] : families) {
       double errors = 0;
       for (auto &[item, error] : rows) {
-        if (owner.empty() || item->stack == owner || deviceFamily(*item) == owner)
+        if (owner.empty() || ownerIs(owner, item->stack) || ownerIs(owner, deviceFamily(*item)))
           error = std::min(kMost, std::abs(std::log(evaluate(*item, knobs).timeRatio())));
         errors += error;
       }
@@ -129,11 +150,12 @@ double improve(Knob &knob, Fitter &fitter, double best) {
   for (double sign : {1.0, -1.0}) {
     bool moved = false;
     for (int tries = 0; tries < 8; ++tries) {
-      double before = *knob.value;
-      *knob.value = std::clamp(before + sign * knob.step, knob.least, knob.most);
-      double now = *knob.value == before ? best : fitter.loss(owner) + knob.penalty() - paid;
+      double before = *knob.values.front();
+      knob.set(std::clamp(before + sign * knob.step, knob.least, knob.most));
+      double now =
+          *knob.values.front() == before ? best : fitter.loss(owner) + knob.penalty() - paid;
       if (now >= best - 1e-7) {
-        *knob.value = before;
+        knob.set(before);
         break;
       }
       best = now;
@@ -160,7 +182,7 @@ std::string setKnobs(llvm::StringRef text, Knobs &knobs) {
     double number = 0;
     if (found.size() != 1 || value.trim().getAsDouble(number))
       return "reading constants: '" + line.str() + "' is not the name and the value of one";
-    *found.front().value = number;
+    found.front().set(number);
   }
   return "";
 }
@@ -183,7 +205,7 @@ int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<
       knob.step /= 2;
   }
   for (const Knob &knob : list)
-    llvm::outs() << knob.name << " = " << llvm::format("%.6g", *knob.value) << "\n";
+    llvm::outs() << knob.name << " = " << llvm::format("%.6g", *knob.values.front()) << "\n";
   return 0;
 }
 

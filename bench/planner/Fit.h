@@ -6,10 +6,10 @@
 namespace dtc::published {
 
 // `names` are "stack.field" or "device.field" ("H100.products", "megatron-core.tpHidden"); "x.*" is
-// all fields of one. Coordinate descent in ever smaller steps on the mean of |log(estimate /
-// published)|, where families of near-duplicate sources weigh as the root of their number of rows
-// and no row counts for more than a factor of 2. Prints the constants that it ends at. Returns the
-// exit code.
+// all fields of one, "x+y.f" and "x*.f" one constant that several share. Coordinate descent in ever
+// smaller steps on the mean of |log(estimate / published)|, where families of near-duplicate
+// sources weigh as the root of their number of rows and no row counts for more than a factor of 2.
+// Prints the constants that it ends at. Returns the exit code.
 int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<std::string> &names,
              int rounds, Knobs &knobs);
 

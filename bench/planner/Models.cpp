@@ -35,27 +35,27 @@ bool hasGatedLayers(llvm::StringRef name) {
 struct KnownModel {
   llvm::StringRef name;
   int64_t sharedExperts, headDim, kvHeads;
+  int64_t expertWidth = 0; // where the row has none
 };
 constexpr KnownModel knownModels[] = {
-    {"DeepSeek-V2-Lite", 2, 128, 2},
-    {"DeepSeek", 1, 128, 4},
-    {"dsv3", 1, 128, 4},
-    {"Kimi", 1, 128, 4},
-    {"Moonlight", 2, 128, 2},
-    {"Qwen3", 0, 128, 0},
-    {"Qwen2-57B", 8, 128, 0},
-    {"GPT-OSS", 0, 64, 0},
-    {"maverick", 1, 128, 0},
+    {"DeepSeek-V2-Lite", 2, 128, 2}, {"DeepSeek", 1, 128, 4, 2048}, {"dsv3", 1, 128, 4, 2048},
+    {"Kimi", 1, 128, 4, 2048},       {"Moonlight", 2, 128, 2},      {"Qwen3", 0, 128, 0},
+    {"Qwen2-57B", 8, 128, 0},        {"GPT-OSS", 0, 64, 0},         {"maverick", 1, 128, 0},
 };
 
+const KnownModel *knownModel(const Row &row) {
+  for (const KnownModel &known : knownModels)
+    if (row.text("model").contains_insensitive(known.name))
+      return &known;
+  return nullptr;
+}
+
 void applyKnown(const Row &row, ModelShape &model) {
-  for (const KnownModel &known : knownModels) {
-    if (!row.text("model").contains_insensitive(known.name))
-      continue;
-    model.topK += model.isMoe ? known.sharedExperts : 0;
-    model.headDim = known.headDim;
-    if (known.kvHeads && !row.count("n_kv_heads"))
-      model.kvHeads = known.kvHeads;
+  if (const KnownModel *known = knownModel(row)) {
+    model.topK += model.isMoe ? known->sharedExperts : 0;
+    model.headDim = known->headDim;
+    if (known->kvHeads && !row.count("n_kv_heads"))
+      model.kvHeads = known->kvHeads;
     return;
   }
   if (row.notes("head_dim 128"))
@@ -119,6 +119,8 @@ Result<ModelShape> shapeOf(const Row &row) {
   bool isGated = hasGatedLayers(name) || model.isMoe, isGrouped = model.kvHeads != model.heads;
   model.isGated = isGated || isGrouped || model.headDim * model.heads != model.width;
   model.inner = row.countOr("d_ff", isGated ? roundUp(model.width * 8 / 3, 256) : 4 * model.width);
+  if (const KnownModel *known = knownModel(row); known && known->expertWidth && !row.count("d_ff"))
+    model.inner = known->expertWidth;
   if (model.isGated && !isGated)
     model.inner = roundUp(model.inner * 2 / 3, 128);
   // GPT-2's vocabulary where the source has none, Llama 2's for gated layers.

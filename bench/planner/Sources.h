@@ -23,6 +23,7 @@ struct SourceRule {
   int64_t zero;              // where zero_stage is empty
   bool sequenceParallel;     // where seq_parallel is empty and tp > 1
   llvm::StringRef recompute; // where recompute is empty
+  bool interleaves = false;  // where vpp is empty and pp > 1
 };
 
 // Never null-like: the last rule is for sources that no rule names.

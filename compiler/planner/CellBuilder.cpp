@@ -351,10 +351,23 @@ void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRul
        outOf = llvm::any_of(rule.operands, hasCapacity);
   if (into == outOf)
     return;
+  // The tokens are the tensor of most bytes on the other side.
+  CellScale one;
+  auto mostBytes = [&](ValueRange values) {
+    double most = 1;
+    for (Value value : values)
+      most = std::max(most, bytesOf(value).at(one));
+    return most;
+  };
+  double tokens = into ? mostBytes(op->getOperands()) : mostBytes(op->getResults());
   auto add = [&](ValueRange values, ArrayRef<graph::TensorLoops> tensors) {
-    for (auto [value, tensor] : llvm::zip(values, tensors))
-      if (hasCapacity(tensor))
-        cell.collectives.push_back({CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)});
+    for (auto [value, tensor] : llvm::zip(values, tensors)) {
+      if (!hasCapacity(tensor))
+        continue;
+      CellCollective exchange{CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)};
+      exchange.copies = std::max(1.0, exchange.bytes.at(one) / tokens);
+      cell.collectives.push_back(exchange);
+    }
   };
   if (into)
     add(op->getResults(), rule.results);

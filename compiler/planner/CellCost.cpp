@@ -98,6 +98,23 @@ private:
   const SoftwareStack &software;
 };
 
+// Of `copies` of a token that go to random ranks, the share that goes to different ones: to
+// different nodes where the group spans several, since the network is what takes the time.
+// Example: 8 copies to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
+double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
+  double ranks = 1, nodes = 1;
+  llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
+  for (auto [level, count] : llvm::zip(topology.levels, perLevel)) {
+    ranks *= static_cast<double>(count);
+    bool network = level.kind == LinkKind::InfiniBand || level.kind == LinkKind::Efa ||
+                   level.kind == LinkKind::Ethernet;
+    if (network)
+      nodes *= static_cast<double>(count);
+  }
+  double places = nodes > 1 ? nodes : ranks;
+  return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
+}
+
 // Where kernels are shorter than their launches the host is what takes time.
 void waitForHost(BlockCost &cost, double launch) {
   cost.forward = std::max(cost.forward, launch);
@@ -164,6 +181,8 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
     double bytes = collective.bytes.at(scale) * precision.activationShare;
+    if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
+      bytes *= distinctShare(collective.copies, group, topology);
     double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
     bool forward = collective.phase == CellPhase::Forward;
     (collective.axis == CellAxis::Tp   ? (forward ? cost.forwardTp : cost.backwardTp)
@@ -181,6 +200,10 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
     cost.keptSelective = cost.kept;
   if (!software.blockedAttention)
     cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
+  if (software.selectiveShare > 0) {
+    cost.selective = software.selectiveShare * cost.forward;
+    cost.keptSelective = cost.input + (1 - software.selectiveShare) * (cost.kept - cost.input);
+  }
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient = std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share);
   for (size_t bits = 0; bits < numScaleSets; ++bits)

@@ -83,6 +83,7 @@ struct CellCollective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
   Amount bytes;      // of the whole tensor as collectiveSeconds wants it, f32
+  double copies = 1; // Ep: of each token
   size_t before = 0; // how many ops of the block come before it
 };
 

@@ -27,6 +27,12 @@ struct SoftwareStack {
   // Of attention that is not blocked: 16-bit elements moved for each score of a pass, besides those
   // of its two products.
   double scoreTraffic = 6;
+  // Of a layer's forward, where selective recomputation is of so much of it; 0: of what
+  // selectiveOps or selectiveAttention say.
+  double selectiveShare = 0;
+  // An expert-parallel exchange sends a token once to each rank, and once to each node over the
+  // network, however many of its experts are there.
+  bool sendsTokensOnce = false;
   double lossTraffic = 1; // times the bytes that the loss and its gradient read and write of logits
   // Moved for each parameter of a micro-batch to add its gradient to the step's.
   double accumulateBytes = 0;
