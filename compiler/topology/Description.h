@@ -57,6 +57,9 @@ void addGroups(const SystemDescription &system, Topology &topology);
 // nowhere better than those of a part.
 void summarizeParts(Topology &whole);
 
+// Example: plural(2, "node") is "2 nodes".
+std::string plural(int64_t count, const char *noun);
+
 // The text of a catalogue file, or "" where there is none of that name.
 llvm::StringRef catalogueText(llvm::StringRef name);
 

@@ -6,10 +6,6 @@
 namespace dtc {
 namespace {
 
-std::string plural(int64_t count, const char *noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // The link of two parts: their own, or else the one for all pairs.
 LinkLevel linkOf(const SystemDescription &system, llvm::StringRef a, llvm::StringRef b) {
   const LinkLevel *any = nullptr;

@@ -67,10 +67,6 @@ int64_t capacityOf(llvm::ArrayRef<LinkLevel> levels) {
   return capacity;
 }
 
-std::string plural(int64_t count, const char *noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 // The sizes of a torus's axes for `count` groups: the most cubic, short axes first. 32 on 3 axes is
 // {2, 4, 4}.
 std::vector<int64_t> cubicDims(int64_t count, size_t axes) {
@@ -209,6 +205,10 @@ Result<Topology> resolveGpu(const SystemDescription &system, int64_t nodes, int6
 }
 
 } // namespace
+
+std::string plural(int64_t count, const char *noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
 
 bool fitLevel(LinkLevel &level, int64_t count) {
   if (level.shape == LinkShape::Torus) {
