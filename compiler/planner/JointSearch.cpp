@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 namespace dtc {
 
@@ -71,11 +72,13 @@ private:
   }
 
   void costTemplates() {
-    templates = expertTemplates(limits, pins, options.devicesPerNode);
-    for (const Decisions &d : templates)
+    for (const Decisions &d : expertTemplates(limits, pins, options.devicesPerNode)) {
+      if (!templates.insert(d).second)
+        continue;
       if (const ModelCost *model = costOf(d))
         if (std::optional<Candidate> candidate = estimate(*model, d))
           consider(std::move(*candidate));
+    }
   }
 
   std::vector<BoundedMesh> boundMeshes() {
@@ -111,8 +114,8 @@ private:
   }
 
   bool isOpen(const ModelCost &model, const Decisions &d) const {
-    return !llvm::is_contained(templates, d) &&
-           (!options.prune || lowerBoundSeconds(model, d, request) < incumbent);
+    return (!options.prune || lowerBoundSeconds(model, d, request) < incumbent) &&
+           !templates.count(d);
   }
 
   // Nothing where it does not fit.
@@ -172,7 +175,7 @@ private:
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
   std::map<CostKey, ModelCost> costs;
-  std::vector<Decisions> templates; // costed already
+  std::set<Decisions> templates; // costed already
   double incumbent = std::numeric_limits<double>::infinity();
   SearchResult result;
 };

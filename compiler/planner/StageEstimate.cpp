@@ -87,8 +87,16 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block) const {
 double StageCoster::leastSecondsOfModel() const {
   double seconds = embedding.total() + head.total();
   for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
-    seconds += timesOfLayer(static_cast<int64_t>(layer)).total();
+    seconds += leastOf(timesOfLayer(static_cast<int64_t>(layer)));
   return seconds;
+}
+
+double StageCoster::leastSecondsOfFullestStage() const {
+  auto layers = static_cast<int64_t>(model.cells->chain.size());
+  double least = std::numeric_limits<double>::infinity();
+  for (const PartTimes &times : blockTimes)
+    least = std::min(least, leastOf(times));
+  return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
 }
 
 double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
@@ -121,11 +129,7 @@ const LayerChunks &StageCoster::cut() const {
     return known = cutEvenly(layers, chunks);
   std::vector<double> seconds;
   for (int64_t layer = 0; layer < layers; ++layer) {
-    const PartTimes &times = timesOfLayer(layer);
-    seconds.push_back(times.total() + (d.recompute == Recompute::Full ? times.recomputeFull
-                                       : d.recompute == Recompute::Selective
-                                           ? times.recomputeSelective
-                                           : 0));
+    seconds.push_back(leastOf(timesOfLayer(layer)));
   }
   return known = cutChain(seconds, chunks, embedding.total(), head.total());
 }
@@ -138,9 +142,7 @@ double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
 
 void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost &block,
                           const PartTimes &times, Recompute recompute) const {
-  double again = recompute == Recompute::Full        ? times.recomputeFull
-                 : recompute == Recompute::Selective ? times.recomputeSelective
-                                                     : 0;
+  double again = times.recomputeOf(recompute);
   stage.forward += times.forward;
   stage.backwardInput += times.backwardInput + again;
   stage.backwardWeight += times.backwardWeight;
@@ -164,8 +166,11 @@ std::vector<StageEstimate> StageCoster::stages() {
   const LayerChunks &chunks = cut();
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
+  std::vector<std::vector<size_t>> held(stages.size());
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
+    held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
-    costStage(index, chunks, stages[index]);
+    costStage(index, chunks, held[index], stages[index]);
   // A later stage is done with its gradients while earlier ones still compute theirs.
   double slack = 0;
   for (StageEstimate &stage : stages) {
@@ -175,13 +180,12 @@ std::vector<StageEstimate> StageCoster::stages() {
   return stages;
 }
 
-void StageCoster::costStage(size_t index, const LayerChunks &chunks, StageEstimate &stage) {
+void StageCoster::costStage(size_t index, const LayerChunks &chunks,
+                            const std::vector<size_t> &held, StageEstimate &stage) {
   std::vector<const BlockCost *> parts;
   int64_t layers = 0;
   Exposed &waits = exposed[index];
-  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
-    if (stageOf(chunk) != index)
-      continue;
+  for (size_t chunk : held) {
     stage.chunks.push_back(chunks[chunk]);
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
@@ -296,10 +300,18 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
     reduce = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
   if (d.zero == 1 || d.zero == 2)
     gather = collective(CollectiveKind::AllGather, p.parameterBytes);
-  double hide = software.dpHidden;
+  // With virtual stages the gradients of a chunk are done while the last micro-batches are still in
+  // the others.
+  double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
+  double hide = software.dpHidden * passes;
   double exposedReduce =
       std::max(0.0, reduce - hide * (stage.backwardInput + stage.backwardWeight));
   double exposedGather = std::max(0.0, gather - hide * stage.forward);
+  if (d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
+    double chunk = 1 / static_cast<double>(d.virtualStages);
+    exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - software.dpHidden));
+    exposedGather = std::max(exposedGather, chunk * gather * (1 - software.dpHidden));
+  }
   stage.gradientSeconds = reduce + gather;
   stage.exposedGradientSeconds =
       exposedReduce + exposedGather +

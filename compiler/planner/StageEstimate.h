@@ -19,8 +19,10 @@ public:
   };
   Exposed exposedOf(size_t stage) const { return exposed[stage]; }
 
-  // All layers, embedding and head: one micro-batch, nothing recomputed.
+  // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
+  // and head; and the stage with most layers.
   double leastSecondsOfModel() const;
+  double leastSecondsOfFullestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
   // Optimizer and what of the gradients nothing hides, of the lightest stage possible.
@@ -34,16 +36,25 @@ private:
     double compute = 0;
     double recomputeSelective = 0, recomputeFull = 0;
     double total() const { return forward + backwardInput + backwardWeight; }
+    double recomputeOf(Recompute recompute) const {
+      return recompute == Recompute::Full        ? recomputeFull
+             : recompute == Recompute::Selective ? recomputeSelective
+                                                 : 0;
+    }
   };
   PartTimes timesOf(const BlockCost &block) const;
   // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind) const;
 
+  double leastOf(const PartTimes &layer) const {
+    return layer.total() + layer.recomputeOf(d.recompute);
+  }
   const LayerChunks &cut() const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
-  void costStage(size_t index, const LayerChunks &chunks, StageEstimate &stage);
+  void costStage(size_t index, const LayerChunks &chunks, const std::vector<size_t> &held,
+                 StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
   void recomputeUntilItFits(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert) const;

@@ -236,6 +236,7 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
+  loop = std::max(loop, m * coster.leastSecondsOfFullestStage());
   return loop + coster.leastSecondsOncePerStep();
 }
 

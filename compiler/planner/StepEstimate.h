@@ -37,7 +37,7 @@ struct Decisions {
   AxisOrder order = kMegatronOrder;
 
   int64_t devices() const { return dp * tp * pp * cp; }
-  bool operator==(const Decisions &) const = default;
+  auto operator<=>(const Decisions &) const = default;
 };
 
 // Ranks of each axis under an order of axes.
