@@ -75,6 +75,11 @@ void HfConfig::fail(const char *key, const std::string &what) {
             key + "' " + what;
 }
 
+void HfConfig::refuse(const char *key, const std::string &wanted) {
+  const nlohmann::json *value = find(key);
+  fail(key, "is " + (value ? value->dump() : "absent") + ", wanted " + wanted);
+}
+
 int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low) {
   const nlohmann::json *value = find(key);
   if (!value)
@@ -83,8 +88,7 @@ int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low) {
   bool whole = value->is_number_integer();
   if (!whole || (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(kHigh)) ||
       value->get<int64_t>() < low || value->get<int64_t>() > kHigh) {
-    fail(key, "is " + value->dump() + ", wanted a whole number from " + std::to_string(low) +
-                  " to 2^40");
+    refuse(key, "a whole number from " + std::to_string(low) + " to 2^40");
     return fallback;
   }
   return value->get<int64_t>();
@@ -95,7 +99,7 @@ double HfConfig::number(const char *key, double fallback) {
   if (!value)
     return fallback;
   if (!value->is_number() || !std::isfinite(value->get<double>())) {
-    fail(key, "is " + value->dump() + ", wanted a number");
+    refuse(key, "a number");
     return fallback;
   }
   return value->get<double>();
@@ -104,7 +108,7 @@ double HfConfig::number(const char *key, double fallback) {
 double HfConfig::probability(const char *key, double fallback) {
   double p = number(key, fallback);
   if (p < 0 || p >= 1) {
-    fail(key, "is " + std::to_string(p) + ", wanted a probability of 0 or more and less than 1");
+    refuse(key, "a probability of 0 or more and less than 1");
     return 0;
   }
   return p;
@@ -115,7 +119,7 @@ bool HfConfig::flag(const char *key, bool fallback) {
   if (!value)
     return fallback;
   if (!value->is_boolean()) {
-    fail(key, "is " + value->dump() + ", wanted true or false");
+    refuse(key, "true or false");
     return fallback;
   }
   return value->get<bool>();
@@ -126,7 +130,7 @@ std::string HfConfig::word(const char *key, const std::string &fallback) {
   if (!value)
     return fallback;
   if (!value->is_string()) {
-    fail(key, "is " + value->dump() + ", wanted a string");
+    refuse(key, "a string");
     return fallback;
   }
   return value->get<std::string>();

@@ -36,6 +36,8 @@ public:
 
   // Records an error at `key` (the start of the file where it is absent).
   void fail(const char *key, const std::string &what);
+  // The same with the value as it is written. Example: refuse("factor", "a number greater than 0").
+  void refuse(const char *key, const std::string &wanted);
 
 private:
   const nlohmann::json *find(const char *key) const;

@@ -72,12 +72,12 @@ std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positi
   std::string type = rope.word("rope_type", rope.word("type", "default"));
   std::vector<double> frequencies;
   if (theta <= 0)
-    rope.fail("rope_theta", "is " + std::to_string(theta) + ", wanted a number greater than 0");
+    (nested ? rope : json).refuse("rope_theta", "a number greater than 0");
   else
     frequencies = rotaryFrequencies(theta, headDim);
   double factor = rope.number("factor", 1);
   if (factor <= 0)
-    rope.fail("factor", "is " + std::to_string(factor) + ", wanted a number greater than 0");
+    rope.refuse("factor", "a number greater than 0");
   else if (type == "linear")
     for (double &frequency : frequencies)
       frequency /= factor;
@@ -178,17 +178,15 @@ void importExperts(HfConfig &json, LlamaConfig &config) {
                   ", more than 'num_local_experts' = " + number(config.experts));
   config.balanceCoefficient = json.number("router_aux_loss_coef", config.balanceCoefficient);
   if (config.balanceCoefficient < 0)
-    json.fail("router_aux_loss_coef",
-              "is " + std::to_string(config.balanceCoefficient) + ", wanted a number of 0 or more");
+    json.refuse("router_aux_loss_coef", "a number of 0 or more");
   if (json.number("router_jitter_noise", 0) != 0)
-    json.fail("router_jitter_noise", "is not 0, which dtc can't build; set it to 0");
+    json.refuse("router_jitter_noise", "0: dtc can't build the noise");
   // No key of Hugging Face's, which never drops a token; named as Megatron-LM's option.
   config.capacity = json.number("moe_expert_capacity_factor", 1);
   if (config.capacity <= 0 || config.capacity > static_cast<double>(config.experts))
-    json.fail("moe_expert_capacity_factor",
-              "is " + std::to_string(config.capacity) +
-                  ", wanted a number greater than 0 and at most 'num_local_experts' = " +
-                  number(config.experts));
+    json.refuse("moe_expert_capacity_factor",
+                "a number greater than 0 and at most 'num_local_experts' = " +
+                    number(config.experts));
 }
 
 OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const std::string &type,
