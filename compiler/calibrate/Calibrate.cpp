@@ -45,9 +45,9 @@ Result<Topology> machineOf(const std::string &name) {
   if (!topology)
     return topology.error();
   if (topology->device.deviceClass != DeviceClass::Cpu)
-    return UserError("'" + name +
-                         "' is of class 'gpu', and dtc calibrate measures this CPU machine",
-                     "tools/calibrate-gpu measures a GPU machine");
+    return UserError(
+        "'" + name + "' is of class 'gpu', and dtc calibrate measures this CPU machine",
+        "tools/calibrate-gpu measures a GPU machine, and --curves takes what it found");
   int64_t cores = topology->device.computeUnits, allowed = allowedCores();
   if (cores > allowed)
     return UserError("'" + name + "' has " + std::to_string(cores) +
@@ -120,9 +120,23 @@ Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
   return outcome;
 }
 
+Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options) {
+  Result<Calibration> curves = readCurves(options.curvesFile, options.topology);
+  if (!curves)
+    return curves.error();
+  CalibrateOutcome outcome;
+  outcome.calibration = *curves;
+  Result<std::string> text = withCalibration(options.topology, outcome.calibration);
+  if (!text)
+    return text.error();
+  outcome.text = *text;
+  return outcome;
+}
+
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors) {
-  Result<CalibrateOutcome> outcome = calibrateMachine(options, errors);
+  Result<CalibrateOutcome> outcome =
+      options.curvesFile.empty() ? calibrateMachine(options, errors) : adoptCurves(options);
   if (!outcome)
     return outcome.error().report(errors);
   printCalibrationReport(*outcome, out);

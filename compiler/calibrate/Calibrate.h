@@ -10,6 +10,7 @@ struct CalibrateOptions {
   std::string program;          // what to start as ranks: this program
   bool quick = false;           // few shapes
   double seconds = 60;          // to be spent, about
+  std::string curvesFile;       // not "": take the curves of this file instead of measuring
 };
 
 struct CalibrateOutcome {
@@ -28,8 +29,12 @@ Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
 // Tables of all points for people.
 void printCalibrationReport(const CalibrateOutcome &outcome, llvm::raw_ostream &out);
 
-// `dtc calibrate`: measures, prints the tables on `out` and writes the file, if it is not "". The
-// exit code.
+// What another machine, or tools/calibrate-gpu there, measured: `curvesFile`. Errors: those of
+// readCurves.
+Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options);
+
+// `dtc calibrate`: measures or adopts, prints the tables on `out` and writes the file, if it is not
+// "". The exit code.
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors);
 

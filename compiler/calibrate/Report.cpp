@@ -26,12 +26,12 @@ std::string rateOf(double amount, const Measured &time, Quantity quantity) {
 }
 
 void printProducts(const Calibration &calibration, llvm::raw_ostream &out) {
-  Table table({"product", "batch", "cores", "time", "rate", "spread", "runs"});
+  Table table({"product", "batch", "type", "units", "time", "rate", "spread", "runs"});
   for (const ProductPoint &point : calibration.products) {
     double flops = 2.0 * static_cast<double>(point.m) * static_cast<double>(point.n) *
                    static_cast<double>(point.k) * static_cast<double>(point.batch);
     table.addRow({text(point.m) + " x " + text(point.n) + " x " + text(point.k), text(point.batch),
-                  text(point.units), timeOf(point.time),
+                  nameOf(point.type).str(), text(point.units), timeOf(point.time),
                   rateOf(flops, point.time, Quantity::FlopsPerSecond), spreadOf(point.time),
                   text(point.time.repeats)});
   }
@@ -39,7 +39,7 @@ void printProducts(const Calibration &calibration, llvm::raw_ostream &out) {
 }
 
 void printMemory(const Calibration &calibration, llvm::raw_ostream &out) {
-  Table table({"memory", "bytes", "cores", "time", "rate", "spread", "runs"});
+  Table table({"memory", "bytes", "units", "time", "rate", "spread", "runs"});
   for (const MemoryPoint &point : calibration.memory)
     table.addRow({nameOf(point.pattern).str(), bytesOf(point.bytes), text(point.units),
                   timeOf(point.time),
@@ -50,7 +50,7 @@ void printMemory(const Calibration &calibration, llvm::raw_ostream &out) {
 
 void printAttention(const Calibration &calibration, llvm::raw_ostream &out) {
   Table table(
-      {"attention", "sequence", "head", "heads", "cores", "time", "rate", "spread", "runs"});
+      {"attention", "sequence", "head", "heads", "units", "time", "rate", "spread", "runs"});
   for (const AttentionPoint &point : calibration.attention) {
     double length = static_cast<double>(point.sequence);
     double flops = (point.backward ? 8 : 4) * (point.causal ? 0.5 : 1) * length * length *
@@ -65,7 +65,7 @@ void printAttention(const Calibration &calibration, llvm::raw_ostream &out) {
 }
 
 void printCollectives(const Calibration &calibration, llvm::raw_ostream &out) {
-  Table table({"collective", "processes", "bytes", "time", "bytes/time", "spread", "runs"});
+  Table table({"collective", "ranks", "bytes", "time", "bytes/time", "spread", "runs"});
   for (const CollectivePoint &point : calibration.collectives)
     table.addRow({nameOf(point.kind).str(), text(point.ranks), bytesOf(point.bytes),
                   timeOf(point.time),
@@ -79,10 +79,11 @@ void printCollectives(const Calibration &calibration, llvm::raw_ostream &out) {
 void printCalibrationReport(const CalibrateOutcome &outcome, llvm::raw_ostream &out) {
   const Calibration &calibration = outcome.calibration;
   out << calibration.machine << "\n" << calibration.software << "\n";
-  out << "median of runs; spread: distance of the quartiles over the median\n";
+  out << "units: cores of a process, or multiprocessors; median of runs; spread: distance of the "
+         "quartiles over the median\n";
   for (const LaunchPoint &point : calibration.launches)
-    out << "\nstarting a kernel on " << point.units << (point.units == 1 ? " core: " : " cores: ")
-        << timeOf(point.time) << "\n";
+    out << "\nstarting a kernel on " << point.units << (point.units == 1 ? " unit" : " units")
+        << (point.graph ? " within a captured graph: " : ": ") << timeOf(point.time) << "\n";
   for (auto *print : {printProducts, printMemory, printAttention, printCollectives}) {
     out << "\n";
     print(calibration, out);

@@ -63,10 +63,10 @@ std::vector<int64_t> rankCounts(int64_t cores) {
   for (int64_t count = 2; count <= cores; ++count)
     if (cores % count == 0)
       counts.push_back(count);
-  // Of many, the least, the greatest and two spaced evenly between.
+  // Of many, the least, the greatest and two spaced evenly between, to the nearest.
   if (counts.size() > 4) {
     size_t last = counts.size() - 1;
-    counts = {counts[0], counts[last / 3], counts[2 * last / 3], counts[last]};
+    counts = {counts[0], counts[(last + 1) / 3], counts[(2 * last + 1) / 3], counts[last]};
   }
   return counts;
 }

@@ -125,6 +125,11 @@ struct Calibration {
 // them; what the file says of the device where none was measured.
 double launchLatencyOf(const Calibration &calibration, int64_t units);
 
+// The [calibration] of `curvesFile` (whatever else that holds), as one of the topology file
+// `nameOrFile` or catalogue system. Errors: those of withCalibration; a file without one; a type, a
+// level or more units than that system has.
+Result<Calibration> readCurves(const std::string &curvesFile, const std::string &nameOrFile);
+
 // The topology file `nameOrFile` (or catalogue system) as TOML text with `calibration` in place of
 // what it had. Errors: those of loadTopology; parts; points that the reader would refuse.
 Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration);

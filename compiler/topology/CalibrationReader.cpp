@@ -32,6 +32,7 @@ constexpr llvm::StringRef kindNames[] = {"all-reduce", "all-gather", "reduce-sca
 constexpr int64_t maxSize = int64_t(1) << 31;  // of a dimension
 constexpr int64_t maxBytes = int64_t(1) << 50; // 1 PiB
 constexpr int64_t maxCount = int64_t(1) << 31;
+constexpr int64_t maxFileBytes = int64_t(16) << 20;
 constexpr size_t maxPoints = 20000;                       // of one kind
 constexpr double leastSeconds = 1e-9, mostSeconds = 3600; // of one run
 
@@ -307,10 +308,12 @@ void printCalibration(const Calibration &calibration, const std::string &prefix,
   });
 }
 
-Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration) {
-  std::string path = nameOrFile, text = catalogueText(nameOrFile).str();
+// The system that curves belong to; one kind of device.
+static Result<SystemDescription> readSystem(const std::string &nameOrFile, std::string &path) {
+  path = nameOrFile;
+  std::string text = catalogueText(nameOrFile).str();
   if (text.empty()) {
-    Result<std::string> contents = readFile(path, int64_t(16) << 20);
+    Result<std::string> contents = readFile(path, maxFileBytes);
     if (!contents)
       return contents.error();
     text = *contents;
@@ -318,12 +321,41 @@ Result<std::string> withCalibration(const std::string &nameOrFile, const Calibra
     path += ".toml";
   }
   Result<SystemDescription> system = parseDescription(text, path);
-  if (!system)
-    return system.error();
-  if (!system->parts.empty())
+  if (system && !system->parts.empty())
     return UserError("'" + nameOrFile + "' has parts of different devices, and one was measured",
                      "calibrate a file of that part alone, and move its [calibration] to "
                      "[part.calibration]");
+  return system;
+}
+
+Result<Calibration> readCurves(const std::string &curvesFile, const std::string &nameOrFile) {
+  std::string path;
+  Result<SystemDescription> system = readSystem(nameOrFile, path);
+  if (!system)
+    return system.error();
+  Result<std::string> text = readFile(curvesFile, maxFileBytes);
+  if (!text)
+    return text.error();
+  Result<toml::table> root = parseToml(*text, curvesFile);
+  if (!root)
+    return root.error();
+  const toml::node *table = root->get("calibration");
+  if (!table || !table->is_table())
+    return UserError("'" + curvesFile + "' has no table [calibration]",
+                     "dtc calibrate and tools/calibrate-gpu write one");
+  FirstError errors{curvesFile, std::nullopt};
+  std::shared_ptr<const Calibration> curves =
+      readCalibration(*table->as_table(), system->device, system->levels, errors);
+  if (errors.error)
+    return *errors.error;
+  return *curves;
+}
+
+Result<std::string> withCalibration(const std::string &nameOrFile, const Calibration &calibration) {
+  std::string path;
+  Result<SystemDescription> system = readSystem(nameOrFile, path);
+  if (!system)
+    return system.error();
   system->device.calibration = std::make_shared<const Calibration>(calibration);
   std::string printed = printDescription(*system);
   if (Result<SystemDescription> again = parseDescription(printed, path); !again)

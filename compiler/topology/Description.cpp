@@ -384,17 +384,10 @@ std::optional<ComputeType> computeTypeFrom(llvm::StringRef name) {
 }
 
 Result<SystemDescription> parseDescription(llvm::StringRef text, const std::string &path) {
-  toml::parse_result parsed = toml::parse(std::string_view(text.data(), text.size()), path);
-  if (!parsed) {
-    const toml::parse_error &error = parsed.error();
-    std::string message(error.description());
-    if (!message.empty())
-      message[0] = llvm::toLower(message[0]);
-    return UserError(message, "see https://toml.io for the syntax",
-                     {path, static_cast<int64_t>(error.source().begin.line),
-                      static_cast<int64_t>(error.source().begin.column)});
-  }
-  return FileReader(path).read(parsed.table());
+  Result<toml::table> root = parseToml(text, path);
+  if (!root)
+    return root.error();
+  return FileReader(path).read(*root);
 }
 
 std::string printDescription(const SystemDescription &system) {

@@ -34,6 +34,19 @@ static std::string shown(const toml::node &node) {
   return node.is_array() ? "an array" : "a date or time";
 }
 
+Result<toml::table> parseToml(llvm::StringRef text, const std::string &path) {
+  toml::parse_result parsed = toml::parse(std::string_view(text.data(), text.size()), path);
+  if (parsed)
+    return std::move(parsed).table();
+  const toml::parse_error &error = parsed.error();
+  std::string message(error.description());
+  if (!message.empty())
+    message[0] = llvm::toLower(message[0]);
+  return UserError(message, "see https://toml.io for the syntax",
+                   {path, static_cast<int64_t>(error.source().begin.line),
+                    static_cast<int64_t>(error.source().begin.column)});
+}
+
 void FirstError::set(const toml::source_region &at, const std::string &message,
                      const std::string &note) {
   if (!error)

@@ -15,6 +15,9 @@ struct FirstError {
   void set(const toml::source_region &at, const std::string &message, const std::string &note = "");
 };
 
+// The root table; the error is at the first character that is not TOML.
+Result<toml::table> parseToml(llvm::StringRef text, const std::string &path);
+
 // Reads one table. Example: TableReader device(table, "[device]", {"name", "memory"}, errors);
 // device.quantity("memory", Quantity::Bytes).
 class TableReader {

@@ -1,4 +1,4 @@
-// dtc calibrate: measures this CPU machine.
+// dtc calibrate: measures this CPU machine, or takes over what was measured on another.
 #include "tools/dtc/Commands.h"
 
 #include "compiler/calibrate/Calibrate.h"
@@ -32,14 +32,22 @@ void addCalibrate(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
       "calibrate", "Measures this CPU machine and writes the curves into a topology file\n\n"
                    "Example:\n  dtc calibrate -o here.toml\n  dtc plan gpt2/config.json --topology "
-                   "here.toml --devices 2 --global-batch 8");
+                   "here.toml --devices 2 --global-batch 8\n"
+                   "  dtc calibrate --curves gpu-curves.toml --topology dgx-h100 -o measured.toml");
   auto flags = std::make_shared<CalibrateFlags>();
-  command->add_option("--topology", flags->options.topology,
-                      "a system of class cpu: 'cpu', or a TOML file of this machine");
+  CLI::Option *topology = command->add_option(
+      "--topology", flags->options.topology,
+      "a system of class cpu: 'cpu', or a TOML file of this machine; with --curves any");
   command->add_option("-o,--output", flags->output, "the topology file to write");
-  command->add_flag("--quick", flags->options.quick, "few shapes in about 10 s, instead of 60 s");
-  command->add_option("--seconds", flags->seconds, "spend about this many seconds")
-      ->check(CLI::Range(1.0, 86400.0));
+  CLI::Option *curves = command->add_option(
+      "--curves", flags->options.curvesFile,
+      "take the curves of this file, which tools/calibrate-gpu wrote, instead of measuring");
+  CLI::Option *quick = command->add_flag("--quick", flags->options.quick,
+                                         "few shapes in about 10 s, instead of 60 s");
+  CLI::Option *seconds =
+      command->add_option("--seconds", flags->seconds, "spend about this many seconds")
+          ->check(CLI::Range(1.0, 86400.0));
+  curves->needs(topology)->excludes(quick)->excludes(seconds);
   // Of the processes that this command starts.
   command->add_option("--rank-results", flags->job.resultsFile)->group("");
   command->add_option("--rank-units", flags->job.units)->group("")->check(CLI::Range(1, 1 << 20));
