@@ -1,0 +1,7 @@
+// Asks the driver about a device.
+#pragma once
+
+#include "Points.h"
+
+DeviceFacts factsOf(int device);
+Moment momentOf(int device);
