@@ -51,6 +51,7 @@ struct OpTerms {
   int64_t tileM = 0, tileN = 0;
   double waves = 0, parts = 1;
   double tileUse = 1, waveUse = 1, depthUse = 1, tileEfficiency = 1;
+  double alignedUse = 1; // less where rows are not of whole 16-byte pieces
   bool measured = false; // the device has measured curves, which secondsOf takes instead
 };
 OpTerms explainOp(const OpWork &work, const DeviceKind &device);

@@ -149,7 +149,8 @@ OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
     terms.waveUse = product.waveUse;
     terms.depthUse = product.depthUse;
     terms.tileEfficiency = product.tile.efficiency;
-    rate = terms.peakFlops * terms.sustained * product.share() * alignedShare(work, device);
+    terms.alignedUse = alignedShare(work, device);
+    rate = terms.peakFlops * terms.sustained * product.share() * terms.alignedUse;
   } else if (work.kind == WorkKind::Attention && hasShape(work)) {
     rate = attentionRate(work, type, constants, device);
     terms.sustained = rate / terms.peakFlops;

@@ -3,6 +3,7 @@
 
 #include "compiler/support/Units.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -70,6 +71,21 @@ std::string number(double value, int digits) { return formatted("%.*g", digits, 
 
 std::string counted(int64_t count, llvm::StringRef thing) {
   return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");
+}
+
+std::string rangesText(llvm::ArrayRef<int64_t> numbers) {
+  std::vector<std::string> runs;
+  for (size_t first = 0; first < numbers.size();) {
+    size_t last = first;
+    while (last + 1 < numbers.size() && numbers[last + 1] == numbers[last] + 1)
+      ++last;
+    std::string run = std::to_string(numbers[first]);
+    runs.push_back(last > first ? run + "-" + std::to_string(numbers[last]) : run);
+    first = last + 1;
+  }
+  if (runs.size() > 4)
+    return runs[0] + ", " + runs[1] + ", ... (" + std::to_string(numbers.size()) + ")";
+  return llvm::join(runs, ", ");
 }
 
 llvm::ArrayRef<TimePart> timeParts() { return kTimeParts; }

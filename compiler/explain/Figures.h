@@ -32,6 +32,10 @@ std::string number(double value, int digits = 3);
 // 1 thing, 2 things.
 std::string counted(int64_t count, llvm::StringRef thing);
 
+// Runs of numbers that follow each other. Example: {0, 1, 2, 5, 8, 9} is "0-2, 5, 8-9"; of more
+// than four runs the first two are listed, with how many numbers there are.
+std::string rangesText(llvm::ArrayRef<int64_t> numbers);
+
 // The parts of a step, and the kinds of memory, under the names that all of dtc's texts have for
 // them.
 struct TimePart {

@@ -205,18 +205,53 @@ BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
 }
 
 void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
+  SmallVector<std::pair<Operation *, size_t>> collectives;
   for (Operation *op : ops) {
     CellPhase phase = forwardPart      ? CellPhase::Forward
                       : feedsInput(op) ? CellPhase::BackwardInput
                                        : CellPhase::BackwardWeight;
-    size_t collectives = cell.collectives.size(), before = cell.ops.size();
-    if (collectiveOf(op))
+    size_t before = cell.collectives.size();
+    if (collectiveOf(op)) {
+      collectives.push_back({op, before});
       addCollective(cell, op, phase);
-    else if (!isStructure(op))
+    } else if (!isStructure(op)) {
       addOp(cell, op, phase);
-    for (CellCollective &added : llvm::drop_begin(cell.collectives, collectives))
-      added.before = before;
+      for (CellCollective &added : llvm::drop_begin(cell.collectives, before))
+        added.of = {indices.at(op)};
+    }
   }
+  for (auto [op, index] : collectives)
+    cell.collectives[index].of = opsBehind(op);
+}
+
+std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
+  llvm::SetVector<int> found;
+  // Reshapes, sums of partial results and further collectives are on the way.
+  std::function<void(Value)> makersOf = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !indices.contains(op)) {
+      if (op && (isa<graph::ReshapeOp>(op) || collectiveOf(op)))
+        makersOf(op->getOperand(0));
+      return;
+    }
+    if (!isa<graph::AddOp>(op))
+      found.insert(indices.at(op));
+    else
+      for (Value operand : op->getOperands())
+        makersOf(operand);
+  };
+  std::function<void(Value)> readersOf = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (indices.contains(user))
+        found.insert(indices.at(user));
+      else if (isa<graph::ReshapeOp>(user) || collectiveOf(user))
+        readersOf(user->getResult(0));
+  };
+  if (collectiveOf(collective)->kind == CollectiveKind::AllGather)
+    readersOf(collective->getResult(0));
+  else
+    makersOf(collective->getOperand(0));
+  return std::vector<int>(found.begin(), found.end());
 }
 
 void CellBuilder::addTo(Amount &amount, double value, uint8_t bits) const {
@@ -259,9 +294,7 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   cellOp.joined = fusible && llvm::any_of(op->getOperands(), [](Value operand) {
                     return isFusible(operand.getDefiningOp());
                   });
-  if (phase == CellPhase::Forward)
-    op->setAttr("planner.index",
-                IntegerAttr::get(IntegerType::get(op->getContext(), 64), cell.ops.size()));
+  indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
 }
 
@@ -409,8 +442,8 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
           }
           chain.append(further.begin(), further.end());
         }
-        if (auto index = op->getAttrOfType<IntegerAttr>("planner.index"))
-          chain.push_back(static_cast<int>(index.getInt()));
+        if (auto index = indices.find(op); index != indices.end())
+          chain.push_back(index->second);
         return true;
       };
   for (Value value : kept) {

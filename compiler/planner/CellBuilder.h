@@ -37,6 +37,8 @@ private:
   void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
                    CellPhase phase) const;
   void addCollective(BlockCell &cell, mlir::Operation *op, CellPhase phase) const;
+  // Indices of the ops that a collective is there for; all ops have theirs by then.
+  std::vector<int> opsBehind(mlir::Operation *collective) const;
   void addKept(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept, const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
@@ -51,6 +53,7 @@ private:
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
+  llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
   graph::CallOp reading; // the call of the function whose ops are being added; none: '@microbatch'
 };
 

@@ -84,7 +84,9 @@ struct CellCollective {
   CellPhase phase = CellPhase::Forward;
   Amount bytes;      // of the whole tensor as collectiveSeconds wants it, f32
   double copies = 1; // Ep: of each token
-  size_t before = 0; // how many ops of the block come before it
+  // The ops of the block that it is there for: those whose partial results it adds up, those that
+  // read what it gathers, or the one that exchanges.
+  std::vector<int> of = {};
 };
 
 // A block of layers, the part before the first block or the part after the last.

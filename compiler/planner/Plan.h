@@ -78,6 +78,14 @@ struct PlanSearch {
   std::vector<PinCost> pins; // empty where there are none, or nobody asked
 };
 
+// What the plan was asked for, as far as explaining it again needs it.
+struct PlanOrigin {
+  std::string model, topology; // as on the command line; empty in plans that do not say
+  int64_t nodes = 0;           // of the topology; 0: as it comes
+  std::string gradDtype = "f32", software = "dtc";
+  int64_t memoryLimitBytes = 0; // of a device
+};
+
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".
 struct Plan {
   std::string modelName;
@@ -87,6 +95,7 @@ struct Plan {
 
   std::string topologyName;
   int64_t devices = 1, nodes = 1;
+  int64_t idleNodes = 0; // of the topology, beside these
 
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   bool sequenceParallel = false;
@@ -104,6 +113,7 @@ struct Plan {
   std::map<std::string, std::map<std::string, std::string>> tensors;
   PlanPrediction predicted;
   PlanSearch search;
+  PlanOrigin origin;
 };
 
 // One JSON object, keys in the interface's order, two spaces of indentation.

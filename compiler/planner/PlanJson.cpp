@@ -301,6 +301,15 @@ public:
       integer(*memory, "reserved", 0, out.reserved);
   }
 
+  void origin(const Json &request, PlanOrigin &origin) {
+    word(request, "model", origin.model);
+    word(request, "topology", origin.topology);
+    integer(request, "nodes", 0, origin.nodes);
+    word(request, "grad_dtype", origin.gradDtype);
+    word(request, "software", origin.software);
+    integer(request, "memory_limit_bytes", 0, origin.memoryLimitBytes);
+  }
+
   void all(Plan &plan) {
     std::string schema;
     word(root, "schema", schema);
@@ -316,6 +325,8 @@ public:
       word(*topology, "name", plan.topologyName);
       integer(*topology, "devices", 1, plan.devices);
       integer(*topology, "nodes", 1, plan.nodes);
+      if (optional(*topology, "idle_nodes"))
+        integer(*topology, "idle_nodes", 0, plan.idleNodes);
     }
     if (const Json *mesh = find(root, "mesh")) {
       integer(*mesh, "dp", 1, plan.dp);
@@ -349,6 +360,8 @@ public:
       flag(*search, "exhaustive", plan.search.exhaustive);
       pins(*search, plan.search);
     }
+    if (const Json *request = optional(root, "request"))
+      origin(*request, plan.origin);
     if (error.empty() && plan.dp * plan.microBatch * plan.numMicroBatches != plan.globalBatch)
       fail("global_batch", "is " + std::to_string(plan.globalBatch) +
                                ", but dp x micro_batch x num_micro_batches = " +
@@ -371,6 +384,8 @@ std::string planToJson(const Plan &plan) {
                    {"sequence_length", plan.sequenceLength}};
   json["topology"] = {
       {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
+  if (plan.idleNodes > 0)
+    json["topology"]["idle_nodes"] = plan.idleNodes;
   json["mesh"] = {
       {"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
   json["sp"] = plan.sequenceParallel ? 1 : 0;
@@ -399,7 +414,14 @@ std::string planToJson(const Plan &plan) {
                     {"optimality_gap", plan.search.optimalityGap},
                     {"exhaustive", plan.search.exhaustive},
                     {"pins", pinsToJson(plan)}};
-  return json.dump(2) + "\n";
+  if (!plan.origin.model.empty())
+    json["request"] = {{"model", plan.origin.model},
+                       {"topology", plan.origin.topology},
+                       {"nodes", plan.origin.nodes},
+                       {"grad_dtype", plan.origin.gradDtype},
+                       {"software", plan.origin.software},
+                       {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string planFromJson(const std::string &text, const std::string &path, Plan &plan) {

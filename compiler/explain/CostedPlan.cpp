@@ -1,0 +1,198 @@
+// The ops and collectives behind a plan.
+#include "compiler/explain/CostedPlan.h"
+
+#include "compiler/explain/TensorGroups.h"
+#include "compiler/planner/ModelFacts.h"
+#include "compiler/planner/PlanSchedule.h"
+#include "compiler/planner/ReadCells.h"
+#include "compiler/support/Diagnostics.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <set>
+
+namespace dtc {
+namespace {
+
+Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &topology) {
+  auto differs = [&](const std::string &what, int64_t plans, int64_t found) {
+    return UserError("explaining the plan: it was made for " + what + " " + std::to_string(plans) +
+                         ", found " + std::to_string(found),
+                     "give the model and topology that it was made for, or plan again");
+  };
+  if (facts.sequenceLength != plan.sequenceLength)
+    return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
+  if (facts.parameters != plan.parameters)
+    return differs("a number of parameters of", plan.parameters, facts.parameters);
+  if (topology.numDevices() != plan.devices)
+    return differs("a number of devices of", plan.devices, topology.numDevices());
+  return {};
+}
+
+CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellScale &scale,
+                  const CostedPlan &costed) {
+  const CellOp &op = cell.ops[index];
+  CostedOp result;
+  result.name = op.name;
+  result.parameter = isLayer ? layerPattern(op.parameter) : op.parameter;
+  result.phase = op.phase;
+  result.joined = op.joined && costed.software->joinsPointwise;
+  result.isSelective = llvm::is_contained(cell.selectiveOps, static_cast<int>(index));
+  OpCosting costing = costOp(op, scale, costed.topology, costed.precision, *costed.software);
+  result.work = costing.work;
+  result.seconds = costing.seconds;
+  result.terms = explainOp(costing.work, costed.topology.device);
+  return result;
+}
+
+CostedCollective costedCollective(const CellCollective &collective, const CellScale &scale,
+                                  const CostedPlan &costed) {
+  CostedCollective result;
+  result.kind = collective.kind;
+  result.phase = collective.phase;
+  result.of = collective.of;
+  const SoftwareStack &software = *costed.software;
+  bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
+  result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
+  result.exposedShare = 1 - (isTp   ? software.tpHidden
+                             : isCp ? software.cpHidden
+                                    : software.epHidden);
+  result.bytes = collective.bytes.at(scale) * costed.precision.activationShare;
+  result.choice = explainCollective(collective.kind, result.bytes, costed.groupOf(result.axis),
+                                    costed.topology);
+  return result;
+}
+
+CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, const CellScale &scale,
+                      const CostedPlan &costed) {
+  CostedPart part;
+  part.name = std::move(name);
+  part.isLayer = isLayer;
+  for (size_t index = 0; index < cell.ops.size(); ++index)
+    part.ops.push_back(costedOp(cell, index, isLayer, scale, costed));
+  for (const CellCollective &collective : cell.collectives) {
+    CostedCollective result = costedCollective(collective, scale, costed);
+    if (result.choice.seconds > 0)
+      part.collectives.push_back(result);
+  }
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
+        cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  return part;
+}
+
+bool holdsLayer(const PlanStage &stage, int64_t layer) {
+  return llvm::any_of(stage.chunks, [&](const std::pair<int64_t, int64_t> &chunk) {
+    return chunk.first <= layer && layer <= chunk.second;
+  });
+}
+
+// How a layer of the stage recomputes; plans list it in the order of the stage's layers.
+std::string recomputeOf(const PlanStage &stage, int64_t layer) {
+  size_t index = 0;
+  for (auto [first, last] : stage.chunks)
+    for (int64_t each = first; each <= last; ++each, ++index)
+      if (each == layer)
+        return index < stage.recompute.size() ? stage.recompute[index] : "none";
+  return "none";
+}
+
+} // namespace
+
+Result<Decisions> decisionsOf(const Plan &plan) {
+  Decisions d;
+  d.dp = plan.dp;
+  d.tp = plan.tp;
+  d.pp = plan.pp;
+  d.cp = plan.cp;
+  d.ep = plan.ep;
+  d.sequenceParallel = plan.sequenceParallel;
+  d.zero = plan.zero;
+  d.microBatch = plan.microBatch;
+  d.numMicroBatches = plan.numMicroBatches;
+  d.virtualStages = plan.virtualStages;
+  d.offloadOptimizer = plan.offloadOptimizer;
+  Result<ScheduleKind> schedule = scheduleFromPlan(plan.schedule, plan.virtualStages);
+  if (!schedule)
+    return schedule.error();
+  d.schedule = *schedule;
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(plan.axisOrder).split(names, ' ', -1, /*KeepEmpty=*/false);
+  std::set<char> seen;
+  for (auto [index, name] : llvm::enumerate(names))
+    if (index < d.order.size() && (name == "tp" || name == "cp" || name == "dp" || name == "pp"))
+      seen.insert(d.order[index] = name.front());
+  if (seen.size() != d.order.size() || names.size() != d.order.size())
+    return UserError("explaining the plan: axis_order is '" + plan.axisOrder +
+                         "', wanted tp, cp, dp and pp in some order",
+                     "make the plan again with 'dtc plan -o plan.json'");
+  return d;
+}
+
+Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology) {
+  if (Outcome checked = checkModel(plan, readModelFacts(model), topology); !checked)
+    return checked.error();
+  Result<Decisions> decisions = decisionsOf(plan);
+  if (!decisions)
+    return decisions.error();
+  CostedPlan costed;
+  costed.topology = topology;
+  costed.decisions = *decisions;
+  costed.groups = groupsOf(*decisions);
+  costed.software = softwareNamed(plan.origin.software);
+  if (!costed.software)
+    return UserError("explaining the plan: there is no software stack '" + plan.origin.software +
+                     "'");
+  costed.precision = cellPrecision(plan.precision, plan.optimizer, *costed.software);
+  if (plan.origin.gradDtype == "bf16")
+    costed.precision.reduceBytes = 2;
+  FoldedModel folded = foldLayers(model);
+  DiagnosticCapture capture(model.getContext());
+  std::optional<ModelCells> cells = readCells(folded, plan.tp, plan.sequenceParallel);
+  if (!cells)
+    return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
+  CellScale scale{static_cast<double>(plan.microBatch), static_cast<double>(plan.cp),
+                  static_cast<double>(plan.ep)};
+  costed.tiedParameters = cells->tied.at(scale);
+  if (!cells->blocks.empty())
+    costed.transferBytes = cells->blocks.front().input.at(scale) * costed.precision.activationShare;
+  costed.parts.push_back(costedPart(cells->embedding, "embedding", false, scale, costed));
+  for (size_t block = 0; block < cells->blocks.size(); ++block) {
+    std::string name = cells->blocks.size() == 1 ? "layer" : folded.blocks[block];
+    costed.parts.push_back(costedPart(cells->blocks[block], name, true, scale, costed));
+    for (size_t layer = 0; layer < cells->chain.size(); ++layer)
+      if (cells->chain[layer] == static_cast<int>(block))
+        costed.parts.back().layers.push_back(static_cast<int64_t>(layer));
+  }
+  costed.parts.push_back(costedPart(cells->head, "head", false, scale, costed));
+  costed.parts.back().stage =
+      static_cast<size_t>(stageOfChunk(decisions->schedule, static_cast<int>(plan.pp),
+                                       static_cast<int>(plan.pp * plan.virtualStages - 1)));
+  return costed;
+}
+
+int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage) {
+  if (!part.isLayer)
+    return part.stage == stage ? 1 : 0;
+  return llvm::count_if(part.layers,
+                        [&](int64_t layer) { return holdsLayer(plan.stages[stage], layer); });
+}
+
+double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage) {
+  return static_cast<double>(plan.numMicroBatches * layersOn(part, plan, stage));
+}
+
+double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage) {
+  double runs = partRunsOf(part, plan, stage);
+  if (!part.isLayer || op.phase != CellPhase::Forward)
+    return runs;
+  int64_t again = llvm::count_if(part.layers, [&](int64_t layer) {
+    if (!holdsLayer(plan.stages[stage], layer))
+      return false;
+    std::string recompute = recomputeOf(plan.stages[stage], layer);
+    return recompute == "full" || (recompute == "selective" && op.isSelective);
+  });
+  return runs + static_cast<double>(plan.numMicroBatches * again);
+}
+
+} // namespace dtc

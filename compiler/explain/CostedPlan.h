@@ -1,0 +1,76 @@
+// The ops and collectives behind a plan, with the seconds that the planner counts for them.
+#pragma once
+
+#include "compiler/planner/ApplyPlan.h"
+#include "compiler/planner/Plan.h"
+#include "compiler/planner/StepEstimate.h"
+
+namespace dtc {
+
+// One op of one micro-batch on one rank.
+struct CostedOp {
+  std::string name;      // "matmul"
+  std::string parameter; // that it reads or computes the gradient of; its pattern, of a layer
+  CellPhase phase = CellPhase::Forward;
+  OpWork work;
+  OpTerms terms;
+  double seconds = 0;
+  bool joined = false;      // to the op before it, in one kernel
+  bool isSelective = false; // run again where a layer recomputes selectively
+};
+
+// One collective of one micro-batch, as seen by one rank.
+struct CostedCollective {
+  std::string axis; // "tp", "cp", "ep"
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  CellPhase phase = CellPhase::Forward;
+  double bytes = 0;
+  CollectiveChoice choice;
+  double exposedShare = 1; // of its seconds: what the software does not run beside compute
+  std::vector<int> of;     // the ops of the part that it is there for
+};
+
+// Embedding, head, or a layer that stands for all like it.
+struct CostedPart {
+  std::string
+      name; // "embedding", "head", "layer"; of several kinds of layers their function's name
+  bool isLayer = false;
+  std::vector<int64_t> layers; // indices of the layers that it stands for
+  size_t stage = 0;            // of an embedding or a head
+  std::vector<CostedOp> ops;
+  std::vector<CostedCollective> collectives;
+  double denseParameters = 0, expertParameters = 0; // elements of a rank
+};
+
+struct CostedPlan {
+  Topology topology;
+  Decisions decisions;
+  AxisGroups groups;
+  CellPrecision precision;
+  const SoftwareStack *software = nullptr;
+  std::vector<CostedPart> parts; // in the order of the model
+  double tiedParameters = 0;     // elements that embedding and head share
+  double transferBytes = 0;      // of an activation from stage to stage
+
+  // The ranks of "tp", "cp" or "ep".
+  const RankGroup &groupOf(llvm::StringRef axis) const {
+    return axis == "tp" ? groups.tp : axis == "cp" ? groups.cp : groups.ep;
+  }
+};
+
+// Partitions the plan's model as the planner does and costs its parts. `model` is checked and
+// unbound, as planModel wants it. Errors: a model or a topology that is not the plan's; a model
+// that can't be partitioned.
+Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology);
+
+// The decisions that a plan's keys say. Errors: an axis order or a schedule that does not exist.
+Result<Decisions> decisionsOf(const Plan &plan);
+
+// How often one stage runs a part, or an op of it, in a step; recomputation included.
+double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);
+double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage);
+
+// Layers of a stage that a part stands for; 1 for an embedding or a head on it.
+int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
+
+} // namespace dtc

@@ -1,0 +1,38 @@
+// What the explanations of stages, ops and tensors share. Internal to this folder.
+#pragma once
+
+#include "compiler/explain/Explain.h"
+#include "compiler/explain/StageCollectives.h"
+#include "compiler/support/Table.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+
+using Json = nlohmann::ordered_json;
+
+// "forward", "backward", "weight gradient".
+llvm::StringRef nameOf(CellPhase phase);
+
+// "compute", "memory" or "launch": the term that the op's seconds are mostly of.
+llvm::StringRef boundOf(const CostedOp &op);
+
+// Share of the device's peak, of products and attention; 0 of others.
+double peakShareOf(const CostedOp &op);
+
+// "8192 x 3072 x 768", with "16 of " before it where there are several; "" of other ops.
+std::string sizesText(const OpWork &work);
+
+// "4.83 GFLOP".
+std::string flopsText(double flops);
+
+Json opToJson(const StageOp &op, const Plan &plan);
+Json collectiveToJson(const StageCollective &collective);
+
+Table opTable(llvm::ArrayRef<StageOp> ops, const Plan &plan);
+Table collectiveTable(llvm::ArrayRef<StageCollective> collectives);
+
+// The object with two spaces of indentation.
+void printJson(llvm::raw_ostream &out, const Json &json);
+
+} // namespace dtc

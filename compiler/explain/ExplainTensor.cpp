@@ -1,0 +1,278 @@
+// Parameters of a plan: where they are, who reads them, and the collectives that they cause.
+#include "compiler/explain/ExplainParts.h"
+#include "compiler/explain/Figures.h"
+#include "compiler/explain/TensorGroups.h"
+#include "compiler/planner/Buckets.h"
+
+#include "dialects/graph/Graph.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+using namespace figures;
+
+constexpr size_t kMostTensors = 8;
+
+std::string shapeText(llvm::ArrayRef<int64_t> shape) {
+  std::vector<std::string> dims;
+  for (int64_t size : shape)
+    dims.push_back(std::to_string(size));
+  return "[" + llvm::join(dims, ", ") + "]";
+}
+
+int64_t sizeOf(const Plan &plan, llvm::StringRef axis) {
+  return axis == "dp"   ? plan.dp
+         : axis == "tp" ? plan.tp
+         : axis == "cp" ? plan.cp
+         : axis == "ep" ? plan.ep
+                        : 1;
+}
+
+// A collective of a layer beside an op that reads the tensor.
+struct TensorCollective {
+  const CostedPart *part;
+  const CostedCollective *collective;
+  const CostedOp *op;
+};
+
+class TensorExplainer {
+public:
+  TensorExplainer(const ExplainRequest &request, const TensorGroup &group)
+      : plan(request.plan), costed(request.costed), group(group) {
+    findShape(request.model);
+    findReaders();
+    measure();
+  }
+
+  void print(llvm::raw_ostream &out) const {
+    out << group.pattern << ", " << shapeText(whole)
+        << (group.count > 1 ? " in each of " + counted(group.count, "layer") : std::string())
+        << "\n";
+    printPlacement(out);
+    printReaders(out);
+    printCollectives(out);
+  }
+
+  Json toJson() const {
+    Json json{{"tensor", group.pattern},
+              {"count", group.count},
+              {"shape", whole},
+              {"local_shape", local},
+              {"parameter_bytes", parameterBytes},
+              {"gradient_bytes", gradientBytes},
+              {"optimizer_bytes", optimizerBytes}};
+    json["placements"] = Json::object();
+    for (const auto &[axis, placement] : group.placements)
+      json["placements"][axis] = placement;
+    json["readers"] = Json::array();
+    for (const StageOp &reader : readers)
+      json["readers"].push_back(opToJson(reader, plan));
+    json["collectives"] = Json::array();
+    for (const StageCollective &each : collectives())
+      json["collectives"].push_back(collectiveToJson(each));
+    return json;
+  }
+
+private:
+  // Shapes of the whole tensor and of a rank's part; ZeRO-3 cuts the first dim of the latter.
+  void findShape(mlir::ModuleOp model) {
+    for (auto parameter : model.getOps<graph::ParameterOp>()) {
+      std::string name = parameter.getSymName().str();
+      if (name != group.pattern && layerPattern(name) != group.pattern)
+        continue;
+      auto type = mlir::cast<mlir::RankedTensorType>(parameter.getType());
+      whole.assign(type.getShape().begin(), type.getShape().end());
+      break;
+    }
+    local = whole;
+    for (const auto &[axis, placement] : group.placements) {
+      llvm::StringRef text(placement);
+      size_t dim = 0;
+      if (!text.consume_front("shard(") || text.drop_back().getAsInteger(10, dim) ||
+          dim >= local.size())
+        continue;
+      int64_t parts = sizeOf(plan, axis);
+      local[dim] = (local[dim] + parts - 1) / parts;
+      isExpert |= axis == "ep" && parts > 1;
+      if (axis != "dp")
+        elementsDivided *= static_cast<double>(parts);
+    }
+  }
+
+  void findReaders() {
+    for (const CostedPart &part : costed.parts)
+      for (const CostedOp &op : part.ops) {
+        if (op.parameter != group.pattern && layerPattern(op.parameter) != group.pattern)
+          continue;
+        StageOp best{&part, &op, 0, 0};
+        for (size_t stage = 0; stage < plan.stages.size(); ++stage)
+          if (double runs = opRunsOf(part, op, plan, stage); runs > best.runs)
+            best = {&part, &op, stage, runs};
+        readers.push_back(best);
+      }
+  }
+
+  // Bytes of one such tensor on a rank, as the planner counts them.
+  void measure() {
+    const CellPrecision &p = costed.precision;
+    double elements = 1;
+    for (int64_t size : whole)
+      elements *= static_cast<double>(size);
+    elements /= elementsDivided;
+    onRank = elements;
+    double replicas = static_cast<double>(plan.dp * plan.cp);
+    if (isExpert)
+      replicas = std::max(1.0, replicas / static_cast<double>(plan.ep));
+    auto held = [&](double bytesEach, bool isDivided) {
+      return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
+    };
+    parameterBytes = held(p.parameterBytes, plan.zero >= 3);
+    gradientBytes = held(p.gradientBytes, plan.zero >= 2);
+    optimizerBytes = plan.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.zero >= 1);
+  }
+
+  void printPlacement(llvm::raw_ostream &out) const {
+    std::vector<std::string> axes;
+    for (const auto &[axis, placement] : group.placements)
+      if (sizeOf(plan, axis) > 1)
+        axes.push_back(axis + "=" + std::to_string(sizeOf(plan, axis)) + " " + placement);
+    out << "  placement   " << (axes.empty() ? "whole on every rank" : llvm::join(axes, ", "));
+    if (!axes.empty())
+      out << "; a rank has " << shapeText(local);
+    out << "\n  bytes       ";
+    std::string zero = plan.zero == 0 ? "" : " (ZeRO " + std::to_string(plan.zero) + ")";
+    out << bytes(parameterBytes) << " parameter, " << bytes(gradientBytes) << " gradient, "
+        << bytes(optimizerBytes) << " optimizer states a rank" << zero
+        << (plan.offloadOptimizer ? ", states on the host" : "")
+        << (group.count > 1 ? ", in each layer" : "") << "\n";
+  }
+
+  void printReaders(llvm::raw_ostream &out) const {
+    out << "\n  read by, or made by the gradient\n";
+    opTable(readers, plan).print(out, 4);
+  }
+
+  std::vector<StageCollective> collectives() const {
+    std::vector<StageCollective> list;
+    for (const CostedPart &part : costed.parts)
+      for (const CostedCollective &each : part.collectives) {
+        // The first op that both it and the tensor are of.
+        auto reader = llvm::find_if(readers, [&](const StageOp &op) {
+          return op.part == &part && llvm::is_contained(each.of, op.op - part.ops.data());
+        });
+        if (reader == readers.end())
+          continue;
+        bool gathers = each.kind == CollectiveKind::AllGather;
+        const RankGroup &ranks = costed.groupOf(each.axis);
+        list.push_back({(gathers ? "before " : "after ") + reader->op->name + ", " +
+                            nameOf(reader->op->phase).str(),
+                        each.axis, ranksText(ranks, costed.topology), each.kind, each.bytes,
+                        each.choice, reader->runs, reader->runs * each.choice.seconds,
+                        each.exposedShare * reader->runs * each.choice.seconds});
+      }
+    addReplicas(list);
+    return list;
+  }
+
+  // What keeps its replicas alike. Small tensors travel with others in a bucket.
+  void addReplicas(std::vector<StageCollective> &list) const {
+    const CellPrecision &p = costed.precision;
+    const RankGroup &ranks = isExpert ? costed.groups.expert : costed.groups.dense;
+    std::string axis = plan.cp == 1 ? "dp" : plan.dp == 1 ? "cp" : "dp x cp";
+    auto add = [&](const char *what, CollectiveKind kind, double bytesEach, double runs) {
+      CollectiveChoice choice = explainCollective(kind, onRank * bytesEach, ranks, costed.topology);
+      if (choice.seconds > 0)
+        list.push_back({what, axis, ranksText(ranks, costed.topology), kind, onRank * bytesEach,
+                        choice, runs, runs * choice.seconds, std::nullopt});
+    };
+    double microBatches = static_cast<double>(plan.numMicroBatches);
+    if (plan.zero == 0)
+      add("gradient, with others", CollectiveKind::AllReduce, p.reduceBytes, 1);
+    else
+      add(plan.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
+          CollectiveKind::ReduceScatter, p.reduceBytes, plan.zero == 1 ? 1 : microBatches);
+    if (plan.zero == 1 || plan.zero == 2)
+      add("parameter after the update", CollectiveKind::AllGather, p.parameterBytes, 1);
+    if (plan.zero >= 3)
+      add("parameter, before forward and backward", CollectiveKind::AllGather, p.parameterBytes,
+          2 * microBatches);
+  }
+
+  void printCollectives(llvm::raw_ostream &out) const {
+    std::vector<StageCollective> list = collectives();
+    if (list.empty()) {
+      out << "\n  it causes no collective\n";
+      return;
+    }
+    out << "\n  collectives, as if each were sent alone"
+        << (group.count > 1 ? "; 'runs' of those of replicas are of one layer" : "") << "\n";
+    collectiveTable(list).print(out, 4);
+  }
+
+  const Plan &plan;
+  const CostedPlan &costed;
+  const TensorGroup &group;
+  std::vector<int64_t> whole, local;
+  std::vector<StageOp> readers;
+  bool isExpert = false;
+  double elementsDivided = 1; // by axes other than that of ZeRO-3
+  double onRank = 0;          // elements, before ZeRO divides them
+  int64_t parameterBytes = 0, gradientBytes = 0, optimizerBytes = 0;
+};
+
+// By its name, or its layer's pattern; else all whose pattern contains the name.
+std::vector<TensorGroup> findTensors(const Plan &plan, const std::string &name) {
+  std::vector<TensorGroup> found, containing;
+  auto named = plan.tensors.find(name);
+  for (const TensorGroup &group : groupTensors(plan)) {
+    bool isIt = group.pattern == name ||
+                (named != plan.tensors.end() && group.pattern == layerPattern(name) &&
+                 group.placements == named->second);
+    if (isIt)
+      found.push_back(group);
+    else if (llvm::StringRef(group.pattern).contains(name))
+      containing.push_back(group);
+  }
+  return found.empty() ? containing : found;
+}
+
+} // namespace
+
+Outcome explainTensor(llvm::raw_ostream &out, const ExplainRequest &request,
+                      const std::string &name) {
+  std::vector<TensorGroup> groups = findTensors(request.plan, name);
+  if (groups.empty()) {
+    std::vector<std::string> patterns;
+    for (const TensorGroup &group : groupTensors(request.plan))
+      patterns.push_back(group.pattern);
+    std::vector<llvm::StringRef> known(patterns.begin(), patterns.end());
+    std::string nearest = nearestName(name, known);
+    return UserError("explaining tensor '" + name + "': the plan has none of that name" +
+                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"),
+                     "'dtc inspect plan.json --format json' lists them under 'tensors'");
+  }
+  if (groups.size() > kMostTensors)
+    return UserError("explaining tensor '" + name + "': " + std::to_string(groups.size()) +
+                         " kinds of tensors have that in their names",
+                     "give more of the name, such as '" + groups.front().pattern + "'");
+  Json json{{"schema", "dtc.explanation/1"}, {"tensors", Json::array()}};
+  for (size_t index = 0; index < groups.size(); ++index) {
+    TensorExplainer explainer(request, groups[index]);
+    if (request.json) {
+      json["tensors"].push_back(explainer.toJson());
+      continue;
+    }
+    out << (index > 0 ? "\n" : "");
+    explainer.print(out);
+  }
+  if (request.json)
+    printJson(out, json);
+  return {};
+}
+
+} // namespace dtc

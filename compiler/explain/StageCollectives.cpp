@@ -1,0 +1,178 @@
+// Every collective of a stage in a step.
+#include "compiler/explain/StageCollectives.h"
+
+#include "compiler/planner/Buckets.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace dtc {
+namespace {
+
+class StageLister {
+public:
+  StageLister(const Plan &plan, const CostedPlan &costed, size_t stage)
+      : plan(plan), costed(costed), stage(stage) {}
+
+  std::vector<StageCollective> run() {
+    for (const CostedPart &part : costed.parts)
+      if (layersOn(part, plan, stage) > 0)
+        addPart(part);
+    if (plan.zero >= 2)
+      addShardedLayers();
+    addTransfers();
+    addOncePerStep();
+    return std::move(list);
+  }
+
+private:
+  void add(std::string what, std::string axis, const RankGroup &group, CollectiveKind kind,
+           double bytes, double runs, std::optional<double> exposed) {
+    CollectiveChoice choice = explainCollective(kind, bytes, group, costed.topology);
+    if (choice.seconds <= 0 || runs <= 0)
+      return;
+    append({std::move(what), std::move(axis), ranksText(group, costed.topology), kind, bytes,
+            choice, runs, runs * choice.seconds, exposed});
+  }
+
+  // Equal ones that follow each other are one row.
+  void append(StageCollective collective) {
+    if (!list.empty()) {
+      StageCollective &last = list.back();
+      if (std::tie(last.what, last.axis, last.kind, last.bytes) ==
+          std::tie(collective.what, collective.axis, collective.kind, collective.bytes)) {
+        last.runs += collective.runs;
+        last.stepSeconds += collective.stepSeconds;
+        if (collective.exposedSeconds)
+          last.exposedSeconds = last.exposedSeconds.value_or(0) + *collective.exposedSeconds;
+        return;
+      }
+    }
+    list.push_back(std::move(collective));
+  }
+
+  // The axes over which parameters are the same, or shared out.
+  std::string replicas() const { return plan.cp == 1 ? "dp" : plan.dp == 1 ? "cp" : "dp x cp"; }
+
+  void addPart(const CostedPart &part) {
+    double runs = partRunsOf(part, plan, stage);
+    for (const CostedCollective &each : part.collectives) {
+      // Running a layer's forward again repeats its collectives.
+      CostedOp forward;
+      forward.phase = each.phase;
+      double all = opRunsOf(part, forward, plan, stage);
+      double exposed = each.exposedShare * runs * each.choice.seconds;
+      layerExposed += exposed;
+      append({part.name + (each.phase == CellPhase::Forward ? ", forward" : ", backward"),
+              each.axis, ranksText(costed.groupOf(each.axis), costed.topology), each.kind,
+              each.bytes, each.choice, all, all * each.choice.seconds, exposed});
+    }
+  }
+
+  // Layer by layer, every micro-batch: ZeRO-2 scatters gradients, ZeRO-3 gathers parameters too.
+  void addShardedLayers() {
+    const CellPrecision &p = costed.precision;
+    double exposed =
+        plan.stages[stage].exposedCommSeconds - plan.stages[stage].gradientSeconds - layerExposed;
+    size_t first = list.size();
+    for (const CostedPart &part : costed.parts) {
+      double runs = partRunsOf(part, plan, stage);
+      for (bool isExpert : {false, true}) {
+        double elements = isExpert ? part.expertParameters : part.denseParameters;
+        const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+        std::string name = part.name + (isExpert ? "'s experts" : "'s parameters");
+        if (plan.zero >= 3)
+          add(name + ", forward and backward", replicas(), group, CollectiveKind::AllGather,
+              elements * p.parameterBytes, 2 * runs, std::nullopt);
+        add(part.name + (isExpert ? "'s gradients of experts" : "'s gradients"), replicas(), group,
+            CollectiveKind::ReduceScatter, elements * p.reduceBytes, runs, std::nullopt);
+      }
+    }
+    if (list.size() > first)
+      list[first].exposedSeconds = std::max(0.0, exposed);
+  }
+
+  void addTransfers() {
+    if (plan.pp == 1 || plan.predicted.transferSeconds <= 0)
+      return;
+    // Each chunk takes what came and hands on what it made, but for the ends of the chain.
+    double chunks = static_cast<double>(plan.virtualStages);
+    bool isEnd = stage == 0 || stage + 1 == plan.stages.size();
+    double runs = static_cast<double>(plan.numMicroBatches) * (2 * chunks - (isEnd ? 1 : 0));
+    StageCollective transfer;
+    transfer.what = "activations and their gradients to the next stage";
+    transfer.axis = "pp";
+    transfer.ranks = ranksText(costed.groups.pp, costed.topology);
+    transfer.kind = CollectiveKind::SendRecv;
+    transfer.bytes = costed.transferBytes;
+    transfer.choice = {plan.predicted.transferSeconds, "pair", ""};
+    transfer.runs = runs;
+    transfer.stepSeconds = runs * plan.predicted.transferSeconds;
+    list.push_back(std::move(transfer));
+  }
+
+  void addOncePerStep() {
+    StageParameters parameters = parametersOf(plan, costed, stage);
+    const CellPrecision &p = costed.precision;
+    size_t first = list.size();
+    for (bool isExpert : {false, true}) {
+      double elements = isExpert ? parameters.expert : parameters.dense;
+      const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+      std::string of = isExpert ? " of experts" : "";
+      auto buckets = [&](const std::string &what, CollectiveKind kind, double bytes) {
+        int64_t count = bucketsOf(bytes, group);
+        if (count > 0)
+          add(what + of + ", once a step", replicas(), group, kind,
+              bytes / static_cast<double>(count), static_cast<double>(count), std::nullopt);
+      };
+      if (plan.zero == 0)
+        buckets("gradients", CollectiveKind::AllReduce, elements * p.reduceBytes);
+      if (plan.zero == 1)
+        buckets("gradients", CollectiveKind::ReduceScatter, elements * p.reduceBytes);
+      if (plan.zero == 1 || plan.zero == 2)
+        buckets("parameters", CollectiveKind::AllGather, elements * p.parameterBytes);
+    }
+    if (list.size() > first)
+      list[first].exposedSeconds = plan.stages[stage].gradientSeconds;
+  }
+
+  const Plan &plan;
+  const CostedPlan &costed;
+  size_t stage;
+  double layerExposed = 0;
+  std::vector<StageCollective> list;
+};
+
+} // namespace
+
+std::string ranksText(const RankGroup &group, const Topology &topology) {
+  if (!topology.isHomogeneous())
+    return "";
+  std::string list;
+  llvm::SmallVector<int64_t> ranks = ranksPerLevel(group, topology);
+  for (size_t level = 0; level < ranks.size(); ++level)
+    if (ranks[level] > 1)
+      list += (list.empty() ? "" : ", ") + std::to_string(ranks[level]) + " over " +
+              topology.levels[level].name;
+  return list;
+}
+
+StageParameters parametersOf(const Plan &plan, const CostedPlan &costed, size_t stage) {
+  StageParameters sum;
+  for (const CostedPart &part : costed.parts) {
+    double layers = static_cast<double>(layersOn(part, plan, stage));
+    sum.dense += layers * part.denseParameters;
+    sum.expert += layers * part.expertParameters;
+  }
+  // What embedding and head share is on a rank once.
+  for (const CostedPart &part : costed.parts)
+    if (part.name == "head" && part.stage == stage && stage == 0)
+      sum.dense -= costed.tiedParameters;
+  return sum;
+}
+
+std::vector<StageCollective> stageCollectives(const Plan &plan, const CostedPlan &costed,
+                                              size_t stage) {
+  return StageLister(plan, costed, stage).run();
+}
+
+} // namespace dtc
