@@ -26,6 +26,7 @@ void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);
 void addTopology(CLI::App &app, int &exitCode);
 void addSimulate(CLI::App &app, int &exitCode);
+void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);
 void addCalibrate(CLI::App &app, int &exitCode);
 

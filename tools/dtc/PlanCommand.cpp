@@ -1,8 +1,12 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/planner/PlanCache.h"
 #include "compiler/report/Report.h"
 #include "compiler/support/File.h"
+#include "compiler/support/Units.h"
+
+#include "llvm/Support/FileSystem.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -10,8 +14,44 @@ namespace dtc {
 namespace {
 
 struct PlanFlags : PlanningFlags {
-  std::string output, report, format = "text";
+  std::string output, report, cache, format = "text";
+  int64_t spareNodes = 0;
 };
+
+Result<PlanCache> openCache(const std::string &folder) {
+  return PlanCache::open(
+      folder, llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&openCache)));
+}
+
+// Fills the cache with the plans for what is left when 1, 2, ... nodes are lost; says on `out` what
+// each comes to.
+Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const PlanCache &cache,
+                      llvm::raw_ostream &out) {
+  for (int64_t lost = 1; lost <= flags.spareNodes; ++lost) {
+    PlanFlags fewer = flags;
+    fewer.nodes = whole.topology.nodes - lost;
+    if (fewer.nodes < 1 || !whole.topology.isUniform())
+      return UserError("--spare-nodes " + std::to_string(flags.spareNodes) + " of '" +
+                           whole.topology.name + "', which has " +
+                           std::to_string(whole.topology.nodes) +
+                           (whole.topology.isUniform() ? " nodes" : " nodes that differ"),
+                       "equal nodes are wanted, of which one at least is left");
+    Result<PlanRequest> request = requestOf(fewer, whole.model);
+    if (!request)
+      return request.error();
+    bool wasFound = false;
+    Result<PlanOutcome> outcome = planModel(*request, cache, wasFound);
+    if (!outcome)
+      return outcome.error();
+    const Plan &plan = outcome->best;
+    out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
+        << " nodes, dp=" << plan.dp << " tp=" << plan.tp << " pp=" << plan.pp << " cp=" << plan.cp
+        << " ep=" << plan.ep << ", step "
+        << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
+        << (wasFound ? " (cached)" : "") << "\n";
+  }
+  return {};
+}
 
 int runPlan(const PlanFlags &flags) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
@@ -21,9 +61,21 @@ int runPlan(const PlanFlags &flags) {
   Result<PlanRequest> request = requestOf(flags, *module);
   if (!request)
     return request.error().report(llvm::errs());
-  Result<PlanOutcome> outcome = planModel(*request);
+  std::optional<PlanCache> cache;
+  if (!flags.cache.empty()) {
+    Result<PlanCache> opened = openCache(flags.cache);
+    if (!opened)
+      return opened.error().report(llvm::errs());
+    cache = std::move(*opened);
+  }
+  bool wasFound = false;
+  Result<PlanOutcome> outcome = cache ? planModel(*request, *cache, wasFound) : planModel(*request);
   if (!outcome)
     return outcome.error().report(llvm::errs());
+  outcome->best.origin = {
+      flags.model,       flags.topology,
+      flags.nodes,       flags.gradDtype,
+      request->software, request->maxMemoryBytes.value_or(request->topology.device.memoryBytes)};
   std::string json = planToJson(outcome->best);
   if (!flags.output.empty())
     if (Outcome wrote = writeFileAtomically(flags.output, json); !wrote)
@@ -33,7 +85,15 @@ int runPlan(const PlanFlags &flags) {
             flags.report, reportPage(*outcome, request->topology, request->maxMemoryBytes));
         !wrote)
       return wrote.error().report(llvm::errs());
-  llvm::outs() << (flags.format == "json" ? json : planToText(*outcome, request->topology));
+  llvm::raw_ostream &out = llvm::outs();
+  bool asText = flags.format == "text";
+  out << (asText ? planToText(*outcome, request->topology) : json);
+  if (asText && wasFound)
+    out << "  cache             this plan was in '" << flags.cache << "'\n";
+  if (cache)
+    if (Outcome planned = planForLosses(flags, *request, *cache, asText ? out : llvm::nulls());
+        !planned)
+      return planned.error().report(llvm::errs());
   return 0;
 }
 
@@ -48,6 +108,13 @@ void addPlan(CLI::App &app, int &exitCode) {
   command->add_option("-o,--output", flags->output, "write the plan as JSON to this file");
   command->add_option("--report", flags->report,
                       "write the plan, its time line and the candidates as one HTML page");
+  CLI::Option *cache = command->add_option(
+      "--cache", flags->cache, "keep plans in this folder, and take from it what is there");
+  command
+      ->add_option("--spare-nodes", flags->spareNodes,
+                   "plan for the loss of up to this many nodes, too, into the cache")
+      ->check(CLI::PositiveNumber)
+      ->needs(cache);
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runPlan(*flags); });

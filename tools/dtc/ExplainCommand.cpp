@@ -1,0 +1,95 @@
+// dtc explain: what a stage, an op or a tensor of a plan does and costs.
+#include "tools/dtc/PlanFiles.h"
+#include "tools/dtc/Planning.h"
+
+#include "compiler/explain/Explain.h"
+#include "compiler/explain/Figures.h"
+
+#include "mlir/IR/MLIRContext.h"
+
+namespace dtc {
+namespace {
+
+struct ExplainFlags {
+  std::string file, op, tensor, model, topology, format = "text";
+  int64_t stage = -1;
+};
+
+// The flags that load what the plan was made for; --model and --topology go before what it says.
+Result<PlanningFlags> originOf(const ExplainFlags &flags, const Plan &plan) {
+  PlanningFlags origin;
+  origin.model = flags.model.empty() ? plan.origin.model : flags.model;
+  if (origin.model.empty())
+    return UserError("explaining '" + flags.file + "': it does not say which model it was made of",
+                     "give --model config.json or model.mlir");
+  // A .mlir file has its sequence length.
+  if (!llvm::StringRef(origin.model).ends_with(".mlir"))
+    origin.sequence = plan.sequenceLength;
+  origin.topology = !flags.topology.empty()        ? flags.topology
+                    : plan.origin.topology.empty() ? plan.topologyName
+                                                   : plan.origin.topology;
+  origin.nodes = plan.origin.nodes;
+  origin.devices = plan.devices;
+  return origin;
+}
+
+int runExplain(const ExplainFlags &flags) {
+  Result<Plan> plan = readPlan(flags.file, "explaining");
+  if (!plan)
+    return plan.error().report(llvm::errs());
+  Result<PlanningFlags> origin = originOf(flags, *plan);
+  if (!origin)
+    return origin.error().report(llvm::errs());
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  mlir::OwningOpRef<mlir::ModuleOp> model = loadModelOf(context, *origin);
+  if (!model)
+    return 1;
+  Result<Topology> topology = loadTopology(origin->topology, origin->nodes, origin->devices);
+  if (!topology)
+    return topology.error().report(llvm::errs());
+  Result<CostedPlan> costed = costPlan(*plan, *model, *topology);
+  if (!costed)
+    return costed.error().report(llvm::errs());
+  ExplainRequest request{*plan, *costed, *model, flags.format == "json"};
+  Outcome done;
+  if (!flags.op.empty()) {
+    done = explainOps(llvm::outs(), request, flags.op);
+  } else if (!flags.tensor.empty()) {
+    done = explainTensor(llvm::outs(), request, flags.tensor);
+  } else {
+    bool asked = flags.stage >= 0;
+    int64_t stage = asked ? flags.stage : static_cast<int64_t>(slowestStage(*plan));
+    if (!asked && !request.json)
+      llvm::outs() << figures::settingsText(*plan) << "\nThe slowest stage; --stage N, --op NAME "
+                   << "and --tensor NAME explain others, single ops and parameters.\n\n";
+    done = explainStage(llvm::outs(), request, stage);
+  }
+  return done ? 0 : done.error().report(llvm::errs());
+}
+
+} // namespace
+
+void addExplain(CLI::App &app, int &exitCode) {
+  CLI::App *command = app.add_subcommand(
+      "explain", "Says what a stage, an op or a tensor of a plan does and costs\n\nExamples:\n  "
+                 "dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
+                 "explain plan.json --tensor transformer.wte.weight");
+  auto flags = std::make_shared<ExplainFlags>();
+  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o'")->required();
+  auto *stage =
+      command->add_option("--stage", flags->stage, "this stage; without a flag the slowest one")
+          ->check(CLI::NonNegativeNumber);
+  auto *op = command->add_option("--op", flags->op,
+                                 "the ops that have this in their name or their parameter's");
+  auto *tensor = command->add_option("--tensor", flags->tensor,
+                                     "the parameter of this name, or those that contain it");
+  op->excludes(stage)->excludes(tensor);
+  tensor->excludes(stage);
+  command->add_option("--model", flags->model, "the model (default: where the plan found it)");
+  command->add_option("--topology", flags->topology, "the topology (default: the plan's)");
+  command->add_option("--format", flags->format, "text or json, on stdout")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->callback([flags, &exitCode] { exitCode = runExplain(*flags); });
+}
+
+} // namespace dtc
