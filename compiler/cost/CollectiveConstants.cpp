@@ -15,6 +15,12 @@ namespace {
 // [stas]   stas00/ml-engineering, network/benchmarks: all-reduce through PyTorch on 8 A100, H200,
 //          B200, 32 B200 over EFA, MI300X; all-gather and reduce-scatter on H200; pairs.
 // [auto]   meta-pytorch/autoparallel, its tables of NCCL on H100: all-gather and reduce-scatter.
+// [azure]  Azure/AI-benchmarking-guide, Azure_Results: nccl-tests all-reduce on 8 A100, 8 H200 and
+//          4 GB200.
+// [coreweave] coreweave/nccl-tests, pull request 92: all-reduce on 2 nodes of 8 H100.
+// [tests-152] NVIDIA/nccl-tests, issues 152 and 309, and [nccl-527] NVIDIA/nccl, issue 527:
+// all-reduce
+//          on 2 nodes of 8 A100 with 100 and 50 GB/s a node, and of 8 H100.
 // [simai]  aliyun/SimAI, calbusbw.cc: 48.5 GB/s of a 50 GB/s adapter.
 constexpr double us = 1e-6;
 
@@ -23,14 +29,16 @@ constexpr CollectiveConstants gpuTable[] = {
     {.prefix = "V100", .start = 25 * us, .ramp = 27 * us, .llLimit = {39e9, 39e9, 20.4e9}},
     // [vtrain] 45 us and 77 us; [stas] 44 us for 32 KiB on 8.
     {.prefix = "A100", .start = 25 * us, .ramp = 27 * us, .llLimit = {87.7e9, 22.5e9, 19e9}},
-    // [dgxc] 18 us for 16 KiB, [stas] 40 us for 32 KiB, of which NCCL's table explains 15.
+    // [dgxc] 18 us for 16 KiB; [azure] 31 us, [stas] 40 us for 32 KiB, of which NCCL's table
+    // explains 15.
     {.prefix = "H100", .start = 5 * us, .ramp = 27 * us, .llLimit = {141e9, 45e9, 35e9}},
     {.prefix = "H200", .start = 15 * us, .ramp = 27 * us, .llLimit = {141e9, 45e9, 35e9}},
     // [stas] 51 us for 1 MiB on 8.
     {.prefix = "B200", .start = 30 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
     {.prefix = "B300", .start = 30 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
-    {.prefix = "GB200", .start = 30 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
-    {.prefix = "GB300", .start = 30 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
+    // [azure] 15 us for 1 KiB on 4, of which NCCL's table explains 10.
+    {.prefix = "GB200", .start = 5 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
+    {.prefix = "GB300", .start = 5 * us, .ramp = 27 * us, .llLimit = {282e9, 90e9, 70e9}},
     // Compiled into the step: only the first hop is waited for.
     {.prefix = "TPU", .start = 1 * us, .ramp = 0, .llLimit = {}},
     // A GPU without figures of its own: assumed.
@@ -71,7 +79,14 @@ LinkReach reachOf(LinkKind kind, const DeviceKind &device) {
   case LinkKind::Pcie:
     return {0.80, 0.85, 0}; // assumed: packet overhead and two crossings of the root complex
   case LinkKind::InfiniBand:
-    return {0.97, 0.97, 0.90}; // [simai]; SHARP assumed
+    return {0.97, 0.97, 0.90}; // [azure]  Azure/AI-benchmarking-guide, Azure_Results: nccl-tests
+                               // all-reduce on 8 A100, 8 H200 and
+                               //          4 GB200.
+    // [coreweave] coreweave/nccl-tests, pull request 92: all-reduce on 2 nodes of 8 H100.
+    // [tests-152] NVIDIA/nccl-tests, issues 152 and 309, and [nccl-527] NVIDIA/nccl, issue 527:
+    // all-reduce
+    //          on 2 nodes of 8 A100 with 100 and 50 GB/s a node, and of 8 H100.
+    // [simai]; SHARP assumed
   case LinkKind::Efa:
     return {0.955, 0.90, 0}; // [stas] 382 of 400 GB/s a node of 8 B200; pairs assumed
   case LinkKind::Ethernet:
@@ -88,6 +103,11 @@ double smallRing(double ranks) {
   // 268, 325 and 345 GB/s for 2, 4 and 8.
   constexpr double pairLoss = 0.383;
   return (1 - pairLoss / ranks) / (1 - pairLoss / 8);
+}
+
+double treeShare(double nodes) {
+  // [nccl-527] 30.5 of 50 GB/s, [tests-152] 47.7 of 100 GB/s; their mean.
+  return nodes == 2 ? 0.55 : 0.5;
 }
 
 const CollectiveConstants &collectiveConstantsOf(const DeviceKind &device) {
@@ -125,7 +145,7 @@ const NcclLatency ncclLatency = {
     .treeHop = {{{0, 0.65 * us, 3.4 * us},
                  {0, 0.9 * us, 3.0 * us},
                  {2.3 * us, 5.8 * us, 11.3 * us}}},
-    .inSwitch = 25 * us,
-    .inSwitchTree = 20.9 * us};
+    // [dgxc], [azure] 42 and 41 us for 2 MiB, 124 and 122 us for 16 MiB; NCCL's table has 25.
+    .inSwitch = 15 * us};
 
 } // namespace dtc

@@ -19,6 +19,12 @@ LinkReach reachOf(LinkKind kind, const DeviceKind &device);
 // Normalised to 1 at 8.
 double smallRing(double ranks);
 
+// What a tree over nodes, up and down at the same time, reaches of the network in an all-reduce: a
+// node has a parent and up to two children; of two nodes each has one of both.
+double treeShare(double nodes);
+// What the switches inside nodes reach of their bandwidth while a tree joins the nodes.
+constexpr double switchBesideNetwork = 0.9; // [coreweave] 235, [tests-309] 250 of 272 GB/s
+
 // What a kind of device adds to each collective.
 struct CollectiveConstants {
   llvm::StringRef prefix; // of DeviceKind::name; "": any device of the class
@@ -44,7 +50,6 @@ struct NcclLatency {
   std::array<double, numProtocols> ringBase, treeBase;
   std::array<std::array<double, numProtocols>, 3> ringHop, treeHop; // by HopClass
   double inSwitch;                                                  // all-reduce through the switch
-  double inSwitchTree; // the same, then a tree between nodes
 };
 extern const NcclLatency ncclLatency;
 

@@ -105,12 +105,10 @@ CollectiveChoice Nccl::ring(double laps) const {
 
 // Up and down two binary trees between nodes, each of half of the bytes; inside a node a chain.
 CollectiveChoice Nccl::tree() const {
-  // A node sends to its parent and to at most two children: with two nodes each sends once.
-  double share = nodes == 2 ? 1 : nodes == 3 ? 2.0 / 3 : 0.5;
   double bandwidth = std::numeric_limits<double>::infinity();
   for (const UsedLevel &level : levels)
     bandwidth = std::min(bandwidth, level.ring * level.inside *
-                                        (level.hop == HopClass::Network ? share : 0.5));
+                                        (level.hop == HopClass::Network ? treeShare(nodes) : 0.5));
   CollectiveChoice best;
   for (Protocol protocol : protocols) {
     if (!isEnabled(protocol))
@@ -142,14 +140,15 @@ CollectiveChoice Nccl::inSwitch() const {
           nameOf(Protocol::Simple)};
 }
 
-// NVLS inside the node and a tree between nodes.
+// NVLS inside the node and a tree between nodes: one to a parent and at most two children, which
+// with two nodes is one message each way.
 CollectiveChoice Nccl::inSwitchTree() const {
   if (nodes <= 1 || levels[0].hop == HopClass::Network || levels[0].inNetwork <= 0 ||
       (levels.size() > 1 && levels[1].hop != HopClass::Network))
     return {};
-  double seconds = ncclLatency.inSwitch, bandwidth = levels[0].inNetwork;
+  double share = nodes == 2 ? 1 : nodes == 3 ? 2.0 / 3 : 0.5;
+  double seconds = ncclLatency.inSwitch, bandwidth = switchBesideNetwork * levels[0].inNetwork;
   for (const UsedLevel &level : levels.drop_front()) {
-    double share = nodes == 2 ? 1 : nodes == 3 ? 2.0 / 3 : 0.5;
     bandwidth = std::min(bandwidth, level.ring * level.inside * share);
     seconds += 2 * std::ceil(std::log2(level.ranks)) * hop(level, Protocol::Simple, true);
   }
