@@ -9,7 +9,7 @@ namespace dtc {
 namespace {
 
 constexpr llvm::StringRef kKeys = "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
-                                  "virtual_stages, recompute";
+                                  "virtual_stages, recompute, offload";
 
 std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
@@ -36,7 +36,7 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
 
 bool Pins::beyondExecutable() const {
   auto above = [](const std::optional<int64_t> &pin, int64_t most) { return pin && *pin > most; };
-  return above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
+  return above(offload, 0) || above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
          above(virtualStages, 1) || (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
          (recompute && *recompute != Recompute::None);
 }
@@ -60,7 +60,8 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"zero", 0, 3, &pins.zero},
                       {"sp", 0, 1, &pins.sp},
                       {"micro_batch", 1, 1 << 30, &pins.microBatch},
-                      {"virtual_stages", 1, 1 << 20, &pins.virtualStages}};
+                      {"virtual_stages", 1, 1 << 20, &pins.virtualStages},
+                      {"offload", 0, 1, &pins.offload}};
   for (const auto &[name, text] : fixed) {
     if (name == "schedule" || name == "recompute") {
       if (std::optional<UserError> error = readWord(name, text, pins))

@@ -69,6 +69,7 @@ struct PlanPrediction {
 struct PinCost {
   std::string key, value;
   double stepWithoutSeconds = 0;
+  bool exhaustive = true; // false: the clock ended the search, and the pin may cost more
 };
 
 struct PlanSearch {

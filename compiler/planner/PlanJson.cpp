@@ -33,7 +33,8 @@ Json pinsToJson(const Plan &plan) {
     json.push_back({{"key", pin.key},
                     {"value", pin.value},
                     {"step_time_without_s", pin.stepWithoutSeconds},
-                    {"costs_s", plan.predicted.stepSeconds - pin.stepWithoutSeconds}});
+                    {"costs_s", plan.predicted.stepSeconds - pin.stepWithoutSeconds},
+                    {"exhaustive", pin.exhaustive}});
   return json;
 }
 
@@ -252,6 +253,8 @@ public:
       word(entry, "key", pin.key);
       word(entry, "value", pin.value);
       number(entry, "step_time_without_s", pin.stepWithoutSeconds);
+      if (optional(entry, "exhaustive"))
+        flag(entry, "exhaustive", pin.exhaustive);
       out.pins.push_back(std::move(pin));
     }
   }

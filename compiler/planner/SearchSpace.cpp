@@ -258,6 +258,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         d.zero = zero;
         d.recompute = choice.least;
         d.recomputeMore = choice.more;
+        d.offloadOptimizer = pins.offload.value_or(0) != 0;
         all.push_back(d);
       }
     }
