@@ -112,7 +112,8 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
       getV(), getResult(), getLse(), resultGrads[0], getSeed(), getStep(), getCausalAttr(),
-      getSlidingAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getFirstSampleAttr(), getWindowsAttr());
+      getSlidingAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getFirstSampleAttr(),
+      getWindowsAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (needed[i])
       grads[i] = grad.getResult(i);
