@@ -1,7 +1,9 @@
 // The systems of the catalogue, with the figures of their data sheets.
-#include "compiler/topology/Topology.h"
+#include "compiler/topology/Description.h"
 
 #include <gtest/gtest.h>
+
+#include <set>
 
 using namespace dtc;
 
@@ -19,28 +21,149 @@ TEST(Catalogue, TwoDgxH100AreSixteenDevices) {
   EXPECT_EQ(topology.devicesWithin(1), 16);
 }
 
-TEST(Catalogue, DgxH100HasItsDataSheetsFigures) {
-  Topology topology = load("dgx-h100");
-  EXPECT_EQ(topology.nodes, 1);
-  EXPECT_EQ(topology.devicesPerNode, 8);
-  EXPECT_EQ(topology.device.memoryBytes, int64_t(80) << 30);
-  EXPECT_EQ(topology.device.peak(ComputeType::BF16), 989.4e12);
-  EXPECT_EQ(topology.device.peak(ComputeType::FP8), 1978.9e12);
-  EXPECT_EQ(topology.device.computeUnits, 132);
-  ASSERT_EQ(topology.levels.size(), 1u);
-  EXPECT_EQ(topology.levels[0].bandwidth, 450e9);
-  EXPECT_TRUE(topology.levels[0].inNetworkReduction);
+namespace {
+
+// What the vendors print: dense TFLOP/s, the memory's bytes, GB/s and what links the devices of a
+// node, one direction. 0: not supported.
+struct DataSheet {
+  const char *name;
+  double f32, tf32, bf16, f16, fp8;
+  double memory, memoryBandwidth;
+  int64_t devicesPerNode, computeUnits;
+  LinkKind innermost;
+  double linkBandwidth;
+};
+constexpr double GiB = 1 << 30, MiB = 1 << 20, GB = 1e9;
+constexpr LinkKind nvlink = LinkKind::NvLink, xgmi = LinkKind::InfinityFabric;
+constexpr LinkKind ici = LinkKind::Ici, pcie = LinkKind::Pcie;
+
+// clang-format off
+constexpr DataSheet dataSheets[] = {
+    // "NVIDIA Tesla V100 GPU architecture" white paper, WP-08608-001, table 1.
+    {"p3.16xlarge",       15.7,  0,      0,      125,    0,      16 * GiB,     900,   8,  80,  nvlink, 150},
+    {"dgx-v100",          15.7,  0,      0,      125,    0,      32 * GiB,     900,   8,  80,  nvlink, 150},
+    {"dgx-2",             15.7,  0,      0,      125,    0,      32 * GiB,     900,   16, 80,  nvlink, 150},
+    // "NVIDIA A100 Tensor Core GPU" data sheet, 2021.
+    {"p4d.24xlarge",      19.5,  156,    312,    312,    0,      40 * GiB,     1555,  8,  108, nvlink, 300},
+    {"dgx-a100-40g",      19.5,  156,    312,    312,    0,      40 * GiB,     1555,  8,  108, nvlink, 300},
+    {"dgx-a100-80g",      19.5,  156,    312,    312,    0,      80 * GiB,     2039,  8,  108, nvlink, 300},
+    {"perlmutter",        19.5,  156,    312,    312,    0,      40 * GiB,     1555,  4,  108, nvlink, 300},
+    // "NVIDIA H100 Tensor Core GPU architecture" white paper, V1.04, tables 1 and 2.
+    {"p5.48xlarge",       66.9,  494.7,  989.4,  989.4,  1978.9, 80 * GiB,     3352,  8,  132, nvlink, 450},
+    {"dgx-h100",          66.9,  494.7,  989.4,  989.4,  1978.9, 80 * GiB,     3352,  8,  132, nvlink, 450},
+    {"grand-teton-h100",  66.9,  494.7,  989.4,  989.4,  1978.9, 80 * GiB,     3352,  8,  132, nvlink, 450},
+    // "NVIDIA H200 Tensor Core GPU" data sheet; the memory that NVML reports.
+    {"dgx-h200",          66.9,  494.7,  989.4,  989.4,  1978.9, 143771 * MiB, 4800,  8,  132, nvlink, 450},
+    // "NVIDIA DGX B200" and "HGX B200" data sheets; the memory that NVML reports.
+    {"dgx-b200",          75,    1125,   2250,   2250,   4500,   183359 * MiB, 7700,  8,  148, nvlink, 900},
+    {"dgx-b300",          75,    1125,   2250,   2250,   4500,   270 * GB,     7700,  8,  148, nvlink, 900},
+    // "NVIDIA GB200 NVL72" and "GB300 NVL72" data sheets, a 72nd of the rack.
+    {"gb200-nvl72",       80,    1250,   2500,   2500,   5000,   186 * GB,     8000,  4,  152, nvlink, 900},
+    {"gb300-nvl72",       80,    1250,   2500,   2500,   5000,   279 * GB,     8000,  4,  152, nvlink, 900},
+    // "NVIDIA L4 Tensor Core GPU" data sheet, halves of the sparse figures; PCIe 4.0 x16.
+    {"g6.48xlarge",       30.3,  60,     121,    121,    242.5,  23034 * MiB,  300,   8,  58,  pcie,   31.5},
+    // "AMD Instinct MI300X" and "MI355X" data sheets; 7 links of 64 and 76.8 GB/s.
+    {"mi300x",            163.4, 653.7,  1307.4, 1307.4, 2614.9, 192 * GiB,    5300,  8,  304, xgmi,   448},
+    {"mi355x",            157.3, 157.3,  2516.6, 2516.6, 5033.2, 288 * GB,     8000,  8,  256, xgmi,   537.6},
+    // Google Cloud's pages of each; f32 is a sixth of bf16, as XLA multiplies it.
+    {"tpu-v4",            45.8,  0,      275,    0,      0,      32 * GiB,     1200,  4,  2,   ici,    45},
+    {"tpu-v5e",           32.8,  0,      197,    0,      0,      16 * GiB,     819,   4,  1,   ici,    45},
+    {"tpu-v5p",           76.5,  0,      459,    0,      0,      95 * GiB,     2765,  4,  2,   ici,    90},
+};
+// clang-format on
+
+} // namespace
+
+// "TFLOP/s" and "GB/s" are read as decimal numbers: exact up to rounding of the last bit.
+TEST(Catalogue, HasTheFiguresOfTheDataSheets) {
+  for (const DataSheet &sheet : dataSheets) {
+    SCOPED_TRACE(sheet.name);
+    Topology topology = load(sheet.name);
+    const DeviceKind &device = topology.device;
+    EXPECT_DOUBLE_EQ(device.peak(ComputeType::F32), sheet.f32 * 1e12);
+    EXPECT_DOUBLE_EQ(device.peak(ComputeType::TF32), sheet.tf32 * 1e12);
+    EXPECT_DOUBLE_EQ(device.peak(ComputeType::BF16), sheet.bf16 * 1e12);
+    EXPECT_DOUBLE_EQ(device.peak(ComputeType::F16), sheet.f16 * 1e12);
+    EXPECT_DOUBLE_EQ(device.peak(ComputeType::FP8), sheet.fp8 * 1e12);
+    EXPECT_EQ(static_cast<double>(device.memoryBytes), sheet.memory);
+    EXPECT_DOUBLE_EQ(device.memoryBandwidth, sheet.memoryBandwidth * 1e9);
+    EXPECT_EQ(device.computeUnits, sheet.computeUnits);
+    EXPECT_EQ(topology.devicesPerNode, sheet.devicesPerNode);
+    ASSERT_FALSE(topology.levels.empty());
+    EXPECT_EQ(topology.levels[0].kind, sheet.innermost);
+    EXPECT_DOUBLE_EQ(topology.levels[0].bandwidth, sheet.linkBandwidth * 1e9);
+  }
 }
 
-TEST(Catalogue, DgxA100HasItsDataSheetsFigures) {
-  Topology topology = load("dgx-a100-80g", 4);
-  EXPECT_EQ(topology.device.peak(ComputeType::BF16), 312e12);
-  EXPECT_EQ(topology.device.peak(ComputeType::FP8), 0);
-  ASSERT_EQ(topology.levels.size(), 2u);
-  EXPECT_EQ(topology.levels[0].bandwidth, 300e9);
-  EXPECT_FALSE(topology.levels[0].inNetworkReduction);
-  EXPECT_EQ(topology.levels[1].bandwidth, 25e9);
-  EXPECT_EQ(topology.levels[1].groupSize, 4);
+// Every system is in the table above, or is this machine, or is made of others.
+TEST(Catalogue, HasADataSheetForEachSystem) {
+  std::set<std::string> known{"cpu"};
+  for (const DataSheet &sheet : dataSheets)
+    known.insert(sheet.name);
+  for (const std::string &name : catalogueNames()) {
+    Topology topology = load(name);
+    if (topology.isHomogeneous())
+      EXPECT_EQ(known.count(name), 1u) << name;
+  }
+}
+
+// A system printed as TOML is the same system, and it has room for more nodes.
+TEST(Catalogue, PrintsAndReadsBack) {
+  for (const std::string &name : catalogueNames()) {
+    SCOPED_TRACE(name);
+    Result<SystemDescription> system = parseDescription(catalogueText(name), name + ".toml");
+    ASSERT_TRUE(system.ok()) << system.error().text();
+    EXPECT_EQ(system->name, name);
+    EXPECT_FALSE(system->description.empty());
+    std::string printed = printDescription(*system);
+    Result<SystemDescription> again = parseDescription(printed, "printed.toml");
+    ASSERT_TRUE(again.ok()) << again.error().text() << "\n" << printed;
+    EXPECT_EQ(printDescription(*again), printed);
+    Result<Topology> topology = resolve(*again, 0, 0);
+    ASSERT_TRUE(topology.ok()) << topology.error().text();
+    EXPECT_EQ(topology->numDevices(), load(name).numDevices());
+  }
+}
+
+// Each figure of a file has its source or says "assumed", beside it or above its table.
+TEST(Catalogue, NamesItsSources) {
+  for (const std::string &name : catalogueNames()) {
+    llvm::StringRef text = catalogueText(name);
+    EXPECT_TRUE(text.contains("# ")) << name;
+    // A latency is nowhere on a data sheet: its line says where it is from, or the table's comment.
+    llvm::SmallVector<llvm::StringRef> lines;
+    text.split(lines, '\n');
+    for (llvm::StringRef line : lines)
+      if (line.starts_with("latency"))
+        EXPECT_TRUE(line.contains('#')) << name << ": " << line.str();
+  }
+}
+
+// The kinds of network, each in a system that has it.
+TEST(Catalogue, HasEachKindOfNetwork) {
+  std::set<LinkShape> shapes;
+  std::set<LinkKind> kinds;
+  std::set<int64_t> domains; // GPUs joined by NVLink
+  bool oversubscribed = false;
+  std::set<size_t> axes;
+  for (const std::string &name : catalogueNames()) {
+    Result<SystemDescription> system = parseDescription(catalogueText(name), name);
+    ASSERT_TRUE(system.ok());
+    for (const LinkLevel &level : system->levels) {
+      shapes.insert(level.shape);
+      kinds.insert(level.kind);
+      oversubscribed = oversubscribed || level.oversubscription > 1;
+      if (level.kind == LinkKind::NvLink)
+        domains.insert(level.groupSize);
+      if (level.shape == LinkShape::Torus)
+        axes.insert(level.dims.size());
+    }
+  }
+  EXPECT_EQ(shapes.size(), 6u);
+  EXPECT_EQ(kinds.size(), 8u);
+  EXPECT_EQ(domains, (std::set<int64_t>{4, 8, 16, 72}));
+  EXPECT_EQ(axes, (std::set<size_t>{2, 3}));
+  EXPECT_TRUE(oversubscribed);
 }
 
 // Whatever the machine: it has something of everything, and twice as many processes have half each.
