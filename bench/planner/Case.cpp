@@ -120,12 +120,13 @@ void setMemoryOptions(const Row &row, Case &item) {
     d.zero = 3;
   if (recompute.empty()) {
     recompute = rule.recompute;
-    item.assumed += "recompute " + recompute.str() + "; ";
+    item.assumed += "recompute " + recompute.str() + ", or what fits; ";
   }
   d.recompute = recompute.starts_with("full")  ? Recompute::Full
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
-  d.recomputeMore = recompute == "partial";
+  // Where the source does not say, as few layers as need be recompute everything.
+  d.recomputeMore = recompute == "partial" || row.text("recompute").empty();
   d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }
 

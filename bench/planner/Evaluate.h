@@ -36,7 +36,14 @@ struct Outcome {
   StepEstimate estimate;
   BlockCost layer; // of the first block
   double timeRatio() const { return estimate.stepSeconds / item->seconds; }
-  double memoryRatio() const { return estimate.peakBytes / item->memory; }
+  // Sources read PyTorch's allocator unless their notes say otherwise, which does not see the
+  // context and NCCL's buffers.
+  double comparableBytes() const {
+    const MemoryParts &memory = estimate.stages[estimate.fullestStage].memory;
+    bool whole = item->row->notes("nvidia-smi");
+    return estimate.peakBytes - (whole ? 0 : memory.communication + memory.reserved);
+  }
+  double memoryRatio() const { return comparableBytes() / item->memory; }
 };
 
 Outcome evaluate(const Case &item, const Knobs &knobs);

@@ -92,6 +92,23 @@ nlohmann::json configOf(const ModelShape &model) {
   return config;
 }
 
+// Without sequence parallelism Megatron's ranks hold the same residual stream: the input of a
+// layer, the sum in its middle and the two normalised ones are whole on each of them, all else of a
+// layer is divided. dtc's own placements divide these over the width where that is as cheap.
+void keepStreamWhole(ModelCells &cells, const ModelCells &undivided) {
+  constexpr double kWhole = 4;
+  for (auto [block, whole] : llvm::zip(cells.blocks, undivided.blocks)) {
+    block.input = whole.input;
+    for (auto [kept, all] : {std::pair(&block.kept, &whole.kept),
+                             std::pair(&block.keptSelective, &whole.keptSelective)})
+      for (size_t bits = 0; bits < numScaleSets; ++bits) {
+        double stream = std::min(all->parts[bits], kWhole * whole.input.parts[bits]);
+        kept->parts[bits] = stream + (all->parts[bits] - stream) / static_cast<double>(cells.tp);
+      }
+  }
+  cells.head.input = undivided.head.input;
+}
+
 } // namespace
 
 Result<ModelShape> shapeOf(const Row &row) {
@@ -167,7 +184,11 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
       message = config.error();
     if (module) {
       FoldedModel folded = foldLayers(*module);
-      if (std::optional<ModelCells> read = readCells(folded, tp, sequenceParallel))
+      std::optional<ModelCells> read = readCells(folded, tp, sequenceParallel);
+      if (read && tp > 1 && !sequenceParallel && model.isGated)
+        if (std::optional<ModelCells> undivided = readCells(folded, 1, false))
+          keepStreamWhole(*read, *undivided);
+      if (read)
         it->second = std::make_unique<ModelCells>(std::move(*read));
     }
     if (!it->second)

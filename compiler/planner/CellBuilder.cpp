@@ -281,6 +281,8 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   addExchange(cell, op, rule, phase);
   cellOp.isComposite =
       isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(op);
+  if (isa<graph::CrossEntropyGradOp>(op))
+    cell.logits += bytesOf(op->getOperand(0));
   if (isa<graph::RmsNormOp>(op))
     cell.rmsNormInputs += bytesOf(op->getOperand(0));
   bool fusible = isFusible(op);

@@ -204,8 +204,14 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
     cost.selective = software.selectiveShare * cost.forward;
     cost.keptSelective = cost.input + (1 - software.selectiveShare) * (cost.kept - cost.input);
   }
+  // The graph's own count is one copy kept and one gradient, 2 bytes each.
+  double parts = software.gathersLogits && !groups.tp.empty()
+                     ? static_cast<double>(groups.tp.front().size)
+                     : 1;
+  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, software.logitBytes * parts - 4);
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
-  cost.transient = std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share);
+  cost.transient =
+      std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes);
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));

@@ -98,6 +98,7 @@ struct BlockCell {
   Amount kept;                   // bytes from forward to backward, the input included
   Amount keptSelective;          // the same where everything that costs no product is recomputed
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
+  Amount logits;                 // bytes that the loss reads
   Amount rmsNormInputs;          // bytes that RMS normalisations read
   Amount attentionScores;        // elements of softmax rows that unfused attention keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept

@@ -36,14 +36,16 @@ struct SoftwareStack {
   double lossTraffic = 1; // times the bytes that the loss and its gradient read and write of logits
   // Moved for each parameter of a micro-batch to add its gradient to the step's.
   double accumulateBytes = 0;
-  double headShare = 1;      // times the bytes that the head keeps (logits in f32, their gradient)
-  double keptShare = 1;      // times the bytes kept for the backward pass
-  double tpHidden = 0;       // share of tensor-parallel collectives that runs beside compute
-  double cpHidden = 0.8;     // the same of context parallelism
-  double epHidden = 0;       // the same of expert parallelism
-  double dpHidden = 0.9;     // share of the backward pass that gradients can hide in
-  double gatherHidden = 0.9; // share of a layer's compute that ZeRO-3's gathers can hide in
-  double p2pHidden = 1;      // share of transfers between stages that runs beside compute
+  // Alive for each logit while the loss's gradient is computed: copies in f32, the gradient itself.
+  double logitBytes = 4;
+  bool gathersLogits = false;      // the loss sees all words on each rank of a tensor group
+  double keptShare = 1;            // times the bytes kept for the backward pass
+  double tpHidden = 0;             // share of tensor-parallel collectives that runs beside compute
+  double cpHidden = 0.8;           // the same of context parallelism
+  double epHidden = 0;             // the same of expert parallelism
+  double dpHidden = 0.9;           // share of the backward pass that gradients can hide in
+  double gatherHidden = 0.9;       // share of a layer's compute that ZeRO-3's gathers can hide in
+  double p2pHidden = 1;            // share of transfers between stages that runs beside compute
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication
   double expertImbalance = 1;      // work of the fullest expert over the mean

@@ -157,7 +157,6 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
   };
   cost.embedding = costOf(cells.embedding);
   cost.head = costOf(cells.head);
-  cost.head.kept *= software.headShare;
   for (const BlockCell &block : cells.blocks)
     cost.blocks.push_back(costOf(block));
   cost.tiedParameters = cells.tied.at(scale);
