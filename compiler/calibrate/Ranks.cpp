@@ -42,8 +42,14 @@ int runCalibrationRank(const RankJob &job, llvm::raw_ostream &errors) {
   if (!status.ok()) {
     if (world)
       world->abandon(status.message());
-    return UserError("measuring as rank " + std::to_string(launch.rank) + ": " + status.message())
-        .report(errors);
+    // In one piece: the other ranks write to the same place.
+    std::string text;
+    llvm::raw_string_ostream line(text);
+    int code =
+        UserError("measuring as rank " + std::to_string(launch.rank) + ": " + status.message())
+            .report(line);
+    errors << text;
+    return code;
   }
   if (world->rank() != 0)
     return 0;
