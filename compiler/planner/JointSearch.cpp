@@ -28,7 +28,7 @@ public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
            const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
       : cells(cells), meshes(meshes), limits(limits), pins(pins), request(request),
-        options(options), start(std::chrono::steady_clock::now()) {}
+        options(options), start(std::chrono::steady_clock::now()), incumbent(options.fasterThan) {}
 
   SearchResult run() {
     if (options.prune)
@@ -176,7 +176,7 @@ private:
   std::chrono::steady_clock::time_point start;
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
-  double incumbent = std::numeric_limits<double>::infinity();
+  double incumbent;              // seconds of the best candidate so far, or what it has to beat
   SearchResult result;
 };
 

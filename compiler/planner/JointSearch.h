@@ -43,7 +43,8 @@ struct SearchOptions {
   size_t keep = 200;   // candidates in `ranked`
   size_t refined = 48; // of these, timed by the schedule itself
   bool ignoreMemory = false;
-  bool prune = true; // false: cost everything (for tests)
+  double fasterThan = std::numeric_limits<double>::infinity(); // what is not need not be found
+  bool prune = true;                                           // false: cost everything (for tests)
 };
 
 // Best first by lower bound, expert templates first of all; a mesh whose bound is not below the

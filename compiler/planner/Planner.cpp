@@ -3,6 +3,7 @@
 
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/DescribePlan.h"
+#include "compiler/planner/RoundNodes.h"
 #include "compiler/planner/StaticMemory.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
@@ -16,6 +17,8 @@ namespace {
 
 // Plans of which the compiler's memory plan is asked for before the search gives up.
 constexpr size_t kMostLowered = 16;
+// Systems of fewer nodes that are planned for where the number of all is not round.
+constexpr size_t kMostNodeCounts = 6;
 
 std::string number(int64_t value) { return std::to_string(value); }
 
@@ -23,9 +26,12 @@ std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes
 
 class PlanSearcher {
 public:
-  PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software)
-      : request(request), pins(pins), folded(foldLayers(request.model)), cells(folded),
-        facts(readModelFacts(request.model)), modelCompiles(!graph::findPlanOnly(request.model)) {
+  // Plans that are not faster than `fasterThan` seconds are of no interest.
+  PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software,
+               double fasterThan = std::numeric_limits<double>::infinity())
+      : fasterThan(fasterThan), request(request), pins(pins), folded(foldLayers(request.model)),
+        cells(folded), facts(readModelFacts(request.model)),
+        modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
@@ -56,6 +62,7 @@ public:
     options.devicesPerNode = request.topology.devicesPerNode;
     options.seconds = request.searchSeconds;
     options.ignoreMemory = request.ignoreMemory;
+    options.fasterThan = fasterThan;
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     if (!found.leanest)
       return capture.errorOr(
@@ -78,6 +85,21 @@ public:
     search.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return outcome;
+  }
+
+  Result<Plan> leanest() {
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    if (!meshes)
+      return meshes.error();
+    DiagnosticCapture capture(request.model->getContext());
+    SearchOptions options;
+    options.devicesPerNode = request.topology.devicesPerNode;
+    options.seconds = request.searchSeconds;
+    SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
+    if (!found.leanest)
+      return capture.errorOr(
+          UserError("planning '" + facts.name + "': no candidate could be partitioned"));
+    return describePlan(*found.leanest, request, facts, estimate.memoryLimit);
   }
 
 private:
@@ -126,15 +148,35 @@ private:
 
   UserError nothingFits(const Candidate &least) {
     const Decisions &d = least.decisions;
-    return UserError(
-        "no plan fits: the smallest (dp=" + number(d.dp) + " tp=" + number(d.tp) +
-            " pp=" + number(d.pp) + " cp=" + number(d.cp) + " ep=" + number(d.ep) +
-            " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
-            " micro_batch=" + number(d.microBatch) + ") needs " + bytesText(least.step.peakBytes) +
-            " per device, the limit is " + bytesText(estimate.memoryLimit),
-        "use more devices, a shorter sequence, or --max-memory none to see the plan all the same");
+    size_t fullest = least.step.fullestStage;
+    std::string stage = d.pp > 1 ? "stage " + std::to_string(fullest) + " of it" : "it";
+    return UserError("no plan fits: the smallest (dp=" + number(d.dp) + " tp=" + number(d.tp) +
+                         " pp=" + number(d.pp) + " cp=" + number(d.cp) + " ep=" + number(d.ep) +
+                         " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
+                         " micro_batch=" + number(d.microBatch) + ") needs " +
+                         bytesText(least.step.peakBytes) + " per device, the limit is " +
+                         bytesText(estimate.memoryLimit) + "; " + stage + " holds " +
+                         kindsOf(least.step.stages[fullest].memory),
+                     "use more devices, a shorter sequence, or --max-memory none to see the plan "
+                     "all the same");
   }
 
+  // "20 GiB activations, 12 GiB optimizer", the most first; what is below 1 % is left out.
+  static std::string kindsOf(const MemoryParts &memory) {
+    std::pair<double, const char *> kinds[] = {
+        {memory.parameters, "parameters"},   {memory.gradients, "gradients"},
+        {memory.optimizer, "optimizer"},     {memory.activations, "activations"},
+        {memory.temporaries, "temporaries"}, {memory.communication, "communication"},
+        {memory.reserved, "reserved"}};
+    llvm::sort(kinds, [](const auto &a, const auto &b) { return a.first > b.first; });
+    std::string list;
+    for (auto [bytes, kind] : kinds)
+      if (bytes >= 0.01 * memory.total())
+        list += (list.empty() ? "" : ", ") + bytesText(bytes) + " " + kind;
+    return list;
+  }
+
+  double fasterThan;
   const PlanRequest &request;
   const Pins &pins;
   FoldedModel folded;
@@ -146,6 +188,35 @@ private:
 };
 
 } // namespace
+
+Result<Plan> leanestPlan(const PlanRequest &request) {
+  Result<Pins> pins = readPins(request.fixed);
+  if (!pins)
+    return pins.error();
+  const SoftwareStack *software = softwareNamed(request.software);
+  if (!software)
+    return UserError("there is no software stack '" + request.software + "'");
+  return PlanSearcher(request, *pins, *software).leanest();
+}
+
+// A large prime can only go to an axis that it suits badly, or to none: some nodes may better stay
+// idle.
+static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pins &pins,
+                                            const SoftwareStack &software,
+                                            Result<PlanOutcome> best) {
+  for (int64_t nodes : roundNodeCounts(request.topology, pins, kMostNodeCounts)) {
+    PlanRequest part = request;
+    part.topology = request.topology.slice(0, nodes * request.topology.devicesPerNode);
+    double fasterThan =
+        best ? best->best.predicted.stepSeconds : std::numeric_limits<double>::infinity();
+    Result<PlanOutcome> outcome = PlanSearcher(part, pins, software, fasterThan).run();
+    if (!outcome || outcome->best.predicted.stepSeconds >= fasterThan)
+      continue;
+    best = std::move(outcome);
+    best->best.idleNodes = request.topology.nodes - nodes;
+  }
+  return best;
+}
 
 Result<PlanOutcome> planModel(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
@@ -163,7 +234,8 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
   const SoftwareStack *software = softwareNamed(request.software);
   if (!software)
     return UserError("there is no software stack '" + request.software + "'");
-  return PlanSearcher(request, *pins, *software).run();
+  Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
+  return planOnFewerNodes(request, *pins, *software, std::move(outcome));
 }
 
 } // namespace dtc

@@ -34,12 +34,14 @@ struct PlanOutcome {
 // Searches meshes and their mapping onto the links, micro-batches, ZeRO stages, schedules, virtual
 // stages and recomputation, by a cost model that reads the work of each block off the partitioned
 // program. The result carries a lower bound on the step time of every other choice, by the same
-// model. A plan that can be compiled carries the compiler's own static memory plan.
+// model. Where the number of nodes is not round, some may stay idle. A plan
+// that can be compiled carries the compiler's own static memory plan.
 // Errors: a --fix that does not exist, can't divide, or leaves no plan that fits; each names the
 // constraint and the nearest feasible choice.
 Result<PlanOutcome> planModel(const PlanRequest &request);
 
-// The plan for people: the choice, why it won, where the time goes, memory by kind.
-std::string planToText(const PlanOutcome &outcome, const Topology &topology);
+// Of a request for which no plan fits, the plan that needs least memory.
+// Errors: those of planModel but for memory.
+Result<Plan> leanestPlan(const PlanRequest &request);
 
 } // namespace dtc

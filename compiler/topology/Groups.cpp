@@ -130,6 +130,7 @@ Topology sliceAlike(const Topology &whole, int64_t first, int64_t count) {
   Topology cut;
   cut.name = whole.name;
   cut.description = whole.description;
+  cut.fingerprint = whole.fingerprint;
   cut.device = whole.device;
   cut.devicesPerNode = together(first, count, whole.devicesPerNode);
   cut.nodes = count / cut.devicesPerNode;
@@ -235,6 +236,7 @@ Topology Topology::slice(int64_t first, int64_t count) const {
   Topology cut;
   cut.name = name;
   cut.description = description;
+  cut.fingerprint = fingerprint;
   std::vector<size_t> kept; // parts
   for (size_t i = 0; i < parts.size(); ++i) {
     int64_t start = firstRankOf(i);

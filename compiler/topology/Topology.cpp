@@ -5,6 +5,8 @@
 #include "compiler/topology/Description.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/xxhash.h"
 
 #include <algorithm>
 
@@ -119,7 +121,14 @@ Result<Topology> parseTopology(llvm::StringRef text, const std::string &path, in
   Result<SystemDescription> system = parseDescription(text, path);
   if (!system)
     return system.error();
-  return resolve(*system, nodes, devices);
+  Result<Topology> topology = resolve(*system, nodes, devices);
+  if (!topology)
+    return topology;
+  // The device's figures, too: those of 'cpu' are the machine's.
+  const DeviceKind &device = topology->device;
+  topology->fingerprint = llvm::formatv("{0:x-} {1} {2} {3}", llvm::xxh3_64bits(text), device.name,
+                                        device.memoryBytes, device.computeUnits);
+  return topology;
 }
 
 Result<Topology> loadTopology(const std::string &nameOrFile, int64_t nodes, int64_t devices) {

@@ -122,6 +122,9 @@ struct Topology {
   std::vector<Topology> parts;           // empty where all devices are alike
   std::vector<PartLink> partLinks;       // between each two parts
   std::vector<DeviceGroup> groups;       // in rank order; one where devices and links are alike
+  // Equal for equal descriptions and machines, measured curves included; "" where the topology was
+  // not read from text. It does not say how many nodes and devices there are.
+  std::string fingerprint;
 
   bool isHomogeneous() const { return parts.empty(); }
   // Homogeneous, and without slow links.

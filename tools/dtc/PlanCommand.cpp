@@ -1,6 +1,8 @@
 // dtc plan: chooses how to spread a model over a cluster.
 #include "tools/dtc/Planning.h"
 
+#include "compiler/explain/PlanText.h"
+#include "compiler/explain/WhatIf.h"
 #include "compiler/planner/PlanCache.h"
 #include "compiler/report/Report.h"
 #include "compiler/support/File.h"
@@ -12,6 +14,9 @@
 
 namespace dtc {
 namespace {
+
+// For planning again without each pin.
+constexpr double kSecondsOfPins = 20;
 
 struct PlanFlags : PlanningFlags {
   std::string output, report, cache, format = "text";
@@ -45,12 +50,26 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
       return outcome.error();
     const Plan &plan = outcome->best;
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
-        << " nodes, dp=" << plan.dp << " tp=" << plan.tp << " pp=" << plan.pp << " cp=" << plan.cp
-        << " ep=" << plan.ep << ", step "
+        << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.dp << " tp=" << plan.tp
+        << " pp=" << plan.pp << " cp=" << plan.cp << " ep=" << plan.ep << ", step "
         << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
         << (wasFound ? " (cached)" : "") << "\n";
   }
   return {};
+}
+
+// With --devices more of them, else more nodes.
+Enlarge largerSystems(const PlanFlags &flags, const PlanRequest &request) {
+  int64_t nodes = request.topology.nodes;
+  return [&flags, nodes](int64_t factor) -> std::optional<LargerSystem> {
+    int64_t more = flags.devices * factor,
+            moreNodes = flags.devices > 0 ? flags.nodes : nodes * factor;
+    Result<Topology> topology = loadTopology(flags.topology, moreNodes, more);
+    if (!topology)
+      return std::nullopt;
+    return LargerSystem{*topology, flags.devices > 0 ? "--devices " + std::to_string(more)
+                                                     : "--nodes " + std::to_string(moreNodes)};
+  };
 }
 
 int runPlan(const PlanFlags &flags) {
@@ -71,7 +90,10 @@ int runPlan(const PlanFlags &flags) {
   bool wasFound = false;
   Result<PlanOutcome> outcome = cache ? planModel(*request, *cache, wasFound) : planModel(*request);
   if (!outcome)
-    return outcome.error().report(llvm::errs());
+    return withRelaxations(*request, outcome.error(), largerSystems(flags, *request))
+        .report(llvm::errs());
+  if (!request->fixed.empty() && outcome->best.search.pins.empty())
+    outcome->best.search.pins = pinCosts(*request, outcome->best, kSecondsOfPins);
   outcome->best.origin = {
       flags.model,       flags.topology,
       flags.nodes,       flags.gradDtype,

@@ -1,0 +1,124 @@
+// Plans that were made before, kept in a folder.
+#include "compiler/planner/PlanCache.h"
+
+#include "compiler/support/File.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr const char *kSchema = "dtc.plan-cache/1";
+// What `dtc plan` shows beside the best one, and some more for the report's frontier.
+constexpr size_t kMostOthers = 24;
+
+std::string hashOf(llvm::StringRef bytes) {
+  llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::arrayRefFromStringRef(bytes));
+  return llvm::utohexstr(hash.high64, /*LowerCase=*/true, 16) +
+         llvm::utohexstr(hash.low64, /*LowerCase=*/true, 16);
+}
+
+std::optional<Plan> planOf(const Json &json, const std::string &file) {
+  Plan plan;
+  if (!planFromJson(json.dump(), file, plan).empty())
+    return std::nullopt;
+  return plan;
+}
+
+} // namespace
+
+Result<PlanCache> PlanCache::open(const std::string &folder, const std::string &program) {
+  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+    return UserError("making the plan cache '" + folder + "': " + error.message(),
+                     "name a folder that can be written");
+  auto file = llvm::MemoryBuffer::getFile(program, /*IsText=*/false,
+                                          /*RequiresNullTerminator=*/false);
+  if (!file)
+    return UserError("reading the program '" + program + "': " + file.getError().message());
+  PlanCache cache;
+  cache.folder = folder;
+  cache.programHash = hashOf((*file)->getBuffer());
+  return cache;
+}
+
+std::string PlanCache::keyOf(const PlanRequest &request) const {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  // The fields of the request one a line; the graph, which is longest, last.
+  out << programHash << "\n"
+      << request.topology.fingerprint << "\n"
+      << request.topology.nodes << " " << request.topology.numDevices() << "\n"
+      << request.globalBatch << " " << request.precision << " " << request.optimizer << " "
+      << request.gradDtype << " " << request.software << "\n"
+      << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
+      << request.executable << " " << request.searchSeconds << "\n";
+  for (const auto &[key, value] : request.fixed)
+    out << key << "=" << value << ",";
+  out << "\n";
+  request.model->print(out);
+  return hashOf(text);
+}
+
+std::string PlanCache::fileOf(const std::string &key) const {
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, key + ".json");
+  return std::string(path);
+}
+
+std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
+  std::string file = fileOf(key);
+  Result<std::string> text = readFile(file);
+  if (!text)
+    return std::nullopt;
+  Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema ||
+      !json.contains("key") || json["key"] != key || !json.contains("plan") ||
+      !json.contains("others") || !json["others"].is_array())
+    return std::nullopt;
+  PlanOutcome outcome;
+  std::optional<Plan> best = planOf(json["plan"], file);
+  if (!best)
+    return std::nullopt;
+  outcome.best = std::move(*best);
+  for (const Json &other : json["others"]) {
+    std::optional<Plan> plan = planOf(other, file);
+    if (!plan)
+      return std::nullopt;
+    outcome.others.push_back(std::move(*plan));
+  }
+  return outcome;
+}
+
+Outcome PlanCache::store(const std::string &key, const PlanOutcome &outcome) const {
+  Json json{{"schema", kSchema}, {"key", key}, {"plan", Json::parse(planToJson(outcome.best))}};
+  json["others"] = Json::array();
+  for (const Plan &plan : outcome.others) {
+    if (json["others"].size() == kMostOthers)
+      break;
+    json["others"].push_back(Json::parse(planToJson(plan)));
+  }
+  return writeFileAtomically(fileOf(key), json.dump() + "\n");
+}
+
+Result<PlanOutcome> planModel(const PlanRequest &request, const PlanCache &cache, bool &wasFound) {
+  std::string key = cache.keyOf(request);
+  std::optional<PlanOutcome> known = cache.find(key);
+  wasFound = known.has_value();
+  if (known)
+    return std::move(*known);
+  Result<PlanOutcome> outcome = planModel(request);
+  if (outcome)
+    if (Outcome stored = cache.store(key, *outcome); !stored)
+      return stored.error();
+  return outcome;
+}
+
+} // namespace dtc
