@@ -2,6 +2,7 @@
 #include "tools/dtc/Commands.h"
 
 #include "compiler/emit/Inspect.h"
+#include "compiler/explain/PlanText.h"
 #include "compiler/planner/Planner.h"
 #include "compiler/support/File.h"
 

@@ -40,7 +40,7 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command.add_option(
       "--fix", fix,
       "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
-      "schedule virtual_stages recompute");
+      "schedule virtual_stages recompute offload; says what each costs");
   command.add_option("--max-memory", maxMemory,
                      "bytes a device may use ('64 GiB' or a number), or none");
   command.add_flag("--executable", executable,

@@ -32,6 +32,12 @@ TEST(Figures, CountThings) {
   EXPECT_EQ(counted(2, "stage"), "2 stages");
 }
 
+TEST(Figures, JoinRunsOfNumbers) {
+  EXPECT_EQ(rangesText({0, 1, 2, 5, 8, 9}), "0-2, 5, 8-9");
+  EXPECT_EQ(rangesText({0, 8, 16, 24, 32}), "0, 8, ... (5)");
+  EXPECT_EQ(rangesText({}), "");
+}
+
 TEST(Figures, LeaveOutWhatAPlanDoesNotUse) {
   Plan plan;
   EXPECT_EQ(settingsText(plan), "dp=1 tp=1 pp=1 cp=1 ep=1 sp=0 zero=0 micro_batch=1");

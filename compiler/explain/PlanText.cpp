@@ -1,0 +1,194 @@
+// The plan for people.
+#include "compiler/explain/PlanText.h"
+
+#include "compiler/explain/Figures.h"
+#include "compiler/explain/Runners.h"
+#include "compiler/explain/StageRows.h"
+#include "compiler/support/Table.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/Format.h"
+
+namespace dtc {
+namespace {
+
+using namespace figures;
+
+constexpr size_t kMostRunners = 5, kMostLeaner = 4;
+constexpr double kMostSlower = 0.25;
+
+int64_t limitOf(const Plan &plan, const Topology &topology) {
+  return plan.origin.memoryLimitBytes > 0 ? plan.origin.memoryLimitBytes
+                                          : topology.device.memoryBytes;
+}
+
+void printChoice(llvm::raw_ostream &out, const Plan &plan) {
+  out << "plan for " << plan.modelName << " ("
+      << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6)
+      << " M parameters, sequence " << plan.sequenceLength << ") on " << plan.topologyName << ", "
+      << counted(plan.devices, "device") << ", " << counted(plan.nodes, "node");
+  if (plan.idleNodes > 0)
+    out << ", " << plan.idleNodes << " idle";
+  out << "\n\n";
+  out << "  mesh              dp=" << plan.dp << " tp=" << plan.tp << " pp=" << plan.pp
+      << " cp=" << plan.cp << " ep=" << plan.ep << "\n";
+  out << "  batch             " << plan.globalBatch << " = " << counted(plan.dp, "rank") << " x "
+      << counted(plan.microBatch, "sample") << " x " << plan.numMicroBatches
+      << (plan.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
+  out << "  sequence parallel " << (plan.sequenceParallel ? "yes" : "no") << ", ZeRO " << plan.zero
+      << ", recompute " << plan.recompute << ", " << plan.precision << ", " << plan.optimizer
+      << (plan.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
+  if (plan.pp > 1)
+    out << "  pipeline          " << counted(plan.pp, "stage") << ", " << plan.schedule
+        << (plan.virtualStages > 1 ? ", " + counted(plan.virtualStages, "virtual stage") : "")
+        << "\n";
+  if (plan.devices > 1)
+    out << "  links             " << plan.axisOrder << ", from the innermost out\n";
+  out << "\n";
+}
+
+void printTime(llvm::raw_ostream &out, const Plan &plan) {
+  const PlanPrediction &p = plan.predicted;
+  out << "  step              " << seconds(p.stepSeconds) << ", "
+      << llvm::format("%.0f", p.tokensPerSecond) << " tokens/s, " << number(p.tflopsPerDevice)
+      << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
+  Table table({"", "seconds", "share"});
+  for (const TimePart &part : timeParts())
+    if (double value = p.times.*part.seconds; value > 1e-9 * p.stepSeconds)
+      table.addRow({part.name, seconds(value), percent(value, p.stepSeconds)});
+  table.print(out, 4);
+  out << "\n";
+}
+
+void printMemory(llvm::raw_ostream &out, const Plan &plan, int64_t limit) {
+  int64_t peak = plan.predicted.peakMemoryBytes;
+  out << "  memory a device   " << bytes(peak) << " of " << bytes(limit)
+      << (plan.predicted.fits ? "" : "  DOES NOT FIT") << "\n";
+  Table table({"", "bytes", "share"});
+  for (const MemoryPart &part : memoryParts())
+    if (int64_t value = plan.predicted.memory.*part.bytes; value > 0)
+      table.addRow({part.name, bytes(value),
+                    percent(static_cast<double>(value), static_cast<double>(peak))});
+  table.print(out, 4);
+  out << "\n";
+}
+
+void printStages(llvm::raw_ostream &out, const Plan &plan) {
+  if (plan.stages.size() < 2)
+    return;
+  std::vector<std::string> header{"stage", "layers"};
+  llvm::append_range(header, stageColumns());
+  Table table(header);
+  for (const StageRow &row : foldStages(plan)) {
+    std::vector<std::string> cells{row.stages, row.layers};
+    llvm::append_range(cells, row.figures);
+    table.addRow(cells);
+  }
+  out << "  stages\n";
+  table.print(out, 4);
+  out << "\n";
+}
+
+void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
+  const Plan &best = outcome.best;
+  std::vector<const Plan *> runners = runnersUp(outcome, kMostRunners);
+  out << "  runners-up of " << best.search.candidates << " candidates\n";
+  Table table({"plan", "step", "slower by", "memory", "loses on"});
+  auto row = [&](const Plan &plan, const std::string &name, const std::string &why) {
+    bool isBest = &plan == &best;
+    table.addRow(
+        {name, seconds(plan.predicted.stepSeconds),
+         isBest ? "" : signedPercent(plan.predicted.stepSeconds / best.predicted.stepSeconds - 1),
+         bytes(plan.predicted.peakMemoryBytes), why});
+  };
+  row(best, settingsText(best), "(chosen)");
+  for (const Plan *other : runners)
+    row(*other, settingsThatDiffer(best, *other), losesOn(best, *other));
+  table.print(out, 4);
+  out << "\n";
+  std::vector<const Plan *> leaner = leanerPlans(outcome, kMostSlower, kMostLeaner);
+  if (leaner.empty())
+    return;
+  out << "  with less memory\n";
+  Table frontier({"plan", "memory", "saves", "step", "slower by"});
+  for (const Plan *other : leaner)
+    frontier.addRow({settingsThatDiffer(best, *other), bytes(other->predicted.peakMemoryBytes),
+                     bytes(best.predicted.peakMemoryBytes - other->predicted.peakMemoryBytes),
+                     seconds(other->predicted.stepSeconds),
+                     signedPercent(other->predicted.stepSeconds / best.predicted.stepSeconds - 1)});
+  frontier.print(out, 4);
+  out << "\n";
+}
+
+void printPins(llvm::raw_ostream &out, const Plan &plan) {
+  if (plan.search.pins.empty())
+    return;
+  out << "  pins\n";
+  Table table({"", "step without it", "costs", ""});
+  double step = plan.predicted.stepSeconds;
+  for (const PinCost &pin : plan.search.pins) {
+    double costs = step - pin.stepWithoutSeconds;
+    std::string text = costs > 1e-9 * step ? signedSeconds(costs) : "nothing";
+    table.addRow({pin.key + "=" + pin.value, seconds(pin.stepWithoutSeconds),
+                  (pin.exhaustive ? "" : "at least ") + text,
+                  costs > 1e-9 * step ? signedPercent(costs / pin.stepWithoutSeconds) : ""});
+  }
+  table.print(out, 4);
+  out << "\n";
+}
+
+// What would have to give for a faster step, and why.
+std::string bindingOf(const Plan &plan, int64_t limit) {
+  const PlanTimes &times = plan.predicted.times;
+  double step = plan.predicted.stepSeconds;
+  double used = static_cast<double>(plan.predicted.peakMemoryBytes);
+  bool isShort = used > 0.9 * static_cast<double>(limit);
+  std::string memory = bytes(plan.predicted.peakMemoryBytes) + " of " + bytes(limit) + " are used";
+  std::string room = (isShort ? "; memory is short too, " : "; memory is not short, ") + memory;
+  if (!plan.predicted.fits)
+    return "memory: " + memory;
+  if (times.recompute > 1e-3 * step)
+    return "memory: recomputation takes " + seconds(times.recompute) + " a step (" +
+           percent(times.recompute, step) + ") that more of it would save; " + memory;
+  const TimePart *most = nullptr;
+  for (const TimePart &part : timeParts())
+    if (part.seconds != &PlanTimes::compute &&
+        (!most || times.*part.seconds > times.*most->seconds))
+      most = &part;
+  double largest = times.*most->seconds;
+  if (largest < 0.1 * step)
+    return "compute: " + percent(times.compute, step) + " of the step, and no more than " +
+           percent(largest, step) + " (" + most->name + ") goes elsewhere" + room;
+  std::string why;
+  if (most->seconds == &PlanTimes::bubble)
+    why = ": " + counted(plan.pp, "stage") + " for " + std::to_string(plan.numMicroBatches) +
+          (plan.numMicroBatches == 1 ? " micro-batch" : " micro-batches");
+  if (most->seconds == &PlanTimes::exposedTensor)
+    why = ": tp=" + std::to_string(plan.tp);
+  return most->name + why + ", " + seconds(largest) + " of the step (" + percent(largest, step) +
+         ")" + room;
+}
+
+} // namespace
+
+std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
+  const Plan &plan = outcome.best;
+  int64_t limit = limitOf(plan, topology);
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  printChoice(out, plan);
+  printTime(out, plan);
+  printMemory(out, plan, limit);
+  printStages(out, plan);
+  printOthers(out, outcome);
+  printPins(out, plan);
+  out << "  binding           " << bindingOf(plan, limit) << "\n";
+  out << "  certificate       no plan of this space is faster than "
+      << seconds(plan.search.lowerBoundSeconds) << " by this cost model, gap "
+      << percent(plan.search.optimalityGap, 1) << "; " << plan.search.candidates << " candidates"
+      << (plan.search.exhaustive ? "" : ", until the time was up,") << " in "
+      << seconds(plan.search.seconds) << "\n";
+  return text;
+}
+
+} // namespace dtc

@@ -1,0 +1,24 @@
+// The candidates beside the chosen plan, and how they differ from it.
+#pragma once
+
+#include "compiler/planner/Planner.h"
+
+namespace dtc {
+
+// The fastest others, at most `most`. What differs from one before it in nothing but the order of
+// axes, and by less than a thousandth of the step, is left out.
+std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most);
+
+// Others that need less memory than the plan and than all that are faster, within `slower` of its
+// step (0.25: a quarter), the fastest first. Example: what the time of a step is for each GiB
+// saved.
+std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower, size_t most);
+
+// The settings of `other` that `plan` does not have: "sp=1, recompute selective"; "the same" where
+// there are none but what no setting says.
+std::string settingsThatDiffer(const Plan &plan, const Plan &other);
+
+// What `other` spends more time on than `plan`, the most first, at most two: "bubble +1.1 s".
+std::string losesOn(const Plan &plan, const Plan &other);
+
+} // namespace dtc

@@ -1,0 +1,158 @@
+// What would be if a request asked for less.
+#include "compiler/explain/WhatIf.h"
+
+#include "compiler/explain/Figures.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+
+namespace dtc {
+namespace {
+
+using namespace figures;
+
+// Seconds for one relaxation: any plan that fits will do.
+constexpr double kSecondsOfRelaxation = 5;
+constexpr int64_t kFactors[] = {2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64};
+
+PlanRequest without(const PlanRequest &request, const std::string &key) {
+  PlanRequest freed = request;
+  freed.fixed.erase(key);
+  return freed;
+}
+
+class Relaxer {
+public:
+  Relaxer(const PlanRequest &request, const Plan &least, const Enlarge &enlarge)
+      : request(request), least(least), enlarge(enlarge) {
+    this->request.searchSeconds = std::min(request.searchSeconds, kSecondsOfRelaxation);
+  }
+
+  std::vector<std::string> run() {
+    raiseLimit();
+    dropPins();
+    offload();
+    addDevices();
+    takeLargerDevices();
+    return std::move(found);
+  }
+
+private:
+  static std::string fits(const Plan &plan) {
+    return " (" + seconds(plan.predicted.stepSeconds) + " a step, " +
+           bytes(plan.predicted.peakMemoryBytes) + " a device)";
+  }
+
+  void raiseLimit() {
+    int64_t has = request.topology.device.memoryBytes;
+    if (request.maxMemoryBytes && *request.maxMemoryBytes < has &&
+        least.predicted.peakMemoryBytes <= has)
+      found.push_back("--max-memory " + leastMemory() + " of the " + bytes(has) +
+                      " that a device has");
+  }
+
+  // In whole MiB: what is printed has to be enough.
+  std::string leastMemory() const {
+    constexpr int64_t mebibyte = 1 << 20;
+    return std::to_string((least.predicted.peakMemoryBytes + mebibyte - 1) / mebibyte) + "MiB";
+  }
+
+  // The pin whose loss leaves the fastest plan; where none alone is enough, all of them.
+  void dropPins() {
+    std::optional<std::pair<Plan, std::string>> best;
+    auto tryWithout = [&](const PlanRequest &freed, const std::string &what) {
+      Result<PlanOutcome> outcome = planModel(freed);
+      if (outcome &&
+          (!best || outcome->best.predicted.stepSeconds < best->first.predicted.stepSeconds))
+        best = {outcome->best, what};
+    };
+    for (const auto &[key, value] : request.fixed)
+      tryWithout(without(request, key), "without --fix " + key + "=" + value);
+    if (!best && request.fixed.size() > 1) {
+      PlanRequest freed = request;
+      freed.fixed.clear();
+      tryWithout(freed, "without all of --fix");
+    }
+    if (best)
+      found.push_back(best->second + fits(best->first));
+  }
+
+  void offload() {
+    if (request.executable || request.fixed.count("offload"))
+      return;
+    PlanRequest freed = request;
+    freed.fixed["offload"] = "1";
+    if (Result<PlanOutcome> outcome = planModel(freed))
+      found.push_back("optimizer states in the host's memory with --fix offload=1" +
+                      fits(outcome->best));
+  }
+
+  void addDevices() {
+    for (int64_t factor : kFactors) {
+      std::optional<LargerSystem> larger = enlarge(factor);
+      if (!larger)
+        continue;
+      PlanRequest freed = request;
+      freed.topology = larger->topology;
+      // Pins of the mesh hold for the devices that there were: the replicas grow.
+      freed.fixed.erase("dp");
+      if (Result<PlanOutcome> outcome = planModel(freed)) {
+        found.push_back(larger->flag + fits(outcome->best));
+        return;
+      }
+    }
+  }
+
+  void takeLargerDevices() {
+    if (least.predicted.peakMemoryBytes > request.topology.device.memoryBytes)
+      found.push_back("devices with " +
+                      std::to_string((least.predicted.peakMemoryBytes >> 30) + 1) +
+                      " GiB of memory");
+  }
+
+  PlanRequest request;
+  const Plan &least;
+  const Enlarge &enlarge;
+  std::vector<std::string> found;
+};
+
+} // namespace
+
+std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, double seconds) {
+  std::vector<PinCost> costs;
+  for (const auto &[key, value] : request.fixed) {
+    PlanRequest freed = without(request, key);
+    freed.searchSeconds = seconds / static_cast<double>(request.fixed.size());
+    Result<PlanOutcome> outcome = planModel(freed);
+    // The plan itself is among those that are left; a search that the clock ended may not have
+    // come to it.
+    double step = plan.predicted.stepSeconds;
+    PinCost cost{key, value, step, false};
+    if (outcome) {
+      cost.stepWithoutSeconds = std::min(step, outcome->best.predicted.stepSeconds);
+      cost.exhaustive = outcome->best.search.exhaustive;
+    }
+    costs.push_back(cost);
+  }
+  return costs;
+}
+
+UserError withRelaxations(const PlanRequest &request, const UserError &failed,
+                          const Enlarge &enlarge) {
+  if (request.ignoreMemory)
+    return failed;
+  Result<Plan> least = leanestPlan(request);
+  // Where the leanest plan can be made and fits, it was something else that failed.
+  if (!least || least->predicted.fits)
+    return failed;
+  std::vector<std::string> found = Relaxer(request, *least, enlarge).run();
+  if (found.empty())
+    return failed;
+  std::string note = "the cheapest way out is " + found.front();
+  for (size_t index = 1; index < found.size(); ++index)
+    note += "; or " + found[index];
+  return UserError(failed.message, note, failed.place);
+}
+
+} // namespace dtc

@@ -1,0 +1,29 @@
+// What would be if a request asked for less.
+#pragma once
+
+#include "compiler/planner/Planner.h"
+
+#include <functional>
+
+namespace dtc {
+
+// What every pin of the request costs `plan`, which was made for it: the best step without it, the
+// others kept. `seconds` bounds all searches together. In the order of keys.
+std::vector<PinCost> pinCosts(const PlanRequest &request, const Plan &plan, double seconds);
+
+// A larger system of the same kind.
+struct LargerSystem {
+  Topology topology;
+  std::string flag; // that asks for it: "--nodes 4"
+};
+// One with `factor` times the devices; nothing where there is none.
+using Enlarge = std::function<std::optional<LargerSystem>(int64_t factor)>;
+
+// `failed`, with a note that names the cheapest relaxation of the request and then others, each
+// found by planning with it: what costs nothing first (a limit below the device's memory, a pin),
+// then what costs time (states on the host), then what costs money (devices, larger devices).
+// `failed` itself where it is not memory that fails, or nothing helps.
+UserError withRelaxations(const PlanRequest &request, const UserError &failed,
+                          const Enlarge &enlarge);
+
+} // namespace dtc

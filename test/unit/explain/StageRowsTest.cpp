@@ -1,0 +1,62 @@
+// The stages of a plan in few rows.
+#include "compiler/explain/StageRows.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+// Stages of one layer; 10 s each; stage i keeps `inFlight[i]` GiB of activations.
+Plan pipeline(std::vector<int64_t> inFlight) {
+  constexpr int64_t gibibyte = int64_t(1) << 30;
+  Plan plan;
+  for (size_t index = 0; index < inFlight.size(); ++index) {
+    PlanStage stage;
+    stage.firstLayer = stage.lastLayer = static_cast<int64_t>(index);
+    stage.chunks = {{stage.firstLayer, stage.lastLayer}};
+    stage.recompute = {"none"};
+    stage.computeSeconds = 10;
+    stage.inFlight = static_cast<double>(inFlight[index]);
+    stage.memory.activations = stage.peakMemoryBytes = inFlight[index] * gibibyte;
+    plan.stages.push_back(stage);
+  }
+  return plan;
+}
+
+} // namespace
+
+TEST(FoldStages, JoinsEqualNeighbours) {
+  std::vector<StageRow> rows = foldStages(pipeline({4, 2, 2, 2, 4}));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].stages, "0");
+  EXPECT_EQ(rows[1].stages, "1-3");
+  EXPECT_EQ(rows[1].layers, "1-3");
+  EXPECT_EQ(rows[1].figures.back(), "2 GiB");
+  EXPECT_EQ(rows[2].stages, "4");
+  EXPECT_EQ(rows[0].figures.size(), stageColumns().size());
+}
+
+// With no room for all, those that differ least go together, and their row says from where to
+// where.
+TEST(FoldStages, JoinsTheNearestWhereRowsAreScarce) {
+  std::vector<StageRow> rows = foldStages(pipeline({100, 99, 50, 49, 10}), 3);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0].stages, "0-1");
+  EXPECT_EQ(rows[0].figures.back(), "99-100 GiB");
+  EXPECT_EQ(rows[1].stages, "2-3");
+  EXPECT_EQ(rows[2].stages, "4");
+  EXPECT_EQ(foldStages(pipeline({100, 99, 50, 49, 10}), 1).size(), 1u);
+}
+
+TEST(FoldStages, SaysWhereRecomputationDiffers) {
+  Plan plan = pipeline({2, 2});
+  plan.stages[1].recompute = {"full"};
+  EXPECT_EQ(foldStages(plan).size(), 2u);
+  std::vector<StageRow> rows = foldStages(plan, 1);
+  ASSERT_EQ(rows.size(), 1u);
+  size_t column = 0;
+  while (stageColumns()[column] != "recompute")
+    ++column;
+  EXPECT_EQ(rows[0].figures[column], "differs");
+}
