@@ -102,21 +102,6 @@ public:
     return describePlan(*found.leanest, request, facts, estimate.memoryLimit);
   }
 
-  Result<Plan> leanest() {
-    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
-    if (!meshes)
-      return meshes.error();
-    DiagnosticCapture capture(request.model->getContext());
-    SearchOptions options;
-    options.devicesPerNode = request.topology.devicesPerNode;
-    options.seconds = request.searchSeconds;
-    SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
-    if (!found.leanest)
-      return capture.errorOr(
-          UserError("planning '" + facts.name + "': no candidate could be partitioned"));
-    return describePlan(*found.leanest, request, facts, estimate.memoryLimit);
-  }
-
 private:
   // The first plan that holds when the compiler looks at it: placements can be found, and where it
   // can be lowered its static memory fits.
@@ -191,6 +176,7 @@ private:
     return list;
   }
 
+  double fasterThan;
   const PlanRequest &request;
   const Pins &pins;
   FoldedModel folded;
@@ -230,16 +216,6 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
     best->best.idleNodes = request.topology.nodes - nodes;
   }
   return best;
-}
-
-Result<Plan> leanestPlan(const PlanRequest &request) {
-  Result<Pins> pins = readPins(request.fixed);
-  if (!pins)
-    return pins.error();
-  const SoftwareStack *software = softwareNamed(request.software);
-  if (!software)
-    return UserError("there is no software stack '" + request.software + "'");
-  return PlanSearcher(request, *pins, *software).leanest();
 }
 
 Result<PlanOutcome> planModel(const PlanRequest &request) {
