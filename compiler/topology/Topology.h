@@ -128,7 +128,7 @@ struct Topology {
 
   bool isHomogeneous() const { return parts.empty(); }
   // Homogeneous, and without slow links.
-  bool isUniform() const { return groups.size() <= 1; }
+  bool isUniform() const { return parts.empty() && groups.size() <= 1; }
   int64_t numDevices() const;
   // Devices within one group of level `level`. Example: 16 for level 1 of two DGX nodes, 8 for
   // level 0.
