@@ -71,10 +71,18 @@ Outcome measureOne(const CalibrateOptions &options, int64_t cores, CalibrateOutc
   return {};
 }
 
+size_t pointsOf(const Calibration &calibration) {
+  return calibration.launches.size() + calibration.products.size() + calibration.memory.size() +
+         calibration.attention.size() + calibration.collectives.size();
+}
+
 void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::string &level,
                     CalibrateOutcome &outcome, llvm::raw_ostream &progress) {
   std::vector<int64_t> counts = rankCounts(cores);
+  size_t wanted = calibrationShapes(options.quick).collectiveRuns() +
+                  calibrationShapes(/*quick=*/true).deviceRuns();
   for (int64_t ranks : counts) {
+    size_t before = pointsOf(outcome.calibration);
     progress << "measuring with " << ranks << " processes\n";
     RankJob job;
     job.units = cores / ranks;
@@ -86,7 +94,32 @@ void measureSeveral(const CalibrateOptions &options, int64_t cores, const std::s
                                 " processes and more: " + done.error().message);
       return;
     }
+    if (size_t found = pointsOf(outcome.calibration) - before; found < wanted)
+      outcome.remarks.push_back(std::to_string(wanted - found) + " points of " +
+                                std::to_string(ranks) +
+                                " processes were left out: they are too slow for them in the "
+                                "seconds given");
   }
+}
+
+// What others do on the machine makes runs longer, and not alike.
+void remarkOnDisturbance(CalibrateOutcome &outcome) {
+  constexpr double wide = 0.25, tolerated = 0.1; // spread of a point; share of such points
+  size_t points = pointsOf(outcome.calibration), disturbed = 0;
+  auto count = [&](const auto &list) {
+    for (const auto &point : list)
+      disturbed += point.time.spread > wide;
+  };
+  const Calibration &calibration = outcome.calibration;
+  count(calibration.launches);
+  count(calibration.products);
+  count(calibration.memory);
+  count(calibration.attention);
+  count(calibration.collectives);
+  if (static_cast<double>(disturbed) > tolerated * static_cast<double>(points))
+    outcome.remarks.push_back(std::to_string(disturbed) + " of " + std::to_string(points) +
+                              " points spread by more than 25%: something else used the machine; "
+                              "measure again while nothing does");
 }
 
 } // namespace
@@ -113,6 +146,7 @@ Result<CalibrateOutcome> calibrateMachine(const CalibrateOptions &options,
                               "' has no level that joins processes");
   else
     measureSeveral(options, cores, pair->levels.front().name, outcome, progress);
+  remarkOnDisturbance(outcome);
   Result<std::string> text = withCalibration(options.topology, outcome.calibration);
   if (!text)
     return text.error();
