@@ -92,21 +92,23 @@ nlohmann::json configOf(const ModelShape &model) {
   return config;
 }
 
-// Without sequence parallelism Megatron's ranks hold the same residual stream: the input of a
-// layer, the sum in its middle and the two normalised ones are whole on each of them, all else of a
-// layer is divided. dtc's own placements divide these over the width where that is as cheap.
-void keepStreamWhole(ModelCells &cells, const ModelCells &undivided) {
-  constexpr double kWhole = 4;
-  for (auto [block, whole] : llvm::zip(cells.blocks, undivided.blocks)) {
-    block.input = whole.input;
-    for (auto [kept, all] : {std::pair(&block.kept, &whole.kept),
-                             std::pair(&block.keptSelective, &whole.keptSelective)})
-      for (size_t bits = 0; bits < numScaleSets; ++bits) {
-        double stream = std::min(all->parts[bits], kWhole * whole.input.parts[bits]);
-        kept->parts[bits] = stream + (all->parts[bits] - stream) / static_cast<double>(cells.tp);
-      }
+// What Megatron's ranks hold of a layer: under sequence parallelism an equal part of everything;
+// without it the residual stream (the input, the sum in the middle and the two normalised ones) is
+// whole on each rank. dtc's own placements divide the stream of gated layers differently.
+void holdAsMegatron(ModelCells &cells, const ModelCells &undivided) {
+  double ranks = static_cast<double>(cells.tp), whole = cells.sequenceParallel ? 0 : 4;
+  auto share = [&](Amount &amount, const Amount &all, const Amount &input) {
+    for (size_t bits = 0; bits < numScaleSets; ++bits) {
+      double stream = std::min(all.parts[bits], whole * input.parts[bits]);
+      amount.parts[bits] = stream + (all.parts[bits] - stream) / ranks;
+    }
+  };
+  for (auto [block, all] : llvm::zip(cells.blocks, undivided.blocks)) {
+    share(block.kept, all.kept, all.input);
+    share(block.keptSelective, all.keptSelective, all.input);
+    share(block.input, all.input, all.input);
   }
-  cells.head.input = undivided.head.input;
+  share(cells.head.input, undivided.head.input, undivided.head.input);
 }
 
 } // namespace
@@ -185,9 +187,9 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
     if (module) {
       FoldedModel folded = foldLayers(*module);
       std::optional<ModelCells> read = readCells(folded, tp, sequenceParallel);
-      if (read && tp > 1 && !sequenceParallel && model.isGated)
+      if (read && tp > 1 && model.isGated)
         if (std::optional<ModelCells> undivided = readCells(folded, 1, false))
-          keepStreamWhole(*read, *undivided);
+          holdAsMegatron(*read, *undivided);
       if (read)
         it->second = std::make_unique<ModelCells>(std::move(*read));
     }

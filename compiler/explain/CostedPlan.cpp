@@ -139,7 +139,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.topology = topology;
   costed.decisions = *decisions;
   costed.groups = groupsOf(*decisions);
-  costed.software = softwareNamed(plan.origin.software);
+  costed.software = softwareNamed(plan.origin.software, topology.device);
   if (!costed.software)
     return UserError("explaining the plan: there is no software stack '" + plan.origin.software +
                      "'");

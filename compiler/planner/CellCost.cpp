@@ -191,8 +191,10 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   }
   double share = precision.activationShare;
   cost.input = cell.input.at(scale) * share;
-  cost.kept = cell.kept.at(scale) * share * software.keptShare;
-  cost.keptSelective = cell.keptSelective.at(scale) * share * software.keptShare;
+  double keptShare = share * software.keptShare *
+                     (precision.compute == ComputeType::FP8 ? software.keptShare8 : 1);
+  cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare);
+  cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
   cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
   // 2022, 5 a s^2 b).

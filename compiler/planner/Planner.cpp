@@ -193,7 +193,7 @@ Result<Plan> leanestPlan(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
-  const SoftwareStack *software = softwareNamed(request.software);
+  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
   if (!software)
     return UserError("there is no software stack '" + request.software + "'");
   return PlanSearcher(request, *pins, *software).leanest();
@@ -231,7 +231,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
     if (failed(graph::checkCompilable(request.model)))
       return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
   }
-  const SoftwareStack *software = softwareNamed(request.software);
+  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
   if (!software)
     return UserError("there is no software stack '" + request.software + "'");
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();

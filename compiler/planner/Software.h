@@ -38,7 +38,9 @@ struct SoftwareStack {
   double accumulateBytes = 0;
   // Alive for each logit while the loss's gradient is computed: copies in f32, the gradient itself.
   double logitBytes = 4;
-  bool gathersLogits = false;      // the loss sees all words on each rank of a tensor group
+  bool gathersLogits = false; // the loss sees all words on each rank of a tensor group
+  double keptShare8 =
+      1; // the same again of 8-bit training, which keeps inputs of products in 8 bits
   double keptShare = 1;            // times the bytes kept for the backward pass
   double tpHidden = 0;             // share of tensor-parallel collectives that runs beside compute
   double cpHidden = 0.8;           // the same of context parallelism
@@ -63,7 +65,8 @@ struct SoftwareStack {
 // All rows of the table, "dtc" first.
 llvm::ArrayRef<SoftwareStack> softwareStacks();
 
-// "dtc", or a stack of the table; null where there is none of that name.
-const SoftwareStack *softwareNamed(llvm::StringRef name);
+// "dtc", or a stack of the table; null where there is none of that name. On GPUs "dtc" is the row
+// "dtc-gpu".
+const SoftwareStack *softwareNamed(llvm::StringRef name, const DeviceKind &device);
 
 } // namespace dtc

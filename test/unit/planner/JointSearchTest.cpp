@@ -94,7 +94,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       c.request.topology = &*topology;
-      c.request.software = softwareNamed("dtc");
+      c.request.software = &softwareStacks().front();
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
       // Both memories that bind and those that do not.
       c.request.memoryLimit = c.request.software->reservedBytes +
@@ -134,7 +134,7 @@ TEST_F(JointSearchTest, BoundsHold) {
   c.limits.layers = 6;
   c.limits.sequence = 1024;
   c.request.topology = &*topology;
-  c.request.software = softwareNamed("dtc");
+  c.request.software = &softwareStacks().front();
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   c.request.memoryLimit = 80e9;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
