@@ -72,8 +72,9 @@ using RankGroup = llvm::SmallVector<RankSpan, 2>;
 // GPUs NCCL's rings, trees and switches with its protocols; on a TPU's torus all axes at the same
 // time; otherwise one ring, level by level, a tree, or the switch's reduction.
 //
-// Of a heterogeneous topology the group is that of `rank`, whose ranks it counts from the first
-// one that it can have; without `rank` the slowest of all groups.
+// Of a heterogeneous topology, or one with slow links, the group is that of `rank`, whose ranks it
+// counts from the first one that it can have; without `rank` the slowest of all groups. What a
+// stage does on some ranks alone is costed on Topology::slice of them.
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,
                          const Topology &topology);
 double collectiveSeconds(CollectiveKind kind, double bytes, const RankGroup &group,

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 using namespace dtc;
 
 namespace {
@@ -247,4 +249,46 @@ TEST(SlowLinks, AreChecked) {
   EXPECT_EQ(errorOf(uneven + slow),
             "box.toml:56:1: error: a file with [[part]] has 'slow_link' in each part, not outside\n"
             "box.toml:56:1: note: move it into the parts it is of");
+}
+
+// Whatever is done to a file with parts or slow links: an error, or a system whose groups and
+// slices have all of its devices.
+TEST(SlowLinks, SurviveMutations) {
+  std::mt19937_64 random(1);
+  const std::string alphabet = "[]{}=\"'.,#\n 0193eE+-_xnodesGb/s";
+  const std::string files[] = {eightNodes + slow, uneven};
+  int64_t read = 0;
+  for (int round = 0; round < 10000; ++round) {
+    std::string text = files[random() % 2];
+    for (int edits = 1 + static_cast<int>(random() % 2); edits > 0; --edits) {
+      size_t at = random() % text.size();
+      switch (random() % 3) {
+      case 0:
+        text[at] = alphabet[random() % alphabet.size()];
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 8);
+        break;
+      default:
+        text.insert(at, text.substr(random() % text.size(), random() % 8));
+      }
+    }
+    Result<Topology> topology = parseTopology(text, "box.toml");
+    if (!topology) {
+      EXPECT_FALSE(topology.error().message.empty());
+      continue;
+    }
+    ++read;
+    int64_t inGroups = 0;
+    for (const DeviceGroup &group : topology->groups)
+      inGroups += group.numDevices;
+    ASSERT_EQ(inGroups, topology->numDevices()) << text;
+    int64_t first = static_cast<int64_t>(random()) & 0xffff;
+    first %= topology->numDevices();
+    int64_t count = topology->numDevices() - first;
+    Topology cut = topology->slice(first, count);
+    ASSERT_EQ(cut.numDevices(), count) << text;
+    ASSERT_EQ(cut.levels.empty() ? 1 : cut.devicesWithin(cut.levels.size()), count) << text;
+  }
+  EXPECT_GT(read, 300);
 }
