@@ -5,6 +5,8 @@
 #include "compiler/support/File.h"
 #include "runtime/comm/Loopback.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cblas.h>
@@ -169,6 +171,11 @@ Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options) {
 
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors) {
+  // Said before a minute of measuring rather than after it.
+  llvm::StringRef folder = llvm::sys::path::parent_path(outputFile);
+  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
+    return UserError("writing '" + outputFile + "': there is no folder '" + folder.str() + "'")
+        .report(errors);
   Result<CalibrateOutcome> outcome =
       options.curvesFile.empty() ? calibrateMachine(options, errors) : adoptCurves(options);
   if (!outcome)
