@@ -57,9 +57,10 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   result.exposedShare = 1 - (isTp   ? software.tpHidden
                              : isCp ? software.cpHidden
                                     : software.epHidden);
-  result.bytes = collective.bytes.at(scale) * costed.precision.activationShare;
-  result.choice = explainCollective(collective.kind, result.bytes, costed.groupOf(result.axis),
-                                    costed.topology);
+  const RankGroup &group = costed.groupOf(result.axis);
+  result.bytes =
+      collectiveBytes(collective, scale, group, costed.topology, costed.precision, software);
+  result.choice = explainCollective(collective.kind, result.bytes, group, costed.topology);
   return result;
 }
 
@@ -78,6 +79,18 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  OpWork accumulation =
+      accumulationOf(part.denseParameters + part.expertParameters, *costed.software);
+  if (accumulation.bytes > 0) {
+    const DeviceKind &device = costed.topology.device;
+    CostedOp op;
+    op.name = "accumulate_gradients";
+    op.phase = CellPhase::BackwardWeight;
+    op.work = accumulation;
+    op.seconds = secondsOf(accumulation, device);
+    op.terms = explainOp(accumulation, device);
+    part.ops.push_back(op);
+  }
   return part;
 }
 

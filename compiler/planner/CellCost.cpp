@@ -169,6 +169,21 @@ OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topol
   return {coster.workOf(op), coster.secondsOfOp(op)};
 }
 
+double collectiveBytes(const CellCollective &collective, const CellScale &scale,
+                       const RankGroup &group, const Topology &topology,
+                       const CellPrecision &precision, const SoftwareStack &software) {
+  double bytes = collective.bytes.at(scale) * precision.activationShare;
+  if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
+    bytes *= distinctShare(collective.copies, group, topology);
+  return bytes;
+}
+
+OpWork accumulationOf(double parameters, const SoftwareStack &software) {
+  OpWork work;
+  work.bytes = parameters * software.accumulateBytes;
+  return work;
+}
+
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision,
                     const SoftwareStack &software) {
@@ -180,9 +195,7 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
                                                                : groups.ep;
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
-    double bytes = collective.bytes.at(scale) * precision.activationShare;
-    if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
-      bytes *= distinctShare(collective.copies, group, topology);
+    double bytes = collectiveBytes(collective, scale, group, topology, precision, software);
     double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
     bool forward = collective.phase == CellPhase::Forward;
     (collective.axis == CellAxis::Tp   ? (forward ? cost.forwardTp : cost.backwardTp)
@@ -217,9 +230,8 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
-  OpWork accumulate;
-  accumulate.bytes = (cost.denseParameters + cost.expertParameters) * software.accumulateBytes;
-  cost.backwardWeight += secondsOf(accumulate, topology.device);
+  OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, software);
+  cost.backwardWeight += secondsOf(accumulation, topology.device);
   return cost;
 }
 

@@ -50,6 +50,14 @@ struct OpCosting {
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision, const SoftwareStack &software);
 
+// What a collective of a block sends, as collectiveSeconds wants it.
+double collectiveBytes(const CellCollective &collective, const CellScale &scale,
+                       const RankGroup &group, const Topology &topology,
+                       const CellPrecision &precision, const SoftwareStack &software);
+
+// Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
+OpWork accumulationOf(double parameters, const SoftwareStack &software);
+
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
                     const Topology &topology, const CellPrecision &precision,
                     const SoftwareStack &software);
