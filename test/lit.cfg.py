@@ -35,3 +35,7 @@ for name in ("HOME", "TMPDIR", "CI"):
 
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
+if shutil.which("chromium"):
+    config.available_features.add("chromium")
+else:
+    lit_config.note("tests that need Debian's chromium are left out: it is not installed")

@@ -95,17 +95,21 @@ std::string overTime(const Plan &plan, const StepSimulation &step, size_t index,
            "activations: at most " + figures::bytes(stage.memory.activations));
   drawLimit(svg, y, left, x.to, limit);
   svg.text(left + 90, top - 8, name, "strong");
-  horizontalAxis(svg, x, bottom, bottom + 4, secondsUnit(end), "time", 6);
+  horizontalAxis(svg, x, bottom, bottom, secondsUnit(end), "time", 6);
   return svg.finish();
 }
 
-// The fullest stage, the first, the last and the one in the middle.
+// The fullest stage, the first, the last and some between them: an even number where there are that
+// many.
 std::set<size_t> chosenStages(const Plan &plan) {
   size_t count = plan.stages.size(), fullest = 0;
   for (size_t stage = 0; stage < count; ++stage)
     if (plan.stages[stage].memory.total() > plan.stages[fullest].memory.total())
       fullest = stage;
-  return {0, fullest, count / 2, count - 1};
+  std::set<size_t> chosen{0, fullest, count / 2, count - 1};
+  if (chosen.size() % 2 == 1)
+    chosen.insert(count / 4);
+  return chosen;
 }
 
 std::string peaks(const Plan &plan, int64_t limit) {
@@ -151,10 +155,8 @@ std::string memoryFigures(const Plan &plan, const StepSimulation *step, int64_t 
   for (size_t stage : chosenStages(plan))
     html += figure(overTime(plan, *step, stage, limit), "");
   html += "</div>\n<p class=\"note\">";
-  html += plan.stages.size() > 4
-              ? "Over one step: the first, the middle, the last and the fullest stage. "
-              : "Over one step. ";
-  return html + "Activations grow with every forward pass and go with its backward pass; the rest "
+  return html + "Over one step. Activations grow with every forward pass and go with its backward "
+                "pass; the rest "
                 "stays.</p>\n";
 }
 

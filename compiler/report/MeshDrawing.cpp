@@ -118,9 +118,13 @@ private:
   }
 
   static int64_t columnsOf(int64_t devices, int64_t wanted) {
-    return std::max<int64_t>(
-        1, std::min(devices, std::max(wanted, static_cast<int64_t>(std::ceil(
-                                                  std::sqrt(static_cast<double>(devices)))))));
+    int64_t columns =
+        std::max(wanted, static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(devices)))));
+    // Whole rows where that takes few columns more.
+    for (int64_t more = columns; more <= columns + 2; ++more)
+      if (devices % more == 0)
+        return more;
+    return std::clamp<int64_t>(columns, 1, std::max<int64_t>(1, devices));
   }
 
   static void drawDevice(Svg &svg, const MeshAxis &axis, int64_t rank, double x, double y,

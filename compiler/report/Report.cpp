@@ -27,7 +27,7 @@ std::string headerOf(const Plan &plan, int64_t limit) {
                      figures::counted(plan.devices, "device") + " in " +
                      figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
   html += keyFigure("Step", figures::seconds(p.stepSeconds),
-                    figures::number(p.tokensPerSecond) + " tokens/s");
+                    figures::number(p.tokensPerSecond / 1000) + " k tokens/s");
   html += keyFigure("Lower bound", figures::seconds(plan.search.lowerBoundSeconds),
                     "no plan of this space is faster, by this cost model");
   html += keyFigure("Gap", figures::percent(plan.search.optimalityGap, 1),
@@ -54,8 +54,8 @@ std::string pipelineSections(const Plan &plan, int64_t limit) {
   std::string agreement =
       "<p>Simulated event by event: " + escape(figures::seconds(step->stepSeconds)) +
       " a step, predicted " + escape(figures::seconds(plan.predicted.stepSeconds)) +
-      "; stages wait " + escape(figures::percent(step->simulation.bubbleFraction, 1)) +
-      " of the time.</p>\n";
+      "; the stages wait " + escape(figures::percent(step->simulation.bubbleFraction, 1)) +
+      " of it in the mean.</p>\n";
   return section("pipeline", "Pipeline",
                  agreement + timelineFigures(plan, step->simulation) + stageTable(plan)) +
          section("memory", "Memory", memoryFigures(plan, &step->simulation, limit));

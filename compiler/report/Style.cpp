@@ -77,7 +77,7 @@ svg .halo { paint-order: stroke; stroke: var(--page); stroke-width: 3px; stroke-
 .re-mixed { fill: #b07fd6; }
 .chosen { fill: none; stroke: var(--text); stroke-width: 2; }
 table { border-collapse: collapse; font-size: .88rem; margin: .5rem 0 1rem; }
-caption { text-align: left; color: var(--muted); padding-bottom: .35rem; }
+caption { text-align: left; color: var(--muted); padding-bottom: .35rem; white-space: nowrap; }
 th, td { text-align: left; padding: .28rem .9rem .28rem 0; border-bottom: 1px solid var(--rule);
   vertical-align: top; white-space: nowrap; }
 thead th { color: var(--muted); font-weight: 500; }

@@ -3,6 +3,8 @@
 #include "compiler/report/Sections.h"
 
 #include "compiler/explain/Figures.h"
+#include "compiler/explain/Runners.h"
+#include "compiler/explain/StageRows.h"
 #include "compiler/explain/TensorGroups.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,35 +15,6 @@ namespace dtc::html {
 namespace {
 
 std::string text(int64_t value) { return std::to_string(value); }
-
-std::string layersOf(const PlanStage &stage) {
-  if (stage.chunks.size() > 3)
-    return text(static_cast<int64_t>(stage.chunks.size())) + " runs, " +
-           text(static_cast<int64_t>(stage.recompute.size())) + " layers";
-  std::string list;
-  for (auto [first, last] : stage.chunks)
-    list += (list.empty() ? "" : ", ") + (first > last    ? "none"
-                                          : first == last ? text(first)
-                                                          : text(first) + " to " + text(last));
-  return list;
-}
-
-std::string recomputeOf(const PlanStage &stage) {
-  std::string list;
-  for (const char *kind : {"full", "selective"})
-    if (int64_t count = llvm::count(stage.recompute, kind))
-      list += (list.empty() ? "" : ", ") + text(count) + " " + kind;
-  return list.empty() ? "none" : list;
-}
-
-// What a row shows of a stage, but for its number and layers.
-std::vector<std::string> figuresOf(const PlanStage &stage) {
-  return {figures::seconds(stage.computeSeconds),  figures::seconds(stage.exposedCommSeconds),
-          figures::bytes(stage.memory.parameters), figures::bytes(stage.memory.gradients),
-          figures::bytes(stage.memory.optimizer),  figures::bytes(stage.memory.activations),
-          figures::number(stage.inFlight, 4),      recomputeOf(stage),
-          figures::bytes(stage.peakMemoryBytes)};
-}
 
 } // namespace
 
@@ -54,8 +27,10 @@ std::string choiceList(const Plan &plan) {
                   text(plan.pp) + " x context " + text(plan.cp) +
                   (plan.ep > 1 ? ", experts over " + text(plan.ep) : ""));
   add("Batch", text(plan.globalBatch) + " samples of " + text(plan.sequenceLength) +
-                   " tokens = " + text(plan.dp) + " ranks x " + text(plan.microBatch) +
-                   " samples x " + text(plan.numMicroBatches) + " micro-batches");
+                   " tokens = " + figures::counted(plan.dp, "rank") + " x " +
+                   figures::counted(plan.microBatch, "sample") + " x " +
+                   text(plan.numMicroBatches) +
+                   (plan.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
   add("Memory", "ZeRO " + text(plan.zero) + ", recomputation " + plan.recompute +
                     (plan.offloadOptimizer ? ", optimizer states on the host" : "") +
                     (plan.sequenceParallel ? ", sequence parallel" : ""));
@@ -70,22 +45,14 @@ std::string choiceList(const Plan &plan) {
 }
 
 std::string stageTable(const Plan &plan) {
-  HtmlTable table("Stages; neighbours that are alike share a row. Seconds of a whole step.",
-                  {"stage", "layers", "compute", "exposed comm", "parameters", "gradients",
-                   "optimizer", "activations", "in flight", "recompute", "peak"},
+  std::vector<std::string> header{"stage", "layers"};
+  llvm::append_range(header, stageColumns());
+  HtmlTable table("Stages; neighbours that are alike share a row. Seconds of a whole step.", header,
                   2);
-  for (size_t first = 0; first < plan.stages.size();) {
-    std::vector<std::string> row = figuresOf(plan.stages[first]);
-    size_t last = first;
-    while (last + 1 < plan.stages.size() && figuresOf(plan.stages[last + 1]) == row)
-      ++last;
-    std::string layers = layersOf(plan.stages[first]);
-    if (last > first && plan.stages[first].chunks.size() == 1)
-      layers = text(plan.stages[first].firstLayer) + " to " + text(plan.stages[last].lastLayer);
-    std::string name = std::to_string(first);
-    row.insert(row.begin(), {last > first ? name + " to " + std::to_string(last) : name, layers});
-    table.addRow(row);
-    first = last + 1;
+  for (const StageRow &row : foldStages(plan)) {
+    std::vector<std::string> cells{row.stages, row.layers};
+    llvm::append_range(cells, row.figures);
+    table.addRow(cells);
   }
   return table.finish();
 }
@@ -115,24 +82,21 @@ std::string tensorTable(const Plan &plan) {
 }
 
 std::string candidateTable(const PlanOutcome &outcome) {
-  constexpr size_t most = 12;
-  HtmlTable table(
-      "The fastest of " + text(outcome.best.search.candidates) + " candidates",
-      {"plan", "step", "slower by", "bubble", "exposed comm", "recomputation", "memory"});
-  std::vector<const Plan *> plans{&outcome.best};
-  for (const Plan &other : outcome.others)
-    if (plans.size() < most)
-      plans.push_back(&other);
-  double best = outcome.best.predicted.stepSeconds;
-  for (const Plan *plan : plans) {
-    const PlanPrediction &p = plan->predicted;
-    table.addRow({figures::settingsText(*plan), figures::seconds(p.stepSeconds),
-                  plan == plans[0] ? "" : figures::signedPercent(p.stepSeconds / best - 1),
-                  figures::percent(p.times.bubble, p.stepSeconds),
-                  figures::seconds(p.exposedCommSeconds), figures::seconds(p.times.recompute),
-                  figures::bytes(p.peakMemoryBytes)},
-                 plan == plans[0] ? "best" : "");
-  }
+  constexpr size_t most = 10;
+  const Plan &best = outcome.best;
+  HtmlTable table("The fastest of " + text(best.search.candidates) +
+                      " candidates, by what they do otherwise than the plan",
+                  {"plan", "loses on", "step", "slower by", "memory"}, 2);
+  auto row = [&](const Plan &plan, const std::string &name, const std::string &why) {
+    double slower = plan.predicted.stepSeconds / best.predicted.stepSeconds - 1;
+    table.addRow({name, why, figures::seconds(plan.predicted.stepSeconds),
+                  &plan == &best ? "" : figures::signedPercent(slower),
+                  figures::bytes(plan.predicted.peakMemoryBytes)},
+                 &plan == &best ? "best" : "");
+  };
+  row(best, "the plan", "");
+  for (const Plan *other : runnersUp(outcome, most))
+    row(*other, settingsThatDiffer(best, *other), losesOn(best, *other));
   return table.finish();
 }
 
@@ -142,7 +106,7 @@ std::string pinTable(const Plan &plan) {
   for (const PinCost &pin : plan.search.pins) {
     double cost = plan.predicted.stepSeconds - pin.stepWithoutSeconds;
     table.addRow({pin.key + "=" + pin.value, figures::seconds(pin.stepWithoutSeconds),
-                  figures::signedSeconds(cost),
+                  (pin.exhaustive ? "" : "at least ") + figures::signedSeconds(cost),
                   figures::signedPercent(cost / pin.stepWithoutSeconds)});
   }
   return table.finish();

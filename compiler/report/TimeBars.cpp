@@ -3,6 +3,7 @@
 #include "compiler/report/Sections.h"
 
 #include "compiler/explain/Figures.h"
+#include "compiler/explain/Runners.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -39,9 +40,8 @@ void drawBar(Svg &svg, const Plan &plan, const Scale &x, double y, double height
 std::string timeFigure(const PlanOutcome &outcome) {
   constexpr double width = 1056, left = 10, right = 12, pitch = 46;
   std::vector<const Plan *> plans{&outcome.best};
-  for (const Plan &other : outcome.others)
-    if (plans.size() <= kMostOthers)
-      plans.push_back(&other);
+  for (const Plan *other : runnersUp(outcome, kMostOthers))
+    plans.push_back(other);
   double most = 0;
   for (const Plan *plan : plans)
     most = std::max(most, plan->predicted.stepSeconds);
@@ -54,8 +54,9 @@ std::string timeFigure(const PlanOutcome &outcome) {
   for (auto [row, plan] : llvm::enumerate(plans)) {
     double y = 8 + pitch * static_cast<double>(row);
     svg.text(left + 2, y + 11,
-             figures::seconds(plan->predicted.stepSeconds) + "   " + figures::settingsText(*plan) +
-                 (row == 0 ? "   (the plan)" : ""),
+             figures::seconds(plan->predicted.stepSeconds) + ":  " +
+                 (row == 0 ? figures::settingsText(*plan) + "  (the plan)"
+                           : settingsThatDiffer(outcome.best, *plan)),
              row == 0 ? "small strong halo" : "small halo");
     drawBar(svg, *plan, x, y + 16, 19);
   }

@@ -105,7 +105,13 @@ void drawTasks(Svg &svg, const StageRows &rows, const std::vector<std::vector<Ro
 
 void drawShares(Svg &svg, const StageRows &rows, const std::vector<std::vector<RowTask>> &tasks,
                 const Scale &time) {
-  size_t bins = static_cast<size_t>((time.to - time.from) / 2);
+  // Columns of a few tasks each: narrower ones would show their beat, not their shares.
+  size_t most = 1;
+  for (const auto &row : tasks)
+    most = std::max(most, row.size());
+  double pixels = time.to - time.from;
+  size_t bins = static_cast<size_t>(std::clamp(static_cast<double>(most) / 4, 60.0, pixels / 2));
+  double width = pixels / static_cast<double>(bins);
   double binSeconds = (time.high - time.low) / static_cast<double>(bins);
   for (size_t row = 0; row < rows.shown.size(); ++row) {
     std::vector<std::array<double, kKinds.size()>> shares(bins);
@@ -126,9 +132,9 @@ void drawShares(Svg &svg, const StageRows &rows, const std::vector<std::vector<R
         double height = std::min(1.0, shares[bin][kind]) * (StageRows::rowHeight - 3);
         if (height < 0.05)
           continue;
-        paths[kind] += "M" + coordinate(time.from + 2 * static_cast<double>(bin)) + " " +
-                       coordinate(y) + "v" + coordinate(-height) + "h2.05v" + coordinate(height) +
-                       "z";
+        paths[kind] += "M" + coordinate(time.from + width * static_cast<double>(bin)) + " " +
+                       coordinate(y) + "v" + coordinate(-height) + "h" + coordinate(width + 0.05) +
+                       "v" + coordinate(height) + "z";
         y -= height;
       }
     }

@@ -38,7 +38,8 @@ void drawRows(Svg &svg, const StageRows &rows, const Scale &time);
 void drawTasks(Svg &svg, const StageRows &rows, const std::vector<std::vector<RowTask>> &tasks,
                const Scale &time, const Plan &plan);
 
-// The share of each kind of task in each column of two pixels: for more tasks than pixels.
+// The share of each kind of task in each column of some tasks: for more tasks than there is room
+// for.
 void drawShares(Svg &svg, const StageRows &rows, const std::vector<std::vector<RowTask>> &tasks,
                 const Scale &time);
 
