@@ -33,7 +33,7 @@ void addDiff(CLI::App &app, int &exitCode) {
       "diff", "Compares two plans: decisions, time, memory, placements\n\nExample:\n  dtc diff "
               "megatron.json best.json");
   auto flags = std::make_shared<DiffFlags>();
-  command->add_option("A", flags->a, "plan JSON of 'dtc plan -o'")->required();
+  command->add_option("A", flags->a, "plan JSON of 'dtc plan -o', or a .dte file")->required();
   command->add_option("B", flags->b, "the plan to compare with it")->required();
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));

@@ -75,7 +75,8 @@ void addExplain(CLI::App &app, int &exitCode) {
                  "dtc explain plan.json --stage 0\n  dtc explain plan.json --op mlp.c_fc\n  dtc "
                  "explain plan.json --tensor transformer.wte.weight");
   auto flags = std::make_shared<ExplainFlags>();
-  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o'")->required();
+  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o', or a .dte file")
+      ->required();
   auto *stage =
       command->add_option("--stage", flags->stage, "this stage; without a flag the slowest one")
           ->check(CLI::NonNegativeNumber);

@@ -6,8 +6,9 @@
 
 namespace dtc {
 
-// The plan of a file. `doing` starts the message where the file is an executable ("simulating").
-// Errors: no such file, an executable, a plan that planFromJson does not take.
+// The plan of a plan.json, or the one that a .dte file was compiled from. `doing` starts the
+// message where there is none in it ("simulating"). Errors: no such file, a damaged executable, a
+// plan that planFromJson does not take.
 Result<Plan> readPlan(const std::string &file, const std::string &doing);
 
 } // namespace dtc

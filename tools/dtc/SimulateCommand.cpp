@@ -40,7 +40,8 @@ void addSimulate(CLI::App &app, int &exitCode) {
       "simulate", "Runs a plan's step event by event\n\nExample:\n  dtc simulate plan.json --trace "
                   "trace.json   (open trace.json in ui.perfetto.dev)");
   auto flags = std::make_shared<SimulateFlags>();
-  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o'")->required();
+  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o', or a .dte file")
+      ->required();
   command->add_option("--trace", flags->trace,
                       "write the time line for chrome://tracing and ui.perfetto.dev to this file");
   command->add_option("--format", flags->format, "text or json, on stdout")
