@@ -41,6 +41,7 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   OpCosting costing = costOp(op, scale, costed.topology, costed.precision, *costed.software);
   result.work = costing.work;
   result.seconds = costing.seconds;
+  result.softwareShare = costing.softwareShare;
   result.terms = explainOp(costing.work, costed.topology.device);
   return result;
 }

@@ -15,6 +15,7 @@ struct CostedOp {
   OpWork work;
   OpTerms terms;
   double seconds = 0;
+  double softwareShare = 1; // of the rate that `terms` give, as the software's kernel reaches it
   bool joined = false;      // to the op before it, in one kernel
   bool isSelective = false; // run again where a layer recomputes selectively
 };

@@ -53,22 +53,26 @@ UserError noneMatches(const ExplainRequest &request, const std::string &pattern)
                        llvm::join(names, ", "));
 }
 
-// "launch 4 us + the larger of compute 57 us and memory 25 us"
+// "launch 4 us + the larger of compute 57 us and memory 25 us, at 80 % of which ..."
 std::string formulaOf(const CostedOp &op) {
   const OpTerms &terms = op.terms;
-  double larger = std::max(terms.computeSeconds, terms.memorySeconds);
-  double launch = op.joined ? 0 : terms.launchSeconds;
-  std::string text =
-      op.joined ? "no launch of its own, joined to the op before it" : "launch " + seconds(launch);
+  std::string text = "launch " + seconds(terms.launchSeconds);
   if (op.work.kind == WorkKind::Memory)
     text += " + memory " + seconds(terms.memorySeconds);
   else
     text += " + the larger of compute " + seconds(terms.computeSeconds) + " and memory " +
             seconds(terms.memorySeconds);
-  double rest = op.seconds - launch - larger;
-  if (std::abs(rest) > 1e-3 * op.seconds)
+  if (op.softwareShare != 1)
+    text += ", of whose rate the software's kernel reaches " + percent(op.softwareShare, 1);
+  if (op.joined)
+    text += ", less the launch, as it is joined to the op before it";
+  double whole = (terms.launchSeconds + std::max(terms.computeSeconds, terms.memorySeconds)) /
+                     op.softwareShare -
+                 (op.joined ? terms.launchSeconds : 0);
+  if (std::abs(op.seconds - whole) > 1e-3 * op.seconds)
     text += terms.measured ? "; measured curves make it " + seconds(op.seconds)
-                           : ", " + signedSeconds(rest) + " by the software around it";
+                           : "; " + signedSeconds(op.seconds - whole) +
+                                 " for casts, scores in memory or uneven experts";
   return text;
 }
 

@@ -81,6 +81,7 @@ Json opToJson(const StageOp &each, const Plan &plan) {
             {"compute_s", terms.computeSeconds},
             {"memory_s", terms.memorySeconds},
             {"launch_s", op.joined ? 0 : terms.launchSeconds},
+            {"software_share", op.softwareShare},
             {"bound_by", boundOf(op).str()},
             {"joined", op.joined},
             {"measured", terms.measured},

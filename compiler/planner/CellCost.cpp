@@ -45,15 +45,19 @@ public:
     return work;
   }
 
+  // Of the rate that compute/cost gives the op, as the stack's own kernel reaches it.
+  double shareOf(const CellOp &op) const {
+    return op.kind == WorkKind::Product     ? software.productShare
+           : op.kind == WorkKind::Attention ? software.attentionShare
+                                            : 1;
+  }
+
   double secondsOfOp(const CellOp &op) const {
     const DeviceKind &device = topology.device;
     OpWork work = workOf(op);
-    double share = op.kind == WorkKind::Product     ? software.productShare
-                   : op.kind == WorkKind::Attention ? software.attentionShare
-                                                    : 1;
     if (op.kind == WorkKind::Attention && !software.blockedAttention)
       return unfusedAttention(work, op);
-    double seconds = secondsOf(work, device) / share;
+    double seconds = secondsOf(work, device) / shareOf(op);
     if (op.kind == WorkKind::Product && work.type == ComputeType::FP8)
       seconds += castSeconds(work);
     if (op.joined && software.joinsPointwise)
@@ -166,7 +170,7 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision, const SoftwareStack &software) {
   BlockCoster coster(scale, topology, precision, software);
-  return {coster.workOf(op), coster.secondsOfOp(op)};
+  return {coster.workOf(op), coster.secondsOfOp(op), coster.shareOf(op)};
 }
 
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,

@@ -46,6 +46,7 @@ struct AxisGroups {
 struct OpCosting {
   OpWork work;
   double seconds = 0;
+  double softwareShare = 1; // of the rate of compute/cost, as the stack's own kernel reaches it
 };
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision, const SoftwareStack &software);
