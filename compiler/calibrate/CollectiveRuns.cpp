@@ -1,7 +1,10 @@
 // Collectives through the communicator that compiled programs use.
 #include "compiler/calibrate/Runs.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <tuple>
 
 namespace dtc {
 namespace {
@@ -47,8 +50,9 @@ bool countsParts(CollectiveKind kind) {
 rt::Status measureCollectives(const CalibrationShapes &shapes, rt::Comm &world, Stopwatch &watch,
                               Calibration &result) {
   int64_t ranks = world.size();
-  for (int kind = 0; kind < numCollectiveKinds; ++kind)
-    for (int64_t bytes : shapes.collectiveBytes) {
+  // Sizes first: where the time does not last, every kind has its small ones.
+  for (int64_t bytes : shapes.collectiveBytes)
+    for (int kind = 0; kind < numCollectiveKinds; ++kind) {
       auto each = static_cast<CollectiveKind>(kind);
       int64_t part = std::max<int64_t>(1, bytes / 4 / ranks), whole = part * ranks;
       auto count = static_cast<size_t>(countsParts(each) ? part : whole);
@@ -59,6 +63,9 @@ rt::Status measureCollectives(const CalibrationShapes &shapes, rt::Comm &world, 
       if (time)
         result.collectives.push_back({each, "", ranks, 4 * whole, *time});
     }
+  llvm::sort(result.collectives, [](const CollectivePoint &a, const CollectivePoint &b) {
+    return std::tie(a.kind, a.bytes) < std::tie(b.kind, b.bytes);
+  });
   return {};
 }
 
