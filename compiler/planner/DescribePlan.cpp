@@ -29,14 +29,14 @@ std::string orderText(const AxisOrder &order) {
   return text;
 }
 
-// Ranks of a stage: those whose coordinate on the pipeline axis is `stage`.
-std::vector<int64_t> ranksOfStage(const Decisions &d, int64_t stage) {
-  int64_t stride = groupsOf(d).pp.front().stride;
-  std::vector<int64_t> ranks;
-  for (int64_t rank = 0; rank < d.devices(); ++rank)
-    if (rank / stride % d.pp == stage)
-      ranks.push_back(rank);
-  return ranks;
+// The mean of all devices, flop/s.
+double peakOf(const Topology &topology, ComputeType type) {
+  if (topology.isHomogeneous())
+    return topology.device.peak(type);
+  double sum = 0;
+  for (const Topology &part : topology.parts)
+    sum += part.device.peak(type) * static_cast<double>(part.numDevices());
+  return sum / static_cast<double>(topology.numDevices());
 }
 
 PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, int64_t index) {
@@ -52,10 +52,9 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, int64_t ind
   for (auto [first, last] : estimate.chunks)
     layers += last - first + 1;
   for (int64_t layer = 0; layer < layers; ++layer)
-    stage.recompute.push_back(layer < estimate.fullLayers ? "full"
-                              : layer < estimate.fullLayers + estimate.selectiveLayers
-                                  ? "selective"
-                                  : "none");
+    stage.recompute.push_back(layer < estimate.fullLayers                              ? "full"
+                              : layer < estimate.fullLayers + estimate.selectiveLayers ? "selective"
+                                                                                       : "none");
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
   stage.backwardWeightSeconds = estimate.backwardWeight;
@@ -84,20 +83,20 @@ std::string recomputeOf(const std::vector<PlanStage> &stages) {
   return common.empty() ? "none" : common;
 }
 
-void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request, double memoryLimit) {
+void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
   PlanPrediction &p = plan.predicted;
   double devices = static_cast<double>(plan.devices);
   p.stepSeconds = step.stepSeconds;
   p.tokensPerSecond = static_cast<double>(plan.globalBatch * plan.sequenceLength) / p.stepSeconds;
   p.tflopsPerDevice = plan.flopsPerStep / p.stepSeconds / devices / 1e12;
   ComputeType type = computeTypeFrom(request.precision).value_or(ComputeType::F32);
-  double peak = request.topology.device.peak(type);
+  double peak = peakOf(request.topology, type);
   p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
   p.bubbleFraction = step.bubbleSeconds / step.stepSeconds;
   p.exposedCommSeconds = step.exposedCommSeconds();
   p.peakMemoryBytes = plan.stages[step.fullestStage].peakMemoryBytes;
   p.memory = plan.stages[step.fullestStage].memory;
-  p.fits = static_cast<double>(p.peakMemoryBytes) <= memoryLimit;
+  p.fits = step.fits;
   p.transferSeconds = step.transferSeconds;
   p.loopSeconds = step.loopSeconds;
   PlanTimes &times = p.times;
@@ -117,8 +116,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request, d
 
 } // namespace
 
-Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts,
-                  double memoryLimit) {
+Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts) {
   const Decisions &d = candidate.decisions;
   Plan plan;
   plan.modelName = facts.name;
@@ -147,7 +145,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d, static_cast<int64_t>(stage)));
   plan.recompute = recomputeOf(plan.stages);
-  predict(plan, candidate.step, request, memoryLimit);
+  predict(plan, candidate.step, request);
   return plan;
 }
 

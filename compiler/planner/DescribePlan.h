@@ -7,7 +7,6 @@
 namespace dtc {
 
 // Everything but the placements of tensors and the search.
-Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts,
-                  double memoryLimit);
+Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
 
 } // namespace dtc

@@ -64,6 +64,7 @@ private:
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
+    order += d.reversedStages ? "r" : "";
     CostKey key{d.tp, d.sequenceParallel, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew)

@@ -15,8 +15,8 @@ struct ModelFacts {
   int64_t vocabulary = 0, sequenceLength = 0;
   int64_t experts = 1; // of a mixture; 1: dense
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
-  // only, attention's included and counted in full, backward twice the forward. Of experts, the rows
-  // that tokens fill when all experts are used alike.
+  // only, attention's included and counted in full, backward twice the forward. Of experts, the
+  // rows that tokens fill when all experts are used alike.
   double flopsPerSample = 0;
 };
 

@@ -37,8 +37,8 @@ struct PlanStage {
   // One micro-batch through all chunks, waits included; backward is split into the gradient of the
   // input and those of weights.
   double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
-  double inFlight = 0;          // micro-batches whose activations are alive at the peak
-  int64_t keptBytes = 0;        // activations of one micro-batch
+  double inFlight = 0;   // micro-batches whose activations are alive at the peak
+  int64_t keptBytes = 0; // activations of one micro-batch
   PlanMemory memory;
   std::vector<PlanChunk> chunkTimes; // like `chunks`; empty in plans that do not say
   // After the last micro-batch: gradients' and parameters' collectives that nothing hides, and the

@@ -5,11 +5,12 @@
 
 namespace dtc {
 
-// "gpipe", "1f1b", "interleaved" or "zero-bubble"; the last is H1 with one virtual stage and ZB-V with
-// two.
+// "gpipe", "1f1b", "interleaved" or "zero-bubble"; the last is H1 with one virtual stage and ZB-V
+// with two.
 llvm::StringRef planNameOf(ScheduleKind kind);
 
-// The reverse. Errors: a name that is none of the four, zero-bubble with more than two virtual stages.
+// The reverse. Errors: a name that is none of the four, zero-bubble with more than two virtual
+// stages.
 Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages);
 
 } // namespace dtc

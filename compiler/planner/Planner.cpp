@@ -39,6 +39,8 @@ public:
       estimate.precision.reduceBytes = 2;
     estimate.memoryLimit =
         static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
+    estimate.isLimitOfDevice = !request.maxMemoryBytes;
+    limits.isUneven = !request.topology.isUniform();
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
     limits.globalBatch = request.globalBatch;
@@ -71,7 +73,7 @@ public:
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
     for (const Candidate &candidate : found.ranked)
-      outcome.others.push_back(describePlan(candidate, request, facts, estimate.memoryLimit));
+      outcome.others.push_back(describePlan(candidate, request, facts));
     size_t chosen = choose(outcome.others);
     if (chosen == outcome.others.size())
       return nothingFits(*found.leanest);
@@ -99,7 +101,7 @@ public:
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no candidate could be partitioned"));
-    return describePlan(*found.leanest, request, facts, estimate.memoryLimit);
+    return describePlan(*found.leanest, request, facts);
   }
 
 private:

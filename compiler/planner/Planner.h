@@ -17,7 +17,7 @@ struct PlanRequest {
   std::string precision = "f32", optimizer = "adamw";
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
-  bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same
+  bool ignoreMemory = false;     // --max-memory none: plans that do not fit are costed all the same
   std::string gradDtype = "f32"; // in which gradients are reduced
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.

@@ -57,7 +57,8 @@ public:
 private:
   void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
     int64_t stages = pp * pins.virtualStages.value_or(1);
-    bool useful = pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
+    bool useful =
+        pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
     bool contextFits = cp == 1 || (limits.sequence % (2 * cp) == 0 &&
                                    (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
@@ -86,8 +87,7 @@ private:
       d.microBatch = microBatch;
       d.numMicroBatches = samples / microBatch;
       for (int64_t sp : {0, 1}) {
-        bool possible =
-            sp == 0 || (limits.sequence % (d.tp * d.cp) == 0 && (d.tp > 1 || pins.sp));
+        bool possible = sp == 0 || (limits.sequence % (d.tp * d.cp) == 0 && (d.tp > 1 || pins.sp));
         if (!possible || !allows(pins.sp, sp))
           continue;
         d.sequenceParallel = sp != 0;
@@ -109,7 +109,13 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
+      if (limits.isUneven && d.pp > 1 && order.back() != 'p')
+        continue;
       meshes.push_back(d);
+      if (limits.isUneven && d.pp > 1) {
+        meshes.push_back(d);
+        meshes.back().reversedStages = true;
+      }
     }
   }
 
@@ -125,8 +131,8 @@ private:
     int64_t product = 1, devices = limits.devices;
     std::string named;
     std::vector<int64_t> divisors = divisorsOf(devices);
-    for (auto [name, pin] : {std::pair{"dp", pins.dp}, {"tp", pins.tp}, {"pp", pins.pp},
-                             {"cp", pins.cp}}) {
+    for (auto [name, pin] :
+         {std::pair{"dp", pins.dp}, {"tp", pins.tp}, {"pp", pins.pp}, {"cp", pins.cp}}) {
       if (!pin)
         continue;
       if (devices % *pin != 0)
@@ -144,8 +150,8 @@ private:
                            " devices",
                        mend(product));
     if (pins.pp && *pins.pp > std::max<int64_t>(1, limits.layers))
-      return UserError("--fix pp=" + number(*pins.pp) + ": the model has " +
-                           number(limits.layers) + " layers, and a stage needs one at least",
+      return UserError("--fix pp=" + number(*pins.pp) + ": the model has " + number(limits.layers) +
+                           " layers, and a stage needs one at least",
                        "the nearest choice is pp=" + number(std::max<int64_t>(1, limits.layers)));
     if (pins.ep && *pins.ep > 1 && limits.experts % *pins.ep != 0)
       return UserError("--fix ep=" + number(*pins.ep) + " does not divide the " +
@@ -176,19 +182,19 @@ private:
                        "each rank gets an early and a late part, so that causal attention is even");
     int64_t stages = pp * pins.virtualStages.value_or(1);
     if (stages > std::max(pp, limits.layers))
-      return UserError("--fix pp=" + number(pp) + ",virtual_stages=" +
-                           number(*pins.virtualStages) + " needs " + number(stages) +
-                           " layers, the model has " + number(limits.layers),
-                       "use virtual_stages=" + number(std::max<int64_t>(1, limits.layers / pp)) +
-                           " or less");
+      return UserError(
+          "--fix pp=" + number(pp) + ",virtual_stages=" + number(*pins.virtualStages) + " needs " +
+              number(stages) + " layers, the model has " + number(limits.layers),
+          "use virtual_stages=" + number(std::max<int64_t>(1, limits.layers / pp)) + " or less");
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
     if (pins.microBatch && limits.globalBatch % dp == 0)
-      return UserError("--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
-                           number(limits.globalBatch / dp) +
-                           " samples of each data-parallel rank (global batch " +
-                           number(limits.globalBatch) + ", dp " + number(dp) + ")",
-                       "the nearest that does is micro_batch=" +
-                           number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
+      return UserError(
+          "--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +
+              number(limits.globalBatch / dp) +
+              " samples of each data-parallel rank (global batch " + number(limits.globalBatch) +
+              ", dp " + number(dp) + ")",
+          "the nearest that does is micro_batch=" +
+              number(nearestOf(divisorsOf(limits.globalBatch / dp), *pins.microBatch)));
     int64_t below = limits.globalBatch / dp * dp;
     return UserError("global batch " + number(limits.globalBatch) + " can't be split over dp=" +
                          number(dp) + " data-parallel ranks: it does not divide",

@@ -11,6 +11,9 @@ struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   bool executable = false; // only what 'dtc compile' lowers today
+  // Devices or links differ: pipeline stages are outermost, so that each is on a part of the
+  // system, and the first one may be on either end.
+  bool isUneven = false;
 };
 
 // Decisions without those of the second kind below: devices on axes, order, micro-batch.

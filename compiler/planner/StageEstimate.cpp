@@ -21,33 +21,58 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
     : model(model), d(decisions), request(request), software(*request.software),
       dataRanks(static_cast<double>(d.dp * d.cp)),
       expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
-  embedding = timesOf(model.embedding);
-  head = timesOf(model.head);
-  for (const BlockCost &block : model.blocks)
-    blockTimes.push_back(timesOf(block));
-  if (d.pp > 1 && !model.blocks.empty()) {
-    double bytes = model.blocks.front().input;
-    // Without sequence parallelism every rank of a tensor group holds the same activation; each
-    // sends its part and the receivers gather it (Narayanan et al. 2021, section 4.1).
-    bool scattered = !d.sequenceParallel && d.tp > 1;
-    double parts = scattered ? static_cast<double>(d.tp) : 1;
-    transfer = collectiveSeconds(CollectiveKind::SendRecv, bytes / parts, model.groups.pp,
-                                 *request.topology);
-    if (scattered)
-      transfer +=
-          collectiveSeconds(CollectiveKind::AllGather, bytes, model.groups.tp, *request.topology);
+  places.reserve(std::max<size_t>(1, model.kinds.size()));
+  for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    const Topology &topology = model.places.kinds[kind];
+    addPlace(model.kinds[kind], topology,
+             request.isLimitOfDevice ? static_cast<double>(topology.device.memoryBytes)
+                                     : request.memoryLimit);
+  }
+  if (places.empty())
+    addPlace(model, *request.topology, request.memoryLimit);
+  if (d.pp == 1 || model.blocks.empty())
+    return;
+  if (model.places.empty())
+    transfer = transferOver(nullptr);
+  for (const Path &path : model.places.boundaries) {
+    transfers.push_back(transferOver(&path));
+    transfer = std::max(transfer, transfers.back());
   }
 }
 
-double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
-                                  CollectiveKind kind) const {
-  return collectiveSeconds(kind, block.denseParameters * bytesPerParameter, model.groups.dense,
-                           *request.topology) +
-         collectiveSeconds(kind, block.expertParameters * bytesPerParameter, model.groups.expert,
-                           *request.topology);
+void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
+  Place &place = places.emplace_back(Place{cost, topology, memoryLimit});
+  place.embedding = timesOf(cost.embedding, place);
+  place.head = timesOf(cost.head, place);
+  for (const BlockCost &block : cost.blocks)
+    place.blocks.push_back(timesOf(block, place));
 }
 
-StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block) const {
+// Of one activation; `path` where links differ.
+double StageCoster::transferOver(const Path *path) const {
+  double bytes = model.blocks.front().input;
+  // Without sequence parallelism every rank of a tensor group holds the same activation; each
+  // sends its part and the receivers gather it (Narayanan et al. 2021, section 4.1).
+  bool scattered = !d.sequenceParallel && d.tp > 1;
+  double sent = scattered ? bytes / static_cast<double>(d.tp) : bytes;
+  double seconds =
+      path ? path->latency + sent / path->bandwidth
+           : collectiveSeconds(CollectiveKind::SendRecv, sent, model.groups.pp, *request.topology);
+  if (scattered)
+    seconds +=
+        collectiveSeconds(CollectiveKind::AllGather, bytes, model.groups.tp, *request.topology);
+  return seconds;
+}
+
+double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
+                                  CollectiveKind kind, const Place &place) const {
+  return collectiveSeconds(kind, block.denseParameters * bytesPerParameter, model.groups.dense,
+                           place.topology) +
+         collectiveSeconds(kind, block.expertParameters * bytesPerParameter, model.groups.expert,
+                           place.topology);
+}
+
+StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
   PartTimes times;
   double tp = 1 - software.tpHidden, cp = 1 - software.cpHidden, ep = 1 - software.epHidden;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
@@ -63,9 +88,9 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block) const {
   double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
   if (d.zero >= 2 && dataRanks > 1) {
     const CellPrecision &p = request.precision;
-    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter);
+    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
     double gather =
-        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather) : 0;
+        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
     double hide = software.gatherHidden;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
     backward.gather = std::max(0.0, gather + scatter - hide * block.backward());
@@ -85,26 +110,44 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block) const {
 }
 
 double StageCoster::leastSecondsOfModel() const {
-  double seconds = embedding.total() + head.total();
-  for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
-    seconds += leastOf(timesOfLayer(static_cast<int64_t>(layer)));
+  size_t lastStage = stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
+  double seconds = placeOf(0).embedding.total() + placeOf(lastStage).head.total();
+  for (size_t layer = 0; layer < model.cells->chain.size(); ++layer) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Place &place : places)
+      least = std::min(least, leastOf(place.timesOfLayer(static_cast<int64_t>(layer))));
+    seconds += least;
+  }
   return seconds;
 }
 
-double StageCoster::leastSecondsOfFullestStage() const {
+double StageCoster::leastSecondsOfSlowestStage() const {
   auto layers = static_cast<int64_t>(model.cells->chain.size());
   double least = std::numeric_limits<double>::infinity();
-  for (const PartTimes &times : blockTimes)
-    least = std::min(least, leastOf(times));
-  return static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
+  for (const Place &place : places)
+    for (const PartTimes &times : place.blocks)
+      least = std::min(least, leastOf(times));
+  double most = static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
+  if (places.size() == 1)
+    return most;
+  // Of unlike stages with n_s layers of t_s seconds the slowest takes L / sum of 1 / t_s at least.
+  double layersPerSecond = 0;
+  for (size_t stage = 0; stage < static_cast<size_t>(d.pp); ++stage) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const PartTimes &times : placeOf(stage).blocks)
+      fastest = std::min(fastest, leastOf(times));
+    layersPerSecond += 1 / fastest;
+  }
+  return std::max(most, static_cast<double>(layers) / layersPerSecond);
 }
 
 double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
   if (d.evenStages) // whose first and last chunk may have no layer
     return 0;
   double least = std::numeric_limits<double>::infinity();
-  for (const PartTimes &times : blockTimes)
-    least = std::min(least, isDownOnly ? times.forward : times.total());
+  for (const Place &place : places)
+    for (const PartTimes &times : place.blocks)
+      least = std::min(least, isDownOnly ? times.forward : times.total());
   return least;
 }
 
@@ -115,23 +158,68 @@ size_t StageCoster::stageOf(size_t chunk) const {
       stageOfChunk(d.schedule, static_cast<int>(d.pp), static_cast<int>(chunk)));
 }
 
-const LayerChunks &StageCoster::cut() const {
+LayerChunks StageCoster::cut() const {
   int64_t layers = static_cast<int64_t>(model.cells->chain.size());
   int64_t chunks = d.pp * d.virtualStages;
-  // ZeRO from stage 2 on changes the times of layers.
-  LayerChunks &known =
-      model.cuts[{chunks, static_cast<int>(d.recompute), std::max<int64_t>(1, d.zero)}];
+  if (d.evenStages && chunks > 1)
+    return cutEvenly(layers, chunks);
+  // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
+  ModelCost::CutKey key{chunks, d.recompute, std::max<int64_t>(1, d.zero), false, false, {}};
+  if (places.size() > 1)
+    key = {chunks, d.recompute, d.zero, d.recomputeMore, d.offloadOptimizer, d.schedule};
+  LayerChunks &known = model.cuts[key];
   if (!known.empty())
     return known;
   if (chunks == 1)
     return known = {{0, layers - 1}};
-  if (d.evenStages)
-    return known = cutEvenly(layers, chunks);
+  if (places.size() > 1)
+    return known = cutOverPlaces(layers, chunks);
+  const Place &place = places.front();
   std::vector<double> seconds;
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    seconds.push_back(leastOf(timesOfLayer(layer)));
+  for (int64_t layer = 0; layer < layers; ++layer)
+    seconds.push_back(leastOf(place.timesOfLayer(layer)));
+  return known = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+}
+
+LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
+  std::vector<ChunkPlace> list;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    size_t stage = stageOf(static_cast<size_t>(chunk));
+    const Place &place = placeOf(stage);
+    ChunkPlace each;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      each.seconds.push_back(leastOf(place.timesOfLayer(layer)));
+    each.extra =
+        (chunk == 0 ? place.embedding.total() : 0) + (chunk + 1 == chunks ? place.head.total() : 0);
+    each.mostLayers = std::max<int64_t>(1, mostLayersOf(stage) / d.virtualStages);
+    list.push_back(std::move(each));
   }
-  return known = cutChain(seconds, chunks, embedding.total(), head.total());
+  LayerChunks cut = cutOverUnlike(list);
+  if (!cut.empty())
+    return cut;
+  for (ChunkPlace &each : list) // it does not fit, whatever the cut
+    each.mostLayers = layers;
+  return cutOverUnlike(list);
+}
+
+// How many of the largest layers a stage's memory holds, with as little kept as is allowed.
+int64_t StageCoster::mostLayersOf(size_t stage) const {
+  const Place &place = placeOf(stage);
+  const CellPrecision &p = request.precision;
+  double most = 1, transient = 0;
+  for (const BlockCost &block : place.model.blocks) {
+    double kept = d.recomputeMore ? block.input : keptOf(block, d.recompute);
+    double whole = block.denseParameters + block.expertParameters;
+    double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
+    double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
+                   p.gradientBytes * (d.zero >= 2 ? part : whole) +
+                   (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
+                   software.fragmentation * inFlightOf(stage) * kept;
+    most = std::max(most, bytes);
+    transient = std::max(transient, block.transient);
+  }
+  double room = place.memoryLimit - software.reservedBytes - software.fragmentation * transient;
+  return static_cast<int64_t>(std::clamp(room / most, 0.0, 1e9));
 }
 
 double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
@@ -163,7 +251,7 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
 }
 
 std::vector<StageEstimate> StageCoster::stages() {
-  const LayerChunks &chunks = cut();
+  const LayerChunks chunks = cut();
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
   std::vector<std::vector<size_t>> held(stages.size());
@@ -185,23 +273,26 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
   std::vector<const BlockCost *> parts;
   int64_t layers = 0;
   Exposed &waits = exposed[index];
+  const Place &place = placeOf(index);
+  const ModelCost &cost = place.model;
+  stage.memoryLimit = place.memoryLimit;
   for (size_t chunk : held) {
     stage.chunks.push_back(chunks[chunk]);
     stage.chunkTimes.emplace_back();
     if (chunk == 0) {
-      addPart(stage, waits, model.embedding, embedding, Recompute::None);
-      parts.push_back(&model.embedding);
+      addPart(stage, waits, cost.embedding, place.embedding, Recompute::None);
+      parts.push_back(&cost.embedding);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
-      addPart(stage, waits, blockOf(layer), timesOfLayer(layer), d.recompute);
-      parts.push_back(&blockOf(layer));
+      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), d.recompute);
+      parts.push_back(&place.blockOf(layer));
       ++layers;
     }
     if (chunk + 1 == chunks.size()) {
-      addPart(stage, waits, model.head, head, Recompute::None);
-      parts.push_back(&model.head);
+      addPart(stage, waits, cost.head, place.head, Recompute::None);
+      parts.push_back(&cost.head);
       // The head's activations are alive for one micro-batch: its backward follows at once.
-      stage.keptPerMicroBatch -= model.head.kept;
+      stage.keptPerMicroBatch -= cost.head.kept;
     }
   }
   if (d.recompute == Recompute::Full)
@@ -211,7 +302,7 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
   stage.inFlight = inFlightOf(index);
   addMemory(index, parts, stage);
   if (d.recomputeMore && d.recompute != Recompute::Full)
-    recomputeUntilItFits(stage);
+    recomputeUntilItFits(stage, place);
 }
 
 double StageCoster::inFlightOf(size_t index) const {
@@ -223,14 +314,15 @@ double StageCoster::inFlightOf(size_t index) const {
 void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
                             StageEstimate &stage) {
   const CellPrecision &p = request.precision;
+  const Place &place = placeOf(index);
   double dense = 0, expert = 0, transient = 0, largestLayer = 0, largestKept = 0;
   bool hasHead = false;
   for (const BlockCost *part : parts) {
     dense += part->denseParameters;
     expert += part->expertParameters;
     transient = std::max(transient, part->transient);
-    hasHead |= part == &model.head;
-    bool isLayer = part != &model.head && part != &model.embedding;
+    hasHead |= part == &place.model.head;
+    bool isLayer = part != &place.model.head && part != &place.model.embedding;
     if (isLayer) {
       largestLayer = std::max(largestLayer, part->denseParameters + part->expertParameters);
       largestKept = std::max(largestKept, part->kept - part->input);
@@ -247,27 +339,30 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
   if (d.zero >= 3 && dataRanks > 1)
     memory.parameters += 2 * largestLayer * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
+  // Of one layer they are whole while they are made, of the one before while they are on the wire.
+  if (d.zero >= 2 && dataRanks > 1)
+    memory.gradients += 2 * largestLayer * p.reduceBytes;
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   double fragmentation = software.fragmentation;
-  memory.activations =
-      fragmentation * (stage.inFlight * stage.keptPerMicroBatch + (hasHead ? model.head.kept : 0));
+  memory.activations = fragmentation * (stage.inFlight * stage.keptPerMicroBatch +
+                                        (hasHead ? place.model.head.kept : 0));
   if (stage.fullLayers > 0)
     transient += largestKept;
   memory.temporaries = fragmentation * transient;
   double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
   memory.communication = axes * software.communicatorBytes;
   memory.reserved = software.reservedBytes;
-  addOncePerStep(stage, dense, expert);
+  addOncePerStep(stage, dense, expert, place);
 }
 
-void StageCoster::recomputeUntilItFits(StageEstimate &stage) const {
+void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
   double fragmentation = software.fragmentation;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
-      if (stage.memory.total() <= request.memoryLimit)
+      if (stage.memory.total() <= place.memoryLimit)
         return;
-      const BlockCost &block = blockOf(layer);
-      const PartTimes &times = timesOfLayer(layer);
+      const BlockCost &block = place.blockOf(layer);
+      const PartTimes &times = place.timesOfLayer(layer);
       double less = keptOf(block, d.recompute) - block.input;
       double again = times.recomputeFull -
                      (d.recompute == Recompute::Selective ? times.recomputeSelective : 0);
@@ -286,9 +381,10 @@ void StageCoster::recomputeUntilItFits(StageEstimate &stage) const {
     }
 }
 
-void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert) const {
+void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert,
+                                 const Place &place) const {
   const CellPrecision &p = request.precision;
-  const Topology &topology = *request.topology;
+  const Topology &topology = place.topology;
   auto collective = [&](CollectiveKind kind, double bytes) {
     return bucketedSeconds(kind, dense * bytes, model.groups.dense, topology) +
            bucketedSeconds(kind, expert * bytes, model.groups.expert, topology);

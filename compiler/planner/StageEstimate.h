@@ -11,7 +11,9 @@ public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
   std::vector<StageEstimate> stages();
+  // From a stage to the next, where that takes longest; and by boundary, where they differ.
   double transferSeconds() const { return transfer; }
+  const std::vector<double> &transfersBetween() const { return transfers; }
 
   // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
   struct Exposed {
@@ -20,9 +22,9 @@ public:
   Exposed exposedOf(size_t stage) const { return exposed[stage]; }
 
   // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
-  // and head; and the stage with most layers.
+  // and head; and the slowest stage.
   double leastSecondsOfModel() const;
-  double leastSecondsOfFullestStage() const;
+  double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
   // Optimizer and what of the gradients nothing hides, of the lightest stage possible.
@@ -42,39 +44,55 @@ private:
                                                  : 0;
     }
   };
-  PartTimes timesOf(const BlockCost &block) const;
+  // The devices of a stage: what the model's parts cost there.
+  struct Place {
+    const ModelCost &model;
+    const Topology &topology;
+    double memoryLimit = 0;
+    PartTimes embedding{}, head{};
+    std::vector<PartTimes> blocks{};
+
+    const BlockCost &blockOf(int64_t layer) const { return model.blocks[blockIndex(layer)]; }
+    const PartTimes &timesOfLayer(int64_t layer) const { return blocks[blockIndex(layer)]; }
+    size_t blockIndex(int64_t layer) const {
+      return static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)]);
+    }
+  };
+  void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit);
+  const Place &placeOf(size_t stage) const {
+    return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
+  }
+  double transferOver(const Path *path) const;
+  PartTimes timesOf(const BlockCost &block, const Place &place) const;
   // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
-  double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind) const;
+  double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
+                       const Place &place) const;
 
   double leastOf(const PartTimes &layer) const {
     return layer.total() + layer.recomputeOf(d.recompute);
   }
-  const LayerChunks &cut() const;
+  LayerChunks cut() const;
+  LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
+  int64_t mostLayersOf(size_t stage) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
   void costStage(size_t index, const LayerChunks &chunks, const std::vector<size_t> &held,
                  StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
-  void recomputeUntilItFits(StageEstimate &stage) const;
-  void addOncePerStep(StageEstimate &stage, double dense, double expert) const;
+  void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
+  void addOncePerStep(StageEstimate &stage, double dense, double expert, const Place &place) const;
   double inFlightOf(size_t index) const;
 
-  const BlockCost &blockOf(int64_t layer) const {
-    return model.blocks[static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)])];
-  }
-  const PartTimes &timesOfLayer(int64_t layer) const {
-    return blockTimes[static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)])];
-  }
   double keptOf(const BlockCost &block, Recompute recompute) const;
 
   const ModelCost &model;
   const Decisions &d;
   const EstimateRequest &request;
   const SoftwareStack &software;
-  PartTimes embedding, head;
-  std::vector<PartTimes> blockTimes;
+  std::vector<Place> places; // one, or as ModelCost::places has them
   double transfer = 0;
+  std::vector<double> transfers;
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;
 };

@@ -105,6 +105,44 @@ private:
 
 } // namespace
 
+LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  size_t layers = chunks.front().seconds.size();
+  // Of the first chunks on the first layers: the slowest chunk of the best cut, and the first layer
+  // of its last chunk.
+  std::vector<std::vector<double>> best(chunks.size(), std::vector<double>(layers, kNone));
+  std::vector<std::vector<size_t>> firstOf(chunks.size(), std::vector<size_t>(layers, 0));
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    const ChunkPlace &place = chunks[chunk];
+    for (size_t last = chunk; last < layers; ++last) {
+      double own = place.extra;
+      for (size_t first = last + 1; first-- > chunk;) {
+        own += place.seconds[first];
+        bool tooMany = static_cast<int64_t>(last - first) >= place.mostLayers;
+        if (tooMany || own > best[chunk][last])
+          break;
+        double before = chunk == 0 ? (first == 0 ? 0 : kNone) : best[chunk - 1][first - 1];
+        if (std::max(before, own) <= best[chunk][last] && before < kNone) {
+          best[chunk][last] = std::max(before, own);
+          firstOf[chunk][last] = first;
+        }
+        if (first == 0)
+          break;
+      }
+    }
+  }
+  if (best.back().back() == kNone)
+    return {};
+  LayerChunks cut(chunks.size());
+  size_t last = layers - 1;
+  for (size_t chunk = chunks.size(); chunk-- > 0;) {
+    size_t first = firstOf[chunk][last];
+    cut[chunk] = {static_cast<int64_t>(first), static_cast<int64_t>(last)};
+    last = first - 1;
+  }
+  return cut;
+}
+
 LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
   bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
   int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;

@@ -13,10 +13,22 @@ using LayerChunks = std::vector<std::pair<int64_t, int64_t>>;
 // Cuts `seconds` (per layer, in order) into `chunks` contiguous runs of at least one layer so that
 // the largest sum is as small as possible, `before` counted with the first run and `after` with the
 // last. Of the best cuts one with level runs, or else the one with the lightest first runs, whose
-// stages keep most micro-batches alive. Exact (binary search over the sums that a run can have; the greedy filling is optimal for
-// contiguous runs). Wants 1 <= chunks <= layers.
+// stages keep most micro-batches alive. Exact (binary search over the sums that a run can have; the
+// greedy filling is optimal for contiguous runs). Wants 1 <= chunks <= layers.
 LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
                      double after);
+
+// One chunk of a chain that lies over unlike devices.
+struct ChunkPlace {
+  std::vector<double> seconds; // of every layer of the chain, on this chunk's devices
+  double extra = 0;            // seconds of what comes with the chunk: embedding or head
+  int64_t mostLayers = 0;      // that its memory holds
+};
+
+// The same where chunks are on unlike devices, in the order given: the slowest chunk is as fast as
+// possible, later chunks as full as that allows. Empty where memory can't hold all layers. Exact,
+// as cutChain. Wants as many seconds in each chunk, and at least as many layers as chunks.
+LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks);
 
 // Runs of as many layers each. Where `layers` does not divide and `layers` + 2 does, the first and
 // the last run have one layer less, for embedding and head; otherwise the last runs have one less.

@@ -8,13 +8,13 @@
 
 namespace dtc {
 
-// Chooses where the parameters of `model` live under the plan's tensor parallelism and records it in
-// `plan.tensors`; experts are split over ep, and under ZeRO-3 the rest over dp. False after a
+// Chooses where the parameters of `model` live under the plan's tensor parallelism and records it
+// in `plan.tensors`; experts are split over ep, and under ZeRO-3 the rest over dp. False after a
 // diagnostic.
 bool placeTensors(mlir::ModuleOp model, Plan &plan);
 
-// Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec. Nothing
-// after a diagnostic.
+// Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec.
+// Nothing after a diagnostic.
 std::optional<int64_t> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
 
 } // namespace dtc

@@ -113,6 +113,8 @@ private:
     double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
     double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
     double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
+    if (!step.transfers.empty())
+      way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
     return way + 2 * m * v * (1 - hidden) * step.transferSeconds;
   }
 
@@ -145,8 +147,10 @@ AxisGroups groupsOf(const Decisions &d) {
   return groups;
 }
 
-ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software) {
+// All stages on one kind of devices.
+static ModelCost costOn(const Topology &topology, const ModelCells &cells,
+                        const Decisions &decisions, const CellPrecision &precision,
+                        const SoftwareStack &software) {
   ModelCost cost;
   cost.cells = &cells;
   cost.groups = groupsOf(decisions);
@@ -160,6 +164,15 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
   for (const BlockCell &block : cells.blocks)
     cost.blocks.push_back(costOf(block));
   cost.tiedParameters = cells.tied.at(scale);
+  return cost;
+}
+
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision, const SoftwareStack &software) {
+  ModelCost cost = costOn(topology, cells, decisions, precision, software);
+  cost.places = placeStages(decisions, topology);
+  for (const Topology &kind : cost.places.kinds)
+    cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
   return cost;
 }
 
@@ -177,13 +190,18 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   StepEstimate step;
   StageCoster coster(model, decisions, request);
   step.transferSeconds = coster.transferSeconds();
+  step.transfers = coster.transfersBetween();
   step.stages = coster.stages();
-  for (auto [index, stage] : llvm::enumerate(step.stages))
-    if (stage.memory.total() > step.peakBytes) {
-      step.peakBytes = stage.memory.total();
+  double fullest = 0; // of its memory
+  for (auto [index, stage] : llvm::enumerate(step.stages)) {
+    double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
+    step.fits &= bytes <= stage.memoryLimit;
+    if (share > fullest) {
+      fullest = share;
+      step.peakBytes = bytes;
       step.fullestStage = index;
     }
-  step.fits = step.peakBytes <= request.memoryLimit;
+  }
   Pipeline(decisions, request, step).run();
   step.leastLoopSeconds =
       decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
@@ -195,6 +213,15 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.exposedEpSeconds = m * exposed.ep;
   step.exposedGradientSeconds += m * exposed.gather;
   return step;
+}
+
+// Between stages that are neighbours, or the last and the first of interleaved schedules, which has
+// all boundaries to cross: the slowest.
+static double transferBetween(llvm::ArrayRef<double> transfers, size_t from, size_t to) {
+  if (from == to)
+    return 0;
+  auto [first, last] = std::minmax(from, to);
+  return *llvm::max_element(transfers.slice(first, last - first));
 }
 
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {
@@ -209,6 +236,13 @@ PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions)
     ChunkTimes times = step.stages[stage].chunkTimes[taken[stage]++];
     times.sendForward = times.sendBackward = step.transferSeconds;
     problem.chunks.push_back(times);
+    if (step.transfers.empty() || chunk == 0)
+      continue;
+    // A chunk's gradient goes back the way its input came.
+    size_t sender = static_cast<size_t>(stageOfChunk(problem.kind, problem.stages, chunk - 1));
+    double seconds = transferBetween(step.transfers, sender, stage);
+    problem.chunks[static_cast<size_t>(chunk) - 1].sendForward = seconds;
+    problem.chunks.back().sendBackward = seconds;
   }
   return problem;
 }
@@ -235,7 +269,7 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
-  loop = std::max(loop, m * coster.leastSecondsOfFullestStage());
+  loop = std::max(loop, m * coster.leastSecondsOfSlowestStage());
   return loop + coster.leastSecondsOncePerStep();
 }
 

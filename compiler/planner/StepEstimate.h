@@ -3,6 +3,7 @@
 
 #include "compiler/pipeline/Schedule.h"
 #include "compiler/planner/CellCost.h"
+#include "compiler/planner/StagePlaces.h"
 #include "compiler/planner/StageSplit.h"
 
 #include <map>
@@ -35,6 +36,7 @@ struct Decisions {
   bool evenStages = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
+  bool reversedStages = false; // the first stage is on the last ranks
 
   int64_t devices() const { return dp * tp * pp * cp; }
   auto operator<=>(const Decisions &) const = default;
@@ -51,8 +53,12 @@ struct ModelCost {
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;
   AxisGroups groups;
-  // Cuts that were made already, by chunks, recomputation and ZeRO stage.
-  mutable std::map<std::tuple<int64_t, int, int64_t>, LayerChunks> cuts;
+  // Where stages are on unlike devices: the same on each of `places.kinds`.
+  StagePlaces places;
+  std::vector<ModelCost> kinds;
+  // Cuts that were made already, by what they follow from.
+  using CutKey = std::tuple<int64_t, Recompute, int64_t, bool, bool, ScheduleKind>;
+  mutable std::map<CutKey, LayerChunks> cuts;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, const SoftwareStack &software);
@@ -79,6 +85,7 @@ struct StageEstimate {
   double gradientSeconds = 0; // collectives of gradients and parameters, once a step
   double exposedGradientSeconds = 0;
   double optimizerSeconds = 0;
+  double memoryLimit = 0;       // bytes of one of its devices
   double inFlight = 0;          // micro-batches whose activations are alive at the peak
   double keptPerMicroBatch = 0; // bytes
   MemoryParts memory;
@@ -92,8 +99,9 @@ struct StepEstimate {
   double recomputeSeconds = 0; // of these
   double exposedTpSeconds = 0, exposedCpSeconds = 0, exposedEpSeconds = 0;
   double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0, hostSeconds = 0;
-  double transferSeconds = 0; // of one activation from a stage to the next
-  double loopSeconds = 0;     // all micro-batches through all stages
+  double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
+  std::vector<double> transfers; // by boundary between stages, where these differ
+  double loopSeconds = 0;        // all micro-batches through all stages
   std::vector<StageEstimate> stages;
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
@@ -114,6 +122,8 @@ struct EstimateRequest {
   const SoftwareStack *software = nullptr;
   CellPrecision precision;
   double memoryLimit = 0; // bytes of a device
+  // The limit is what the weakest device has: where devices differ, each has its own.
+  bool isLimitOfDevice = false;
 };
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as

@@ -87,12 +87,20 @@ static double pairBandwidth(const LinkLevel &level, const Topology &topology, si
   return bandwidth;
 }
 
+// Bytes/s at which a device of a part reaches what is outside of its node; no limit where the part
+// is one node, whose adapters nobody described.
+static double bandwidthOut(const Topology &part) {
+  return part.nodes > 1 ? part.levels.back().effectiveBandwidth()
+                        : std::numeric_limits<double>::infinity();
+}
+
 Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
                  const Topology &topology) {
   Path path;
   if (from.empty() || to.empty())
     return path;
-  double crossing = 0; // over the links between parts
+  // Over the links between parts, and what senders and receivers have for it.
+  double crossing = 0, sent = 0, received = 0;
   for (size_t i = 0; i < std::max(from.size(), to.size()); ++i) {
     int64_t a = from[i % from.size()], b = to[i % to.size()];
     size_t partA = topology.partOf(a), partB = topology.partOf(b);
@@ -100,6 +108,8 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
       const LinkLevel &link = topology.linkBetween(partA, partB)->link;
       crossing = std::max(crossing, link.effectiveBandwidth());
       path.latency = std::max(path.latency, link.latency);
+      sent += i < from.size() ? bandwidthOut(topology.parts[partA]) : 0;
+      received += i < to.size() ? bandwidthOut(topology.parts[partB]) : 0;
       continue;
     }
     const Topology &part = topology.parts.empty() ? topology : topology.parts[partA];
@@ -112,7 +122,7 @@ Path pathBetween(llvm::ArrayRef<int64_t> from, llvm::ArrayRef<int64_t> to,
     path.bandwidth += pairBandwidth(level, part, index);
     path.latency = std::max(path.latency, level.latency);
   }
-  path.bandwidth += crossing;
+  path.bandwidth += std::min({crossing, sent, received});
   return path;
 }
 

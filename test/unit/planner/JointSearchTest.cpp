@@ -94,10 +94,11 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       c.request.topology = &*topology;
-      c.request.software = &softwareStacks().front();
+      c.request.software = softwareNamed("dtc", topology->device);
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
       // Both memories that bind and those that do not.
       c.request.memoryLimit = c.request.software->reservedBytes +
+                              3 * c.request.software->communicatorBytes +
                               static_cast<double>(pick({8, 16, 40, 1000, 100000})) * (1 << 20);
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
       if (!meshes)
@@ -121,6 +122,36 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
   EXPECT_GE(feasible, 200);
 }
 
+TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
+  OwningOpRef<ModuleOp> module = gpt2(context, 6, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("mixed-a100-h100");
+  ASSERT_TRUE(topology.ok());
+  Topology few = topology->slice(24, 16); // a node of each kind
+  for (int64_t batch : {8, 24, 48})
+    for (double memory : {1e9, 4e10}) {
+      Case c;
+      c.limits.devices = 16;
+      c.limits.globalBatch = batch;
+      c.limits.layers = 6;
+      c.limits.sequence = 1024;
+      c.limits.isUneven = true;
+      c.request.topology = &few;
+      c.request.software = softwareNamed("dtc", few.device);
+      c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+      c.request.memoryLimit = c.request.software->reservedBytes + memory;
+      Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+      ASSERT_TRUE(meshes.ok());
+      SearchOptions options;
+      options.devicesPerNode = 8;
+      SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, options);
+      SearchResult all = costEverything(cells, *meshes, c, options);
+      ASSERT_FALSE(all.ranked.empty());
+      EXPECT_EQ(found.ranked.front().step.stepSeconds, all.ranked.front().step.stepSeconds);
+    }
+}
+
 // No schedule is faster than the bound of its decisions, nor than that of its cut into stages.
 TEST_F(JointSearchTest, BoundsHold) {
   OwningOpRef<ModuleOp> module = gpt2(context, 6, 1024);
@@ -134,7 +165,7 @@ TEST_F(JointSearchTest, BoundsHold) {
   c.limits.layers = 6;
   c.limits.sequence = 1024;
   c.request.topology = &*topology;
-  c.request.software = &softwareStacks().front();
+  c.request.software = softwareNamed("dtc", topology->device);
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   c.request.memoryLimit = 80e9;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
