@@ -54,6 +54,8 @@ public:
   const ModelCells *cellsOf(const ModelShape &model, int64_t tp, bool sequenceParallel,
                             std::string &reason);
   size_t size() const { return cells.size(); }
+  // The model with one layer for all. Nothing where it can't be built; `message` says why.
+  std::optional<FoldedModel> foldedModel(const ModelShape &model, std::string &message);
 
 private:
   std::unique_ptr<mlir::MLIRContext> context;

@@ -157,6 +157,24 @@ CellCache::CellCache()
 
 CellCache::~CellCache() = default;
 
+std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::string &message) {
+  mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+    llvm::raw_string_ostream(message) << diagnostic;
+    return mlir::success();
+  });
+  HfConfig config("row", configOf(model).dump());
+  if (!config.ok()) {
+    message = config.error();
+    return std::nullopt;
+  }
+  mlir::OwningOpRef<mlir::ModuleOp> module = importHfConfig(context.get(), config, model.sequence);
+  if (!module)
+    return std::nullopt;
+  FoldedModel folded = foldLayers(*module);
+  folded.chain.assign(static_cast<size_t>(model.layers), 0);
+  return folded;
+}
+
 const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool sequenceParallel,
                                      std::string &reason) {
   ModelShape model = shape;
@@ -174,21 +192,14 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
   auto [it, isNew] = cells.try_emplace(key);
   if (isNew) {
     std::string message;
-    mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
-      llvm::raw_string_ostream(message) << diagnostic;
-      return mlir::success();
-    });
-    HfConfig config("row", text);
-    mlir::OwningOpRef<mlir::ModuleOp> module;
-    if (config.ok())
-      module = importHfConfig(context.get(), config, model.sequence);
-    if (!config.ok())
-      message = config.error();
-    if (module) {
-      FoldedModel folded = foldLayers(*module);
-      std::optional<ModelCells> read = readCells(folded, tp, sequenceParallel);
+    if (std::optional<FoldedModel> folded = foldedModel(model, message)) {
+      mlir::ScopedDiagnosticHandler handler(context.get(), [&](mlir::Diagnostic &diagnostic) {
+        llvm::raw_string_ostream(message) << diagnostic;
+        return mlir::success();
+      });
+      std::optional<ModelCells> read = readCells(*folded, tp, sequenceParallel);
       if (read && tp > 1 && model.isGated)
-        if (std::optional<ModelCells> undivided = readCells(folded, 1, false))
+        if (std::optional<ModelCells> undivided = readCells(*folded, 1, false))
           holdAsMegatron(*read, *undivided);
       if (read)
         it->second = std::make_unique<ModelCells>(std::move(*read));

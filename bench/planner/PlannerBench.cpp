@@ -1,4 +1,5 @@
 // Compares the planner's estimates of fixed plans with published measurements.
+#include "bench/planner/Figures.h"
 #include "bench/planner/Fit.h"
 #include "bench/planner/Report.h"
 #include "bench/planner/Sources.h"
@@ -19,6 +20,9 @@ struct Options {
   std::vector<std::string> fit;
   int rounds = 3;
   int64_t cells = 0;
+  std::string root = ".";
+  double searchSeconds = 1;
+  bool figures = false;
 };
 
 int run(const Options &options) {
@@ -73,6 +77,13 @@ int run(const Options &options) {
     comparison.printJson(llvm::outs());
   else
     comparison.printText(llvm::outs());
+  if (!options.figures)
+    return 0;
+  llvm::outs().flush();
+  ChosenPlans plans = comparePlans(cases, knobs, cache, options.searchSeconds);
+  std::vector<Figure> figures = comparisonFigures(comparison.heldOut(), plans);
+  llvm::append_range(figures, planFigures(options.root));
+  printFigures(figures, llvm::outs());
   return 0;
 }
 
@@ -94,6 +105,13 @@ int main(int argc, char **argv) {
   app.add_option("--cells", options.cells, "print what the blocks of the row on this line do");
   app.add_option("--constants", options.constants,
                  "constants in place of the tables', as --fit prints them");
+  app.add_flag("--figures", options.figures,
+               "search a plan for each published case and on large clusters, too, and print the "
+               "table of figures to reach");
+  app.add_option("--root", options.root, "folder of the repository, for --figures")
+      ->capture_default_str();
+  app.add_option("--search-seconds", options.searchSeconds, "the most that one search may take")
+      ->capture_default_str();
   app.add_option("--rounds", options.rounds, "rounds of the fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return run(options);

@@ -132,6 +132,13 @@ std::vector<std::pair<std::string, std::vector<const Outcome *>>> Comparison::ha
   return result;
 }
 
+Summary Comparison::heldOut() const {
+  for (const auto &[name, group] : halves())
+    if (name == "held out")
+      return summaryOf(group);
+  return {};
+}
+
 void Comparison::printText(llvm::raw_ostream &out) const {
   int64_t left = 0;
   for (const auto &[reason, sources] : leftOut)

@@ -13,6 +13,9 @@ public:
   // A row that no plan describes, and why.
   void leaveOut(const Row &row, const std::string &reason);
 
+  // Of the rows that nothing is fitted on.
+  Summary heldOut() const;
+
   void printText(llvm::raw_ostream &out) const;
   void printJson(llvm::raw_ostream &out) const;
   // One line per row that is compared: published and estimated figures and the parts of the

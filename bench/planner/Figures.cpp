@@ -1,0 +1,181 @@
+// The table "Figures to reach" of the planner, as measured.
+#include "bench/planner/Figures.h"
+
+#include "compiler/driver/Pipelines.h"
+#include "compiler/frontend/HfConfig.h"
+#include "compiler/planner/JointSearch.h"
+#include "compiler/planner/Planner.h"
+#include "compiler/support/File.h"
+#include "compiler/support/Table.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/Format.h"
+
+#include <chrono>
+#include <cmath>
+
+namespace dtc::published {
+namespace {
+
+std::string text(const char *format, double value) {
+  std::string result;
+  llvm::raw_string_ostream(result) << llvm::format(format, value);
+  return result;
+}
+
+std::string percent(double share) { return text("%.1f %%", 100 * share); }
+
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const std::string &path,
+                                              int64_t sequence) {
+  Result<std::string> config = readFile(path, int64_t(1) << 20);
+  if (!config)
+    return nullptr;
+  HfConfig parsed(path, *config);
+  return parsed.ok() ? importHfConfig(&context, parsed, sequence) : nullptr;
+}
+
+// Peak bytes by the estimate of what the search chose, over the compiler's own static plan.
+std::optional<double> memoryRatio(const PlanRequest &request) {
+  Result<PlanOutcome> outcome = planModel(request);
+  if (!outcome)
+    return std::nullopt;
+  const Plan &plan = outcome->best;
+  Decisions d;
+  d.dp = plan.dp;
+  d.tp = plan.tp;
+  d.sequenceParallel = plan.sequenceParallel;
+  d.zero = plan.zero;
+  d.microBatch = plan.microBatch;
+  d.numMicroBatches = plan.numMicroBatches;
+  FoldedModel folded = foldLayers(request.model);
+  CellStore cells(folded);
+  const ModelCells *own = cells.get(d.tp, d.sequenceParallel);
+  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
+  if (!own || !software)
+    return std::nullopt;
+  EstimateRequest estimate{&request.topology, software,
+                           cellPrecision(request.precision, request.optimizer, *software), 1e30};
+  ModelCost cost = costModel(*own, d, request.topology, estimate.precision, *software);
+  return estimateStep(cost, d, estimate).peakBytes /
+         static_cast<double>(plan.predicted.peakMemoryBytes);
+}
+
+Figure memoryFigure(mlir::MLIRContext &context, const std::string &root) {
+  Figure figure{"memory of programs that compile today", "", "within 3 % of the static plan"};
+  double worst = 0;
+  int programs = 0;
+  for (int64_t devices : {1, 2, 4})
+    for (const char *fix : {"tp=1", "tp=2", "tp=1,zero=1", "tp=4"}) {
+      auto module = importModel(context, root + "/models/configs/gpt2-quickstart.json", 128);
+      Result<Topology> topology = loadTopology("cpu", 0, devices);
+      if (!module || !topology)
+        continue;
+      PlanRequest request;
+      request.model = *module;
+      request.topology = *topology;
+      request.globalBatch = 16;
+      llvm::SmallVector<llvm::StringRef> pins;
+      llvm::StringRef(fix).split(pins, ',');
+      for (llvm::StringRef pin : pins)
+        request.fixed[pin.split('=').first.str()] = pin.split('=').second.str();
+      if (std::optional<double> ratio = memoryRatio(request)) {
+        ++programs;
+        worst = std::max(worst, std::abs(*ratio - 1));
+      }
+    }
+  figure.measured = "at most " + percent(worst) + " off, " + std::to_string(programs) + " programs";
+  figure.met = programs > 0 && worst <= 0.03;
+  return figure;
+}
+
+struct LargeCase {
+  const char *what, *config, *topology, *precision;
+  int64_t nodes, batch, sequence;
+  double seconds, gap; // limits; gap 0: none
+};
+
+constexpr LargeCase largeCases[] = {
+    {"GPT-3 175B on 1,024 A100", "gpt3-175b", "dgx-a100-80g", "bf16", 128, 1536, 2048, 3, 0.03},
+    {"Llama-3 405B on 16,384 H100", "llama-3-405b", "dgx-h100", "bf16", 2048, 2048, 8192, 10, 0.05},
+    {"Mixtral 8x22B on 2,048 H100", "mixtral-8x22b", "dgx-h100", "bf16", 256, 1024, 4096, 15, 0},
+    {"a 1T MoE on 2,048 H100", "moe-1t", "dgx-h100", "bf16", 256, 2048, 4096, 15, 0},
+};
+
+Figure largeFigure(mlir::MLIRContext &context, const std::string &root, const LargeCase &large) {
+  Figure figure{large.what, "no plan", text("<= %g s", large.seconds)};
+  if (large.gap > 0)
+    figure.target += text(", gap <= %g %%", 100 * large.gap);
+  auto start = std::chrono::steady_clock::now();
+  auto module =
+      importModel(context, root + "/models/configs/" + large.config + ".json", large.sequence);
+  Result<Topology> topology = loadTopology(large.topology, large.nodes, 0);
+  if (!module || !topology)
+    return figure;
+  PlanRequest request;
+  request.model = *module;
+  request.topology = *topology;
+  request.globalBatch = large.batch;
+  request.precision = large.precision;
+  Result<PlanOutcome> outcome = planModel(request);
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!outcome) {
+    figure.measured = outcome.error().message;
+    return figure;
+  }
+  double gap = outcome->best.search.optimalityGap;
+  figure.measured = text("%.1f s, gap ", seconds) + percent(gap);
+  figure.met = seconds <= large.seconds && (large.gap == 0 || gap <= large.gap);
+  return figure;
+}
+
+} // namespace
+
+std::vector<Figure> comparisonFigures(const Summary &heldOut, const ChosenPlans &plans) {
+  std::vector<Figure> figures;
+  figures.push_back({"step time, rows not fitted on: median error, 90th percentile",
+                     percent(heldOut.time.median) + ", " + percent(heldOut.time.p90) + " of " +
+                         std::to_string(heldOut.time.rows) + " rows",
+                     "<= 8 %, <= 20 %", heldOut.time.median <= 0.08 && heldOut.time.p90 <= 0.2});
+  const Feasibility &fits = heldOut.feasibility;
+  figures.push_back({"does it fit, the same rows: right, \"fits\" where it did not",
+                     percent(fits.right()) + ", " + percent(fits.wrongFits()) + " of " +
+                         std::to_string(fits.failed),
+                     ">= 95 %, <= 2 %", fits.right() >= 0.95 && fits.wrongFits() <= 0.02});
+  figures.push_back(
+      {"order of configurations of one model and hardware: Kendall tau",
+       text("%.3f", heldOut.order.tau()) + " of " + std::to_string(heldOut.order.pairs) + " pairs",
+       ">= 0.85", heldOut.order.tau() >= 0.85});
+  auto at = [&](double share) {
+    size_t last = plans.faster.size() - 1;
+    return plans.faster[static_cast<size_t>(share * static_cast<double>(last))] - 1;
+  };
+  Figure chosen{"plan chosen for each published case, by the same model", "no case",
+                "never slower; by how much faster"};
+  if (!plans.faster.empty())
+    chosen.measured = std::to_string(plans.slower) + " of " + std::to_string(plans.cases) +
+                      " slower; faster by " + percent(at(0.5)) + " at the median, " +
+                      percent(at(0.1)) + " to " + percent(at(0.9)) + " from p10 to p90; " +
+                      std::to_string(plans.tooLarge) + " published plans do not fit by the model";
+  chosen.met = plans.cases > 0 && plans.slower == 0;
+  figures.push_back(chosen);
+  return figures;
+}
+
+std::vector<Figure> planFigures(const std::string &root) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  std::vector<Figure> figures{memoryFigure(context, root)};
+  for (const LargeCase &large : largeCases)
+    figures.push_back(largeFigure(context, root, large));
+  return figures;
+}
+
+void printFigures(const std::vector<Figure> &figures, llvm::raw_ostream &out) {
+  out << "\nfigures to reach\n";
+  Table table({"what", "measured", "target", ""});
+  for (const Figure &figure : figures)
+    table.addRow({figure.what, figure.measured, figure.target, figure.met ? "met" : "missed"});
+  table.print(out, 2);
+}
+
+} // namespace dtc::published

@@ -1,0 +1,23 @@
+// The table "Figures to reach" of the planner, as measured.
+#pragma once
+
+#include "bench/planner/ChosenPlans.h"
+#include "bench/planner/Report.h"
+
+namespace dtc::published {
+
+struct Figure {
+  std::string what, measured, target;
+  bool met = false;
+};
+
+// Errors of the held-out half, and the plans chosen for published cases.
+std::vector<Figure> comparisonFigures(const Summary &heldOut, const ChosenPlans &plans);
+
+// Estimates against the static memory plans of programs that compile today, and searches on large
+// clusters; `root` is the folder of the repository, for its models/configs.
+std::vector<Figure> planFigures(const std::string &root);
+
+void printFigures(const std::vector<Figure> &figures, llvm::raw_ostream &out);
+
+} // namespace dtc::published
