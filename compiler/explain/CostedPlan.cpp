@@ -95,6 +95,16 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   return part;
 }
 
+// The devices of one stage, where they are not like all others and follow one another.
+Topology topologyOf(const Plan &plan, const Topology &topology, size_t stage) {
+  if (topology.isUniform() || stage >= plan.stages.size() || plan.stages[stage].ranks.empty())
+    return topology;
+  const std::vector<int64_t> &ranks = plan.stages[stage].ranks;
+  int64_t count = static_cast<int64_t>(ranks.size());
+  bool isRun = ranks.back() - ranks.front() + 1 == count;
+  return isRun && count < topology.numDevices() ? topology.slice(ranks.front(), count) : topology;
+}
+
 bool holdsLayer(const PlanStage &stage, int64_t layer) {
   return llvm::any_of(stage.chunks, [&](const std::pair<int64_t, int64_t> &chunk) {
     return chunk.first <= layer && layer <= chunk.second;
@@ -143,14 +153,15 @@ Result<Decisions> decisionsOf(const Plan &plan) {
   return d;
 }
 
-Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology) {
+Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
+                            size_t stage) {
   if (Outcome checked = checkModel(plan, readModelFacts(model), topology); !checked)
     return checked.error();
   Result<Decisions> decisions = decisionsOf(plan);
   if (!decisions)
     return decisions.error();
   CostedPlan costed;
-  costed.topology = topology;
+  costed.topology = topologyOf(plan, topology, stage);
   costed.decisions = *decisions;
   costed.groups = groupsOf(*decisions);
   costed.software = softwareNamed(plan.origin.software, topology.device);

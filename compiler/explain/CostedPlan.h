@@ -44,7 +44,7 @@ struct CostedPart {
 };
 
 struct CostedPlan {
-  Topology topology;
+  Topology topology; // the whole one, or where devices are not all alike, that of one stage
   Decisions decisions;
   AxisGroups groups;
   CellPrecision precision;
@@ -59,10 +59,11 @@ struct CostedPlan {
   }
 };
 
-// Partitions the plan's model as the planner does and costs its parts. `model` is checked and
-// unbound, as planModel wants it. Errors: a model or a topology that is not the plan's; a model
-// that can't be partitioned.
-Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology);
+// Partitions the plan's model as the planner does and costs its parts; on a cluster of unlike
+// devices or links with those of `stage`. `model` is checked and unbound, as planModel wants it.
+// Errors: a model or a topology that is not the plan's; a model that can't be partitioned.
+Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
+                            size_t stage);
 
 // The decisions that a plan's keys say. Errors: an axis order or a schedule that does not exist.
 Result<Decisions> decisionsOf(const Plan &plan);

@@ -101,7 +101,9 @@ private:
     StageCollective transfer;
     transfer.what = "activations and their gradients to the next stage";
     transfer.axis = "pp";
-    transfer.ranks = ranksText(costed.groups.pp, costed.topology);
+    // Of a stage's own devices the next stage's are not among them.
+    if (costed.topology.numDevices() == plan.devices)
+      transfer.ranks = ranksText(costed.groups.pp, costed.topology);
     transfer.kind = CollectiveKind::SendRecv;
     transfer.bytes = costed.transferBytes;
     transfer.choice = {plan.predicted.transferSeconds, "pair", ""};

@@ -47,7 +47,9 @@ int runExplain(const ExplainFlags &flags) {
   Result<Topology> topology = loadTopology(origin->topology, origin->nodes, origin->devices);
   if (!topology)
     return topology.error().report(llvm::errs());
-  Result<CostedPlan> costed = costPlan(*plan, *model, *topology);
+  bool asked = flags.stage >= 0;
+  size_t stage = asked ? static_cast<size_t>(flags.stage) : slowestStage(*plan);
+  Result<CostedPlan> costed = costPlan(*plan, *model, *topology, stage);
   if (!costed)
     return costed.error().report(llvm::errs());
   ExplainRequest request{*plan, *costed, *model, flags.format == "json"};
@@ -57,12 +59,10 @@ int runExplain(const ExplainFlags &flags) {
   } else if (!flags.tensor.empty()) {
     done = explainTensor(llvm::outs(), request, flags.tensor);
   } else {
-    bool asked = flags.stage >= 0;
-    int64_t stage = asked ? flags.stage : static_cast<int64_t>(slowestStage(*plan));
     if (!asked && !request.json)
       llvm::outs() << figures::settingsText(*plan) << "\nThe slowest stage; --stage N, --op NAME "
                    << "and --tensor NAME explain others, single ops and parameters.\n\n";
-    done = explainStage(llvm::outs(), request, stage);
+    done = explainStage(llvm::outs(), request, static_cast<int64_t>(stage));
   }
   return done ? 0 : done.error().report(llvm::errs());
 }
