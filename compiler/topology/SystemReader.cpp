@@ -1,0 +1,211 @@
+// One system of a topology file: its device, its levels and its slow links.
+#include "compiler/topology/SystemReader.h"
+
+#include "compiler/topology/CalibrationReader.h"
+#include "compiler/topology/LevelReader.h"
+#include "compiler/topology/Machine.h"
+
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups of a level
+constexpr size_t maxSlowLinks = 1024;
+constexpr llvm::StringRef deviceKeys[] = {
+    "name", "class", "memory", "memory_bandwidth", "compute_units", "launch_latency", "peak"};
+constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
+constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
+
+// Reads one system of one kind of device; this machine is asked at most once, and only where the
+// file wants it.
+class SystemReader {
+public:
+  explicit SystemReader(FirstError &errors) : errors(errors) {}
+
+  // `what` is the file, or the part of it.
+  SystemDescription read(const toml::table &root, const std::string &what,
+                         llvm::ArrayRef<llvm::StringRef> known);
+
+private:
+  void readDevice(const toml::table &table);
+  void readPeak(const toml::table &table);
+  void readLevels(TableReader &reader);
+  void checkGroups(TableReader &reader);
+  void readCurves(TableReader &reader);
+
+  const Machine &machine() {
+    if (!discovered)
+      discovered = discoverMachine();
+    return *discovered;
+  }
+  // Whether `key` is "discover"; an error for a device that is not this machine.
+  bool discover(TableReader &reader, llvm::StringRef key) {
+    if (!reader.isDiscover(key))
+      return false;
+    if (system.device.deviceClass != DeviceClass::Cpu)
+      reader.fail(key, "'" + key.str() + "' cannot be discovered for class 'gpu'",
+                  "write the figure with its unit");
+    return true;
+  }
+
+  SystemDescription system;
+  FirstError &errors;
+  std::optional<Machine> discovered;
+};
+
+SystemDescription SystemReader::read(const toml::table &root, const std::string &what,
+                                     llvm::ArrayRef<llvm::StringRef> known) {
+  TableReader reader(root, what, known, errors);
+  system.name = reader.word("name");
+  system.description = reader.word("description", "");
+  system.nodes = reader.count("nodes", 1, maxCount, 1);
+  if (const toml::table *device = reader.table("device"))
+    readDevice(*device);
+  bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
+  system.devicesPerNode = reader.count("devices_per_node", 1, maxCount,
+                                       isCpu ? std::optional<int64_t>(1) : std::nullopt);
+  readLevels(reader);
+  if (!errors.error)
+    checkGroups(reader);
+  if (!errors.error)
+    readSlowLinks(reader, what, system, errors);
+  if (!errors.error && reader.has("calibration"))
+    readCurves(reader);
+  return system;
+}
+
+void SystemReader::readCurves(TableReader &reader) {
+  const toml::table *table = reader.table("calibration");
+  if (!table)
+    return;
+  system.device.calibration = readCalibration(*table, system.device, system.levels, errors);
+  system.device.launchLatency =
+      launchLatencyOf(*system.device.calibration, system.device.computeUnits);
+}
+
+void SystemReader::readDevice(const toml::table &table) {
+  TableReader reader(table, "[device]", deviceKeys, errors);
+  DeviceKind &device = system.device;
+  device.deviceClass =
+      reader.choice("class", classNames) == 0 ? DeviceClass::Cpu : DeviceClass::Gpu;
+  device.name = discover(reader, "name") ? machine().processor : reader.word("name");
+  if (discover(reader, "memory")) {
+    device.memoryBytes = machine().memoryBytes;
+  } else {
+    double bytes = reader.quantity("memory", Quantity::Bytes);
+    if (bytes != std::floor(bytes) || bytes >= std::ldexp(1.0, 62))
+      reader.fail("memory", "'memory' of [device] is not a whole number of bytes below 4096 PiB");
+    else
+      device.memoryBytes = static_cast<int64_t>(bytes);
+  }
+  device.memoryBandwidth = discover(reader, "memory_bandwidth")
+                               ? machine().memoryBandwidth
+                               : reader.quantity("memory_bandwidth", Quantity::BytesPerSecond);
+  device.computeUnits = discover(reader, "compute_units")
+                            ? machine().cores
+                            : reader.count("compute_units", 1, maxCount);
+  device.launchLatency = reader.quantity("launch_latency", Quantity::Seconds, /*zeroAllowed=*/true);
+  if (const toml::table *peak = reader.table("peak"))
+    readPeak(*peak);
+}
+
+void SystemReader::readPeak(const toml::table &table) {
+  TableReader reader(table, "[device.peak]", typeNames, errors);
+  for (size_t type = 0; type < numComputeTypes; ++type)
+    if (reader.has(typeNames[type]))
+      system.device.peakFlops[type] =
+          discover(reader, typeNames[type])
+              ? machine().peakFlops()
+              : reader.quantity(typeNames[type], Quantity::FlopsPerSecond);
+  if (!reader.has("f32"))
+    reader.fail("f32", "[device.peak] has no 'f32'",
+                "every device computes in f32; other types are optional");
+}
+
+void SystemReader::readLevels(TableReader &reader) {
+  bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
+  std::vector<const toml::table *> levels = reader.tables("level");
+  for (size_t i = 0; i < levels.size(); ++i) {
+    LevelPlace place;
+    place.what = "[[level]] " + std::to_string(i + 1);
+    place.inCpuNode = i == 0 && isCpu;
+    place.mayBeOpen = i + 1 == levels.size();
+    // A message is copied into shared memory and out of it, each a read and a write.
+    if (isCpu && TableReader::holds(*levels[i], "bandwidth", "discover"))
+      place.discovered = machine().memoryBandwidth / 4;
+    LinkLevel level = readLevel(*levels[i], place, errors);
+    for (const LinkLevel &other : system.levels)
+      if (other.name == level.name)
+        errors.set(TableReader::placeOf(*levels[i], "name"),
+                   "two levels are named '" + level.name + "'",
+                   "give each level a name of its own");
+    system.levels.push_back(std::move(level));
+  }
+}
+
+// A node is a whole number of levels, 8 devices as 8 or as 2 x 4, or a level joins whole nodes, 72
+// devices of nodes of 4; and the levels join all nodes.
+void SystemReader::checkGroups(TableReader &reader) {
+  int64_t devices = system.devicesPerNode * system.nodes; // both at most 2^20
+  if (devices > maxCount)
+    return reader.fail("nodes", std::to_string(system.nodes) + " nodes of " +
+                                    std::to_string(system.devicesPerNode) +
+                                    " devices are more than " + std::to_string(maxCount) +
+                                    " devices");
+  bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
+  int64_t joined = 1;
+  size_t inside = 0; // levels up to a whole node
+  for (; inside < system.levels.size() && joined < system.devicesPerNode; ++inside) {
+    int64_t group = system.levels[inside].groupSize;
+    if (!group && inside == 0) // one level for all, as a torus is
+      group = devices;
+    joined = isCpu ? system.devicesPerNode : joined * std::max<int64_t>(1, group);
+  }
+  if (joined % system.devicesPerNode != 0)
+    return reader.fail(
+        "devices_per_node",
+        "a node has " + std::to_string(system.devicesPerNode) +
+            " devices, but the levels inside it join " + std::to_string(joined),
+        "the product of 'group' over the levels inside a node is the number of its devices");
+  // Level 1 is the first that joins nodes where a cpu node's processes are one.
+  for (inside = std::max<size_t>(inside, isCpu); inside < system.levels.size() && joined < devices;
+       ++inside)
+    joined = system.levels[inside].groupSize ? joined * system.levels[inside].groupSize : devices;
+  if (joined < devices)
+    reader.fail("nodes",
+                "the levels join " + std::to_string(joined) + " devices, but " +
+                    std::to_string(system.nodes) + " nodes have " + std::to_string(devices),
+                "add a [[level]] that joins nodes; without 'group' it joins as many as there are");
+}
+
+} // namespace
+
+llvm::StringRef nameOf(ComputeType type) { return typeNames[static_cast<size_t>(type)]; }
+
+std::optional<ComputeType> computeTypeFrom(llvm::StringRef name) {
+  for (size_t type = 0; type < numComputeTypes; ++type)
+    if (typeNames[type] == name)
+      return static_cast<ComputeType>(type);
+  return std::nullopt;
+}
+
+SystemDescription readSystem(const toml::table &root, const std::string &what,
+                             llvm::ArrayRef<llvm::StringRef> known, FirstError &errors) {
+  return SystemReader(errors).read(root, what, known);
+}
+
+void readSlowLinks(TableReader &reader, const std::string &what, SystemDescription &system,
+                   FirstError &errors) {
+  std::vector<const toml::table *> tables = reader.tables("slow_link");
+  if (tables.size() > maxSlowLinks)
+    return reader.fail("slow_link",
+                       what + " has " + std::to_string(tables.size()) + " [[slow_link]], wanted " +
+                           std::to_string(maxSlowLinks) + " at most",
+                       "list all nodes with the same figures in one");
+  for (size_t i = 0; i < tables.size() && !errors.error; ++i)
+    system.slowLinks.push_back(
+        readSlowLink(*tables[i], "[[slow_link]] " + std::to_string(i + 1), system, errors));
+}
+
+} // namespace dtc

@@ -1,0 +1,17 @@
+// Reads one system of one kind of device. Internal to this folder.
+#pragma once
+
+#include "compiler/topology/Description.h"
+#include "compiler/topology/TomlReader.h"
+
+namespace dtc {
+
+// `what` is the file, or the part of it; `known` are its keys.
+SystemDescription readSystem(const toml::table &root, const std::string &what,
+                             llvm::ArrayRef<llvm::StringRef> known, FirstError &errors);
+
+// Reads every [[slow_link]] of the table, which is of a system with its levels.
+void readSlowLinks(TableReader &reader, const std::string &what, SystemDescription &system,
+                   FirstError &errors);
+
+} // namespace dtc
