@@ -28,10 +28,11 @@ double takeLeast(double *values, int32_t count) {
 
 } // namespace
 
-Bound::Bound(const Network &network)
-    : network(network), priced(network.unary), price(network.numTimes(), 0.0),
-      bestPrices(network.numTimes(), 0.0), direction(network.numTimes(), 0.0),
-      choice(network.numNodes(), 0), bestBound(-kInfinity) {
+Bound::Bound(const Network &network, std::vector<double> prices)
+    : network(network), unary(network.unary), priced(network.unary), price(std::move(prices)),
+      direction(network.numTimes(), 0.0), choice(network.numNodes(), 0), bestBound(-kInfinity) {
+  price.resize(network.numTimes(), 0.0);
+  bestPrices = price;
   int64_t size = 0;
   int32_t widest = 0;
   reverse.resize(network.neighbours.size());
@@ -60,7 +61,7 @@ void Bound::priceUnary() {
   std::vector<double> sum(network.numTimes() + 1, 0.0);
   for (int32_t t = 0; t < network.numTimes(); ++t)
     sum[t + 1] = sum[t] + price[t];
-  priced = network.unary;
+  priced = unary;
   for (int32_t i = 0; i < network.numNodes(); ++i)
     for (const Network::Piece &piece : network.piecesOf(i)) {
       double perByte = sum[piece.end] - sum[piece.begin];
@@ -145,13 +146,72 @@ void Bound::step(double value, double target) {
     price[t] = std::max(0.0, price[t] + length * direction[t]);
 }
 
-void Bound::iterate(double target) {
-  priceUnary();
-  double paid = 0;
+double Bound::paid() const {
+  double sum = 0;
   for (int32_t t = 0; t < network.numTimes(); ++t)
-    paid += price[t] * static_cast<double>(network.capacity[t]);
+    sum += price[t] * static_cast<double>(network.capacity[t]);
+  return sum;
+}
+
+// Where a node's turn comes, its belief is the sum of the least costs, by its value, of all chains
+// through it, and bound in the pass so far and to come is what all chains cost together.
+std::vector<double> Bound::valueBounds() {
+  price = bestPrices;
+  priceUnary();
+  double value = pass(true) - paid() + network.constant;
+  pass(false);
+  std::vector<double> bounds = priced;
+  for (int32_t i = 0; i < network.numNodes(); ++i) {
+    double *of = &bounds[network.first[i]];
+    for (int32_t h = network.firstNeighbour[i]; h < network.firstNeighbour[i + 1]; ++h)
+      for (int32_t v = 0; v < network.values(i); ++v)
+        of[v] += messages[firstMessage[h] + v];
+    takeLeast(of, network.values(i));
+    for (int32_t v = 0; v < network.values(i); ++v)
+      of[v] += value;
+  }
+  return bounds;
+}
+
+double Bound::probe(int32_t node, std::span<const char> allowed, int iterations, double enough) {
+  constexpr int kFirstLook = 8;
+  constexpr double kHardly = 0.1, kProbeStep = 0.3;
+  std::vector<double> messagesBefore = messages, priceBefore = price, pricesBefore = bestPrices,
+                      directionBefore = direction;
+  double bestBefore = bestBound, stepBefore = stepSize;
+  int sinceBefore = sinceImprovement;
+  std::vector<double> own(unary.begin() + network.first[node],
+                          unary.begin() + network.first[node + 1]);
+  for (int32_t v = 0; v < network.values(node); ++v)
+    if (!allowed[v])
+      forbid(node, v);
+  price = bestPrices;
+  std::fill(direction.begin(), direction.end(), 0.0);
+  bestBound = -kInfinity;
+  stepSize = kProbeStep;
+  sinceImprovement = 0;
+  for (int i = 0; i < iterations && bestBound < enough; ++i) {
+    if (i == kFirstLook && bestBound < bestBefore + kHardly * (enough - bestBefore))
+      break;
+    iterate(enough);
+  }
+  double found = std::max(bestBound, bestBefore);
+  std::copy(own.begin(), own.end(), unary.begin() + network.first[node]);
+  messages = std::move(messagesBefore);
+  price = std::move(priceBefore);
+  bestPrices = std::move(pricesBefore);
+  direction = std::move(directionBefore);
+  bestBound = bestBefore;
+  stepSize = stepBefore;
+  sinceImprovement = sinceBefore;
+  return found;
+}
+
+void Bound::iterate(double target) {
+  workDone += 64 + network.numNodes();
+  priceUnary();
   pass(true);
-  double value = pass(false) - paid + network.constant;
+  double value = pass(false) - paid() + network.constant;
   if (value > bestBound) {
     if (value > bestBound + 1e-5 * std::abs(bestBound))
       sinceImprovement = 0;

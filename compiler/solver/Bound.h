@@ -15,7 +15,8 @@ namespace dtc::solver {
 // smoothed over passes. Deterministic; a pass is the unit of work.
 class Bound {
 public:
-  explicit Bound(const Network &network);
+  // Prices start at those given (one per point of time), or at 0.
+  explicit Bound(const Network &network, std::vector<double> prices = {});
 
   // One pass forward and one back, then a step of the prices towards target, the cost of the best
   // assignment known (infinity: none yet).
@@ -28,12 +29,24 @@ public:
   const std::vector<int32_t> &decoded() const { return choice; }
   // Prices of the best bound.
   const std::vector<double> &prices() const { return bestPrices; }
+  // For every value (as in Network::unary): what an assignment that takes it costs at least. One
+  // pass forward and one back at the best prices.
+  std::vector<double> valueBounds();
+  // What the assignments that take one of some values of a node cost at least: up to so many
+  // iterations from where the bound stands, which then is as before; fewer where the bound reaches
+  // enough or hardly moves.
+  double probe(int32_t node, std::span<const char> allowed, int iterations, double enough);
+  // Takes a value away for good.
+  void forbid(int32_t node, int32_t value) {
+    unary[network.first[node] + value] = network.forbidden;
+  }
   // Rises with the table entries read.
   int64_t work() const { return workDone; }
 
 private:
   double pass(bool forward);
   void priceUnary();
+  double paid() const;
   void step(double value, double target);
   void decode(int32_t node, bool forward, const double *belief);
 
@@ -42,6 +55,7 @@ private:
   std::vector<int32_t> reverse;      // the same edge seen from its other end
   std::vector<double> messages;      // incoming, per half edge: one entry per own value
   std::vector<double> weight; // of each node in one direction: 1 / most edges of a chain cover
+  std::vector<double> unary;
   std::vector<double> priced; // unary costs with memory at the present prices
   std::vector<double> price, bestPrices, direction;
   std::vector<double> belief, source, outgoing; // scratch of one node

@@ -66,12 +66,106 @@ std::vector<char> timesThatMatter(const WorkGraph &graph, const std::vector<int6
   return keep;
 }
 
+// Both orders of a table, each stored once for all edges that have it.
+class DoubleTables {
+public:
+  explicit DoubleTables(Network &network) : network(network) {}
+
+  const double *intern(const WorkGraph::Table &table) {
+    uint64_t hash = XXH3_64bits(table.data(), table.size() * sizeof(int64_t));
+    auto [begin, end] = byHash.equal_range(hash);
+    std::vector<double> costs(table.size());
+    for (size_t i = 0; i < table.size(); ++i)
+      costs[i] = table[i] >= kInfiniteCost ? network.forbidden : static_cast<double>(table[i]);
+    for (auto it = begin; it != end; ++it)
+      if (network.tables[it->second] == costs)
+        return network.tables[it->second].data();
+    byHash.emplace(hash, network.tables.size());
+    network.tables.push_back(std::move(costs));
+    return network.tables.back().data();
+  }
+
+private:
+  Network &network;
+  std::unordered_multimap<uint64_t, size_t> byHash;
+};
+
+// More than all finite costs together, those already decided included.
+double forbiddenCost(const WorkGraph &graph) {
+  auto most = [](const std::vector<int64_t> &costs) {
+    int64_t largest = 0;
+    for (int64_t cost : costs)
+      if (cost < kInfiniteCost)
+        largest = std::max(largest, std::abs(cost));
+    return static_cast<double>(largest);
+  };
+  double sum = 1 + static_cast<double>(graph.constant);
+  for (const WorkGraph::Node &node : graph.nodes)
+    sum += node.alive ? most(node.unary) : 0;
+  for (const WorkGraph::Edge &edge : graph.edges)
+    sum += edge.alive ? most(*edge.table) : 0;
+  return 4 * sum;
+}
+
+void flatten(const WorkGraph &graph, Reduction &reduction) {
+  Network &network = reduction.network;
+  network.constant = static_cast<double>(graph.constant);
+  network.forbidden = forbiddenCost(graph);
+  for (int64_t used : graph.baseUsage())
+    network.capacity.push_back(graph.limit - used);
+  std::vector<int32_t> positionOf(graph.nodes.size(), -1);
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    const WorkGraph::Node &node = graph.nodes[i];
+    if (!node.alive)
+      continue;
+    positionOf[i] = network.numNodes();
+    reduction.kept.push_back(static_cast<int32_t>(i));
+    reduction.origin.push_back(node.origin);
+    for (int64_t cost : node.unary)
+      network.unary.push_back(static_cast<double>(cost));
+    network.first.push_back(static_cast<int32_t>(network.unary.size()));
+    for (const WorkGraph::Piece &piece : node.pieces) {
+      network.pieces.push_back(
+          {piece.begin, piece.end, static_cast<int64_t>(network.usages.size())});
+      network.usages.insert(network.usages.end(), piece.usages.begin(), piece.usages.end());
+    }
+    network.firstPiece.push_back(static_cast<int32_t>(network.pieces.size()));
+  }
+  DoubleTables tables(network);
+  for (int32_t i : reduction.kept) {
+    auto begin = static_cast<int64_t>(network.neighbours.size());
+    for (int32_t e : graph.nodes[i].edges) {
+      const WorkGraph::Edge &edge = graph.edges[e];
+      int32_t other = edge.other(i);
+      network.neighbours.push_back({positionOf[other], tables.intern(graph.rowsFor(edge, i)),
+                                    tables.intern(graph.rowsFor(edge, other))});
+    }
+    std::sort(network.neighbours.begin() + begin, network.neighbours.end(),
+              [](const auto &a, const auto &b) { return a.node < b.node; });
+    network.firstNeighbour.push_back(static_cast<int32_t>(network.neighbours.size()));
+  }
+}
+
 class Presolver {
 public:
-  explicit Presolver(const Problem &problem) : graph(problem) {}
+  explicit Presolver(WorkGraph start) : graph(std::move(start)) {}
 
   // 1. Rules 1 to 4 wherever something changed. 2. Memory: profiles, values that can't fit, points
   // of time that can't matter. 3. Dominated values. Again, while any of these found something.
+  Reduction reduction() {
+    Reduction result;
+    result.originalNodes = static_cast<int32_t>(graph.nodes.size());
+    run();
+    result.infeasible = graph.infeasible;
+    if (graph.infeasible)
+      return result;
+    flatten(graph, result);
+    result.removals = std::move(graph.removals);
+    result.times = std::move(graph.times);
+    return result;
+  }
+
+private:
   void run() {
     for (int sweep = 0; sweep < kMaxSweeps && !graph.infeasible; ++sweep) {
       drainQueue();
@@ -79,10 +173,10 @@ public:
         return;
       tidyAll();
       pruneByMemory();
-      tidyAll();
-      dropSlackTimes();
       if (graph.infeasible)
         return;
+      tidyAll();
+      dropSlackTimes();
       dropDominated();
       queueFreeOfMemory();
       if (graph.queue.empty())
@@ -93,9 +187,6 @@ public:
       tidyAll();
   }
 
-  WorkGraph graph;
-
-private:
   static constexpr int kMaxSweeps = 20;
 
   void drainQueue();
@@ -114,6 +205,7 @@ private:
   bool dropDominatedOf(int32_t node);
   void queueFreeOfMemory();
 
+  WorkGraph graph;
   int64_t dominanceWork = 0;
 };
 
@@ -385,8 +477,10 @@ void Presolver::dropSlackTimes() {
   int32_t count = 0;
   for (int32_t t = 0; t < graph.numTimes; ++t) {
     position[t] = count;
-    if (keep[t])
-      base[count++] = base[t];
+    if (!keep[t])
+      continue;
+    base[count] = base[t];
+    graph.times[count++] = graph.times[t];
   }
   position[graph.numTimes] = count;
   if (count == graph.numTimes)
@@ -403,6 +497,7 @@ void Presolver::dropSlackTimes() {
       graph.markDirty(static_cast<int32_t>(i));
   }
   graph.numTimes = count;
+  graph.times.resize(count);
   graph.baseChange.assign(count + 1, 0);
   for (int32_t t = 0; t < count; ++t) {
     graph.baseChange[t] += base[t];
@@ -477,86 +572,6 @@ void Presolver::queueFreeOfMemory() {
       graph.markDirty(static_cast<int32_t>(i));
 }
 
-// Both orders of a table, each stored once for all edges that have it.
-class DoubleTables {
-public:
-  explicit DoubleTables(Network &network) : network(network) {}
-
-  const double *intern(const WorkGraph::Table &table) {
-    uint64_t hash = XXH3_64bits(table.data(), table.size() * sizeof(int64_t));
-    auto [begin, end] = byHash.equal_range(hash);
-    std::vector<double> costs(table.size());
-    for (size_t i = 0; i < table.size(); ++i)
-      costs[i] = table[i] >= kInfiniteCost ? network.forbidden : static_cast<double>(table[i]);
-    for (auto it = begin; it != end; ++it)
-      if (network.tables[it->second] == costs)
-        return network.tables[it->second].data();
-    byHash.emplace(hash, network.tables.size());
-    network.tables.push_back(std::move(costs));
-    return network.tables.back().data();
-  }
-
-private:
-  Network &network;
-  std::unordered_multimap<uint64_t, size_t> byHash;
-};
-
-// More than all finite costs together.
-double forbiddenCost(const WorkGraph &graph) {
-  auto most = [](const std::vector<int64_t> &costs) {
-    int64_t largest = 0;
-    for (int64_t cost : costs)
-      if (cost < kInfiniteCost)
-        largest = std::max(largest, std::abs(cost));
-    return static_cast<double>(largest);
-  };
-  double sum = 1;
-  for (const WorkGraph::Node &node : graph.nodes)
-    sum += node.alive ? most(node.unary) : 0;
-  for (const WorkGraph::Edge &edge : graph.edges)
-    sum += edge.alive ? most(*edge.table) : 0;
-  return 4 * sum;
-}
-
-void flatten(const WorkGraph &graph, Reduction &reduction) {
-  Network &network = reduction.network;
-  network.constant = static_cast<double>(graph.constant);
-  network.forbidden = forbiddenCost(graph);
-  for (int64_t used : graph.baseUsage())
-    network.capacity.push_back(graph.limit - used);
-  std::vector<int32_t> positionOf(graph.nodes.size(), -1);
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    const WorkGraph::Node &node = graph.nodes[i];
-    if (!node.alive)
-      continue;
-    positionOf[i] = network.numNodes();
-    reduction.kept.push_back(static_cast<int32_t>(i));
-    reduction.origin.push_back(node.origin);
-    for (int64_t cost : node.unary)
-      network.unary.push_back(static_cast<double>(cost));
-    network.first.push_back(static_cast<int32_t>(network.unary.size()));
-    for (const WorkGraph::Piece &piece : node.pieces) {
-      network.pieces.push_back(
-          {piece.begin, piece.end, static_cast<int64_t>(network.usages.size())});
-      network.usages.insert(network.usages.end(), piece.usages.begin(), piece.usages.end());
-    }
-    network.firstPiece.push_back(static_cast<int32_t>(network.pieces.size()));
-  }
-  DoubleTables tables(network);
-  for (int32_t i : reduction.kept) {
-    auto begin = static_cast<int64_t>(network.neighbours.size());
-    for (int32_t e : graph.nodes[i].edges) {
-      const WorkGraph::Edge &edge = graph.edges[e];
-      int32_t other = edge.other(i);
-      network.neighbours.push_back({positionOf[other], tables.intern(graph.rowsFor(edge, i)),
-                                    tables.intern(graph.rowsFor(edge, other))});
-    }
-    std::sort(network.neighbours.begin() + begin, network.neighbours.end(),
-              [](const auto &a, const auto &b) { return a.node < b.node; });
-    network.firstNeighbour.push_back(static_cast<int32_t>(network.neighbours.size()));
-  }
-}
-
 } // namespace
 
 std::vector<int32_t> Reduction::lift(std::span<const int32_t> choice) const {
@@ -571,17 +586,10 @@ std::vector<int32_t> Reduction::lift(std::span<const int32_t> choice) const {
   return result;
 }
 
-Reduction presolve(const Problem &problem) {
-  Presolver presolver(problem);
-  presolver.run();
-  Reduction reduction;
-  reduction.originalNodes = static_cast<int32_t>(problem.nodes.size());
-  reduction.infeasible = presolver.graph.infeasible;
-  if (reduction.infeasible)
-    return reduction;
-  flatten(presolver.graph, reduction);
-  reduction.removals = std::move(presolver.graph.removals);
-  return reduction;
+Reduction presolve(const Problem &problem) { return Presolver(WorkGraph(problem)).reduction(); }
+
+Reduction presolve(const Network &network, std::span<const char> allowed) {
+  return Presolver(WorkGraph(network, allowed)).reduction();
 }
 
 } // namespace dtc::solver

@@ -13,6 +13,7 @@ struct Reduction {
   std::vector<int32_t> kept;                // the original node of each node of the network
   std::vector<std::vector<int32_t>> origin; // the original value of each value of it
   std::vector<Removal> removals;            // in the order in which the others went
+  std::vector<int32_t> times; // the original point of each point of time of the network
   int32_t originalNodes = 0;
 
   // The assignment of the original problem that stands for one of the network.
@@ -30,5 +31,10 @@ struct Reduction {
 // Points of time at which the limit can't be exceeded, or where no more is live than at another
 // point, do not appear in the network. problem has passed problemError().
 Reduction presolve(const Problem &problem);
+
+// The same for what is left of a network where only some values may be taken, a flag for each entry
+// of Network::unary; nodes, values and points of time of the network are the original ones. No
+// value that is not allowed is in the result, in lift()ed assignments neither.
+Reduction presolve(const Network &network, std::span<const char> allowed);
 
 } // namespace dtc::solver

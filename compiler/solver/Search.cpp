@@ -52,7 +52,7 @@ void Search::relax(const std::vector<double> &prices, int64_t amount,
       for (int32_t v = 0; v < network.values(i); ++v)
         priced[network.first[i] + v] += (sum[piece.end] - sum[piece.begin]) *
                                         static_cast<double>(network.usages[piece.offset + v]);
-  for (int64_t end = work() + amount; work() < end && !stop();) {
+  for (int64_t end = work() + amount; work() < end && network.numNodes() > 0 && !stop();) {
     forest.clear();
     grow(below(network.numNodes()), network.numNodes());
     forest.prepare(priced, choice);
@@ -228,6 +228,7 @@ bool Search::optimise() {
 bool Search::reduceOverload() {
   double now = forest.costOf(choice);
   addTightTime(ledger.tightest());
+  solvePriced();
   for (int step = 0; step < kOverloadSteps; ++step) {
     measureTightTimes();
     for (TightTime &at : tight)

@@ -2,6 +2,7 @@
 #include "compiler/solver/Solver.h"
 
 #include "compiler/solver/Bound.h"
+#include "compiler/solver/Branch.h"
 #include "compiler/solver/Presolve.h"
 #include "compiler/solver/Search.h"
 
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -17,10 +19,10 @@ namespace dtc::solver {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Table entries read in one job of a round: a few hundredths of a second.
-constexpr int64_t kJobWork = 30'000'000;
 // The challenger has this many rounds to overtake.
 constexpr int kTrialRounds = 40;
+// Nodes times entries of tables up to which branching pays: probing reads all tables for each node.
+constexpr double kMostToBranch = 3e8;
 
 double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -31,14 +33,15 @@ double secondsNow() {
 //   2. the challenger, started from the relaxed problem at the newest prices of memory; for every
 //   other trial the champion goes
 //      on instead, while the bound has job 1.
-// Between rounds the challenger takes the champion's place where it is better.
+// Between rounds the challenger takes the champion's place where it is better. On small problems,
+// branch and bound takes over where the bound stands still, with two parts a round.
 class Rounds {
 public:
   Rounds(const Network &network, const SolveOptions &options, double deadline)
-      : deadline(deadline), bound(network), random(options.seed),
-        champion(std::make_unique<Search>(network, options.seed)),
+      : network(network), deadline(deadline), bound(network), seed(options.seed),
+        random(options.seed), champion(std::make_unique<Search>(network, options.seed)),
         challenger(std::make_unique<Search>(network, options.seed + 0x9e3779b97f4a7c15ULL)),
-        limit(options.rounds) {
+        limit(options.rounds), jobWork(options.roundWork) {
     int machine = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     threads = std::min(options.threads > 0 ? options.threads : machine, 2);
   }
@@ -46,11 +49,16 @@ public:
   void run() {
     for (; done < limit && !outOfTime() && !proven(); ++done) {
       bool bounding = stalled < kStalledRounds;
+      if (!bounding && branches()) {
+        if (!branchRound())
+          break;
+        continue;
+      }
       bool trial =
           done > 0 && (!bounding || !champion->feasible() || (done / kTrialRounds) % 2 == 0);
       double target = champion->feasible() ? champion->cost() : kInfinity, before = bound.best();
-      runBoth([&] { bounding ? boundJob(target) : champion->improve(kJobWork, timeUp); },
-              [&] { trial ? trialJob() : champion->improve(kJobWork, timeUp); });
+      runBoth([&] { bounding ? boundJob(target) : champion->improve(jobWork, timeUp); },
+              [&] { trial ? trialJob() : champion->improve(jobWork, timeUp); });
       stalled = bound.best() > before + 1e-6 * std::abs(before) ? 0 : stalled + 1;
       if (trial)
         judge();
@@ -58,17 +66,19 @@ public:
   }
 
   const Search &best() const { return *champion; }
-  double lowerBound() const { return bound.best(); }
+  double lowerBound() const { return branch ? branch->bound() : bound.best(); }
+  // No assignment is better than the best one.
+  bool exhausted() const { return isExhausted; }
   int64_t roundsDone() const { return done; }
 
 private:
   static constexpr int kStalledRounds = 60;
 
   bool outOfTime() const { return secondsNow() >= deadline; }
-  bool proven() const { return champion->feasible() && champion->cost() - bound.best() < 1 - 1e-3; }
+  bool proven() const { return champion->feasible() && champion->cost() - lowerBound() < 1 - 1e-3; }
 
   void boundJob(double target) {
-    for (int64_t end = bound.work() + kJobWork; bound.work() < end && !outOfTime();)
+    for (int64_t end = bound.work() + jobWork; bound.work() < end && !outOfTime();)
       bound.iterate(target);
   }
 
@@ -80,9 +90,42 @@ private:
       for (double &price : prices)
         price *= factor;
       challenger->start(bound.decoded());
-      challenger->relax(prices, kJobWork, timeUp);
+      challenger->relax(prices, jobWork, timeUp);
     }
-    challenger->improve(kJobWork, timeUp);
+    challenger->improve(jobWork, timeUp);
+  }
+
+  bool branches() const {
+    double entries = 0;
+    for (int32_t i = 0; i < network.numNodes(); ++i)
+      for (const Network::Neighbour &neighbour : network.neighboursOf(i))
+        entries += static_cast<double>(network.values(i)) * network.values(neighbour.node) / 2;
+    return entries * network.numNodes() <= kMostToBranch;
+  }
+
+  // False where nothing is left that could be better.
+  bool branchRound() {
+    if (!branch)
+      branch.emplace(network, bound.best(), bound.prices(), seed);
+    std::vector<Part> parts = branch->take(2, champion->feasible() ? champion->cost() : kInfinity);
+    if (parts.empty()) {
+      isExhausted = true;
+      return false;
+    }
+    std::vector<PartResult> results(parts.size());
+    auto look = [&](size_t p) {
+      results[p] = explore(network, parts[p], branch->target(), timeUp);
+    };
+    runBoth([&] { look(0); },
+            [&] { parts.size() > 1 ? look(1) : champion->improve(jobWork, timeUp); });
+    for (PartResult &result : results) {
+      if (result.found && (!champion->feasible() || result.cost < champion->cost())) {
+        champion->start(std::move(result.assignment));
+        champion->improve(jobWork, timeUp);
+      }
+      branch->give(std::move(result));
+    }
+    return true;
   }
 
   void judge() {
@@ -108,19 +151,21 @@ private:
     other.join();
   }
 
+  const Network &network;
   double deadline;
   Bound bound;
+  std::optional<Branch> branch;
+  uint64_t seed;
   std::mt19937_64 random;
   std::unique_ptr<Search> champion, challenger;
   std::function<bool()> timeUp = [this] { return outOfTime(); };
-  int64_t limit, done = 0;
+  int64_t limit, jobWork, done = 0;
   int threads = 1, stalled = 0, trialRounds = 0, trials = 0;
+  bool isExhausted = false;
 };
 
 int64_t roundUp(double bound) {
-  // Rounding errors of the bound stay far below a part in 10^10.
-  double safe = bound - 1e-10 * std::abs(bound) - 1e-6;
-  return std::max<int64_t>(0, static_cast<int64_t>(std::ceil(safe)));
+  return std::max<int64_t>(0, static_cast<int64_t>(std::ceil(safely(bound))));
 }
 
 } // namespace
@@ -151,7 +196,7 @@ SolveResult solve(const Problem &problem, const SolveOptions &options) {
   result.usageOk = found.usageOk;
   result.lowerBound = roundUp(rounds.lowerBound());
   if (result.feasible())
-    result.lowerBound = std::min(result.lowerBound, result.cost);
+    result.lowerBound = rounds.exhausted() ? result.cost : std::min(result.lowerBound, result.cost);
   result.rounds = rounds.roundsDone();
   result.seconds = secondsNow() - start;
   return result;

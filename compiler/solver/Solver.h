@@ -18,6 +18,7 @@ struct SolveOptions {
   // the seed only, not on threads or the machine; a wall clock that stops within a round may leave
   // a result between two rounds.
   int64_t rounds = std::numeric_limits<int64_t>::max();
+  int64_t roundWork = 30'000'000; // of each of the two jobs in a round: table entries read
 };
 
 struct SolveResult {

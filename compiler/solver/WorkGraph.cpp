@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <map>
+#include <numeric>
 
 namespace dtc::solver {
 namespace {
@@ -28,13 +29,16 @@ std::vector<int64_t> maximalTimes(const Problem &problem) {
 } // namespace
 
 WorkGraph::WorkGraph(const Problem &problem) : limit(problem.usageLimit) {
-  std::vector<int64_t> times;
+  std::vector<int64_t> points;
   if (limit != kNoLimit)
-    times = maximalTimes(problem);
-  numTimes = static_cast<int32_t>(times.size());
+    points = maximalTimes(problem);
+  numTimes = static_cast<int32_t>(points.size());
+  times.resize(numTimes);
+  std::iota(times.begin(), times.end(), 0);
   baseChange.assign(numTimes + 1, 0);
   auto indexOf = [&](int64_t time) {
-    return static_cast<int32_t>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
+    return static_cast<int32_t>(std::lower_bound(points.begin(), points.end(), time) -
+                                points.begin());
   };
   nodes.resize(problem.nodes.size());
   queued.assign(nodes.size(), 0);
@@ -64,6 +68,54 @@ WorkGraph::WorkGraph(const Problem &problem) : limit(problem.usageLimit) {
     } else {
       addTable(from.a, from.b, *tables[from.table]);
     }
+  }
+}
+
+WorkGraph::WorkGraph(const Network &network, std::span<const char> allowed)
+    : numTimes(network.numTimes()),
+      limit(numTimes == 0 ? kNoLimit
+                          : *std::max_element(network.capacity.begin(), network.capacity.end())),
+      constant(static_cast<int64_t>(network.constant)) {
+  times.resize(numTimes);
+  std::iota(times.begin(), times.end(), 0);
+  baseChange.assign(numTimes + 1, 0);
+  for (int32_t t = 0; t < numTimes; ++t) {
+    baseChange[t] += limit - network.capacity[t];
+    baseChange[t + 1] -= limit - network.capacity[t];
+  }
+  auto whole = [&](double cost) {
+    return cost >= network.forbidden ? kInfiniteCost : static_cast<int64_t>(cost);
+  };
+  nodes.resize(network.numNodes());
+  queued.assign(nodes.size(), 0);
+  std::map<const double *, std::shared_ptr<const Table>> tables;
+  for (int32_t i = 0; i < network.numNodes(); ++i) {
+    Node &node = nodes[i];
+    for (int32_t v = 0; v < network.values(i); ++v) {
+      node.unary.push_back(allowed[network.first[i] + v]
+                               ? whole(network.unary[network.first[i] + v])
+                               : kInfiniteCost);
+      node.origin.push_back(v);
+    }
+    for (const Network::Piece &piece : network.piecesOf(i)) {
+      auto usages = network.usages.begin() + piece.offset;
+      node.pieces.push_back({piece.begin, piece.end, {usages, usages + network.values(i)}});
+    }
+    for (const Network::Neighbour &neighbour : network.neighboursOf(i)) {
+      if (neighbour.node < i)
+        continue;
+      auto [it, isNew] = tables.try_emplace(neighbour.rows);
+      if (isNew) {
+        int64_t size = static_cast<int64_t>(network.values(i)) * network.values(neighbour.node);
+        Table table(size);
+        std::transform(neighbour.rows, neighbour.rows + size, table.begin(), whole);
+        it->second = std::make_shared<const Table>(std::move(table));
+      }
+      node.edges.push_back(static_cast<int32_t>(edges.size()));
+      nodes[neighbour.node].edges.push_back(static_cast<int32_t>(edges.size()));
+      edges.push_back({i, neighbour.node, true, true, it->second});
+    }
+    markDirty(i);
   }
 }
 

@@ -49,6 +49,9 @@ struct WorkGraph {
   };
 
   explicit WorkGraph(const Problem &problem);
+  // What is left of a network where each value may be taken that is allowed (one flag per entry of
+  // Network::unary). Nodes and values count as in the network.
+  WorkGraph(const Network &network, std::span<const char> allowed);
 
   // The entry of edge's table for value x of node and y of the other end.
   int64_t entry(const Edge &edge, int32_t node, int32_t x, int32_t y) const {
@@ -79,6 +82,7 @@ struct WorkGraph {
   std::deque<int32_t> queue;       // nodes to look at
   std::vector<char> queued;
   int32_t numTimes = 0;
+  std::vector<int32_t> times; // which of the points of the start each one is
   int64_t limit;
   int64_t constant = 0;
   bool infeasible = false;

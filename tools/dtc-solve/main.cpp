@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr int kUserError = 1, kBadUsage = 2, kInternalError = 70;
+constexpr int kBadUsage = 2, kInternalError = 70;
 
 struct Flags {
   std::string path;

@@ -1,0 +1,114 @@
+#include "compiler/solver/Solver.h"
+#include "test/unit/solver/RandomProblem.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace dtc::solver {
+namespace {
+
+SolveOptions small(uint64_t seed = 1) {
+  SolveOptions options;
+  options.seconds = 1e6; // rounds end it
+  options.seed = seed;
+  options.threads = 1;
+  options.rounds = 2000;
+  options.roundWork = 20'000;
+  return options;
+}
+
+TEST(Solver, AgreesWithEnumeration) {
+  int solved = 0;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    Problem problem = randomProblem(seed);
+    std::optional<int64_t> optimum = bruteForce(problem);
+    SolveResult result = solve(problem, small());
+    if (!optimum) {
+      ASSERT_FALSE(result.feasible()) << seed;
+      continue;
+    }
+    ASSERT_TRUE(result.feasible()) << seed;
+    ASSERT_EQ(plainCost(problem, result.choice), result.cost) << seed;
+    ASSERT_EQ(result.cost, *optimum) << seed;
+    ASSERT_EQ(result.lowerBound, *optimum) << seed;
+    ++solved;
+  }
+  EXPECT_GT(solved, 300);
+}
+
+TEST(Solver, SameSeedSameResultOnOneThreadAndTwo) {
+  for (uint64_t seed = 1000; seed < 1040; ++seed) {
+    Problem problem = randomProblem(seed);
+    SolveOptions options = small(seed);
+    SolveResult first = solve(problem, options), again = solve(problem, options);
+    options.threads = 2;
+    SolveResult two = solve(problem, options);
+    ASSERT_EQ(first.choice, again.choice) << seed;
+    ASSERT_EQ(first.lowerBound, again.lowerBound) << seed;
+    ASSERT_EQ(first.choice, two.choice) << seed;
+    ASSERT_EQ(first.lowerBound, two.lowerBound) << seed;
+    ASSERT_EQ(first.rounds, two.rounds) << seed;
+  }
+}
+
+TEST(Solver, SolvesProblemsWithoutNodesOrEdges) {
+  SolveResult nothing = solve(Problem(), small());
+  EXPECT_TRUE(nothing.optimal());
+  EXPECT_EQ(nothing.cost, 0);
+  EXPECT_EQ(nothing.gap(), 0);
+  Problem single;
+  single.nodes = {{0, 5, {3, 2, 4}, {1, 9, 1}}};
+  single.usageLimit = 8;
+  SolveResult result = solve(single, small());
+  EXPECT_EQ(result.choice, (std::vector<int32_t>{0}));
+  EXPECT_EQ(result.cost, 3);
+  EXPECT_TRUE(result.optimal());
+}
+
+TEST(Solver, SaysThatNothingIsAllowed) {
+  Problem problem;
+  problem.nodes = {{0, 2, {0, 1}, {5, 4}}, {1, 3, {0, 1}, {5, 4}}};
+  problem.usageLimit = 7;
+  SolveResult result = solve(problem, small());
+  EXPECT_FALSE(result.feasible());
+  EXPECT_TRUE(result.choice.empty());
+  EXPECT_EQ(result.lowerBound, kInfiniteCost);
+  EXPECT_TRUE(std::isinf(result.gap()));
+}
+
+// The wall clock stops it, whatever the limit on rounds.
+TEST(Solver, StopsAtTheTimeLimit) {
+  // Even and odd nodes compete for memory in ways that no bound closes at once.
+  std::mt19937_64 random(3);
+  Problem problem;
+  for (int i = 0; i < 300; ++i) {
+    ProblemNode node{i % 7, 400, {}, {}};
+    for (int v = 0; v < 8; ++v) {
+      node.costs.push_back(static_cast<int64_t>(random() % 1000));
+      node.usages.push_back(static_cast<int64_t>(random() % 1000));
+    }
+    problem.nodes.push_back(node);
+  }
+  for (int e = 0; e < 2000; ++e) {
+    auto a = static_cast<int32_t>(random() % 300), b = static_cast<int32_t>(random() % 300);
+    if (a == b)
+      continue;
+    std::vector<int64_t> table(64);
+    for (int64_t &cost : table)
+      cost = static_cast<int64_t>(random() % 1000);
+    problem.edges.push_back({a, b, static_cast<int32_t>(problem.tables.size())});
+    problem.tables.push_back(table);
+  }
+  problem.usageLimit = 120'000;
+  SolveOptions options;
+  options.seconds = 0.5;
+  SolveResult result = solve(problem, options);
+  EXPECT_TRUE(result.feasible());
+  EXPECT_GT(result.gap(), 0);
+  EXPECT_LT(result.seconds, 5);
+  EXPECT_EQ(evaluate(problem, result.choice).cost, result.cost);
+}
+
+} // namespace
+} // namespace dtc::solver
