@@ -16,7 +16,8 @@ namespace {
 // The q-quantile of absolute errors, in percent.
 std::string quantile(std::vector<double> errors, double q) {
   std::sort(errors.begin(), errors.end());
-  double value = errors[static_cast<size_t>(q * static_cast<double>(errors.size() - 1) + 0.5)];
+  double value =
+      errors[static_cast<size_t>(std::lround(q * static_cast<double>(errors.size() - 1)))];
   char text[32];
   snprintf(text, sizeof(text), "%.1f %%", 100 * value);
   return text;

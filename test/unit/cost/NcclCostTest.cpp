@@ -30,7 +30,7 @@ double rate(CollectiveKind kind, double bytes, const RankGroup &group, const Top
 
 double quantile(std::vector<double> errors, double q) {
   std::sort(errors.begin(), errors.end());
-  return errors[static_cast<size_t>(q * static_cast<double>(errors.size() - 1) + 0.5)];
+  return errors[static_cast<size_t>(std::lround(q * static_cast<double>(errors.size() - 1)))];
 }
 
 } // namespace
