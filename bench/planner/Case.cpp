@@ -116,7 +116,10 @@ void setMemoryOptions(const Row &row, Case &item) {
     d.zero = std::clamp<int64_t>(static_cast<int64_t>(*zero), 0, 3);
   else
     item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
-  if (llvm::StringRef(item.stack).starts_with("fsdp") && row.text("zero_stage").empty())
+  // Hybrid sharding, over a part of the data ranks, is counted as over all.
+  llvm::StringRef stack = item.stack;
+  bool shards = stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
+  if (shards && row.text("zero_stage").empty())
     d.zero = 3;
   if (recompute.empty()) {
     recompute = rule.recompute;

@@ -77,7 +77,7 @@ int run(const Options &options) {
     comparison.printJson(llvm::outs());
   else
     comparison.printText(llvm::outs());
-  if (!options.figures)
+  if (!options.figures || options.format == "json")
     return 0;
   llvm::outs().flush();
   ChosenPlans plans = comparePlans(cases, knobs, cache, options.searchSeconds);
