@@ -130,7 +130,7 @@ void Bound::step(double value, double target) {
       over[piece.end] -= usage;
     }
   double sum = 0, norm = 0;
-  constexpr double kSmooth = 0.3;
+  constexpr double kSmooth = 0.03; // long: usages of decoded assignments jump
   for (int32_t t = 0; t < network.numTimes(); ++t) {
     sum += over[t];
     double gradient = sum - static_cast<double>(network.capacity[t]);

@@ -57,6 +57,10 @@ public:
       bool trial =
           done > 0 && (!bounding || !champion->feasible() || (done / kTrialRounds) % 2 == 0);
       double target = champion->feasible() ? champion->cost() : kInfinity, before = bound.best();
+      if (trial && trialRounds == 0) { // the bound moves on while the trial starts from here
+        trialPrices = bound.prices();
+        trialStart = bound.decoded();
+      }
       runBoth([&] { bounding ? boundJob(target) : champion->improve(jobWork, timeUp); },
               [&] { trial ? trialJob() : champion->improve(jobWork, timeUp); });
       stalled = bound.best() > before + 1e-6 * std::abs(before) ? 0 : stalled + 1;
@@ -85,12 +89,11 @@ private:
   // Prices a little off the best ones lead to other assignments.
   void trialJob() {
     if (trialRounds++ == 0) {
-      std::vector<double> prices = bound.prices();
       double factor = trials++ == 0 ? 1 : 0.95 + 0.001 * static_cast<double>(random() % 150);
-      for (double &price : prices)
+      for (double &price : trialPrices)
         price *= factor;
-      challenger->start(bound.decoded());
-      challenger->relax(prices, jobWork, timeUp);
+      challenger->start(trialStart);
+      challenger->relax(trialPrices, jobWork, timeUp);
     }
     challenger->improve(jobWork, timeUp);
   }
@@ -155,6 +158,8 @@ private:
   double deadline;
   Bound bound;
   std::optional<Branch> branch;
+  std::vector<double> trialPrices;
+  std::vector<int32_t> trialStart;
   uint64_t seed;
   std::mt19937_64 random;
   std::unique_ptr<Search> champion, challenger;
