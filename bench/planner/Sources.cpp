@@ -12,7 +12,7 @@ constexpr SourceRule rules[] = {
     {"Hagemann", "hagemann-torch", "Hagemann", Parameters, 1, false, "none"},
     {"llm-foundry", "llm-foundry", "llm-foundry", Parameters, 3, false, "none"},
     {"BLOOM", "bigscience", "BigScience", GraphRecomputed, 1, false, "full"},
-    {"BigScience", "bigscience", "BigScience", Parameters, 1, false, "full"},
+    {"BigScience", "megatron-deepspeed", "BigScience", Parameters, 1, false, "full"},
     {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none", true},
     {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none", true},
     {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "selective"},
@@ -77,6 +77,8 @@ constexpr NotesRule notesRules[] = {
     {"fsdp-eager", "torch.compile", "fsdp-compiled"},
     {"fsdp-eager", "compile", "fsdp-compiled"},
     {"megatron-core", "method \"FSDP", "fsdp-eager"},
+    {"megatron-core", "token-drop training", "megatron-core-drop"},
+    {"megatron-core", "drop-to-capacity", "megatron-core-drop"},
     {"megatron-flash", "FSDP", "fsdp-eager"},
 };
 

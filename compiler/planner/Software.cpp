@@ -88,6 +88,14 @@ SoftwareStack megatronCore() {
   return s;
 }
 
+// With experts that drop tokens over their capacity: none waits for a fuller one.
+SoftwareStack megatronCoreDropping() {
+  SoftwareStack s = megatronCore();
+  s.name = "megatron-core-drop";
+  s.expertImbalance = 1.44; // [fit] with the permutations around the experts' products
+  return s;
+}
+
 // Its releases with DeepEP and HybridEP.
 SoftwareStack megatronBridge() {
   SoftwareStack s = megatronCore();
@@ -230,6 +238,7 @@ std::vector<SoftwareStack> makeTable() {
           bigscience(),
           megatronFlash(),
           megatronCore(),
+          megatronCoreDropping(),
           megatronBridge(),
           withScores(hagemann("hagemann-torch", false, false), 15),
           withScores(hagemann("hagemann-fused", false, false), 6),
