@@ -39,8 +39,9 @@ def fails(code, message, *command):
 def check_plan(folder):
     plan = json.loads(dtc("plan", CONFIG, "--seq-len", 32, "--topology", "cpu", "--devices", 2, "--global-batch", 4,
                           "--format", "json", "-o", folder / "plan.json"))
-    check(list(plan) == PLAN_KEYS, f"plan keys are {list(plan)}")
-    check(list(plan["predicted"]) == PREDICTED_KEYS, f"predicted keys are {list(plan['predicted'])}")
+    check([key for key in plan if key in PLAN_KEYS] == PLAN_KEYS, f"plan keys are {list(plan)}")
+    check([key for key in plan["predicted"] if key in PREDICTED_KEYS] == PREDICTED_KEYS,
+          f"predicted keys are {list(plan['predicted'])}")
     check(json.loads((folder / "plan.json").read_text()) == plan, "plan.json differs from what --format json prints")
     check(plan["mesh"]["dp"] * plan["mesh"]["tp"] == 2, "the mesh does not use both devices")
     flags = ["--seq-len", 32, "--topology", "cpu", "--devices", 2]
