@@ -94,7 +94,7 @@ TEST(MixedCost, AllToAll) {
 TEST(MixedCost, WithoutARankTheSlowestGroup) {
   Topology topology = mixed();
   for (CollectiveKind kind : {CollectiveKind::AllGather, CollectiveKind::AllReduce})
-    for (RankGroup group : {RankGroup{{4, 1}}, RankGroup{{2, 4}}, RankGroup{{3, 1}}}) {
+    for (const RankGroup &group : {RankGroup{{4, 1}}, RankGroup{{2, 4}}, RankGroup{{3, 1}}}) {
       double slowest = 0;
       for (int64_t rank = 0; rank < 8; ++rank)
         slowest = std::max(slowest, collectiveSeconds(kind, 36e6, group, topology, rank));
