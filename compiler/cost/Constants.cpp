@@ -5,9 +5,7 @@ namespace dtc {
 namespace {
 
 // Sources
-// [fit]    what of that large products keep in training, under sustained power and with
-//          data-dependent clocks: one factor on products and attention, fitted on the fitting half
-//          of bench/planner's published rows.
+// [fit]    fitted on the fitting half of bench/planner's published rows; H200 as H100.
 // [mamf]   stas00/ml-engineering, compute/accelerator, maximum achievable matmul FLOPS: A100 271.2,
 // H100 794.5 (bf16),
 //          1402.6 (fp8) TFLOP/s.
@@ -25,8 +23,9 @@ namespace {
 //          1024 x 1024 x k 64 69.9 GFLOP/s, 1024 x 64 x k 1024 92.8 GFLOP/s.
 constexpr DeviceConstants gpuTable[] = {
     {.prefix = "A100",
-     .productShare = {0.77, 0.77, 0.769, 0.769,
-                      0},   // [mamf] for bf16; f16 the same; f32 and tf32 assumed ; x 0.885 [fit]
+     .productShare = {0.87, 0.87, 0.869, 0.869,
+                      0},   // [mamf] for bf16; f16 the same; f32 and tf32 assumed
+     .sustained = 0.885,    // [fit]
      .pointwiseShare = 0.5, // an addition is half of a fused multiply-add
      .memoryShare = 0.90,   // [cal]
      .halfK = 64,           // assumed: one k block of filling and draining the pipeline
@@ -34,75 +33,79 @@ constexpr DeviceConstants gpuTable[] = {
      .tiles = {{{256, 128, 1.0},
                 {128, 128, 0.95},
                 {64, 64, 0.7}}},    // CUTLASS's default shapes; relative rates assumed
-     .attention64 = {0.496, 500},   // [fa] FlashAttention-2, 171 TFLOP/s at 16384
-     .attention128 = {0.553, 480}}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
+     .attention64 = {0.561, 500},   // [fa] FlashAttention-2, 171 TFLOP/s at 16384
+     .attention128 = {0.625, 480}}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
     {.prefix = "H100",
-     .productShare = {0.65, 0.65, 0.652, 0.652,
-                      0.576}, // [mamf]; f32 and tf32 assumed ; x 0.8125 [fit]
+     .productShare = {0.80, 0.80, 0.803, 0.803, 0.709}, // [mamf]; f32 and tf32 assumed
+     .sustained = 0.8125,                               // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90, // [cal]; a copy on an H200 runs at 4.3 of 4.8 TB/s
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{128, 256, 1.0}, {128, 128, 0.95}, {64, 64, 0.6}}},
-     .attention64 = {0.289, 395},   // [fa] cuDNN forward, times 0.88 for the backward as
+     .attention64 = {0.356, 395},   // [fa] cuDNN forward, times 0.88 for the backward as
                                     // FlashAttention-2 has it there
-     .attention128 = {0.414, 380}}, // [fa] the same, times 0.90
+     .attention128 = {0.509, 380}}, // [fa] the same, times 0.90
     {.prefix = "H200",
-     .productShare = {0.65, 0.65, 0.65, 0.65,
-                      0.596}, // [mamf] 1453.4 in 8 bits; others as H100 ; x 0.8125 as H100 [fit]
+     .productShare = {0.80, 0.80, 0.80, 0.80, 0.734}, // [mamf] 1453.4 in 8 bits; others as H100
+     .sustained = 0.8125,                             // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{128, 256, 1.0}, {128, 128, 0.95}, {64, 64, 0.6}}},
-     .attention64 = {0.289, 395},
-     .attention128 = {0.414, 380}},
+     .attention64 = {0.356, 395},
+     .attention128 = {0.509, 380}},
     {.prefix = "V100",
-     .productShare = {0.691, 0, 0, 0.65, 0}, // assumed ; x 0.81 [fit]
+     .productShare = {0.85, 0, 0, 0.80, 0}, // assumed
+     .sustained = 0.8125,                   // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.85,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{256, 128, 1.0}, {128, 128, 0.95}, {64, 64, 0.7}}},
-     .attention64 = {0.244, 500},
-     .attention128 = {0.284, 480}},
+     .attention64 = {0.3, 500},
+     .attention128 = {0.35, 480}},
     {.prefix = "B200",
-     .productShare = {0.56, 0.546, 0.543, 0.543, 0.534}, // [mamf] ; x 0.70 [fit]
+     .productShare = {0.80, 0.78, 0.776, 0.776, 0.763}, // [mamf]
+     .sustained = 0.7,                                  // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.210, 500},
-     .attention128 = {0.350, 480}},
+     .attention64 = {0.3, 500},
+     .attention128 = {0.5, 480}},
     {.prefix = "B300",
-     .productShare = {0.56, 0.546, 0.55, 0.55,
-                      0.534}, // [mamf] in 16 bits; 8 bits as B200 ; x 0.70 [fit]
+     .productShare = {0.80, 0.78, 0.786, 0.786, 0.763}, // [mamf] in 16 bits; 8 bits as B200
+     .sustained = 0.7,                                  // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.210, 500},
-     .attention128 = {0.350, 480}},
+     .attention64 = {0.3, 500},
+     .attention128 = {0.5, 480}},
     {.prefix = "GB200",
-     .productShare = {0.58, 0.529, 0.529, 0.529, 0.524}, // [mamf] of GB200 ; x 0.725 [fit]
+     .productShare = {0.80, 0.73, 0.729, 0.729, 0.723}, // [mamf] of GB200
+     .sustained = 0.725,                                // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.217, 500},
-     .attention128 = {0.362, 480}},
+     .attention64 = {0.3, 500},
+     .attention128 = {0.5, 480}},
     {.prefix = "GB300",
-     .productShare = {0.752, 0.686, 0.685, 0.685, 0.68}, // [mamf] of GB200 ; x 0.94 [fit]
+     .productShare = {0.80, 0.73, 0.729, 0.729, 0.723}, // [mamf] of GB200
+     .sustained = 0.94,                                 // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.282, 500},
-     .attention128 = {0.470, 480}},
+     .attention64 = {0.3, 500},
+     .attention128 = {0.5, 480}},
     {.prefix = "MI3",                                // MI300X and MI355X
      .productShare = {0.6, 0.5, 0.511, 0.511, 0.45}, // [mamf] of MI300X in 16 bits; others assumed
      .pointwiseShare = 0.5,

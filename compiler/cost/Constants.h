@@ -22,10 +22,13 @@ struct AttentionCurve {
 struct DeviceConstants {
   llvm::StringRef prefix; // of DeviceKind::name; "": any device of the class
   std::array<double, numComputeTypes> productShare; // of the peak, for large matrix products
-  double pointwiseShare;                            // of the f32 peak, for additions and the like
-  double memoryShare;                               // of the memory bandwidth
-  double halfK;   // a product of this depth k reaches half the rate
-  int64_t splitK; // least depth of a part when k is split over idle units; 0: never
+  // Of the rate that products and attention reach by themselves, in steps of training: under
+  // sustained power, with real data. secondsOf does not count it.
+  double sustained = 1;
+  double pointwiseShare; // of the f32 peak, for additions and the like
+  double memoryShare;    // of the memory bandwidth
+  double halfK;          // a product of this depth k reaches half the rate
+  int64_t splitK;        // least depth of a part when k is split over idle units; 0: never
   std::array<TileShape, 3> tiles;
   AttentionCurve attention64,
       attention128; // head dimensions 64 and less, 128 and more; between: interpolated

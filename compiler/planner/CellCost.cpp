@@ -1,6 +1,8 @@
 // Seconds and bytes of one block.
 #include "compiler/planner/CellCost.h"
 
+#include "compiler/cost/Constants.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -57,6 +59,8 @@ public:
     OpWork work = workOf(op);
     if (op.kind == WorkKind::Attention && !software.blockedAttention)
       return unfusedAttention(work, op);
+    if (op.kind != WorkKind::Memory)
+      work.flops /= constantsOf(device).sustained;
     double seconds = secondsOf(work, device) / shareOf(op);
     if (op.kind == WorkKind::Product && work.type == ComputeType::FP8)
       seconds += castSeconds(work);
@@ -86,6 +90,9 @@ private:
         productWork(attention.m, attention.n, attention.k, attention.batch, precision.compute);
     OpWork values =
         productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
+    double sustained = constantsOf(topology.device).sustained;
+    scores.flops /= sustained;
+    values.flops /= sustained;
     OpWork rows;
     rows.type = precision.compute;
     rows.bytes = passes * software.scoreTraffic * 4 * precision.activationShare *
