@@ -31,6 +31,8 @@ double takeLeast(double *values, int32_t count) {
 Bound::Bound(const Network &network, std::vector<double> prices)
     : network(network), unary(network.unary), priced(network.unary), price(std::move(prices)),
       direction(network.numTimes(), 0.0), choice(network.numNodes(), 0), bestBound(-kInfinity) {
+  // From nothing, prices need a direction over many passes; from good ones, few passes must do.
+  smooth = price.empty() ? 0.03 : 0.3;
   price.resize(network.numTimes(), 0.0);
   bestPrices = price;
   int64_t size = 0;
@@ -130,11 +132,10 @@ void Bound::step(double value, double target) {
       over[piece.end] -= usage;
     }
   double sum = 0, norm = 0;
-  constexpr double kSmooth = 0.03; // long: usages of decoded assignments jump
   for (int32_t t = 0; t < network.numTimes(); ++t) {
     sum += over[t];
     double gradient = sum - static_cast<double>(network.capacity[t]);
-    direction[t] += kSmooth * (gradient - direction[t]);
+    direction[t] += smooth * (gradient - direction[t]);
     if (price[t] > 0 || direction[t] > 0)
       norm += direction[t] * direction[t];
   }

@@ -60,7 +60,7 @@ private:
   std::vector<double> price, bestPrices, direction;
   std::vector<double> belief, source, outgoing; // scratch of one node
   std::vector<int32_t> choice;
-  double bestBound, stepSize = 1;
+  double bestBound, stepSize = 1, smooth;
   int sinceImprovement = 0;
   int64_t workDone = 0;
 };
