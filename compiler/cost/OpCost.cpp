@@ -17,8 +17,8 @@ constexpr double kUnalignedShare = 0.35;
 
 double alignedShare(const OpWork &work, const DeviceKind &device) {
   bool halves = work.type == ComputeType::BF16 || work.type == ComputeType::F16;
-  // Of batches of products alone, which are heads: weights are padded by whoever makes them.
-  bool aligned = work.batch == 1 || (work.k % 8 == 0 && work.n % 8 == 0);
+  // Of a short k the bytes count, unless there are many, as with heads.
+  bool aligned = work.n % 8 == 0 && (work.batch == 1 || work.k % 8 == 0);
   return halves && device.deviceClass == DeviceClass::Gpu && !aligned ? kUnalignedShare : 1;
 }
 

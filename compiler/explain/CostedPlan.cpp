@@ -43,6 +43,8 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   result.seconds = costing.seconds;
   result.softwareShare = costing.softwareShare;
   result.terms = explainOp(costing.work, costed.topology.device);
+  result.terms.computeSeconds /= costing.sustained;
+  result.terms.sustained *= costing.sustained;
   return result;
 }
 

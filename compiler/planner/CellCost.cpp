@@ -177,7 +177,8 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
                  const CellPrecision &precision, const SoftwareStack &software) {
   BlockCoster coster(scale, topology, precision, software);
-  return {coster.workOf(op), coster.secondsOfOp(op), coster.shareOf(op)};
+  double sustained = op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
+  return {coster.workOf(op), coster.secondsOfOp(op), sustained, coster.shareOf(op)};
 }
 
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,

@@ -46,6 +46,7 @@ struct AxisGroups {
 struct OpCosting {
   OpWork work;
   double seconds = 0;
+  double sustained = 1;     // of the rate of compute/cost, in steps of training
   double softwareShare = 1; // of the rate of compute/cost, as the stack's own kernel reaches it
 };
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
