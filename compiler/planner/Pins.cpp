@@ -37,7 +37,8 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
 bool Pins::beyondExecutable() const {
   auto above = [](const std::optional<int64_t> &pin, int64_t most) { return pin && *pin > most; };
   return above(offload, 0) || above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
-         above(virtualStages, 1) || (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
+         above(virtualStages, 1) ||
+         (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
          (recompute && *recompute != Recompute::None);
 }
 

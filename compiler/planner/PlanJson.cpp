@@ -11,9 +11,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json memoryToJson(const PlanMemory &memory) {
-  return {{"parameters", memory.parameters},       {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer},         {"activations", memory.activations},
-          {"temporaries", memory.temporaries},     {"communication", memory.communication},
+  return {{"parameters", memory.parameters},   {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},     {"activations", memory.activations},
+          {"temporaries", memory.temporaries}, {"communication", memory.communication},
           {"reserved", memory.reserved}};
 }
 
@@ -71,18 +71,12 @@ Json timesToJson(const PlanTimes &times) {
 }
 
 Json predictedToJson(const PlanPrediction &p) {
-  return {{"step_time_s", p.stepSeconds},
-          {"tokens_per_s", p.tokensPerSecond},
-          {"tflops_per_device", p.tflopsPerDevice},
-          {"mfu", p.mfu},
-          {"bubble_fraction", p.bubbleFraction},
-          {"exposed_comm_s", p.exposedCommSeconds},
-          {"peak_memory_bytes", p.peakMemoryBytes},
-          {"fits", p.fits},
-          {"memory", memoryToJson(p.memory)},
-          {"time", timesToJson(p.times)},
-          {"transfer_s", p.transferSeconds},
-          {"loop_s", p.loopSeconds}};
+  return {{"step_time_s", p.stepSeconds},           {"tokens_per_s", p.tokensPerSecond},
+          {"tflops_per_device", p.tflopsPerDevice}, {"mfu", p.mfu},
+          {"bubble_fraction", p.bubbleFraction},    {"exposed_comm_s", p.exposedCommSeconds},
+          {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
+          {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
+          {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
 }
 
 // Reads keys with checks; the first error wins.
@@ -418,12 +412,10 @@ std::string planToJson(const Plan &plan) {
                     {"exhaustive", plan.search.exhaustive},
                     {"pins", pinsToJson(plan)}};
   if (!plan.origin.model.empty())
-    json["request"] = {{"model", plan.origin.model},
-                       {"topology", plan.origin.topology},
-                       {"nodes", plan.origin.nodes},
-                       {"grad_dtype", plan.origin.gradDtype},
-                       {"software", plan.origin.software},
-                       {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
+    json["request"] = {
+        {"model", plan.origin.model},       {"topology", plan.origin.topology},
+        {"nodes", plan.origin.nodes},       {"grad_dtype", plan.origin.gradDtype},
+        {"software", plan.origin.software}, {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

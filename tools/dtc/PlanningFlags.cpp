@@ -35,7 +35,8 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->check(CLI::IsMember({"f32", "bf16", "f16"}));
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
       ->check(CLI::IsMember({"adamw", "sgd", "lamb", "lars"}));
-  command.add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
+  command
+      .add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));
   command.add_option(
       "--fix", fix,
@@ -43,9 +44,10 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       "schedule virtual_stages recompute offload; says what each costs");
   command.add_option("--max-memory", maxMemory,
                      "bytes a device may use ('64 GiB' or a number), or none");
-  command.add_flag("--executable", executable,
-                   "keep the search to what 'dtc compile' lowers today (always so for topologies of "
-                   "CPUs, unless --fix asks for more)");
+  command.add_flag(
+      "--executable", executable,
+      "keep the search to what 'dtc compile' lowers today (always so for topologies of "
+      "CPUs, unless --fix asks for more)");
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,

@@ -40,8 +40,8 @@ void addTopology(CLI::App &app, int &exitCode) {
   CLI::App *discover =
       group->add_subcommand("discover", "Describes this machine, or the one of an NCCL dump");
   discover->add_option("-o,--output", flags->output, "the TOML file to write (default: stdout)");
-  CLI::Option *xml = discover->add_option(
-      "--nccl-xml", flags->ncclXml, "take the machine from this file of NCCL_TOPO_DUMP_FILE");
+  CLI::Option *xml = discover->add_option("--nccl-xml", flags->ncclXml,
+                                          "take the machine from this file of NCCL_TOPO_DUMP_FILE");
   discover
       ->add_option("--device", flags->device,
                    "the catalogue's system whose device that machine has (default: by PCI id)")
