@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
 # Installs what dtc needs on a fresh Debian 12. Asks nothing; a second run only looks and is quick.
+#   tools/setup.sh           what building and running takes
+#   tools/setup.sh --tests   and what some tests take, which are left out without it
 # Everything is in Debian's own archive: LLVM and MLIR 22 come from bookworm-security, the rest from bookworm.
 set -euo pipefail
 
@@ -21,6 +23,12 @@ die() {
   exit 1
 }
 
+case "${1:-}" in
+"") ;;
+--tests) packages+=(chromium) ;; # opens the report's page
+*) die "'$1' is no option; there is --tests" ;;
+esac
+
 # Prints the packages that dpkg does not list as installed, one a line.
 missing_packages() {
   local installed
@@ -39,7 +47,7 @@ fi
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   sudo -n true 2>/dev/null ||
-    die "installing ${missing[*]} needs root, and sudo asks for a password: run 'sudo $0' once"
+    die "installing ${missing[*]} needs root, and sudo asks for a password: run 'sudo $0 $*' once"
   as_root=(sudo -n)
 fi
 apt() {

@@ -27,7 +27,7 @@ summary() {
 }
 
 jobs=$(nproc)
-part set-up ./tools/setup.sh || summary
+part set-up ./tools/setup.sh --tests || summary
 part configure cmake --preset ci || summary
 part build cmake --build --preset ci -j "$jobs" || summary
 part format ./tools/lint.sh
