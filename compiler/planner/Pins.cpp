@@ -63,7 +63,8 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"micro_batch", 1, 1 << 30, &pins.microBatch},
                       {"virtual_stages", 1, 1 << 20, &pins.virtualStages},
                       {"offload", 0, 1, &pins.offload}};
-  for (const auto &[name, text] : fixed) {
+  for (const auto &pin : fixed) {
+    const std::string &name = pin.first, &text = pin.second;
     if (name == "schedule" || name == "recompute") {
       if (std::optional<UserError> error = readWord(name, text, pins))
         return *error;
