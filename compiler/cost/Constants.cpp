@@ -21,6 +21,23 @@ namespace {
 // tensors. [cpu]    one core of Zen 3 (peak 102.7 GFLOP/s): oneDNN 2.6.3 f32 products of training
 // shapes 85 to 92 percent,
 //          1024 x 1024 x k 64 69.9 GFLOP/s, 1024 x 64 x k 1024 92.8 GFLOP/s.
+
+// What the GPUs of this generation share; assumed.
+constexpr DeviceConstants blackwell(llvm::StringRef prefix,
+                                    std::array<double, numComputeTypes> productShare,
+                                    double sustained) {
+  return {.prefix = prefix,
+          .productShare = productShare,
+          .sustained = sustained,
+          .pointwiseShare = 0.5,
+          .memoryShare = 0.90,
+          .halfK = 64,
+          .splitK = 512,
+          .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
+          .attention64 = {0.3, 500},
+          .attention128 = {0.5, 480}};
+}
+
 constexpr DeviceConstants gpuTable[] = {
     {.prefix = "A100",
      .productShare = {0.87, 0.87, 0.869, 0.869,
@@ -66,47 +83,12 @@ constexpr DeviceConstants gpuTable[] = {
      .tiles = {{{256, 128, 1.0}, {128, 128, 0.95}, {64, 64, 0.7}}},
      .attention64 = {0.3, 500},
      .attention128 = {0.35, 480}},
-    {.prefix = "B200",
-     .productShare = {0.80, 0.78, 0.776, 0.776, 0.763}, // [mamf]
-     .sustained = 0.7,                                  // [fit]
-     .pointwiseShare = 0.5,
-     .memoryShare = 0.90,
-     .halfK = 64,
-     .splitK = 512,
-     .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.3, 500},
-     .attention128 = {0.5, 480}},
-    {.prefix = "B300",
-     .productShare = {0.80, 0.78, 0.786, 0.786, 0.763}, // [mamf] in 16 bits; 8 bits as B200
-     .sustained = 0.7,                                  // [fit]
-     .pointwiseShare = 0.5,
-     .memoryShare = 0.90,
-     .halfK = 64,
-     .splitK = 512,
-     .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.3, 500},
-     .attention128 = {0.5, 480}},
-    {.prefix = "GB200",
-     .productShare = {0.80, 0.73, 0.729, 0.729, 0.723}, // [mamf] of GB200
-     .sustained = 0.725,                                // [fit]
-     .pointwiseShare = 0.5,
-     .memoryShare = 0.90,
-     .halfK = 64,
-     .splitK = 512,
-     .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.3, 500},
-     .attention128 = {0.5, 480}},
-    {.prefix = "GB300",
-     .productShare = {0.80, 0.73, 0.729, 0.729, 0.723}, // [mamf] of GB200
-     .sustained = 0.94,                                 // [fit]
-     .pointwiseShare = 0.5,
-     .memoryShare = 0.90,
-     .halfK = 64,
-     .splitK = 512,
-     .tiles = {{{256, 256, 1.0}, {128, 256, 0.95}, {128, 128, 0.8}}},
-     .attention64 = {0.3, 500},
-     .attention128 = {0.5, 480}},
-    {.prefix = "MI3",                                // MI300X and MI355X
+    blackwell("B200", {0.80, 0.78, 0.776, 0.776, 0.763}, 0.7), // [mamf]; [fit]
+    blackwell("B300", {0.80, 0.78, 0.786, 0.786, 0.763},
+              0.7), // [mamf] in 16 bits; 8 bits as B200; [fit]
+    blackwell("GB200", {0.80, 0.73, 0.729, 0.729, 0.723}, 0.725), // [mamf] of GB200; [fit]
+    blackwell("GB300", {0.80, 0.73, 0.729, 0.729, 0.723}, 0.94),  // [mamf] of GB200; [fit]
+    {.prefix = "MI3",                                             // MI300X and MI355X
      .productShare = {0.6, 0.5, 0.511, 0.511, 0.45}, // [mamf] of MI300X in 16 bits; others assumed
      .pointwiseShare = 0.5,
      .memoryShare = 0.80,

@@ -135,7 +135,6 @@ private:
   void consider(Candidate candidate) {
     if (!options.prune || candidate.step.leastSeconds() < incumbent) {
       refineBySchedule(candidate.step, candidate.decisions);
-      ++result.simulated;
       incumbent = std::min(incumbent, candidate.step.stepSeconds);
     }
     result.ranked.push_back(std::move(candidate));

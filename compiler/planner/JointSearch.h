@@ -20,7 +20,7 @@ struct SearchResult {
   std::vector<Candidate> ranked; // that fit, the fastest first
   // The one that needs least memory of those that were costed, whether it fits or not.
   std::optional<Candidate> leanest;
-  int64_t costed = 0, simulated = 0;
+  int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
   bool complete = true;  // the search ended by its bound, not by the clock
 };

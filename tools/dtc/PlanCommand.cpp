@@ -28,6 +28,15 @@ Result<PlanCache> openCache(const std::string &folder) {
       folder, llvm::sys::fs::getMainExecutable(nullptr, reinterpret_cast<void *>(&openCache)));
 }
 
+Outcome checkSpareNodes(int64_t spare, const Topology &topology) {
+  if (spare < topology.nodes && (spare == 0 || topology.isUniform()))
+    return {};
+  return UserError("--spare-nodes " + std::to_string(spare) + " of '" + topology.name +
+                       "', which has " + std::to_string(topology.nodes) +
+                       (topology.isUniform() ? " nodes" : " nodes that differ"),
+                   "equal nodes are wanted, of which one at least is left");
+}
+
 // Fills the cache with the plans for what is left when 1, 2, ... nodes are lost; says on `out` what
 // each comes to.
 Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const PlanCache &cache,
@@ -35,12 +44,6 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
   for (int64_t lost = 1; lost <= flags.spareNodes; ++lost) {
     PlanFlags fewer = flags;
     fewer.nodes = whole.topology.nodes - lost;
-    if (fewer.nodes < 1 || !whole.topology.isUniform())
-      return UserError("--spare-nodes " + std::to_string(flags.spareNodes) + " of '" +
-                           whole.topology.name + "', which has " +
-                           std::to_string(whole.topology.nodes) +
-                           (whole.topology.isUniform() ? " nodes" : " nodes that differ"),
-                       "equal nodes are wanted, of which one at least is left");
     Result<PlanRequest> request = requestOf(fewer, whole.model);
     if (!request)
       return request.error();
@@ -80,6 +83,8 @@ int runPlan(const PlanFlags &flags) {
   Result<PlanRequest> request = requestOf(flags, *module);
   if (!request)
     return request.error().report(llvm::errs());
+  if (Outcome checked = checkSpareNodes(flags.spareNodes, request->topology); !checked)
+    return checked.error().report(llvm::errs());
   std::optional<PlanCache> cache;
   if (!flags.cache.empty()) {
     Result<PlanCache> opened = openCache(flags.cache);
