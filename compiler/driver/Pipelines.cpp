@@ -58,14 +58,16 @@ void addShardPhase(OpPassManager &passes) {
   passes.addPass(createCSEPass());
 }
 
-void addSchedulePhase(OpPassManager &passes) {
+void addSchedulePhase(OpPassManager &passes) { addSchedulePhase(passes, ScheduleOptions()); }
+
+void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   // The only calls left are those of kernels; what is inlined is made canonical once, below.
   passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels());
   // One exec.program: every buffer has an offset, every instruction a stream.
-  buildSchedulePipeline(passes);
+  buildSchedulePipeline(passes, options);
 }
 
 } // namespace dtc

@@ -8,6 +8,8 @@
 
 namespace dtc {
 
+struct ScheduleOptions;
+
 // Loads the dialects that every command works with.
 void loadDialects(mlir::MLIRContext &context);
 
@@ -33,5 +35,6 @@ void addShardPhase(mlir::OpPassManager &passes);
 // Blocks inlined, fusion groups outlined into kernel functions, then one exec.program with a static
 // memory plan.
 void addSchedulePhase(mlir::OpPassManager &passes);
+void addSchedulePhase(mlir::OpPassManager &passes, const ScheduleOptions &options);
 
 } // namespace dtc

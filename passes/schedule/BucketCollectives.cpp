@@ -1,5 +1,6 @@
 // Merges collectives of data parallelism into few large ones (pass dtc-bucket-collectives).
 #include "passes/schedule/Box.h"
+#include "passes/schedule/BucketMember.h"
 #include "passes/schedule/CollectiveBuckets.h"
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/GradientCollectives.h"
@@ -18,69 +19,7 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-struct Member {
-  exec::CollectiveOp collective;
-  SmallVector<exec::CopyOp>
-      unpacks; // of a gather: copies out of its destination, which move with it
-};
-
-bool isWholeTemporary(Value buffer) {
-  exec::BufferRange range = exec::getRange(buffer);
-  exec::BufferOp root = getRootOp(buffer);
-  return !root.getPersistent() && range.offset == 0 &&
-         range.bytes == static_cast<int64_t>(root.getBytes());
-}
-
-bool isMember(exec::CollectiveOp collective) {
-  if (isParameterGather(collective))
-    return true;
-  if (!isGradientReduction(collective))
-    return false;
-  return collective.getKind() != exec::CollectiveKind::AllReduce ||
-         (isWholeTemporary(collective.getSrc()) &&
-          exec::getRange(collective.getSrc()).root == exec::getRange(collective.getDst()).root);
-}
-
-std::string keyOf(exec::CollectiveOp collective) {
-  std::string key;
-  llvm::raw_string_ostream stream(key);
-  stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
-         << exec::stringifyReduceKind(collective.getReduce()) << ' '
-         << exec::getDtype(collective.getSrc());
-  for (int64_t axis : collective.getAxes())
-    stream << ' ' << axis;
-  return key;
-}
-
-Member makeMember(exec::CollectiveOp collective) {
-  Member member{collective, {}};
-  if (collective.getKind() != exec::CollectiveKind::AllGather ||
-      getRootOp(collective.getDst()).getPersistent())
-    return member;
-  for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
-    if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
-        copy && exec::getRange(copy.getSrc()).root == exec::getRange(collective.getDst()).root)
-      member.unpacks.push_back(copy);
-  return member;
-}
-
-int64_t bytesOf(exec::CollectiveOp collective) {
-  return std::max(exec::getBytes(collective.getSrc()), exec::getBytes(collective.getDst()));
-}
-
-// The dim of a copy's box that goes over ranks, when blocks of `count` elements per rank are
-// contiguous on the side of `strides`; -1 when it cannot be told.
-int rankDim(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, int64_t ranks, int64_t count) {
-  int dim = -1;
-  int64_t reach = 0;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (dim < 0 && sizes[i] == ranks && strides[i] == count)
-      dim = static_cast<int>(i);
-    else
-      reach += (sizes[i] - 1) * strides[i];
-  }
-  return reach < count ? dim : -1;
-}
+using Member = BucketMember;
 
 bool isAtZero(exec::RankScalarAttr offset) { return offset.isConstant() && offset.getBase() == 0; }
 
@@ -110,17 +49,12 @@ public:
     case exec::CollectiveKind::AllGather:
       return buildAllGather();
     case exec::CollectiveKind::AllToAll:
-      llvm_unreachable("isMember takes no all_to_all");
+      llvm_unreachable("isBucketMember takes no all_to_all");
     }
   }
 
 private:
   int64_t elementBytes() { return exec::getElementBytes(exec::getDtype(first.getSrc())); }
-  int64_t numRanks() {
-    exec::CollectiveOp op = first;
-    bool scatter = op.getKind() == exec::CollectiveKind::ReduceScatter;
-    return exec::getBytes(scatter ? op.getSrc() : op.getDst()) / elementBytes() / op.getCount();
-  }
 
   Value createBuffer(StringRef name, exec::BufferKind kind, int64_t elements) {
     OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
@@ -181,7 +115,7 @@ private:
   }
 
   void buildReduceScatter() {
-    int64_t ranks = numRanks();
+    int64_t ranks = getNumRanks(first);
     Value blocks = createBuffer("scattered.", exec::BufferKind::Communication, ranks * count);
     Value sums = createBuffer("gradients.", exec::BufferKind::Gradient, count);
     Operation *earliest = first;
@@ -212,22 +146,15 @@ private:
   // then end.
   Operation *packInto(exec::CollectiveOp collective, Value blocks, int64_t start, int64_t ranks) {
     int64_t part = collective.getCount();
-    SmallVector<exec::InstructionOpInterface> accesses =
-        getAccesses(exec::getRange(collective.getSrc()).root);
-    if (isWholeTemporary(collective.getSrc()) && accesses.size() == 2)
-      if (auto pack = dyn_cast<exec::CopyOp>(accesses[0].getOperation());
-          pack && !pack.getAccumulate() && isAtZero(pack.getDstOffset()) &&
-          pack.getDst() == collective.getSrc()) {
-        int dim = rankDim(pack.getSizes(), pack.getDstStrides(), ranks, part);
-        if (dim >= 0) {
-          SmallVector<int64_t> strides(pack.getDstStrides());
-          strides[dim] = count;
-          pack.setDstStrides(strides);
-          pack.setDstOffsetAttr(at(start));
-          pack.getDstMutable().assign(blocks);
-          return pack;
-        }
-      }
+    if (exec::CopyOp pack = getMovablePack(collective)) {
+      int dim = getRankDim(pack.getSizes(), pack.getDstStrides(), ranks, part);
+      SmallVector<int64_t> strides(pack.getDstStrides());
+      strides[dim] = count;
+      pack.setDstStrides(strides);
+      pack.setDstOffsetAttr(at(start));
+      pack.getDstMutable().assign(blocks);
+      return pack;
+    }
     OpBuilder before(collective);
     return exec::CopyOp::create(before, collective.getLoc(), collective.getSrc(), blocks,
                                 ArrayRef<int64_t>{ranks, part}, ArrayRef<int64_t>{part, 1}, at(0),
@@ -236,7 +163,7 @@ private:
   }
 
   void buildAllGather() {
-    int64_t ranks = numRanks();
+    int64_t ranks = getNumRanks(first);
     Value mine = createBuffer("shards.", exec::BufferKind::Communication, count);
     Value all = createBuffer("gathered.", exec::BufferKind::Communication, ranks * count);
     for (auto [member, start] : llvm::zip(members, starts)) {
@@ -263,7 +190,7 @@ private:
     int64_t part = collective.getCount();
     auto redirectable = [&](exec::CopyOp copy) {
       return isAtZero(copy.getSrcOffset()) && copy.getSrc() == collective.getDst() &&
-             rankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part) >= 0;
+             getRankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part) >= 0;
     };
     bool redirect = !member.unpacks.empty() && llvm::all_of(member.unpacks, redirectable);
     if (!redirect)
@@ -275,7 +202,7 @@ private:
       if (!redirect)
         continue;
       SmallVector<int64_t> strides(copy.getSrcStrides());
-      strides[rankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part)] = count;
+      strides[getRankDim(copy.getSizes(), copy.getSrcStrides(), ranks, part)] = count;
       copy.setSrcStrides(strides);
       copy.setSrcOffsetAttr(at(start));
       copy.getSrcMutable().assign(all);
@@ -312,7 +239,8 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     for (const std::vector<unsigned> &bucket : chooseBuckets(program, members)) {
       SmallVector<Member> chosen;
       for (unsigned index : bucket)
-        if (isMember(members[index].collective)) // not changed by a bucket that was built before
+        // Not changed by a bucket that was built before.
+        if (isBucketMember(members[index].collective))
           chosen.push_back(members[index]);
       if (chosen.size() < 2)
         continue;
@@ -329,7 +257,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
       if (!isParameterGather(collective))
         continue;
-      Member member = makeMember(collective);
+      Member member = makeBucketMember(collective);
       Value parameter =
           member.unpacks.empty() ? collective.getDst() : member.unpacks.front().getDst();
       collective.setName(getRootOp(parameter).getName());
@@ -353,12 +281,12 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
                             [&](exec::CopyOp copy) { return conflict(copy, instruction); });
       });
       auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation());
-      if (!collective || !isMember(collective))
+      if (!collective || !isBucketMember(collective))
         continue;
-      members.push_back(makeMember(collective));
+      members.push_back(makeBucketMember(collective));
       for (exec::CopyOp copy : members.back().unpacks)
         unpackOf[copy] = members.size() - 1;
-      buckets.add(members.size() - 1, keyOf(collective), bytesOf(collective));
+      buckets.add(members.size() - 1, getBucketKey(collective), getBucketBytes(collective));
     }
     return buckets.take();
   }

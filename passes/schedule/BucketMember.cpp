@@ -1,0 +1,86 @@
+// A collective that may travel with others in one bucket.
+#include "passes/schedule/BucketMember.h"
+
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/GradientCollectives.h"
+
+using namespace mlir;
+using namespace dtc;
+
+bool dtc::isWholeTemporary(Value buffer) {
+  exec::BufferRange range = exec::getRange(buffer);
+  exec::BufferOp root = getRootOp(buffer);
+  return !root.getPersistent() && range.offset == 0 &&
+         range.bytes == static_cast<int64_t>(root.getBytes());
+}
+
+bool dtc::isBucketMember(exec::CollectiveOp collective) {
+  if (isParameterGather(collective))
+    return true;
+  if (!isGradientReduction(collective))
+    return false;
+  return collective.getKind() != exec::CollectiveKind::AllReduce ||
+         (isWholeTemporary(collective.getSrc()) &&
+          exec::getRange(collective.getSrc()).root == exec::getRange(collective.getDst()).root);
+}
+
+BucketMember dtc::makeBucketMember(exec::CollectiveOp collective) {
+  BucketMember member{collective, {}};
+  if (collective.getKind() != exec::CollectiveKind::AllGather ||
+      getRootOp(collective.getDst()).getPersistent())
+    return member;
+  for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
+    if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
+        copy && exec::getRange(copy.getSrc()).root == exec::getRange(collective.getDst()).root)
+      member.unpacks.push_back(copy);
+  return member;
+}
+
+std::string dtc::getBucketKey(exec::CollectiveOp collective) {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
+         << exec::stringifyReduceKind(collective.getReduce()) << ' '
+         << exec::getDtype(collective.getSrc());
+  for (int64_t axis : collective.getAxes())
+    stream << ' ' << axis;
+  return key;
+}
+
+int64_t dtc::getBucketBytes(exec::CollectiveOp collective) {
+  return std::max(exec::getBytes(collective.getSrc()), exec::getBytes(collective.getDst()));
+}
+
+int64_t dtc::getNumRanks(exec::CollectiveOp collective) {
+  bool isScatter = collective.getKind() == exec::CollectiveKind::ReduceScatter;
+  Value whole = isScatter ? collective.getSrc() : collective.getDst();
+  return exec::getBytes(whole) / exec::getElementBytes(exec::getDtype(whole)) /
+         static_cast<int64_t>(collective.getCount());
+}
+
+int dtc::getRankDim(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides, int64_t ranks,
+                    int64_t count) {
+  int dim = -1;
+  int64_t reach = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (dim < 0 && sizes[i] == ranks && strides[i] == count)
+      dim = static_cast<int>(i);
+    else
+      reach += (sizes[i] - 1) * strides[i];
+  }
+  return reach < count ? dim : -1;
+}
+
+exec::CopyOp dtc::getMovablePack(exec::CollectiveOp collective) {
+  SmallVector<exec::InstructionOpInterface> accesses =
+      getAccesses(exec::getRange(collective.getSrc()).root);
+  if (!isWholeTemporary(collective.getSrc()) || accesses.size() != 2)
+    return nullptr;
+  auto pack = dyn_cast<exec::CopyOp>(accesses[0].getOperation());
+  if (!pack || pack.getAccumulate() || !pack.getDstOffset().isConstant() ||
+      pack.getDstOffset().getBase() != 0 || pack.getDst() != collective.getSrc())
+    return nullptr;
+  int dim = getRankDim(pack.getSizes(), pack.getDstStrides(), getNumRanks(collective),
+                       static_cast<int64_t>(collective.getCount()));
+  return dim >= 0 ? pack : nullptr;
+}

@@ -1,0 +1,42 @@
+// A collective that may travel with others in one bucket.
+#pragma once
+
+#include "dialects/exec/Exec.h"
+
+#include <string>
+
+namespace dtc {
+
+struct BucketMember {
+  exec::CollectiveOp collective;
+  // Of a gather: copies out of its destination, which move with it.
+  llvm::SmallVector<exec::CopyOp> unpacks;
+};
+
+// A reduction of a gradient, or a gather of a parameter, that a bucket can take over.
+bool isBucketMember(exec::CollectiveOp collective);
+
+BucketMember makeBucketMember(exec::CollectiveOp collective);
+
+// Collectives of one key can be one: kind, reduction, element type, axes.
+std::string getBucketKey(exec::CollectiveOp collective);
+
+// What a collective counts towards the size of a bucket.
+int64_t getBucketBytes(exec::CollectiveOp collective);
+
+// All of a buffer that the program makes and forgets: it can become a part of a bucket.
+bool isWholeTemporary(mlir::Value buffer);
+
+// Ranks that a reduce_scatter or all_gather is between.
+int64_t getNumRanks(exec::CollectiveOp collective);
+
+// The dim of a copy's box that goes over ranks, when blocks of `count` elements per rank are
+// contiguous on the side of `strides`; -1 when it cannot be told.
+int getRankDim(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides, int64_t ranks,
+               int64_t count);
+
+// The copy that packs the source of a reduce_scatter and could as well pack it into a bucket; null
+// where there is none.
+exec::CopyOp getMovablePack(exec::CollectiveOp collective);
+
+} // namespace dtc
