@@ -1,6 +1,7 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "passes/shard/OpSplit.h"
 #include "passes/shard/Reshard.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -110,8 +111,7 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   if (!interface)
     return op.emitOpError("has no sharding rule, so it can't be partitioned");
-  rewriteByRule(op, interface);
-  return success();
+  return rewriteByRule(op, interface);
 }
 
 void FunctionPartitioner::rewriteGet(graph::GetOp get) {
@@ -126,9 +126,13 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
 LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
   BlockKey key{call.getCallee().str(), {}, {}, {}};
   SmallVector<Value> operands;
-  for (Value operand : call.getOperands()) {
+  auto told = call->getAttrOfType<DenseI64ArrayAttr>(kSplitAttr);
+  for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
     const PlacedValue value = values[operand];
     Placement wanted = value.placement;
+    if (told && policy.weightAxis >= 0 && told[index] != split::kKeep)
+      wanted[policy.weightAxis] = told[index] == split::kNone ? AxisPlacement::replicate()
+                                                              : AxisPlacement::shard(told[index]);
     // Blocks are cut where activations are whole sums, so that a block called twice is partitioned
     // once.
     for (AxisPlacement &axis : wanted)
@@ -151,7 +155,44 @@ LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
   return success();
 }
 
-void FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
+// Whether the op can be split as kSplitAttr says, wherever the data axis splits it.
+LogicalResult FunctionPartitioner::checkSplit(Operation &op, const graph::OpRule &rule) const {
+  auto attr = op.getAttrOfType<IntegerAttr>(kSplitAttr);
+  if (!attr || policy.weightAxis < 0 || mesh.sizes[policy.weightAxis] == 1)
+    return success();
+  int64_t choice = attr.getInt(), parts = mesh.sizes[policy.weightAxis];
+  if (choice >= static_cast<int64_t>(rule.loops.size()) || choice < split::kPartial)
+    return op.emitOpError("has ") << rule.loops.size() << " loops, so it can't be split along loop "
+                                  << choice;
+  if (choice >= 0 && !canSplitLoop(rule, static_cast<int>(choice), parts))
+    return op.emitOpError("can't be split along loop ")
+           << choice << " into " << parts << " parts: its rule does not allow it";
+  if (choice != split::kPartial)
+    return success();
+  if (!rule.jointlyLinear)
+    return op.emitOpError("does not commute with sums, so its operands can't stay partial");
+  for (Value operand : op.getOperands()) {
+    const AxisPlacement &now = values.find(operand)->second.placement[policy.weightAxis];
+    if (now.isPartial() && now.reduce != graph::ReduceKind::Sum)
+      return op.emitOpError("has a maximum as operand that can't stay partial in a sum");
+  }
+  return success();
+}
+
+// Whether the loop that kSplitAttr names is left to it by the other axes.
+static LogicalResult checkOneAxisPerLoop(Operation &op, const OpDecision &decision,
+                                         const Mesh &mesh) {
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+    for (unsigned other = 0; other < axis; ++other)
+      if (decision.loops[axis] >= 0 && decision.loops[axis] == decision.loops[other] &&
+          mesh.sizes[axis] > 1 && mesh.sizes[other] > 1)
+        return op.emitOpError("can't be split along loop ")
+               << decision.loops[axis] << " over both '" << mesh.names[other] << "' and '"
+               << mesh.names[axis] << "'";
+  return success();
+}
+
+LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
   graph::OpRule rule = interface.getRule();
   SmallVector<OperandState> states;
   for (Value operand : op.getOperands()) {
@@ -162,7 +203,11 @@ void FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface in
   SmallVector<std::optional<Placement>> resultHints;
   for (Value result : op.getResults())
     resultHints.push_back(hintOf(result));
+  if (failed(checkSplit(op, rule)))
+    return failure();
   OpDecision decision = placeOp(&op, rule, states, resultHints, mesh, policy);
+  if (failed(checkOneAxisPerLoop(op, decision, mesh)))
+    return failure();
 
   SmallVector<Value> operands;
   for (auto [operand, placement] : llvm::zip(op.getOperands(), decision.operands))
@@ -172,11 +217,13 @@ void FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface in
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placement, mesh));
   OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
   Operation *local = builder.create(state);
+  local->removeAttr(kSplitAttr);
   attachWindows(op, *local, rule, decision);
 
   bool view = op.getNumOperands() == 1 && states[0].weight && rule.jointlyLinear;
   for (auto [index, result] : llvm::enumerate(op.getResults()))
     values[result] = {local->getResult(index), decision.results[index], view};
+  return success();
 }
 
 // Tells an op whose result depends on global indices which part of its loops it has.

@@ -66,7 +66,8 @@ private:
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
   mlir::LogicalResult rewriteCall(graph::CallOp call);
-  void rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
+  mlir::LogicalResult checkSplit(mlir::Operation &op, const graph::OpRule &rule) const;
+  mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
                      const OpDecision &decision);
 

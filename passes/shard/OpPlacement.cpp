@@ -2,6 +2,7 @@
 // there.
 #include "passes/shard/OpPlacement.h"
 
+#include "passes/shard/OpSplit.h"
 #include "passes/shard/Reshard.h"
 
 using namespace mlir;
@@ -15,8 +16,8 @@ namespace {
 constexpr double kFlopsPerByte = 100;
 constexpr double kMemoryBytesPerByte = 10;
 
-constexpr int kNone = -1;
-constexpr int kStayPartial = -2;
+using split::kNone;
+using split::kPartial;
 
 class OpPlacer {
 public:
@@ -55,7 +56,7 @@ private:
       if (now.isShard())
         add(loopOf(rule.operands[index], now.dim));
       if (now.isPartial())
-        add(kStayPartial);
+        add(kPartial);
       if (now.isPartial() && policy.sequenceParallel && static_cast<int>(axis) != policy.dataAxis &&
           operand.global.getRank() >= 3)
         add(loopOf(rule.operands[index], 1));
@@ -73,53 +74,13 @@ private:
     return tensor[dim].front();
   }
 
-  static std::optional<int64_t> dimOf(const graph::TensorLoops &tensor, int loop) {
-    for (auto [dim, loops] : llvm::enumerate(tensor))
-      if (!loops.empty() && static_cast<int>(loops.front()) == loop)
-        return dim;
-    return std::nullopt;
-  }
-
-  // A loop that is not outermost in some dim can't be split: its parts would not be contiguous
-  // there.
-  static bool isInner(const graph::TensorLoops &tensor, int loop) {
-    for (const graph::DimLoops &loops : tensor)
-      for (unsigned inner : ArrayRef<unsigned>(loops).drop_front(loops.empty() ? 0 : 1))
-        if (static_cast<int>(inner) == loop)
-          return true;
-    return false;
-  }
-
   bool isLegal(unsigned axis, int candidate) const {
     if (candidate == kNone)
       return true;
-    if (candidate == kStayPartial)
+    if (candidate == kPartial)
       return canStayPartial(axis);
-    const graph::Loop &loop = rule.loops[candidate];
-    if (loop.kind == graph::LoopKind::Whole || llvm::is_contained(decision.loops, candidate))
-      return false;
-    for (const graph::TensorLoops &tensor :
-         llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
-      if (isInner(tensor, candidate))
-        return false;
-    if (ShapedType::isDynamic(loop.size) || loop.size % mesh.sizes[axis] == 0)
-      return true;
-    return allowsPadding(candidate);
-  }
-
-  // Besides what the rule says: a dim of several loops is padded at its end and not between the
-  // steps of its outer loop, so its parts would not hold whole steps. Example: 2 query heads of one
-  // kv head on 2 ranks: the second rank's kv head is padding, its query head is not.
-  bool allowsPadding(int candidate) const {
-    auto ofSeveral = [&](const graph::TensorLoops &tensor) {
-      return llvm::any_of(tensor, [&](const graph::DimLoops &loops) {
-        return loops.size() > 1 && static_cast<int>(loops.front()) == candidate &&
-               llvm::any_of(ArrayRef<unsigned>(loops).drop_front(),
-                            [&](unsigned inner) { return rule.loops[inner].size != 1; });
-      });
-    };
-    return rule.allowsPadding(candidate) && llvm::none_of(rule.operands, ofSeveral) &&
-           llvm::none_of(rule.results, ofSeveral);
+    return !llvm::is_contained(decision.loops, candidate) &&
+           canSplitLoop(rule, candidate, mesh.sizes[axis]);
   }
 
   // Sum commutes with the op when every operand is partial, or is a scalar that can be split
@@ -155,60 +116,51 @@ private:
       if (loop >= 0 && llvm::is_contained(candidates, loop))
         return loop;
     }
-    if (llvm::is_contained(candidates, kStayPartial) &&
+    if (llvm::is_contained(candidates, kPartial) &&
         (static_cast<int>(axis) == policy.dataAxis || op->getResult(0).getType() == scalarType()))
-      return kStayPartial;
+      return kPartial;
     return std::nullopt;
   }
 
   Type scalarType() const { return RankedTensorType::get({}, Float32Type::get(op->getContext())); }
 
-  // Step 3.
+  std::optional<int> toldOn(unsigned axis) const {
+    auto attr = op->getAttrOfType<IntegerAttr>(kSplitAttr);
+    if (!attr || static_cast<int>(axis) != policy.weightAxis)
+      return std::nullopt;
+    return static_cast<int>(attr.getInt());
+  }
+
+  int choiceOn(unsigned axis) const {
+    SmallVector<int> candidates = candidatesOn(axis);
+    if (std::optional<int> forced = forcedOn(axis, candidates))
+      return *forced;
+    // Step 3.
+    int best = kNone;
+    double bestCost = 0;
+    bool first = true;
+    for (int candidate : candidates) {
+      double cost = costOf(axis, candidate) + finishingCostOf(axis, candidate);
+      if (first || cost < bestCost) {
+        best = candidate;
+        bestCost = cost;
+      }
+      first = false;
+    }
+    return best;
+  }
+
   void chooseOn(unsigned axis) {
     if (mesh.sizes[axis] == 1)
       return;
-    SmallVector<int> candidates = candidatesOn(axis);
-    int best = kNone;
-    double bestCost = 0;
-    if (std::optional<int> forced = forcedOn(axis, candidates)) {
-      best = *forced;
-    } else {
-      bool first = true;
-      for (int candidate : candidates) {
-        double cost = costOf(axis, candidate) + finishingCostOf(axis, candidate);
-        if (first || cost < bestCost) {
-          best = candidate;
-          bestCost = cost;
-        }
-        first = false;
-      }
-    }
+    std::optional<int> told = toldOn(axis);
+    int best = told ? *told : choiceOn(axis);
     decision.cost += costOf(axis, best);
     decision.loops[axis] = best >= 0 ? best : kNone;
     for (auto [index, operand] : llvm::enumerate(operands))
-      decision.operands[index][axis] = operandOn(index, best);
+      decision.operands[index][axis] = operandUnder(rule, index, best);
     for (unsigned result = 0; result < op->getNumResults(); ++result)
-      decision.results[result][axis] = resultOn(result, best);
-  }
-
-  AxisPlacement operandOn(size_t index, int candidate) const {
-    if (candidate == kStayPartial)
-      return AxisPlacement::partial(graph::ReduceKind::Sum);
-    if (std::optional<int64_t> dim = dimOf(rule.operands[index], candidate))
-      return AxisPlacement::shard(*dim);
-    return AxisPlacement::replicate();
-  }
-
-  AxisPlacement resultOn(size_t index, int candidate) const {
-    if (candidate == kStayPartial)
-      return AxisPlacement::partial(graph::ReduceKind::Sum);
-    if (candidate == kNone)
-      return AxisPlacement::replicate();
-    if (std::optional<int64_t> dim = dimOf(rule.results[index], candidate))
-      return AxisPlacement::shard(*dim);
-    return AxisPlacement::partial(rule.loops[candidate].kind == graph::LoopKind::Max
-                                      ? graph::ReduceKind::Max
-                                      : graph::ReduceKind::Sum);
+      decision.results[result][axis] = resultUnder(rule, result, best);
   }
 
   double costOf(unsigned axis, int candidate) const {
@@ -217,7 +169,7 @@ private:
       if (operand.free)
         continue;
       Placement to = operand.placement;
-      to[axis] = operandOn(index, candidate);
+      to[axis] = operandUnder(rule, index, candidate);
       cost += reshardBytes(operand.global, operand.placement, to, mesh);
     }
     if (candidate < 0)
@@ -231,7 +183,7 @@ private:
     for (auto [index, value] : llvm::enumerate(op->getResults())) {
       auto global = cast<RankedTensorType>(value.getType());
       Placement from = decision.results[index];
-      from[axis] = resultOn(index, candidate);
+      from[axis] = resultUnder(rule, index, candidate);
       Placement to = from;
       if (hints[index])
         to[axis] = (*hints[index])[axis];

@@ -28,10 +28,12 @@ struct OpDecision {
 struct PlacementPolicy {
   int dataAxis = -1; // the axis that splits the batch: activations keep it, weights do not get it
   bool sequenceParallel =
-      false; // unfinished sums of activations may be scattered over the sequence (dim 1)
+      false;           // unfinished sums of activations may be scattered over the sequence (dim 1)
+  int weightAxis = -1; // the axis on which an op's kSplitAttr, where it has one, decides
 };
 
-// Steps, per mesh axis from the outside in:
+// Where the op carries kSplitAttr, that is its choice on the policy's weight axis. Otherwise, per
+// mesh axis from the outside in:
 // 1. The candidates are the loops along which an operand is split already, "none", "stay partial"
 // for ops that commute
 //    with sums, the loop that a result's hint names, and, under sequence parallelism, the sequence

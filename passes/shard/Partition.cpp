@@ -21,6 +21,7 @@ public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
       : module(module), mesh(mesh), builder(module.getContext()) {
     policy.dataAxis = mesh.axisNamed("dp");
+    policy.weightAxis = mesh.axisNamed("tp");
     policy.sequenceParallel = module->hasAttr("graph.sequence_parallel");
   }
 
