@@ -70,7 +70,8 @@ public:
       return done.error();
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();
-    if (Outcome done = runPhase("03-schedule", addSchedulePhase); !done)
+    if (Outcome done = runPhase("03-schedule", [](OpPassManager &p) { addSchedulePhase(p); });
+        !done)
       return done.error();
     FailureOr<KernelLibrary> kernels = lowerKernels(module, {target->cpu, ""});
     if (failed(kernels))
