@@ -113,9 +113,11 @@ std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs
 
 class Fitter {
 public:
-  Fitter(const std::vector<std::unique_ptr<Case>> &cases, Knobs &knobs) : knobs(knobs) {
+  Fitter(const std::vector<std::unique_ptr<Case>> &cases, Knobs &knobs,
+         const std::function<bool(const Case &)> &uses)
+      : knobs(knobs) {
     for (const std::unique_ptr<Case> &item : cases)
-      if (item->seconds > 0 && isFitted(*item->row))
+      if (item->seconds > 0 && uses(*item))
         families[ruleOf(*item->row).family.str()].push_back({item.get(), 0});
   }
 
@@ -127,7 +129,7 @@ public:
     for (auto &[family, rows] : families) {
       double errors = 0;
       for (auto &[item, error] : rows) {
-        if (owner.empty() || ownerIs(owner, item->stack) || ownerIs(owner, deviceFamily(*item)))
+        if (owner.empty() || movesCase(owner, *item))
           error = std::min(kMost, std::abs(std::log(evaluate(*item, knobs).timeRatio())));
         errors += error;
       }
@@ -169,7 +171,40 @@ double improve(Knob &knob, Fitter &fitter, double best) {
   return best;
 }
 
+// All knobs, in steps that halve with each round. Returns the loss.
+double descend(std::vector<Knob> &list, int rounds, Fitter &fitter,
+               const std::function<void(int, double)> &report) {
+  double best = fitter.loss("");
+  report(0, best);
+  for (int round = 1; round <= rounds; ++round) {
+    for (Knob &knob : list)
+      best = improve(knob, fitter, best);
+    report(round, best);
+    for (Knob &knob : list)
+      knob.step /= 2;
+  }
+  return best;
+}
+
 } // namespace
+
+bool movesCase(llvm::StringRef owners, const Case &item) {
+  return ownerIs(owners, item.stack) || ownerIs(owners, deviceFamily(item));
+}
+
+void fitQuietly(const std::vector<std::unique_ptr<Case>> &cases,
+                const std::vector<std::string> &names, int rounds, Knobs &knobs,
+                const std::function<bool(const Case &)> &uses) {
+  std::vector<Knob> list = knobsNamed(names, knobs);
+  Fitter fitter(cases, knobs, uses);
+  descend(list, rounds, fitter, [](int, double) {});
+}
+
+std::optional<double> knobValue(const std::string &name, const Knobs &knobs) {
+  Knobs copy = knobs;
+  std::vector<Knob> found = knobsNamed({name}, copy);
+  return found.size() == 1 ? std::optional(*found.front().values.front()) : std::nullopt;
+}
 
 std::string setKnobs(llvm::StringRef text, Knobs &knobs) {
   llvm::SmallVector<llvm::StringRef> lines;
@@ -194,16 +229,11 @@ int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<
     llvm::errs() << "error: no constant has one of the names of --fit\n";
     return 1;
   }
-  Fitter fitter(cases, knobs);
-  double best = fitter.loss("");
-  llvm::outs() << "mean |log ratio| before: " << llvm::format("%.4f", best) << "\n";
-  for (int round = 0; round < rounds; ++round) {
-    for (Knob &knob : list)
-      best = improve(knob, fitter, best);
-    llvm::outs() << "round " << round + 1 << ": " << llvm::format("%.4f", best) << "\n";
-    for (Knob &knob : list)
-      knob.step /= 2;
-  }
+  Fitter fitter(cases, knobs, [](const Case &item) { return isFitted(*item.row); });
+  descend(list, rounds, fitter, [](int round, double loss) {
+    llvm::outs() << (round ? "round " + std::to_string(round) : "mean |log ratio| before") << ": "
+                 << llvm::format("%.4f", loss) << "\n";
+  });
   for (const Knob &knob : list)
     llvm::outs() << knob.name << " = " << llvm::format("%.6g", *knob.values.front()) << "\n";
   return 0;

@@ -1,6 +1,7 @@
 // Compares the planner's estimates of fixed plans with published measurements.
 #include "bench/planner/Figures.h"
 #include "bench/planner/Fit.h"
+#include "bench/planner/LeaveOneOut.h"
 #include "bench/planner/Report.h"
 #include "bench/planner/Sources.h"
 
@@ -22,7 +23,7 @@ struct Options {
   int64_t cells = 0;
   std::string root = ".";
   double searchSeconds = 1;
-  bool figures = false;
+  bool figures = false, leaveOneOut = false;
 };
 
 int run(const Options &options) {
@@ -77,6 +78,8 @@ int run(const Options &options) {
     comparison.printJson(llvm::outs());
   else
     comparison.printText(llvm::outs());
+  if (options.leaveOneOut && options.format == "text")
+    printLeaveOneOut(cases, knobs, options.rounds, llvm::outs());
   if (!options.figures || options.format == "json")
     return 0;
   llvm::outs().flush();
@@ -112,7 +115,9 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_option("--search-seconds", options.searchSeconds, "the most that one search may take")
       ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "rounds of the fit")->capture_default_str();
+  app.add_flag("--leave-one-out", options.leaveOneOut,
+               "also fit constants without each family of sources and print the errors on it");
+  app.add_option("--rounds", options.rounds, "rounds of a fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return run(options);
 }

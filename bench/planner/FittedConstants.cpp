@@ -1,0 +1,54 @@
+// The table of fitted constants.
+#include "bench/planner/FittedConstants.h"
+
+namespace dtc::published {
+namespace {
+
+constexpr llvm::StringRef megatron = "megatron-2021+megatron-deepspeed+oneflow";
+constexpr llvm::StringRef core = "megatron-core*+megatron-bridge*";
+constexpr llvm::StringRef composed =
+    "hagemann-torch+hagemann-fused+hagemann-flash1+hagemann-flash2";
+constexpr llvm::StringRef sharded = "llm-foundry+fsdp*+deepspeed-zero3";
+
+constexpr FittedConstant constants[] = {
+    {megatron, "memoryTraffic", 1},
+    {megatron, "scoreTraffic", 6},
+    {"bigscience", "productShare", 0, "megatron-deepspeed"},
+    {"bigscience", "memoryTraffic", 0, "megatron-deepspeed"},
+    {"bigscience", "scoreTraffic", 0, "megatron-deepspeed"},
+    {"megatron-flash", "memoryTraffic", 1},
+    {"megatron-flash", "attentionShare", 1},
+    {core, "accumulateBytes", 8},
+    {core, "memoryTraffic", 1},
+    {core, "attentionShare", 1},
+    {core, "castTraffic", 0},
+    {core, "tpHidden", 0.5},
+    {core, "cpHidden", 0.8},
+    {core, "epHidden", 0},
+    {core, "dpHidden", 0.9},
+    {core, "overlapSlowdown", 1.05},
+    {core, "hostSecondsPerLayer", 0},
+    {core, "expertImbalance", 1},
+    {"hagemann*", "memoryTraffic", 1},
+    {composed, "compositeTraffic", 8.5},
+    {sharded, "memoryTraffic", 1},
+    {sharded, "gatherHidden", 0.9},
+    {sharded, "overlapSlowdown", 1.05},
+    {"llm-foundry", "attentionShare", 1},
+    {"nanotron", "memoryTraffic", 1},
+    {"nanotron", "hostSecondsPerLayer", 0},
+    {"maxtext+paxml", "attentionShare", 1},
+    {"neuron", "productShare", 1},
+    {"A100", "products", 0.82},
+    {"H100+H200", "products", 0.82},
+    {"V100", "products", 0.82},
+    {"B200+B300", "products", 0.82},
+    {"GB200", "products", 0.82},
+    {"GB300", "products", 0.82},
+};
+
+} // namespace
+
+llvm::ArrayRef<FittedConstant> fittedConstants() { return constants; }
+
+} // namespace dtc::published
