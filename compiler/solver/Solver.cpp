@@ -23,6 +23,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr int kTrialRounds = 40;
 // Nodes times entries of tables up to which branching pays: probing reads all tables for each node.
 constexpr double kMostToBranch = 3e8;
+// The first round has work for this many iterations of the bound; each further round twice as much,
+// up to SolveOptions::roundWork, so that small problems end early.
+constexpr int64_t kFirstIterations = 8;
+// Rounds of less work are not worth a thread.
+constexpr int64_t kWorthAThread = 2'000'000;
+// On problems small enough to branch, the bound stands still where the last half of its work closed
+// less than this share of the gap; but not in its first iterations where the gap is wide, as parts
+// are as slow as the whole until values go.
+constexpr double kWorthBounding = 0.05, kWide = 0.03;
+constexpr int64_t kFewIterations = 150;
 
 double secondsNow() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -41,15 +51,20 @@ public:
       : network(network), deadline(deadline), bound(network), seed(options.seed),
         random(options.seed), champion(std::make_unique<Search>(network, options.seed)),
         challenger(std::make_unique<Search>(network, options.seed + 0x9e3779b97f4a7c15ULL)),
-        limit(options.rounds), jobWork(options.roundWork) {
+        limit(options.rounds), mostWork(options.roundWork) {
+    double entries = tableEntries();
+    branches = entries * network.numNodes() <= kMostToBranch;
+    iterationWork = static_cast<int64_t>(2 * entries) + 64 + network.numNodes() +
+                    static_cast<int64_t>(network.usages.size());
+    jobWork = std::min(mostWork, kFirstIterations * iterationWork);
     int machine = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     threads = std::min(options.threads > 0 ? options.threads : machine, 2);
   }
 
   void run() {
     for (; done < limit && !outOfTime() && !proven(); ++done) {
-      bool bounding = stalled < kStalledRounds;
-      if (!bounding && branches()) {
+      bool bounding = !standsStill;
+      if (!bounding && branches) {
         if (!branchRound())
           break;
         continue;
@@ -63,9 +78,13 @@ public:
       }
       runBoth([&] { bounding ? boundJob(target) : champion->improve(jobWork, timeUp); },
               [&] { trial ? trialJob() : champion->improve(jobWork, timeUp); });
-      stalled = bound.best() > before + 1e-6 * std::abs(before) ? 0 : stalled + 1;
       if (trial)
         judge();
+      if (bounding) {
+        tryDecoded();
+        watchBound(before);
+      }
+      jobWork = std::min(2 * jobWork, mostWork);
     }
   }
 
@@ -82,8 +101,32 @@ private:
   bool proven() const { return champion->feasible() && champion->cost() - lowerBound() < 1 - 1e-3; }
 
   void boundJob(double target) {
-    for (int64_t end = bound.work() + jobWork; bound.work() < end && !outOfTime();)
+    for (int64_t end = bound.work() + jobWork;
+         bound.work() < end && !reaches(bound.best(), target) && !outOfTime();)
       bound.iterate(target);
+  }
+
+  // Where the relaxation is tight, what it decodes is an optimum.
+  void tryDecoded() {
+    double cost = champion->costOf(bound.decoded());
+    if (champion->feasible() ? cost >= champion->cost() : cost >= network.forbidden)
+      return;
+    UsageLedger ledger(network);
+    ledger.assign(bound.decoded());
+    if (ledger.fits())
+      champion->start(bound.decoded());
+  }
+
+  void watchBound(double before) {
+    stalled = bound.best() > before + 1e-6 * std::abs(before) ? 0 : stalled + 1;
+    standsStill = stalled >= kStalledRounds;
+    if (!branches || !champion->feasible() || bound.work() < 2 * workThen)
+      return;
+    double gap = champion->cost() - bound.best();
+    bool early = gap > kWide * bound.best() && bound.work() < kFewIterations * iterationWork;
+    standsStill |= workThen > 0 && !early && bound.best() - boundThen < kWorthBounding * gap;
+    boundThen = bound.best();
+    workThen = bound.work();
   }
 
   // Prices a little off the best ones lead to other assignments.
@@ -98,12 +141,12 @@ private:
     challenger->improve(jobWork, timeUp);
   }
 
-  bool branches() const {
+  double tableEntries() const {
     double entries = 0;
     for (int32_t i = 0; i < network.numNodes(); ++i)
       for (const Network::Neighbour &neighbour : network.neighboursOf(i))
         entries += static_cast<double>(network.values(i)) * network.values(neighbour.node) / 2;
-    return entries * network.numNodes() <= kMostToBranch;
+    return entries;
   }
 
   // False where nothing is left that could be better.
@@ -144,7 +187,7 @@ private:
   }
 
   void runBoth(const std::function<void()> &first, const std::function<void()> &second) const {
-    if (threads < 2) {
+    if (threads < 2 || jobWork < kWorthAThread) {
       first();
       second();
       return;
@@ -164,9 +207,11 @@ private:
   std::mt19937_64 random;
   std::unique_ptr<Search> champion, challenger;
   std::function<bool()> timeUp = [this] { return outOfTime(); };
-  int64_t limit, jobWork, done = 0;
+  int64_t limit, mostWork, jobWork = 0, iterationWork = 0, done = 0;
   int threads = 1, stalled = 0, trialRounds = 0, trials = 0;
-  bool isExhausted = false;
+  double boundThen = 0; // when work was last doubled
+  int64_t workThen = 0;
+  bool branches = false, standsStill = false, isExhausted = false;
 };
 
 int64_t roundUp(double bound) {

@@ -1,8 +1,10 @@
 #include "compiler/solver/Solver.h"
+#include "test/unit/solver/LayerProblem.h"
 #include "test/unit/solver/RandomProblem.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace dtc::solver {
@@ -50,6 +52,49 @@ TEST(Solver, SameSeedSameResultOnOneThreadAndTwo) {
     ASSERT_EQ(first.lowerBound, two.lowerBound) << seed;
     ASSERT_EQ(first.rounds, two.rounds) << seed;
   }
+}
+
+// Chains with residual edges, and ladders of a forward and a backward chain, as planning has them.
+TEST(Solver, ProvesLayersOptimal) {
+  SolveOptions options;
+  options.seconds = 1e6;
+  options.threads = 1;
+  options.rounds = 12;
+  for (LayerShape shape : {LayerShape{30, 4}, {30, 12}, {100, 6}, {5, 4, true}, {12, 5, true}})
+    for (shape.seed = 1; shape.seed <= 5; ++shape.seed) {
+      Problem problem = layerProblem(shape);
+      SolveResult result = solve(problem, options);
+      ASSERT_TRUE(result.optimal()) << shape.layers << " seed " << shape.seed;
+      ASSERT_EQ(evaluate(problem, result.choice).cost, result.cost);
+      ASSERT_EQ(leastLayerCost(problem, shape), result.cost) << shape.layers << " " << shape.seed;
+    }
+}
+
+TEST(Solver, ProvesLayersOptimalUnderOneLimit) {
+  SolveOptions options;
+  options.seconds = 1e6;
+  options.threads = 1;
+  options.rounds = 400;
+  int bound = 0;
+  for (LayerShape shape : {LayerShape{6, 4}, {8, 3}, {2, 4, true}})
+    for (shape.seed = 1; shape.seed <= 8; ++shape.seed) {
+      Problem problem = layerProblem(shape);
+      SolveResult free = solve(problem, options);
+      int64_t most = evaluate(problem, free.choice).peakUsage, least = 0;
+      for (const ProblemNode &node : problem.nodes)
+        least += *std::min_element(node.usages.begin(), node.usages.end());
+      problem.usageLimit = least + (most - least) * 6 / 10;
+      SolveResult result = solve(problem, options);
+      std::optional<int64_t> optimum = leastLayerCost(problem, shape);
+      if (!optimum) {
+        ASSERT_FALSE(result.feasible()) << shape.layers << " seed " << shape.seed;
+        continue;
+      }
+      ASSERT_TRUE(result.optimal()) << shape.layers << " seed " << shape.seed;
+      ASSERT_EQ(*optimum, result.cost) << shape.layers << " seed " << shape.seed;
+      bound += result.cost > free.cost;
+    }
+  EXPECT_GT(bound, 15);
 }
 
 TEST(Solver, SolvesProblemsWithoutNodesOrEdges) {
