@@ -9,11 +9,12 @@ namespace dtc {
 namespace {
 
 constexpr int64_t maxCount = int64_t(1) << 20; // devices
-constexpr llvm::StringRef rootKeys[] = {"name",   "description", "nodes",     "devices_per_node",
-                                        "device", "level",       "slow_link", "calibration"};
-constexpr llvm::StringRef fileKeys[] = {"name",   "description", "nodes",     "devices_per_node",
-                                        "device", "level",       "slow_link", "part",
-                                        "link",   "calibration"};
+constexpr llvm::StringRef rootKeys[] = {"name",       "description", "nodes", "devices_per_node",
+                                        "device",     "host",        "level", "slow_link",
+                                        "calibration"};
+constexpr llvm::StringRef fileKeys[] = {"name",   "description", "nodes",      "devices_per_node",
+                                        "device", "host",        "level",      "slow_link",
+                                        "part",   "link",        "calibration"};
 constexpr llvm::StringRef mixedKeys[] = {"name", "description", "part", "link"};
 constexpr llvm::StringRef catalogueKeys[] = {"name", "system", "nodes", "slow_link"};
 
@@ -49,7 +50,7 @@ private:
 
 void FileReader::readMixed(const toml::table &root) {
   for (llvm::StringRef key :
-       {"nodes", "devices_per_node", "device", "level", "calibration", "slow_link"})
+       {"nodes", "devices_per_node", "device", "host", "level", "calibration", "slow_link"})
     if (TableReader::has(root, key))
       errors.set(TableReader::placeOf(root, key),
                  "a file with [[part]] has '" + key.str() + "' in each part, not outside",
@@ -171,6 +172,13 @@ void printSystem(const SystemDescription &system, const std::string &prefix,
     if (device.peakFlops[type] > 0)
       out << nameOf(static_cast<ComputeType>(type)) << " = "
           << quoteToml(printExact(device.peakFlops[type], Quantity::FlopsPerSecond)) << "\n";
+  if (const HostShare &host = device.host; host.isKnown())
+    out << "\n[" << prefix << "host]\nmemory = "
+        << quoteToml(printExact(static_cast<double>(host.memoryBytes), Quantity::Bytes))
+        << "\nmemory_bandwidth = "
+        << quoteToml(printExact(host.memoryBandwidth, Quantity::BytesPerSecond))
+        << "\nlink_bandwidth = "
+        << quoteToml(printExact(host.linkBandwidth, Quantity::BytesPerSecond)) << "\n";
   for (const LinkLevel &level : system.levels) {
     out << "\n[[" << prefix << "level]]\nname = " << quoteToml(level.name) << "\n";
     printLevel(level, out);

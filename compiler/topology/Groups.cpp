@@ -62,6 +62,11 @@ DeviceKind weakest(llvm::ArrayRef<Topology> parts) {
     device.memoryBandwidth = std::min(device.memoryBandwidth, part.device.memoryBandwidth);
     device.launchLatency = std::max(device.launchLatency, part.device.launchLatency);
     device.computeUnits = std::min(device.computeUnits, part.device.computeUnits);
+    HostShare &host = device.host;
+    const HostShare &other = part.device.host;
+    host.memoryBytes = std::min(host.memoryBytes, other.memoryBytes);
+    host.memoryBandwidth = std::min(host.memoryBandwidth, other.memoryBandwidth);
+    host.linkBandwidth = std::min(host.linkBandwidth, other.linkBandwidth);
     if (part.device.peak(ComputeType::F32) < device.peak(ComputeType::F32))
       device.name = part.device.name; // the constants of the slower device
     for (size_t type = 0; type < numComputeTypes; ++type)

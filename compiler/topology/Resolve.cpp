@@ -114,6 +114,9 @@ std::optional<Topology> assemble(const SystemDescription &system, std::vector<Li
   topology.name = system.name;
   topology.description = system.description;
   topology.device = system.device;
+  HostShare &host = topology.device.host;
+  host.memoryBytes /= devicesPerNode;
+  host.memoryBandwidth /= static_cast<double>(devicesPerNode);
   topology.nodes = nodes;
   topology.devicesPerNode = devicesPerNode;
   for (size_t i = 0; i < levels.size(); ++i) {

@@ -78,6 +78,12 @@ void writeSystem(const Topology &topology, llvm::json::OStream &json) {
         if (device.peakFlops[type] > 0)
           json.attribute(nameOf(static_cast<ComputeType>(type)), device.peakFlops[type]);
     });
+    if (const HostShare &host = device.host; host.isKnown())
+      json.attributeObject("host_share", [&] {
+        json.attribute("memory", host.memoryBytes);
+        json.attribute("memory_bandwidth", host.memoryBandwidth);
+        json.attribute("link_bandwidth", host.linkBandwidth);
+      });
   });
   json.attributeArray("levels", [&] {
     for (const LinkLevel &level : topology.levels)

@@ -58,6 +58,9 @@ void printDevice(const DeviceKind &device, llvm::raw_ostream &out) {
       out << "  " << label << std::string(16 - label.size(), ' ') << flops(device.peakFlops[type])
           << "\n";
   }
+  if (const HostShare &host = device.host; host.isKnown())
+    out << "  share of host   " << bytes(host.memoryBytes) << ", " << rate(host.memoryBandwidth)
+        << ", over " << rate(host.linkBandwidth) << "\n";
 }
 
 // The levels without slow links.

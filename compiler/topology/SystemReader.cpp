@@ -14,6 +14,7 @@ constexpr int64_t maxCount = int64_t(1) << 20; // nodes, devices a node, groups 
 constexpr size_t maxSlowLinks = 1024;
 constexpr llvm::StringRef deviceKeys[] = {
     "name", "class", "memory", "memory_bandwidth", "compute_units", "launch_latency", "peak"};
+constexpr llvm::StringRef hostKeys[] = {"memory", "memory_bandwidth", "link_bandwidth"};
 constexpr llvm::StringRef classNames[] = {"cpu", "gpu"};
 constexpr llvm::StringRef typeNames[] = {"f32", "tf32", "bf16", "f16", "fp8"};
 
@@ -30,6 +31,8 @@ public:
 private:
   void readDevice(const toml::table &table);
   void readPeak(const toml::table &table);
+  int64_t readMemory(TableReader &reader, const std::string &what);
+  void readHost(TableReader &reader);
   void readLevels(TableReader &reader);
   void checkGroups(TableReader &reader);
   void readCurves(TableReader &reader);
@@ -62,6 +65,8 @@ SystemDescription SystemReader::read(const toml::table &root, const std::string 
   system.nodes = reader.count("nodes", 1, maxCount, 1);
   if (const toml::table *device = reader.table("device"))
     readDevice(*device);
+  if (!errors.error && reader.has("host"))
+    readHost(reader);
   bool isCpu = system.device.deviceClass == DeviceClass::Cpu;
   system.devicesPerNode = reader.count("devices_per_node", 1, maxCount,
                                        isCpu ? std::optional<int64_t>(1) : std::nullopt);
@@ -90,15 +95,8 @@ void SystemReader::readDevice(const toml::table &table) {
   device.deviceClass =
       reader.choice("class", classNames) == 0 ? DeviceClass::Cpu : DeviceClass::Gpu;
   device.name = discover(reader, "name") ? machine().processor : reader.word("name");
-  if (discover(reader, "memory")) {
-    device.memoryBytes = machine().memoryBytes;
-  } else {
-    double bytes = reader.quantity("memory", Quantity::Bytes);
-    if (bytes != std::floor(bytes) || bytes >= std::ldexp(1.0, 62))
-      reader.fail("memory", "'memory' of [device] is not a whole number of bytes below 4096 PiB");
-    else
-      device.memoryBytes = static_cast<int64_t>(bytes);
-  }
+  device.memoryBytes =
+      discover(reader, "memory") ? machine().memoryBytes : readMemory(reader, "[device]");
   device.memoryBandwidth = discover(reader, "memory_bandwidth")
                                ? machine().memoryBandwidth
                                : reader.quantity("memory_bandwidth", Quantity::BytesPerSecond);
@@ -108,6 +106,30 @@ void SystemReader::readDevice(const toml::table &table) {
   device.launchLatency = reader.quantity("launch_latency", Quantity::Seconds, /*zeroAllowed=*/true);
   if (const toml::table *peak = reader.table("peak"))
     readPeak(*peak);
+}
+
+int64_t SystemReader::readMemory(TableReader &reader, const std::string &what) {
+  double bytes = reader.quantity("memory", Quantity::Bytes);
+  if (bytes == std::floor(bytes) && bytes < std::ldexp(1.0, 62))
+    return static_cast<int64_t>(bytes);
+  reader.fail("memory", "'memory' of " + what + " is not a whole number of bytes below 4096 PiB");
+  return 0;
+}
+
+void SystemReader::readHost(TableReader &root) {
+  const toml::table *table = root.table("host");
+  if (!table)
+    return;
+  if (system.device.deviceClass == DeviceClass::Cpu)
+    return root.fail("host",
+                     "[host] is what GPUs have behind them; a device of class 'cpu' is its "
+                     "own host",
+                     "leave it out");
+  TableReader reader(*table, "[host]", hostKeys, errors);
+  HostShare &host = system.device.host;
+  host.memoryBytes = readMemory(reader, "[host]");
+  host.memoryBandwidth = reader.quantity("memory_bandwidth", Quantity::BytesPerSecond);
+  host.linkBandwidth = reader.quantity("link_bandwidth", Quantity::BytesPerSecond);
 }
 
 void SystemReader::readPeak(const toml::table &table) {

@@ -23,6 +23,17 @@ enum class DeviceClass { Cpu, Gpu };
 
 struct Calibration; // compiler/topology/Calibration.h
 
+// The host behind a GPU, as far as one device has it to itself while all of the node use it; all 0
+// where nobody said. Of a description: the host's own memory and bandwidth.
+// Example: of a DGX H100 a device has 256 GiB at 77 GB/s.
+struct HostShare {
+  int64_t memoryBytes = 0;
+  double memoryBandwidth = 0; // bytes/s
+  double linkBandwidth = 0;   // bytes/s between device and host, each direction
+
+  bool isKnown() const { return memoryBytes > 0; }
+};
+
 // One device, with the figures of its data sheet; what of them is reached is for compiler/cost to
 // say.
 struct DeviceKind {
@@ -34,6 +45,7 @@ struct DeviceKind {
   double launchLatency = 0;                        // seconds to start one kernel
   int64_t computeUnits = 1;                       // multiprocessors of a GPU, cores of a CPU device
   std::shared_ptr<const Calibration> calibration; // measured curves, or null
+  HostShare host;
 
   double peak(ComputeType type) const { return peakFlops[static_cast<size_t>(type)]; }
 };

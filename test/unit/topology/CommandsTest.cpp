@@ -45,6 +45,7 @@ TEST(TopologyCommands, ShowPrintsText) {
             "  peak bf16       989.4 TFLOP/s\n"
             "  peak f16        989.4 TFLOP/s\n"
             "  peak fp8        1.979 PFLOP/s\n"
+            "  share of host   256 GiB, 76.8 GB/s, over 31.5 GB/s\n"
             "\n"
             "links, from the inside out; bandwidth a device and direction:\n"
             "  level   kind    shape       joins  bandwidth  latency  reduces  oversubscribed\n"

@@ -152,6 +152,24 @@ TEST(ParseDescription, ChecksThatLevelsJoinTheDevices) {
             "box.toml:24:8: note: give each level a name of its own");
 }
 
+// A device has its share of what the node's host has.
+TEST(ParseDescription, ReadsTheHost) {
+  std::string host = "[host]\nmemory = \"64 GiB\"\nmemory_bandwidth = \"80 GB/s\"\n"
+                     "link_bandwidth = \"10 GB/s\"\n";
+  std::string text = with("[[level]]", host + "[[level]]");
+  Result<SystemDescription> system = parseDescription(text, "box.toml");
+  ASSERT_TRUE(system.ok()) << system.error().text();
+  HostShare share = resolve(*system, 0, 0)->device.host;
+  EXPECT_EQ(share.memoryBytes, int64_t(8) << 30);
+  EXPECT_EQ(share.memoryBandwidth, 10e9);
+  EXPECT_EQ(share.linkBandwidth, 10e9);
+  EXPECT_NE(printDescription(*system).find("[host]\nmemory = \"64 GiB\""), std::string::npos);
+  EXPECT_FALSE(resolve(*parseDescription(file, "box.toml"), 0, 0)->device.host.isKnown());
+  std::string cpu = text;
+  cpu.replace(cpu.find("\"gpu\""), 5, "\"cpu\"");
+  EXPECT_NE(errorOf(cpu).find("is its own host"), std::string::npos) << errorOf(cpu);
+}
+
 // The first level of a node of processes has no size of its own: --devices decides.
 TEST(ParseDescription, LeavesTheProcessesOfANodeOpen) {
   std::string text = with("class = \"gpu\"", "class = \"cpu\"");
