@@ -106,8 +106,10 @@ SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   return pairs;
 }
 
-LogicalResult LaunchOp::verify() {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+// Of all launches by the program's one symbol table: to look for the kernel op by op is quadratic in
+// the instructions.
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel) // launch_c1
     return emitOpError() << "runs @" << getKernel() << ", which the program does not declare";
   ArrayRef<int64_t> wanted = kernel.getBuffers();

@@ -1,7 +1,8 @@
 // The instructions of a program.
 include "dialects/exec/ExecOpBase.td"
 
-def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"], [AttrSizedOperandSegments]> {
+def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"],
+    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a generated function on work units [0, range)";
   let description = [{
     Constraints:
@@ -20,6 +21,7 @@ def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"], [AttrSizedOp
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Buffer>:$inputs, Variadic<Exec_Buffer>:$outputs, I64Attr:$range,
     OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream);
   let assemblyFormat = "$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`stream` $stream^)? attr-dict";
+  let hasVerifier = 0;
 }
 
 def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto"]> {
