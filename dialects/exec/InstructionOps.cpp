@@ -106,8 +106,7 @@ SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   return pairs;
 }
 
-// Of all launches by the program's one symbol table: to look for the kernel op by op is quadratic in
-// the instructions.
+// By the program's one symbol table: to search for the kernel of each launch is quadratic.
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
   if (!kernel) // launch_c1
