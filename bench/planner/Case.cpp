@@ -11,14 +11,18 @@ std::optional<std::string> inexpressible(const Row &row) {
   if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
     return "LoRA: weights without gradients";
   if (row.notes("w/ Folding") && row.countOr("tp", 1) > 1)
-    return "experts over tensor-parallel ranks (parallel folding): not one of the planner's "
+    return "experts over tensor-parallel ranks (parallel folding): not one of "
+           "the planner's "
            "decisions";
   if (row.notes("schedule ZB-2p"))
-    return "schedule ZB-2p: twice the activations of 1F1B, not one of the planner's";
+    return "schedule ZB-2p: twice the activations of 1F1B, not one of the "
+           "planner's";
   if (row.notes("V-Half schedule"))
     return "schedule V-Half: not one of the planner's";
-  if (row.notes("vocab-1") || row.notes("vocab-2") || row.notes("method \"interlaced"))
-    return "vocabulary divided over pipeline stages: not one of the planner's decisions";
+  if (row.notes("vocab-1") || row.notes("vocab-2") ||
+      row.notes("method \"interlaced"))
+    return "vocabulary divided over pipeline stages: not one of the planner's "
+           "decisions";
   return std::nullopt;
 }
 
@@ -27,13 +31,15 @@ ScheduleKind scheduleOf(const Row &row, int64_t virtualStages) {
     return ScheduleKind::ZeroBubbleH1;
   if (row.notes("schedule zbv") || row.notes("schedule ZBV"))
     return ScheduleKind::ZeroBubbleV;
-  return virtualStages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneForwardOneBackward;
+  return virtualStages > 1 ? ScheduleKind::Interleaved
+                           : ScheduleKind::OneForwardOneBackward;
 }
 
 std::optional<std::string> setDegrees(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   int64_t devices = *row.count("n_gpus");
-  bool isSharded = ruleOf(row).zero == 3; // without more in the row: data parallelism alone
+  bool isSharded =
+      ruleOf(row).zero == 3; // without more in the row: data parallelism alone
   if (!isSharded && devices > 1 && (!row.count("tp") || !row.count("pp")))
     return "the source does not state the parallel layout";
   d.tp = row.countOr("tp", 1);
@@ -43,8 +49,8 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
   if (devices % (d.tp * d.pp * d.cp) != 0)
     return "tp x pp x cp does not divide the number of devices";
   d.dp = devices / (d.tp * d.pp * d.cp);
-  // Experts over tensor ranks too (expert tensor parallelism off): counted over data ranks as far
-  // as those go.
+  // Experts over tensor ranks too (expert tensor parallelism off): counted over
+  // data ranks as far as those go.
   while (d.ep > 1 && (d.dp * d.cp) % d.ep != 0)
     d.ep /= 2;
   while (d.ep > 1 && item.model.experts % d.ep != 0)
@@ -54,7 +60,8 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
 
 std::optional<std::string> setBatch(const Row &row, Case &item) {
   Decisions &d = item.decisions;
-  std::optional<int64_t> global = row.count("global_batch"), micro = row.count("micro_batch");
+  std::optional<int64_t> global = row.count("global_batch"),
+                         micro = row.count("micro_batch");
   if (!micro)
     item.assumed += "micro-batch 1; ";
   d.microBatch = micro.value_or(1);
@@ -65,7 +72,8 @@ std::optional<std::string> setBatch(const Row &row, Case &item) {
   item.globalBatch = global.value_or(d.microBatch * d.dp);
   if (item.globalBatch % d.dp != 0) {
     // Sources that round: the nearest batch that divides.
-    int64_t samples = std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
+    int64_t samples =
+        std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
     item.assumed += "global batch rounded; ";
     item.globalBatch = samples * d.dp;
   }
@@ -80,11 +88,14 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   d.virtualStages = d.pp > 1 ? row.countOr("vpp", 1) : 1;
   if (d.pp > 1 && !row.count("vpp") && ruleOf(row).interleaves) {
-    // As many as divide the layers evenly, two layers each or more.
+    // As many as divide the layers evenly, two layers each or more; where none
+    // does, one each.
     int64_t perStage = item.model.layers / d.pp;
     for (int64_t size = 2; size < perStage && d.virtualStages == 1; ++size)
       if (item.model.layers % d.pp == 0 && perStage % size == 0)
         d.virtualStages = perStage / size;
+    if (d.virtualStages == 1 && item.model.layers % d.pp == 0)
+      d.virtualStages = perStage;
     item.assumed += std::to_string(d.virtualStages) + " virtual stages; ";
   }
   d.schedule = scheduleOf(row, d.virtualStages);
@@ -92,7 +103,8 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
     d.virtualStages = 2;
   if (d.pp == 1)
     d.schedule = ScheduleKind::OneForwardOneBackward;
-  // Megatron's flag counts stages of one chunk; some tables print chunks of one layer.
+  // Megatron's flag counts stages of one chunk; some tables print chunks of one
+  // layer.
   while (d.virtualStages > 1 && d.pp * d.virtualStages > item.model.layers + 2)
     --d.virtualStages;
   if (d.pp > item.model.layers + 2)
@@ -106,11 +118,14 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
 void setMemoryOptions(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   const SourceRule &rule = ruleOf(row);
-  llvm::StringRef sequence = row.text("seq_parallel"), recompute = row.text("recompute");
+  llvm::StringRef sequence = row.text("seq_parallel"),
+                  recompute = row.text("recompute");
   d.sequenceParallel =
-      d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
+      d.tp > 1 &&
+      (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
   if (sequence.empty() && d.tp > 1)
-    item.assumed += d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
+    item.assumed +=
+        d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
   d.zero = rule.zero;
   if (std::optional<double> zero = row.number("zero_stage"))
     d.zero = std::clamp<int64_t>(static_cast<int64_t>(*zero), 0, 3);
@@ -118,7 +133,8 @@ void setMemoryOptions(const Row &row, Case &item) {
     item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
   // Hybrid sharding, over a part of the data ranks, is counted as over all.
   llvm::StringRef stack = item.stack;
-  bool shards = stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
+  bool shards =
+      stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
   if (shards && row.text("zero_stage").empty())
     d.zero = 3;
   if (recompute.empty()) {
@@ -128,12 +144,15 @@ void setMemoryOptions(const Row &row, Case &item) {
   d.recompute = recompute.starts_with("full")  ? Recompute::Full
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
-  // Where the source does not say, as few layers as need be recompute everything.
+  // Where the source does not say, as few layers as need be recompute
+  // everything.
   d.recomputeMore = recompute == "partial" || row.text("recompute").empty();
-  d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
+  d.offloadOptimizer =
+      row.notes("CPU offload") || row.notes("optimizer offload");
 }
 
-std::string precisionOf(const Row &row, const DeviceKind &device, std::string &assumed) {
+std::string precisionOf(const Row &row, const DeviceKind &device,
+                        std::string &assumed) {
   llvm::StringRef precision = row.text("precision");
   if (precision.contains("fp8") || precision == "nvfp4")
     return "fp8";
@@ -171,8 +190,8 @@ Result<Case> makeCase(const Row &row, CellCache &cache) {
   setMemoryOptions(row, item);
   item.precision = precisionOf(row, item.topology.device, item.assumed);
   std::string reason;
-  item.cells =
-      cache.cellsOf(item.model, item.decisions.tp, item.decisions.sequenceParallel, reason);
+  item.cells = cache.cellsOf(item.model, item.decisions.tp,
+                             item.decisions.sequenceParallel, reason);
   if (!item.cells)
     return UserError("the model can't be partitioned: " + reason);
   readPublishedTime(item);

@@ -36,6 +36,9 @@ constexpr StackField stackFields[] = {
     {"interleavedP2pHidden", &SoftwareStack::interleavedP2pHidden, 0, 1, 0.3},
     {"overlapSlowdown", &SoftwareStack::overlapSlowdown, 1, 1.6, 0.05},
     {"expertImbalance", &SoftwareStack::expertImbalance, 1, 2, 0.1},
+    {"groupedShare", &SoftwareStack::groupedShare, 0.3, 1.3, 0.05},
+    {"dispatchTraffic", &SoftwareStack::dispatchTraffic, 1, 12, 1},
+    {"hostSecondsPerExpert", &SoftwareStack::hostSecondsPerExpert, 0, 1e-3, 5e-5},
     {"hostSecondsPerLayer", &SoftwareStack::hostSecondsPerLayer, 0, 5e-3, 2e-4},
     {"hostSecondsPerStep", &SoftwareStack::hostSecondsPerStep, 0, 2, 0.02},
 };

@@ -12,48 +12,68 @@ constexpr SourceRule rules[] = {
     {"Hagemann", "hagemann-torch", "Hagemann", Parameters, 1, false, "none"},
     {"llm-foundry", "llm-foundry", "llm-foundry", Parameters, 3, false, "none"},
     {"BLOOM", "bigscience", "BigScience", GraphRecomputed, 1, false, "full"},
-    {"BigScience", "megatron-deepspeed", "BigScience", Parameters, 1, false, "full"},
-    {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none", true},
-    {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none", true},
-    {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "selective"},
+    {"BigScience", "megatron-deepspeed", "BigScience", Parameters, 1, false,
+     "full"},
+    {"DGX Cloud", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true,
+     "none", true},
+    {"NeMo 2", "megatron-core", "NVIDIA NeMo recipes", Graph, 1, true, "none",
+     true},
+    {"NeMo-Megatron-Launcher", "megatron-core", "NVIDIA NeMo recipes", Graph, 1,
+     true, "selective"},
     {"Zero-bubble", "megatron-2021", "Zero-bubble", Graph, 0, false, "none"},
     {"nanotron", "nanotron", "nanotron", Graph, 1, true, "none"},
     {"OneFlow", "oneflow", "OneFlow", GraphRecomputed, 0, false, "full"},
     {"MaxText TPU", "maxtext", "MaxText TPU", Graph, 3, false, "full"},
     {"Neuron", "neuron", "AWS Neuron", Graph, 1, true, "selective"},
-    {"SC21", "megatron-2021", "Megatron 2021", GraphRecomputed, 0, false, "full"},
+    {"SC21", "megatron-2021", "Megatron 2021", GraphRecomputed, 0, false,
+     "full"},
 
-    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", Graph, 0, false, "none"},
-    {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false, "full"},
-    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true, "none", true},
+    {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism",
+     Graph, 0, false, "none"},
+    {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false,
+     "full"},
+    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true,
+     "none", true},
     {"AutoModel", "fsdp-compiled", "NeMo AutoModel", Causal, 3, false, "none"},
-    {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", Graph, 1, true, "none", true},
+    {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", Graph, 1,
+     true, "none", true},
     {"MLPerf", "megatron-core", "MLPerf", Graph, 1, true, "none"},
-    {"2020 README", "megatron-2021", "Megatron 2020", GraphRecomputed, 0, false, "full"},
+    {"2020 README", "megatron-2021", "Megatron 2020", GraphRecomputed, 0, false,
+     "full"},
     {"Korthikanti", "megatron-2021", "Korthikanti", Graph, 0, false, "none"},
     {"MT-NLG", "megatron-2021", "MT-NLG", GraphRecomputed, 0, false, "full"},
-    {"Megatron-LM README", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
-    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", Graph, 0, false, "none"},
-    {"Megatron-LM examples", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
-    {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", Graph, 1, true, "none"},
-    {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", Graph, 1, false, "full"},
+    {"Megatron-LM README", "megatron-core", "Megatron-LM README", Graph, 1,
+     true, "none"},
+    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", Graph, 0, false,
+     "none"},
+    {"Megatron-LM examples", "megatron-core", "Megatron-LM README", Graph, 1,
+     true, "none"},
+    {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", Graph, 1, true,
+     "none"},
+    {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", Graph, 1,
+     false, "full"},
     {"MegaScale-MoE", "megatron-core", "MegaScale", Graph, 1, true, "none"},
     {"MegaScale", "megatron-core", "MegaScale", Graph, 1, true, "selective"},
-    {"torchtitan", "fsdp-eager", "torchtitan", Parameters, 3, true, "selective"},
+    {"torchtitan", "fsdp-eager", "torchtitan", Parameters, 3, true,
+     "selective"},
     {"fms-fsdp", "fsdp-compiled", "fms-fsdp", Parameters, 3, false, "none"},
-    {"InternLM", "megatron-flash", "InternEvo", GraphRecomputed, 1, false, "none"},
-    {"InternEvo", "megatron-flash", "InternEvo", GraphRecomputed, 1, false, "none"},
+    {"InternLM", "megatron-flash", "InternEvo", GraphRecomputed, 1, false,
+     "none"},
+    {"InternEvo", "megatron-flash", "InternEvo", GraphRecomputed, 1, false,
+     "none"},
     {"Paxml", "paxml", "JAX-Toolbox", Graph, 3, false, "none"},
     {"JAX-Toolbox", "maxtext", "JAX-Toolbox", Graph, 3, false, "none"},
     {"MaxText", "maxtext", "MaxText GPU", Graph, 3, false, "none"},
-    {"DeepSpeed on Azure", "deepspeed-zero3", "DeepSpeed", GraphRecomputed, 3, false, "full"},
+    {"DeepSpeed on Azure", "deepspeed-zero3", "DeepSpeed", GraphRecomputed, 3,
+     false, "full"},
     {"Sailor", "megatron-flash", "Sailor", Graph, 0, false, "none"},
     {"Mist", "megatron-flash", "Mist", Graph, 1, false, "none"},
     {"FP8-LM", "megatron-core", "FP8-LM", Graph, 1, true, "none"},
     {"Primus", "megatron-core", "Primus", Graph, 1, true, "none"},
     {"Llama-3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
     {"Llama 3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
-    {"BloombergGPT", "deepspeed-zero3", "single points", GraphRecomputed, 3, false, "full"},
+    {"BloombergGPT", "deepspeed-zero3", "single points", GraphRecomputed, 3,
+     false, "full"},
     {"", "megatron-flash", "single points", Graph, 1, false, "none"},
 };
 
@@ -77,8 +97,18 @@ constexpr NotesRule notesRules[] = {
     {"fsdp-eager", "torch.compile", "fsdp-compiled"},
     {"fsdp-eager", "compile", "fsdp-compiled"},
     {"megatron-core", "method \"FSDP", "fsdp-eager"},
-    {"megatron-core", "token-drop training", "megatron-core-drop"},
-    {"megatron-core", "drop-to-capacity", "megatron-core-drop"},
+    // A recipe that names no dispatcher has the default one.
+    {"megatron-bridge", "matched perf recipe", "megatron-bridge-alltoall"},
+    {"megatron-bridge-alltoall", "hybridep", "megatron-bridge"},
+    {"megatron-bridge-alltoall", "deepep", "megatron-bridge"},
+    {"megatron-bridge", "full_iteration", "megatron-bridge-graph"},
+    {"megatron-bridge-alltoall", "full_iteration", "megatron-bridge-graph"},
+    {"megatron-bridge-graph", "moe_a2a_overlap",
+     "megatron-bridge-graph-overlap"},
+    {"megatron-bridge", "moe_a2a_overlap", "megatron-bridge-overlap"},
+    {"megatron-bridge", "EP comm overlap ON", "megatron-bridge-overlap"},
+    {"megatron-bridge-alltoall", "moe_a2a_overlap",
+     "megatron-bridge-alltoall-overlap"},
     {"megatron-flash", "FSDP", "fsdp-eager"},
 };
 
@@ -93,7 +123,8 @@ const SourceRule &ruleOf(const Row &row) {
 
 bool isFitted(const Row &row) {
   std::string group =
-      (ruleOf(row).family + "|" + row.text("model") + "|" + row.text("seq_len")).str();
+      (ruleOf(row).family + "|" + row.text("model") + "|" + row.text("seq_len"))
+          .str();
   uint64_t hash = 0xcbf29ce484222325; // FNV-1a
   for (unsigned char c : group)
     hash = (hash ^ c) * 0x100000001b3;
@@ -102,9 +133,10 @@ bool isFitted(const Row &row) {
 
 std::string stackOf(const Row &row) {
   llvm::StringRef stack = ruleOf(row).stack;
-  for (const NotesRule &rule : notesRules)
+  for (const NotesRule &rule :
+       notesRules) // later ones refine what earlier ones say
     if ((rule.stack.empty() || rule.stack == stack) && row.notes(rule.notes))
-      return rule.refined.str();
+      stack = rule.refined;
   return stack.str();
 }
 

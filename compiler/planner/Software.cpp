@@ -1,8 +1,9 @@
 // The table of software stacks.
 //
-// Where a figure comes from stands beside it: [code] read off the stack's source; [doc] its
-// documentation or paper; [fit] fitted on the fitting half of bench/planner's published rows, for
-// all stacks that share the function; otherwise the default of Software.h, which is [assumed].
+// Where a figure comes from stands beside it: [code] read off the stack's
+// source; [doc] its documentation or paper; [fit] fitted on the fitting half of
+// bench/planner's published rows, for all stacks that share the function;
+// otherwise the default of Software.h, which is [assumed].
 #include "compiler/planner/Software.h"
 
 #include <vector>
@@ -10,26 +11,30 @@
 namespace dtc {
 namespace {
 
-// What every process holds besides tensors: the CUDA context and libraries' workspaces, and NCCL's
-// buffers, 544 to 688 MB a communicator (NVIDIA/nccl issue 964). Of 80 GiB a driver shows programs
-// 79.2.
+// What every process holds besides tensors: the CUDA context and libraries'
+// workspaces, and NCCL's buffers, 544 to 688 MB a communicator (NVIDIA/nccl
+// issue 964). Of 80 GiB a driver shows programs 79.2.
 SoftwareStack onGpu(llvm::StringRef name) {
   SoftwareStack s;
   s.name = name;
   s.reservedBytes = 2.9e9;
   s.communicatorBytes = 0.5e9;
   s.fragmentation = 1.05; // [assumed] of PyTorch's allocator
+  s.castTraffic = 0.3;    // [fit] of Megatron-Core; others cast with the same
+                          // library, or as it does
   return s;
 }
 
-// Megatron-LM before Transformer Engine: fused softmax, bias-gelu and bias-dropout-add.
+// Megatron-LM before Transformer Engine: fused softmax, bias-gelu and
+// bias-dropout-add.
 SoftwareStack megatron(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.blockedAttention = false;
   s.selectiveAttention = true; // [doc] Korthikanti et al. 2022
-  s.dpHidden = 0;              // [code] gradients are reduced after the last backward pass
-  // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14 backward, of which
-  // the graph's loss counts 6; logits in 16 bits, in f32, and their gradient.
+  s.dpHidden = 0; // [code] gradients are reduced after the last backward pass
+  // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14
+  // backward, of which the graph's loss counts 6; logits in 16 bits, in f32,
+  // and their gradient.
   s.lossTraffic = 8.7;
   s.logitBytes = 8;
   s.accumulateBytes = 10; // [code] reads 16 and 32 bits, writes 32
@@ -58,7 +63,8 @@ SoftwareStack bigscience() {
 SoftwareStack megatronFlash() {
   SoftwareStack s = megatron("megatron-flash");
   s.blockedAttention = true;
-  s.accumulateBytes = 8;   // [code] added by the product's epilogue: reads and writes 32 bits
+  s.accumulateBytes =
+      8; // [code] added by the product's epilogue: reads and writes 32 bits
   s.memoryTraffic = 1.95;  // [fit] dropout and its masks are moved too
   s.attentionShare = 0.65; // [fit]
   return s;
@@ -68,31 +74,32 @@ SoftwareStack megatronFlash() {
 SoftwareStack megatronCore() {
   SoftwareStack s = onGpu("megatron-core");
   s.selectiveAttention = true;
-  s.keptShare = 0.85;  // [code] bias_swiglu does not keep the activated gate: 3 of 4 inner tensors
-  s.keptShare8 = 0.8;  // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
+  s.keptShare = 0.85; // [code] bias_swiglu does not keep the activated gate: 3
+                      // of 4 inner tensors
+  s.keptShare8 =
+      0.8; // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
   s.gradientBytes = 2; // [doc] NeMo's recipes: grad_reduce_in_fp32 false
   s.reduceBytes = 2;
   s.lossTraffic = 4; // [assumed] one fused pass over logits in f32, each way
+  // [code] token_dispatcher.py: tokens are ordered by expert, exchanged, and
+  // ordered again by the receiver's experts. Benchmarks force balanced routing
+  // or drop what is over the capacity.
+  s.dispatchTraffic = 3;
+  s.groupedShare = 0.9; // [assumed] DeepGEMM's tables have grouped products 0.9
+                        // to 1 of dense ones
+  // [assumed] GroupedLinear casts and multiplies expert by expert: some 20
+  // launches of 10 us.
+  s.hostSecondsPerExpert = 2e-4;
   // [fit] from here on
   s.accumulateBytes = 4.4;
   s.memoryTraffic = 1.03;
   s.attentionShare = 0.8;
-  s.castTraffic = 0.3;
   s.tpHidden = 1;
   s.cpHidden = 0.06;
   s.epHidden = 0;
   s.dpHidden = 0.4;
-  s.expertImbalance = 1.58; // with the permutations around the experts' products
   s.overlapSlowdown = 1.13;
   s.hostSecondsPerLayer = 7e-5;
-  return s;
-}
-
-// With experts that drop tokens over their capacity: none waits for a fuller one.
-SoftwareStack megatronCoreDropping() {
-  SoftwareStack s = megatronCore();
-  s.name = "megatron-core-drop";
-  s.expertImbalance = 1.44; // [fit] with the permutations around the experts' products
   return s;
 }
 
@@ -104,9 +111,32 @@ SoftwareStack megatronBridge() {
   return s;
 }
 
-// What dtc is taken to do on GPUs until it has been measured there: kernels as Megatron-Core's, and
-// no collective hidden better than in any documented stack; tensor-parallel ones, which it does not
-// cut up, not at all.
+// With all-to-all exchanges, the default where neither is asked for.
+SoftwareStack megatronBridgeAllToAll() {
+  SoftwareStack s = megatronBridge();
+  s.name = "megatron-bridge-alltoall";
+  s.sendsTokensOnce = false;
+  return s;
+}
+
+// The iteration is one CUDA graph: the host launches it once.
+SoftwareStack captured(SoftwareStack s, llvm::StringRef name) {
+  s.name = name;
+  s.hostSecondsPerLayer = s.hostSecondsPerExpert = 0;
+  return s;
+}
+
+// Exchanges of one micro-batch run beside another's products.
+SoftwareStack overlapped(SoftwareStack s, llvm::StringRef name) {
+  s.name = name;
+  s.epHidden = 0.37; // [doc] Megatron-Bridge,
+                     // skills/nemo-mbridge-perf-moe-comm-overlap: 36.55 %
+  return s;
+}
+
+// What dtc is taken to do on GPUs until it has been measured there: kernels as
+// Megatron-Core's, and no collective hidden better than in any documented
+// stack; tensor-parallel ones, which it does not cut up, not at all.
 SoftwareStack dtcOnGpu() {
   SoftwareStack s = megatronCore();
   s.name = "dtc-gpu";
@@ -118,10 +148,14 @@ SoftwareStack dtcOnGpu() {
   s.logitBytes = 8;
   s.tpHidden = 0;
   s.gatherHidden = 0.8; // [assumed] less than what is fitted for FSDP
+  s.expertImbalance =
+      1.2; // [assumed] routing that a balance loss holds together
+  s.hostSecondsPerExpert = 0; // its products of experts are one launch
   return s;
 }
 
-// Aleph Alpha's code of 2023 with kernels switched on one by one: a Megatron of plain PyTorch ops.
+// Aleph Alpha's code of 2023 with kernels switched on one by one: a Megatron of
+// plain PyTorch ops.
 SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   SoftwareStack s = onGpu(name);
   s.joinsPointwise = rmsKernel;
@@ -129,19 +163,20 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   s.selectiveAttention = true;
   s.dpHidden = 0;
   s.lossTraffic = 8.7;
-  // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their logarithms, two
-  // gradients in f32 and one in 16 bits.
+  // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their
+  // logarithms, two gradients in f32 and one in 16 bits.
   s.logitBytes = 20;
-  s.gathersLogits = true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
+  s.gathersLogits =
+      true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
   s.accumulateBytes = 6;
-  // [fit] PyTorch's allocator: the least that lets no more than 2 of 100 runs in that ran out of
-  // memory.
+  // [fit] PyTorch's allocator: the least that lets no more than 2 of 100 runs
+  // in that ran out of memory.
   s.fragmentation = 1.25;
   s.gradientBytes = 2;    // 65B fits tp 2 x pp 2
   s.memoryTraffic = 1.55; // [fit]
   if (!rmsKernel) {
     s.compositeTraffic = 10; // [fit] counting passes of LlamaRMSNorm gives 8.5
-    s.rmsNormKept = 3;       // [code] x and x / rms in f32, their product in 16 bits
+    s.rmsNormKept = 3; // [code] x and x / rms in f32, their product in 16 bits
   }
   return s;
 }
@@ -150,8 +185,8 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
 SoftwareStack fsdp(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.joinsPointwise = false;
-  s.lossTraffic =
-      6.7; // [code] f32 logits, log-softmax, two gradients: 40 bytes where the graph has 6
+  s.lossTraffic = 6.7; // [code] f32 logits, log-softmax, two gradients: 40
+                       // bytes where the graph has 6
   s.logitBytes = 20;
   s.accumulateBytes = 8;     // [code] copies into and out of the buckets
   s.memoryTraffic = 1.3;     // [fit]
@@ -162,16 +197,19 @@ SoftwareStack fsdp(llvm::StringRef name) {
 
 SoftwareStack llmFoundry() {
   SoftwareStack s = fsdp("llm-foundry");
-  s.lossTraffic = 1; // [code] FlashAttention's fused cross-entropy, which works in place
+  s.lossTraffic =
+      1; // [code] FlashAttention's fused cross-entropy, which works in place
   s.logitBytes = 4;
   s.attentionShare = 0.5; // [fit] Triton's kernel with ALiBi
   return s;
 }
 
-// torchtitan: selective recomputation is of every second layer or of every second product.
+// torchtitan: selective recomputation is of every second layer or of every
+// second product.
 SoftwareStack torchtitan(llvm::StringRef name, bool compiled) {
   SoftwareStack s = fsdp(name);
-  s.selectiveShare = 0.5; // [doc] torchtitan's activation_checkpoint.selective_ac_option
+  s.selectiveShare =
+      0.5; // [doc] torchtitan's activation_checkpoint.selective_ac_option
   s.joinsPointwise = compiled;
   return s;
 }
@@ -206,7 +244,7 @@ SoftwareStack maxtext(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.lossTraffic = 2;
   s.attentionShare = 0.7; // [fit]
-  s.keptShare = 0.25;     // [assumed] save_qkv_proj: 4 to 5 of a layer's 20 tensors
+  s.keptShare = 0.25; // [assumed] save_qkv_proj: 4 to 5 of a layer's 20 tensors
   return s;
 }
 
@@ -214,6 +252,10 @@ SoftwareStack maxtext(llvm::StringRef name) {
 SoftwareStack paxml() {
   SoftwareStack s = maxtext("paxml");
   s.blockedAttention = false;
+  // [doc] SAVE_QKV_OUT_PROJ and the like keep products with weights of
+  // attention alone: the gate's products and attention are computed again, half
+  // of a layer's forward.
+  s.selectiveShare = 0.5;
   return s;
 }
 
@@ -221,7 +263,8 @@ SoftwareStack neuron() {
   SoftwareStack s;
   s.name = "neuron";
   s.lossTraffic = 2;
-  s.productShare = 1.2; // [fit] the device's constants are those of no known GPU
+  s.productShare =
+      1.3; // [fit] the device's constants are those of no known GPU
   return s;
 }
 
@@ -231,29 +274,35 @@ SoftwareStack withScores(SoftwareStack s, double traffic) {
 }
 
 std::vector<SoftwareStack> makeTable() {
-  return {SoftwareStack(),
-          dtcOnGpu(),
-          megatron("megatron-2021"),
-          megatronDeepspeed(),
-          bigscience(),
-          megatronFlash(),
-          megatronCore(),
-          megatronCoreDropping(),
-          megatronBridge(),
-          withScores(hagemann("hagemann-torch", false, false), 15),
-          withScores(hagemann("hagemann-fused", false, false), 6),
-          hagemann("hagemann-flash1", true, false),
-          hagemann("hagemann-flash2", true, false),
-          hagemann("hagemann-flash2-rms", true, true),
-          llmFoundry(),
-          torchtitan("fsdp-eager", false),
-          torchtitan("fsdp-compiled", true),
-          deepspeedZero3(),
-          nanotron(),
-          oneflow(),
-          maxtext("maxtext"),
-          paxml(),
-          neuron()};
+  return {
+      SoftwareStack(),
+      dtcOnGpu(),
+      megatron("megatron-2021"),
+      megatronDeepspeed(),
+      bigscience(),
+      megatronFlash(),
+      megatronCore(),
+      megatronBridge(),
+      megatronBridgeAllToAll(),
+      overlapped(megatronBridge(), "megatron-bridge-overlap"),
+      overlapped(megatronBridgeAllToAll(), "megatron-bridge-alltoall-overlap"),
+      captured(megatronBridge(), "megatron-bridge-graph"),
+      captured(overlapped(megatronBridge(), ""),
+               "megatron-bridge-graph-overlap"),
+      withScores(hagemann("hagemann-torch", false, false), 15),
+      withScores(hagemann("hagemann-fused", false, false), 6),
+      hagemann("hagemann-flash1", true, false),
+      hagemann("hagemann-flash2", true, false),
+      hagemann("hagemann-flash2-rms", true, true),
+      llmFoundry(),
+      torchtitan("fsdp-eager", false),
+      torchtitan("fsdp-compiled", true),
+      deepspeedZero3(),
+      nanotron(),
+      oneflow(),
+      maxtext("maxtext"),
+      paxml(),
+      neuron()};
 }
 
 } // namespace
@@ -263,7 +312,8 @@ llvm::ArrayRef<SoftwareStack> softwareStacks() {
   return table;
 }
 
-const SoftwareStack *softwareNamed(llvm::StringRef name, const DeviceKind &device) {
+const SoftwareStack *softwareNamed(llvm::StringRef name,
+                                   const DeviceKind &device) {
   if (name == "dtc" && device.deviceClass == DeviceClass::Gpu)
     name = "dtc-gpu";
   for (const SoftwareStack &stack : softwareStacks())

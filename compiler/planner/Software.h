@@ -51,10 +51,15 @@ struct SoftwareStack {
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication
   double expertImbalance = 1;      // work of the fullest expert over the mean
+  double groupedShare = 1;         // of productShare, that products of many experts reach
+  // Times the bytes that are moved to order tokens by expert and back, which the graph does in one
+  // pass each.
+  double dispatchTraffic = 1;
   double hostSecondsPerStep = 0;
   // A layer's forward is not shorter than the host takes to launch it, its backward than twice
   // that.
   double hostSecondsPerLayer = 0;
+  double hostSecondsPerExpert = 0; // on top, for each expert of a rank
   double reservedBytes = 0;     // context, libraries' workspaces
   double communicatorBytes = 0; // per axis of more than one rank
   double fragmentation = 1;     // times all memory of the allocator
