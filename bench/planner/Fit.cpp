@@ -32,6 +32,7 @@ constexpr StackField stackFields[] = {
     {"epHidden", &SoftwareStack::epHidden, 0, 1, 0.2},
     {"dpHidden", &SoftwareStack::dpHidden, 0, 1, 0.2},
     {"gatherHidden", &SoftwareStack::gatherHidden, 0, 1, 0.2},
+    {"gatherShare", &SoftwareStack::gatherShare, 0.05, 1, 0.1},
     {"p2pHidden", &SoftwareStack::p2pHidden, 0, 1, 0.3},
     {"interleavedP2pHidden", &SoftwareStack::interleavedP2pHidden, 0, 1, 0.3},
     {"overlapSlowdown", &SoftwareStack::overlapSlowdown, 1, 1.6, 0.05},

@@ -6,9 +6,11 @@ namespace {
 
 constexpr llvm::StringRef megatron = "megatron-2021+megatron-deepspeed+oneflow";
 constexpr llvm::StringRef core = "megatron-core*+megatron-bridge*";
-constexpr llvm::StringRef composed =
-    "hagemann-torch+hagemann-fused+hagemann-flash1+hagemann-flash2";
 constexpr llvm::StringRef sharded = "llm-foundry+fsdp*+deepspeed-zero3";
+
+// All stacks have it; these have rows of 8 bits.
+constexpr llvm::StringRef casting =
+    "megatron-core*+megatron-bridge*+llm-foundry+fsdp*+maxtext+paxml";
 
 constexpr FittedConstant constants[] = {
     {megatron, "memoryTraffic", 1},
@@ -21,20 +23,17 @@ constexpr FittedConstant constants[] = {
     {core, "accumulateBytes", 8},
     {core, "memoryTraffic", 1},
     {core, "attentionShare", 1},
-    {core, "castTraffic", 0},
+    {casting, "castTraffic", 0},
     {core, "tpHidden", 0.5},
     {core, "cpHidden", 0.8},
     {core, "dpHidden", 0.9},
     {core, "overlapSlowdown", 1.05},
     {core, "hostSecondsPerLayer", 0},
-    {core, "groupedShare", 1},
-    {core, "dispatchTraffic", 1},
-    {core, "hostSecondsPerExpert", 0},
     {"hagemann*", "memoryTraffic", 1},
-    {composed, "compositeTraffic", 8.5},
     {sharded, "memoryTraffic", 1},
     {sharded, "gatherHidden", 0.9},
     {sharded, "overlapSlowdown", 1.05},
+    {"deepspeed-zero3", "gatherShare", 1},
     {"llm-foundry", "attentionShare", 1},
     {"nanotron", "memoryTraffic", 1},
     {"nanotron", "hostSecondsPerLayer", 0},

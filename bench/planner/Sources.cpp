@@ -72,7 +72,7 @@ constexpr SourceRule rules[] = {
     {"Primus", "megatron-core", "Primus", Graph, 1, true, "none"},
     {"Llama-3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
     {"Llama 3", "megatron-core", "Llama 3", Graph, 2, true, "none"},
-    {"BloombergGPT", "deepspeed-zero3", "single points", GraphRecomputed, 3,
+    {"BloombergGPT", "fsdp-eager", "single points", GraphRecomputed, 3,
      false, "full"},
     {"", "megatron-flash", "single points", Graph, 1, false, "none"},
 };

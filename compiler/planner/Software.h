@@ -47,6 +47,9 @@ struct SoftwareStack {
   double epHidden = 0;             // the same of expert parallelism
   double dpHidden = 0.9;           // share of the backward pass that gradients can hide in
   double gatherHidden = 0.9;       // share of a layer's compute that ZeRO-3's gathers can hide in
+  // Of the rate of a collective, that gathers and reductions of ZeRO-3 reach.
+  double gatherShare = 1;
+  bool gathersAgain = false; // recomputation releases what it gathered before the backward pass
   double p2pHidden = 1;            // share of transfers between stages that runs beside compute
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication

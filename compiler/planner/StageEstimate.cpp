@@ -66,10 +66,11 @@ double StageCoster::transferOver(const Path *path) const {
 
 double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
                                   CollectiveKind kind, const Place &place) const {
-  return collectiveSeconds(kind, block.denseParameters * bytesPerParameter, model.groups.dense,
-                           place.topology) +
-         collectiveSeconds(kind, block.expertParameters * bytesPerParameter, model.groups.expert,
-                           place.topology);
+  double seconds = collectiveSeconds(kind, block.denseParameters * bytesPerParameter,
+                                     model.groups.dense, place.topology) +
+                   collectiveSeconds(kind, block.expertParameters * bytesPerParameter,
+                                     model.groups.expert, place.topology);
+  return seconds / software.gatherShare;
 }
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
@@ -93,9 +94,13 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
         d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
     double hide = software.gatherHidden;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
-    backward.gather = std::max(0.0, gather + scatter - hide * block.backward());
+    // What is released after the forward pass is gathered for recomputation and once more after it.
+    bool isTwice = software.gathersAgain && d.recompute == Recompute::Full;
+    double waits = scatter + (isTwice ? 2 : 1) * gather;
+    double beside = block.backward() + (isTwice ? forwardCompute : 0);
+    backward.gather = std::max(0.0, waits - hide * beside);
     forwardCompute += slow * (gather - forward.gather);
-    backwardSlow += slow * (gather + scatter - backward.gather);
+    backwardSlow += slow * (waits - backward.gather);
   }
   times.forward = forwardCompute + forward.tp + forward.cp + forward.ep + forward.gather;
   times.backwardInput = block.backwardInput + backwardSlow + backward.tp + backward.cp +
