@@ -136,13 +136,7 @@ std::vector<MeasuredMemory> MemoryRuns::measure() {
                  static_cast<long long>(left));
   inputs = std::make_unique<Pool>(most, Fill::BF16, stream);
   outputs = std::make_unique<Pool>(most, Fill::Nothing, stream);
-  Timer timer(stream);
-  for (Entry &entry : entries)
-    entry.batch = timer.calibrateBatch([&] { run(entry); });
-  for (int round = 0; round < settings.rounds; ++round)
-    for (Entry &entry : entries)
-      for (int i = 0; i < settings.samples; ++i)
-        entry.samples.push_back(timer.sample([&] { run(entry); }, entry.batch));
+  takeSamples(entries, settings, stream, [&](const Entry &entry) { run(entry); });
   std::vector<MeasuredMemory> measured;
   for (Entry &entry : entries)
     measured.push_back({entry.pattern, entry.bytes, summarize(std::move(entry.samples))});

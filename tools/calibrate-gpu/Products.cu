@@ -248,13 +248,7 @@ void ProductRuns::run(const Entry &entry) {
 std::vector<MeasuredProduct> ProductRuns::measure() {
   choose();
   allocate();
-  Timer timer(stream);
-  for (Entry &entry : entries)
-    entry.batch = timer.calibrateBatch([&] { run(entry); });
-  for (int round = 0; round < settings.rounds; ++round)
-    for (Entry &entry : entries)
-      for (int i = 0; i < settings.samples; ++i)
-        entry.samples.push_back(timer.sample([&] { run(entry); }, entry.batch));
+  takeSamples(entries, settings, stream, [&](const Entry &entry) { run(entry); });
   std::vector<MeasuredProduct> measured;
   for (Entry &entry : entries)
     measured.push_back({entry.product, summarize(std::move(entry.samples))});
