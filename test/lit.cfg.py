@@ -33,6 +33,8 @@ for name in ("HOME", "TMPDIR", "CI"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+if os.path.exists(os.path.join(bin_dir, "dtc-planner-bench")):
+    config.available_features.add("planner-bench")
 if shutil.which("mpirun"):
     config.available_features.add("mpi")
 if shutil.which("chromium"):

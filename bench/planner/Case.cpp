@@ -6,8 +6,28 @@
 namespace dtc::published {
 namespace {
 
+// A figure beyond what any run had: a slip of the table, which would only take
+// time and memory.
+std::optional<std::string> beyondRuns(const Row &row) {
+  constexpr std::pair<const char *, double> most[] = {
+      {"n_layers", 1 << 12},    {"d_model", 1 << 18},     {"n_heads", 1 << 14},
+      {"n_kv_heads", 1 << 14},  {"d_ff", 1 << 21},        {"vocab", 1 << 24},
+      {"seq_len", 1 << 24},     {"moe_experts", 1 << 14}, {"moe_topk", 1 << 10},
+      {"n_gpus", 1 << 18},      {"tp", 1 << 14},          {"pp", 1 << 12},
+      {"cp", 1 << 14},          {"ep", 1 << 14},          {"vpp", 1 << 12},
+      {"micro_batch", 1 << 20}, {"global_batch", 1 << 26}};
+  for (auto [column, limit] : most)
+    if (row.number(column).value_or(0) > limit)
+      return std::string("a figure beyond what any run had: ") + column;
+  return std::nullopt;
+}
+
 // Kinds of rows that no plan of ours describes.
 std::optional<std::string> inexpressible(const Row &row) {
+  if (!row.malformed.empty())
+    return row.malformed;
+  if (std::optional<std::string> beyond = beyondRuns(row))
+    return beyond;
   if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
     return "LoRA: weights without gradients";
   if (row.notes("w/ Folding") && row.countOr("tp", 1) > 1)
@@ -19,8 +39,7 @@ std::optional<std::string> inexpressible(const Row &row) {
            "planner's";
   if (row.notes("V-Half schedule"))
     return "schedule V-Half: not one of the planner's";
-  if (row.notes("vocab-1") || row.notes("vocab-2") ||
-      row.notes("method \"interlaced"))
+  if (row.notes("vocab-1") || row.notes("vocab-2") || row.notes("method \"interlaced"))
     return "vocabulary divided over pipeline stages: not one of the planner's "
            "decisions";
   return std::nullopt;
@@ -31,15 +50,13 @@ ScheduleKind scheduleOf(const Row &row, int64_t virtualStages) {
     return ScheduleKind::ZeroBubbleH1;
   if (row.notes("schedule zbv") || row.notes("schedule ZBV"))
     return ScheduleKind::ZeroBubbleV;
-  return virtualStages > 1 ? ScheduleKind::Interleaved
-                           : ScheduleKind::OneForwardOneBackward;
+  return virtualStages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneForwardOneBackward;
 }
 
 std::optional<std::string> setDegrees(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   int64_t devices = *row.count("n_gpus");
-  bool isSharded =
-      ruleOf(row).zero == 3; // without more in the row: data parallelism alone
+  bool isSharded = ruleOf(row).zero == 3; // without more in the row: data parallelism alone
   if (!isSharded && devices > 1 && (!row.count("tp") || !row.count("pp")))
     return "the source does not state the parallel layout";
   d.tp = row.countOr("tp", 1);
@@ -60,8 +77,7 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
 
 std::optional<std::string> setBatch(const Row &row, Case &item) {
   Decisions &d = item.decisions;
-  std::optional<int64_t> global = row.count("global_batch"),
-                         micro = row.count("micro_batch");
+  std::optional<int64_t> global = row.count("global_batch"), micro = row.count("micro_batch");
   if (!micro)
     item.assumed += "micro-batch 1; ";
   d.microBatch = micro.value_or(1);
@@ -72,8 +88,7 @@ std::optional<std::string> setBatch(const Row &row, Case &item) {
   item.globalBatch = global.value_or(d.microBatch * d.dp);
   if (item.globalBatch % d.dp != 0) {
     // Sources that round: the nearest batch that divides.
-    int64_t samples =
-        std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
+    int64_t samples = std::max<int64_t>(1, (item.globalBatch + d.dp / 2) / d.dp);
     item.assumed += "global batch rounded; ";
     item.globalBatch = samples * d.dp;
   }
@@ -118,14 +133,11 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
 void setMemoryOptions(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   const SourceRule &rule = ruleOf(row);
-  llvm::StringRef sequence = row.text("seq_parallel"),
-                  recompute = row.text("recompute");
+  llvm::StringRef sequence = row.text("seq_parallel"), recompute = row.text("recompute");
   d.sequenceParallel =
-      d.tp > 1 &&
-      (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
+      d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
   if (sequence.empty() && d.tp > 1)
-    item.assumed +=
-        d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
+    item.assumed += d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
   d.zero = rule.zero;
   if (std::optional<double> zero = row.number("zero_stage"))
     d.zero = std::clamp<int64_t>(static_cast<int64_t>(*zero), 0, 3);
@@ -133,8 +145,7 @@ void setMemoryOptions(const Row &row, Case &item) {
     item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
   // Hybrid sharding, over a part of the data ranks, is counted as over all.
   llvm::StringRef stack = item.stack;
-  bool shards =
-      stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
+  bool shards = stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
   if (shards && row.text("zero_stage").empty())
     d.zero = 3;
   if (recompute.empty()) {
@@ -147,12 +158,10 @@ void setMemoryOptions(const Row &row, Case &item) {
   // Where the source does not say, as few layers as need be recompute
   // everything.
   d.recomputeMore = recompute == "partial" || row.text("recompute").empty();
-  d.offloadOptimizer =
-      row.notes("CPU offload") || row.notes("optimizer offload");
+  d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }
 
-std::string precisionOf(const Row &row, const DeviceKind &device,
-                        std::string &assumed) {
+std::string precisionOf(const Row &row, const DeviceKind &device, std::string &assumed) {
   llvm::StringRef precision = row.text("precision");
   if (precision.contains("fp8") || precision == "nvfp4")
     return "fp8";
@@ -190,8 +199,8 @@ Result<Case> makeCase(const Row &row, CellCache &cache) {
   setMemoryOptions(row, item);
   item.precision = precisionOf(row, item.topology.device, item.assumed);
   std::string reason;
-  item.cells = cache.cellsOf(item.model, item.decisions.tp,
-                             item.decisions.sequenceParallel, reason);
+  item.cells =
+      cache.cellsOf(item.model, item.decisions.tp, item.decisions.sequenceParallel, reason);
   if (!item.cells)
     return UserError("the model can't be partitioned: " + reason);
   readPublishedTime(item);

@@ -14,8 +14,8 @@ class MLIRContext;
 
 namespace dtc::published {
 
-// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's layers, otherwise
-// GPT-2's.
+// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's
+// layers, otherwise GPT-2's.
 struct ModelShape {
   bool isGated = false, isMoe = false, tied = true;
   int64_t layers = 0, width = 0, heads = 0, kvHeads = 0, headDim = 0, inner = 0, vocabulary = 0,
@@ -27,7 +27,8 @@ struct Case {
   ModelShape model;
   Topology topology;
   Decisions decisions;
-  std::string precision, stack, device; // device: the name that errors are reported under
+  std::string precision, stack,
+      device; // device: the name that errors are reported under
   double memoryLimit = 0;
   int64_t globalBatch = 0;
 
@@ -39,8 +40,8 @@ struct Case {
   const ModelCells *cells = nullptr;
 };
 
-// The row of compiler/cost's table of constants that a case's device has, by its first word: "A100"
-// of "A100 40G".
+// The row of compiler/cost's table of constants that a case's device has, by
+// its first word: "A100" of "A100 40G".
 inline std::string deviceFamily(const Case &item) {
   return llvm::StringRef(item.device).split(' ').first.str();
 }
@@ -50,11 +51,13 @@ class CellCache {
 public:
   CellCache();
   ~CellCache();
-  // Null where the model can't be built or partitioned that way; `reason` says why.
+  // Null where the model can't be built or partitioned that way; `reason` says
+  // why.
   const ModelCells *cellsOf(const ModelShape &model, int64_t tp, bool sequenceParallel,
                             std::string &reason);
   size_t size() const { return cells.size(); }
-  // The model with one layer for all. Nothing where it can't be built; `message` says why.
+  // The model with one layer for all. Nothing where it can't be built;
+  // `message` says why.
   std::optional<FoldedModel> foldedModel(const ModelShape &model, std::string &message);
 
 private:
@@ -64,16 +67,22 @@ private:
   std::map<std::string, std::string> reasons;
 };
 
+// Rows that name a model without its figures get those of a row of the same
+// name that has them.
+void fillArchitectures(std::vector<Row> &rows);
+
 // The model that a row names, or why it can't be built from what the row says.
 Result<ModelShape> shapeOf(const Row &row);
 
 // Devices and links of a row: an entry of the catalogue with the row's figures.
 Result<Topology> topologyOf(const Row &row);
 
-// Fills in all of a case. The error is one of a few sentences that rows are counted under.
+// Fills in all of a case. The error is one of a few sentences that rows are
+// counted under.
 Result<Case> makeCase(const Row &row, CellCache &cache);
 
-// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0 where it has nothing.
+// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0
+// where it has nothing.
 void readPublishedTime(Case &item);
 
 } // namespace dtc::published

@@ -1,12 +1,16 @@
-// Topologies of published rows: an entry of the catalogue with the row's figures.
+// Topologies of published rows: an entry of the catalogue with the row's
+// figures.
 #include "bench/planner/Case.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
 namespace dtc::published {
 namespace {
 
-// A device as tables name it; the first match counts. Figures of 0 are the catalogue's.
+// A device as tables name it; the first match counts. Figures of 0 are the
+// catalogue's.
 struct KnownDevice {
   llvm::StringRef name;      // what the cell starts with
   llvm::StringRef catalogue; // system
@@ -16,7 +20,8 @@ struct KnownDevice {
 };
 
 constexpr KnownDevice knownDevices[] = {
-    // 500 W, HBM2e of 2.4 TB/s; the lower clock is this device's own constant. torchtitan's
+    // 500 W, HBM2e of 2.4 TB/s; the lower clock is this device's own constant.
+    // torchtitan's
     // docs/performance.md.
     {"H100-94GB", "dgx-h100", "H100 500W", 94, 2.4e12, 0.80},
     {"H100", "dgx-h100", "H100"},
@@ -44,8 +49,9 @@ constexpr KnownDevice knownDevices[] = {
     {"TPU v5p", "tpu-v5p", "TPU v5p"},
 };
 
-// One NeuronCore-v2 of a trn1.32xlarge: AWS, "NeuronCore-v2 Architecture" and "Trn1/Trn1n
-// Architecture" (a chip is two cores: 190 TFLOP/s, 32 GiB, 820 GB/s; 384 GB/s of NeuronLink).
+// One NeuronCore-v2 of a trn1.32xlarge: AWS, "NeuronCore-v2 Architecture" and
+// "Trn1/Trn1n Architecture" (a chip is two cores: 190 TFLOP/s, 32 GiB, 820
+// GB/s; 384 GB/s of NeuronLink).
 constexpr llvm::StringRef trainium = R"(
 name = "trn1.32xlarge"
 description = "AWS trn1.32xlarge: 32 NeuronCores-v2"
@@ -75,14 +81,35 @@ bandwidth = "25 Gbit/s"
 latency = "15 us"
 )";
 
+// Whether a cell names a device among other words: "NVIDIA H100 SXM" is an
+// H100, "GB200" no B200 and "L40" no L4.
+bool names(llvm::StringRef cell, llvm::StringRef device) {
+  for (size_t at = 0; (at = cell.find_insensitive(device, at)) != llvm::StringRef::npos; ++at) {
+    bool starts = at == 0 || !llvm::isAlnum(cell[at - 1]);
+    size_t end = at + device.size();
+    if (starts && (end == cell.size() || !llvm::isDigit(cell[end])))
+      return true;
+  }
+  return false;
+}
+
 const KnownDevice *knownDevice(llvm::StringRef name) {
+  // Names of TPUs are written with and without a space or a dash.
+  std::string spelt = name.str();
+  for (llvm::StringRef version : {"v4", "v5e", "v5p"})
+    if (name.contains_insensitive("tpu") && name.contains_insensitive(version))
+      spelt = "TPU " + version.str();
+  // Of A100s with so much memory, however the cell puts it.
+  if (names(name, "A100") && name.contains_insensitive("40G"))
+    spelt = "A100-40GB";
   for (const KnownDevice &known : knownDevices)
-    if (name.starts_with_insensitive(known.name))
+    if (names(spelt, known.name))
       return &known;
   return nullptr;
 }
 
-// Two levels where the catalogue's do not divide: nodes and a switch between them.
+// Two levels where the catalogue's do not divide: nodes and a switch between
+// them.
 Topology twoLevels(const Topology &base, int64_t devices, int64_t perNode) {
   Topology topology = base;
   topology.levels.clear();
@@ -128,8 +155,9 @@ Result<Topology> sized(llvm::StringRef name, int64_t devices, int64_t perNode) {
   return twoLevels(*base, devices, perNode);
 }
 
-// NVLink and the network as the row has them. Cells are GB/s of both directions together for a GPU
-// inside a node, and Gbit/s of one direction for a GPU or a node between nodes.
+// NVLink and the network as the row has them. Cells are GB/s of both directions
+// together for a GPU inside a node, and Gbit/s of one direction for a GPU or a
+// node between nodes.
 void applyLinks(const Row &row, int64_t perNode, Topology &topology) {
   std::optional<double> intra = row.number("intra_bw_GBs"),
                         inter = row.number("inter_bw_Gbps_per_gpu_or_node");
@@ -151,9 +179,10 @@ void applyLinks(const Row &row, int64_t perNode, Topology &topology) {
 Result<Topology> topologyOf(const Row &row) {
   llvm::StringRef name = row.text("gpu");
   const KnownDevice *known = knownDevice(name);
-  bool isTrainium = name.contains_insensitive("trainium") || name.starts_with_insensitive("trn1");
+  bool isTrainium = name.contains_insensitive("trainium") || name.contains_insensitive("trn1");
   if (!known && !isTrainium)
-    return UserError("a device that the catalogue does not have: " + name.str());
+    return UserError(name.empty() ? "the source does not state the device"
+                                  : "a device that the catalogue does not have: " + name.str());
   if (!row.count("n_gpus"))
     return UserError("the source does not state the number of devices");
   int64_t devices = *row.count("n_gpus"), perNode = row.countOr("gpus_per_node", 0);
@@ -172,8 +201,9 @@ Result<Topology> topologyOf(const Row &row) {
   if (known)
     for (double &peak : device.peakFlops)
       peak *= known->peakShare;
-  // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled (NVIDIA GB200 and
-  // GB300 NVL72 data sheets, dense); 4 layers of 80 stay in 16 bits (Megatron-Bridge's recipe).
+  // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled
+  // (NVIDIA GB200 and GB300 NVL72 data sheets, dense); 4 layers of 80 stay in
+  // 16 bits (Megatron-Bridge's recipe).
   if (row.text("precision") == "nvfp4")
     device.peakFlops[static_cast<size_t>(ComputeType::FP8)] /=
         0.95 / (topology->description.find("300") != std::string::npos ? 3 : 2) + 0.05 * 2;

@@ -1,4 +1,5 @@
-// Models of published rows: what the importer needs, and cells by model and tensor group.
+// Models of published rows: what the importer needs, and cells by model and
+// tensor group.
 #include "bench/planner/Case.h"
 
 #include "compiler/driver/Pipelines.h"
@@ -29,9 +30,10 @@ bool hasGatedLayers(llvm::StringRef name) {
                       "gemma", "olmo", "7b_model"});
 }
 
-// What rows do not have a column for: experts that every token uses, and heads wider or narrower
-// than width / heads. Shared experts count as so many more of the top-k, of the same size; latent
-// attention as heads of 128 whose keys and values are shared.
+// What rows do not have a column for: experts that every token uses, and heads
+// wider or narrower than width / heads. Shared experts count as so many more of
+// the top-k, of the same size; latent attention as heads of 128 whose keys and
+// values are shared.
 struct KnownModel {
   llvm::StringRef name;
   int64_t sharedExperts, headDim, kvHeads;
@@ -92,9 +94,10 @@ nlohmann::json configOf(const ModelShape &model) {
   return config;
 }
 
-// What Megatron's ranks hold of a layer: under sequence parallelism an equal part of everything;
-// without it the residual stream (the input, the sum in the middle and the two normalised ones) is
-// whole on each rank. dtc's own placements divide the stream of gated layers differently.
+// What Megatron's ranks hold of a layer: under sequence parallelism an equal
+// part of everything; without it the residual stream (the input, the sum in the
+// middle and the two normalised ones) is whole on each rank. dtc's own
+// placements divide the stream of gated layers differently.
 void holdAsMegatron(ModelCells &cells, const ModelCells &undivided) {
   double ranks = static_cast<double>(cells.tp), whole = cells.sequenceParallel ? 0 : 4;
   auto share = [&](Amount &amount, const Amount &all, const Amount &input) {
@@ -112,6 +115,23 @@ void holdAsMegatron(ModelCells &cells, const ModelCells &undivided) {
 }
 
 } // namespace
+
+void fillArchitectures(std::vector<Row> &rows) {
+  auto isWhole = [](const Row &row) { return row.count("n_layers") && row.count("d_model"); };
+  llvm::StringMap<const Row *> whole;
+  for (const Row &row : rows)
+    if (isWhole(row) && !row.text("model").empty())
+      whole.try_emplace(row.text("model"), &row);
+  for (Row &row : rows) {
+    auto it = whole.find(row.text("model"));
+    if (it == whole.end() || row.count("n_layers") || row.count("d_model"))
+      continue;
+    for (const char *column : {"n_layers", "d_model", "n_heads", "n_kv_heads", "d_ff", "vocab",
+                               "moe_experts", "moe_topk"})
+      if (row.text(column).empty())
+        row.cells[column] = it->second->text(column).str();
+  }
+}
 
 Result<ModelShape> shapeOf(const Row &row) {
   ModelShape model;
@@ -134,8 +154,15 @@ Result<ModelShape> shapeOf(const Row &row) {
   model.isMoe = model.experts > 1;
   model.topK = row.countOr("moe_topk", 2);
   applyKnown(row, model);
-  // Grouped queries are built with gated layers only; 2/3 of the width has the same work there.
+  // Grouped queries are built with gated layers only; 2/3 of the width has the
+  // same work there.
   bool isGated = hasGatedLayers(name) || model.isMoe, isGrouped = model.kvHeads != model.heads;
+  // Without a name that tells: gates make up for an inner width of less than 4
+  // widths, or come with grouped queries and 3.5 widths.
+  bool isUnnamed = !anyOf(name, {"gpt", "mpt", "opt", "bloom", "nemotron", "megatron", "falcon",
+                                 "maxtext", "turing", "mt-nlg", "pythia", "neox"});
+  if (isUnnamed && row.count("d_ff") && *row.count("d_ff") % (4 * model.width) != 0)
+    isGated = true;
   model.isGated = isGated || isGrouped || model.headDim * model.heads != model.width;
   model.inner = row.countOr("d_ff", isGated ? roundUp(model.width * 8 / 3, 256) : 4 * model.width);
   if (const KnownModel *known = knownModel(row); known && known->expertWidth && !row.count("d_ff"))
@@ -145,6 +172,8 @@ Result<ModelShape> shapeOf(const Row &row) {
   // GPT-2's vocabulary where the source has none, Llama 2's for gated layers.
   model.vocabulary = row.countOr("vocab", isGated ? 32000 : 50257);
   model.tied = !model.isGated && !row.notes("untied") && !row.notes("both embeddings");
+  if (model.heads > model.width || model.kvHeads > model.heads)
+    return UserError("more heads than the width, or than queries have");
   if (model.headDim % 2 != 0 || model.heads % model.kvHeads != 0 || model.headDim < 1)
     return UserError("a head width that dtc does not build");
   return model;
@@ -178,7 +207,8 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
 const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool sequenceParallel,
                                      std::string &reason) {
   ModelShape model = shape;
-  // As Megatron does: a vocabulary that divides, and at least one key head a rank.
+  // As Megatron does: a vocabulary that divides, and at least one key head a
+  // rank.
   model.vocabulary = roundUp(model.vocabulary, 128 * tp);
   if (model.kvHeads % tp != 0)
     model.kvHeads = tp % model.kvHeads == 0 ? tp : model.kvHeads;
@@ -205,7 +235,7 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
         it->second = std::make_unique<ModelCells>(std::move(*read));
     }
     if (!it->second)
-      reasons[key] = message;
+      reasons[key] = message.empty() ? "tensor parallelism does not divide it" : message;
   }
   if (!it->second) {
     reason = reasons[key];

@@ -38,6 +38,7 @@ int run(const Options &options) {
   Result<std::vector<Row>> rows = parseRows(*text, options.table);
   if (!rows)
     return rows.error().report(llvm::errs());
+  fillArchitectures(*rows);
   CellCache cache;
   Comparison comparison;
   std::vector<std::unique_ptr<Case>> cases;
@@ -45,10 +46,13 @@ int run(const Options &options) {
     if (!row.text("source").contains(options.source))
       continue;
     Result<Case> item = makeCase(row, cache);
-    if (!item)
+    if (!item) {
       comparison.leaveOut(row, item.error().message);
-    else
-      cases.push_back(std::make_unique<Case>(std::move(*item)));
+      continue;
+    }
+    if (!isKnownSource(row))
+      comparison.guess(row, item->stack);
+    cases.push_back(std::make_unique<Case>(std::move(*item)));
   }
   for (const std::unique_ptr<Case> &item : cases)
     if (static_cast<int64_t>(item->row->line) == options.cells)
@@ -95,7 +99,7 @@ int run(const Options &options) {
 int main(int argc, char **argv) {
   CLI::App app("Compares the planner's estimates of fixed plans with published measurements.");
   Options options;
-  app.add_option("table", options.table, "a CSV file with the columns of published.csv")
+  app.add_option("table,--table", options.table, "a CSV file with the columns of published.csv")
       ->capture_default_str();
   app.add_option("--format", options.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

@@ -80,6 +80,14 @@ std::string sourceOf(const Outcome &outcome) {
   return halfOf(outcome).substr(0, 1) + " " + outcome.item->row->text("source").str().substr(0, 50);
 }
 
+// A cell of CSV.
+std::string csvCell(llvm::StringRef text) {
+  std::string cell = "\"";
+  for (char c : text)
+    cell += c == '"' ? "\"\"" : std::string(1, c);
+  return cell + "\"";
+}
+
 // Parts of an estimate, as columns of --rows.
 std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
   const StepEstimate &e = outcome.estimate;
@@ -116,6 +124,10 @@ std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
 
 void Comparison::leaveOut(const Row &row, const std::string &reason) {
   ++leftOut[reason][row.text("source").str()];
+}
+
+void Comparison::guess(const Row &row, const std::string &software) {
+  ++guessed[software][row.text("source").str()];
 }
 
 std::vector<const Outcome *> Comparison::all() const {
@@ -157,6 +169,10 @@ void Comparison::printText(llvm::raw_ostream &out) const {
     reasons.addRow({countOf(count), reason, names});
   }
   reasons.print(out, 2);
+  for (const auto &[software, sources] : guessed)
+    for (const auto &[source, count] : sources)
+      out << "  " << count << (count == 1 ? " row" : " rows") << " of '" << source.substr(0, 50)
+          << "', a source without a rule: taken as " << software << ", the nearest software\n";
   out << "\nerrors of step time and memory\n";
   Table table(kHeader);
   for (const auto &[name, group] : halves())
@@ -210,16 +226,16 @@ std::string Comparison::writeRows(const std::string &path) const {
   out << ",assumed\n";
   for (const Outcome &outcome : outcomes) {
     const Case &item = *outcome.item;
-    out << item.row->line << ",\"" << item.row->text("source") << "\"," << halfOf(outcome) << ","
-        << item.stack;
+    out << item.row->line << "," << csvCell(item.row->text("source")) << "," << halfOf(outcome)
+        << "," << item.stack;
     for (const char *column : copied)
-      out << ",\"" << item.row->text(column) << "\"";
+      out << "," << csvCell(item.row->text(column));
     out << "," << item.seconds << "," << outcome.estimate.stepSeconds << ","
         << (item.seconds > 0 ? outcome.timeRatio() : 0) << "," << item.timeFrom << ","
         << item.ranOutOfMemory << "," << outcome.estimate.fits;
     for (const auto &[name, value] : partsOf(outcome))
       out << "," << llvm::format("%.5g", value);
-    out << ",\"" << item.assumed << "\"\n";
+    out << "," << csvCell(item.assumed) << "\n";
   }
   return "";
 }

@@ -13,13 +13,17 @@ public:
   // A row that no plan describes, and why.
   void leaveOut(const Row &row, const std::string &reason);
 
+  // A row of a source without a rule of its own: which software it is taken to
+  // be of.
+  void guess(const Row &row, const std::string &software);
+
   // Of the rows that nothing is fitted on.
   Summary heldOut() const;
 
   void printText(llvm::raw_ostream &out) const;
   void printJson(llvm::raw_ostream &out) const;
-  // One line per row that is compared: published and estimated figures and the parts of the
-  // estimate. Returns an error, or "".
+  // One line per row that is compared: published and estimated figures and the
+  // parts of the estimate. Returns an error, or "".
   std::string writeRows(const std::string &path) const;
 
 private:
@@ -28,7 +32,9 @@ private:
   std::vector<std::pair<std::string, std::vector<const Outcome *>>> halves() const;
 
   std::deque<Outcome> outcomes;
-  std::map<std::string, std::map<std::string, int64_t>> leftOut; // by reason and source
+  using Counts = std::map<std::string, std::map<std::string, int64_t>>;
+  Counts leftOut; // by reason and source
+  Counts guessed; // by software and source
 };
 
 // What the blocks of a case do on one rank: ops, collectives, bytes.

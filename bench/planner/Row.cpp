@@ -58,7 +58,7 @@ private:
 } // namespace
 
 llvm::StringRef Row::text(llvm::StringRef column) const {
-  auto it = cells.find(column);
+  auto it = cells.find(column.lower());
   return it == cells.end() ? llvm::StringRef() : llvm::StringRef(it->second).trim();
 }
 
@@ -96,14 +96,13 @@ Result<std::vector<Row>> parseRows(llvm::StringRef text, const std::string &path
                        {path, static_cast<int64_t>(line), 0});
     if (cells.size() == 1 && cells.front().empty())
       continue;
-    if (cells.size() != columns.size())
-      return UserError("a row has " + std::to_string(cells.size()) + " cells, wanted " +
-                           std::to_string(columns.size()),
-                       "quote cells that have commas", {path, static_cast<int64_t>(line), 0});
     Row row;
     row.line = line;
-    for (size_t i = 0; i < columns.size(); ++i)
-      row.cells[columns[i]] = cells[i];
+    if (cells.size() != columns.size())
+      row.malformed = "a row with more or fewer cells than the first line";
+    else
+      for (size_t i = 0; i < columns.size(); ++i)
+        row.cells[llvm::StringRef(columns[i]).trim().lower()] = cells[i];
     rows.push_back(std::move(row));
   }
   return rows;

@@ -9,12 +9,14 @@
 
 namespace dtc::published {
 
-// Cells by the name of their column; a column that the table does not have reads as empty.
+// Cells by the name of their column; a column that the table does not have
+// reads as empty.
 class Row {
 public:
   // As written, without spaces around it; "" where the cell is empty.
   llvm::StringRef text(llvm::StringRef column) const;
-  // The number that a cell starts with. Example: of "400/gpu" it is 400; of "" and "yes" nothing.
+  // The number that a cell starts with. Example: of "400/gpu" it is 400; of ""
+  // and "yes" nothing.
   std::optional<double> number(llvm::StringRef column) const;
   // The same as a whole number of 1 or more, nothing where it is none.
   std::optional<int64_t> count(llvm::StringRef column) const;
@@ -26,12 +28,14 @@ public:
   // "OOM" at the start of the notes: the run did not fit.
   bool ranOutOfMemory() const { return text("notes").starts_with("OOM"); }
 
-  size_t line = 0; // of the file, from 1
+  size_t line = 0;       // of the file, from 1
+  std::string malformed; // why its cells can't be read, "" where they can
   llvm::StringMap<std::string> cells;
 };
 
-// Reads CSV (RFC 4180) whose first line names the columns. `path` is what errors name. Errors: no
-// first line, a row with more or fewer cells than it, a quote that is not closed.
+// Reads CSV (RFC 4180) whose first line names the columns. `path` is what
+// errors name. Errors: no first line, a quote that is not closed. A row with
+// more or fewer cells than the first line is `malformed` and has none.
 Result<std::vector<Row>> parseRows(llvm::StringRef text, const std::string &path);
 
 } // namespace dtc::published

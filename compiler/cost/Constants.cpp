@@ -25,9 +25,9 @@ namespace {
 //          1024 x 1024 x k 64 69.9 GFLOP/s, 1024 x 64 x k 1024 92.8 GFLOP/s.
 
 // What the GPUs of this generation share; assumed.
-constexpr DeviceConstants
-blackwell(llvm::StringRef prefix,
-          std::array<double, numComputeTypes> productShare, double sustained) {
+constexpr DeviceConstants blackwell(llvm::StringRef prefix,
+                                    std::array<double, numComputeTypes> productShare,
+                                    double sustained) {
   return {.prefix = prefix,
           .productShare = productShare,
           .sustained = sustained,
@@ -43,35 +43,31 @@ blackwell(llvm::StringRef prefix,
 constexpr DeviceConstants gpuTable[] = {
     {.prefix = "A100",
      .productShare = {0.87, 0.87, 0.869, 0.869,
-                      0}, // [mamf] for bf16; f16 the same; f32 and tf32 assumed
-     .sustained = 0.885,  // [fit]
+                      0},   // [mamf] for bf16; f16 the same; f32 and tf32 assumed
+     .sustained = 0.885,    // [fit]
      .pointwiseShare = 0.5, // an addition is half of a fused multiply-add
      .memoryShare = 0.90,   // [cal]
-     .halfK = 64,   // assumed: one k block of filling and draining the pipeline
-     .splitK = 512, // assumed
+     .halfK = 64,           // assumed: one k block of filling and draining the pipeline
+     .splitK = 512,         // assumed
      .tiles = {{{256, 128, 1.0},
                 {128, 128, 0.95},
-                {64, 64,
-                 0.7}}}, // CUTLASS's default shapes; relative rates assumed
-     .attention64 = {0.561, 500}, // [fa] FlashAttention-2, 171 TFLOP/s at 16384
-     .attention128 = {0.625,
-                      480}}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
+                {64, 64, 0.7}}},    // CUTLASS's default shapes; relative rates assumed
+     .attention64 = {0.561, 500},   // [fa] FlashAttention-2, 171 TFLOP/s at 16384
+     .attention128 = {0.625, 480}}, // [fa] FlashAttention-2, 189 TFLOP/s at 16384
     {.prefix = "H100",
-     .productShare = {0.80, 0.80, 0.803, 0.803,
-                      0.709}, // [mamf]; f32 and tf32 assumed
-     .sustained = 0.8125,     // [fit]
+     .productShare = {0.80, 0.80, 0.803, 0.803, 0.709}, // [mamf]; f32 and tf32 assumed
+     .sustained = 0.8125,                               // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90, // [cal]; a copy on an H200 runs at 4.3 of 4.8 TB/s
      .halfK = 64,
      .splitK = 512,
      .tiles = {{{128, 256, 1.0}, {128, 128, 0.95}, {64, 64, 0.6}}},
-     .attention64 = {0.356, 395}, // [fa] cuDNN forward, times 0.88 for the
-                                  // backward as FlashAttention-2 has it there
+     .attention64 = {0.356, 395},   // [fa] cuDNN forward, times 0.88 for the
+                                    // backward as FlashAttention-2 has it there
      .attention128 = {0.509, 380}}, // [fa] the same, times 0.90
     {.prefix = "H200",
-     .productShare = {0.80, 0.80, 0.80, 0.80,
-                      0.734}, // [mamf] 1453.4 in 8 bits; others as H100
-     .sustained = 0.8125,     // [fit]
+     .productShare = {0.80, 0.80, 0.80, 0.80, 0.734}, // [mamf] 1453.4 in 8 bits; others as H100
+     .sustained = 0.8125,                             // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.90,
      .halfK = 64,
@@ -95,11 +91,10 @@ constexpr DeviceConstants gpuTable[] = {
     blackwell("GB200", {0.80, 0.73, 0.729, 0.729, 0.723},
               0.725), // [mamf] of GB200; [fit]
     blackwell("GB300", {0.80, 0.73, 0.729, 0.729, 0.723},
-              0.94),  // [mamf] of GB200; [fit]
-    {.prefix = "MI3", // MI300X and MI355X
-     .productShare = {0.6, 0.5, 0.511, 0.511,
-                      0.45}, // [mamf] of MI300X in 16 bits; others assumed
-     .sustained = 0.82,      // assumed: about the mean of those that are fitted
+              0.94),                                 // [mamf] of GB200; [fit]
+    {.prefix = "MI3",                                // MI300X and MI355X
+     .productShare = {0.6, 0.5, 0.511, 0.511, 0.45}, // [mamf] of MI300X in 16 bits; others assumed
+     .sustained = 0.82, // assumed: about the mean of those that are fitted
      .pointwiseShare = 0.5,
      .memoryShare = 0.80,
      .halfK = 64,
@@ -108,9 +103,8 @@ constexpr DeviceConstants gpuTable[] = {
      .attention64 = {0.25, 500},
      .attention128 = {0.35, 480}},
     {.prefix = "TPU",
-     .productShare = {0.95, 0.95, 0.95, 0.95,
-                      0.95}, // assumed: the compiler keeps the array fed
-     .sustained = 0.88,      // [fit]
+     .productShare = {0.95, 0.95, 0.95, 0.95, 0.95}, // assumed: the compiler keeps the array fed
+     .sustained = 0.88,                              // [fit]
      .pointwiseShare = 0.5,
      .memoryShare = 0.85,
      .halfK = 64,
@@ -135,15 +129,13 @@ constexpr DeviceConstants cpuTable = {
     .productShare = {0.87, 0.87, 0.87, 0.87, 0}, // [cpu]
     .pointwiseShare = 0.5,
     .memoryShare = 1.0, // the discovered bandwidth is already on the safe side
-    .halfK =
-        16, // [cpu] k 64 reaches 0.68 of the peak, 0.87 x 64 / (64 + 16) = 0.70
+    .halfK = 16,        // [cpu] k 64 reaches 0.68 of the peak, 0.87 x 64 / (64 + 16) = 0.70
     .splitK = 0,
     .tiles = {{{64, 64, 1.0},
                {32, 32, 0.95},
-               {8, 16,
-                0.8}}}, // register tiles are small; relative rates assumed
-    .attention64 = {0.5, 32}, // [cpu] the products of its blocks alone reach
-                              // 0.77; the exponentials are assumed
+               {8, 16, 0.8}}}, // register tiles are small; relative rates assumed
+    .attention64 = {0.5, 32},  // [cpu] the products of its blocks alone reach
+                               // 0.77; the exponentials are assumed
     .attention128 = {0.6, 32}};
 
 } // namespace

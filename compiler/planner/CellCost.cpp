@@ -12,8 +12,7 @@ namespace dtc {
 namespace {
 
 int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
-  return std::max<int64_t>(
-      1, std::llround(static_cast<double>(size) * scale.factor(bits)));
+  return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
 }
 
 // Of experts, each with its own parameters.
@@ -23,10 +22,9 @@ bool isOfExperts(const CellOp &op) {
 
 class BlockCoster {
 public:
-  BlockCoster(const CellScale &scale, const Topology &topology,
-              const CellPrecision &precision, const SoftwareStack &software)
-      : scale(scale), topology(topology), precision(precision),
-        software(software) {}
+  BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision,
+              const SoftwareStack &software)
+      : scale(scale), topology(topology), precision(precision), software(software) {}
 
   // What the op launches; of attention, as one blocked kernel.
   OpWork workOf(const CellOp &op) const {
@@ -38,18 +36,16 @@ public:
       work.type = ComputeType::BF16;
     work.bytes = op.bytes.at(scale);
     if (op.kind == WorkKind::Memory) {
-      work.bytes *=
-          op.isLoss        ? software.lossTraffic
-          : op.isComposite ? software.compositeTraffic * software.memoryTraffic
-          : isExchange(op) ? software.dispatchTraffic * software.memoryTraffic
-                           : software.memoryTraffic;
+      work.bytes *= op.isLoss        ? software.lossTraffic
+                    : op.isComposite ? software.compositeTraffic * software.memoryTraffic
+                    : isExchange(op) ? software.dispatchTraffic * software.memoryTraffic
+                                     : software.memoryTraffic;
     } else {
       work.m = scaled(op.m, op.mScale, scale);
       work.n = scaled(op.n, op.nScale, scale);
       work.k = scaled(op.k, op.kScale, scale);
       work.batch = scaled(op.batch, op.batchScale, scale);
-      work.flops =
-          op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
+      work.flops = op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
     }
     if (!software.joinsPointwise)
       work.bytes += op.looseBytes.at(scale) * software.memoryTraffic;
@@ -60,7 +56,7 @@ public:
   // Of the rate that compute/cost gives the op, as the stack's own kernel
   // reaches it.
   double shareOf(const CellOp &op) const {
-    return isOfExperts(op) ? software.productShare * software.groupedShare
+    return isOfExperts(op)                  ? software.productShare * software.groupedShare
            : op.kind == WorkKind::Product   ? software.productShare
            : op.kind == WorkKind::Attention ? software.attentionShare
                                             : 1;
@@ -105,29 +101,26 @@ private:
 
   // Ops on tokens of experts wait for the fullest one.
   double imbalanceOf(const CellOp &op) const {
-    bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) &
-                  ScalesWithCapacity;
+    bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
     return expert ? software.expertImbalance : 1;
   }
 
   // Products of heads one by one, scores in memory, nothing saved by causality.
   double unfusedAttention(const OpWork &attention, const CellOp &op) const {
     double passes = op.phase == CellPhase::Forward ? 1 : 2;
-    OpWork scores = productWork(attention.m, attention.n, attention.k,
-                                attention.batch, precision.compute);
-    OpWork values = productWork(attention.m, attention.k, attention.n,
-                                attention.batch, precision.compute);
+    OpWork scores =
+        productWork(attention.m, attention.n, attention.k, attention.batch, precision.compute);
+    OpWork values =
+        productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
     double sustained = constantsOf(topology.device).sustained;
     scores.flops /= sustained;
     values.flops /= sustained;
     OpWork rows;
     rows.type = precision.compute;
-    rows.bytes = passes * software.scoreTraffic * 4 *
-                 precision.activationShare *
+    rows.bytes = passes * software.scoreTraffic * 4 * precision.activationShare *
                  static_cast<double>(attention.batch) *
                  static_cast<double>(attention.m * attention.n);
-    return (passes * (secondsOf(scores, topology.device) +
-                      secondsOf(values, topology.device))) /
+    return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
                software.productShare +
            secondsOf(rows, topology.device);
   }
@@ -142,21 +135,18 @@ private:
 // different ones: to different nodes where the group spans several, since the
 // network is what takes the time. Example: 8 copies to 2 nodes are 2 (1 -
 // 0.5^8) / 8 = 0.249.
-double distinctShare(double copies, const RankGroup &group,
-                     const Topology &topology) {
+double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
   double ranks = 1, nodes = 1;
   llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
   for (auto [level, count] : llvm::zip(topology.levels, perLevel)) {
     ranks *= static_cast<double>(count);
-    bool network = level.kind == LinkKind::InfiniBand ||
-                   level.kind == LinkKind::Efa ||
+    bool network = level.kind == LinkKind::InfiniBand || level.kind == LinkKind::Efa ||
                    level.kind == LinkKind::Ethernet;
     if (network)
       nodes *= static_cast<double>(count);
   }
   double places = nodes > 1 ? nodes : ranks;
-  return std::min(1.0,
-                  places * (1 - std::pow(1 - 1 / places, copies)) / copies);
+  return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
 }
 
 // Whether an amount is of the tokens of experts.
@@ -170,12 +160,11 @@ bool isOfCapacity(const Amount &amount) {
 // Where kernels are shorter than their launches the host is what takes time.
 void waitForHost(BlockCost &cost, double launch) {
   cost.forward = std::max(cost.forward, launch);
-  cost.backwardInput =
-      std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
+  cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
 }
 
-void addCompute(BlockCost &cost, const BlockCell &cell,
-                const BlockCoster &coster, const SoftwareStack &software) {
+void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster,
+                const SoftwareStack &software) {
   std::vector<double> seconds;
   for (const CellOp &op : cell.ops) {
     double s = coster.secondsOfOp(op);
@@ -199,8 +188,7 @@ void addCompute(BlockCost &cost, const BlockCell &cell,
 
 } // namespace
 
-CellPrecision cellPrecision(llvm::StringRef precision,
-                            llvm::StringRef optimizer,
+CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
                             const SoftwareStack &software) {
   CellPrecision result;
   double states = optimizer == "sgd" || optimizer == "lars" ? 4 : 8;
@@ -218,20 +206,16 @@ CellPrecision cellPrecision(llvm::StringRef precision,
   return result;
 }
 
-OpCosting costOp(const CellOp &op, const CellScale &scale,
-                 const Topology &topology, const CellPrecision &precision,
-                 const SoftwareStack &software) {
+OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software) {
   BlockCoster coster(scale, topology, precision, software);
-  double sustained =
-      op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
-  return {coster.workOf(op), coster.secondsOfOp(op), sustained,
-          coster.shareOf(op)};
+  double sustained = op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
+  return {coster.workOf(op), coster.secondsOfOp(op), sustained, coster.shareOf(op)};
 }
 
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
                        const RankGroup &group, const Topology &topology,
-                       const CellPrecision &precision,
-                       const SoftwareStack &software) {
+                       const CellPrecision &precision, const SoftwareStack &software) {
   double bytes = collective.bytes.at(scale) * precision.activationShare;
   if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
     bytes *= distinctShare(collective.copies, group, topology);
@@ -244,41 +228,33 @@ OpWork accumulationOf(double parameters, const SoftwareStack &software) {
   return work;
 }
 
-BlockCost costBlock(const BlockCell &cell, const CellScale &scale,
-                    const AxisGroups &groups, const Topology &topology,
-                    const CellPrecision &precision,
+BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
                     const SoftwareStack &software) {
   BlockCost cost;
-  addCompute(cost, cell, BlockCoster(scale, topology, precision, software),
-             software);
+  addCompute(cost, cell, BlockCoster(scale, topology, precision, software), software);
   for (const CellCollective &collective : cell.collectives) {
     // Of tokens of experts on tensor ranks, too, nothing hides an exchange but
     // what hides theirs.
-    bool ofExperts =
-        collective.axis == CellAxis::Ep || isOfCapacity(collective.bytes);
+    bool ofExperts = collective.axis == CellAxis::Ep || isOfCapacity(collective.bytes);
     const RankGroup &group = collective.axis == CellAxis::Tp   ? groups.tp
                              : collective.axis == CellAxis::Cp ? groups.cp
                                                                : groups.ep;
-    if (llvm::all_of(group,
-                     [](const RankSpan &span) { return span.size == 1; }))
+    if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
-    double bytes = collectiveBytes(collective, scale, group, topology,
-                                   precision, software);
+    double bytes = collectiveBytes(collective, scale, group, topology, precision, software);
     double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
     bool forward = collective.phase == CellPhase::Forward;
-    (ofExperts ? (forward ? cost.forwardEp : cost.backwardEp)
-     : collective.axis == CellAxis::Tp
-         ? (forward ? cost.forwardTp : cost.backwardTp)
-         : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
+    (ofExperts                         ? (forward ? cost.forwardEp : cost.backwardEp)
+     : collective.axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
+                                       : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
   }
   double share = precision.activationShare;
   cost.input = cell.input.at(scale) * share;
-  double keptShare =
-      share * software.keptShare *
-      (precision.compute == ComputeType::FP8 ? software.keptShare8 : 1);
+  double keptShare = share * software.keptShare *
+                     (precision.compute == ComputeType::FP8 ? software.keptShare8 : 1);
   cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare);
-  cost.keptSelective =
-      std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
+  cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
   cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes
   // (Korthikanti et al. 2022, 5 a s^2 b).
@@ -289,24 +265,21 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale,
     cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
   if (software.selectiveShare > 0) {
     cost.selective = software.selectiveShare * cost.forward;
-    cost.keptSelective = cost.input + (1 - software.selectiveShare) *
-                                          (keptWithoutScores - cost.input);
+    cost.keptSelective =
+        cost.input + (1 - software.selectiveShare) * (keptWithoutScores - cost.input);
   }
   // The graph's own count is one copy kept and one gradient, 2 bytes each.
   double parts = software.gathersLogits && !groups.tp.empty()
                      ? static_cast<double>(groups.tp.front().size)
                      : 1;
-  double lossBytes = cell.logits.at(scale) / 4 *
-                     std::max(0.0, software.logitBytes * parts - 4);
+  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, software.logitBytes * parts - 4);
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient =
-      std::max(cost.forwardTransient,
-               cell.backwardTransient.at(scale) * share + lossBytes);
+      std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes);
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
-  OpWork accumulation =
-      accumulationOf(cost.denseParameters + cost.expertParameters, software);
+  OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, software);
   cost.backwardWeight += secondsOf(accumulation, topology.device);
   return cost;
 }

@@ -31,7 +31,7 @@ SoftwareStack megatron(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.blockedAttention = false;
   s.selectiveAttention = true; // [doc] Korthikanti et al. 2022
-  s.dpHidden = 0; // [code] gradients are reduced after the last backward pass
+  s.dpHidden = 0;              // [code] gradients are reduced after the last backward pass
   // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14
   // backward, of which the graph's loss counts 6; logits in 16 bits, in f32,
   // and their gradient.
@@ -63,8 +63,7 @@ SoftwareStack bigscience() {
 SoftwareStack megatronFlash() {
   SoftwareStack s = megatron("megatron-flash");
   s.blockedAttention = true;
-  s.accumulateBytes =
-      8; // [code] added by the product's epilogue: reads and writes 32 bits
+  s.accumulateBytes = 8;   // [code] added by the product's epilogue: reads and writes 32 bits
   s.memoryTraffic = 1.95;  // [fit] dropout and its masks are moved too
   s.attentionShare = 0.65; // [fit]
   return s;
@@ -74,10 +73,9 @@ SoftwareStack megatronFlash() {
 SoftwareStack megatronCore() {
   SoftwareStack s = onGpu("megatron-core");
   s.selectiveAttention = true;
-  s.keptShare = 0.85; // [code] bias_swiglu does not keep the activated gate: 3
-                      // of 4 inner tensors
-  s.keptShare8 =
-      0.8; // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
+  s.keptShare = 0.85;  // [code] bias_swiglu does not keep the activated gate: 3
+                       // of 4 inner tensors
+  s.keptShare8 = 0.8;  // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
   s.gradientBytes = 2; // [doc] NeMo's recipes: grad_reduce_in_fp32 false
   s.reduceBytes = 2;
   s.lossTraffic = 4; // [assumed] one fused pass over logits in f32, each way
@@ -147,9 +145,8 @@ SoftwareStack dtcOnGpu() {
   s.accumulateBytes = 8;
   s.logitBytes = 8;
   s.tpHidden = 0;
-  s.gatherHidden = 0.8; // [assumed] less than what is fitted for FSDP
-  s.expertImbalance =
-      1.2; // [assumed] routing that a balance loss holds together
+  s.gatherHidden = 0.8;       // [assumed] less than what is fitted for FSDP
+  s.expertImbalance = 1.2;    // [assumed] routing that a balance loss holds together
   s.hostSecondsPerExpert = 0; // its products of experts are one launch
   return s;
 }
@@ -166,8 +163,7 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their
   // logarithms, two gradients in f32 and one in 16 bits.
   s.logitBytes = 20;
-  s.gathersLogits =
-      true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
+  s.gathersLogits = true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
   s.accumulateBytes = 6;
   // [fit] PyTorch's allocator: the least that lets no more than 2 of 100 runs
   // in that ran out of memory.
@@ -176,7 +172,7 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   s.memoryTraffic = 1.65; // [fit]
   if (!rmsKernel) {
     s.compositeTraffic = 8.5; // [code] passes of LlamaRMSNorm
-    s.rmsNormKept = 3; // [code] x and x / rms in f32, their product in 16 bits
+    s.rmsNormKept = 3;        // [code] x and x / rms in f32, their product in 16 bits
   }
   return s;
 }
@@ -197,8 +193,7 @@ SoftwareStack fsdp(llvm::StringRef name) {
 
 SoftwareStack llmFoundry() {
   SoftwareStack s = fsdp("llm-foundry");
-  s.lossTraffic =
-      1; // [code] FlashAttention's fused cross-entropy, which works in place
+  s.lossTraffic = 1; // [code] FlashAttention's fused cross-entropy, which works in place
   s.logitBytes = 4;
   s.attentionShare = 0.5; // [fit] Triton's kernel with ALiBi
   return s;
@@ -208,8 +203,7 @@ SoftwareStack llmFoundry() {
 // second product.
 SoftwareStack torchtitan(llvm::StringRef name, bool compiled) {
   SoftwareStack s = fsdp(name);
-  s.selectiveShare =
-      0.5; // [doc] torchtitan's activation_checkpoint.selective_ac_option
+  s.selectiveShare = 0.5; // [doc] torchtitan's activation_checkpoint.selective_ac_option
   s.joinsPointwise = compiled;
   return s;
 }
@@ -251,7 +245,7 @@ SoftwareStack maxtext(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.lossTraffic = 2;
   s.attentionShare = 0.7; // [fit]
-  s.keptShare = 0.25; // [assumed] save_qkv_proj: 4 to 5 of a layer's 20 tensors
+  s.keptShare = 0.25;     // [assumed] save_qkv_proj: 4 to 5 of a layer's 20 tensors
   return s;
 }
 
@@ -270,15 +264,13 @@ SoftwareStack neuron() {
   SoftwareStack s;
   s.name = "neuron";
   s.lossTraffic = 2;
-  s.productShare =
-      1.3; // [fit] the device's constants are those of no known GPU
+  s.productShare = 1.3; // [fit] the device's constants are those of no known GPU
   return s;
 }
 
 // FlashAttention before its second version.
 SoftwareStack withFlash1(SoftwareStack s) {
-  s.attentionShare =
-      0.55; // [doc] Dao 2023: 25 to 40 % of the peak, version 2 50 to 73 %
+  s.attentionShare = 0.55; // [doc] Dao 2023: 25 to 40 % of the peak, version 2 50 to 73 %
   return s;
 }
 
@@ -288,35 +280,33 @@ SoftwareStack withScores(SoftwareStack s, double traffic) {
 }
 
 std::vector<SoftwareStack> makeTable() {
-  return {
-      SoftwareStack(),
-      dtcOnGpu(),
-      megatron("megatron-2021"),
-      megatronDeepspeed(),
-      bigscience(),
-      megatronFlash(),
-      megatronCore(),
-      megatronBridge(),
-      megatronBridgeAllToAll(),
-      overlapped(megatronBridge(), "megatron-bridge-overlap"),
-      overlapped(megatronBridgeAllToAll(), "megatron-bridge-alltoall-overlap"),
-      captured(megatronBridge(), "megatron-bridge-graph"),
-      captured(overlapped(megatronBridge(), ""),
-               "megatron-bridge-graph-overlap"),
-      withScores(hagemann("hagemann-torch", false, false), 15),
-      withScores(hagemann("hagemann-fused", false, false), 6),
-      withFlash1(hagemann("hagemann-flash1", true, false)),
-      hagemann("hagemann-flash2", true, false),
-      hagemann("hagemann-flash2-rms", true, true),
-      llmFoundry(),
-      torchtitan("fsdp-eager", false),
-      torchtitan("fsdp-compiled", true),
-      deepspeedZero3(),
-      nanotron(),
-      oneflow(),
-      maxtext("maxtext"),
-      paxml(),
-      neuron()};
+  return {SoftwareStack(),
+          dtcOnGpu(),
+          megatron("megatron-2021"),
+          megatronDeepspeed(),
+          bigscience(),
+          megatronFlash(),
+          megatronCore(),
+          megatronBridge(),
+          megatronBridgeAllToAll(),
+          overlapped(megatronBridge(), "megatron-bridge-overlap"),
+          overlapped(megatronBridgeAllToAll(), "megatron-bridge-alltoall-overlap"),
+          captured(megatronBridge(), "megatron-bridge-graph"),
+          captured(overlapped(megatronBridge(), ""), "megatron-bridge-graph-overlap"),
+          withScores(hagemann("hagemann-torch", false, false), 15),
+          withScores(hagemann("hagemann-fused", false, false), 6),
+          withFlash1(hagemann("hagemann-flash1", true, false)),
+          hagemann("hagemann-flash2", true, false),
+          hagemann("hagemann-flash2-rms", true, true),
+          llmFoundry(),
+          torchtitan("fsdp-eager", false),
+          torchtitan("fsdp-compiled", true),
+          deepspeedZero3(),
+          nanotron(),
+          oneflow(),
+          maxtext("maxtext"),
+          paxml(),
+          neuron()};
 }
 
 } // namespace
@@ -326,8 +316,7 @@ llvm::ArrayRef<SoftwareStack> softwareStacks() {
   return table;
 }
 
-const SoftwareStack *softwareNamed(llvm::StringRef name,
-                                   const DeviceKind &device) {
+const SoftwareStack *softwareNamed(llvm::StringRef name, const DeviceKind &device) {
   if (name == "dtc" && device.deviceClass == DeviceClass::Gpu)
     name = "dtc-gpu";
   for (const SoftwareStack &stack : softwareStacks())

@@ -41,16 +41,16 @@ struct SoftwareStack {
   bool gathersLogits = false; // the loss sees all words on each rank of a tensor group
   double keptShare8 =
       1; // the same again of 8-bit training, which keeps inputs of products in 8 bits
-  double keptShare = 1;            // times the bytes kept for the backward pass
-  double tpHidden = 0;             // share of tensor-parallel collectives that runs beside compute
-  double cpHidden = 0.8;           // the same of context parallelism
-  double epHidden = 0;             // the same of expert parallelism
-  double dpHidden = 0.9;           // share of the backward pass that gradients can hide in
-  double gatherHidden = 0.9;       // share of a layer's compute that ZeRO-3's gathers can hide in
+  double keptShare = 1;      // times the bytes kept for the backward pass
+  double tpHidden = 0;       // share of tensor-parallel collectives that runs beside compute
+  double cpHidden = 0.8;     // the same of context parallelism
+  double epHidden = 0;       // the same of expert parallelism
+  double dpHidden = 0.9;     // share of the backward pass that gradients can hide in
+  double gatherHidden = 0.9; // share of a layer's compute that ZeRO-3's gathers can hide in
   // Of the rate of a collective, that gathers and reductions of ZeRO-3 reach.
   double gatherShare = 1;
   bool gathersAgain = false; // recomputation releases what it gathered before the backward pass
-  double p2pHidden = 1;            // share of transfers between stages that runs beside compute
+  double p2pHidden = 1;      // share of transfers between stages that runs beside compute
   double interleavedP2pHidden = 1; // the same with virtual stages
   double overlapSlowdown = 1.05;   // of compute beside communication
   double expertImbalance = 1;      // work of the fullest expert over the mean
@@ -63,11 +63,11 @@ struct SoftwareStack {
   // that.
   double hostSecondsPerLayer = 0;
   double hostSecondsPerExpert = 0; // on top, for each expert of a rank
-  double reservedBytes = 0;     // context, libraries' workspaces
-  double communicatorBytes = 0; // per axis of more than one rank
-  double fragmentation = 1;     // times all memory of the allocator
-  double gradientBytes = 4;     // per parameter, of 16-bit training
-  double reduceBytes = 4;       // per gradient on the wire
+  double reservedBytes = 0;        // context, libraries' workspaces
+  double communicatorBytes = 0;    // per axis of more than one rank
+  double fragmentation = 1;        // times all memory of the allocator
+  double gradientBytes = 4;        // per parameter, of 16-bit training
+  double reduceBytes = 4;          // per gradient on the wire
 };
 
 // All rows of the table, "dtc" first.
