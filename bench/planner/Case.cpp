@@ -66,8 +66,8 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
   if (devices % (d.tp * d.pp * d.cp) != 0)
     return "tp x pp x cp does not divide the number of devices";
   d.dp = devices / (d.tp * d.pp * d.cp);
-  // Experts over tensor ranks too (expert tensor parallelism off): counted over
-  // data ranks as far as those go.
+  // Experts over tensor ranks too (expert tensor parallelism off): counted over data ranks as far
+  // as those go.
   while (d.ep > 1 && (d.dp * d.cp) % d.ep != 0)
     d.ep /= 2;
   while (d.ep > 1 && item.model.experts % d.ep != 0)
@@ -118,8 +118,7 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
     d.virtualStages = 2;
   if (d.pp == 1)
     d.schedule = ScheduleKind::OneForwardOneBackward;
-  // Megatron's flag counts stages of one chunk; some tables print chunks of one
-  // layer.
+  // Megatron's flag counts stages of one chunk; some tables print chunks of one layer.
   while (d.virtualStages > 1 && d.pp * d.virtualStages > item.model.layers + 2)
     --d.virtualStages;
   if (d.pp > item.model.layers + 2)
@@ -155,8 +154,7 @@ void setMemoryOptions(const Row &row, Case &item) {
   d.recompute = recompute.starts_with("full")  ? Recompute::Full
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
-  // Where the source does not say, as few layers as need be recompute
-  // everything.
+  // Where the source does not say, as few layers as need be recompute everything.
   d.recomputeMore = recompute == "partial" || row.text("recompute").empty();
   d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }

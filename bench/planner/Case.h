@@ -14,8 +14,8 @@ class MLIRContext;
 
 namespace dtc::published {
 
-// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's
-// layers, otherwise GPT-2's.
+// The model of a row. `isMoe` has gated experts of `inner`; `isGated` Llama's layers, otherwise
+// GPT-2's.
 struct ModelShape {
   bool isGated = false, isMoe = false, tied = true;
   int64_t layers = 0, width = 0, heads = 0, kvHeads = 0, headDim = 0, inner = 0, vocabulary = 0,
@@ -27,8 +27,7 @@ struct Case {
   ModelShape model;
   Topology topology;
   Decisions decisions;
-  std::string precision, stack,
-      device; // device: the name that errors are reported under
+  std::string precision, stack, device; // device: the name that errors are reported under
   double memoryLimit = 0;
   int64_t globalBatch = 0;
 
@@ -40,8 +39,8 @@ struct Case {
   const ModelCells *cells = nullptr;
 };
 
-// The row of compiler/cost's table of constants that a case's device has, by
-// its first word: "A100" of "A100 40G".
+// The row of compiler/cost's table of constants that a case's device has, by its first word: "A100"
+// of "A100 40G".
 inline std::string deviceFamily(const Case &item) {
   return llvm::StringRef(item.device).split(' ').first.str();
 }
@@ -51,13 +50,11 @@ class CellCache {
 public:
   CellCache();
   ~CellCache();
-  // Null where the model can't be built or partitioned that way; `reason` says
-  // why.
+  // Null where the model can't be built or partitioned that way; `reason` says why.
   const ModelCells *cellsOf(const ModelShape &model, int64_t tp, bool sequenceParallel,
                             std::string &reason);
   size_t size() const { return cells.size(); }
-  // The model with one layer for all. Nothing where it can't be built;
-  // `message` says why.
+  // The model with one layer for all. Nothing where it can't be built; `message` says why.
   std::optional<FoldedModel> foldedModel(const ModelShape &model, std::string &message);
 
 private:
@@ -77,12 +74,10 @@ Result<ModelShape> shapeOf(const Row &row);
 // Devices and links of a row: an entry of the catalogue with the row's figures.
 Result<Topology> topologyOf(const Row &row);
 
-// Fills in all of a case. The error is one of a few sentences that rows are
-// counted under.
+// Fills in all of a case. The error is one of a few sentences that rows are counted under.
 Result<Case> makeCase(const Row &row, CellCache &cache);
 
-// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0
-// where it has nothing.
+// Sets `seconds` and `timeFrom` by what the row has; wants cells. Leaves 0 where it has nothing.
 void readPublishedTime(Case &item);
 
 } // namespace dtc::published

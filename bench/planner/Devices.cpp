@@ -1,5 +1,4 @@
-// Topologies of published rows: an entry of the catalogue with the row's
-// figures.
+// Topologies of published rows: an entry of the catalogue with the row's figures.
 #include "bench/planner/Case.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -9,8 +8,7 @@
 namespace dtc::published {
 namespace {
 
-// A device as tables name it; the first match counts. Figures of 0 are the
-// catalogue's.
+// A device as tables name it; the first match counts. Figures of 0 are the catalogue's.
 struct KnownDevice {
   llvm::StringRef name;      // what the cell starts with
   llvm::StringRef catalogue; // system
@@ -20,8 +18,7 @@ struct KnownDevice {
 };
 
 constexpr KnownDevice knownDevices[] = {
-    // 500 W, HBM2e of 2.4 TB/s; the lower clock is this device's own constant.
-    // torchtitan's
+    // 500 W, HBM2e of 2.4 TB/s; the lower clock is this device's own constant. torchtitan's
     // docs/performance.md.
     {"H100-94GB", "dgx-h100", "H100 500W", 94, 2.4e12, 0.80},
     {"H100", "dgx-h100", "H100"},
@@ -49,9 +46,8 @@ constexpr KnownDevice knownDevices[] = {
     {"TPU v5p", "tpu-v5p", "TPU v5p"},
 };
 
-// One NeuronCore-v2 of a trn1.32xlarge: AWS, "NeuronCore-v2 Architecture" and
-// "Trn1/Trn1n Architecture" (a chip is two cores: 190 TFLOP/s, 32 GiB, 820
-// GB/s; 384 GB/s of NeuronLink).
+// One NeuronCore-v2 of a trn1.32xlarge: AWS, "NeuronCore-v2 Architecture" and "Trn1/Trn1n
+// Architecture" (a chip is two cores: 190 TFLOP/s, 32 GiB, 820 GB/s; 384 GB/s of NeuronLink).
 constexpr llvm::StringRef trainium = R"(
 name = "trn1.32xlarge"
 description = "AWS trn1.32xlarge: 32 NeuronCores-v2"
@@ -108,8 +104,7 @@ const KnownDevice *knownDevice(llvm::StringRef name) {
   return nullptr;
 }
 
-// Two levels where the catalogue's do not divide: nodes and a switch between
-// them.
+// Two levels where the catalogue's do not divide: nodes and a switch between them.
 Topology twoLevels(const Topology &base, int64_t devices, int64_t perNode) {
   Topology topology = base;
   topology.levels.clear();
@@ -155,9 +150,8 @@ Result<Topology> sized(llvm::StringRef name, int64_t devices, int64_t perNode) {
   return twoLevels(*base, devices, perNode);
 }
 
-// NVLink and the network as the row has them. Cells are GB/s of both directions
-// together for a GPU inside a node, and Gbit/s of one direction for a GPU or a
-// node between nodes.
+// NVLink and the network as the row has them. Cells are GB/s of both directions together for a GPU
+// inside a node, and Gbit/s of one direction for a GPU or a node between nodes.
 void applyLinks(const Row &row, int64_t perNode, Topology &topology) {
   std::optional<double> intra = row.number("intra_bw_GBs"),
                         inter = row.number("inter_bw_Gbps_per_gpu_or_node");
@@ -201,9 +195,8 @@ Result<Topology> topologyOf(const Row &row) {
   if (known)
     for (double &peak : device.peakFlops)
       peak *= known->peakShare;
-  // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled
-  // (NVIDIA GB200 and GB300 NVL72 data sheets, dense); 4 layers of 80 stay in
-  // 16 bits (Megatron-Bridge's recipe).
+  // Products of 4 bits: the rate of 8 bits doubled, on GB300 and B300 trebled (NVIDIA GB200 and
+  // GB300 NVL72 data sheets, dense); 4 layers of 80 stay in 16 bits (Megatron-Bridge's recipe).
   if (row.text("precision") == "nvfp4")
     device.peakFlops[static_cast<size_t>(ComputeType::FP8)] /=
         0.95 / (topology->description.find("300") != std::string::npos ? 3 : 2) + 0.05 * 2;

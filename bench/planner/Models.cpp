@@ -1,5 +1,4 @@
-// Models of published rows: what the importer needs, and cells by model and
-// tensor group.
+// Models of published rows: what the importer needs, and cells by model and tensor group.
 #include "bench/planner/Case.h"
 
 #include "compiler/driver/Pipelines.h"
@@ -30,10 +29,9 @@ bool hasGatedLayers(llvm::StringRef name) {
                       "gemma", "olmo", "7b_model"});
 }
 
-// What rows do not have a column for: experts that every token uses, and heads
-// wider or narrower than width / heads. Shared experts count as so many more of
-// the top-k, of the same size; latent attention as heads of 128 whose keys and
-// values are shared.
+// What rows do not have a column for: experts that every token uses, and heads wider or narrower
+// than width / heads. Shared experts count as so many more of the top-k, of the same size; latent
+// attention as heads of 128 whose keys and values are shared.
 struct KnownModel {
   llvm::StringRef name;
   int64_t sharedExperts, headDim, kvHeads;
@@ -94,10 +92,9 @@ nlohmann::json configOf(const ModelShape &model) {
   return config;
 }
 
-// What Megatron's ranks hold of a layer: under sequence parallelism an equal
-// part of everything; without it the residual stream (the input, the sum in the
-// middle and the two normalised ones) is whole on each rank. dtc's own
-// placements divide the stream of gated layers differently.
+// What Megatron's ranks hold of a layer: under sequence parallelism an equal part of everything;
+// without it the residual stream (the input, the sum in the middle and the two normalised ones) is
+// whole on each rank. dtc's own placements divide the stream of gated layers differently.
 void holdAsMegatron(ModelCells &cells, const ModelCells &undivided) {
   double ranks = static_cast<double>(cells.tp), whole = cells.sequenceParallel ? 0 : 4;
   auto share = [&](Amount &amount, const Amount &all, const Amount &input) {
@@ -154,8 +151,7 @@ Result<ModelShape> shapeOf(const Row &row) {
   model.isMoe = model.experts > 1;
   model.topK = row.countOr("moe_topk", 2);
   applyKnown(row, model);
-  // Grouped queries are built with gated layers only; 2/3 of the width has the
-  // same work there.
+  // Grouped queries are built with gated layers only; 2/3 of the width has the same work there.
   bool isGated = hasGatedLayers(name) || model.isMoe, isGrouped = model.kvHeads != model.heads;
   // Without a name that tells: gates make up for an inner width of less than 4
   // widths, or come with grouped queries and 3.5 widths.
@@ -207,8 +203,7 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
 const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool sequenceParallel,
                                      std::string &reason) {
   ModelShape model = shape;
-  // As Megatron does: a vocabulary that divides, and at least one key head a
-  // rank.
+  // As Megatron does: a vocabulary that divides, and at least one key head a rank.
   model.vocabulary = roundUp(model.vocabulary, 128 * tp);
   if (model.kvHeads % tp != 0)
     model.kvHeads = tp % model.kvHeads == 0 ? tp : model.kvHeads;

@@ -22,8 +22,8 @@ public:
 
   void printText(llvm::raw_ostream &out) const;
   void printJson(llvm::raw_ostream &out) const;
-  // One line per row that is compared: published and estimated figures and the
-  // parts of the estimate. Returns an error, or "".
+  // One line per row that is compared: published and estimated figures and the parts of the
+  // estimate. Returns an error, or "".
   std::string writeRows(const std::string &path) const;
 
 private:

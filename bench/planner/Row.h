@@ -9,14 +9,12 @@
 
 namespace dtc::published {
 
-// Cells by the name of their column; a column that the table does not have
-// reads as empty.
+// Cells by the name of their column; a column that the table does not have reads as empty.
 class Row {
 public:
   // As written, without spaces around it; "" where the cell is empty.
   llvm::StringRef text(llvm::StringRef column) const;
-  // The number that a cell starts with. Example: of "400/gpu" it is 400; of ""
-  // and "yes" nothing.
+  // The number that a cell starts with. Example: of "400/gpu" it is 400; of "" and "yes" nothing.
   std::optional<double> number(llvm::StringRef column) const;
   // The same as a whole number of 1 or more, nothing where it is none.
   std::optional<int64_t> count(llvm::StringRef column) const;

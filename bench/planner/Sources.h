@@ -1,16 +1,14 @@
-// What the bench knows of each source beyond its rows: software, conventions,
-// half.
+// What the bench knows of each source beyond its rows: software, conventions, half.
 #pragma once
 
 #include "bench/planner/Row.h"
 
 namespace dtc::published {
 
-// How a source turns seconds into TFLOP/s. L layers, h width, s tokens, V
-// vocabulary; of one sample.
+// How a source turns seconds into TFLOP/s. L layers, h width, s tokens, V vocabulary; of one
+// sample.
 enum class FlopsFormula {
-  Graph,           // matrix products of the graph, attention in full, backward twice the
-                   // forward
+  Graph,           // matrix products of the graph, attention in full, backward twice the forward
   GraphRecomputed, // the same, and the layers' forward once more
   Causal,          // matrix products of the graph, half of attention
   Parameters       // 6 N s, and 12 L h s^2 of attention
@@ -33,15 +31,13 @@ struct SourceRule {
 const SourceRule &ruleOf(const Row &row);
 bool isKnownSource(const Row &row);
 
-// Whether constants may be fitted on the row. All configurations of one model
-// with one sequence length in one family of sources are in the same half: a bit
-// of the FNV-1a hash of these three says in which. Releases of a source,
-// weak-scaling series and sweeps are near-duplicates, so rows by themselves
-// would not be independent.
+// Whether constants may be fitted on the row. All configurations of one model with one sequence
+// length in one family of sources are in the same half: a bit of the FNV-1a hash of these three
+// says in which. Releases of a source, weak-scaling series and sweeps are near-duplicates, so rows
+// by themselves would not be independent.
 bool isFitted(const Row &row);
 
-// The software stack of a row: its source's, refined by kernels and options in
-// the notes.
+// The software stack of a row: its source's, refined by kernels and options in the notes.
 std::string stackOf(const Row &row);
 
 } // namespace dtc::published

@@ -53,8 +53,7 @@ public:
     return work;
   }
 
-  // Of the rate that compute/cost gives the op, as the stack's own kernel
-  // reaches it.
+  // Of the rate that compute/cost gives the op, as the stack's own kernel reaches it.
   double shareOf(const CellOp &op) const {
     return isOfExperts(op)                  ? software.productShare * software.groupedShare
            : op.kind == WorkKind::Product   ? software.productShare
@@ -131,10 +130,9 @@ private:
   const SoftwareStack &software;
 };
 
-// Of `copies` of a token that go to random ranks, the share that goes to
-// different ones: to different nodes where the group spans several, since the
-// network is what takes the time. Example: 8 copies to 2 nodes are 2 (1 -
-// 0.5^8) / 8 = 0.249.
+// Of `copies` of a token that go to random ranks, the share that goes to different ones: to
+// different nodes where the group spans several, since the network is what takes the time.
+// Example: 8 copies to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
 double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
   double ranks = 1, nodes = 1;
   llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
@@ -256,8 +254,8 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare);
   cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
   cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
-  // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes
-  // (Korthikanti et al. 2022, 5 a s^2 b).
+  // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
+  // 2022, 5 a s^2 b).
   if (software.selectiveAttention)
     cost.keptSelective = cost.kept;
   double keptWithoutScores = cost.kept;

@@ -1,9 +1,8 @@
 // The table of software stacks.
 //
-// Where a figure comes from stands beside it: [code] read off the stack's
-// source; [doc] its documentation or paper; [fit] fitted on the fitting half of
-// bench/planner's published rows, for all stacks that share the function;
-// otherwise the default of Software.h, which is [assumed].
+// Where a figure comes from stands beside it: [code] read off the stack's source; [doc] its
+// documentation or paper; [fit] fitted on the fitting half of bench/planner's published rows, for
+// all stacks that share the function; otherwise the default of Software.h, which is [assumed].
 #include "compiler/planner/Software.h"
 
 #include <vector>
@@ -11,30 +10,27 @@
 namespace dtc {
 namespace {
 
-// What every process holds besides tensors: the CUDA context and libraries'
-// workspaces, and NCCL's buffers, 544 to 688 MB a communicator (NVIDIA/nccl
-// issue 964). Of 80 GiB a driver shows programs 79.2.
+// What every process holds besides tensors: the CUDA context and libraries' workspaces, and NCCL's
+// buffers, 544 to 688 MB a communicator (NVIDIA/nccl issue 964). Of 80 GiB a driver shows programs
+// 79.2.
 SoftwareStack onGpu(llvm::StringRef name) {
   SoftwareStack s;
   s.name = name;
   s.reservedBytes = 2.9e9;
   s.communicatorBytes = 0.5e9;
   s.fragmentation = 1.05; // [assumed] of PyTorch's allocator
-  s.castTraffic = 0.3;    // [fit] of Megatron-Core; others cast with the same
-                          // library, or as it does
+  s.castTraffic = 0.3;    // [fit] of Megatron-Core; others cast with its library, or as it does
   return s;
 }
 
-// Megatron-LM before Transformer Engine: fused softmax, bias-gelu and
-// bias-dropout-add.
+// Megatron-LM before Transformer Engine: fused softmax, bias-gelu and bias-dropout-add.
 SoftwareStack megatron(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.blockedAttention = false;
   s.selectiveAttention = true; // [doc] Korthikanti et al. 2022
   s.dpHidden = 0;              // [code] gradients are reduced after the last backward pass
-  // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14
-  // backward, of which the graph's loss counts 6; logits in 16 bits, in f32,
-  // and their gradient.
+  // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14 backward, of which
+  // the graph's loss counts 6; logits in 16 bits, in f32, and their gradient.
   s.lossTraffic = 8.7;
   s.logitBytes = 8;
   s.accumulateBytes = 10; // [code] reads 16 and 32 bits, writes 32
@@ -73,8 +69,7 @@ SoftwareStack megatronFlash() {
 SoftwareStack megatronCore() {
   SoftwareStack s = onGpu("megatron-core");
   s.selectiveAttention = true;
-  s.keptShare = 0.85;  // [code] bias_swiglu does not keep the activated gate: 3
-                       // of 4 inner tensors
+  s.keptShare = 0.85;  // [code] bias_swiglu does not keep the activated gate: 3 of 4 inner tensors
   s.keptShare8 = 0.8;  // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
   s.gradientBytes = 2; // [doc] NeMo's recipes: grad_reduce_in_fp32 false
   s.reduceBytes = 2;
@@ -83,8 +78,7 @@ SoftwareStack megatronCore() {
   // ordered again by the receiver's experts. Benchmarks force balanced routing
   // or drop what is over the capacity.
   s.dispatchTraffic = 3;
-  s.groupedShare = 0.9; // [assumed] DeepGEMM's tables have grouped products 0.9
-                        // to 1 of dense ones
+  s.groupedShare = 0.9; // [assumed] a little below one product of as many rows
   // [assumed] GroupedLinear casts and multiplies expert by expert: some 20
   // launches of 10 us.
   s.hostSecondsPerExpert = 2e-4;
@@ -151,8 +145,7 @@ SoftwareStack dtcOnGpu() {
   return s;
 }
 
-// Aleph Alpha's code of 2023 with kernels switched on one by one: a Megatron of
-// plain PyTorch ops.
+// Aleph Alpha's code of 2023 with kernels switched on one by one: a Megatron of plain PyTorch ops.
 SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   SoftwareStack s = onGpu(name);
   s.joinsPointwise = rmsKernel;
@@ -160,13 +153,13 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   s.selectiveAttention = true;
   s.dpHidden = 0;
   s.lossTraffic = 8.7;
-  // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their
-  // logarithms, two gradients in f32 and one in 16 bits.
+  // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their logarithms, two
+  // gradients in f32 and one in 16 bits.
   s.logitBytes = 20;
   s.gathersLogits = true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
   s.accumulateBytes = 6;
-  // [fit] PyTorch's allocator: the least that lets no more than 2 of 100 runs
-  // in that ran out of memory.
+  // [fit] PyTorch's allocator: the least that lets no more than 2 of 100 runs in that ran out of
+  // memory.
   s.fragmentation = 1.25;
   s.gradientBytes = 2;    // 65B fits tp 2 x pp 2
   s.memoryTraffic = 1.65; // [fit]
@@ -181,8 +174,8 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
 SoftwareStack fsdp(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.joinsPointwise = false;
-  s.lossTraffic = 6.7; // [code] f32 logits, log-softmax, two gradients: 40
-                       // bytes where the graph has 6
+  s.lossTraffic =
+      6.7; // [code] f32 logits, log-softmax, two gradients: 40 bytes where the graph has 6
   s.logitBytes = 20;
   s.accumulateBytes = 8;     // [code] copies into and out of the buckets
   s.memoryTraffic = 1.3;     // [fit]
@@ -199,8 +192,7 @@ SoftwareStack llmFoundry() {
   return s;
 }
 
-// torchtitan: selective recomputation is of every second layer or of every
-// second product.
+// torchtitan: selective recomputation is of every second layer or of every second product.
 SoftwareStack torchtitan(llvm::StringRef name, bool compiled) {
   SoftwareStack s = fsdp(name);
   s.selectiveShare = 0.5; // [doc] torchtitan's activation_checkpoint.selective_ac_option
