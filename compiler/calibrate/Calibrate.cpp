@@ -6,7 +6,6 @@
 #include "runtime/comm/Loopback.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cblas.h>
@@ -171,11 +170,8 @@ Result<CalibrateOutcome> adoptCurves(const CalibrateOptions &options) {
 
 int runCalibrate(const CalibrateOptions &options, const std::string &outputFile,
                  llvm::raw_ostream &out, llvm::raw_ostream &errors) {
-  // Said before a minute of measuring rather than after it.
-  llvm::StringRef folder = llvm::sys::path::parent_path(outputFile);
-  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
-    return UserError("writing '" + outputFile + "': there is no folder '" + folder.str() + "'")
-        .report(errors);
+  if (Outcome checked = checkWritable(outputFile); !checked)
+    return checked.error().report(errors);
   Result<CalibrateOutcome> outcome =
       options.curvesFile.empty() ? calibrateMachine(options, errors) : adoptCurves(options);
   if (!outcome)

@@ -1,6 +1,9 @@
 // Reading whole files, and writing them by a temporary file and a rename.
 #include "compiler/support/File.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -77,11 +80,20 @@ Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
   }
 }
 
+Outcome checkWritable(const std::string &path) {
+  if (llvm::sys::fs::is_directory(path))
+    return UserError("writing '" + path + "': it is a directory");
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  if (!folder.empty() && !llvm::sys::fs::is_directory(folder))
+    return UserError("writing '" + path + "': there is no folder '" + folder.str() + "'");
+  return {};
+}
+
 Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
+  if (Outcome checked = checkWritable(path); !checked)
+    return checked;
   struct stat info {};
   bool exists = ::stat(path.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode))
-    return UserError("writing '" + path + "': it is a directory");
   // "/dev/stdout" may be a file, but one that the shell holds open: renaming over it would lose
   // what it wrote.
   bool isOpenFile =

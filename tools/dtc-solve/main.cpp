@@ -1,11 +1,10 @@
 // dtc-solve: solves placement problems in the format of the IOPDDL contest.
 #include "compiler/solver/Solver.h"
+#include "tools/cli/CommandLine.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <CLI/CLI.hpp>
 
 #include <chrono>
 #include <cmath>
@@ -34,17 +33,18 @@ void addFlags(CLI::App &app, Flags &flags) {
   app.add_option(
          "--seconds", flags.options.seconds,
          "time limit, reading included (default 60); ends sooner where the optimum is proven")
-      ->check(CLI::Range(0.0, 1e9));
-  app.add_option("--seed", flags.options.seed, "of the random choices (default 1)");
+      ->check(dtc::numberBetween(0, 1e9));
+  app.add_option("--seed", flags.options.seed, "of the random choices (default 1)")
+      ->check(dtc::wholeNumber(0));
   app.add_option("--threads", flags.options.threads,
                  "1 or 2; 0, the default: as many as there are cores. Does not change the result "
                  "of a round")
-      ->check(CLI::Range(0, 2));
+      ->check(dtc::wholeNumber(0, 2));
   app.add_option(
          "--rounds", flags.options.rounds,
          "limit on the rounds of work; with a time limit that is never reached, the result depends "
          "on FILE, --seed and --rounds only")
-      ->check(CLI::PositiveNumber);
+      ->check(dtc::wholeNumber(1));
 }
 
 void print(const dtc::solver::SolveResult &result, double seconds) {
@@ -102,6 +102,7 @@ int main(int argc, char **argv) {
                "  dtc-solve problem.json.gz --seconds 60",
                "dtc-solve");
   Flags flags;
+  app.failure_message(dtc::usageError);
   addFlags(app, flags);
   try {
     app.parse(argc, argv);

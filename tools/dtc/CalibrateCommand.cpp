@@ -46,11 +46,11 @@ void addCalibrate(CLI::App &app, int &exitCode) {
                                          "few shapes in about 10 s, instead of 60 s");
   CLI::Option *seconds =
       command->add_option("--seconds", flags->seconds, "spend about this many seconds")
-          ->check(CLI::Range(1.0, 86400.0));
+          ->check(numberBetween(1, 86400));
   curves->needs(topology)->excludes(quick)->excludes(seconds);
   // Of the processes that this command starts.
   command->add_option("--rank-results", flags->job.resultsFile)->group("");
-  command->add_option("--rank-units", flags->job.units)->group("")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--rank-units", flags->job.units)->group("")->check(wholeNumber(1, 1 << 20));
   command->callback([flags, &exitCode] { exitCode = run(*flags); });
 }
 

@@ -1,7 +1,7 @@
 // The commands of dtc; each adds itself to the command line and runs when it was given.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "tools/cli/CommandLine.h"
 
 #include <string>
 

@@ -85,23 +85,23 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
   command
       .add_option("--lr", flags.options.defaultLearningRate,
                   "learning rate when dtrun gets no --lr")
-      ->check(CLI::NonNegativeNumber);
+      ->check(numberBetween(0));
   command.add_option("--lr-schedule", flags.schedule, "cosine or constant")
       ->check(CLI::IsMember({"cosine", "constant"}));
   command.add_option("--warmup-steps", step.warmupSteps, "steps of linear warm-up")
-      ->check(CLI::NonNegativeNumber);
+      ->check(wholeNumber(0));
   command.add_option("--min-lr-ratio", step.minLrRatio, "last learning rate / first")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(numberBetween(0, 1));
   command.add_option("--weight-decay", step.weightDecay, "decoupled weight decay of matrices")
-      ->check(CLI::NonNegativeNumber);
+      ->check(numberBetween(0));
   command.add_option("--clip-norm", step.clipNorm, "largest global gradient norm; 0: no clipping")
-      ->check(CLI::NonNegativeNumber);
+      ->check(numberBetween(0));
   command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's momentum")
-      ->check(CLI::Range(0.0, 0.9999999));
+      ->check(numberBetween(0, 0.9999999));
   command.add_option("--beta2", step.beta2, "decay of the second moment")
-      ->check(CLI::Range(0.0, 0.9999999));
+      ->check(numberBetween(0, 0.9999999));
   command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")
-      ->check(CLI::NonNegativeNumber);
+      ->check(numberBetween(0));
 }
 
 } // namespace

@@ -79,11 +79,15 @@ void addExplain(CLI::App &app, int &exitCode) {
       ->required();
   auto *stage =
       command->add_option("--stage", flags->stage, "this stage; without a flag the slowest one")
-          ->check(CLI::NonNegativeNumber);
-  auto *op = command->add_option("--op", flags->op,
-                                 "the ops that have this in their name or their parameter's");
-  auto *tensor = command->add_option("--tensor", flags->tensor,
-                                     "the parameter of this name, or those that contain it");
+          ->check(wholeNumber(0));
+  auto *op = command
+                 ->add_option("--op", flags->op,
+                              "the ops that have this in their name or their parameter's")
+                 ->check(notEmpty());
+  auto *tensor = command
+                     ->add_option("--tensor", flags->tensor,
+                                  "the parameter of this name, or those that contain it")
+                     ->check(notEmpty());
   op->excludes(stage)->excludes(tensor);
   tensor->excludes(stage);
   command->add_option("--model", flags->model, "the model (default: where the plan found it)");

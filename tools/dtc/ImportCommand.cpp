@@ -39,7 +39,7 @@ void addImport(CLI::App &app, int &exitCode) {
                    "config.json of model_type gpt2, llama, mistral, mixtral or qwen2")
       ->required();
   command->add_option("--seq-len", flags->sequence, "sequence length (default: the model's)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   command->add_option("-o,--output", flags->output, "the .mlir file to write")->required();
   command->callback([flags, &exitCode] { exitCode = runImport(*flags); });
 }

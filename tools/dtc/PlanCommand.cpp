@@ -75,7 +75,19 @@ Enlarge largerSystems(const PlanFlags &flags, const PlanRequest &request) {
   };
 }
 
+Outcome checkOutputs(const PlanFlags &flags) {
+  for (const std::string &file : {flags.output, flags.report})
+    if (Outcome checked = checkWritable(file); !checked)
+      return checked;
+  if (!flags.output.empty() && flags.output == flags.report)
+    return UserError("-o and --report both name '" + flags.output + "'",
+                     "the first is the plan as JSON, the second a page: give each its own file");
+  return {};
+}
+
 int runPlan(const PlanFlags &flags) {
+  if (Outcome checked = checkOutputs(flags); !checked)
+    return checked.error().report(llvm::errs());
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
   if (!module)
@@ -132,15 +144,18 @@ void addPlan(CLI::App &app, int &exitCode) {
               "gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64");
   auto flags = std::make_shared<PlanFlags>();
   flags->add(*command, /*planGiven=*/false);
-  command->add_option("-o,--output", flags->output, "write the plan as JSON to this file");
-  command->add_option("--report", flags->report,
-                      "write the plan, its time line and the candidates as one HTML page");
+  command->add_option("-o,--output", flags->output, "write the plan as JSON to this file")
+      ->check(notEmpty());
+  command
+      ->add_option("--report", flags->report,
+                   "write the plan, its time line and the candidates as one HTML page")
+      ->check(notEmpty());
   CLI::Option *cache = command->add_option(
       "--cache", flags->cache, "keep plans in this folder, and take from it what is there");
   command
       ->add_option("--spare-nodes", flags->spareNodes,
                    "plan for the loss of up to this many nodes, too, into the cache")
-      ->check(CLI::PositiveNumber)
+      ->check(wholeNumber(1))
       ->needs(cache);
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));

@@ -18,17 +18,16 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->required();
   command
       .add_option("--seq-len", sequence, "sequence length for a config.json (default: the model's)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   auto *name =
       command.add_option("--topology", topology, "a name of 'dtc topology list', or a TOML file");
   if (!planGiven)
     name->required();
   command.add_option("--nodes", nodes, "number of nodes of a catalogue system")
-      ->check(CLI::PositiveNumber);
-  command.add_option("--devices", devices, "use this many devices at most")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
+  command.add_option("--devices", devices, "use this many devices at most")->check(wholeNumber(1));
   auto *batch = command.add_option("--global-batch", globalBatch, "samples of one step")
-                    ->check(CLI::PositiveNumber);
+                    ->check(wholeNumber(1));
   if (!planGiven)
     batch->required();
   command.add_option("--precision", precision, "f32, bf16 or f16")
@@ -42,8 +41,10 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       "--fix", fix,
       "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
       "schedule virtual_stages recompute offload; says what each costs");
-  command.add_option("--max-memory", maxMemory,
-                     "bytes a device may use ('64 GiB' or a number), or none");
+  command
+      .add_option("--max-memory", maxMemory,
+                  "bytes a device may use ('64 GiB' or a number), or none")
+      ->check(notEmpty());
   command.add_flag(
       "--executable", executable,
       "keep the search to what 'dtc compile' lowers today (always so for topologies of "

@@ -33,6 +33,7 @@ int main(int argc, char **argv) {
                "dtc");
   app.set_version_flag("--version", "dtc " DTC_VERSION);
   app.require_subcommand(1);
+  app.failure_message(dtc::usageError);
   int exitCode = 0;
   dtc::addImport(app, exitCode);
   dtc::addPlan(app, exitCode);

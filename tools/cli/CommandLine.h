@@ -1,0 +1,21 @@
+// What the command lines of the compiler's programs have in common: checks of values, and errors in
+// one line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+
+namespace dtc {
+
+// Checks of one value, which say what was wanted. CLI11's own print a range of doubles in full, and
+// let NaN and numbers of more than 64 bits pass.
+CLI::Validator wholeNumber(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
+CLI::Validator numberBetween(double low, double high = std::numeric_limits<double>::max());
+CLI::Validator notEmpty();
+
+// For CLI::App::failure_message: one line, which names the command whose --help says more. Example:
+//   error: --devices: wanted a whole number of 1 or more, found '0'; see 'dtc plan --help'
+std::string usageError(const CLI::App *app, const CLI::Error &error);
+
+} // namespace dtc
