@@ -2,10 +2,11 @@
 #include "compiler/frontend/Frontend.h"
 
 #include "compiler/frontend/HfConfig.h"
+#include "compiler/support/Diagnostics.h"
 #include "dialects/graph/Verify.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 
@@ -30,15 +31,39 @@ LogicalResult checkIds(graph::FuncOp loss, unsigned index, const char *name, int
   return success();
 }
 
-OwningOpRef<ModuleOp> parse(MLIRContext *context, std::unique_ptr<llvm::MemoryBuffer> buffer,
-                            llvm::raw_ostream &errors) {
+constexpr const char *kWhatModelsAre =
+    "a model is a module in the graph dialect, as 'dtc import' writes one, or a Hugging Face "
+    "config.json";
+
+Result<OwningOpRef<ModuleOp>> parse(MLIRContext *context, const std::string &path,
+                                    std::unique_ptr<llvm::MemoryBuffer> buffer) {
+  DiagnosticCapture capture(context);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  SourceMgrDiagnosticHandler handler(sources, context, errors);
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  if (!module || failed(checkModel(*module)))
-    return nullptr;
+  UserError unknown("reading model '" + path + "': it can't be parsed", kWhatModelsAre);
+  if (!module) {
+    UserError error = capture.errorOr(unknown);
+    // The parser's own notes are for people who build MLIR tools.
+    error.note = kWhatModelsAre;
+    return error;
+  }
+  if (failed(checkModel(*module)))
+    return capture.errorOr(unknown);
   return module;
+}
+
+// Sums over all parameters are kept in 64 bits, several bytes an element.
+LogicalResult checkSize(ModuleOp module) {
+  constexpr double kMostParameters = 1e15;
+  double elements = 0;
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    elements += static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
+  if (elements <= kMostParameters)
+    return success();
+  return module.emitError("the model has ")
+         << llvm::formatv("{0:e2}", elements).str() << " parameters, wanted at most "
+         << llvm::formatv("{0:e0}", kMostParameters).str();
 }
 
 } // namespace
@@ -59,7 +84,7 @@ LogicalResult checkModel(ModuleOp module) {
   if (failed(checkIds(loss, 0, "tokens", sequence)) ||
       failed(checkIds(loss, 1, "targets", sequence)))
     return failure();
-  return success();
+  return checkSize(module);
 }
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
@@ -67,18 +92,37 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, i
   context->loadDialect<graph::GraphDialect>();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer) {
-    errors << "error: reading model '" << path << "': " << buffer.getError().message() << "\n";
+    UserError("reading model '" + path + "': " + buffer.getError().message()).report(errors);
     return nullptr;
   }
   StringRef text = (*buffer)->getBuffer();
-  if (!text.ltrim().starts_with("{"))
-    return parse(context, std::move(*buffer), errors);
+  if (text.trim().empty()) {
+    UserError("the file is empty", kWhatModelsAre, {path, 1, 1}).report(errors);
+    return nullptr;
+  }
+  if (!text.ltrim().starts_with("{")) {
+    Result<OwningOpRef<ModuleOp>> module = parse(context, path, std::move(*buffer));
+    if (!module) {
+      module.error().report(errors);
+      return nullptr;
+    }
+    return std::move(*module);
+  }
   HfConfig config(path, text.str());
   OwningOpRef<ModuleOp> module;
   if (config.ok())
     module = importHfConfig(context, config, sequence);
-  if (!config.ok())
+  if (!config.ok()) {
     errors << config.error() << "\n";
+    return nullptr;
+  }
+  DiagnosticCapture capture(context);
+  if (failed(checkSize(*module))) {
+    UserError error = *capture.error();
+    error.place = {path};
+    error.report(errors);
+    return nullptr;
+  }
   return module;
 }
 

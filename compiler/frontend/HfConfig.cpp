@@ -1,53 +1,16 @@
 // A Hugging Face config.json with errors that point at the key.
 #include "compiler/frontend/HfConfig.h"
 
+#include "compiler/support/JsonText.h"
+
 #include <cmath>
 
 namespace dtc {
-namespace {
-
-std::string positionIn(const std::string &text, size_t offset) {
-  size_t line = 1, column = 1;
-  for (size_t i = 0; i < offset && i < text.size(); ++i) {
-    column = text[i] == '\n' ? 1 : column + 1;
-    line += text[i] == '\n';
-  }
-  return std::to_string(line) + ":" + std::to_string(column);
-}
-
-} // namespace
 
 HfConfig::HfConfig(std::string path, std::string text)
     : path(std::move(path)), text(std::move(text)) {
-  size_t stop = 0;
-  // The SAX parser reports where it stopped; the DOM parser without exceptions does not.
-  struct ErrorPosition : nlohmann::json_sax<nlohmann::json> {
-    size_t at = 0;
-    std::string what;
-    bool null() override { return true; }
-    bool boolean(bool) override { return true; }
-    bool number_integer(number_integer_t) override { return true; }
-    bool number_unsigned(number_unsigned_t) override { return true; }
-    bool number_float(number_float_t, const string_t &) override { return true; }
-    bool string(string_t &) override { return true; }
-    bool binary(binary_t &) override { return true; }
-    bool start_object(std::size_t) override { return ++depth < 64; }
-    bool key(string_t &) override { return true; }
-    bool end_object() override { return --depth, true; }
-    bool start_array(std::size_t) override { return ++depth < 64; }
-    bool end_array() override { return --depth, true; }
-    bool parse_error(std::size_t position, const std::string &token,
-                     const nlohmann::detail::exception &) override {
-      at = position;
-      what = token;
-      return false;
-    }
-    int depth = 0;
-  } position;
-  if (!nlohmann::json::sax_parse(this->text, &position)) {
-    stop = position.at > 0 ? position.at - 1 : 0;
-    message = this->path + ":" + positionIn(this->text, stop) + ": error: not JSON from here on" +
-              (position.what.empty() ? "" : " (near '" + position.what + "')");
+  if (std::optional<UserError> error = findJsonError(this->path, this->text)) {
+    message = error->text();
     return;
   }
   root = nlohmann::json::parse(this->text, nullptr, /*allow_exceptions=*/false);
@@ -71,8 +34,8 @@ void HfConfig::fail(const char *key, const std::string &what) {
   if (!ok())
     return;
   size_t at = text.find("\"" + std::string(key) + "\"", begin);
-  message = path + ":" + positionIn(text, at == std::string::npos ? begin : at) + ": error: '" +
-            key + "' " + what;
+  SourcePlace place = placeAt(path, text, at == std::string::npos ? begin : at);
+  message = UserError("'" + std::string(key) + "' " + what, "", place).text();
 }
 
 void HfConfig::refuse(const char *key, const std::string &wanted) {
@@ -80,15 +43,14 @@ void HfConfig::refuse(const char *key, const std::string &wanted) {
   fail(key, "is " + (value ? value->dump() : "absent") + ", wanted " + wanted);
 }
 
-int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low) {
+int64_t HfConfig::integer(const char *key, int64_t fallback, int64_t low, int64_t high) {
   const nlohmann::json *value = find(key);
   if (!value)
     return fallback;
-  constexpr int64_t kHigh = int64_t(1) << 40;
   bool whole = value->is_number_integer();
-  if (!whole || (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(kHigh)) ||
-      value->get<int64_t>() < low || value->get<int64_t>() > kHigh) {
-    refuse(key, "a whole number from " + std::to_string(low) + " to 2^40");
+  if (!whole || (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t(high)) ||
+      value->get<int64_t>() < low || value->get<int64_t>() > high) {
+    refuse(key, "a whole number from " + std::to_string(low) + " to " + std::to_string(high));
     return fallback;
   }
   return value->get<int64_t>();

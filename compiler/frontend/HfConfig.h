@@ -22,8 +22,9 @@ public:
 
   bool has(const char *key) const;      // present and not null
   bool mentions(const char *key) const; // present, perhaps null
-  // A whole number between `low` and 2^40; `fallback` where the key is absent or null.
-  int64_t integer(const char *key, int64_t fallback, int64_t low = 1);
+  // A whole number from `low` to `high`; `fallback` where the key is absent or null. The default
+  // `high` is above every width and count of a layer and keeps products of three in 64 bits.
+  int64_t integer(const char *key, int64_t fallback, int64_t low = 1, int64_t high = 1 << 20);
   double number(const char *key, double fallback);
   // A probability: 0 <= p < 1.
   double probability(const char *key, double fallback);

@@ -11,7 +11,26 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
+// Of a vocabulary or a sequence.
+constexpr int64_t kMostTokens = int64_t(1) << 31;
+constexpr int64_t kMostLayers = 10000, kMostExperts = 1 << 16;
+
 std::string number(int64_t value) { return std::to_string(value); }
+
+// What a norm adds to the variance.
+double epsilonOf(HfConfig &json, const char *key, double fallback) {
+  double epsilon = json.number(key, fallback);
+  if (epsilon <= 0 || epsilon >= 1)
+    json.refuse(key, "a number above 0 and below 1");
+  return epsilon;
+}
+
+double deviationOf(HfConfig &json, double fallback) {
+  double deviation = json.number("initializer_range", fallback);
+  if (deviation < 0)
+    json.refuse("initializer_range", "a number of 0 or more");
+  return deviation;
+}
 
 // The sequence length: the command line's, or `positions`; checked against `positions`.
 int64_t chooseSequence(HfConfig &config, int64_t asked, int64_t positions, const char *key) {
@@ -30,14 +49,14 @@ void requireDivides(HfConfig &config, const char *key, int64_t divisor, const ch
 
 OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t sequence) {
   Gpt2Config config;
-  config.vocabulary = json.integer("vocab_size", config.vocabulary);
-  config.positions = json.integer("n_positions", config.positions);
+  config.vocabulary = json.integer("vocab_size", config.vocabulary, 1, kMostTokens);
+  config.positions = json.integer("n_positions", config.positions, 1, kMostTokens);
   config.width = json.integer("n_embd", config.width);
-  config.layers = json.integer("n_layer", config.layers);
+  config.layers = json.integer("n_layer", config.layers, 1, kMostLayers);
   config.heads = json.integer("n_head", config.heads);
   config.innerWidth = json.integer("n_inner", 0, 1);
-  config.epsilon = json.number("layer_norm_epsilon", config.epsilon);
-  config.initializerRange = json.number("initializer_range", config.initializerRange);
+  config.epsilon = epsilonOf(json, "layer_norm_epsilon", config.epsilon);
+  config.initializerRange = deviationOf(json, config.initializerRange);
   // Hugging Face trains with dropout 0.1 where the config does not say.
   config.residualDropout = json.probability("resid_pdrop", 0.1);
   config.embeddingDropout = json.probability("embd_pdrop", 0.1);
@@ -84,7 +103,8 @@ std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positi
   else if (type == "llama3")
     stretchLlama3(frequencies, factor, rope.number("low_freq_factor", 1),
                   rope.number("high_freq_factor", 4),
-                  static_cast<double>(rope.integer("original_max_position_embeddings", positions)));
+                  static_cast<double>(
+                      rope.integer("original_max_position_embeddings", positions, 1, kMostTokens)));
   else if (type != "default")
     rope.fail("rope_type", "is '" + type + "'; dtc knows default, linear and llama3");
   json.adopt(rope);
@@ -147,7 +167,7 @@ void importWindow(HfConfig &json, LlamaConfig &config, int64_t sequence) {
   if (config.name == "llama")
     return;
   // Null is no window; Mistral's class assumes one where the key is absent.
-  int64_t window = json.integer("sliding_window", 0);
+  int64_t window = json.integer("sliding_window", 0, 1, kMostTokens);
   if (config.name == "mistral" && !json.mentions("sliding_window"))
     window = 4096;
   if (config.name == "qwen2") {
@@ -170,7 +190,7 @@ void importWindow(HfConfig &json, LlamaConfig &config, int64_t sequence) {
 }
 
 void importExperts(HfConfig &json, LlamaConfig &config) {
-  config.experts = json.integer("num_local_experts", config.experts);
+  config.experts = json.integer("num_local_experts", config.experts, 1, kMostExperts);
   config.top = json.integer("num_experts_per_tok", config.top);
   if (config.top > config.experts)
     json.fail("num_experts_per_tok",
@@ -193,19 +213,19 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const st
                                   int64_t sequence) {
   LlamaDefaults defaults = defaultsOf(type);
   LlamaConfig &config = defaults.config;
-  config.vocabulary = json.integer("vocab_size", config.vocabulary);
+  config.vocabulary = json.integer("vocab_size", config.vocabulary, 1, kMostTokens);
   config.width = json.integer("hidden_size", config.width);
   config.innerWidth = json.integer("intermediate_size", config.innerWidth);
-  config.layers = json.integer("num_hidden_layers", config.layers);
+  config.layers = json.integer("num_hidden_layers", config.layers, 1, kMostLayers);
   importAttention(json, config);
-  config.epsilon = json.number("rms_norm_eps", config.epsilon);
-  config.initializerRange = json.number("initializer_range", config.initializerRange);
+  config.epsilon = epsilonOf(json, "rms_norm_eps", config.epsilon);
+  config.initializerRange = deviationOf(json, config.initializerRange);
   config.tied = json.flag("tie_word_embeddings", false);
   if (std::string activation = json.word("hidden_act", "silu"); activation != "silu")
     json.fail("hidden_act", "is '" + activation + "'; dtc builds " + type + " with silu");
   if (config.experts > 0)
     importExperts(json, config);
-  int64_t positions = json.integer("max_position_embeddings", defaults.positions);
+  int64_t positions = json.integer("max_position_embeddings", defaults.positions, 1, kMostTokens);
   config.inverseFrequencies = importRotary(json, config.headDim, positions, defaults.theta);
   sequence = chooseSequence(json, sequence, positions, "max_position_embeddings");
   importWindow(json, config, sequence);

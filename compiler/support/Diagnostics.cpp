@@ -23,6 +23,14 @@ SourcePlace placeOf(Location location) {
   return place;
 }
 
+// The first note that is not MLIR's print of the op, which the place stands for.
+std::string noteOf(Diagnostic &diagnostic) {
+  for (Diagnostic &note : diagnostic.getNotes())
+    if (std::string text = note.str(); !StringRef(text).starts_with("see current operation"))
+      return text;
+  return "";
+}
+
 } // namespace
 
 DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
@@ -30,9 +38,7 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure(); // warnings and remarks go on to be printed
         if (!first) {
-          auto notes = diagnostic.getNotes();
-          std::string note = notes.empty() ? "" : notes.begin()->str();
-          first.emplace(diagnostic.str(), note, placeOf(diagnostic.getLocation()));
+          first.emplace(diagnostic.str(), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
         }
         return success();
       }) {}

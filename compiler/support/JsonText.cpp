@@ -1,0 +1,77 @@
+#include "compiler/support/JsonText.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+namespace {
+
+constexpr int kMostLevels = 64;
+
+// Takes every event and remembers where the parser gave up.
+class ErrorFinder : public nlohmann::json_sax<nlohmann::json> {
+public:
+  size_t at = 0;
+  std::string near;
+  bool isTooDeep = false;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t &) override { return true; }
+  bool string(string_t &) override { return true; }
+  bool binary(binary_t &) override { return true; }
+  bool start_object(std::size_t) override { return enter(); }
+  bool key(string_t &) override { return true; }
+  bool end_object() override { return leave(); }
+  bool start_array(std::size_t) override { return enter(); }
+  bool end_array() override { return leave(); }
+  bool parse_error(std::size_t position, const std::string &token,
+                   const nlohmann::detail::exception &) override {
+    at = position;
+    near = token;
+    return false;
+  }
+
+private:
+  bool enter() {
+    isTooDeep = ++depth > kMostLevels;
+    return !isTooDeep;
+  }
+  bool leave() {
+    --depth;
+    return true;
+  }
+
+  int depth = 0;
+};
+
+// Of a token that is a whole file's line the end says where it is.
+std::string shortened(const std::string &token) {
+  constexpr size_t kMost = 40;
+  return token.size() <= kMost ? token : "..." + token.substr(token.size() - kMost);
+}
+
+} // namespace
+
+SourcePlace placeAt(const std::string &file, llvm::StringRef text, size_t offset) {
+  llvm::StringRef before = text.take_front(offset);
+  size_t newline = before.rfind('\n');
+  size_t start = newline == llvm::StringRef::npos ? 0 : newline + 1;
+  return {file, static_cast<int64_t>(before.count('\n') + 1),
+          static_cast<int64_t>(before.size() - start + 1)};
+}
+
+std::optional<UserError> findJsonError(const std::string &file, const std::string &text) {
+  ErrorFinder finder;
+  if (nlohmann::json::sax_parse(text, &finder))
+    return std::nullopt;
+  if (finder.isTooDeep)
+    return UserError("the JSON is nested deeper than " + std::to_string(kMostLevels) + " levels",
+                     "", {file, 1, 1});
+  std::string near = finder.near.empty() ? "" : " (near '" + shortened(finder.near) + "')";
+  return UserError("not JSON from here on" + near, "",
+                   placeAt(file, text, finder.at > 0 ? finder.at - 1 : 0));
+}
+
+} // namespace dtc
