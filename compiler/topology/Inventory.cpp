@@ -138,6 +138,9 @@ std::optional<UserError> Describer::findDevice(const std::string &deviceName) {
     Result<SystemDescription> found = parseDescription(text, deviceName + ".toml");
     if (!found)
       return found.error();
+    if (!found->parts.empty() || found->device.deviceClass != DeviceClass::Gpu)
+      return UserError("--device '" + deviceName + "' does not have one kind of GPU",
+                       "name a system with the GPU of that machine: --device dgx-h100");
     system.device = found->device;
     return std::nullopt;
   }

@@ -252,9 +252,9 @@ Result<Topology> resolve(const SystemDescription &system, int64_t nodes, int64_t
   if (!nodes)
     nodes = system.nodes;
   if (nodes > maxDevices / system.devicesPerNode || devices > maxDevices)
-    return UserError("'" + system.name + "' with " + plural(nodes, "node") + " and --devices " +
-                         std::to_string(devices) + " is larger than the limit of " +
-                         std::to_string(maxDevices) + " devices",
+    return UserError("'" + system.name + "' with " + plural(nodes, "node") +
+                         (devices ? " and --devices " + std::to_string(devices) : "") +
+                         " is larger than the limit of " + std::to_string(maxDevices) + " devices",
                      "nearest feasible: --nodes " +
                          std::to_string(maxDevices / system.devicesPerNode));
   Result<Topology> topology = system.device.deviceClass == DeviceClass::Cpu

@@ -34,7 +34,24 @@ static std::string shown(const toml::node &node) {
   return node.is_array() ? "an array" : "a date or time";
 }
 
+// Where a dotted key ("a.b.c") has more than `most` dots; npos where none has. toml++ makes a table
+// of each part, and tables within tables end each other's lives by recursion.
+static size_t findDeepKey(llvm::StringRef text, int most) {
+  int dots = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] == '.' && ++dots > most)
+      return at;
+    if (!llvm::isAlnum(text[at]) && !llvm::StringRef("._- \t\"'").contains(text[at]))
+      dots = 0;
+  }
+  return llvm::StringRef::npos;
+}
+
 Result<toml::table> parseToml(llvm::StringRef text, const std::string &path) {
+  constexpr int kMostDots = 100;
+  if (size_t at = findDeepKey(text, kMostDots); at != llvm::StringRef::npos)
+    return UserError("a key has more than " + std::to_string(kMostDots) + " dots", "",
+                     {path, static_cast<int64_t>(text.take_front(at).count('\n') + 1), 1});
   toml::parse_result parsed = toml::parse(std::string_view(text.data(), text.size()), path);
   if (parsed)
     return std::move(parsed).table();
