@@ -217,7 +217,7 @@ void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
     table.stride_b = op.getBatchStrides()[1];
     table.stride_c = op.getBatchStrides()[2];
   }
-  result.Set(std::move(table));
+  result.Set(table);
 }
 
 template <typename Op> void ManifestBuilder::fillAttention(Op op, format::AttentionT &table) {
@@ -308,7 +308,7 @@ void ManifestBuilder::fill(exec::CopyOp op, format::OpUnion &result) {
 void ManifestBuilder::fill(exec::ZeroOp op, format::OpUnion &result) {
   format::ZeroT table;
   table.dst = indexOf(op.getDst());
-  result.Set(std::move(table));
+  result.Set(table);
 }
 
 void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
@@ -327,11 +327,11 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
 void ManifestBuilder::fill(exec::RecordOp op, format::OpUnion &result) {
   format::RecordT table;
   table.event = static_cast<uint32_t>(op.getEvent());
-  result.Set(std::move(table));
+  result.Set(table);
 }
 
 void ManifestBuilder::fill(exec::WaitOp op, format::OpUnion &result) {
   format::WaitT table;
   table.event = static_cast<uint32_t>(op.getEvent());
-  result.Set(std::move(table));
+  result.Set(table);
 }
