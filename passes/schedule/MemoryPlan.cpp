@@ -12,6 +12,8 @@
 using namespace dtc;
 
 namespace {
+constexpr int kRepairs = 24;
+
 bool liveTogether(const PlannedBuffer &a, const PlannedBuffer &b) {
   return a.begin <= b.end && b.begin <= a.end;
 }
@@ -21,12 +23,34 @@ double area(const PlannedBuffer &buffer) {
 }
 } // namespace
 
+int64_t dtc::timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers) {
+  // At equal times a buffer starts before another ends, as both ends are included.
+  std::vector<std::pair<std::pair<int64_t, int>, int64_t>> changes;
+  for (const PlannedBuffer &buffer : buffers) {
+    changes.push_back({{buffer.begin, 0}, buffer.bytes});
+    changes.push_back({{buffer.end, 1}, -buffer.bytes});
+  }
+  llvm::sort(changes);
+  int64_t live = 0, most = 0, when = 0;
+  for (const auto &[time, bytes] : changes) {
+    live += bytes;
+    if (live > most) {
+      most = live;
+      when = time.first;
+    }
+  }
+  return when;
+}
+
 MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
     : buffers(wanted.begin(), wanted.end()) {
   for (PlannedBuffer &buffer : buffers)
     buffer.bytes = static_cast<int64_t>(llvm::alignTo(buffer.bytes, kBufferAlignment));
-  computeLowerBound();
-  std::vector<unsigned> order(buffers.size());
+  int64_t fullest = timeOfMostLive(buffers);
+  for (const PlannedBuffer &buffer : buffers)
+    if (buffer.begin <= fullest && fullest <= buffer.end)
+      lowerBound += buffer.bytes;
+  std::vector<unsigned> order(buffers.size()), best;
   auto tryBy = [&](auto before) {
     if (arenaBytes == lowerBound)
       return;
@@ -35,7 +59,8 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
       bool first = before(buffers[a], buffers[b]);
       return first || (!before(buffers[b], buffers[a]) && a < b);
     });
-    tryOrder(order);
+    if (keepIfBest(place(order)))
+      best = order;
   };
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) { return a.bytes > b.bytes; });
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) { return area(a) > area(b); });
@@ -45,27 +70,36 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) {
     return std::pair(a.begin, -a.bytes) < std::pair(b.begin, -b.bytes);
   });
+  repair(std::move(best));
 }
 
-void MemoryPlan::computeLowerBound() {
-  // At equal times a buffer starts before another ends, as both ends are included.
-  std::vector<std::pair<std::pair<int64_t, int>, int64_t>> changes;
-  for (const PlannedBuffer &buffer : buffers) {
-    changes.push_back({{buffer.begin, 0}, buffer.bytes});
-    changes.push_back({{buffer.end, 1}, -buffer.bytes});
-  }
-  llvm::sort(changes);
-  int64_t live = 0;
-  for (const auto &[time, bytes] : changes) {
-    live += bytes;
-    lowerBound = std::max(lowerBound, live);
+void MemoryPlan::repair(std::vector<unsigned> order) {
+  std::vector<int64_t> last = offsets;
+  for (int round = 0; round < kRepairs && arenaBytes > lowerBound; ++round) {
+    std::vector<unsigned> first, rest;
+    for (unsigned index : order)
+      (last[index] + buffers[index].bytes > lowerBound ? first : rest).push_back(index);
+    order = std::move(first);
+    llvm::append_range(order, rest);
+    last = place(order);
+    keepIfBest(last);
   }
 }
 
-void MemoryPlan::tryOrder(llvm::ArrayRef<unsigned> order) {
+bool MemoryPlan::keepIfBest(const std::vector<int64_t> &wanted) {
+  int64_t bytes = 0;
+  for (auto [offset, buffer] : llvm::zip(wanted, buffers))
+    bytes = std::max(bytes, offset + buffer.bytes);
+  if (arenaBytes >= 0 && bytes >= arenaBytes)
+    return false;
+  arenaBytes = bytes;
+  offsets = wanted;
+  return true;
+}
+
+std::vector<int64_t> MemoryPlan::place(llvm::ArrayRef<unsigned> order) const {
   std::vector<int64_t> result(buffers.size());
   std::vector<unsigned> placed; // by offset
-  int64_t bytes = 0;
   for (unsigned index : order) {
     const PlannedBuffer &buffer = buffers[index];
     int64_t bestOffset = -1, bestGap = std::numeric_limits<int64_t>::max(), top = 0;
@@ -83,10 +117,6 @@ void MemoryPlan::tryOrder(llvm::ArrayRef<unsigned> order) {
     auto position = llvm::upper_bound(
         placed, index, [&](unsigned a, unsigned b) { return result[a] < result[b]; });
     placed.insert(position, index);
-    bytes = std::max(bytes, result[index] + buffer.bytes);
   }
-  if (arenaBytes >= 0 && bytes >= arenaBytes)
-    return;
-  arenaBytes = bytes;
-  offsets = std::move(result);
+  return result;
 }

@@ -114,6 +114,17 @@ TEST(MemoryPlan, IsCloseToTheBestPlan) {
   EXPECT_GE(optimal, kCases * 9 / 10);
 }
 
+// By size, by area, by life and by start one of the middle is placed last and sticks out; first, it
+// does not.
+TEST(MemoryPlan, PlacesFirstWhatSticksOut) {
+  std::vector<PlannedBuffer> buffers = {{192, 2, 5}, {128, 2, 4}, {256, 0, 0}, {192, 0, 2},
+                                        {128, 3, 3}};
+  MemoryPlan plan(buffers);
+  expectValid(buffers, plan);
+  EXPECT_EQ(plan.getArenaBytes(), 512);
+  EXPECT_EQ(plan.getLowerBound(), 512);
+}
+
 // Chains of activations kept for a backward pass, as a training step has, in reverse order of their
 // making.
 TEST(MemoryPlan, MeetsTheBoundOnNestedLives) {
