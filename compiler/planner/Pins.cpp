@@ -32,6 +32,23 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
                    "choices are none, selective and full");
 }
 
+std::optional<UserError> checkVirtualStages(const Pins &pins) {
+  int64_t stages = pins.virtualStages.value_or(1);
+  std::string text = ",virtual_stages=" + std::to_string(stages);
+  if (stages > 1 && pins.pp == 1)
+    return UserError("--fix pp=1" + text + ": only a pipeline has virtual stages",
+                     "use pp=2 or more, or virtual_stages=1");
+  if (stages == 1 || !pins.schedule)
+    return std::nullopt;
+  std::string schedule = planNameOf(*pins.schedule).str();
+  int64_t most = schedule == "zero-bubble" ? 2 : schedule == "interleaved" ? stages : 1;
+  if (stages > most)
+    return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has at most " +
+                         std::to_string(most),
+                     "use virtual_stages=" + std::to_string(most) + ", or schedule=interleaved");
+  return std::nullopt;
+}
+
 } // namespace
 
 bool Pins::beyondExecutable() const {
@@ -84,6 +101,8 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                            std::to_string(std::clamp(value, key->low, key->high)));
     *key->pin = value;
   }
+  if (std::optional<UserError> error = checkVirtualStages(pins))
+    return *error;
   return pins;
 }
 

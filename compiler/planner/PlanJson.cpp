@@ -1,9 +1,9 @@
 // The plan's JSON form, written and read.
-#include "compiler/planner/Plan.h"
+#include "compiler/planner/CheckPlan.h"
+
+#include "compiler/support/JsonText.h"
 
 #include <nlohmann/json.hpp>
-
-#include <cmath>
 
 namespace dtc {
 namespace {
@@ -91,13 +91,8 @@ public:
     if (!error.empty())
       return;
     size_t at = text.find("\"" + key + "\"");
-    size_t line = 1, column = 1;
-    for (size_t i = 0; at != std::string::npos && i < at; ++i) {
-      column = text[i] == '\n' ? 1 : column + 1;
-      line += text[i] == '\n';
-    }
-    error = path + ":" + std::to_string(line) + ":" + std::to_string(column) +
-            ": error: plan key '" + key + "' " + what;
+    SourcePlace place = placeAt(path, text, at == std::string::npos ? 0 : at);
+    error = UserError("plan key '" + key + "' " + what, "", place).text();
   }
 
   const Json *find(const Json &object, const std::string &key) {
@@ -130,8 +125,8 @@ public:
     const Json *value = find(object, key);
     if (!value)
       return;
-    if (!value->is_number() || !std::isfinite(value->get<double>()))
-      return fail(key, "is " + value->dump() + ", wanted a number");
+    if (!value->is_number() || value->get<double>() < 0 || value->get<double>() > 1e30)
+      return fail(key, "is " + value->dump() + ", wanted a number from 0 to 1e30");
     out = value->get<double>();
   }
 
@@ -359,10 +354,9 @@ public:
     }
     if (const Json *request = optional(root, "request"))
       origin(*request, plan.origin);
-    if (error.empty() && plan.dp * plan.microBatch * plan.numMicroBatches != plan.globalBatch)
-      fail("global_batch", "is " + std::to_string(plan.globalBatch) +
-                               ", but dp x micro_batch x num_micro_batches = " +
-                               std::to_string(plan.dp * plan.microBatch * plan.numMicroBatches));
+    if (error.empty())
+      if (std::optional<PlanMistake> mistake = findMistake(plan))
+        fail(mistake->key, mistake->what);
   }
 
 private:
@@ -420,8 +414,10 @@ std::string planToJson(const Plan &plan) {
 }
 
 std::string planFromJson(const std::string &text, const std::string &path, Plan &plan) {
+  if (std::optional<UserError> error = findJsonError(path, text))
+    return error->text() + "; make plans with 'dtc plan -o plan.json'";
   Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (root.is_discarded() || !root.is_object())
+  if (!root.is_object())
     return path + ":1:1: error: a plan is one JSON object; make one with 'dtc plan -o plan.json'";
   PlanReader reader(root, text, path);
   reader.all(plan);
