@@ -28,13 +28,11 @@ double takeLeast(double *values, int32_t count) {
 
 } // namespace
 
+// Prices from nothing need an average over many passes; from good ones, few passes must do.
 Bound::Bound(const Network &network, std::vector<double> prices)
-    : network(network), unary(network.unary), priced(network.unary), price(std::move(prices)),
-      direction(network.numTimes(), 0.0), choice(network.numNodes(), 0), bestBound(-kInfinity) {
-  // From nothing, prices need a direction over many passes; from good ones, few passes must do.
-  smooth = price.empty() ? 0.03 : 0.3;
-  price.resize(network.numTimes(), 0.0);
-  bestPrices = price;
+    : network(network), unary(network.unary), priced(network.unary), choice(network.numNodes(), 0),
+      ascent(prices.empty() ? std::vector<double>(network.numTimes(), 0.0) : prices,
+             prices.empty() ? 0.1 : 0.3) {
   int64_t size = 0;
   int32_t widest = 0;
   reverse.resize(network.neighbours.size());
@@ -54,12 +52,13 @@ Bound::Bound(const Network &network, std::vector<double> prices)
     weight.push_back(1.0 / std::max({before, after, 1}));
   }
   messages.assign(size, 0.0);
+  bestMessages = messages;
   belief.resize(widest);
   source.resize(widest);
   outgoing.resize(widest);
 }
 
-void Bound::priceUnary() {
+void Bound::priceUnary(const std::vector<double> &price) {
   std::vector<double> sum(network.numTimes() + 1, 0.0);
   for (int32_t t = 0; t < network.numTimes(); ++t)
     sum[t + 1] = sum[t] + price[t];
@@ -122,32 +121,23 @@ double Bound::pass(bool forward) {
   return bound;
 }
 
-void Bound::step(double value, double target) {
-  // Usage over capacity of the decoded assignment, where the price can move that way.
-  std::vector<double> over(network.numTimes() + 1, 0.0);
+void Bound::overCapacity() {
+  over.assign(network.numTimes() + 1, 0.0);
   for (int32_t i = 0; i < network.numNodes(); ++i)
     for (const Network::Piece &piece : network.piecesOf(i)) {
       auto usage = static_cast<double>(network.usages[piece.offset + choice[i]]);
       over[piece.begin] += usage;
       over[piece.end] -= usage;
     }
-  double sum = 0, norm = 0;
+  over.pop_back();
+  double sum = 0;
   for (int32_t t = 0; t < network.numTimes(); ++t) {
     sum += over[t];
-    double gradient = sum - static_cast<double>(network.capacity[t]);
-    direction[t] += smooth * (gradient - direction[t]);
-    if (price[t] > 0 || direction[t] > 0)
-      norm += direction[t] * direction[t];
+    over[t] = sum - static_cast<double>(network.capacity[t]);
   }
-  if (norm <= 0)
-    return;
-  double gap = std::max(target - value, 1e-3 * std::abs(target));
-  double length = stepSize * gap / norm;
-  for (int32_t t = 0; t < network.numTimes(); ++t)
-    price[t] = std::max(0.0, price[t] + length * direction[t]);
 }
 
-double Bound::paid() const {
+double Bound::paid(const std::vector<double> &price) const {
   double sum = 0;
   for (int32_t t = 0; t < network.numTimes(); ++t)
     sum += price[t] * static_cast<double>(network.capacity[t]);
@@ -157,9 +147,9 @@ double Bound::paid() const {
 // Where a node's turn comes, its belief is the sum of the least costs, by its value, of all chains
 // through it, and bound in the pass so far and to come is what all chains cost together.
 std::vector<double> Bound::valueBounds() {
-  price = bestPrices;
-  priceUnary();
-  double value = pass(true) - paid() + network.constant;
+  messages = bestMessages;
+  priceUnary(prices());
+  double value = pass(true) - paid(prices()) + network.constant;
   pass(false);
   std::vector<double> bounds = priced;
   for (int32_t i = 0; i < network.numNodes(); ++i) {
@@ -177,55 +167,41 @@ std::vector<double> Bound::valueBounds() {
 double Bound::probe(int32_t node, std::span<const char> allowed, int iterations, double enough) {
   constexpr int kFirstLook = 8;
   constexpr double kHardly = 0.1, kProbeStep = 0.3;
-  std::vector<double> messagesBefore = messages, priceBefore = price, pricesBefore = bestPrices,
-                      directionBefore = direction;
-  double bestBefore = bestBound, stepBefore = stepSize;
-  int sinceBefore = sinceImprovement;
+  std::vector<double> messagesBefore = messages, bestBefore = bestMessages;
+  PriceAscent ascentBefore = ascent;
   std::vector<double> own(unary.begin() + network.first[node],
                           unary.begin() + network.first[node + 1]);
   for (int32_t v = 0; v < network.values(node); ++v)
     if (!allowed[v])
       forbid(node, v);
-  price = bestPrices;
-  std::fill(direction.begin(), direction.end(), 0.0);
-  bestBound = -kInfinity;
-  stepSize = kProbeStep;
-  sinceImprovement = 0;
-  for (int i = 0; i < iterations && bestBound < enough; ++i) {
-    if (i == kFirstLook && bestBound < bestBefore + kHardly * (enough - bestBefore))
+  messages = bestMessages;
+  double before = best();
+  ascent.restart(kProbeStep);
+  for (int i = 0; i < iterations && best() < enough; ++i) {
+    if (i == kFirstLook && best() < before + kHardly * (enough - before))
       break;
     iterate(enough);
   }
-  double found = std::max(bestBound, bestBefore);
+  double found = std::max(best(), before);
   std::copy(own.begin(), own.end(), unary.begin() + network.first[node]);
   messages = std::move(messagesBefore);
-  price = std::move(priceBefore);
-  bestPrices = std::move(pricesBefore);
-  direction = std::move(directionBefore);
-  bestBound = bestBefore;
-  stepSize = stepBefore;
-  sinceImprovement = sinceBefore;
+  bestMessages = std::move(bestBefore);
+  ascent = std::move(ascentBefore);
   return found;
 }
 
 void Bound::iterate(double target) {
   workDone += 64 + network.numNodes();
-  priceUnary();
+  const std::vector<double> &price = ascent.prices();
+  priceUnary(price);
   pass(true);
-  double value = pass(false) - paid() + network.constant;
-  if (value > bestBound) {
-    if (value > bestBound + 1e-5 * std::abs(bestBound))
-      sinceImprovement = 0;
-    bestBound = value;
-    bestPrices = price;
-  }
-  if (++sinceImprovement > 20) {
-    sinceImprovement = 0;
-    stepSize *= 0.7;
-    price = bestPrices;
-  }
-  if (network.numTimes() > 0)
-    step(value, target < kInfinity ? target : value + 0.05 * std::abs(value));
+  if (ascent.see(pass(false) - paid(price) + network.constant))
+    bestMessages = messages;
+  if (network.numTimes() == 0)
+    return;
+  overCapacity();
+  if (ascent.move(over, target))
+    messages = bestMessages;
 }
 
 } // namespace dtc::solver

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "compiler/solver/Network.h"
+#include "compiler/solver/PriceAscent.h"
 
 namespace dtc::solver {
 
@@ -11,8 +12,9 @@ namespace dtc::solver {
 // The minimum is bounded by messages along the edges (Kolmogorov, "Convergent tree-reweighted
 // message passing for energy minimization", PAMI 2006): passes over the nodes in order, forward and
 // back, each of which ends with a valid bound whatever the messages were before. Between passes the
-// prices move by a subgradient: usage over capacity of the assignment decoded in the last pass,
-// smoothed over passes. Deterministic; a pass is the unit of work.
+// prices move (see PriceAscent.h) by a subgradient: usage over capacity of the assignment decoded
+// in the last pass. Where prices go back to the best ones, so do messages: after prices that were
+// far off, they take hundreds of passes to recover. Deterministic; a pass is the unit of work.
 class Bound {
 public:
   // Prices start at those given (one per point of time), or at 0.
@@ -23,12 +25,12 @@ public:
   void iterate(double target);
 
   // The best bound of all passes on the cost of the network with its constant.
-  double best() const { return bestBound; }
+  double best() const { return ascent.bestValue(); }
   // Assignment decoded in the last pass: each node's best value given those decided before it and
   // the messages of the others. May be forbidden or over the limit.
   const std::vector<int32_t> &decoded() const { return choice; }
   // Prices of the best bound.
-  const std::vector<double> &prices() const { return bestPrices; }
+  const std::vector<double> &prices() const { return ascent.bestPrices(); }
   // For every value (as in Network::unary): what an assignment that takes it costs at least. One
   // pass forward and one back at the best prices.
   std::vector<double> valueBounds();
@@ -45,23 +47,23 @@ public:
 
 private:
   double pass(bool forward);
-  void priceUnary();
-  double paid() const;
-  void step(double value, double target);
+  void priceUnary(const std::vector<double> &price);
+  double paid(const std::vector<double> &price) const;
+  void overCapacity();
   void decode(int32_t node, bool forward, const double *belief);
 
   const Network &network;
   std::vector<int64_t> firstMessage; // of each half edge, into messages
   std::vector<int32_t> reverse;      // the same edge seen from its other end
   std::vector<double> messages;      // incoming, per half edge: one entry per own value
+  std::vector<double> bestMessages;  // those of the best bound
   std::vector<double> weight; // of each node in one direction: 1 / most edges of a chain cover
   std::vector<double> unary;
   std::vector<double> priced; // unary costs with memory at the present prices
-  std::vector<double> price, bestPrices, direction;
+  std::vector<double> over;   // usage over capacity of what was decoded, per point of time
   std::vector<double> belief, source, outgoing; // scratch of one node
   std::vector<int32_t> choice;
-  double bestBound, stepSize = 1, smooth;
-  int sinceImprovement = 0;
+  PriceAscent ascent;
   int64_t workDone = 0;
 };
 
