@@ -105,11 +105,20 @@ Found checkStages(const Plan &plan) {
     // Plans of the first planner have no chunks.
     if (stage.chunks.empty())
       runs.push_back({stage.firstLayer, stage.lastLayer});
+    else if (stage.firstLayer != stage.chunks.front().first ||
+             stage.lastLayer != stage.chunks.back().second)
+      return PlanMistake{"layers", "is [" + number(stage.firstLayer) + ", " +
+                                       number(stage.lastLayer) +
+                                       "] of some stage, wanted where its chunks begin and end"};
     else if (static_cast<int64_t>(stage.chunks.size()) != plan.virtualStages)
       return PlanMistake{"chunks", "has " + number(static_cast<int64_t>(stage.chunks.size())) +
                                        " runs of layers in some stage, wanted virtual_stages = " +
                                        number(plan.virtualStages)};
     runs.append(stage.chunks.begin(), stage.chunks.end());
+    if (static_cast<int64_t>(stage.ranks.size()) != plan.devices / plan.pp)
+      return PlanMistake{"ranks", "has " + number(static_cast<int64_t>(stage.ranks.size())) +
+                                      " ranks in some stage, wanted devices / pp = " +
+                                      number(plan.devices / plan.pp)};
     for (int64_t rank : stage.ranks)
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +

@@ -26,9 +26,10 @@ EDITS = [
     ("precision", "fp3", "'precision' is 'fp3', wanted one of f32, bf16, f16"),
     ("optimizer", "adam", "'optimizer' is 'adam', wanted one of adamw, sgd, lamb, lars"),
     ("stages", [], "'stages' has 0 stages, wanted pp = 4"),
-    ("stages.1.chunks", [[0, 3]], "'layers' has the run [0, 3] in some stage"),
-    ("stages.0.chunks", [[0, 2**60]], "'layers' has the run [0, 1152921504606846976] in some stage"),
-    ("stages.0.ranks", [10**12], "'ranks' has 1000000000000, wanted ranks from 0 to 7"),
+    ("stages.0.layers", [5, 2], "'layers' is [5, 2] of some stage, wanted where its chunks begin and end"),
+    ("stages.1.chunks", [[3, 5]], "'layers' is [4, 7] of some stage"),
+    ("stages.0.ranks", "all", "'ranks' has 0 ranks in some stage, wanted devices / pp = 2"),
+    ("stages.0.ranks", [0, 10**12], "'ranks' has 1000000000000, wanted ranks from 0 to 7"),
     ("stages.0.forward_s", -1.0, "'forward_s' is -1.0, wanted a number from 0 to 1e30"),
     ("stages.0.in_flight", 1e300, "'in_flight' is 1e+300, wanted a number from 0 to 1e30"),
     ("predicted.step_time_s", 0, "'step_time_s' is 0, wanted a positive number of seconds"),
@@ -36,7 +37,16 @@ EDITS = [
     ("tensors.transformer/wte/weight.zz", "replicate", "is placed on axis 'zz', wanted dp, tp, pp, cp or ep"),
 ]
 
+
+
+def stage_twice(text):
+    plan = json.loads(text)
+    plan["stages"][1] = plan["stages"][0]
+    return json.dumps(plan, indent=1)
+
+
 TEXTS = [
+    (stage_twice, "'layers' has the run [0, 3] in some stage"),
     (lambda text: text[: len(text) // 2], "not JSON from here on"),
     (lambda text: text.replace('"step_time_s": ', '"step_time_s": NaN, "x": '), "not JSON from here on (near '"),
     (lambda text: text.replace('"step_time_s": ', '"step_time_s": 1e400, "x": '), "not JSON from here on (near '1e400')"),
