@@ -1,4 +1,4 @@
-// Keeps one layer of each kind of a model.
+// Keeps few layers of each kind of a model.
 #include "compiler/planner/ReadCells.h"
 
 #include "dialects/graph/Graph.h"
@@ -9,13 +9,14 @@ using namespace mlir;
 
 namespace dtc {
 
-FoldedModel foldLayers(ModuleOp model) {
+FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
   folded.module = model.clone();
   ModuleOp module = *folded.module;
   auto loss = module.lookupSymbol<graph::FuncOp>("loss");
   llvm::StringMap<int> known;
   llvm::StringMap<graph::CallOp> first;
+  llvm::StringMap<int64_t> kept;
   SmallVector<graph::CallOp> repeats;
   for (auto call : loss.getBody().getOps<graph::CallOp>()) {
     auto [it, isNew] = known.try_emplace(call.getCallee(), static_cast<int>(known.size()));
@@ -26,7 +27,7 @@ FoldedModel foldLayers(ModuleOp model) {
                          call.getOperand(0).getType() == call.getResult(0).getType();
     if (isNew)
       first[call.getCallee()] = call;
-    else if (passesThrough)
+    if (++kept[call.getCallee()] > keep && passesThrough)
       repeats.push_back(call);
   }
   for (graph::CallOp call : repeats) {

@@ -3,6 +3,7 @@
 
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/DescribePlan.h"
+#include "compiler/planner/ProgramMemory.h"
 #include "compiler/planner/RoundNodes.h"
 #include "compiler/planner/StaticMemory.h"
 #include "compiler/support/Diagnostics.h"
@@ -50,6 +51,11 @@ public:
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu &&
                     request.precision == "f32" && !pins.beyondExecutable() && modelCompiles;
     limits.executable = request.executable || runsHere;
+    bool hasPrograms = limits.executable && modelCompiles && request.precision == "f32" &&
+                       request.software == "dtc" &&
+                       (request.optimizer == "adamw" || request.optimizer == "sgd");
+    if (hasPrograms)
+      estimate.programs = &programs.emplace(request.model, request.optimizer);
   }
 
   Result<PlanOutcome> run() {
@@ -186,6 +192,7 @@ private:
   ModelFacts facts;
   bool modelCompiles; // no op of it is ahead of the compiler
   EstimateRequest estimate;
+  std::optional<ProgramMemory> programs;
   SpaceLimits limits;
 };
 

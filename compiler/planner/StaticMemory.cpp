@@ -4,7 +4,7 @@
 #include "compiler/driver/Pipelines.h"
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/DimRoles.h"
-#include "dialects/exec/Exec.h"
+#include "passes/schedule/Passes.h"
 #include "passes/shard/ParameterPlacement.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -59,20 +59,31 @@ bool placeTensors(ModuleOp model, Plan &plan) {
   return true;
 }
 
-std::optional<int64_t> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &options,
+                  llvm::function_ref<void(exec::ProgramOp)> use) {
   OwningOpRef<ModuleOp> module(model.clone());
   if (failed(applyPlan(*module, plan)))
-    return std::nullopt;
+    return false;
   PassManager passes(model.getContext());
   passes.enableVerifier(false);
   addGraphPhase(passes, stepOf(plan));
   addShardPhase(passes);
-  addSchedulePhase(passes);
+  addSchedulePhase(passes, options);
   if (failed(passes.run(*module)))
-    return std::nullopt;
+    return false;
   for (auto program : module->getOps<exec::ProgramOp>())
-    return static_cast<int64_t>(program.getArenaBytes().value_or(0));
-  return std::nullopt;
+    use(program);
+  return true;
+}
+
+std::optional<int64_t> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+  int64_t bytes = 0;
+  auto read = [&](exec::ProgramOp program) {
+    bytes = static_cast<int64_t>(program.getArenaBytes().value_or(0));
+  };
+  if (!scheduleStep(model, plan, ScheduleOptions(), read))
+    return std::nullopt;
+  return bytes;
 }
 
 } // namespace dtc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/planner/Plan.h"
+#include "dialects/exec/Exec.h"
 #include "mlir/IR/BuiltinOps.h"
 
 #include <optional>
@@ -12,6 +13,13 @@ namespace dtc {
 // in `plan.tensors`; experts are split over ep, and under ZeRO-3 the rest over dp. False after a
 // diagnostic.
 bool placeTensors(mlir::ModuleOp model, Plan &plan);
+
+struct ScheduleOptions;
+
+// Lowers a copy of the model, whose tensors the plan places, to the exec.program of a rank and
+// hands it to `use`. False after a diagnostic.
+bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
+                  llvm::function_ref<void(exec::ProgramOp)> use);
 
 // Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec.
 // Nothing after a diagnostic.

@@ -1,6 +1,7 @@
 // Adds up a training step from the costs of its blocks.
 #include "compiler/planner/StepEstimate.h"
 
+#include "compiler/planner/ProgramMemory.h"
 #include "compiler/planner/StageEstimate.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -185,6 +186,16 @@ static void setLoop(StepEstimate &step, double seconds, double transfers) {
   step.p2pSeconds = transfers;
 }
 
+// What the stack holds beside the program stays.
+static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const Decisions &decisions) {
+  std::optional<MemoryParts> program = programs.of(decisions);
+  if (!program)
+    return;
+  program->communication += memory.communication;
+  program->reserved += memory.reserved;
+  memory = *program;
+}
+
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step;
@@ -192,6 +203,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.transferSeconds = coster.transferSeconds();
   step.transfers = coster.transfersBetween();
   step.stages = coster.stages();
+  if (request.programs)
+    takeProgram(step.stages.front().memory, *request.programs, decisions);
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;

@@ -11,6 +11,8 @@
 
 namespace dtc {
 
+class ProgramMemory;
+
 enum class Recompute : uint8_t { None, Selective, Full };
 llvm::StringRef toString(Recompute recompute);
 
@@ -124,6 +126,8 @@ struct EstimateRequest {
   double memoryLimit = 0; // bytes of a device
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
+  // Where given, what dtc compiles needs what its program does.
+  ProgramMemory *programs = nullptr;
 };
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as

@@ -1,0 +1,37 @@
+// Memory of programs that dtc compiles, before they are compiled.
+#pragma once
+
+#include "compiler/planner/ReadOutline.h"
+#include "compiler/planner/StepEstimate.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <optional>
+
+namespace dtc {
+
+// What the static plan of a step will need, without making it. The step with three layers is
+// lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
+// buckets and beside compute, and buffers into the arena, once all layers are there.
+class ProgramMemory {
+public:
+  ProgramMemory(mlir::ModuleOp model, std::string optimizer);
+
+  // Bytes of one rank. Nothing for decisions that dtc can't compile,
+  // after a diagnostic where lowering fails, and for models whose layers are of several kinds.
+  std::optional<MemoryParts> of(const Decisions &decisions);
+
+private:
+  using Key = std::tuple<int64_t, int64_t, bool, int64_t, int64_t, int64_t>;
+  std::optional<BytesByKind> bytesOf(const Decisions &decisions, int64_t microBatches);
+
+  std::string optimizer;
+  mlir::OwningOpRef<mlir::ModuleOp> shortModel;
+  int64_t copies = 0; // of the middle layer
+  bool isChain = false;
+  llvm::StringMap<int> layers; // of parameters
+  std::map<Key, std::optional<BytesByKind>> known;
+};
+
+} // namespace dtc
