@@ -4,6 +4,7 @@
 #include "bench/planner/LeaveOneOut.h"
 #include "bench/planner/Report.h"
 #include "bench/planner/Sources.h"
+#include "bench/planner/StaticPlans.h"
 
 #include "compiler/support/File.h"
 
@@ -23,10 +24,14 @@ struct Options {
   int64_t cells = 0;
   std::string root = ".";
   double searchSeconds = 1;
-  bool figures = false, leaveOneOut = false;
+  bool figures = false, memory = false, leaveOneOut = false;
 };
 
 int run(const Options &options) {
+  if (options.memory) {
+    printStaticPlans(compareStaticPlans(), llvm::outs());
+    return 0;
+  }
   if (!llvm::sys::fs::exists(options.table)) {
     llvm::outs() << "skipped: there is no table of published measurements at '" << options.table
                  << "'\n";
@@ -115,6 +120,8 @@ int main(int argc, char **argv) {
   app.add_flag("--figures", options.figures,
                "search a plan for each published case and on large clusters, too, and print the "
                "table of figures to reach");
+  app.add_flag("--memory", options.memory,
+               "only compare estimates of memory with the static plans of programs that compile");
   app.add_option("--root", options.root, "folder of the repository, for --figures")
       ->capture_default_str();
   app.add_option("--search-seconds", options.searchSeconds, "the most that one search may take")
