@@ -1,5 +1,6 @@
 // Topology files: what is read, and where errors point.
 #include "compiler/topology/Description.h"
+#include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>
 
@@ -40,13 +41,7 @@ latency = "14 us"
 oversubscription = 2.5
 )";
 
-// `file` with the first `from` replaced by `to`.
-std::string with(const std::string &from, const std::string &to) {
-  std::string text = file;
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
+std::string with(const std::string &from, const std::string &to) { return edited(file, from, to); }
 
 std::string errorOf(const std::string &text) {
   Result<SystemDescription> system = parseDescription(text, "box.toml");

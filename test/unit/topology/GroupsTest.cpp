@@ -1,5 +1,6 @@
 // Devices that are alike, slow links, and systems cut out of larger ones.
 #include "compiler/topology/Description.h"
+#include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>
 
@@ -230,8 +231,7 @@ TEST(SlowLinks, PrintAndReadBack) {
 
 TEST(SlowLinks, AreChecked) {
   auto with = [](const std::string &from, const std::string &to) {
-    std::string text = slow;
-    return eightNodes + text.replace(text.find(from), from.size(), to);
+    return eightNodes + edited(slow, from, to);
   };
   EXPECT_EQ(errorOf(with("\"outer\"", "\"outr\"")),
             "box.toml:28:9: error: 'level' of [[slow_link]] 1 is 'outr', which no [[level]] is "

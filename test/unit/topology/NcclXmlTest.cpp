@@ -2,6 +2,7 @@
 #include "compiler/topology/NcclXml.h"
 
 #include "compiler/support/File.h"
+#include "test/unit/topology/Edited.h"
 
 #include <gtest/gtest.h>
 
@@ -25,12 +26,7 @@ const std::string pair = R"(<system version="1">
 </system>
 )";
 
-std::string with(const std::string &from, const std::string &to) {
-  std::string text = pair;
-  size_t at = text.find(from);
-  EXPECT_NE(at, std::string::npos) << from;
-  return text.replace(at, from.size(), to);
-}
+std::string with(const std::string &from, const std::string &to) { return edited(pair, from, to); }
 
 std::string errorOf(const std::string &text) {
   Result<Inventory> inventory = readNcclXml(text, "n.xml");

@@ -1,0 +1,17 @@
+// Texts with one place changed, for tests of what readers say about it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace dtc {
+
+// `text` with the first `from` replaced by `to`.
+inline std::string edited(std::string text, const std::string &from, const std::string &to) {
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+} // namespace dtc
