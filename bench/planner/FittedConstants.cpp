@@ -6,6 +6,7 @@ namespace {
 
 constexpr llvm::StringRef megatron = "megatron-2021+megatron-deepspeed+oneflow";
 constexpr llvm::StringRef core = "megatron-core*+megatron-bridge*";
+constexpr llvm::StringRef recipes = "megatron-core+megatron-bridge+megatron-bridge-alltoall*";
 constexpr llvm::StringRef sharded = "llm-foundry+fsdp*+deepspeed-zero3";
 
 // All stacks have it; these have rows of 8 bits.
@@ -28,7 +29,7 @@ constexpr FittedConstant constants[] = {
     {core, "cpHidden", 0.8},
     {core, "dpHidden", 0.9},
     {core, "overlapSlowdown", 1.05},
-    {core, "hostSecondsPerLayer", 0},
+    {recipes, "hostSecondsPerLayer", 0},
     {"hagemann*", "memoryTraffic", 1},
     {sharded, "memoryTraffic", 1},
     {sharded, "gatherHidden", 0.9},

@@ -33,7 +33,7 @@ constexpr SourceRule rules[] = {
     {"Korthikanti", "megatron-2021", "Korthikanti", Graph, 0, false, "none"},
     {"MT-NLG", "megatron-2021", "MT-NLG", GraphRecomputed, 0, false, "full"},
     {"Megatron-LM README", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
-    {"Megatron-LM CI", "megatron-core", "Megatron-LM CI", Graph, 0, false, "none"},
+    {"Megatron-LM CI", "megatron-core-eager", "Megatron-LM CI", Graph, 0, false, "none"},
     {"Megatron-LM examples", "megatron-core", "Megatron-LM README", Graph, 1, true, "none"},
     {"Megatron-LLaMA", "megatron-flash", "Megatron-LLaMA", Graph, 1, true, "none"},
     {"Megatron-DeepSpeed", "megatron-deepspeed", "Megatron-DeepSpeed", Graph, 1, false, "full"},
@@ -79,7 +79,7 @@ constexpr SourceRule deepspeed3Rule = {"", "deepspeed-zero3", "other", Graph, 3,
 constexpr SourceRule deepspeedRule = {"", "megatron-deepspeed", "other", Graph, 1, false, "full"};
 constexpr SourceRule voltaRule = {"", "megatron-2021", "other", Graph, 0, false, "full"};
 constexpr SourceRule ampereRule = {"", "megatron-flash", "other", Graph, 1, false, "none"};
-constexpr SourceRule newerRule = {"", "megatron-core", "other", Graph, 1, true, "none"};
+constexpr SourceRule newerRule = {"", "megatron-core-eager", "other", Graph, 1, true, "none"};
 
 const SourceRule &nearestRule(const Row &row) {
   auto says = [&](llvm::StringRef word) {

@@ -23,12 +23,18 @@ SoftwareStack onGpu(llvm::StringRef name) {
   return s;
 }
 
+// [assumed] Some 50 launches of 10 us of a layer's forward in eager PyTorch; nanotron's is fitted.
+constexpr double kEagerLayer = 5e-4;
+
 // Megatron-LM before Transformer Engine: fused softmax, bias-gelu and bias-dropout-add.
 SoftwareStack megatron(llvm::StringRef name) {
   SoftwareStack s = onGpu(name);
   s.blockedAttention = false;
   s.selectiveAttention = true; // [doc] Korthikanti et al. 2022
   s.dpHidden = 0;              // [code] gradients are reduced after the last backward pass
+  // [code] schedules.py: without virtual stages each send and receive is waited for.
+  s.p2pHidden = 0;
+  s.hostSecondsPerLayer = kEagerLayer;
   // [code] vocab_parallel_cross_entropy moves 38 bytes a logit forward and 14 backward, of which
   // the graph's loss counts 6; logits in 16 bits, in f32, and their gradient.
   s.lossTraffic = 8.7;
@@ -69,6 +75,7 @@ SoftwareStack megatronFlash() {
 SoftwareStack megatronCore() {
   SoftwareStack s = onGpu("megatron-core");
   s.selectiveAttention = true;
+  s.p2pHidden = 0;     // [code] as Megatron's
   s.keptShare = 0.85;  // [code] bias_swiglu does not keep the activated gate: 3 of 4 inner tensors
   s.keptShare8 = 0.8;  // [code] Transformer Engine keeps inputs of 8-bit products in 8 bits
   s.gradientBytes = 2; // [doc] NeMo's recipes: grad_reduce_in_fp32 false
@@ -92,6 +99,14 @@ SoftwareStack megatronCore() {
   s.dpHidden = 0.4;
   s.overlapSlowdown = 1.13;
   s.hostSecondsPerLayer = 7e-5;
+  return s;
+}
+
+// Without what NVIDIA's recipes add against the host's time.
+SoftwareStack megatronCoreEager() {
+  SoftwareStack s = megatronCore();
+  s.name = "megatron-core-eager";
+  s.hostSecondsPerLayer = kEagerLayer;
   return s;
 }
 
@@ -139,6 +154,7 @@ SoftwareStack dtcOnGpu() {
   s.accumulateBytes = 8;
   s.logitBytes = 8;
   s.tpHidden = 0;
+  s.p2pHidden = 1;            // its transfers are their own tasks
   s.gatherHidden = 0.8;       // [assumed] less than what is fitted for FSDP
   s.expertImbalance = 1.2;    // [assumed] routing that a balance loss holds together
   s.hostSecondsPerExpert = 0; // its products of experts are one launch
@@ -152,9 +168,11 @@ SoftwareStack hagemann(llvm::StringRef name, bool flash, bool rmsKernel) {
   s.blockedAttention = flash;
   s.selectiveAttention = true;
   s.dpHidden = 0;
-  s.lossTraffic = 8.7;
-  // F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their logarithms, two
+  s.p2pHidden = 0;
+  s.hostSecondsPerLayer = kEagerLayer;
+  // [code] F.cross_entropy on logits of the whole vocabulary: 16 bits, f32, their logarithms, two
   // gradients in f32 and one in 16 bits.
+  s.lossTraffic = 6.7;
   s.logitBytes = 20;
   s.gathersLogits = true; // 13B with 8192 tokens in 4 samples runs out of memory on any mesh
   s.accumulateBytes = 6;
@@ -177,6 +195,7 @@ SoftwareStack fsdp(llvm::StringRef name) {
   s.lossTraffic =
       6.7; // [code] f32 logits, log-softmax, two gradients: 40 bytes where the graph has 6
   s.logitBytes = 20;
+  s.hostSecondsPerLayer = kEagerLayer;
   s.accumulateBytes = 8;     // [code] copies into and out of the buckets
   s.memoryTraffic = 1.3;     // [fit]
   s.gatherHidden = 1;        // [fit]
@@ -229,6 +248,7 @@ SoftwareStack nanotron() {
 SoftwareStack oneflow() {
   SoftwareStack s = megatron("oneflow");
   s.selectiveAttention = false;
+  s.hostSecondsPerLayer = 0; // a graph that its own runtime starts
   return s;
 }
 
@@ -279,6 +299,7 @@ std::vector<SoftwareStack> makeTable() {
           bigscience(),
           megatronFlash(),
           megatronCore(),
+          megatronCoreEager(),
           megatronBridge(),
           megatronBridgeAllToAll(),
           overlapped(megatronBridge(), "megatron-bridge-overlap"),
