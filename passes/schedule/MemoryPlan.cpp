@@ -13,10 +13,7 @@ using namespace dtc;
 
 namespace {
 constexpr int kRepairs = 24;
-
-bool liveTogether(const PlannedBuffer &a, const PlannedBuffer &b) {
-  return a.begin <= b.end && b.begin <= a.end;
-}
+constexpr int64_t kRepairedShare = 1024; // less than one in so many bytes is not worth a repair
 
 double area(const PlannedBuffer &buffer) {
   return static_cast<double>(buffer.bytes) * static_cast<double>(buffer.end - buffer.begin + 1);
@@ -73,9 +70,13 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
   repair(std::move(best));
 }
 
+bool MemoryPlan::isWorthRepair() const {
+  return (arenaBytes - lowerBound) * kRepairedShare > lowerBound;
+}
+
 void MemoryPlan::repair(std::vector<unsigned> order) {
   std::vector<int64_t> last = offsets;
-  for (int round = 0; round < kRepairs && arenaBytes > lowerBound; ++round) {
+  for (int round = 0; round < kRepairs && isWorthRepair(); ++round) {
     std::vector<unsigned> first, rest;
     for (unsigned index : order)
       (last[index] + buffers[index].bytes > lowerBound ? first : rest).push_back(index);
@@ -98,25 +99,30 @@ bool MemoryPlan::keepIfBest(const std::vector<int64_t> &wanted) {
 }
 
 std::vector<int64_t> MemoryPlan::place(llvm::ArrayRef<unsigned> order) const {
+  struct Placed {
+    int64_t offset, top, begin, end;
+  };
   std::vector<int64_t> result(buffers.size());
-  std::vector<unsigned> placed; // by offset
+  std::vector<Placed> placed; // by offset
+  placed.reserve(buffers.size());
   for (unsigned index : order) {
     const PlannedBuffer &buffer = buffers[index];
     int64_t bestOffset = -1, bestGap = std::numeric_limits<int64_t>::max(), top = 0;
-    for (unsigned other : placed) {
-      if (!liveTogether(buffer, buffers[other]))
-        continue;
-      int64_t gap = result[other] - top;
+    for (const Placed &other : placed) {
+      if (buffer.begin > other.end || other.begin > buffer.end)
+        continue; // not live together
+      int64_t gap = other.offset - top;
       if (gap >= buffer.bytes && gap < bestGap) {
         bestGap = gap;
         bestOffset = top;
       }
-      top = std::max(top, result[other] + buffers[other].bytes);
+      top = std::max(top, other.top);
     }
-    result[index] = bestOffset >= 0 ? bestOffset : top;
+    int64_t offset = bestOffset >= 0 ? bestOffset : top;
+    result[index] = offset;
     auto position = llvm::upper_bound(
-        placed, index, [&](unsigned a, unsigned b) { return result[a] < result[b]; });
-    placed.insert(position, index);
+        placed, offset, [](int64_t value, const Placed &other) { return value < other.offset; });
+    placed.insert(position, {offset, offset + buffer.bytes, buffer.begin, buffer.end});
   }
   return result;
 }

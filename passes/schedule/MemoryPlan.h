@@ -43,6 +43,7 @@ public:
 private:
   std::vector<int64_t> place(llvm::ArrayRef<unsigned> order) const;
   bool keepIfBest(const std::vector<int64_t> &wanted);
+  bool isWorthRepair() const;
   void repair(std::vector<unsigned> order);
 
   std::vector<PlannedBuffer> buffers; // bytes rounded up
