@@ -24,6 +24,7 @@ constexpr TimePart kTimeParts[] = {
     {"exposed tensor-parallel comm", "exposed_tensor_s", &PlanTimes::exposedTensor},
     {"exposed context-parallel comm", "exposed_context_s", &PlanTimes::exposedContext},
     {"exposed expert-parallel comm", "exposed_expert_s", &PlanTimes::exposedExpert},
+    {"exposed ZeRO comm of layers", "exposed_gathers_s", &PlanTimes::exposedGathers},
     {"exposed gradient comm", "exposed_gradients_s", &PlanTimes::exposedGradients},
     {"transfers between stages", "stage_transfers_s", &PlanTimes::stageTransfers},
     {"bubble", "bubble_s", &PlanTimes::bubble},

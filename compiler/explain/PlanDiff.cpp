@@ -64,6 +64,9 @@ private:
     add(list, "virtual_stages", text(a.virtualStages), text(b.virtualStages));
     add(list, "axis_order", a.axisOrder, b.axisOrder);
     add(list, "recompute", recomputed(a), recomputed(b));
+    add(list, "overlap_gradients", a.overlapGradients ? "yes" : "no",
+        b.overlapGradients ? "yes" : "no");
+    add(list, "bucket_bytes", text(a.bucketBytes), text(b.bucketBytes));
     add(list, "offload_optimizer", a.offloadOptimizer ? "yes" : "no",
         b.offloadOptimizer ? "yes" : "no");
     add(list, "layers per stage", cut(a), cut(b));

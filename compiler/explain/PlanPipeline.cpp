@@ -2,6 +2,7 @@
 #include "compiler/explain/PlanPipeline.h"
 
 #include "compiler/planner/PlanSchedule.h"
+#include "compiler/planner/StageTransfers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,6 +79,11 @@ Outcome checkStages(const Plan &plan) {
   if (plan.numMicroBatches > std::numeric_limits<int>::max())
     return cannot("it has " + std::to_string(plan.numMicroBatches) + " micro-batches",
                   "plan with a larger micro-batch");
+  size_t boundaries = plan.predicted.transfers.size();
+  if (boundaries != 0 && boundaries + 1 != plan.stages.size())
+    return cannot("it has 'transfers_s' of " + std::to_string(boundaries) + " boundaries between " +
+                      std::to_string(plan.stages.size()) + " stages",
+                  kPlanAgain);
   return {};
 }
 
@@ -107,11 +113,12 @@ Result<PipelineProblem> pipelineOfPlan(const Plan &plan) {
     times.forward = from.forwardSeconds;
     times.backwardInput = from.backwardInputSeconds;
     times.backwardWeight = from.backwardWeightSeconds;
-    times.sendForward = times.sendBackward = plan.pp > 1 ? plan.predicted.transferSeconds : 0;
     double spread = spreadOf(plan.stages[stage], headBytesOf(plan, stage));
     times.activationBytes = std::llround(static_cast<double>(from.keptBytes) * spread);
     problem.chunks.push_back(times);
   }
+  if (plan.pp > 1)
+    setTransfers(problem, plan.predicted.transferSeconds, plan.predicted.transfers);
   return problem;
 }
 

@@ -38,6 +38,11 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "  sequence parallel " << (plan.sequenceParallel ? "yes" : "no") << ", ZeRO " << plan.zero
       << ", recompute " << plan.recompute << ", " << plan.precision << ", " << plan.optimizer
       << (plan.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
+  if (plan.zero < 3 && plan.dp * plan.cp > 1 && (plan.bucketBytes > 0 || !plan.overlapGradients))
+    out << "  gradients         "
+        << (plan.overlapGradients
+                ? "in buckets of " + bytes(plan.bucketBytes) + " beside the backward pass\n"
+                : "as a whole after the backward pass\n");
   if (plan.pp > 1)
     out << "  pipeline          " << counted(plan.pp, "stage") << ", " << plan.schedule
         << (plan.virtualStages > 1 ? ", " + counted(plan.virtualStages, "virtual stage") : "")
@@ -70,6 +75,8 @@ void printMemory(llvm::raw_ostream &out, const Plan &plan, int64_t limit) {
       table.addRow({part.name, bytes(value),
                     percent(static_cast<double>(value), static_cast<double>(peak))});
   table.print(out, 4);
+  if (int64_t host = plan.predicted.hostMemoryBytes; host > 0)
+    out << "    and " << bytes(host) << " of the host's memory\n";
   out << "\n";
 }
 

@@ -5,6 +5,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace dtc {
 namespace {
 
@@ -94,10 +97,21 @@ private:
   void addTransfers() {
     if (plan.pp == 1 || plan.predicted.transferSeconds <= 0)
       return;
-    // Each chunk takes what came and hands on what it made, but for the ends of the chain.
+    // Each chunk hands on what it made and sends back what it took, but for the ends of the chain.
+    double all = static_cast<double>(plan.numMicroBatches);
     double chunks = static_cast<double>(plan.virtualStages);
-    bool isEnd = stage == 0 || stage + 1 == plan.stages.size();
-    double runs = static_cast<double>(plan.numMicroBatches) * (2 * chunks - (isEnd ? 1 : 0));
+    bool isLast = stage + 1 == plan.stages.size();
+    double down = all * (isLast ? chunks - 1 : chunks),
+           up = all * (stage == 0 ? chunks - 1 : chunks);
+    const std::vector<double> &boundaries = plan.predicted.transfers;
+    double most = plan.predicted.transferSeconds;
+    // Between the ends, where chunks of interleaved schedules go on, all boundaries are crossed.
+    double next = boundaries.empty() || isLast ? most : boundaries[stage];
+    double before = boundaries.empty() || stage == 0 ? most : boundaries[stage - 1];
+    if (plan.schedule != "interleaved") { // a chain that turns goes back the way it came
+      next = isLast ? before : next;
+      before = stage == 0 ? next : before;
+    }
     StageCollective transfer;
     transfer.what = "activations and their gradients to the next stage";
     transfer.axis = "pp";
@@ -106,9 +120,9 @@ private:
       transfer.ranks = ranksText(costed.groups.pp, costed.topology);
     transfer.kind = CollectiveKind::SendRecv;
     transfer.bytes = costed.transferBytes;
-    transfer.choice = {plan.predicted.transferSeconds, "pair", ""};
-    transfer.runs = runs;
-    transfer.stepSeconds = runs * plan.predicted.transferSeconds;
+    transfer.runs = down + up;
+    transfer.stepSeconds = down * next + up * before;
+    transfer.choice = {transfer.stepSeconds / transfer.runs, "pair", ""};
     list.push_back(std::move(transfer));
   }
 
@@ -122,6 +136,11 @@ private:
       std::string of = isExpert ? " of experts" : "";
       auto buckets = [&](const std::string &what, CollectiveKind kind, double bytes) {
         int64_t count = bucketsOf(bytes, group);
+        if (count > 0 && !plan.overlapGradients)
+          count = 1;
+        else if (count > 0 && plan.bucketBytes > 0)
+          count = std::max<int64_t>(
+              1, std::llround(std::ceil(bytes / static_cast<double>(plan.bucketBytes))));
         if (count > 0)
           add(what + of + ", once a step", replicas(), group, kind,
               bytes / static_cast<double>(count), static_cast<double>(count), std::nullopt);

@@ -32,7 +32,6 @@ public:
   std::vector<std::string> run() {
     raiseLimit();
     dropPins();
-    offload();
     addDevices();
     takeLargerDevices();
     return std::move(found);
@@ -76,16 +75,6 @@ private:
     }
     if (best)
       found.push_back(best->second + fits(best->first));
-  }
-
-  void offload() {
-    if (request.executable || request.fixed.count("offload"))
-      return;
-    PlanRequest freed = request;
-    freed.fixed["offload"] = "1";
-    if (Result<PlanOutcome> outcome = planModel(freed))
-      found.push_back("optimizer states in the host's memory with --fix offload=1" +
-                      fits(outcome->best));
   }
 
   void addDevices() {

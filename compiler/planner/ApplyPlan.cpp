@@ -60,6 +60,9 @@ std::string whyNotExecutable(const Plan &plan) {
       return "the plan has " + std::string(limit.key) + " = " + std::to_string(limit.found) +
              ", which dtc can't compile yet; plan with --fix " + limit.key + "=" +
              std::to_string(limit.most);
+  if (plan.offloadOptimizer)
+    return "the plan keeps optimizer states on the host, which dtc can't compile yet; plan with "
+           "--fix offload=0";
   if (plan.recompute != "none")
     return "the plan has recompute = " + plan.recompute +
            ", which dtc can't compile yet; plan with --fix recompute=none";

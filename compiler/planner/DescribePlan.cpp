@@ -39,12 +39,13 @@ double peakOf(const Topology &topology, ComputeType type) {
   return sum / static_cast<double>(topology.numDevices());
 }
 
-PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, int64_t index) {
+PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, const Topology &topology,
+                  int64_t index) {
   PlanStage stage;
   stage.chunks = estimate.chunks;
   stage.firstLayer = estimate.chunks.front().first;
   stage.lastLayer = estimate.chunks.back().second;
-  stage.ranks = ranksOfStage(d, index);
+  stage.ranks = ranksOfStage(d, topology, index);
   double m = static_cast<double>(d.numMicroBatches);
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
@@ -66,6 +67,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, int64_t ind
         {times.forward, times.backwardInput, times.backwardWeight, times.activationBytes});
   stage.gradientSeconds = estimate.exposedGradientSeconds;
   stage.optimizerSeconds = estimate.optimizerSeconds;
+  stage.hostBytes = whole(estimate.hostBytes);
   stage.peakMemoryBytes = stage.memory.total();
   return stage;
 }
@@ -96,8 +98,11 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
   p.exposedCommSeconds = step.exposedCommSeconds();
   p.peakMemoryBytes = plan.stages[step.fullestStage].peakMemoryBytes;
   p.memory = plan.stages[step.fullestStage].memory;
+  for (const PlanStage &stage : plan.stages)
+    p.hostMemoryBytes = std::max(p.hostMemoryBytes, stage.hostBytes);
   p.fits = step.fits;
   p.transferSeconds = step.transferSeconds;
+  p.transfers = step.transfers;
   p.loopSeconds = step.loopSeconds;
   PlanTimes &times = p.times;
   times.recompute = step.recomputeSeconds;
@@ -105,6 +110,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
   times.exposedTensor = step.exposedTpSeconds;
   times.exposedContext = step.exposedCpSeconds;
   times.exposedExpert = step.exposedEpSeconds;
+  times.exposedGathers = step.exposedGatherSeconds;
   times.exposedGradients = step.exposedGradientSeconds;
   times.stageTransfers = step.p2pSeconds;
   times.optimizer = step.optimizerSeconds;
@@ -115,6 +121,17 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
 }
 
 } // namespace
+
+void tellTransfers(Plan &plan, const Candidate &candidate) {
+  PlanTimes &times = plan.predicted.times;
+  if (!candidate.step.isRefined)
+    return;
+  double seconds =
+      std::min(times.bubble, exposedTransferSeconds(candidate.step, candidate.decisions));
+  times.bubble -= seconds;
+  times.stageTransfers += seconds;
+  plan.predicted.exposedCommSeconds += seconds;
+}
 
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts) {
   const Decisions &d = candidate.decisions;
@@ -140,10 +157,13 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.virtualStages = d.virtualStages;
   plan.axisOrder = orderText(d.order);
   plan.offloadOptimizer = d.offloadOptimizer;
+  plan.overlapGradients = candidate.step.bucketBytes != kOneBucket;
+  plan.bucketBytes = plan.overlapGradients ? candidate.step.bucketBytes : 0;
   plan.precision = request.precision;
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
-    plan.stages.push_back(stageOf(candidate.step.stages[stage], d, static_cast<int64_t>(stage)));
+    plan.stages.push_back(
+        stageOf(candidate.step.stages[stage], d, request.topology, static_cast<int64_t>(stage)));
   plan.recompute = recomputeOf(plan.stages);
   predict(plan, candidate.step, request);
   return plan;

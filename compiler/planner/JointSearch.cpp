@@ -64,7 +64,7 @@ private:
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
-    order += d.reversedStages ? "r" : "";
+    order += ":" + std::to_string(d.partOrder);
     CostKey key{d.tp, d.sequenceParallel, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew)
@@ -104,10 +104,11 @@ private:
   void costDetails(size_t index) {
     const ModelCost *model = costOf(meshes[index]);
     std::vector<Candidate> candidates;
-    for (const Decisions &d : enumerateDetails(meshes[index], limits, pins))
-      if (isOpen(*model, d))
+    for (const Decisions &d : enumerateDetails(meshes[index], limits, pins)) {
+      if (mayHostHelp(d) && isOpen(*model, d))
         if (std::optional<Candidate> candidate = estimate(*model, d))
           candidates.push_back(std::move(*candidate));
+    }
     // The likely best first: it spares others their schedule.
     sortBySeconds(candidates);
     for (Candidate &candidate : candidates)
@@ -119,10 +120,20 @@ private:
            !templates.count(d);
   }
 
+  // What the same decisions with the optimizer on the device say about it: they come before.
+  bool mayHostHelp(const Decisions &d) const {
+    Decisions without = d;
+    without.offloadOptimizer = false;
+    bool isKnown = options.prune && d.offloadOptimizer && lastCosted == without;
+    return !isKnown || leastWithHost < incumbent;
+  }
+
   // Nothing where it does not fit.
   std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
+    lastCosted = d;
+    leastWithHost = candidate.step.leastWithHostSeconds;
     if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
       result.leanest = candidate;
     if (!candidate.step.fits && !options.ignoreMemory)
@@ -176,7 +187,9 @@ private:
   std::chrono::steady_clock::time_point start;
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
-  double incumbent;              // seconds of the best candidate so far, or what it has to beat
+  std::optional<Decisions> lastCosted;
+  double leastWithHost = 0; // seconds, of the same with the optimizer on the host
+  double incumbent;         // seconds of the best candidate so far, or what it has to beat
   SearchResult result;
 };
 

@@ -9,7 +9,7 @@ namespace dtc {
 namespace {
 
 constexpr llvm::StringRef kKeys = "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
-                                  "virtual_stages, recompute, offload";
+                                  "virtual_stages, recompute, overlap, bucket_mib, offload";
 
 std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
@@ -79,6 +79,8 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"sp", 0, 1, &pins.sp},
                       {"micro_batch", 1, 1 << 30, &pins.microBatch},
                       {"virtual_stages", 1, 1 << 20, &pins.virtualStages},
+                      {"overlap", 0, 1, &pins.overlap},
+                      {"bucket_mib", 1, 1 << 20, &pins.bucketMebibytes},
                       {"offload", 0, 1, &pins.offload}};
   for (const auto &pin : fixed) {
     const std::string &name = pin.first, &text = pin.second;

@@ -12,7 +12,8 @@ struct Pins {
   std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, microBatch, virtualStages;
   std::optional<ScheduleKind> schedule; // ZeroBubbleH1 stands for ZeroBubbleV too
   std::optional<Recompute> recompute;
-  std::optional<int64_t> offload; // optimizer states in the host's memory; only where asked for
+  std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
+  std::optional<int64_t> offload;                  // optimizer states in the host's memory
 
   // Whether a pin asks for what 'dtc compile' can't lower yet.
   bool beyondExecutable() const;

@@ -44,6 +44,7 @@ struct PlanStage {
   // After the last micro-batch: gradients' and parameters' collectives that nothing hides, and the
   // update.
   double gradientSeconds = 0, optimizerSeconds = 0;
+  int64_t hostBytes = 0; // of the host's memory, for each rank
 };
 
 // Where the seconds of a step go, for the slowest stage; they add up to the step.
@@ -51,6 +52,7 @@ struct PlanTimes {
   double compute = 0, recompute = 0; // recomputation is not part of compute here
   double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
          stageTransfers = 0;
+  double exposedGathers = 0; // of layers under ZeRO-2 and 3, every micro-batch
   double bubble = 0, optimizer = 0, host = 0;
 };
 
@@ -59,10 +61,12 @@ struct PlanPrediction {
          exposedCommSeconds = 0;
   int64_t peakMemoryBytes = 0;
   bool fits = true;
-  PlanMemory memory; // of the fullest rank
+  PlanMemory memory;           // of the fullest rank
+  int64_t hostMemoryBytes = 0; // of the host's memory, for the rank that needs most of it
   PlanTimes times;
-  double transferSeconds = 0; // of one activation from a stage to the next
-  double loopSeconds = 0;     // of the step, all micro-batches through all stages
+  double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
+  std::vector<double> transfers; // by boundary between stages, where they differ
+  double loopSeconds = 0;        // of the step, all micro-batches through all stages
 };
 
 // What a pin of --fix costs: the best step without it, the others kept.
@@ -107,6 +111,10 @@ struct Plan {
   // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
   std::string axisOrder = "tp cp dp pp";
   bool offloadOptimizer = false;
+  // Gradients travel beside the backward pass, in buckets of so many bytes (0: as the software
+  // stack has them); or as a whole after it.
+  bool overlapGradients = true;
+  int64_t bucketBytes = 0;
   std::string recompute = "none", precision = "f32", optimizer = "adamw";
 
   std::vector<PlanStage> stages;

@@ -39,22 +39,25 @@ Json pinsToJson(const Plan &plan) {
 }
 
 Json stageToJson(const PlanStage &stage) {
-  return {{"layers", {stage.firstLayer, stage.lastLayer}},
-          {"ranks", stage.ranks},
-          {"peak_memory_bytes", stage.peakMemoryBytes},
-          {"compute_s", stage.computeSeconds},
-          {"exposed_comm_s", stage.exposedCommSeconds},
-          {"recompute", stage.recompute},
-          {"chunks", stage.chunks},
-          {"forward_s", stage.forwardSeconds},
-          {"backward_input_s", stage.backwardInputSeconds},
-          {"backward_weight_s", stage.backwardWeightSeconds},
-          {"in_flight", stage.inFlight},
-          {"kept_bytes", stage.keptBytes},
-          {"memory", memoryToJson(stage.memory)},
-          {"chunk_times", chunksToJson(stage.chunkTimes)},
-          {"gradients_s", stage.gradientSeconds},
-          {"optimizer_s", stage.optimizerSeconds}};
+  Json json{{"layers", {stage.firstLayer, stage.lastLayer}},
+            {"ranks", stage.ranks},
+            {"peak_memory_bytes", stage.peakMemoryBytes},
+            {"compute_s", stage.computeSeconds},
+            {"exposed_comm_s", stage.exposedCommSeconds},
+            {"recompute", stage.recompute},
+            {"chunks", stage.chunks},
+            {"forward_s", stage.forwardSeconds},
+            {"backward_input_s", stage.backwardInputSeconds},
+            {"backward_weight_s", stage.backwardWeightSeconds},
+            {"in_flight", stage.inFlight},
+            {"kept_bytes", stage.keptBytes},
+            {"memory", memoryToJson(stage.memory)},
+            {"chunk_times", chunksToJson(stage.chunkTimes)},
+            {"gradients_s", stage.gradientSeconds},
+            {"optimizer_s", stage.optimizerSeconds}};
+  if (stage.hostBytes > 0)
+    json["host_bytes"] = stage.hostBytes;
+  return json;
 }
 
 Json timesToJson(const PlanTimes &times) {
@@ -63,6 +66,7 @@ Json timesToJson(const PlanTimes &times) {
           {"exposed_tensor_s", times.exposedTensor},
           {"exposed_context_s", times.exposedContext},
           {"exposed_expert_s", times.exposedExpert},
+          {"exposed_gathers_s", times.exposedGathers},
           {"exposed_gradients_s", times.exposedGradients},
           {"stage_transfers_s", times.stageTransfers},
           {"bubble_s", times.bubble},
@@ -71,12 +75,17 @@ Json timesToJson(const PlanTimes &times) {
 }
 
 Json predictedToJson(const PlanPrediction &p) {
-  return {{"step_time_s", p.stepSeconds},           {"tokens_per_s", p.tokensPerSecond},
-          {"tflops_per_device", p.tflopsPerDevice}, {"mfu", p.mfu},
-          {"bubble_fraction", p.bubbleFraction},    {"exposed_comm_s", p.exposedCommSeconds},
-          {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
-          {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
-          {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  Json json{{"step_time_s", p.stepSeconds},           {"tokens_per_s", p.tokensPerSecond},
+            {"tflops_per_device", p.tflopsPerDevice}, {"mfu", p.mfu},
+            {"bubble_fraction", p.bubbleFraction},    {"exposed_comm_s", p.exposedCommSeconds},
+            {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
+            {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
+            {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (!p.transfers.empty())
+    json["transfers_s"] = p.transfers;
+  if (p.hostMemoryBytes > 0)
+    json["host_memory_bytes"] = p.hostMemoryBytes;
+  return json;
 }
 
 // Reads keys with checks; the first error wins.
@@ -219,6 +228,8 @@ public:
       number(entry, "gradients_s", stage.gradientSeconds);
     if (optional(entry, "optimizer_s"))
       number(entry, "optimizer_s", stage.optimizerSeconds);
+    if (optional(entry, "host_bytes"))
+      integer(entry, "host_bytes", 0, stage.hostBytes);
   }
 
   void chunkTimes(const Json &list, PlanStage &stage) {
@@ -261,6 +272,8 @@ public:
     integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);
     flag(*value, "fits", p.fits);
     memory(*value, p.memory);
+    if (optional(*value, "host_memory_bytes"))
+      integer(*value, "host_memory_bytes", 0, p.hostMemoryBytes);
     const Json *time = optional(*value, "time");
     if (!time)
       return;
@@ -274,9 +287,24 @@ public:
     number(*time, "bubble_s", p.times.bubble);
     number(*time, "optimizer_s", p.times.optimizer);
     number(*time, "host_s", p.times.host);
+    if (optional(*time, "exposed_gathers_s"))
+      number(*time, "exposed_gathers_s", p.times.exposedGathers);
     number(*value, "transfer_s", p.transferSeconds);
+    if (const Json *transfers = optional(*value, "transfers_s"))
+      stageTransfers(*transfers, p.transfers);
     if (optional(*value, "loop_s"))
       number(*value, "loop_s", p.loopSeconds);
+  }
+
+  void stageTransfers(const Json &list, std::vector<double> &out) {
+    bool isList = list.is_array() && list.size() + 1 == root["stages"].size();
+    if (!isList)
+      return fail("transfers_s", "wanted the seconds of each boundary between stages");
+    for (const Json &seconds : list) {
+      if (!seconds.is_number() || !(seconds.get<double>() >= 0))
+        return fail("transfers_s", "has " + seconds.dump() + ", wanted a number of 0 or more");
+      out.push_back(seconds.get<double>());
+    }
   }
 
   void memory(const Json &object, PlanMemory &out) {
@@ -338,6 +366,10 @@ public:
       word(root, "axis_order", plan.axisOrder);
     if (optional(root, "offload_optimizer"))
       flag(root, "offload_optimizer", plan.offloadOptimizer);
+    if (optional(root, "overlap_gradients"))
+      flag(root, "overlap_gradients", plan.overlapGradients);
+    if (optional(root, "bucket_bytes"))
+      integer(root, "bucket_bytes", 0, plan.bucketBytes);
     word(root, "recompute", plan.recompute);
     word(root, "precision", plan.precision);
     word(root, "optimizer", plan.optimizer);
@@ -388,6 +420,8 @@ std::string planToJson(const Plan &plan) {
   json["virtual_stages"] = plan.virtualStages;
   json["axis_order"] = plan.axisOrder;
   json["offload_optimizer"] = plan.offloadOptimizer;
+  json["overlap_gradients"] = plan.overlapGradients;
+  json["bucket_bytes"] = plan.bucketBytes;
   json["recompute"] = plan.recompute;
   json["precision"] = plan.precision;
   json["optimizer"] = plan.optimizer;

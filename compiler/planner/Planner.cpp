@@ -18,12 +18,37 @@ namespace {
 
 // Plans of which the compiler's memory plan is asked for before the search gives up.
 constexpr size_t kMostLowered = 16;
+// Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
+constexpr size_t kMostShown = 12;
 // Systems of fewer nodes that are planned for where the number of all is not round.
 constexpr size_t kMostNodeCounts = 6;
 
 std::string number(int64_t value) { return std::to_string(value); }
 
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
+
+// Stacks of others, and compiled programs, have buckets of their own.
+constexpr llvm::StringRef kOwnOnGpus = "dtc-gpu";
+
+std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
+  if (pins.bucketMebibytes)
+    return {*pins.bucketMebibytes << 20};
+  if (pins.overlap)
+    return pins.overlap == 0 ? std::vector<int64_t>{kOneBucket} : bucketSizes().drop_back().vec();
+  return bucketSizes().vec();
+}
+
+std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
+  if ((pins.overlap || pins.bucketMebibytes) && software.name != kOwnOnGpus)
+    return UserError("--fix overlap and bucket_mib: software '" + software.name.str() +
+                         "' sends gradients in buckets of its own",
+                     "the planner chooses buckets where dtc trains on GPUs");
+  if (pins.bucketMebibytes && pins.overlap == 0)
+    return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
+                         ": without overlap gradients travel as a whole",
+                     "leave either out");
+  return std::nullopt;
+}
 
 class PlanSearcher {
 public:
@@ -41,7 +66,10 @@ public:
     estimate.memoryLimit =
         static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
     estimate.isLimitOfDevice = !request.maxMemoryBytes;
-    limits.isUneven = !request.topology.isUniform();
+    if (software.name == kOwnOnGpus)
+      estimate.bucketSizes = bucketSizesUnder(pins);
+    if (!request.topology.isUniform())
+      limits.groups = request.topology.groups;
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
     limits.globalBatch = request.globalBatch;
@@ -56,6 +84,7 @@ public:
                        (request.optimizer == "adamw" || request.optimizer == "sgd");
     if (hasPrograms)
       estimate.programs = &programs.emplace(request.model, request.optimizer);
+    limits.mayOffload = request.topology.device.host.isKnown() && !limits.executable;
   }
 
   Result<PlanOutcome> run() {
@@ -80,6 +109,8 @@ public:
     PlanOutcome outcome;
     for (const Candidate &candidate : found.ranked)
       outcome.others.push_back(describePlan(candidate, request, facts));
+    for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
+      tellTransfers(outcome.others[index], found.ranked[index]);
     size_t chosen = choose(outcome.others);
     if (chosen == outcome.others.size())
       return nothingFits(*found.leanest);
@@ -161,7 +192,8 @@ private:
     return UserError("no plan fits: the smallest (dp=" + number(d.dp) + " tp=" + number(d.tp) +
                          " pp=" + number(d.pp) + " cp=" + number(d.cp) + " ep=" + number(d.ep) +
                          " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
-                         " micro_batch=" + number(d.microBatch) + ") needs " +
+                         " micro_batch=" + number(d.microBatch) +
+                         (d.offloadOptimizer ? " offload=1" : "") + ") needs " +
                          bytesText(least.step.peakBytes) + " per device, the limit is " +
                          bytesText(estimate.memoryLimit) + "; " + stage + " holds " +
                          kindsOf(least.step.stages[fullest].memory),
@@ -243,6 +275,12 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
   const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
   if (!software)
     return UserError("there is no software stack '" + request.software + "'");
+  if (pins->offload.value_or(0) && !request.topology.device.host.isKnown())
+    return UserError("--fix offload=1: topology '" + request.topology.name +
+                         "' does not say what its hosts have",
+                     "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
+  if (std::optional<UserError> error = checkBuckets(*pins, *software))
+    return *error;
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));
 }

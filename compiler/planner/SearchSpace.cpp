@@ -1,6 +1,8 @@
 // Enumerates what the planner may choose.
 #include "compiler/planner/SearchSpace.h"
 
+#include "compiler/planner/PartOrders.h"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -109,12 +111,13 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
-      if (limits.isUneven && d.pp > 1 && order.back() != 'p')
+      bool isUneven = !limits.groups.empty() && d.pp > 1;
+      if (isUneven && order.back() != 'p')
         continue;
-      meshes.push_back(d);
-      if (limits.isUneven && d.pp > 1) {
+      size_t partOrders = isUneven ? dtc::partOrders(limits.groups, d.devices() / d.pp).size() : 1;
+      for (size_t partOrder = 0; partOrder < partOrders; ++partOrder) {
         meshes.push_back(d);
-        meshes.back().reversedStages = true;
+        meshes.back().partOrder = static_cast<int>(partOrder);
       }
     }
   }
@@ -264,8 +267,11 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         d.zero = zero;
         d.recompute = choice.least;
         d.recomputeMore = choice.more;
-        d.offloadOptimizer = pins.offload.value_or(0) != 0;
-        all.push_back(d);
+        for (bool offload : {false, true}) {
+          d.offloadOptimizer = offload;
+          if (pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload)
+            all.push_back(d);
+        }
       }
     }
   return all;
@@ -287,7 +293,8 @@ std::vector<Decisions> expertTemplates(const SpaceLimits &limits, const Pins &pi
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       bool usual = d.schedule == ScheduleKind::OneForwardOneBackward ||
                    d.schedule == ScheduleKind::Interleaved;
-      if (usual && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
+      bool onDevice = !d.offloadOptimizer || pins.offload;
+      if (usual && onDevice && ((megatron && d.zero == 1) || (fsdp && d.zero == 3)))
         templates.push_back(d);
     }
   }

@@ -11,9 +11,12 @@ struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   bool executable = false; // only what 'dtc compile' lowers today
-  // Devices or links differ: pipeline stages are outermost, so that each is on a part of the
-  // system, and the first one may be on either end.
-  bool isUneven = false;
+  // Where devices or links differ, their groups: pipeline stages are then outermost, so that each
+  // is on a part of the system, and go over the parts in every order of partOrders.
+  std::vector<DeviceGroup> groups;
+  // Optimizer states may be in the host's memory: something is known of it, and nobody has to run
+  // the plan.
+  bool mayOffload = false;
 };
 
 // Decisions without those of the second kind below: devices on axes, order, micro-batch.
@@ -21,7 +24,8 @@ struct SpaceLimits {
 // does; nothing left.
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);
 
-// The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation.
+// The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation; each
+// followed by itself with the optimizer on the host, where that is a choice.
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins);
 

@@ -2,6 +2,7 @@
 #include "compiler/planner/StageEstimate.h"
 
 #include "compiler/planner/Buckets.h"
+#include "compiler/planner/HostOffload.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -9,12 +10,6 @@
 #include <cmath>
 
 namespace dtc {
-namespace {
-
-// Between a device and its host's memory: PCIe 4.0 x16, as achieved.
-constexpr double kHostBandwidth = 20e9;
-
-} // namespace
 
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
@@ -30,14 +25,6 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
   }
   if (places.empty())
     addPlace(model, *request.topology, request.memoryLimit);
-  if (d.pp == 1 || model.blocks.empty())
-    return;
-  if (model.places.empty())
-    transfer = transferOver(nullptr);
-  for (const Path &path : model.places.boundaries) {
-    transfers.push_back(transferOver(&path));
-    transfer = std::max(transfer, transfers.back());
-  }
 }
 
 void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
@@ -46,22 +33,6 @@ void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, doub
   place.head = timesOf(cost.head, place);
   for (const BlockCost &block : cost.blocks)
     place.blocks.push_back(timesOf(block, place));
-}
-
-// Of one activation; `path` where links differ.
-double StageCoster::transferOver(const Path *path) const {
-  double bytes = model.blocks.front().input;
-  // Without sequence parallelism every rank of a tensor group holds the same activation; each
-  // sends its part and the receivers gather it (Narayanan et al. 2021, section 4.1).
-  bool scattered = !d.sequenceParallel && d.tp > 1;
-  double sent = scattered ? bytes / static_cast<double>(d.tp) : bytes;
-  double seconds =
-      path ? path->latency + sent / path->bandwidth
-           : collectiveSeconds(CollectiveKind::SendRecv, sent, model.groups.pp, *request.topology);
-  if (scattered)
-    seconds +=
-        collectiveSeconds(CollectiveKind::AllGather, bytes, model.groups.tp, *request.topology);
-  return seconds;
 }
 
 double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
@@ -156,7 +127,32 @@ double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
   return least;
 }
 
-double StageCoster::leastSecondsOncePerStep() const { return software.hostSecondsPerStep; }
+double StageCoster::leastSecondsOncePerStep() const {
+  double seconds = software.hostSecondsPerStep;
+  if (!d.offloadOptimizer)
+    return seconds;
+  // No stage updates less than the mean; embedding and head share at most what is tied.
+  double least = std::numeric_limits<double>::infinity();
+  for (const Place &place : places) {
+    auto shareOf = [&](const BlockCost &block) {
+      return d.zero >= 1 ? block.denseParameters / dataRanks + block.expertParameters / expertRanks
+                         : block.denseParameters + block.expertParameters;
+    };
+    double own = shareOf(place.model.embedding) + shareOf(place.model.head) -
+                 model.tiedParameters / (d.zero >= 1 ? dataRanks : 1);
+    for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
+      own += shareOf(place.blockOf(static_cast<int64_t>(layer)));
+    HostUpdate update = updateOnHost(own / static_cast<double>(d.pp), request.precision,
+                                     place.topology.device.host);
+    least = std::min(least, update.updateSeconds);
+  }
+  return seconds + least;
+}
+
+bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {
+  const HostShare &host = placeOf(index).topology.device.host;
+  return !d.offloadOptimizer || (host.isKnown() && stage.hostBytes <= hostMemoryFor(host));
+}
 
 size_t StageCoster::stageOf(size_t chunk) const {
   return static_cast<size_t>(
@@ -264,12 +260,7 @@ std::vector<StageEstimate> StageCoster::stages() {
     held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
     costStage(index, chunks, held[index], stages[index]);
-  // A later stage is done with its gradients while earlier ones still compute theirs.
-  double slack = 0;
-  for (StageEstimate &stage : stages) {
-    stage.exposedGradientSeconds = std::max(0.0, stage.exposedGradientSeconds - slack);
-    slack += stage.backwardInput / static_cast<double>(d.virtualStages);
-  }
+  chooseExchange(stages);
   return stages;
 }
 
@@ -308,6 +299,14 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
   addMemory(index, parts, stage);
   if (d.recomputeMore && d.recompute != Recompute::Full)
     recomputeUntilItFits(stage, place);
+  noteWithoutStates(stage);
+}
+
+// Where stages start to fit without the optimizer's states, they would stop to recompute more.
+void StageCoster::noteWithoutStates(StageEstimate &stage) const {
+  double bytes = stage.memory.total() - stage.memory.optimizer;
+  if (std::isinf(stage.microBatchWithoutStates) && bytes <= stage.memoryLimit * (1 + 1e-9))
+    stage.microBatchWithoutStates = stage.microBatch();
 }
 
 double StageCoster::inFlightOf(size_t index) const {
@@ -364,6 +363,7 @@ void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place)
   double fragmentation = software.fragmentation;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
+      noteWithoutStates(stage);
       if (stage.memory.total() <= place.memoryLimit)
         return;
       const BlockCost &block = place.blockOf(layer);
@@ -386,37 +386,95 @@ void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place)
     }
 }
 
-void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert,
-                                 const Place &place) const {
+// As the software stack does it: Megatron-Core's buckets, of which a share is hidden.
+GradientExchange StageCoster::exchangeOfStack(double dense, double expert,
+                                              const Topology &topology) const {
   const CellPrecision &p = request.precision;
-  const Topology &topology = place.topology;
   auto collective = [&](CollectiveKind kind, double bytes) {
     return bucketedSeconds(kind, dense * bytes, model.groups.dense, topology) +
            bucketedSeconds(kind, expert * bytes, model.groups.expert, topology);
   };
-  double reduce = 0, gather = 0;
+  GradientExchange exchange;
   if (d.zero == 0)
-    reduce = collective(CollectiveKind::AllReduce, p.reduceBytes);
+    exchange.reduce.all = collective(CollectiveKind::AllReduce, p.reduceBytes);
   if (d.zero == 1)
-    reduce = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
+    exchange.reduce.all = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
   if (d.zero == 1 || d.zero == 2)
-    gather = collective(CollectiveKind::AllGather, p.parameterBytes);
-  // With virtual stages the gradients of a chunk are done while the last micro-batches are still in
-  // the others.
-  double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
-  double hide = software.dpHidden * passes;
+    exchange.gather.all = collective(CollectiveKind::AllGather, p.parameterBytes);
+  return exchange;
+}
+
+const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
+                                                              const Topology &topology) const {
+  std::vector<GradientExchange> &known =
+      model.exchanges[{&topology, std::min<int64_t>(d.zero, 3), dense, expert}];
+  if (known.empty())
+    for (int64_t bytes : request.bucketSizes)
+      known.push_back(
+          exchangeIn(bytes, dense, expert, d.zero, model.groups, topology, request.precision));
+  return known;
+}
+
+// One of the ways in which the stage may exchange its gradients, once a step.
+void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exchange) const {
+  double backward = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
+  double forward = hiddenPasses() * stage.forward, reduce = exchange.reduce.all,
+         gather = exchange.gather.all;
+  bool isStacks = request.bucketSizes.empty();
   double exposedReduce =
-      std::max(0.0, reduce - hide * (stage.backwardInput + stage.backwardWeight));
-  double exposedGather = std::max(0.0, gather - hide * stage.forward);
+      isStacks ? std::max(0.0, reduce - backward) : exposedSeconds(exchange.reduce, backward);
+  double exposedGather =
+      isStacks ? std::max(0.0, gather - forward) : exposedSeconds(exchange.gather, forward);
   if (d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
     double chunk = 1 / static_cast<double>(d.virtualStages);
     exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - software.dpHidden));
     exposedGather = std::max(exposedGather, chunk * gather * (1 - software.dpHidden));
   }
-  stage.gradientSeconds = reduce + gather;
-  stage.exposedGradientSeconds =
-      exposedReduce + exposedGather +
-      (software.overlapSlowdown - 1) * (reduce + gather - exposedReduce - exposedGather);
+  double hidden = reduce + gather - exposedReduce - exposedGather;
+  stage.exchanges.push_back(
+      {reduce + gather, exposedReduce + exposedGather + (software.overlapSlowdown - 1) * hidden});
+}
+
+// With virtual stages the gradients of a chunk are done while the last micro-batches are still in
+// the others.
+double StageCoster::hiddenPasses() const {
+  double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
+  return software.dpHidden * passes;
+}
+
+// All stages take the way by which the last of them is done first. A later stage is done with its
+// gradients while earlier ones still compute theirs.
+void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
+    double slack = 0, most = 0;
+    for (const StageEstimate &stage : stages) {
+      most = std::max(most, stage.exchanges[way].exposedSeconds - slack);
+      slack += stage.backwardInput / static_cast<double>(d.virtualStages);
+    }
+    if (most < least) {
+      least = most;
+      exchange = way;
+    }
+  }
+  double slack = 0;
+  for (StageEstimate &stage : stages) {
+    stage.gradientSeconds = stage.exchanges[exchange].seconds;
+    stage.exposedGradientSeconds = std::max(0.0, stage.exchanges[exchange].exposedSeconds - slack);
+    slack += stage.backwardInput / static_cast<double>(d.virtualStages);
+    stage.exchanges.clear();
+  }
+}
+
+void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert,
+                                 const Place &place) const {
+  const CellPrecision &p = request.precision;
+  const Topology &topology = place.topology;
+  if (request.bucketSizes.empty())
+    addExchange(stage, exchangeOfStack(dense, expert, topology));
+  else
+    for (const GradientExchange &each : exchangesOf(dense, expert, topology))
+      addExchange(stage, each);
   double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
   // States, master copy and gradient are read, states and parameters written; the norm of the
   // gradients is one more pass over them.
@@ -425,8 +483,13 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   OpWork update;
   update.bytes = own * bytes;
   stage.optimizerSeconds = secondsOf(update, topology.device);
-  if (d.offloadOptimizer)
-    stage.optimizerSeconds = own * (p.gradientBytes + p.parameterBytes) / kHostBandwidth;
+  HostUpdate onHost = updateOnHost(own, p, topology.device.host);
+  double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
+  stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;
+  if (d.offloadOptimizer) {
+    stage.optimizerSeconds = stage.hostOptimizerSeconds;
+    stage.hostBytes = onHost.bytes;
+  }
 }
 
 } // namespace dtc

@@ -11,9 +11,15 @@ public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
   std::vector<StageEstimate> stages();
-  // From a stage to the next, where that takes longest; and by boundary, where they differ.
-  double transferSeconds() const { return transfer; }
-  const std::vector<double> &transfersBetween() const { return transfers; }
+  // Whether the cut into stages depends on what memory holds.
+  bool cutsByMemory() const { return places.size() > 1 && !d.evenStages; }
+  // Whether the host has room for what it keeps of a stage.
+  bool hostHolds(size_t index, const StageEstimate &stage) const;
+
+  // Of the stages: in buckets of which size gradients travel; 0: as the software stack has them.
+  int64_t bucketBytes() const {
+    return request.bucketSizes.empty() ? 0 : request.bucketSizes[exchange];
+  }
 
   // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
   struct Exposed {
@@ -27,7 +33,8 @@ public:
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
-  // Optimizer and what of the gradients nothing hides, of the lightest stage possible.
+  // What follows the last micro-batch at the least: the host's overhead, and its update where that
+  // is on the host.
   double leastSecondsOncePerStep() const;
 
 private:
@@ -62,7 +69,6 @@ private:
   const Place &placeOf(size_t stage) const {
     return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
   }
-  double transferOver(const Path *path) const;
   PartTimes timesOf(const BlockCost &block, const Place &place) const;
   // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
@@ -81,7 +87,14 @@ private:
                  StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
   void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
+  void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, const Place &place) const;
+  GradientExchange exchangeOfStack(double dense, double expert, const Topology &topology) const;
+  const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
+                                                   const Topology &topology) const;
+  void addExchange(StageEstimate &stage, const GradientExchange &exchange) const;
+  double hiddenPasses() const;
+  void chooseExchange(std::vector<StageEstimate> &stages);
   double inFlightOf(size_t index) const;
 
   double keptOf(const BlockCost &block, Recompute recompute) const;
@@ -90,11 +103,10 @@ private:
   const Decisions &d;
   const EstimateRequest &request;
   const SoftwareStack &software;
-  std::vector<Place> places; // one, or as ModelCost::places has them
-  double transfer = 0;
-  std::vector<double> transfers;
+  std::vector<Place> places;     // one, or as ModelCost::places has them
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;
+  size_t exchange = 0; // of request.bucketSizes
 };
 
 } // namespace dtc

@@ -1,18 +1,30 @@
 // Which devices each pipeline stage has.
 #include "compiler/planner/StagePlaces.h"
 
+#include "compiler/planner/PartOrders.h"
 #include "compiler/planner/StepEstimate.h"
 
 #include <map>
+#include <numeric>
 
 namespace dtc {
 
-std::vector<int64_t> ranksOfStage(const Decisions &d, int64_t stage) {
+static std::vector<int64_t> ranksFrom(int64_t first, int64_t count) {
+  std::vector<int64_t> ranks(static_cast<size_t>(count));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+std::vector<int64_t> ranksOfStage(const Decisions &d, const Topology &topology, int64_t stage) {
+  if (!topology.isUniform() && d.pp > 1) {
+    int64_t size = d.devices() / d.pp;
+    std::vector<StageStarts> orders = partOrders(topology.groups, size);
+    return ranksFrom(orders[static_cast<size_t>(d.partOrder)][static_cast<size_t>(stage)], size);
+  }
   int64_t stride = groupsOf(d).pp.front().stride;
-  int64_t coordinate = d.reversedStages ? d.pp - 1 - stage : stage;
   std::vector<int64_t> ranks;
   for (int64_t rank = 0; rank < d.devices(); ++rank)
-    if (rank / stride % d.pp == coordinate)
+    if (rank / stride % d.pp == stage)
       ranks.push_back(rank);
   return ranks;
 }
@@ -24,10 +36,8 @@ StagePlaces placeStages(const Decisions &d, const Topology &topology) {
   int64_t size = d.devices() / d.pp;
   // Stages within one group of alike devices, at the same place in its nodes, are alike.
   std::map<std::pair<size_t, int64_t>, size_t> known;
-  std::vector<std::vector<int64_t>> ranks;
-  for (int64_t stage = 0; stage < d.pp; ++stage) {
-    ranks.push_back(ranksOfStage(d, stage));
-    int64_t first = ranks.back().front();
+  const StageStarts starts = partOrders(topology.groups, size)[static_cast<size_t>(d.partOrder)];
+  for (int64_t first : starts) {
     std::pair<size_t, int64_t> key{topology.groups.size(), first}; // across groups
     for (size_t group = 0; group < topology.groups.size(); ++group) {
       const DeviceGroup &each = topology.groups[group];
@@ -40,9 +50,9 @@ StagePlaces placeStages(const Decisions &d, const Topology &topology) {
       places.kinds.push_back(topology.slice(first, size));
     places.kindOfStage.push_back(it->second);
   }
-  for (int64_t stage = 0; stage + 1 < d.pp; ++stage) {
-    Path path = pathBetween(ranks[static_cast<size_t>(stage)],
-                            ranks[static_cast<size_t>(stage) + 1], topology);
+  for (size_t stage = 0; stage + 1 < starts.size(); ++stage) {
+    Path path =
+        pathBetween(ranksFrom(starts[stage], size), ranksFrom(starts[stage + 1], size), topology);
     path.bandwidth /= static_cast<double>(size);
     places.boundaries.push_back(path);
   }

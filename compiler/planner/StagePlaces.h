@@ -17,12 +17,13 @@ struct StagePlaces {
   bool empty() const { return kindOfStage.empty(); }
 };
 
-// Stages take devices in the order of ranks, or from the last one on (Decisions::reversedStages).
+// Stages take devices in the order that Decisions::partOrder says.
 // Empty for a uniform topology or without a pipeline: all stages are then on the conservative
 // system that the topology itself is. Wants pipeline stages outermost in the order of axes.
 StagePlaces placeStages(const Decisions &decisions, const Topology &topology);
 
 // The ranks of a stage.
-std::vector<int64_t> ranksOfStage(const Decisions &decisions, int64_t stage);
+std::vector<int64_t> ranksOfStage(const Decisions &decisions, const Topology &topology,
+                                  int64_t stage);
 
 } // namespace dtc

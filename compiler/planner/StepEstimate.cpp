@@ -3,6 +3,7 @@
 
 #include "compiler/planner/ProgramMemory.h"
 #include "compiler/planner/StageEstimate.h"
+#include "compiler/planner/StageTransfers.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -174,6 +175,7 @@ ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const T
   cost.places = placeStages(decisions, topology);
   for (const Topology &kind : cost.places.kinds)
     cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
+  addTransfers(cost, decisions, topology);
   return cost;
 }
 
@@ -184,6 +186,22 @@ static void setLoop(StepEstimate &step, double seconds, double transfers) {
   step.stepSeconds += change;
   step.bubbleSeconds = std::max(0.0, step.bubbleSeconds + step.p2pSeconds - transfers + change);
   step.p2pSeconds = transfers;
+}
+
+// The update is the host's, and the slowest stage does all its work.
+static double leastWithHost(const StepEstimate &step, double microBatches) {
+  bool isSame = step.fits, isSlower = true;
+  double slowest = 0, update = 0;
+  for (const StageEstimate &stage : step.stages) {
+    isSame &= stage.microBatchWithoutStates == stage.microBatch();
+    isSlower &= stage.hostOptimizerSeconds >= stage.optimizerSeconds;
+    slowest = std::max(slowest, stage.microBatchWithoutStates);
+    update = std::max(update, stage.hostOptimizerSeconds);
+  }
+  if (isSame && isSlower)
+    return std::numeric_limits<double>::infinity();
+  // Sums in another order differ in their last bits.
+  return (microBatches * slowest + update + step.hostSeconds) * (1 - 1e-9);
 }
 
 // What the stack holds beside the program stays.
@@ -200,15 +218,16 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step;
   StageCoster coster(model, decisions, request);
-  step.transferSeconds = coster.transferSeconds();
-  step.transfers = coster.transfersBetween();
+  step.transferSeconds = model.transferSeconds;
+  step.transfers = model.transfers;
   step.stages = coster.stages();
   if (request.programs)
     takeProgram(step.stages.front().memory, *request.programs, decisions);
+  step.bucketBytes = coster.bucketBytes();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
-    step.fits &= bytes <= stage.memoryLimit;
+    step.fits &= bytes <= stage.memoryLimit && coster.hostHolds(index, stage);
     if (share > fullest) {
       fullest = share;
       step.peakBytes = bytes;
@@ -224,17 +243,10 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.exposedTpSeconds = m * exposed.tp;
   step.exposedCpSeconds = m * exposed.cp;
   step.exposedEpSeconds = m * exposed.ep;
-  step.exposedGradientSeconds += m * exposed.gather;
+  step.exposedGatherSeconds = m * exposed.gather;
+  if (!decisions.offloadOptimizer && !coster.cutsByMemory())
+    step.leastWithHostSeconds = leastWithHost(step, m);
   return step;
-}
-
-// Between stages that are neighbours, or the last and the first of interleaved schedules, which has
-// all boundaries to cross: the slowest.
-static double transferBetween(llvm::ArrayRef<double> transfers, size_t from, size_t to) {
-  if (from == to)
-    return 0;
-  auto [first, last] = std::minmax(from, to);
-  return *llvm::max_element(transfers.slice(first, last - first));
 }
 
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {
@@ -246,18 +258,20 @@ PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions)
   std::vector<size_t> taken(step.stages.size(), 0);
   for (int chunk = 0; chunk < problem.stages * problem.virtualStages; ++chunk) {
     size_t stage = static_cast<size_t>(stageOfChunk(problem.kind, problem.stages, chunk));
-    ChunkTimes times = step.stages[stage].chunkTimes[taken[stage]++];
-    times.sendForward = times.sendBackward = step.transferSeconds;
-    problem.chunks.push_back(times);
-    if (step.transfers.empty() || chunk == 0)
-      continue;
-    // A chunk's gradient goes back the way its input came.
-    size_t sender = static_cast<size_t>(stageOfChunk(problem.kind, problem.stages, chunk - 1));
-    double seconds = transferBetween(step.transfers, sender, stage);
-    problem.chunks[static_cast<size_t>(chunk) - 1].sendForward = seconds;
-    problem.chunks.back().sendBackward = seconds;
+    problem.chunks.push_back(step.stages[stage].chunkTimes[taken[stage]++]);
   }
+  setTransfers(problem, step.transferSeconds, step.transfers);
   return problem;
+}
+
+double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions) {
+  if (decisions.pp == 1)
+    return 0;
+  PipelineProblem problem = pipelineOf(step, decisions);
+  for (ChunkTimes &chunk : problem.chunks)
+    chunk.sendForward = chunk.sendBackward = 0;
+  Result<double> without = pipelineMakespan(problem);
+  return without ? std::max(0.0, step.loopSeconds - *without) : 0;
 }
 
 void refineBySchedule(StepEstimate &step, const Decisions &decisions) {

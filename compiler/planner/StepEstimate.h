@@ -3,6 +3,7 @@
 
 #include "compiler/pipeline/Schedule.h"
 #include "compiler/planner/CellCost.h"
+#include "compiler/planner/GradientExchange.h"
 #include "compiler/planner/StagePlaces.h"
 #include "compiler/planner/StageSplit.h"
 
@@ -38,7 +39,7 @@ struct Decisions {
   bool evenStages = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
-  bool reversedStages = false; // the first stage is on the last ranks
+  int partOrder = 0; // of partOrders: how stages go over unlike devices
 
   int64_t devices() const { return dp * tp * pp * cp; }
   auto operator<=>(const Decisions &) const = default;
@@ -58,9 +59,17 @@ struct ModelCost {
   // Where stages are on unlike devices: the same on each of `places.kinds`.
   StagePlaces places;
   std::vector<ModelCost> kinds;
+  // Of one activation from a stage to the next, where that takes longest; and by boundary, where
+  // they differ.
+  double transferSeconds = 0;
+  std::vector<double> transfers;
   // Cuts that were made already, by what they follow from.
   using CutKey = std::tuple<int64_t, Recompute, int64_t, bool, bool, ScheduleKind>;
   mutable std::map<CutKey, LayerChunks> cuts;
+  // Exchanges of gradients in the sizes of buckets of the one request that the costs are used for,
+  // by devices, ZeRO stage, dense and expert parameters.
+  using ExchangeKey = std::tuple<const Topology *, int64_t, double, double>;
+  mutable std::map<ExchangeKey, std::vector<GradientExchange>> exchanges;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, const SoftwareStack &software);
@@ -84,9 +93,19 @@ struct StageEstimate {
   double exposedSeconds = 0;   // of these, collectives inside the layers that nothing hides
   double recomputeSeconds = 0; // of these, recomputation
   int64_t fullLayers = 0, selectiveLayers = 0; // that recompute
+  // The ways in which gradients may travel, while they are compared.
+  struct Exchange {
+    double seconds, exposedSeconds;
+  };
+  std::vector<Exchange> exchanges;
   double gradientSeconds = 0; // collectives of gradients and parameters, once a step
   double exposedGradientSeconds = 0;
   double optimizerSeconds = 0;
+  double hostOptimizerSeconds = 0; // that it takes with its states in the host's memory
+  double hostBytes = 0;            // of the host's memory for one device
+  // Of a micro-batch, if the memory of the optimizer's states were free for less recomputation;
+  // infinite where the stage does not fit even then.
+  double microBatchWithoutStates = std::numeric_limits<double>::infinity();
   double memoryLimit = 0;       // bytes of one of its devices
   double inFlight = 0;          // micro-batches whose activations are alive at the peak
   double keptPerMicroBatch = 0; // bytes
@@ -101,6 +120,10 @@ struct StepEstimate {
   double recomputeSeconds = 0; // of these
   double exposedTpSeconds = 0, exposedCpSeconds = 0, exposedEpSeconds = 0;
   double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0, hostSeconds = 0;
+  // What ZeRO-2 and 3 move for each layer and micro-batch: parameters gathered, gradients
+  // scattered.
+  double exposedGatherSeconds = 0;
+  int64_t bucketBytes = 0;    // in which gradients travel; 0: as the software stack has them
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
   double loopSeconds = 0;        // all micro-batches through all stages
@@ -108,14 +131,17 @@ struct StepEstimate {
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
   bool fits = true;
+  // No step of the same decisions with the optimizer on the host is faster; infinite where none
+  // fits, or where nothing would be gained: stages are as they are, and the update is slower.
+  double leastWithHostSeconds = 0;
   double leastLoopSeconds = 0; // that loopSeconds can be when it is refined
   bool isRefined = false;      // loopSeconds is that of the schedule itself
 
   // The step can't be faster than this when it is refined.
   double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
   double exposedCommSeconds() const {
-    return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGradientSeconds +
-           p2pSeconds;
+    return exposedTpSeconds + exposedCpSeconds + exposedEpSeconds + exposedGatherSeconds +
+           exposedGradientSeconds + p2pSeconds;
   }
 };
 
@@ -124,6 +150,8 @@ struct EstimateRequest {
   const SoftwareStack *software = nullptr;
   CellPrecision precision;
   double memoryLimit = 0; // bytes of a device
+  // Of buckets in which gradients travel: the planner takes the best. Empty: as the stack does it.
+  std::vector<int64_t> bucketSizes;
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   // Where given, what dtc compiles needs what its program does.
@@ -139,6 +167,9 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
 
 // The pipeline of a step for the scheduler and the simulator; no memory cap.
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
+
+// How much sooner the schedule of a refined step would end if stages sent for nothing.
+double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions);
 
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);

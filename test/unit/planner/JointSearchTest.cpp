@@ -65,7 +65,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
     return *(values.begin() + random() % values.size());
   };
   const char *topologies[] = {"dgx-h100", "dgx-a100-80g"};
-  int feasible = 0, cases = 0;
+  int feasible = 0, cases = 0, offloaded = 0;
   for (int model = 0; model < 6; ++model) {
     int64_t layers = 1 + model, sequence = model % 2 ? 1024 : 128;
     bool experts = model % 3 == 2;
@@ -87,6 +87,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       c.limits.layers = layers;
       c.limits.sequence = sequence;
       c.limits.experts = experts ? 4 : 1;
+      c.limits.mayOffload = random() % 2;
       if (random() % 3 == 0)
         c.pins.tp = pick({1, 2});
       if (random() % 4 == 0)
@@ -94,12 +95,16 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       if (random() % 5 == 0)
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       c.request.topology = &*topology;
-      c.request.software = softwareNamed("dtc", topology->device);
+      // Where nothing but tensors is counted, little memory binds on every mesh.
+      SoftwareStack software = *softwareNamed("dtc", topology->device);
+      if (variant % 2 == 0)
+        software.communicatorBytes = 0;
+      c.request.software = &software;
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
       // Both memories that bind and those that do not.
       c.request.memoryLimit = c.request.software->reservedBytes +
                               3 * c.request.software->communicatorBytes +
-                              static_cast<double>(pick({8, 16, 40, 1000, 100000})) * (1 << 20);
+                              static_cast<double>(pick({4, 8, 16, 40, 1000, 100000})) * (1 << 20);
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
       if (!meshes)
         continue;
@@ -116,10 +121,53 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       EXPECT_EQ(found.ranked.front().step.stepSeconds, all.ranked.front().step.stepSeconds)
           << "model " << model << " variant " << variant;
       EXPECT_LE(found.lowerBound, all.ranked.front().step.stepSeconds * (1 + 1e-12));
+      offloaded += found.ranked.front().decisions.offloadOptimizer;
     }
   }
   EXPECT_GE(cases, 300);
   EXPECT_GE(feasible, 200);
+  EXPECT_GE(offloaded, 3);
+}
+
+// Memory decides: the optimizer is on the device where it fits there, on the host where only that
+// does, and on the host for fewer recomputed layers where its update costs less than they do.
+TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
+  OwningOpRef<ModuleOp> module = gpt2(context, 4, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("dgx-a100-80g", 1, 1);
+  ASSERT_TRUE(topology.ok());
+  Case c;
+  c.limits.globalBatch = 8;
+  c.limits.layers = 4;
+  c.limits.sequence = 1024;
+  c.limits.mayOffload = true;
+  c.request.topology = &*topology;
+  c.request.software = softwareNamed("dtc", topology->device);
+  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+  ASSERT_TRUE(meshes.ok());
+  auto best = [&](double memory) {
+    c.request.memoryLimit = memory;
+    return searchJointly(cells, *meshes, c.limits, c.pins, c.request, SearchOptions());
+  };
+  SearchResult roomy = best(80e9);
+  ASSERT_FALSE(roomy.ranked.empty());
+  EXPECT_FALSE(roomy.ranked.front().decisions.offloadOptimizer);
+  c.limits.mayOffload = false;
+  SearchResult lean = best(1);
+  ASSERT_TRUE(lean.leanest.has_value());
+  double least = lean.leanest->step.peakBytes;
+  EXPECT_FALSE(best(least).ranked.empty());
+  EXPECT_TRUE(best(least - 1).ranked.empty());
+  c.limits.mayOffload = true;
+  SearchResult tight = best(least - 1);
+  ASSERT_FALSE(tight.ranked.empty());
+  EXPECT_TRUE(tight.ranked.front().decisions.offloadOptimizer);
+  EXPECT_GT(tight.ranked.front().step.stages.front().hostBytes, 0);
+  // A host without room is no way out.
+  topology->device.host.memoryBytes = 1 << 20;
+  EXPECT_TRUE(best(least - 1).ranked.empty());
 }
 
 TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
@@ -136,7 +184,8 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
       c.limits.globalBatch = batch;
       c.limits.layers = 6;
       c.limits.sequence = 1024;
-      c.limits.isUneven = true;
+      c.limits.groups = few.groups;
+      c.limits.mayOffload = batch != 24;
       c.request.topology = &few;
       c.request.software = softwareNamed("dtc", few.device);
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);

@@ -82,10 +82,10 @@ TEST(StagePlaces, OfTwoKindsOfDevices) {
   ASSERT_EQ(places.boundaries.size(), 7u);
   // 6,400 Gbit/s for the 8 ranks of a stage are more than the A100's adapters have.
   EXPECT_LE(places.boundaries[3].bandwidth, places.boundaries[5].bandwidth);
-  d.reversedStages = true;
+  d.partOrder = 1;
   StagePlaces reversed = placeStages(d, mixed());
   EXPECT_NE(reversed.kinds[reversed.kindOfStage[0]].device.name.find("H100"), std::string::npos);
-  EXPECT_EQ(ranksOfStage(d, 0).front(), 56);
+  EXPECT_EQ(ranksOfStage(d, mixed(), 0).front(), 56);
 }
 
 TEST(StagePlaces, AreNotAskedOfAlikeDevices) {
