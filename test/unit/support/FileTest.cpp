@@ -54,7 +54,7 @@ TEST_F(FileTest, LeavesNothingBehindWhenItFails) {
   EXPECT_EQ(writeFileAtomically(in("dir"), "x").error().message,
             "writing '" + in("dir") + "': it is a directory");
   EXPECT_EQ(writeFileAtomically(in("absent/a"), "x").error().message,
-            "writing '" + in("absent/a") + "': No such file or directory");
+            "writing '" + in("absent/a") + "': there is no folder '" + in("absent") + "'");
   EXPECT_EQ(numFiles(), 1);
 }
 
