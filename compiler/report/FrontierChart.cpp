@@ -4,6 +4,8 @@
 
 #include "compiler/explain/Figures.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <algorithm>
 
 namespace dtc::html {
@@ -27,12 +29,15 @@ public:
 
   std::string run() {
     std::string frame = drawing();
+    llvm::StringSet<> drawn;
+    for (const Plan *plan : plans)
+      drawn.insert(classOf(*plan));
     std::vector<LegendEntry> entries;
     for (auto [cssClass, name] : {std::pair{"re-none", "keeps all activations"},
                                   {"re-selective", "recomputes what is cheap"},
                                   {"re-mixed", "some layers recompute"},
                                   {"re-full", "recomputes all"}})
-      if (llvm::any_of(plans, [&](const Plan *plan) { return classOf(*plan) == cssClass; }))
+      if (drawn.contains(cssClass))
         entries.push_back({cssClass, name});
     return legend(entries) +
            figure(frame, "Each point is a candidate that fits, one of the fastest " +

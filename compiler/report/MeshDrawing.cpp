@@ -109,9 +109,11 @@ private:
     svg.text(2, 14, title, "strong");
     svg.text(2, 31, spread, "tick");
     svg.rect(2, top, 16 + cell * static_cast<double>(columns), nodeHeight, "box", "", 5);
-    for (int64_t device = 0; device < shown; ++device)
-      drawDevice(svg, axis, device, 10 + cell * static_cast<double>(device % columns),
-                 top + 8 + cell * static_cast<double>(device / columns), cell - 2);
+    for (int64_t device = 0; device < shown; ++device) {
+      int64_t row = device / columns, column = device % columns;
+      drawDevice(svg, axis, device, 10 + cell * static_cast<double>(column),
+                 top + 8 + cell * static_cast<double>(row), cell - 2);
+    }
     if (nodes > 1)
       drawCluster(svg, axis, cluster, nodeWidth + 14, top);
     return svg.finish();
@@ -167,9 +169,10 @@ private:
              axis.coordinateOf((last + 1) * perNode) == coordinate)
         ++last;
       double count = static_cast<double>(last - node + 1);
-      svg.cell(left + grid.cell * static_cast<double>(node % grid.columns),
-               top + grid.cell * static_cast<double>(node / grid.columns), grid.cell * count - gap,
-               grid.cell - gap, colourOf(coordinate, axis.size),
+      int64_t row = node / grid.columns, column = node % grid.columns;
+      svg.cell(left + grid.cell * static_cast<double>(column),
+               top + grid.cell * static_cast<double>(row), grid.cell * count - gap, grid.cell - gap,
+               colourOf(coordinate, axis.size),
                (last > node ? "nodes " + std::to_string(node) + " to " + std::to_string(last)
                             : "node " + std::to_string(node)) +
                    ": " + axis.name + " " + std::to_string(coordinate));
