@@ -20,6 +20,9 @@ struct ModelShape {
   bool isGated = false, isMoe = false, tied = true;
   int64_t layers = 0, width = 0, heads = 0, kvHeads = 0, headDim = 0, inner = 0, vocabulary = 0,
           sequence = 0, experts = 0, topK = 0;
+  // Of each so many layers all but the last have a dense gate of `denseInner` instead of experts;
+  // 1: all have experts.
+  int64_t expertsEvery = 1, denseInner = 0;
 };
 
 struct Case {

@@ -36,11 +36,18 @@ struct KnownModel {
   llvm::StringRef name;
   int64_t sharedExperts, headDim, kvHeads;
   int64_t expertWidth = 0; // where the row has none
+  int64_t expertsEvery = 1, denseInner = 0;
 };
 constexpr KnownModel knownModels[] = {
-    {"DeepSeek-V2-Lite", 2, 128, 2}, {"DeepSeek", 1, 128, 4, 2048}, {"dsv3", 1, 128, 4, 2048},
-    {"Kimi", 1, 128, 4, 2048},       {"Moonlight", 2, 128, 2},      {"Qwen3", 0, 128, 0},
-    {"Qwen2-57B", 8, 128, 0},        {"GPT-OSS", 0, 64, 0},         {"maverick", 1, 128, 0},
+    {"DeepSeek-V2-Lite", 2, 128, 2},
+    {"DeepSeek", 1, 128, 4, 2048},
+    {"dsv3", 1, 128, 4, 2048},
+    {"Kimi", 1, 128, 4, 2048},
+    {"Moonlight", 2, 128, 2},
+    {"Qwen3", 0, 128, 0},
+    {"Qwen2-57B", 8, 128, 0},
+    {"GPT-OSS", 0, 64, 0},
+    {"maverick", 1, 128, 0, 0, 2, 16384},
 };
 
 const KnownModel *knownModel(const Row &row) {
@@ -54,6 +61,8 @@ void applyKnown(const Row &row, ModelShape &model) {
   if (const KnownModel *known = knownModel(row)) {
     model.topK += model.isMoe ? known->sharedExperts : 0;
     model.headDim = known->headDim;
+    model.expertsEvery = known->expertsEvery;
+    model.denseInner = known->denseInner;
     if (known->kvHeads && !row.count("n_kv_heads"))
       model.kvHeads = known->kvHeads;
     return;
@@ -236,12 +245,24 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
     reason = reasons[key];
     return nullptr;
   }
-  std::unique_ptr<ModelCells> &whole = chained[key + " x" + std::to_string(model.layers)];
-  if (!whole) {
-    whole = std::make_unique<ModelCells>(*it->second);
-    whole->chain.assign(static_cast<size_t>(model.layers), 0);
+  std::string chainKey = key + " x" + std::to_string(model.layers);
+  if (auto whole = chained.find(chainKey); whole != chained.end())
+    return whole->second.get();
+  auto all = std::make_unique<ModelCells>(*it->second);
+  all->chain.assign(static_cast<size_t>(model.layers), 0);
+  if (model.isMoe && model.expertsEvery > 1) {
+    ModelShape dense = shape;
+    dense.isMoe = false;
+    dense.inner = model.denseInner;
+    dense.expertsEvery = 1;
+    const ModelCells *between = cellsOf(dense, tp, sequenceParallel, reason);
+    if (!between)
+      return nullptr;
+    all->blocks.push_back(between->blocks.front());
+    for (int64_t layer = 0; layer < model.layers; ++layer)
+      all->chain[static_cast<size_t>(layer)] = (layer + 1) % model.expertsEvery == 0 ? 0 : 1;
   }
-  return whole.get();
+  return (chained[chainKey] = std::move(all)).get();
 }
 
 } // namespace dtc::published
