@@ -68,6 +68,8 @@ public:
     if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
         !done)
       return done.error();
+    if (failed(applySplits(module, plan.opSplits)))
+      return failedPhase("applying the plan");
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();
     if (Outcome done = runPhase("03-schedule", [](OpPassManager &p) { addSchedulePhase(p); });

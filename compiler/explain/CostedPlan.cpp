@@ -155,6 +155,22 @@ Result<Decisions> decisionsOf(const Plan &plan) {
   return d;
 }
 
+// Under the placements that the plan says, where it says them.
+static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
+  if (plan.opSplits.empty())
+    return readCells(folded, plan.tp, plan.sequenceParallel);
+  SearchedPlacements placements{plan.opSplits, {}};
+  for (const auto &[name, axes] : plan.tensors)
+    if (auto axis = axes.find("tp"); axis != axes.end()) {
+      int64_t dim = -1;
+      llvm::StringRef text = axis->second;
+      if (text.consume_front("shard(") && text.consume_back(")"))
+        (void)text.getAsInteger(10, dim);
+      placements.parameters[name] = dim;
+    }
+  return readCells(folded, plan.tp, plan.sequenceParallel, placements);
+}
+
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage) {
   if (Outcome checked = checkModel(plan, readModelFacts(model), topology); !checked)
@@ -175,7 +191,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
     costed.precision.reduceBytes = 2;
   FoldedModel folded = foldLayers(model);
   DiagnosticCapture capture(model.getContext());
-  std::optional<ModelCells> cells = readCells(folded, plan.tp, plan.sequenceParallel);
+  std::optional<ModelCells> cells = readCellsOf(plan, folded);
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
   CellScale scale{static_cast<double>(plan.microBatch), static_cast<double>(plan.cp),

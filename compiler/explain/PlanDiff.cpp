@@ -62,6 +62,7 @@ private:
     add(list, "num_micro_batches", text(a.numMicroBatches), text(b.numMicroBatches));
     add(list, "schedule", a.schedule, b.schedule);
     add(list, "virtual_stages", text(a.virtualStages), text(b.virtualStages));
+    add(list, "placement", a.placement, b.placement);
     add(list, "axis_order", a.axisOrder, b.axisOrder);
     add(list, "recompute", recomputed(a), recomputed(b));
     add(list, "overlap_gradients", a.overlapGradients ? "yes" : "no",

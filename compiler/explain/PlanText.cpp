@@ -38,6 +38,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "  sequence parallel " << (plan.sequenceParallel ? "yes" : "no") << ", ZeRO " << plan.zero
       << ", recompute " << plan.recompute << ", " << plan.precision << ", " << plan.optimizer
       << (plan.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
+  if (plan.placement == "searched")
+    out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
   if (plan.zero < 3 && plan.dp * plan.cp > 1 && (plan.bucketBytes > 0 || !plan.overlapGradients))
     out << "  gradients         "
         << (plan.overlapGradients

@@ -17,7 +17,7 @@ constexpr double kNoise = 1e-9, kSmall = 1e-3;
 bool differInOrderOnly(const Plan &a, const Plan &b) {
   auto rest = [](const Plan &p) {
     return std::tuple(p.dp, p.tp, p.pp, p.cp, p.ep, p.sequenceParallel, p.zero, p.microBatch,
-                      p.schedule, p.virtualStages, p.recompute, p.offloadOptimizer);
+                      p.schedule, p.virtualStages, p.recompute, p.offloadOptimizer, p.placement);
   };
   double step = a.predicted.stepSeconds;
   return rest(a) == rest(b) && a.predicted.peakMemoryBytes == b.predicted.peakMemoryBytes &&
@@ -77,6 +77,7 @@ std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
   add(plan.recompute != other.recompute, "recompute " + other.recompute);
   add(plan.offloadOptimizer != other.offloadOptimizer,
       other.offloadOptimizer ? "optimizer on the host" : "optimizer on the device");
+  add(plan.placement != other.placement, "placement " + other.placement);
   add(plan.axisOrder != other.axisOrder, "order " + other.axisOrder);
   return list.empty() ? "the same but for where layers are cut or recomputed" : list;
 }

@@ -40,6 +40,19 @@ CellBuilder::CellBuilder(ModuleOp module, int64_t samples)
     : module(module), samples(static_cast<double>(samples)),
       microbatch(module.lookupSymbol<graph::FuncOp>("microbatch")), roles(module, "microbatch") {
   findForward();
+  findSharedGradients();
+}
+
+void CellBuilder::findSharedGradients() {
+  for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    auto placement = microbatch.getResultAttrOfType<graph::PlacementAttr>(index, "graph.placement");
+    // Data parallelism, the outermost axis, adds up all gradients.
+    if (symbol && placement &&
+        llvm::any_of(llvm::drop_begin(placement.getAxes()),
+                     [](const graph::AxisPlacement &axis) { return axis.isPartial(); }))
+      sharedGradients.insert(symbol.getValue());
+  }
 }
 
 void CellBuilder::findForward() {
@@ -499,10 +512,14 @@ Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept
 }
 
 void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
-  for (Value value : values)
-    addTo(cell.parameters,
-          static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements()),
-          roles.bitsOf(value) & ScalesWithExperts);
+  for (Value value : values) {
+    auto elements = static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements());
+    uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
+    addTo(cell.parameters, elements, bits);
+    auto get = rootOf(value).getDefiningOp<graph::GetOp>();
+    if (get && sharedGradients.contains(get.getSymbol()))
+      addTo(cell.sharedGradients, elements, bits);
+  }
 }
 
 } // namespace dtc

@@ -4,6 +4,7 @@
 #include "compiler/planner/DimRoles.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace dtc {
 
@@ -19,6 +20,7 @@ private:
   using OpList = llvm::SmallVector<mlir::Operation *>;
 
   void findForward();
+  void findSharedGradients();
   bool isForward(mlir::Operation *op) const { return forward.contains(op); }
   bool isForwardCall(mlir::Operation *op) const;
   bool isBackwardCall(mlir::Operation *op) const;
@@ -52,6 +54,7 @@ private:
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
+  llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
   graph::CallOp reading; // the call of the function whose ops are being added; none: '@microbatch'

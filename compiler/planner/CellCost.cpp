@@ -277,6 +277,7 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  cost.sharedGradients = cell.sharedGradients.at(scale);
   OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, software);
   cost.backwardWeight += secondsOf(accumulation, topology.device);
   return cost;

@@ -31,6 +31,7 @@ struct BlockCost {
   double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
   double forwardTransient = 0;
   double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
+  double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
 
   double backward() const { return backwardInput + backwardWeight; }
 };

@@ -103,6 +103,8 @@ struct BlockCell {
   Amount attentionScores;        // elements of softmax rows that unfused attention keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank
+  Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a
+                          // step
 };
 
 // A model on a tensor-parallel group of `tp` ranks.

@@ -18,6 +18,9 @@ const ModelCells *CellStore::get(int64_t tp, bool sequenceParallel) {
 
 namespace {
 
+// Searched placements are tried where tensor parallelism's collectives take this share of a step.
+constexpr double kLeastExposed = 0.002;
+
 struct BoundedMesh {
   size_t index;
   double bound;
@@ -28,28 +31,75 @@ public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
            const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
       : cells(cells), meshes(meshes), limits(limits), pins(pins), request(request),
-        options(options), start(std::chrono::steady_clock::now()), incumbent(options.fasterThan) {}
+        options(options), start(std::chrono::steady_clock::now()),
+        frontier(cells.folded(), request,
+                 {pins.searchedPlacements.value_or(false), pins.tp.has_value()}),
+        incumbent(options.fasterThan) {}
 
   SearchResult run() {
     if (options.prune)
       costTemplates();
     std::vector<BoundedMesh> order = boundMeshes();
-    result.lowerBound = incumbent;
-    for (const BoundedMesh &mesh : order) {
-      if (options.prune && (mesh.bound >= incumbent || outOfTime())) {
-        result.complete = mesh.bound >= incumbent;
-        result.lowerBound = std::min(incumbent, mesh.bound);
-        break;
-      }
-      costDetails(mesh.index);
-      result.lowerBound = incumbent;
-    }
+    visit(order);
+    if (limits.searchesPlacements)
+      trySearchedPlacements();
+    result.lowerBound = std::min(incumbent, leastLeft);
+    result.complete = leastLeft >= incumbent;
     finish();
     return std::move(result);
   }
 
 private:
-  using CostKey = std::tuple<int64_t, bool, int64_t, int64_t, int64_t, std::string>;
+  using CostKey = std::tuple<int64_t, bool, int, int64_t, int64_t, int64_t, std::string>;
+
+  void visit(const std::vector<BoundedMesh> &order) {
+    for (const BoundedMesh &mesh : order) {
+      if (options.prune && (mesh.bound >= incumbent || outOfTime())) {
+        leastLeft = std::min(leastLeft, mesh.bound);
+        break;
+      }
+      costDetails(meshes[mesh.index]);
+    }
+  }
+
+  // The best candidates again, under the points of the frontier of their tensor parallelism.
+  void trySearchedPlacements() {
+    shrink();
+    const std::vector<Candidate> best = result.ranked;
+    if (pins.searchedPlacements.value_or(false)) { // the others only say where to look
+      result.ranked.clear();
+      incumbent = options.fasterThan;
+    }
+    for (const Candidate &candidate : best) {
+      Decisions d = candidate.decisions;
+      bool mayGain =
+          candidate.step.exposedTpSeconds >= kLeastExposed * candidate.step.stepSeconds ||
+          pins.searchedPlacements.value_or(false);
+      if (d.tp == 1 || outOfTime() || !mayGain)
+        continue;
+      const std::vector<PlacementPoint> &points =
+          frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel));
+      for (size_t point = 0; point < points.size(); ++point) {
+        d.placement = static_cast<int>(point) + 1;
+        const ModelCost *model = costOf(d);
+        if (!options.prune || lowerBoundSeconds(*model, d, request) < incumbent)
+          if (std::optional<Candidate> twin = estimate(*model, d))
+            consider(std::move(*twin));
+      }
+    }
+  }
+
+  const ModelCells *cellsOf(const Decisions &d) {
+    const ModelCells *policy = cells.get(d.tp, d.sequenceParallel);
+    if (d.placement == 0 || !policy)
+      return policy;
+    return &pointOf(d).cells;
+  }
+
+  const PlacementPoint &pointOf(const Decisions &d) {
+    const ModelCells &policy = *cells.get(d.tp, d.sequenceParallel);
+    return frontier.of(d.tp, d.sequenceParallel, policy)[static_cast<size_t>(d.placement) - 1];
+  }
 
   bool outOfTime() const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
@@ -58,17 +108,19 @@ private:
 
   // Null where the model can't be partitioned that way.
   const ModelCost *costOf(const Decisions &d) {
-    const ModelCells *model = cells.get(d.tp, d.sequenceParallel);
+    const ModelCells *model = cellsOf(d);
     if (!model)
       return nullptr;
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
     order += ":" + std::to_string(d.partOrder);
-    CostKey key{d.tp, d.sequenceParallel, d.cp, d.ep, d.microBatch, order};
+    CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew)
       it->second = costModel(*model, d, *request.topology, request.precision, *request.software);
+    if (isNew && d.placement != 0)
+      it->second.placements = &pointOf(d).placements;
     return &it->second;
   }
 
@@ -101,10 +153,10 @@ private:
     return lowerBoundSeconds(model, mesh, request);
   }
 
-  void costDetails(size_t index) {
-    const ModelCost *model = costOf(meshes[index]);
+  void costDetails(const Decisions &mesh) {
+    const ModelCost *model = costOf(mesh);
     std::vector<Candidate> candidates;
-    for (const Decisions &d : enumerateDetails(meshes[index], limits, pins)) {
+    for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       if (mayHostHelp(d) && isOpen(*model, d))
         if (std::optional<Candidate> candidate = estimate(*model, d))
           candidates.push_back(std::move(*candidate));
@@ -174,8 +226,20 @@ private:
       if (!candidate.step.isRefined)
         refineBySchedule(candidate.step, candidate.decisions);
     sortBySeconds(result.ranked);
+    for (const Candidate &candidate : result.ranked)
+      keepPlacements(candidate.decisions);
     if (!result.ranked.empty())
       result.lowerBound = std::min(result.lowerBound, result.ranked.front().step.stepSeconds);
+  }
+
+  // What the candidate's placements are, for whoever gets the result.
+  void keepPlacements(const Decisions &d) {
+    std::pair<int64_t, bool> key{d.tp, d.sequenceParallel};
+    if (d.placement == 0 || result.placements.count(key))
+      return;
+    for (const PlacementPoint &point :
+         frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel)))
+      result.placements[key].push_back(point.placements);
   }
 
   CellStore &cells;
@@ -185,15 +249,24 @@ private:
   const EstimateRequest &request;
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
+  PlacementFrontier frontier;
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;
   double leastWithHost = 0; // seconds, of the same with the optimizer on the host
   double incumbent;         // seconds of the best candidate so far, or what it has to beat
+  double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;
 };
 
 } // namespace
+
+const SearchedPlacements *SearchResult::placementsOf(const Decisions &decisions) const {
+  if (decisions.placement == 0)
+    return nullptr;
+  return &placements.at({decisions.tp, decisions.sequenceParallel})
+              .at(static_cast<size_t>(decisions.placement) - 1);
+}
 
 SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,
                            const SpaceLimits &limits, const Pins &pins,

@@ -8,8 +8,9 @@
 namespace dtc {
 namespace {
 
-constexpr llvm::StringRef kKeys = "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
-                                  "virtual_stages, recompute, overlap, bucket_mib, offload";
+constexpr llvm::StringRef kKeys =
+    "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
+    "virtual_stages, recompute, overlap, bucket_mib, offload, placement";
 
 std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
@@ -21,6 +22,13 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     if (!kind)
       return UserError(given(name, text) + ": " + kind.error().message, kind.error().note);
     pins.schedule = *kind;
+    return std::nullopt;
+  }
+  if (name == "placement") {
+    if (text != "searched" && text != "policy")
+      return UserError(given(name, text) + ": there is no such choice of placements",
+                       "choices are policy (op by op, Megatron's pattern) and searched");
+    pins.searchedPlacements = text == "searched";
     return std::nullopt;
   }
   for (Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full})
@@ -84,7 +92,7 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"offload", 0, 1, &pins.offload}};
   for (const auto &pin : fixed) {
     const std::string &name = pin.first, &text = pin.second;
-    if (name == "schedule" || name == "recompute") {
+    if (name == "schedule" || name == "recompute" || name == "placement") {
       if (std::optional<UserError> error = readWord(name, text, pins))
         return *error;
       continue;

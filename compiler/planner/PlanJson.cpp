@@ -1,6 +1,7 @@
 // The plan's JSON form, written and read.
 #include "compiler/planner/CheckPlan.h"
 
+#include "compiler/planner/OpSplitsJson.h"
 #include "compiler/support/JsonText.h"
 
 #include <nlohmann/json.hpp>
@@ -364,6 +365,8 @@ public:
     integer(root, "virtual_stages", 1, plan.virtualStages);
     if (optional(root, "axis_order"))
       word(root, "axis_order", plan.axisOrder);
+    if (optional(root, "placement"))
+      word(root, "placement", plan.placement);
     if (optional(root, "offload_optimizer"))
       flag(root, "offload_optimizer", plan.offloadOptimizer);
     if (optional(root, "overlap_gradients"))
@@ -375,6 +378,9 @@ public:
     word(root, "optimizer", plan.optimizer);
     stages(plan);
     tensors(plan);
+    if (const Json *splits = optional(root, "op_splits"))
+      if (std::string what = splitsFromJson(*splits, plan.opSplits); !what.empty())
+        fail("op_splits", what);
     predicted(plan.predicted);
     if (const Json *search = find(root, "search")) {
       number(*search, "seconds", plan.search.seconds);
@@ -419,6 +425,7 @@ std::string planToJson(const Plan &plan) {
   json["schedule"] = plan.schedule;
   json["virtual_stages"] = plan.virtualStages;
   json["axis_order"] = plan.axisOrder;
+  json["placement"] = plan.placement;
   json["offload_optimizer"] = plan.offloadOptimizer;
   json["overlap_gradients"] = plan.overlapGradients;
   json["bucket_bytes"] = plan.bucketBytes;
@@ -432,6 +439,8 @@ std::string planToJson(const Plan &plan) {
   for (const auto &[name, axes] : plan.tensors)
     for (const auto &[axis, placement] : axes)
       json["tensors"][name][axis] = placement;
+  if (!plan.opSplits.empty())
+    json["op_splits"] = splitsToJson(plan.opSplits);
   json["predicted"] = predictedToJson(plan.predicted);
   json["search"] = {{"seconds", plan.search.seconds},
                     {"candidates", plan.search.candidates},

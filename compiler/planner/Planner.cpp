@@ -84,6 +84,10 @@ public:
                        (request.optimizer == "adamw" || request.optimizer == "sgd");
     if (hasPrograms)
       estimate.programs = &programs.emplace(request.model, request.optimizer);
+    // Other systems place tensors as Megatron does, and so does who asks for its sequence
+    // parallelism.
+    limits.searchesPlacements =
+        request.software == "dtc" && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.mayOffload = request.topology.device.host.isKnown() && !limits.executable;
   }
 
@@ -104,6 +108,10 @@ public:
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no candidate could be partitioned"));
+    if (found.ranked.empty() && pins.searchedPlacements.value_or(false) && found.leanest->step.fits)
+      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
+                       "these pins",
+                       "placements are searched where tp is 2 or more; use placement=policy");
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
@@ -111,7 +119,7 @@ public:
       outcome.others.push_back(describePlan(candidate, request, facts));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
-    size_t chosen = choose(outcome.others);
+    size_t chosen = choose(outcome.others, found);
     if (chosen == outcome.others.size())
       return nothingFits(*found.leanest);
     outcome.best = std::move(outcome.others[chosen]);
@@ -144,11 +152,11 @@ public:
 private:
   // The first plan that holds when the compiler looks at it: placements can be found, and where it
   // can be lowered its static memory fits.
-  size_t choose(std::vector<Plan> &plans) {
+  size_t choose(std::vector<Plan> &plans, const SearchResult &found) {
     size_t lowered = 0;
     for (size_t index = 0; index < plans.size(); ++index) {
       Plan &plan = plans[index];
-      if (!placeTensors(request.model, plan))
+      if (!placeTensors(request.model, plan, found.placementsOf(found.ranked[index].decisions)))
         continue;
       bool compiles = modelCompiles && whyNotExecutable(plan).empty();
       if (!compiles && limits.executable)

@@ -51,14 +51,15 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
   }
 }
 
-std::optional<MemoryParts> ProgramMemory::of(const Decisions &d) {
+std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
+                                             const SearchedPlacements *placements) {
   if (!isChain || !isCompiled(d))
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
-  Key key{d.dp, d.tp, d.sequenceParallel, d.zero, d.microBatch, microBatches};
+  Key key{d.dp, d.tp, d.sequenceParallel, d.placement, d.zero, d.microBatch, microBatches};
   auto [entry, isNew] = known.try_emplace(key);
   if (isNew)
-    entry->second = bytesOf(d, microBatches);
+    entry->second = bytesOf(d, placements, microBatches);
   if (!entry->second)
     return std::nullopt;
   auto ofKind = [&](exec::BufferKind kind) {
@@ -77,12 +78,14 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d) {
   return parts;
 }
 
-std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d, int64_t microBatches) {
+std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
+                                                  const SearchedPlacements *placements,
+                                                  int64_t microBatches) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = planOf(d, optimizer, microBatches);
-  if (!placeTensors(*shortModel, plan) ||
+  if (!placeTensors(*shortModel, plan, placements) ||
       !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
     return std::nullopt;
   if (copies > 0 && program->runs.empty())

@@ -16,42 +16,74 @@ namespace {
 // Not 1, so that no dim of the batch folds away.
 constexpr int64_t kSamples = 2;
 
-LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel) {
-  MLIRContext *context = module.getContext();
+StepOptions stepOptions() {
   StepOptions step;
   step.batch = kSamples;
-  PassManager bind(context), rest(context);
-  bind.enableVerifier(false);
-  rest.enableVerifier(false);
-  addBindBatch(bind, step);
-  if (failed(bind.run(module)))
-    return failure();
-  Mesh mesh{{"dp", "tp"}, {1, tp}};
-  ParameterPlacementOptions options;
-  options.weightAxis = tp > 1 ? 1 : -1;
-  options.policy = {/*dataAxis=*/0, sequenceParallel};
-  if (failed(chooseParameterPlacements(module, mesh, options)))
-    return failure();
-  writeMesh(module, mesh);
-  if (sequenceParallel)
-    module->setAttr("graph.sequence_parallel", UnitAttr::get(context));
-  addGraphPhase(rest, step);
-  addShardPhase(rest);
-  return rest.run(module);
+  return step;
 }
 
-} // namespace
+template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  add(passes);
+  return passes.run(module);
+}
 
-std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
+                        const SearchedPlacements *placements) {
+  StepOptions step = stepOptions();
+  if (failed(runPasses(module, [&](OpPassManager &p) { addBindBatch(p, step); })))
+    return failure();
+  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  if (placements) {
+    placeParameters(module, placements->parameters, /*axis=*/1, mesh.numAxes());
+  } else {
+    ParameterPlacementOptions options;
+    options.weightAxis = tp > 1 ? 1 : -1;
+    options.policy = {/*dataAxis=*/0, sequenceParallel};
+    if (failed(chooseParameterPlacements(module, mesh, options)))
+      return failure();
+  }
+  writeMesh(module, mesh);
+  if (sequenceParallel)
+    module->setAttr("graph.sequence_parallel", UnitAttr::get(module.getContext()));
+  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })))
+    return failure();
+  if (placements && failed(applySplits(module, placements->splits)))
+    return failure();
+  return runPasses(module, addShardPhase);
+}
+
+std::optional<ModelCells> readPartitioned(const FoldedModel &model, int64_t tp,
+                                          bool sequenceParallel,
+                                          const SearchedPlacements *placements) {
   ModuleOp source = *model.module;
   OwningOpRef<ModuleOp> module(source.clone());
-  if (failed(partition(*module, tp, sequenceParallel)))
+  if (failed(partition(*module, tp, sequenceParallel, placements)))
     return std::nullopt;
   ModelCells cells = CellBuilder(*module, kSamples).build();
   cells.tp = tp;
   cells.sequenceParallel = sequenceParallel;
   cells.chain = model.chain;
   return cells;
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
+  OwningOpRef<ModuleOp> module(folded.clone());
+  if (failed(runPasses(*module, [](OpPassManager &p) { addGraphPhase(p, stepOptions()); })))
+    return nullptr;
+  return module;
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+  return readPartitioned(model, tp, sequenceParallel, nullptr);
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements) {
+  return readPartitioned(model, tp, sequenceParallel, &placements);
 }
 
 } // namespace dtc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/planner/Cells.h"
+#include "compiler/planner/OpSplits.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
@@ -23,8 +24,16 @@ struct FoldedModel {
 // `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model, int64_t keep = 1);
 
+// The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a
+// diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
+
 // Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
 // each block does. Nothing after a diagnostic where the model can't be partitioned that way.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
+
+// The same where the placements are given.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements);
 
 } // namespace dtc

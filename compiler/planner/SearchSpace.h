@@ -11,6 +11,8 @@ struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
   bool executable = false; // only what 'dtc compile' lowers today
+  // Placements over tensor parallelism are searched too.
+  bool searchesPlacements = false;
   // Where devices or links differ, their groups: pipeline stages are then outermost, so that each
   // is on a part of the system, and go over the parts in every order of partOrders.
   std::vector<DeviceGroup> groups;

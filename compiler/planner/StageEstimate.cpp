@@ -319,11 +319,12 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
                             StageEstimate &stage) {
   const CellPrecision &p = request.precision;
   const Place &place = placeOf(index);
-  double dense = 0, expert = 0, transient = 0, largestLayer = 0, largestKept = 0;
+  double dense = 0, expert = 0, summed = 0, transient = 0, largestLayer = 0, largestKept = 0;
   bool hasHead = false;
   for (const BlockCost *part : parts) {
     dense += part->denseParameters;
     expert += part->expertParameters;
+    summed += part->sharedGradients;
     transient = std::max(transient, part->transient);
     hasHead |= part == &place.model.head;
     bool isLayer = part != &place.model.head && part != &place.model.embedding;
@@ -356,7 +357,7 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
   double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
   memory.communication = axes * software.communicatorBytes;
   memory.reserved = software.reservedBytes;
-  addOncePerStep(stage, dense, expert, place);
+  addOncePerStep(stage, dense, expert, summed, place);
 }
 
 void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
@@ -416,7 +417,8 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
 }
 
 // One of the ways in which the stage may exchange its gradients, once a step.
-void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exchange) const {
+void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exchange,
+                              double sums) const {
   double backward = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
   double forward = hiddenPasses() * stage.forward, reduce = exchange.reduce.all,
          gather = exchange.gather.all;
@@ -431,8 +433,8 @@ void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exch
     exposedGather = std::max(exposedGather, chunk * gather * (1 - software.dpHidden));
   }
   double hidden = reduce + gather - exposedReduce - exposedGather;
-  stage.exchanges.push_back(
-      {reduce + gather, exposedReduce + exposedGather + (software.overlapSlowdown - 1) * hidden});
+  stage.exchanges.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
+                                                         (software.overlapSlowdown - 1) * hidden});
 }
 
 // With virtual stages the gradients of a chunk are done while the last micro-batches are still in
@@ -466,15 +468,20 @@ void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
   }
 }
 
-void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert,
+void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                                  const Place &place) const {
   const CellPrecision &p = request.precision;
   const Topology &topology = place.topology;
+  // Tensor parallelism adds up what data parallelism has left of the gradients, once they are
+  // complete.
+  double sums = bucketedSeconds(CollectiveKind::AllReduce,
+                                summed * p.reduceBytes / (d.zero >= 1 ? dataRanks : 1),
+                                model.groups.tp, topology);
   if (request.bucketSizes.empty())
-    addExchange(stage, exchangeOfStack(dense, expert, topology));
+    addExchange(stage, exchangeOfStack(dense, expert, topology), sums);
   else
     for (const GradientExchange &each : exchangesOf(dense, expert, topology))
-      addExchange(stage, each);
+      addExchange(stage, each, sums);
   double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
   // States, master copy and gradient are read, states and parameters written; the norm of the
   // gradients is one more pass over them.

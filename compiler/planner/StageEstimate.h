@@ -88,11 +88,12 @@ private:
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
   void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
   void noteWithoutStates(StageEstimate &stage) const;
-  void addOncePerStep(StageEstimate &stage, double dense, double expert, const Place &place) const;
+  void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
+                      const Place &place) const;
   GradientExchange exchangeOfStack(double dense, double expert, const Topology &topology) const;
   const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
                                                    const Topology &topology) const;
-  void addExchange(StageEstimate &stage, const GradientExchange &exchange) const;
+  void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
   double hiddenPasses() const;
   void chooseExchange(std::vector<StageEstimate> &stages);
   double inFlightOf(size_t index) const;

@@ -35,7 +35,7 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 
 } // namespace
 
-bool placeTensors(ModuleOp model, Plan &plan) {
+bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched) {
   OwningOpRef<ModuleOp> bound(model.clone());
   PassManager passes(model.getContext());
   passes.enableVerifier(false);
@@ -46,8 +46,12 @@ bool placeTensors(ModuleOp model, Plan &plan) {
   ParameterPlacementOptions options;
   options.weightAxis = plan.tp > 1 ? 1 : -1;
   options.policy = {/*dataAxis=*/0, plan.sequenceParallel};
-  if (failed(chooseParameterPlacements(*bound, mesh, options)))
+  if (searched) {
+    plan.opSplits = searched->splits;
+    placeParameters(*bound, searched->parameters, /*axis=*/1, mesh.numAxes());
+  } else if (failed(chooseParameterPlacements(*bound, mesh, options))) {
     return false;
+  }
   recordPlacements(*bound, plan);
   if (plan.ep > 1)
     for (const auto &entry : expertDims(*bound))
@@ -64,12 +68,14 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   OwningOpRef<ModuleOp> module(model.clone());
   if (failed(applyPlan(*module, plan)))
     return false;
-  PassManager passes(model.getContext());
+  PassManager graph(model.getContext()), passes(model.getContext());
+  graph.enableVerifier(false);
   passes.enableVerifier(false);
-  addGraphPhase(passes, stepOf(plan));
+  addGraphPhase(graph, stepOf(plan));
   addShardPhase(passes);
   addSchedulePhase(passes, options);
-  if (failed(passes.run(*module)))
+  if (failed(graph.run(*module)) || failed(applySplits(*module, plan.opSplits)) ||
+      failed(passes.run(*module)))
     return false;
   for (auto program : module->getOps<exec::ProgramOp>())
     use(program);

@@ -205,8 +205,9 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
 }
 
 // What the stack holds beside the program stays.
-static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const Decisions &decisions) {
-  std::optional<MemoryParts> program = programs.of(decisions);
+static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const ModelCost &model,
+                        const Decisions &decisions) {
+  std::optional<MemoryParts> program = programs.of(decisions, model.placements);
   if (!program)
     return;
   program->communication += memory.communication;
@@ -222,7 +223,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.transfers = model.transfers;
   step.stages = coster.stages();
   if (request.programs)
-    takeProgram(step.stages.front().memory, *request.programs, decisions);
+    takeProgram(step.stages.front().memory, *request.programs, model, decisions);
   step.bucketBytes = coster.bucketBytes();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {

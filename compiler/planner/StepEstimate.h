@@ -13,6 +13,7 @@
 namespace dtc {
 
 class ProgramMemory;
+struct SearchedPlacements;
 
 enum class Recompute : uint8_t { None, Selective, Full };
 llvm::StringRef toString(Recompute recompute);
@@ -39,6 +40,7 @@ struct Decisions {
   bool evenStages = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
+  int placement = 0; // a point of the frontier of (tp, sp); 0: as the partitioner chooses op by op
   int partOrder = 0; // of partOrders: how stages go over unlike devices
 
   int64_t devices() const { return dp * tp * pp * cp; }
@@ -52,6 +54,7 @@ AxisGroups groupsOf(const Decisions &decisions);
 // agree in these and in the groups.
 struct ModelCost {
   const ModelCells *cells = nullptr;
+  const SearchedPlacements *placements = nullptr; // null: the partitioner's own
   BlockCost embedding, head;
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;

@@ -133,6 +133,12 @@ LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
     if (told && policy.weightAxis >= 0 && told[index] != split::kKeep)
       wanted[policy.weightAxis] = told[index] == split::kNone ? AxisPlacement::replicate()
                                                               : AxisPlacement::shard(told[index]);
+    for (unsigned axis = 0; told && axis < mesh.numAxes(); ++axis)
+      if (static_cast<int>(axis) != policy.weightAxis && mesh.sizes[axis] > 1 &&
+          wanted[axis].isShard() && wanted[axis] == wanted[policy.weightAxis])
+        return call.emitOpError("can't have dim ")
+               << wanted[axis].dim << " of operand " << index << " split over '" << mesh.names[axis]
+               << "' and '" << mesh.names[policy.weightAxis] << "'";
     // Blocks are cut where activations are whole sums, so that a block called twice is partitioned
     // once.
     for (AxisPlacement &axis : wanted)

@@ -2,6 +2,7 @@
 #include "compiler/planner/ProgramMemory.h"
 
 #include "compiler/driver/Pipelines.h"
+#include "compiler/planner/PlacementFrontier.h"
 #include "compiler/planner/StaticMemory.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
@@ -52,7 +53,8 @@ protected:
   }
 
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
-                       const std::string &optimizer = "adamw") {
+                       const std::string &optimizer = "adamw",
+                       const SearchedPlacements *placements = nullptr) {
     Plan plan;
     plan.dp = d.dp;
     plan.tp = d.tp;
@@ -61,9 +63,9 @@ protected:
     plan.microBatch = d.microBatch;
     plan.numMicroBatches = d.numMicroBatches;
     plan.optimizer = optimizer;
-    ASSERT_TRUE(placeTensors(model, plan));
+    ASSERT_TRUE(placeTensors(model, plan, placements));
     std::optional<int64_t> planned = staticMemoryBytes(model, plan);
-    std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d);
+    std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, placements);
     ASSERT_TRUE(planned && estimated);
     auto bytes = static_cast<double>(*planned);
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
@@ -119,6 +121,25 @@ TEST_F(ProgramMemoryTest, CountsZero1) {
   expectAgreement(*llama(12, true), d);
 }
 
+TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
+  auto model = llama(8, false);
+  Decisions d = decide(1, 4, 4, 1);
+  Topology topology = *loadTopology("cpu", 0, 4);
+  EstimateRequest request;
+  request.topology = &topology;
+  request.software = softwareNamed("dtc", topology.device);
+  request.precision = cellPrecision("f32", "adamw", *request.software);
+  FoldedModel folded = foldLayers(*model);
+  std::optional<ModelCells> policy = readCells(folded, d.tp, d.sequenceParallel);
+  ASSERT_TRUE(policy.has_value());
+  PlacementFrontier frontier(folded, request, {});
+  for (const PlacementPoint &point : frontier.of(d.tp, d.sequenceParallel, *policy)) {
+    ++d.placement;
+    expectAgreement(*model, d, "adamw", &point.placements);
+  }
+  EXPECT_GT(d.placement, 0);
+}
+
 TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
   ProgramMemory programs(*gpt2(4), "adamw");
   Decisions pipeline = decide(1, 1, 1, 4), recompute = decide(1, 1, 1, 1),
@@ -127,7 +148,7 @@ TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
   recompute.recompute = Recompute::Full;
   shared.zero = 3;
   for (const Decisions &d : {pipeline, recompute, shared})
-    EXPECT_FALSE(programs.of(d).has_value());
+    EXPECT_FALSE(programs.of(d, nullptr).has_value());
 }
 
 } // namespace
