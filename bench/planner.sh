@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compares the planner's estimates of fixed plans with published measurements and prints the table of
 # figures to reach:
-#   bench/planner.sh [TABLE.csv] [--format json] [--rows ROWS.csv] [--source TEXT]
+#   bench/planner.sh [--table TABLE.csv] [--format json] [--rows ROWS.csv] [--source TEXT] [--leave-one-out]
 # TABLE.csv has the columns of published.csv (default: ../shared/data/published.csv beside the
 # repository; without it nothing is compared, and that is printed). The searches of the table take
 # some minutes; --errors-only leaves them out.
