@@ -154,7 +154,7 @@ struct EstimateRequest {
   CellPrecision precision;
   double memoryLimit = 0; // bytes of a device
   // Of buckets in which gradients travel: the planner takes the best. Empty: as the stack does it.
-  std::vector<int64_t> bucketSizes;
+  std::vector<int64_t> bucketSizes{};
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   // Where given, what dtc compiles needs what its program does.
