@@ -39,13 +39,11 @@ double peakOf(const Topology &topology, ComputeType type) {
   return sum / static_cast<double>(topology.numDevices());
 }
 
-PlanStage stageOf(const StageEstimate &estimate, const Decisions &d, const Topology &topology,
-                  int64_t index) {
+PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   PlanStage stage;
   stage.chunks = estimate.chunks;
   stage.firstLayer = estimate.chunks.front().first;
   stage.lastLayer = estimate.chunks.back().second;
-  stage.ranks = ranksOfStage(d, topology, index);
   double m = static_cast<double>(d.numMicroBatches);
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
@@ -133,6 +131,12 @@ void tellTransfers(Plan &plan, const Candidate &candidate) {
   plan.predicted.exposedCommSeconds += seconds;
 }
 
+void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology) {
+  for (size_t stage = 0; stage < plan.stages.size(); ++stage)
+    plan.stages[stage].ranks =
+        ranksOfStage(candidate.decisions, topology, static_cast<int64_t>(stage));
+}
+
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts) {
   const Decisions &d = candidate.decisions;
   Plan plan;
@@ -163,8 +167,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.precision = request.precision;
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
-    plan.stages.push_back(
-        stageOf(candidate.step.stages[stage], d, request.topology, static_cast<int64_t>(stage)));
+    plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
   plan.recompute = recomputeOf(plan.stages);
   predict(plan, candidate.step, request);
   return plan;

@@ -6,8 +6,11 @@
 
 namespace dtc {
 
-// Everything but the placements of tensors and the search.
+// Everything but the ranks of stages, the placements of tensors and the search.
 Plan describePlan(const Candidate &candidate, const PlanRequest &request, const ModelFacts &facts);
+
+// Tells which ranks each stage is on: long lists on a large cluster.
+void tellRanks(Plan &plan, const Candidate &candidate, const Topology &topology);
 
 // Tells the waits for transfers between stages, which are part of the bubble otherwise. Takes a
 // simulation of the pipeline.

@@ -168,8 +168,12 @@ private:
   }
 
   bool isOpen(const ModelCost &model, const Decisions &d) const {
-    return (!options.prune || lowerBoundSeconds(model, d, request) < incumbent) &&
-           !templates.count(d);
+    if (!options.prune)
+      return true;
+    // Where something fits already, what can't need not be named as the leanest either.
+    bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
+    return (!needNotLook || mayFit(model, d, request)) &&
+           lowerBoundSeconds(model, d, request) < incumbent && !templates.count(d);
   }
 
   // What the same decisions with the optimizer on the device say about it: they come before.

@@ -123,6 +123,7 @@ public:
     if (chosen == outcome.others.size())
       return nothingFits(*found.leanest);
     outcome.best = std::move(outcome.others[chosen]);
+    tellRanks(outcome.best, found.ranked[chosen], request.topology);
     outcome.others.erase(outcome.others.begin() + static_cast<std::ptrdiff_t>(chosen));
     PlanSearch &search = outcome.best.search;
     search.candidates = found.costed;
@@ -146,7 +147,9 @@ public:
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no candidate could be partitioned"));
-    return describePlan(*found.leanest, request, facts);
+    Plan plan = describePlan(*found.leanest, request, facts);
+    tellRanks(plan, *found.leanest, request.topology);
+    return plan;
   }
 
 private:

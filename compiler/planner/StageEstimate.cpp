@@ -37,11 +37,13 @@ void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, doub
 
 double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
                                   CollectiveKind kind, const Place &place) const {
-  double seconds = collectiveSeconds(kind, block.denseParameters * bytesPerParameter,
-                                     model.groups.dense, place.topology) +
-                   collectiveSeconds(kind, block.expertParameters * bytesPerParameter,
-                                     model.groups.expert, place.topology);
-  return seconds / software.gatherShare;
+  double dense = block.denseParameters * bytesPerParameter,
+         expert = block.expertParameters * bytesPerParameter;
+  auto [it, isNew] = model.gathers.try_emplace({&place.topology, kind, dense, expert}, 0.0);
+  if (isNew)
+    it->second = collectiveSeconds(kind, dense, model.groups.dense, place.topology) +
+                 collectiveSeconds(kind, expert, model.groups.expert, place.topology);
+  return it->second / software.gatherShare;
 }
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
@@ -256,6 +258,8 @@ std::vector<StageEstimate> StageCoster::stages() {
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
   std::vector<std::vector<size_t>> held(stages.size());
+  for (std::vector<size_t> &chunksOfStage : held)
+    chunksOfStage.reserve(static_cast<size_t>(d.virtualStages));
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
@@ -268,6 +272,11 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
                             const std::vector<size_t> &held, StageEstimate &stage) {
   std::vector<const BlockCost *> parts;
   int64_t layers = 0;
+  for (size_t chunk : held)
+    layers += chunks[chunk].second - chunks[chunk].first + 1;
+  parts.reserve(static_cast<size_t>(layers) + 2);
+  stage.chunks.reserve(held.size());
+  stage.chunkTimes.reserve(held.size());
   Exposed &waits = exposed[index];
   const Place &place = placeOf(index);
   const ModelCost &cost = place.model;
@@ -282,7 +291,6 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
       addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), d.recompute);
       parts.push_back(&place.blockOf(layer));
-      ++layers;
     }
     if (chunk + 1 == chunks.size()) {
       addPart(stage, waits, cost.head, place.head, Recompute::None);

@@ -166,6 +166,14 @@ static ModelCost costOn(const Topology &topology, const ModelCells &cells,
   for (const BlockCell &block : cells.blocks)
     cost.blocks.push_back(costOf(block));
   cost.tiedParameters = cells.tied.at(scale);
+  auto add = [&](const BlockCost &block) {
+    cost.allDense += block.denseParameters;
+    cost.allExpert += block.expertParameters;
+  };
+  add(cost.embedding);
+  add(cost.head);
+  for (int block : cells.chain)
+    add(cost.blocks[static_cast<size_t>(block)]);
   return cost;
 }
 
@@ -282,6 +290,24 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
       // Transfers are inside the makespan: what is not work is a bubble.
       setLoop(step, *makespan, 0);
   step.leastLoopSeconds = step.loopSeconds;
+}
+
+bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
+  if (!model.kinds.empty() || request.programs)
+    return true;
+  const CellPrecision &p = request.precision;
+  double dataRanks = static_cast<double>(d.dp * d.cp);
+  double expertRanks = std::max(1.0, dataRanks / static_cast<double>(d.ep));
+  double dense = model.allDense - model.tiedParameters;
+  auto shared = [&](double bytes, int64_t splitFrom) {
+    return bytes * (d.zero >= splitFrom ? dense / dataRanks + model.allExpert / expertRanks
+                                        : dense + model.allExpert);
+  };
+  double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
+               (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
+  constexpr double rounding = 1 - 1e-9;
+  return rounding * all / static_cast<double>(d.pp) + request.software->reservedBytes <=
+         request.memoryLimit;
 }
 
 double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,

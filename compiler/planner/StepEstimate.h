@@ -58,6 +58,7 @@ struct ModelCost {
   BlockCost embedding, head;
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;
+  double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
   AxisGroups groups;
   // Where stages are on unlike devices: the same on each of `places.kinds`.
   StagePlaces places;
@@ -73,6 +74,10 @@ struct ModelCost {
   // by devices, ZeRO stage, dense and expert parameters.
   using ExchangeKey = std::tuple<const Topology *, int64_t, double, double>;
   mutable std::map<ExchangeKey, std::vector<GradientExchange>> exchanges;
+  // Seconds of gathering or scattering a block between replicas, by its bytes of dense and of
+  // expert parameters.
+  using GatherKey = std::tuple<const Topology *, CollectiveKind, double, double>;
+  mutable std::map<GatherKey, double> gathers;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, const SoftwareStack &software);
@@ -176,6 +181,11 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
+
+// Whether the fullest stage could fit if it held no activations and no more than the mean of
+// parameters, gradients and states. True where that is not known: unlike devices, programs whose
+// memory is planned.
+bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
 // No step under these decisions can be faster, however its layers are cut into stages, and whatever
 // is recomputed: work at the best rate, collectives that nothing hides, and the way down to each
