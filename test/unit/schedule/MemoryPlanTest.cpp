@@ -117,8 +117,8 @@ TEST(MemoryPlan, IsCloseToTheBestPlan) {
 // By size, by area, by life and by start one of the middle is placed last and sticks out; first, it
 // does not.
 TEST(MemoryPlan, PlacesFirstWhatSticksOut) {
-  std::vector<PlannedBuffer> buffers = {{192, 2, 5}, {128, 2, 4}, {256, 0, 0}, {192, 0, 2},
-                                        {128, 3, 3}};
+  std::vector<PlannedBuffer> buffers = {
+      {192, 2, 5}, {128, 2, 4}, {256, 0, 0}, {192, 0, 2}, {128, 3, 3}};
   MemoryPlan plan(buffers);
   expectValid(buffers, plan);
   EXPECT_EQ(plan.getArenaBytes(), 512);
