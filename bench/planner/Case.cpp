@@ -155,7 +155,8 @@ void setMemoryOptions(const Row &row, Case &item) {
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
   // Where the source does not say, as few layers as need be recompute everything.
-  d.recomputeMore = recompute == "partial" || row.text("recompute").empty();
+  if (recompute == "partial" || row.text("recompute").empty())
+    d.recomputeMost = Recompute::Full;
   d.offloadOptimizer = row.notes("CPU offload") || row.notes("optimizer offload");
 }
 

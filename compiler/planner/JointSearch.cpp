@@ -157,7 +157,7 @@ private:
     const ModelCost *model = costOf(mesh);
     std::vector<Candidate> candidates;
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
-      if (mayHostHelp(d) && isOpen(*model, d))
+      if (mayHostHelp(d) && maySelectiveHelp(d) && isOpen(*model, d))
         if (std::optional<Candidate> candidate = estimate(*model, d))
           candidates.push_back(std::move(*candidate));
     }
@@ -184,11 +184,31 @@ private:
     return !isKnown || leastWithHost < incumbent;
   }
 
+  // Layers that recompute some make another step only where, in the candidate that comes before,
+  // some had to recompute all. Unlike stages are also cut by what layers may recompute.
+  bool maySelectiveHelp(Decisions d) const {
+    bool isMix = d.recompute == Recompute::None && d.recomputeMost == Recompute::Selective;
+    d.offloadOptimizer = false; // its twin need not have been looked at
+    return !options.prune || !isMix || !limits.groups.empty() || unlikeWithSelective.count(d);
+  }
+
+  void noteMix(const Candidate &candidate) {
+    Decisions d = candidate.decisions;
+    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full ||
+        llvm::all_of(candidate.step.stages,
+                     [](const StageEstimate &stage) { return stage.fullLayers == 0; }))
+      return;
+    d.recomputeMost = Recompute::Selective;
+    d.offloadOptimizer = false;
+    unlikeWithSelective.insert(d);
+  }
+
   // Nothing where it does not fit.
   std::optional<Candidate> estimate(const ModelCost &model, const Decisions &d) {
     ++result.costed;
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
     lastCosted = d;
+    noteMix(candidate);
     leastWithHost = candidate.step.leastWithHostSeconds;
     if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
       result.leanest = candidate;
@@ -257,8 +277,9 @@ private:
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;
-  double leastWithHost = 0; // seconds, of the same with the optimizer on the host
-  double incumbent;         // seconds of the best candidate so far, or what it has to beat
+  std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
+  double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
+  double incumbent; // seconds of the best candidate so far, or what it has to beat
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;
 };

@@ -17,7 +17,7 @@ constexpr int64_t kMicroBatches = 2;
 
 bool isCompiled(const Decisions &d) {
   return d.pp == 1 && d.cp == 1 && d.ep == 1 && d.zero <= 1 && d.virtualStages == 1 &&
-         d.recompute == Recompute::None && !d.recomputeMore && !d.offloadOptimizer;
+         d.recompute == Recompute::None && !d.mayRecomputeMore() && !d.offloadOptimizer;
 }
 
 Plan planOf(const Decisions &d, const std::string &optimizer, int64_t microBatches) {

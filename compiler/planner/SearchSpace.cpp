@@ -248,15 +248,18 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
   addSchedules(mesh, limits, pins, schedules);
   struct Choice {
     Recompute least;
-    bool more;
+    Recompute most;
   };
   std::vector<Choice> recomputes;
   if (limits.executable)
-    recomputes = {{Recompute::None, false}};
+    recomputes = {{Recompute::None, Recompute::None}};
   else if (pins.recompute)
-    recomputes = {{*pins.recompute, false}};
+    recomputes = {{*pins.recompute, *pins.recompute}};
   else
-    recomputes = {{Recompute::None, true}, {Recompute::Selective, true}, {Recompute::Full, false}};
+    recomputes = {{Recompute::None, Recompute::Full},
+                  {Recompute::None, Recompute::Selective},
+                  {Recompute::Selective, Recompute::Full},
+                  {Recompute::Full, Recompute::Full}};
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= (limits.executable ? 1 : 3); ++zero) {
       bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
@@ -266,7 +269,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         Decisions d = schedule;
         d.zero = zero;
         d.recompute = choice.least;
-        d.recomputeMore = choice.more;
+        d.recomputeMost = choice.most;
         for (bool offload : {false, true}) {
           d.offloadOptimizer = offload;
           if (pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload)

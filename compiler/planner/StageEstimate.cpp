@@ -167,9 +167,9 @@ LayerChunks StageCoster::cut() const {
   if (d.evenStages && chunks > 1)
     return cutEvenly(layers, chunks);
   // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
-  ModelCost::CutKey key{chunks, d.recompute, std::max<int64_t>(1, d.zero), false, false, {}};
+  ModelCost::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
   if (places.size() > 1)
-    key = {chunks, d.recompute, d.zero, d.recomputeMore, d.offloadOptimizer, d.schedule};
+    key = {chunks, d.recompute, d.recomputeMost, d.zero, d.offloadOptimizer, d.schedule};
   LayerChunks &known = model.cuts[key];
   if (!known.empty())
     return known;
@@ -211,7 +211,7 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
   const CellPrecision &p = request.precision;
   double most = 1, transient = 0;
   for (const BlockCost &block : place.model.blocks) {
-    double kept = d.recomputeMore ? block.input : keptOf(block, d.recompute);
+    double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
     double whole = block.denseParameters + block.expertParameters;
     double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
     double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
@@ -305,7 +305,7 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
     stage.selectiveLayers = layers;
   stage.inFlight = inFlightOf(index);
   addMemory(index, parts, stage);
-  if (d.recomputeMore && d.recompute != Recompute::Full)
+  if (d.mayRecomputeMore())
     recomputeUntilItFits(stage, place);
   noteWithoutStates(stage);
 }
@@ -377,12 +377,12 @@ void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place)
         return;
       const BlockCost &block = place.blockOf(layer);
       const PartTimes &times = place.timesOfLayer(layer);
-      double less = keptOf(block, d.recompute) - block.input;
-      double again = times.recomputeFull -
-                     (d.recompute == Recompute::Selective ? times.recomputeSelective : 0);
-      if (stage.fullLayers == 0)
+      double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
+      double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
+      bool isFull = d.recomputeMost == Recompute::Full;
+      if (isFull && stage.fullLayers == 0)
         stage.memory.temporaries += fragmentation * (block.kept - block.input);
-      ++stage.fullLayers;
+      ++(isFull ? stage.fullLayers : stage.selectiveLayers);
       if (d.recompute == Recompute::Selective)
         --stage.selectiveLayers;
       stage.keptPerMicroBatch -= less;

@@ -30,10 +30,9 @@ struct Decisions {
   int64_t microBatch = 1, numMicroBatches = 1;
   ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
   int64_t virtualStages = 1;
-  // What every layer recomputes at least. Where a stage does not fit with it and `recomputeMore` is
-  // set, as few of its layers as need be recompute everything.
-  Recompute recompute = Recompute::None;
-  bool recomputeMore = false;
+  // What every layer recomputes at least, and what at most: where a stage does not fit with the
+  // first, as few of its layers as need be do the second.
+  Recompute recompute = Recompute::None, recomputeMost = Recompute::None;
   // As many layers in each chunk as in the others, as Megatron cuts them, instead of chunks of
   // equal seconds. Where that only divides with embedding and head counted as a layer each, they
   // are.
@@ -44,6 +43,7 @@ struct Decisions {
   int partOrder = 0; // of partOrders: how stages go over unlike devices
 
   int64_t devices() const { return dp * tp * pp * cp; }
+  bool mayRecomputeMore() const { return recomputeMost > recompute; }
   auto operator<=>(const Decisions &) const = default;
 };
 
@@ -68,7 +68,7 @@ struct ModelCost {
   double transferSeconds = 0;
   std::vector<double> transfers;
   // Cuts that were made already, by what they follow from.
-  using CutKey = std::tuple<int64_t, Recompute, int64_t, bool, bool, ScheduleKind>;
+  using CutKey = std::tuple<int64_t, Recompute, Recompute, int64_t, bool, ScheduleKind>;
   mutable std::map<CutKey, LayerChunks> cuts;
   // Exchanges of gradients in the sizes of buckets of the one request that the costs are used for,
   // by devices, ZeRO stage, dense and expert parameters.

@@ -235,5 +235,35 @@ TEST_F(JointSearchTest, BoundsHold) {
   }
 }
 
+// Where a little memory is missing, as few layers as need be recompute what is cheap.
+TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
+  OwningOpRef<ModuleOp> module = gpt2(context, 8, 1024);
+  FoldedModel folded = foldLayers(*module);
+  std::optional<ModelCells> cells = readCells(folded, 1, false);
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 1);
+  ASSERT_TRUE(cells && topology);
+  EstimateRequest request;
+  request.topology = &*topology;
+  request.software = softwareNamed("dtc", topology->device);
+  request.precision = cellPrecision("bf16", "adamw", *request.software);
+  request.memoryLimit = 1e15;
+  Decisions d;
+  d.microBatch = 8;
+  ModelCost model = costModel(*cells, d, *topology, request.precision, *request.software);
+  StepEstimate none = estimateStep(model, d, request);
+  d.recompute = d.recomputeMost = Recompute::Selective;
+  StepEstimate all = estimateStep(model, d, request);
+  ASSERT_LT(all.peakBytes, none.peakBytes);
+  ASSERT_GT(all.stepSeconds, none.stepSeconds);
+  request.memoryLimit = (all.peakBytes + none.peakBytes) / 2;
+  d.recompute = Recompute::None;
+  StepEstimate some = estimateStep(model, d, request);
+  EXPECT_TRUE(some.fits);
+  EXPECT_EQ(some.stages[0].selectiveLayers, 4);
+  EXPECT_EQ(some.stages[0].fullLayers, 0);
+  EXPECT_NEAR(some.stepSeconds, (all.stepSeconds + none.stepSeconds) / 2, 1e-9);
+  EXPECT_NEAR(some.peakBytes, request.memoryLimit, 1e-6 * request.memoryLimit);
+}
+
 } // namespace
 } // namespace dtc
