@@ -60,10 +60,11 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
   auto [entry, isNew] = known.try_emplace(key);
   if (isNew)
     entry->second = bytesOf(d, placements, microBatches);
-  if (!entry->second)
+  const std::optional<BytesByKind> &bytes = entry->second;
+  if (!bytes)
     return std::nullopt;
   auto ofKind = [&](exec::BufferKind kind) {
-    return static_cast<double>((*entry->second)[static_cast<size_t>(kind)]);
+    return static_cast<double>((*bytes)[static_cast<size_t>(kind)]);
   };
   MemoryParts parts;
   parts.parameters = ofKind(exec::BufferKind::Parameter);
