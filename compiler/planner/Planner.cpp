@@ -16,6 +16,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
+// Runners-up that are complete plans, as the plan cache keeps them.
+constexpr size_t kMostWithRanks = 32;
 // Plans of which the compiler's memory plan is asked for before the search gives up.
 constexpr size_t kMostLowered = 16;
 // Plans whose waits for stage transfers are told apart from the bubble: more than are printed.
@@ -122,8 +124,10 @@ public:
     size_t chosen = choose(outcome.others, found);
     if (chosen == outcome.others.size())
       return nothingFits(*found.leanest);
+    for (size_t index = 0; index < found.ranked.size(); ++index)
+      if (index < kMostWithRanks || index == chosen)
+        tellRanks(outcome.others[index], found.ranked[index], request.topology);
     outcome.best = std::move(outcome.others[chosen]);
-    tellRanks(outcome.best, found.ranked[chosen], request.topology);
     outcome.others.erase(outcome.others.begin() + static_cast<std::ptrdiff_t>(chosen));
     PlanSearch &search = outcome.best.search;
     search.candidates = found.costed;
