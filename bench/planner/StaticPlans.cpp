@@ -131,13 +131,7 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
 }
 
 std::optional<double> plannedBytes(mlir::ModuleOp module, const Decisions &d) {
-  Plan plan;
-  plan.dp = d.dp;
-  plan.tp = d.tp;
-  plan.sequenceParallel = d.sequenceParallel;
-  plan.zero = d.zero;
-  plan.microBatch = d.microBatch;
-  plan.numMicroBatches = d.numMicroBatches;
+  Plan plan = compiledPlan(d, "adamw");
   if (!placeTensors(module, plan))
     return std::nullopt;
   return staticMemoryBytes(module, plan);

@@ -3,6 +3,7 @@
 
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/planner/ModelFacts.h"
+#include "compiler/planner/PlacementText.h"
 #include "compiler/planner/PlanSchedule.h"
 #include "compiler/planner/ReadCells.h"
 #include "compiler/support/Diagnostics.h"
@@ -155,19 +156,29 @@ Result<Decisions> decisionsOf(const Plan &plan) {
   return d;
 }
 
-// Under the placements that the plan says, where it says them.
+// Under the placements that the plan says, where it says them. Nothing after a diagnostic.
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())
     return readCells(folded, plan.tp, plan.sequenceParallel);
   SearchedPlacements placements{plan.opSplits, {}};
-  for (const auto &[name, axes] : plan.tensors)
-    if (auto axis = axes.find("tp"); axis != axes.end()) {
-      int64_t dim = -1;
-      llvm::StringRef text = axis->second;
-      if (text.consume_front("shard(") && text.consume_back(")"))
-        (void)text.getAsInteger(10, dim);
-      placements.parameters[name] = dim;
+  mlir::ModuleOp module = *folded.module;
+  for (auto parameter : module.getOps<graph::ParameterOp>()) {
+    std::string name = parameter.getSymName().str();
+    auto tensor = plan.tensors.find(name);
+    if (tensor == plan.tensors.end() || !tensor->second.count("tp"))
+      continue;
+    const std::string &text = tensor->second.at("tp");
+    int64_t numDims = mlir::cast<mlir::RankedTensorType>(parameter.getType()).getRank();
+    int64_t dim = shardDimOf(text).value_or(-1);
+    if (dim >= numDims) {
+      parameter.emitError() << "parameter '" << name << "' is placed '" << text
+                            << "' on axis 'tp' by the plan; wanted replicate or shard(DIM) with "
+                               "DIM below "
+                            << numDims;
+      return std::nullopt;
     }
+    placements.parameters[name] = dim;
+  }
   return readCells(folded, plan.tp, plan.sequenceParallel, placements);
 }
 

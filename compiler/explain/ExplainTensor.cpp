@@ -3,6 +3,7 @@
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/planner/Buckets.h"
+#include "compiler/planner/PlacementText.h"
 
 #include "dialects/graph/Graph.h"
 
@@ -91,13 +92,12 @@ private:
     }
     local = whole;
     for (const auto &[axis, placement] : group.placements) {
-      llvm::StringRef text(placement);
-      size_t dim = 0;
-      if (!text.consume_front("shard(") || text.drop_back().getAsInteger(10, dim) ||
-          dim >= local.size())
+      std::optional<int64_t> dim = shardDimOf(placement);
+      if (!dim || *dim >= static_cast<int64_t>(local.size()))
         continue;
       int64_t parts = sizeOf(plan, axis);
-      local[dim] = (local[dim] + parts - 1) / parts;
+      int64_t &size = local[static_cast<size_t>(*dim)];
+      size = (size + parts - 1) / parts;
       isExpert |= axis == "ep" && parts > 1;
       if (axis != "dp")
         elementsDivided *= static_cast<double>(parts);

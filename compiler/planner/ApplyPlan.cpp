@@ -1,6 +1,7 @@
 // Writes a plan's decisions into a model.
 #include "compiler/planner/ApplyPlan.h"
 
+#include "compiler/planner/PlacementText.h"
 #include "passes/shard/Mesh.h"
 
 using namespace mlir;
@@ -14,11 +15,10 @@ Mesh meshOf(const Plan &plan) { return {{"dp", "tp"}, {plan.dp, plan.tp}}; }
 std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
   if (text == "replicate")
     return AxisPlacement::replicate();
-  int64_t dim;
-  if (!text.consume_front("shard(") || !text.consume_back(")") || text.getAsInteger(10, dim) ||
-      dim < 0 || dim >= numDims)
+  std::optional<int64_t> dim = shardDimOf(text);
+  if (!dim || *dim >= numDims)
     return std::nullopt;
-  return AxisPlacement::shard(dim);
+  return AxisPlacement::shard(*dim);
 }
 
 LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
@@ -95,7 +95,7 @@ void recordPlacements(ModuleOp module, Plan &plan) {
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
     for (auto [name, axis] : llvm::zip(mesh.names, placement))
       plan.tensors[parameter.getSymName().str()][name] =
-          axis.isShard() ? "shard(" + std::to_string(axis.dim) + ")" : "replicate";
+          axis.isShard() ? shardText(axis.dim) : "replicate";
   }
 }
 

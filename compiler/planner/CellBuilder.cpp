@@ -286,14 +286,13 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   cellOp.phase = phase;
   cellOp.name = op->getName().stripDialect().str();
   cellOp.parameter = parameterOf(op, reading);
-  cellOp.isLoss = isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
+  cellOp.isLoss = isLoss(op);
   if (rule.matrixProduct && op->getNumOperands() == 2)
     addProduct(cellOp, op, rule);
   else if (rule.matrixProduct)
     addAttention(cell, cellOp, op, rule);
   addExchange(cell, op, rule, phase);
-  cellOp.isComposite =
-      isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(op);
+  cellOp.isComposite = isComposite(op);
   if (isa<graph::CrossEntropyGradOp>(op))
     cell.logits += bytesOf(op->getOperand(0));
   if (isa<graph::RmsNormOp>(op))
@@ -306,29 +305,22 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     bool stays = fusible && result.hasOneUse() && isFusible(*result.getUsers().begin());
     (stays ? cellOp.looseBytes : cellOp.bytes) += bytesOf(result);
   }
-  cellOp.joined = fusible && llvm::any_of(op->getOperands(), [](Value operand) {
-                    return isFusible(operand.getDefiningOp());
-                  });
+  cellOp.joined = isJoined(op);
   indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
 }
 
 void CellBuilder::addProduct(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {
-  auto contains = [](const graph::TensorLoops &tensor, unsigned loop) {
-    return llvm::any_of(tensor,
-                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
-  };
   cellOp.kind = WorkKind::Product;
   cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
   cellOp.flops = rule.flopsPerPoint;
   for (auto [index, loop] : llvm::enumerate(rule.loops)) {
-    bool a = contains(rule.operands[0], index), b = contains(rule.operands[1], index);
-    bool c = contains(rule.results[0], index);
-    auto [size, scale] = a && b && c ? std::tie(cellOp.batch, cellOp.batchScale)
-                         : a && c    ? std::tie(cellOp.m, cellOp.mScale)
-                         : b && c    ? std::tie(cellOp.n, cellOp.nScale)
-                                     : std::tie(cellOp.k, cellOp.kScale);
+    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
+    auto [size, scale] = kind == ProductLoop::Batch ? std::tie(cellOp.batch, cellOp.batchScale)
+                         : kind == ProductLoop::M   ? std::tie(cellOp.m, cellOp.mScale)
+                         : kind == ProductLoop::N   ? std::tie(cellOp.n, cellOp.nScale)
+                                                    : std::tie(cellOp.k, cellOp.kScale);
     size *= loop.size;
     scale |= bits[index];
     cellOp.flops *= static_cast<double>(loop.size);

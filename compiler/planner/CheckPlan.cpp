@@ -1,5 +1,6 @@
 #include "compiler/planner/CheckPlan.h"
 
+#include "compiler/planner/PlacementText.h"
 #include "compiler/planner/PlanSchedule.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -131,9 +132,9 @@ Found checkStages(const Plan &plan) {
 }
 
 bool isPlacement(llvm::StringRef text) {
-  unsigned dim = 0;
-  return text == "replicate" || (text.consume_front("shard(") && text.consume_back(")") &&
-                                 !text.getAsInteger(10, dim) && dim < 16);
+  constexpr int64_t mostDims = 16;
+  std::optional<int64_t> dim = shardDimOf(text);
+  return text == "replicate" || (dim && *dim < mostDims);
 }
 
 Found checkTensors(const Plan &plan) {

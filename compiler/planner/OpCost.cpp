@@ -19,6 +19,33 @@ double tensorBytes(Type type) {
 
 bool isFusible(Operation *op) { return isa_and_nonnull<graph::PointwiseOpInterface>(op); }
 
+bool isLoss(Operation *op) {
+  return isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
+}
+
+bool isComposite(Operation *op) {
+  return isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(
+      op);
+}
+
+bool isJoined(Operation *op) {
+  return isFusible(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           return isFusible(operand.getDefiningOp());
+         });
+}
+
+ProductLoop productLoop(const graph::OpRule &rule, unsigned loop) {
+  auto isIn = [&](const graph::TensorLoops &tensor) {
+    return llvm::any_of(tensor,
+                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
+  };
+  bool a = isIn(rule.operands[0]), b = isIn(rule.operands[1]), c = isIn(rule.results[0]);
+  return a && b && c ? ProductLoop::Batch
+         : a && c    ? ProductLoop::M
+         : b && c    ? ProductLoop::N
+                     : ProductLoop::K;
+}
+
 std::optional<CollectiveWork> collectiveOf(Operation *op) {
   if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
     return CollectiveWork{CollectiveKind::AllReduce, tensorBytes(reduce.getInput().getType())};

@@ -1,6 +1,7 @@
 // Writes and reads OpSplits.
 #include "compiler/planner/OpSplitsJson.h"
 
+#include "compiler/planner/PlacementText.h"
 #include "passes/shard/OpSplit.h"
 
 #include <nlohmann/json.hpp>
@@ -11,9 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string operandToText(int64_t told) {
-  return told == split::kKeep   ? "keep"
-         : told == split::kNone ? "whole"
-                                : "shard(" + std::to_string(told) + ")";
+  return told == split::kKeep ? "keep" : told == split::kNone ? "whole" : shardText(told);
 }
 
 std::optional<int64_t> operandFromText(llvm::StringRef text) {
@@ -21,11 +20,7 @@ std::optional<int64_t> operandFromText(llvm::StringRef text) {
     return split::kKeep;
   if (text == "whole")
     return split::kNone;
-  int64_t dim;
-  if (!text.consume_front("shard(") || !text.consume_back(")") || text.getAsInteger(10, dim) ||
-      dim < 0)
-    return std::nullopt;
-  return dim;
+  return shardDimOf(text);
 }
 
 std::string readOp(const Json &entry, std::vector<OpSplits::Op> &ops) {

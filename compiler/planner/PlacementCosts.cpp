@@ -65,9 +65,8 @@ double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule, int c
     return 0; // scalars and views
   CellOp cellOp;
   cellOp.name = op->getName().stripDialect().str();
-  cellOp.isLoss = isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
-  cellOp.isComposite =
-      isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(op);
+  cellOp.isLoss = isLoss(op);
+  cellOp.isComposite = isComposite(op);
   if (rule.matrixProduct && op->getNumOperands() == 2)
     addProduct(cellOp, rule, choice);
   else if (rule.matrixProduct)
@@ -83,26 +82,22 @@ double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule, int c
   for (auto [index, result] : llvm::enumerate(op->getResults()))
     add(result.getType(), resultUnder(rule, index, choice),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
-  cellOp.joined = fusible && llvm::any_of(op->getOperands(), [](Value operand) {
-                    return isFusible(operand.getDefiningOp());
-                  });
+  cellOp.joined = isJoined(op);
   return costOp(cellOp, CellScale(), topology, precision, software).seconds;
 }
 
 void PlacementCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, int choice) const {
-  auto contains = [](const graph::TensorLoops &tensor, unsigned loop) {
-    return llvm::any_of(tensor,
-                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
-  };
   cellOp.kind = WorkKind::Product;
   cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
   cellOp.flops = rule.flopsPerPoint;
   for (auto [index, loop] : llvm::enumerate(rule.loops)) {
-    bool a = contains(rule.operands[0], index), b = contains(rule.operands[1], index);
-    bool c = contains(rule.results[0], index);
+    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
     int64_t size =
         static_cast<int>(index) == choice ? llvm::divideCeil(loop.size, parts()) : loop.size;
-    (a && b && c ? cellOp.batch : a && c ? cellOp.m : b && c ? cellOp.n : cellOp.k) *= size;
+    (kind == ProductLoop::Batch ? cellOp.batch
+     : kind == ProductLoop::M   ? cellOp.m
+     : kind == ProductLoop::N   ? cellOp.n
+                                : cellOp.k) *= size;
     cellOp.flops *= static_cast<double>(size);
   }
 }

@@ -20,19 +20,19 @@ bool isCompiled(const Decisions &d) {
          d.recompute == Recompute::None && !d.mayRecomputeMore() && !d.offloadOptimizer;
 }
 
-Plan planOf(const Decisions &d, const std::string &optimizer, int64_t microBatches) {
+} // namespace
+
+Plan compiledPlan(const Decisions &d, const std::string &optimizer) {
   Plan plan;
   plan.dp = d.dp;
   plan.tp = d.tp;
   plan.sequenceParallel = d.sequenceParallel;
   plan.zero = d.zero;
   plan.microBatch = d.microBatch;
-  plan.numMicroBatches = microBatches;
+  plan.numMicroBatches = d.numMicroBatches;
   plan.optimizer = optimizer;
   return plan;
 }
-
-} // namespace
 
 ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
     : optimizer(std::move(optimizer)) {
@@ -85,7 +85,8 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   std::optional<OutlinedProgram> program;
   ScheduleOptions options;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
-  Plan plan = planOf(d, optimizer, microBatches);
+  Plan plan = compiledPlan(d, optimizer);
+  plan.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
       !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
     return std::nullopt;

@@ -1,6 +1,7 @@
 // Memory of programs that dtc compiles, before they are compiled.
 #pragma once
 
+#include "compiler/planner/Plan.h"
 #include "compiler/planner/ReadOutline.h"
 #include "compiler/planner/StepEstimate.h"
 
@@ -10,6 +11,9 @@
 #include <optional>
 
 namespace dtc {
+
+// Of decisions that dtc compiles: what lowering reads of a plan, tensors not placed yet.
+Plan compiledPlan(const Decisions &d, const std::string &optimizer);
 
 // What the static plan of a step will need, without making it. The step with three layers is
 // lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into

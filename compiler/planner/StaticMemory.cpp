@@ -4,6 +4,7 @@
 #include "compiler/driver/Pipelines.h"
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/DimRoles.h"
+#include "compiler/planner/PlacementText.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/ParameterPlacement.h"
 
@@ -55,11 +56,11 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched
   recordPlacements(*bound, plan);
   if (plan.ep > 1)
     for (const auto &entry : expertDims(*bound))
-      plan.tensors[entry.getKey().str()]["ep"] = "shard(" + std::to_string(entry.getValue()) + ")";
+      plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
   // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
   if (plan.zero >= 3 && plan.dp > 1)
     for (auto &[name, axes] : plan.tensors)
-      axes["dp"] = "shard(0)";
+      axes["dp"] = shardText(0);
   return true;
 }
 

@@ -166,21 +166,23 @@ LogicalResult FunctionPartitioner::checkSplit(Operation &op, const graph::OpRule
   auto attr = op.getAttrOfType<IntegerAttr>(kSplitAttr);
   if (!attr || policy.weightAxis < 0 || mesh.sizes[policy.weightAxis] == 1)
     return success();
+  constexpr llvm::StringLiteral mend =
+      "; 'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
   int64_t choice = attr.getInt(), parts = mesh.sizes[policy.weightAxis];
   if (choice >= static_cast<int64_t>(rule.loops.size()) || choice < split::kPartial)
     return op.emitOpError("has ") << rule.loops.size() << " loops, so it can't be split along loop "
-                                  << choice;
+                                  << choice << mend;
   if (choice >= 0 && !canSplitLoop(rule, static_cast<int>(choice), parts))
     return op.emitOpError("can't be split along loop ")
-           << choice << " into " << parts << " parts: its rule does not allow it";
+           << choice << " into " << parts << " parts: its rule does not allow it" << mend;
   if (choice != split::kPartial)
     return success();
   if (!rule.jointlyLinear)
-    return op.emitOpError("does not commute with sums, so its operands can't stay partial");
+    return op.emitOpError("does not commute with sums, so its operands can't stay partial") << mend;
   for (Value operand : op.getOperands()) {
     const AxisPlacement &now = values.find(operand)->second.placement[policy.weightAxis];
     if (now.isPartial() && now.reduce != graph::ReduceKind::Sum)
-      return op.emitOpError("has a maximum as operand that can't stay partial in a sum");
+      return op.emitOpError("has a maximum as operand that can't stay partial in a sum") << mend;
   }
   return success();
 }

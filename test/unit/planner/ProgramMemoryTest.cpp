@@ -55,14 +55,7 @@ protected:
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
                        const std::string &optimizer = "adamw",
                        const SearchedPlacements *placements = nullptr) {
-    Plan plan;
-    plan.dp = d.dp;
-    plan.tp = d.tp;
-    plan.sequenceParallel = d.sequenceParallel;
-    plan.zero = d.zero;
-    plan.microBatch = d.microBatch;
-    plan.numMicroBatches = d.numMicroBatches;
-    plan.optimizer = optimizer;
+    Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, placements));
     std::optional<int64_t> planned = staticMemoryBytes(model, plan);
     std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, placements);
