@@ -4,6 +4,7 @@
 #include "compiler/emit/Emit.h"
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/ModelFacts.h"
+#include "compiler/planner/PlaceStep.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "passes/codegen/KernelLibrary.h"
@@ -68,7 +69,7 @@ public:
     if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
         !done)
       return done.error();
-    if (failed(applySplits(module, plan.opSplits)))
+    if (failed(placeStep(module, plan.opSplits)))
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();

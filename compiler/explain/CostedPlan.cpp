@@ -160,7 +160,7 @@ Result<Decisions> decisionsOf(const Plan &plan) {
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())
     return readCells(folded, plan.tp, plan.sequenceParallel);
-  SearchedPlacements placements{plan.opSplits, {}};
+  SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();

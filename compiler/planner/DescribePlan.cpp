@@ -160,7 +160,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.schedule = planNameOf(d.schedule).str();
   plan.virtualStages = d.virtualStages;
   plan.axisOrder = orderText(d.order);
-  plan.placement = d.placement > 0 ? "searched" : "policy";
+  plan.placement = d.placement > 0 ? "searched" : "megatron";
   plan.offloadOptimizer = d.offloadOptimizer;
   plan.overlapGradients = candidate.step.bucketBytes != kOneBucket;
   plan.bucketBytes = plan.overlapGradients ? candidate.step.bucketBytes : 0;

@@ -9,20 +9,12 @@
 
 namespace dtc {
 
-const ModelCells *CellStore::get(int64_t tp, bool sequenceParallel) {
-  auto [it, isNew] = cells.try_emplace({tp, sequenceParallel});
-  if (isNew)
-    it->second = readCells(model, tp, sequenceParallel);
-  return it->second ? &*it->second : nullptr;
-}
-
 namespace {
 
-// Searched placements are tried where tensor parallelism's collectives take this share of a step.
-constexpr double kLeastExposed = 0.002;
-
+// A mesh under a point of the frontier of its tensor parallelism.
 struct BoundedMesh {
   size_t index;
+  int point;
   double bound;
 };
 
@@ -30,10 +22,11 @@ class Searcher {
 public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
            const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
-      : cells(cells), meshes(meshes), limits(limits), pins(pins), request(request),
-        options(options), start(std::chrono::steady_clock::now()),
-        frontier(cells.folded(), request,
-                 {pins.searchedPlacements.value_or(false), pins.tp.has_value()}),
+      : meshes(meshes), limits(limits), pins(pins), request(request), options(options),
+        start(std::chrono::steady_clock::now()),
+        frontier(cells, request,
+                 {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
+                  pins.tp.has_value()}),
         incumbent(options.fasterThan) {}
 
   SearchResult run() {
@@ -41,8 +34,6 @@ public:
       costTemplates();
     std::vector<BoundedMesh> order = boundMeshes();
     visit(order);
-    if (limits.searchesPlacements)
-      trySearchedPlacements();
     result.lowerBound = std::min(incumbent, leastLeft);
     result.complete = leastLeft >= incumbent;
     finish();
@@ -58,47 +49,20 @@ private:
         leastLeft = std::min(leastLeft, mesh.bound);
         break;
       }
-      costDetails(meshes[mesh.index]);
+      Decisions decisions = meshes[mesh.index];
+      decisions.placement = mesh.point;
+      costDetails(decisions);
     }
   }
 
-  // The best candidates again, under the points of the frontier of their tensor parallelism.
-  void trySearchedPlacements() {
-    shrink();
-    const std::vector<Candidate> best = result.ranked;
-    if (pins.searchedPlacements.value_or(false)) { // the others only say where to look
-      result.ranked.clear();
-      incumbent = options.fasterThan;
-    }
-    for (const Candidate &candidate : best) {
-      Decisions d = candidate.decisions;
-      bool mayGain =
-          candidate.step.exposedTpSeconds >= kLeastExposed * candidate.step.stepSeconds ||
-          pins.searchedPlacements.value_or(false);
-      if (d.tp == 1 || outOfTime() || !mayGain)
-        continue;
-      const std::vector<PlacementPoint> &points =
-          frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel));
-      for (size_t point = 0; point < points.size(); ++point) {
-        d.placement = static_cast<int>(point) + 1;
-        const ModelCost *model = costOf(d);
-        if (!options.prune || lowerBoundSeconds(*model, d, request) < incumbent)
-          if (std::optional<Candidate> twin = estimate(*model, d))
-            consider(std::move(*twin));
-      }
-    }
-  }
-
-  const ModelCells *cellsOf(const Decisions &d) {
-    const ModelCells *policy = cells.get(d.tp, d.sequenceParallel);
-    if (d.placement == 0 || !policy)
-      return policy;
-    return &pointOf(d).cells;
-  }
-
-  const PlacementPoint &pointOf(const Decisions &d) {
-    const ModelCells &policy = *cells.get(d.tp, d.sequenceParallel);
-    return frontier.of(d.tp, d.sequenceParallel, policy)[static_cast<size_t>(d.placement) - 1];
+  // The points that the pins allow: those searched for, or Megatron's alone, or all.
+  llvm::SmallVector<int, 4> pointsOf(const Decisions &d) {
+    llvm::SmallVector<int, 4> numbers;
+    bool mustBeSearched = pins.searchedPlacements.value_or(false);
+    int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel).size());
+    for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
+      numbers.push_back(number);
+    return numbers;
   }
 
   bool outOfTime() const {
@@ -106,41 +70,47 @@ private:
            options.seconds;
   }
 
-  // Null where the model can't be partitioned that way.
   const ModelCost *costOf(const Decisions &d) {
-    const ModelCells *model = cellsOf(d);
-    if (!model)
-      return nullptr;
+    const PlacementPoint &point =
+        *frontier.of(d.tp, d.sequenceParallel)[static_cast<size_t>(d.placement)];
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
     order += ":" + std::to_string(d.partOrder);
     CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
-    if (isNew)
-      it->second = costModel(*model, d, *request.topology, request.precision, *request.software);
-    if (isNew && d.placement != 0)
-      it->second.placements = &pointOf(d).placements;
+    if (isNew) {
+      it->second =
+          costModel(point.cells, d, *request.topology, request.precision, *request.software);
+      it->second.placements = &point.placements;
+    }
     return &it->second;
   }
 
   void costTemplates() {
-    for (const Decisions &d : expertTemplates(limits, pins, options.devicesPerNode)) {
+    for (Decisions d : expertTemplates(limits, pins, options.devicesPerNode)) {
+      llvm::SmallVector<int, 4> points = pointsOf(d);
+      if (points.empty())
+        continue;
+      d.placement = points.front();
       if (!templates.insert(d).second)
         continue;
-      if (const ModelCost *model = costOf(d))
-        if (std::optional<Candidate> candidate = estimate(*model, d))
-          consider(std::move(*candidate));
+      if (std::optional<Candidate> candidate = estimate(*costOf(d), d))
+        consider(std::move(*candidate));
     }
   }
 
   std::vector<BoundedMesh> boundMeshes() {
     std::vector<BoundedMesh> order;
-    for (size_t index = 0; index < meshes.size(); ++index)
-      if (const ModelCost *model = costOf(meshes[index]))
-        order.push_back({index, leastOf(*model, meshes[index])});
+    for (size_t index = 0; index < meshes.size(); ++index) {
+      Decisions mesh = meshes[index];
+      for (int point : pointsOf(mesh)) {
+        mesh.placement = point;
+        order.push_back({index, point, leastOf(*costOf(mesh), mesh)});
+      }
+    }
     llvm::sort(order, [](const BoundedMesh &a, const BoundedMesh &b) {
-      return std::tie(a.bound, a.index) < std::tie(b.bound, b.index);
+      return std::tie(a.bound, a.index, a.point) < std::tie(b.bound, b.index, b.point);
     });
     return order;
   }
@@ -259,14 +229,12 @@ private:
   // What the candidate's placements are, for whoever gets the result.
   void keepPlacements(const Decisions &d) {
     std::pair<int64_t, bool> key{d.tp, d.sequenceParallel};
-    if (d.placement == 0 || result.placements.count(key))
+    if (result.placements.count(key))
       return;
-    for (const PlacementPoint &point :
-         frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel)))
-      result.placements[key].push_back(point.placements);
+    for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel))
+      result.placements[key].push_back(point->placements);
   }
 
-  CellStore &cells;
   const std::vector<Decisions> &meshes;
   const SpaceLimits &limits;
   const Pins &pins;
@@ -286,11 +254,9 @@ private:
 
 } // namespace
 
-const SearchedPlacements *SearchResult::placementsOf(const Decisions &decisions) const {
-  if (decisions.placement == 0)
-    return nullptr;
-  return &placements.at({decisions.tp, decisions.sequenceParallel})
-              .at(static_cast<size_t>(decisions.placement) - 1);
+const SearchedPlacements &SearchResult::placementsOf(const Decisions &decisions) const {
+  return placements.at({decisions.tp, decisions.sequenceParallel})
+      .at(static_cast<size_t>(decisions.placement));
 }
 
 SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,

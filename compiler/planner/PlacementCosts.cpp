@@ -1,4 +1,4 @@
-// What the ways of splitting one op over tensor parallelism cost.
+// What the ways of splitting one op over the mesh cost.
 #include "compiler/planner/PlacementCosts.h"
 
 #include "compiler/planner/OpCost.h"
@@ -19,48 +19,33 @@ constexpr double kUpdateTraffic = 2;
 
 } // namespace
 
-std::vector<int> PlacementCosts::choicesOf(Operation *op, const graph::OpRule &rule) const {
-  std::vector<int> choices{split::kNone};
-  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
-  // A loop over a sequence whose tokens went through experts has the bit of samples, too.
-  auto isOfOtherAxis = [&](size_t loop) {
-    return bits[loop] == ScalesWithBatch || (bits[loop] & (ScalesWithExperts | ScalesWithCapacity));
-  };
-  for (size_t loop = 0; loop < rule.loops.size(); ++loop)
-    if (!isOfOtherAxis(loop) && rule.loops[loop].size >= parts() &&
-        canSplitLoop(rule, static_cast<int>(loop), parts()))
-      choices.push_back(static_cast<int>(loop));
-  if (rule.jointlyLinear)
-    choices.push_back(split::kPartial);
-  return choices;
-}
-
-double PlacementCosts::localElements(Type type, const AxisPlacement &placement) const {
+double PlacementCosts::localElements(Type type, const Placement &placement) const {
   double elements = 1;
-  for (int64_t size : localType(cast<RankedTensorType>(type), {placement}, mesh).getShape())
+  for (int64_t size : localType(cast<RankedTensorType>(type), placement, mesh).getShape())
     elements *= static_cast<double>(size);
   return elements;
 }
 
-double PlacementCosts::keptBytes(Type type, const AxisPlacement &placement) const {
+double PlacementCosts::keptBytes(Type type, const Placement &placement) const {
   auto tensor = cast<RankedTensorType>(type);
   bool isFloat = tensor.getElementType().isF32();
   return localElements(type, placement) * tensor.getElementTypeBitWidth() / 8 *
          (isFloat ? precision.activationShare : 1);
 }
 
-double PlacementCosts::parameterBytes(Type type, const AxisPlacement &placement) const {
+double PlacementCosts::parameterBytes(Type type, const Placement &placement) const {
   return localElements(type, placement) *
          (precision.parameterBytes + precision.gradientBytes + precision.optimizerBytes);
 }
 
-double PlacementCosts::updateSeconds(Type type, const AxisPlacement &placement) const {
+double PlacementCosts::updateSeconds(Type type, const Placement &placement) const {
   OpWork work;
   work.bytes = kUpdateTraffic * parameterBytes(type, placement);
   return secondsOf(work, topology.device);
 }
 
-double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule, int choice) const {
+double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule,
+                                 ArrayRef<int> split) const {
   if (rule.loops.empty() || isa<graph::ReshapeOp>(op))
     return 0; // scalars and views
   CellOp cellOp;
@@ -68,32 +53,41 @@ double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule, int c
   cellOp.isLoss = isLoss(op);
   cellOp.isComposite = isComposite(op);
   if (rule.matrixProduct && op->getNumOperands() == 2)
-    addProduct(cellOp, rule, choice);
+    addProduct(cellOp, rule, split);
   else if (rule.matrixProduct)
-    addAttention(cellOp, op, rule, choice);
+    addAttention(cellOp, op, rule, split);
   bool fusible = isFusible(op);
-  auto add = [&](Type type, const AxisPlacement &placement, bool stays) {
+  auto add = [&](Type type, const Placement &placement, bool stays) {
     double width = cast<RankedTensorType>(type).getElementTypeBitWidth() / 8.0;
     (stays ? cellOp.looseBytes : cellOp.bytes).parts[0] += localElements(type, placement) * width;
   };
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    add(operand.getType(), operandUnder(rule, index, choice),
+    add(operand.getType(), operandUnder(rule, index, split),
         fusible && isFusible(operand.getDefiningOp()));
   for (auto [index, result] : llvm::enumerate(op->getResults()))
-    add(result.getType(), resultUnder(rule, index, choice),
+    add(result.getType(), resultUnder(rule, index, split),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
   cellOp.joined = isJoined(op);
   return costOp(cellOp, CellScale(), topology, precision, software).seconds;
 }
 
-void PlacementCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, int choice) const {
+int64_t PlacementCosts::localSize(const graph::OpRule &rule, size_t loop,
+                                  ArrayRef<int> split) const {
+  int64_t parts = 1;
+  for (auto [axis, choice] : llvm::enumerate(split))
+    if (choice == static_cast<int>(loop))
+      parts *= mesh.sizes[axis];
+  return llvm::divideCeil(rule.loops[loop].size, parts);
+}
+
+void PlacementCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule,
+                                ArrayRef<int> split) const {
   cellOp.kind = WorkKind::Product;
   cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
   cellOp.flops = rule.flopsPerPoint;
-  for (auto [index, loop] : llvm::enumerate(rule.loops)) {
+  for (size_t index = 0; index < rule.loops.size(); ++index) {
     ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
-    int64_t size =
-        static_cast<int>(index) == choice ? llvm::divideCeil(loop.size, parts()) : loop.size;
+    int64_t size = localSize(rule, index, split);
     (kind == ProductLoop::Batch ? cellOp.batch
      : kind == ProductLoop::M   ? cellOp.m
      : kind == ProductLoop::N   ? cellOp.n
@@ -103,10 +97,10 @@ void PlacementCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, int c
 }
 
 void PlacementCosts::addAttention(CellOp &cellOp, Operation *op, const graph::OpRule &rule,
-                                  int choice) const {
+                                  ArrayRef<int> split) const {
   auto local = [&](size_t operand) {
     return localType(cast<RankedTensorType>(op->getOperand(operand).getType()),
-                     {operandUnder(rule, operand, choice)}, mesh);
+                     operandUnder(rule, operand, split), mesh);
   };
   RankedTensorType q = local(0), k = local(1);
   cellOp.kind = WorkKind::Attention;
@@ -117,34 +111,56 @@ void PlacementCosts::addAttention(CellOp &cellOp, Operation *op, const graph::Op
   cellOp.k = q.getDimSize(3);
   cellOp.phase = op->getNumResults() == 3 ? CellPhase::BackwardInput : CellPhase::Forward;
   cellOp.flops = rule.flopsPerPoint;
-  for (auto [index, loop] : llvm::enumerate(rule.loops))
-    cellOp.flops *= static_cast<double>(
-        static_cast<int>(index) == choice ? llvm::divideCeil(loop.size, parts()) : loop.size);
+  for (size_t index = 0; index < rule.loops.size(); ++index)
+    cellOp.flops *= static_cast<double>(localSize(rule, index, split));
 }
 
-double PlacementCosts::moveSeconds(Type type, const AxisPlacement &from,
-                                   const AxisPlacement &to) const {
-  if (from == to || from.isReplicate())
-    return 0;
+// What brings a tensor, placed `now`, to another placement on one axis.
+double PlacementCosts::moveOnAxis(RankedTensorType type, const Placement &now, unsigned axis,
+                                  const AxisPlacement &to) const {
+  const AxisPlacement &from = now[axis];
   if (to.isPartial() && (from.isPartial() || to.reduce != graph::ReduceKind::Sum))
     return kNever;
-  auto tensor = cast<RankedTensorType>(type);
-  bool isFloat = tensor.getElementType().isF32();
-  // Padding travels too.
-  const AxisPlacement &padded = from.isShard() ? from : to;
-  double whole = localElements(type, padded) * static_cast<double>(padded.isShard() ? parts() : 1) *
-                 tensor.getElementTypeBitWidth() / 8 * (isFloat ? precision.activationShare : 1);
-  CollectiveKind kind =
-      from.isPartial() ? (to.isShard() ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce)
-                       : CollectiveKind::AllGather;
-  if (from.isShard() && to.isShard()) {
-    // Where a dim does not divide the tensor is gathered and cut again.
-    if (tensor.getDimSize(from.dim) % parts() != 0 || tensor.getDimSize(to.dim) % parts() != 0)
-      return collectiveSeconds(CollectiveKind::AllGather, whole, group, topology);
-    kind = CollectiveKind::AllToAll;
-    whole /= static_cast<double>(parts());
+  double elementBytes = type.getElementTypeBitWidth() / 8.0 *
+                        (type.getElementType().isF32() ? precision.activationShare : 1);
+  auto wholeBytes = [&](const AxisPlacement &split) { // padding travels too
+    Placement with = now;
+    with[axis] = split;
+    return localElements(type, with) * elementBytes *
+           static_cast<double>(split.isShard() ? mesh.sizes[axis] : 1);
+  };
+  auto seconds = [&](CollectiveKind kind, double bytes) {
+    return collectiveSeconds(kind, bytes, groups[axis], topology);
+  };
+  if (from.isReplicate()) {
+    if (!to.isPartial())
+      return 0;
+    OpWork scaling; // a share of the whole to each rank: read and written
+    scaling.bytes = 2 * localElements(type, now) * elementBytes;
+    return secondsOf(scaling, topology.device);
   }
-  return collectiveSeconds(kind, whole, group, topology);
+  if (from.isPartial())
+    return seconds(to.isShard() ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
+                   wholeBytes(to));
+  double whole = wholeBytes(from);
+  // Where a dim does not divide the tensor is gathered and cut again.
+  bool divides = to.isShard() && type.getDimSize(from.dim) % mesh.sizes[axis] == 0 &&
+                 type.getDimSize(to.dim) % mesh.sizes[axis] == 0;
+  return divides ? seconds(CollectiveKind::AllToAll, whole / static_cast<double>(mesh.sizes[axis]))
+                 : seconds(CollectiveKind::AllGather, whole);
+}
+
+double PlacementCosts::moveSeconds(Type type, const Placement &from, const Placement &to) const {
+  if (from == to)
+    return 0;
+  double sum = 0;
+  Placement now = from;
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+    if (mesh.sizes[axis] > 1 && now[axis] != to[axis]) {
+      sum += moveOnAxis(cast<RankedTensorType>(type), now, axis, to[axis]);
+      now[axis] = to[axis];
+    }
+  return sum;
 }
 
 } // namespace dtc

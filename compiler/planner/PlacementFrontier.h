@@ -1,5 +1,4 @@
-// The searched placements that are worth trying beside the partitioner's own. Internal to this
-// folder.
+// The placements over tensor parallelism that are worth costing. Internal to this folder.
 #pragma once
 
 #include "compiler/planner/PlacementSearch.h"
@@ -10,38 +9,56 @@
 
 namespace dtc {
 
-// A point of the frontier, with what a model does under it.
+// Placements of a model, with what it does under them.
 struct PlacementPoint {
   SearchedPlacements placements;
   ModelCells cells;
 };
 
-// For a tensor-parallel degree: a few worths of memory are tried, and what the network finds for
-// them is kept where nothing else, the partitioner's placements included, is at least as good in
-// seconds of a micro-batch, bytes kept for it, parameters and gradients that are added up once a
-// step. The fastest first.
+// Megatron's placements of a model by tensor-parallel degree, made when they are first asked for.
+class CellStore {
+public:
+  explicit CellStore(const FoldedModel &model) : model(model) {}
+  // Null where the model can't be partitioned that way.
+  const PlacementPoint *point(int64_t tp, bool sequenceParallel);
+  const ModelCells *get(int64_t tp, bool sequenceParallel) {
+    const PlacementPoint *found = point(tp, sequenceParallel);
+    return found ? &found->cells : nullptr;
+  }
+  const FoldedModel &folded() const { return model; }
+  const PlacementSearcher &searcher();
+
+private:
+  const FoldedModel &model;
+  std::unique_ptr<PlacementSearcher> searching; // made when it is first needed
+  std::map<std::pair<int64_t, bool>, std::optional<PlacementPoint>> points;
+};
+
+// For a tensor-parallel degree: Megatron's placements, and what the network finds for a few worths
+// of memory where nothing else is at least as good in seconds of a micro-batch, bytes kept for it,
+// parameters and gradients that are added up once a step.
 class PlacementFrontier {
 public:
   struct Options {
-    bool keepsDominated = false;   // what the partitioner's placements dominate is a point, too
-    bool mustSplitWeights = false; // a rank may not hold more parameters than under these
+    bool searches = true;          // false: Megatron's alone
+    bool keepsDominated = false;   // what Megatron's dominate is a point, too
+    bool mustSplitWeights = false; // a rank may not hold more parameters than under Megatron's
   };
-  PlacementFrontier(const FoldedModel &model, const EstimateRequest &request,
-                    const Options &options)
-      : model(model), request(request), options(options) {}
+  PlacementFrontier(CellStore &store, const EstimateRequest &request, const Options &options)
+      : store(store), request(request), options(options) {}
 
-  // `policy`: the cells of the partitioner's own placements.
-  const std::vector<PlacementPoint> &of(int64_t tp, bool sequenceParallel,
-                                        const ModelCells &policy);
+  // Megatron's first, then the fastest first. Empty where the model can't be partitioned that way.
+  const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel);
 
 private:
-  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel, const ModelCells &policy);
+  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel,
+                                     const ModelCells &megatron);
 
-  const FoldedModel &model;
+  CellStore &store;
   const EstimateRequest &request;
   Options options;
-  std::unique_ptr<PlacementSearcher> searcher; // made when it is first needed
-  std::map<std::pair<int64_t, bool>, std::vector<PlacementPoint>> points;
+  std::map<std::pair<int64_t, bool>, std::vector<PlacementPoint>> searched;
+  std::map<std::pair<int64_t, bool>, std::vector<const PlacementPoint *>> points;
 };
 
 } // namespace dtc

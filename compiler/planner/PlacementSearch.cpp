@@ -1,92 +1,75 @@
 // Solves the networks of a model's placements.
 #include "compiler/planner/PlacementSearch.h"
 
-#include "compiler/driver/Pipelines.h"
-#include "compiler/solver/Solver.h"
+#include "compiler/planner/PlaceStep.h"
 #include "passes/shard/Partition.h"
-
-#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
 
-// Effort of a network, in work and not by the clock, so that plans do not depend on the machine.
-constexpr int64_t kRounds = 4, kRoundWork = 2'000'000;
-
-bool solveInto(const PlacementNetwork &network, SolvedPlacements &solved) {
-  solver::SolveOptions options;
-  options.threads = 1;
-  options.rounds = kRounds;
-  options.roundWork = kRoundWork;
-  assert(solver::problemError(network.problem()).empty() && "networks are well-formed");
-  solver::SolveResult result = solver::solve(network.problem(), options);
-  if (!result.feasible())
-    return false;
-  network.decode(result.choice, solved);
-  return true;
-}
-
-OpSplits splitsOf(ModuleOp step, const SolvedPlacements &solved) {
+OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
   OpSplits splits;
-  for (auto [op, choice] : solved.splits)
+  for (const auto &[op, split] : placed.ops)
     splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
-        {op->getName().stripDialect().str(), choice});
-  for (const auto &[call, told] : solved.calls)
-    splits.calls[cast<graph::CallOp>(call).getCallee().str()] = told;
+        {op->getName().stripDialect().str(), split[axis]});
   return splits;
 }
+
+// The catalogue's DGX H100 as far as `ranks` need it, in bf16.
+struct NominalBasis {
+  explicit NominalBasis(int64_t ranks)
+      : topology(*loadTopology("dgx-h100", llvm::divideCeil(ranks, 8), 0)),
+        software(softwareNamed("dtc", topology.device)),
+        precision(cellPrecision("bf16", "adamw", *software)) {}
+
+  Topology topology;
+  const SoftwareStack *software;
+  CellPrecision precision;
+};
 
 } // namespace
 
 PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
   ModuleOp source = *model.module;
   step = differentiateFolded(source);
-  if (!step)
-    return;
-  decomposeCrossEntropy(*step);
-  roles.emplace(*step, "microbatch");
+  if (step)
+    decomposeCrossEntropy(*step);
 }
 
 std::optional<SearchedPlacements>
 PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth &worth,
-                            const RankGroup &group, const Topology &topology,
-                            const CellPrecision &precision, const SoftwareStack &software) const {
+                            bool splitsWeights, const PlacementBasis &basis) const {
   if (!step)
     return std::nullopt;
-  ModuleOp module = *step;
-  auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
-  PlacementCosts costs(*roles, group, tp, topology, precision, software);
+  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  PlacementCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
+                       basis.software);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
-  SolvedPlacements solved;
-  llvm::SmallPtrSet<Operation *, 8> done;
-  for (auto forward : microbatch.getBody().getOps<graph::CallOp>()) {
-    if (done.contains(forward))
-      continue;
-    graph::CallOp backward;
-    for (Value result : forward.getResults())
-      for (Operation *user : result.getUsers())
-        if (auto call = dyn_cast<graph::CallOp>(user); call && result != forward.getResult(0))
-          backward = call;
-    if (!backward)
-      return std::nullopt;
-    done.insert(backward);
-    PlacementNetwork network(costs, prices, sequenceParallel);
-    if (!network.addBlock(module, forward, backward) || !solveInto(network, solved))
-      return std::nullopt;
-  }
-  PlacementNetwork rest(costs, prices, sequenceParallel);
-  rest.addRest(microbatch);
-  if (!solveInto(rest, solved))
+  PlacementNetwork network({*step, mesh, sequenceParallel, splitsWeights, nullptr, &costs, prices});
+  if (failed(network.build()))
     return std::nullopt;
-  SearchedPlacements found;
-  found.splits = splitsOf(module, solved);
-  for (const auto &[symbol, placement] : solved.parameters)
-    found.parameters[symbol] = placement.isShard() ? placement.dim : -1;
+  std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem());
+  if (!choice)
+    return std::nullopt;
+  PlacedStep placed = network.decode(*choice);
+  SearchedPlacements found{splitsOf(placed, 1), {}};
+  for (const auto &[symbol, placement] : placed.parameters)
+    found.parameters[symbol] = placement[1].isShard() ? placement[1].dim : -1;
   return found;
+}
+
+std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
+                                                              bool sequenceParallel) const {
+  NominalBasis nominal(tp);
+  RankGroup group{{tp, 1}};
+  PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
+  return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
+                  /*splitsWeights=*/true,
+                  {group, nominal.topology, nominal.precision, *nominal.software});
 }
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// Searches the placements of all ops of a model over tensor parallelism. Internal to this folder.
+// Searches the placements of all ops of a model. Internal to this folder.
 #pragma once
 
 #include "compiler/planner/OpSplits.h"
@@ -7,27 +7,37 @@
 
 namespace dtc {
 
-// Seconds that a byte is worth, of activations kept for one micro-batch and of parameters with
-// their states.
+// What memory is worth: seconds of a byte of activations kept for one micro-batch, and of a byte of
+// parameters with their states.
 struct MemoryWorth {
   double keptByte = 0, parameterByte = 0;
+};
+
+// Seconds are those of a device and of its tensor-parallel group.
+struct PlacementBasis {
+  RankGroup group; // the ranks of tensor parallelism
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
 };
 
 class PlacementSearcher {
 public:
   explicit PlacementSearcher(const FoldedModel &model);
 
-  // The placements that cost least, by a cost-function network for each kind of layer and one for
-  // embedding and head; nothing where the model can't be searched (it has blocks inside of blocks).
+  // The placements that cost least, by one cost-function network for the whole step. With
+  // `splitsWeights` weights of products are split wherever a dim is long enough. Nothing where all
+  // are forbidden, or after a diagnostic.
   std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
-                                             const MemoryWorth &worth, const RankGroup &group,
-                                             const Topology &topology,
-                                             const CellPrecision &precision,
-                                             const SoftwareStack &software) const;
+                                             const MemoryWorth &worth, bool splitsWeights,
+                                             const PlacementBasis &basis) const;
+
+  // Those of megatronPrices. They do not depend on the hardware: the basis is one of the
+  // catalogue's.
+  std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
-  std::optional<DimRoles> roles;
 };
 
 } // namespace dtc

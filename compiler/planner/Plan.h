@@ -112,8 +112,8 @@ struct Plan {
   int64_t virtualStages = 1;
   // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
   std::string axisOrder = "tp cp dp pp";
-  // Of ops over tensor parallelism: "policy", what the partitioner chooses op by op, or "searched".
-  std::string placement = "policy";
+  // Of ops over tensor parallelism: "megatron" or "searched".
+  std::string placement = "megatron";
   bool offloadOptimizer = false;
   // Gradients travel beside the backward pass, in buckets of so many bytes (0: as the software
   // stack has them); or as a whole after it.
@@ -124,7 +124,7 @@ struct Plan {
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".
   std::map<std::string, std::map<std::string, std::string>> tensors;
-  OpSplits opSplits; // of ops over tensor parallelism, where they were searched for
+  OpSplits opSplits; // of ops over tensor parallelism
   PlanPrediction predicted;
   PlanSearch search;
   PlanOrigin origin;

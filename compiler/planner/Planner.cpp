@@ -107,13 +107,13 @@ public:
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
+    if (!found.leanest && pins.searchedPlacements.value_or(false))
+      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
+                       "these pins",
+                       "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no candidate could be partitioned"));
-    if (found.ranked.empty() && pins.searchedPlacements.value_or(false) && found.leanest->step.fits)
-      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
-                       "these pins",
-                       "placements are searched where tp is 2 or more; use placement=policy");
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;

@@ -52,7 +52,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
 }
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
-                                             const SearchedPlacements *placements) {
+                                             const SearchedPlacements &placements) {
   if (!isChain || !isCompiled(d))
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
@@ -80,7 +80,7 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
 }
 
 std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
-                                                  const SearchedPlacements *placements,
+                                                  const SearchedPlacements &placements,
                                                   int64_t microBatches) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options;

@@ -2,9 +2,9 @@
 #include "compiler/planner/ReadCells.h"
 
 #include "compiler/driver/Pipelines.h"
-#include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/CellBuilder.h"
-#include "passes/shard/ParameterPlacement.h"
+#include "compiler/planner/PlaceStep.h"
+#include "compiler/planner/PlacementSearch.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -30,42 +30,17 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
 }
 
 LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
-                        const SearchedPlacements *placements) {
+                        const SearchedPlacements &placements) {
   StepOptions step = stepOptions();
-  if (failed(runPasses(module, [&](OpPassManager &p) { addBindBatch(p, step); })))
-    return failure();
   Mesh mesh{{"dp", "tp"}, {1, tp}};
-  if (placements) {
-    placeParameters(module, placements->parameters, /*axis=*/1, mesh.numAxes());
-  } else {
-    ParameterPlacementOptions options;
-    options.weightAxis = tp > 1 ? 1 : -1;
-    options.policy = {/*dataAxis=*/0, sequenceParallel};
-    if (failed(chooseParameterPlacements(module, mesh, options)))
-      return failure();
-  }
+  placeParameters(module, placements.parameters, /*axis=*/1, mesh.numAxes());
   writeMesh(module, mesh);
   if (sequenceParallel)
     module->setAttr("graph.sequence_parallel", UnitAttr::get(module.getContext()));
-  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })))
-    return failure();
-  if (placements && failed(applySplits(module, placements->splits)))
+  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })) ||
+      failed(placeStep(module, placements.splits)))
     return failure();
   return runPasses(module, addShardPhase);
-}
-
-std::optional<ModelCells> readPartitioned(const FoldedModel &model, int64_t tp,
-                                          bool sequenceParallel,
-                                          const SearchedPlacements *placements) {
-  ModuleOp source = *model.module;
-  OwningOpRef<ModuleOp> module(source.clone());
-  if (failed(partition(*module, tp, sequenceParallel, placements)))
-    return std::nullopt;
-  ModelCells cells = CellBuilder(*module, kSamples).build();
-  cells.tp = tp;
-  cells.sequenceParallel = sequenceParallel;
-  cells.chain = model.chain;
-  return cells;
 }
 
 } // namespace
@@ -77,13 +52,29 @@ OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
   return module;
 }
 
-std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
-  return readPartitioned(model, tp, sequenceParallel, nullptr);
-}
-
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements) {
-  return readPartitioned(model, tp, sequenceParallel, &placements);
+  ModuleOp source = *model.module;
+  OwningOpRef<ModuleOp> module(source.clone());
+  if (failed(partition(*module, tp, sequenceParallel, placements)))
+    return std::nullopt;
+  ModelCells cells = CellBuilder(*module, kSamples).build();
+  cells.tp = tp;
+  cells.sequenceParallel = sequenceParallel;
+  cells.chain = model.chain;
+  return cells;
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+  SearchedPlacements placements;
+  if (tp > 1) {
+    std::optional<SearchedPlacements> found =
+        PlacementSearcher(model).megatron(tp, sequenceParallel);
+    if (!found)
+      return std::nullopt;
+    placements = std::move(*found);
+  }
+  return readCells(model, tp, sequenceParallel, placements);
 }
 
 } // namespace dtc

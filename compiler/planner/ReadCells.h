@@ -30,10 +30,10 @@ mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
 
 // Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
 // each block does. Nothing after a diagnostic where the model can't be partitioned that way.
-std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
-
-// The same where the placements are given.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
                                     const SearchedPlacements &placements);
+
+// The same under the placements of PlacementSearcher::megatron.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
 
 } // namespace dtc

@@ -4,9 +4,9 @@
 #include "compiler/driver/Pipelines.h"
 #include "compiler/planner/ApplyPlan.h"
 #include "compiler/planner/DimRoles.h"
+#include "compiler/planner/PlaceStep.h"
 #include "compiler/planner/PlacementText.h"
 #include "passes/schedule/Passes.h"
-#include "passes/shard/ParameterPlacement.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -36,27 +36,20 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 
 } // namespace
 
-bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched) {
-  OwningOpRef<ModuleOp> bound(model.clone());
-  PassManager passes(model.getContext());
-  passes.enableVerifier(false);
-  addBindBatch(passes, stepOf(plan));
-  if (failed(passes.run(*bound)))
-    return false;
-  Mesh mesh{{"dp", "tp"}, {plan.dp, plan.tp}};
-  ParameterPlacementOptions options;
-  options.weightAxis = plan.tp > 1 ? 1 : -1;
-  options.policy = {/*dataAxis=*/0, plan.sequenceParallel};
-  if (searched) {
-    plan.opSplits = searched->splits;
-    placeParameters(*bound, searched->parameters, /*axis=*/1, mesh.numAxes());
-  } else if (failed(chooseParameterPlacements(*bound, mesh, options))) {
-    return false;
-  }
-  recordPlacements(*bound, plan);
-  if (plan.ep > 1)
-    for (const auto &entry : expertDims(*bound))
+bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
+  OwningOpRef<ModuleOp> placed(model.clone());
+  plan.opSplits = placements.splits;
+  placeParameters(*placed, placements.parameters, /*axis=*/1, /*numAxes=*/2);
+  recordPlacements(*placed, plan);
+  if (plan.ep > 1) {
+    PassManager passes(model.getContext());
+    passes.enableVerifier(false);
+    addBindBatch(passes, stepOf(plan));
+    if (failed(passes.run(*placed)))
+      return false;
+    for (const auto &entry : expertDims(*placed))
       plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
+  }
   // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
   if (plan.zero >= 3 && plan.dp > 1)
     for (auto &[name, axes] : plan.tensors)
@@ -75,7 +68,7 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   addGraphPhase(graph, stepOf(plan));
   addShardPhase(passes);
   addSchedulePhase(passes, options);
-  if (failed(graph.run(*module)) || failed(applySplits(*module, plan.opSplits)) ||
+  if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
       failed(passes.run(*module)))
     return false;
   for (auto program : module->getOps<exec::ProgramOp>())

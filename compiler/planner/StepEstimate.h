@@ -39,7 +39,7 @@ struct Decisions {
   bool evenStages = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
-  int placement = 0; // a point of the frontier of (tp, sp); 0: as the partitioner chooses op by op
+  int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
 
   int64_t devices() const { return dp * tp * pp * cp; }
@@ -54,7 +54,7 @@ AxisGroups groupsOf(const Decisions &decisions);
 // agree in these and in the groups.
 struct ModelCost {
   const ModelCells *cells = nullptr;
-  const SearchedPlacements *placements = nullptr; // null: the partitioner's own
+  const SearchedPlacements *placements = nullptr; // that the cells were read under, where known
   BlockCost embedding, head;
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;
