@@ -2,10 +2,10 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/emit/Emit.h"
-#include "compiler/planner/ApplyPlan.h"
-#include "compiler/planner/ModelFacts.h"
+#include "compiler/plan/ApplyPlan.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
+#include "compiler/workload/ModelFacts.h"
 #include "passes/codegen/KernelLibrary.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -2,9 +2,9 @@
 // this folder.
 #pragma once
 
-#include "compiler/planner/PlacementFrontier.h"
-#include "compiler/planner/ReadCells.h"
+#include "compiler/placement/PlacementFrontier.h"
 #include "compiler/planner/SearchSpace.h"
+#include "compiler/workload/ReadCells.h"
 
 #include <functional>
 #include <map>

@@ -1,0 +1,115 @@
+// Keeps the searched placements that nothing dominates.
+#include "compiler/placement/PlacementFrontier.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+
+#include <array>
+
+namespace dtc {
+namespace {
+
+// What all activations of a micro-batch, and all parameters, are worth, as shares of the seconds of
+// a micro-batch: from "memory is free" to "memory is what binds".
+constexpr std::array<double, 3> kWorthOfKept = {0, 0.1, 0.5};
+constexpr std::array<double, 3> kWorthOfParameters = {0.02, 1, 100};
+constexpr size_t kMostPoints = 3;
+// A rank holds this many times the parameters that the partitioner leaves it, at most, where
+// weights count as split.
+constexpr double kSplitWeights = 1.05;
+
+// What points are compared by, of the whole model for one sample.
+struct Merits {
+  double seconds = 0, kept = 0, parameters = 0, sharedGradients = 0;
+
+  bool atLeastAsGood(const Merits &other) const {
+    constexpr double same = 1 + 1e-9;
+    return seconds <= other.seconds * same && kept <= other.kept * same &&
+           parameters <= other.parameters * same && sharedGradients <= other.sharedGradients * same;
+  }
+};
+
+Merits meritsOf(const ModelCost &cost) {
+  Merits merits;
+  auto add = [&](const BlockCost &block) {
+    merits.seconds += block.forward + block.backward() + block.forwardTp + block.backwardTp;
+    merits.kept += block.kept;
+    merits.parameters += block.denseParameters + block.expertParameters;
+    merits.sharedGradients += block.sharedGradients;
+  };
+  add(cost.embedding);
+  add(cost.head);
+  for (int block : cost.cells->chain)
+    add(cost.blocks[static_cast<size_t>(block)]);
+  return merits;
+}
+
+} // namespace
+
+const std::vector<PlacementPoint> &PlacementFrontier::of(int64_t tp, bool sequenceParallel,
+                                                         const ModelCells &policy) {
+  auto [it, isNew] = points.try_emplace({tp, sequenceParallel});
+  if (isNew)
+    it->second = search(tp, sequenceParallel, policy);
+  return it->second;
+}
+
+std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceParallel,
+                                                      const ModelCells &policy) {
+  // What can't be partitioned after all is no point, and nobody's error.
+  mlir::ScopedDiagnosticHandler quiet(model.module.get()->getContext(),
+                                      [](mlir::Diagnostic &) { return mlir::success(); });
+  if (!searcher)
+    searcher = std::make_unique<PlacementSearcher>(model);
+  Decisions decisions;
+  decisions.tp = tp;
+  decisions.dp = request.topology->numDevices() / tp;
+  decisions.sequenceParallel = sequenceParallel;
+  auto costOf = [&](const ModelCells &cells) {
+    return meritsOf(
+        costModel(cells, decisions, *request.topology, request.precision, *request.software));
+  };
+  const Merits own = costOf(policy);
+  const CellPrecision &p = request.precision;
+  double stateBytes = p.parameterBytes + p.gradientBytes + p.optimizerBytes;
+  std::vector<SearchedPlacements> tried;
+  struct Found {
+    Merits merits;
+    PlacementPoint point;
+    size_t number; // ties go to the first
+  };
+  std::vector<Found> found;
+  for (double kept : kWorthOfKept)
+    for (double parameters : kWorthOfParameters) {
+      MemoryWorth worth{kept * own.seconds / own.kept,
+                        parameters * own.seconds / (own.parameters * stateBytes)};
+      std::optional<SearchedPlacements> placements =
+          searcher->cheapest(tp, sequenceParallel, worth, groupsOf(decisions).tp, *request.topology,
+                             request.precision, *request.software);
+      if (!placements || llvm::is_contained(tried, *placements))
+        continue;
+      tried.push_back(*placements);
+      std::optional<ModelCells> cells = readCells(model, tp, sequenceParallel, *placements);
+      if (!cells)
+        continue;
+      Merits merits = costOf(*cells);
+      auto better = [&](const Found &other) { return other.merits.atLeastAsGood(merits); };
+      bool isDominated = own.atLeastAsGood(merits) && !options.keepsDominated;
+      bool isWhole = merits.parameters > kSplitWeights * own.parameters;
+      if (isDominated || (isWhole && options.mustSplitWeights) || llvm::any_of(found, better))
+        continue;
+      llvm::erase_if(found, [&](const Found &other) { return merits.atLeastAsGood(other.merits); });
+      found.push_back({merits, {std::move(*placements), std::move(*cells)}, tried.size()});
+    }
+  llvm::sort(found, [](const Found &a, const Found &b) {
+    return std::tie(a.merits.seconds, a.number) < std::tie(b.merits.seconds, b.number);
+  });
+  if (found.size() > kMostPoints)
+    found.resize(kMostPoints);
+  std::vector<PlacementPoint> points;
+  for (Found &each : found)
+    points.push_back(std::move(each.point));
+  return points;
+}
+
+} // namespace dtc

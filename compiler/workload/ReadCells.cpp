@@ -1,0 +1,89 @@
+// Partitions the folded model and hands its functions to the cell builder.
+#include "compiler/workload/ReadCells.h"
+
+#include "compiler/plan/ApplyPlan.h"
+#include "compiler/workload/CellBuilder.h"
+#include "passes/Pipelines.h"
+#include "passes/shard/ParameterPlacement.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Not 1, so that no dim of the batch folds away.
+constexpr int64_t kSamples = 2;
+
+StepOptions stepOptions() {
+  StepOptions step;
+  step.batch = kSamples;
+  return step;
+}
+
+template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  add(passes);
+  return passes.run(module);
+}
+
+LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
+                        const SearchedPlacements *placements) {
+  StepOptions step = stepOptions();
+  if (failed(runPasses(module, [&](OpPassManager &p) { addBindBatch(p, step); })))
+    return failure();
+  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  if (placements) {
+    placeParameters(module, placements->parameters, /*axis=*/1, mesh.numAxes());
+  } else {
+    ParameterPlacementOptions options;
+    options.weightAxis = tp > 1 ? 1 : -1;
+    options.policy = {/*dataAxis=*/0, sequenceParallel};
+    if (failed(chooseParameterPlacements(module, mesh, options)))
+      return failure();
+  }
+  writeMesh(module, mesh);
+  if (sequenceParallel)
+    module->setAttr("graph.sequence_parallel", UnitAttr::get(module.getContext()));
+  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })))
+    return failure();
+  if (placements && failed(applySplits(module, placements->splits)))
+    return failure();
+  return runPasses(module, addShardPhase);
+}
+
+std::optional<ModelCells> readPartitioned(const FoldedModel &model, int64_t tp,
+                                          bool sequenceParallel,
+                                          const SearchedPlacements *placements) {
+  ModuleOp source = *model.module;
+  OwningOpRef<ModuleOp> module(source.clone());
+  if (failed(partition(*module, tp, sequenceParallel, placements)))
+    return std::nullopt;
+  ModelCells cells = CellBuilder(*module, kSamples).build();
+  cells.tp = tp;
+  cells.sequenceParallel = sequenceParallel;
+  cells.chain = model.chain;
+  return cells;
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
+  OwningOpRef<ModuleOp> module(folded.clone());
+  if (failed(runPasses(*module, [](OpPassManager &p) { addGraphPhase(p, stepOptions()); })))
+    return nullptr;
+  return module;
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+  return readPartitioned(model, tp, sequenceParallel, nullptr);
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements) {
+  return readPartitioned(model, tp, sequenceParallel, &placements);
+}
+
+} // namespace dtc
