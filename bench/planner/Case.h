@@ -2,8 +2,8 @@
 #pragma once
 
 #include "bench/planner/Row.h"
-#include "compiler/planner/ReadCells.h"
-#include "compiler/planner/StepEstimate.h"
+#include "compiler/estimate/StepEstimate.h"
+#include "compiler/placement/ReadCells.h"
 
 #include <map>
 #include <memory>

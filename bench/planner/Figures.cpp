@@ -2,11 +2,11 @@
 #include "bench/planner/Figures.h"
 #include "bench/planner/StaticPlans.h"
 
-#include "compiler/driver/Pipelines.h"
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/planner/Planner.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Table.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Format.h"

@@ -1,9 +1,9 @@
 // Models of published rows: what the importer needs, and cells by model and tensor group.
 #include "bench/planner/Case.h"
 
-#include "compiler/driver/Pipelines.h"
 #include "compiler/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"

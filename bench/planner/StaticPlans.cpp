@@ -1,12 +1,12 @@
 // The planner's estimate of memory against the static plan of the same program.
 #include "bench/planner/StaticPlans.h"
 
-#include "compiler/driver/Pipelines.h"
+#include "compiler/memory/ProgramMemory.h"
+#include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
-#include "compiler/planner/ProgramMemory.h"
-#include "compiler/planner/StaticMemory.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Format.h"

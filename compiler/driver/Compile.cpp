@@ -2,9 +2,9 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/emit/Emit.h"
-#include "compiler/planner/ApplyPlan.h"
-#include "compiler/planner/ModelFacts.h"
-#include "compiler/planner/PlaceStep.h"
+#include "compiler/plan/ApplyPlan.h"
+#include "compiler/workload/ModelFacts.h"
+#include "compiler/placement/PlaceStep.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "passes/codegen/KernelLibrary.h"

@@ -1,10 +1,10 @@
 // From a model and a plan to the bytes of an executable.
 #pragma once
 
-#include "compiler/driver/Pipelines.h"
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 #include "compiler/support/Error.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Pipelines.h"
 
 #include <cstdint>
 #include <vector>

@@ -2,11 +2,11 @@
 #include "compiler/explain/CostedPlan.h"
 
 #include "compiler/explain/TensorGroups.h"
-#include "compiler/planner/ModelFacts.h"
-#include "compiler/planner/PlacementText.h"
-#include "compiler/planner/PlanSchedule.h"
-#include "compiler/planner/ReadCells.h"
+#include "compiler/plan/PlacementText.h"
+#include "compiler/plan/PlanSchedule.h"
 #include "compiler/support/Diagnostics.h"
+#include "compiler/workload/ModelFacts.h"
+#include "compiler/planner/PlacementSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 

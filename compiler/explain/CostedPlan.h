@@ -1,9 +1,9 @@
 // The ops and collectives behind a plan, with the seconds that the planner counts for them.
 #pragma once
 
-#include "compiler/planner/ApplyPlan.h"
-#include "compiler/planner/Plan.h"
-#include "compiler/planner/StepEstimate.h"
+#include "compiler/estimate/StepEstimate.h"
+#include "compiler/plan/ApplyPlan.h"
+#include "compiler/plan/Plan.h"
 
 namespace dtc {
 

@@ -1,9 +1,9 @@
 // Parameters of a plan: where they are, who reads them, and the collectives that they cause.
+#include "compiler/estimate/Buckets.h"
 #include "compiler/explain/ExplainParts.h"
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
-#include "compiler/planner/Buckets.h"
-#include "compiler/planner/PlacementText.h"
+#include "compiler/plan/PlacementText.h"
 
 #include "dialects/graph/Graph.h"
 

@@ -1,7 +1,7 @@
 // Figures as people read them.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"

@@ -1,7 +1,7 @@
 // How two plans differ, and what that costs.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 
 #include "llvm/Support/raw_ostream.h"
 

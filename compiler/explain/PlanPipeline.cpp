@@ -1,8 +1,8 @@
 // The pipeline that a plan describes.
 #include "compiler/explain/PlanPipeline.h"
 
-#include "compiler/planner/PlanSchedule.h"
-#include "compiler/planner/StageTransfers.h"
+#include "compiler/estimate/StageTransfers.h"
+#include "compiler/plan/PlanSchedule.h"
 
 #include <algorithm>
 #include <cmath>

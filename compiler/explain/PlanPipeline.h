@@ -1,7 +1,7 @@
 // The pipeline that a plan describes, for the scheduler and the simulator.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 #include "compiler/simulate/PipelineSimulation.h"
 
 namespace dtc {

@@ -1,7 +1,7 @@
 // Every collective of a stage in a step.
 #include "compiler/explain/StageCollectives.h"
 
-#include "compiler/planner/Buckets.h"
+#include "compiler/estimate/Buckets.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,7 +1,7 @@
 // The stages of a plan in few rows.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 
 namespace dtc {
 

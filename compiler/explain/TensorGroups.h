@@ -1,7 +1,7 @@
 // Parameters of identical layers under one name.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 
 namespace dtc {
 

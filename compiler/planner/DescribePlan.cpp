@@ -1,7 +1,7 @@
 // Turns chosen decisions into a plan.
 #include "compiler/planner/DescribePlan.h"
 
-#include "compiler/planner/PlanSchedule.h"
+#include "compiler/plan/PlanSchedule.h"
 
 #include <cmath>
 

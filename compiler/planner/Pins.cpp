@@ -1,7 +1,7 @@
 // Reads the pairs of --fix.
 #include "compiler/planner/Pins.h"
 
-#include "compiler/planner/PlanSchedule.h"
+#include "compiler/plan/PlanSchedule.h"
 
 #include <algorithm>
 

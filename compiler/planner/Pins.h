@@ -1,7 +1,7 @@
 // The choices that a person has made with --fix. Internal to this folder.
 #pragma once
 
-#include "compiler/planner/StepEstimate.h"
+#include "compiler/estimate/StepEstimate.h"
 #include "compiler/support/Error.h"
 
 #include <map>

@@ -1,6 +1,8 @@
 // Decides where everything in a step is (pass dtc-place).
+#include "compiler/placement/PlaceStep.h"
+#include "compiler/planner/DeviceCosts.h"
 #include "compiler/planner/Passes.h"
-#include "compiler/planner/PlaceStep.h"
+#include "compiler/planner/PlacementSearch.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_PLACE
@@ -48,7 +50,7 @@ private:
     if (!search)
       prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,
                               module->hasAttr("graph.sequence_parallel"));
-    PlacementCosts costs(*mesh, groups, *found, precision, *software);
+    DeviceCosts costs(*mesh, groups, *found, precision, *software);
     return placeStep(module, costs, prices, /*splitsWeights=*/!search);
   }
 };

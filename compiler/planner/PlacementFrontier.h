@@ -1,8 +1,8 @@
 // The placements over tensor parallelism that are worth costing. Internal to this folder.
 #pragma once
 
+#include "compiler/estimate/StepEstimate.h"
 #include "compiler/planner/PlacementSearch.h"
-#include "compiler/planner/StepEstimate.h"
 
 #include <map>
 #include <memory>

@@ -1,13 +1,22 @@
 // Solves the networks of a model's placements.
 #include "compiler/planner/PlacementSearch.h"
 
-#include "compiler/planner/PlaceStep.h"
+#include "compiler/placement/PlaceStep.h"
+#include "compiler/planner/DeviceCosts.h"
 #include "passes/shard/Partition.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
+
+// What a byte that is kept costs, over gathering it again. Where activations are whole nothing is
+// cut into parts only to be gathered again; under sequence parallelism what is gathered for forward
+// is not kept for backward.
+constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.5;
+// Seconds of a byte of parameters and states: tables of words are split, vectors are not worth the
+// latency of a collective.
+constexpr double kMegatronsParameterByte = 1e-11;
 
 OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
   OpSplits splits;
@@ -31,6 +40,16 @@ struct NominalBasis {
 
 } // namespace
 
+PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
+                               bool sequenceParallel) {
+  constexpr double bytes = 1 << 28; // beyond latency
+  double gathering = collectiveSeconds(CollectiveKind::AllGather, bytes, group, topology) / bytes;
+  PlacementPrices prices;
+  prices.secondsPerKeptByte = (sequenceParallel ? kKeptOfSequence : kKeptWhole) * gathering;
+  prices.secondsPerParameterByte = kMegatronsParameterByte;
+  return prices;
+}
+
 PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
   ModuleOp source = *model.module;
   step = differentiateFolded(source);
@@ -44,7 +63,7 @@ PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth
   if (!step)
     return std::nullopt;
   Mesh mesh{{"dp", "tp"}, {1, tp}};
-  PlacementCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
+  DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
                        basis.software);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
@@ -70,6 +89,18 @@ std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
   return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
                   /*splitsWeights=*/true,
                   {group, nominal.topology, nominal.precision, *nominal.software});
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+  SearchedPlacements placements;
+  if (tp > 1) {
+    std::optional<SearchedPlacements> found =
+        PlacementSearcher(model).megatron(tp, sequenceParallel);
+    if (!found)
+      return std::nullopt;
+    placements = std::move(*found);
+  }
+  return readCells(model, tp, sequenceParallel, placements);
 }
 
 } // namespace dtc

@@ -1,9 +1,9 @@
 // Searches the placements of all ops of a model. Internal to this folder.
 #pragma once
 
-#include "compiler/planner/OpSplits.h"
-#include "compiler/planner/PlacementNetwork.h"
-#include "compiler/planner/ReadCells.h"
+#include "compiler/estimate/CellCost.h"
+#include "compiler/placement/PlacementNetwork.h"
+#include "compiler/placement/ReadCells.h"
 
 namespace dtc {
 
@@ -20,6 +20,12 @@ struct PlacementBasis {
   const CellPrecision &precision;
   const SoftwareStack &software;
 };
+
+// What memory is worth so that the cheapest placements with split weights are those that Megatron's
+// authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
+// arXiv:2205.05198). `group`: the ranks of tensor parallelism.
+PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
+                               bool sequenceParallel);
 
 class PlacementSearcher {
 public:
@@ -39,5 +45,8 @@ public:
 private:
   mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
 };
+
+// readCells under the placements of PlacementSearcher::megatron.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
 
 } // namespace dtc

@@ -1,11 +1,11 @@
 // Chooses the plan that trains fastest and fits.
 #include "compiler/planner/Planner.h"
 
-#include "compiler/planner/ApplyPlan.h"
+#include "compiler/memory/ProgramMemory.h"
+#include "compiler/memory/StaticMemory.h"
+#include "compiler/plan/ApplyPlan.h"
 #include "compiler/planner/DescribePlan.h"
-#include "compiler/planner/ProgramMemory.h"
 #include "compiler/planner/RoundNodes.h"
-#include "compiler/planner/StaticMemory.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
 

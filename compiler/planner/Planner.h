@@ -1,7 +1,7 @@
 // Chooses the plan that trains fastest and fits.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 #include "compiler/topology/Topology.h"
 #include "mlir/IR/BuiltinOps.h"
 

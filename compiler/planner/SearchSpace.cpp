@@ -1,7 +1,7 @@
 // Enumerates what the planner may choose.
 #include "compiler/planner/SearchSpace.h"
 
-#include "compiler/planner/PartOrders.h"
+#include "compiler/estimate/PartOrders.h"
 
 #include <algorithm>
 #include <array>

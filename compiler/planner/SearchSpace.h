@@ -1,8 +1,8 @@
 // Everything that the planner may choose for one model on one cluster. Internal to this folder.
 #pragma once
 
-#include "compiler/planner/ModelFacts.h"
 #include "compiler/planner/Pins.h"
+#include "compiler/workload/ModelFacts.h"
 
 namespace dtc {
 

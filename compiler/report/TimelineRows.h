@@ -1,7 +1,7 @@
 // Rows of a pipeline's time line. Internal to this folder.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 #include "compiler/report/Axis.h"
 #include "compiler/simulate/PipelineSimulation.h"
 

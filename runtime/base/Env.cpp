@@ -1,7 +1,7 @@
 // Reads environment variables by the table in Env.def.
 #include "runtime/base/Env.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <charconv>
 #include <cmath>

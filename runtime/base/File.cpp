@@ -1,7 +1,7 @@
 // Mapped input files and atomic output files.
 #include "runtime/base/File.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <cerrno>
 #include <cstdlib>

@@ -2,7 +2,7 @@
 #include "runtime/base/Fill.h"
 
 #include "kernels/cpu/Philox.h"
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,8 @@
 // Geometry of shards.
 #include "runtime/base/TensorSpec.h"
 
-#include "runtime/format/Checked.h"
-#include "runtime/format/Text.h"
+#include "runtime/base/Checked.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Gathers shards on rank 0 and writes them as whole tensors.
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,7 +1,7 @@
 // Matches the tensors of a file to those of a model and cuts out shards.
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <set>

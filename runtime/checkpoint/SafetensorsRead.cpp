@@ -1,7 +1,7 @@
 // Reads safetensors files that anyone may have written.
+#include "runtime/base/Checked.h"
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/format/Checked.h"
-#include "runtime/format/Text.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,7 @@
 // Writes safetensors files, one tensor at a time.
+#include "runtime/base/Checked.h"
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/Safetensors.h"
-#include "runtime/format/Checked.h"
-#include "runtime/format/Text.h"
 
 #include <nlohmann/json.hpp>
 

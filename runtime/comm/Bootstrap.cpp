@@ -2,9 +2,9 @@
 #include "runtime/comm/Bootstrap.h"
 
 #include "runtime/base/Env.h"
+#include "runtime/base/Text.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/comm/MpiPlugin.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <cstring>

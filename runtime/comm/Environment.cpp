@@ -1,7 +1,7 @@
 // Recognises launchers by the variables that they set.
 #include "runtime/comm/Environment.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <charconv>
 #include <cstdlib>

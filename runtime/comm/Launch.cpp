@@ -2,8 +2,8 @@
 #include "runtime/comm/Launch.h"
 
 #include "runtime/base/Env.h"
+#include "runtime/base/Text.h"
 #include "runtime/comm/LauncherOutput.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <cerrno>

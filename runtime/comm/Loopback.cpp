@@ -2,8 +2,8 @@
 // share, and leave together.
 #include "runtime/comm/Loopback.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/comm/Names.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <chrono>

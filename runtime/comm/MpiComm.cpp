@@ -2,10 +2,10 @@
 //
 // Every group is a communicator of its own, so that threads may use different groups at once. All
 // calls are non-blocking ones that are polled (MpiWait.h), so that a dead peer ends in an error.
+#include "runtime/base/Text.h"
 #include "runtime/comm/MpiPlugin.h"
 #include "runtime/comm/MpiWait.h"
 #include "runtime/comm/Names.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <climits>

@@ -1,7 +1,7 @@
 // Polling with a back-off and a deadline.
 #include "runtime/comm/MpiWait.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // Sizes and names of element types, and the words of messages.
 #include "runtime/comm/Names.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 namespace dtc::rt {
 using format::text;

@@ -1,7 +1,7 @@
 // Sample order by a permutation, and batches of it.
 #include "runtime/data/Sampler.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <vector>
 

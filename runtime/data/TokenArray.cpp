@@ -1,8 +1,8 @@
 // Reads tokens of any width out of a mapped file, checking each against the vocabulary.
 #include "runtime/data/TokenArray.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/data/Formats.h"
-#include "runtime/format/Text.h"
 
 #include <cstring>
 #include <limits>

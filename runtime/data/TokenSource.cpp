@@ -1,9 +1,9 @@
 // Finds out what a path holds and opens it.
 #include "runtime/data/TokenSource.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/data/Formats.h"
 #include "runtime/data/TokenArray.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <cstring>

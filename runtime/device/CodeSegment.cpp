@@ -1,6 +1,6 @@
 #include "runtime/device/CodeSegment.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <cerrno>
 #include <cstring>

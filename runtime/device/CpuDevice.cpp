@@ -2,10 +2,10 @@
 
 #include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/ThreadPool.h"
+#include "runtime/base/Text.h"
 #include "runtime/device/CodeSegment.h"
 #include "runtime/device/CpuFeatures.h"
 #include "runtime/format/Operands.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <cerrno>

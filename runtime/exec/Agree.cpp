@@ -1,6 +1,6 @@
 #include "runtime/exec/Agree.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <cstdint>
 

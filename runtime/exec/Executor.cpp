@@ -1,9 +1,9 @@
 #include "runtime/exec/Executor.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/exec/Agree.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/exec/Trace.h"
-#include "runtime/format/Text.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 #include "runtime/exec/Trace.h"
 
 #include "runtime/base/File.h"
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <cstdio>
 #include <string_view>

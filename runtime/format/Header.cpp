@@ -1,6 +1,6 @@
 #include "runtime/format/Header.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <bit>
 #include <cstring>

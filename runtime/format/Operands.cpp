@@ -1,6 +1,6 @@
 #include "runtime/format/Operands.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 namespace dtc::format {
 namespace {

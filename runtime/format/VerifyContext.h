@@ -1,9 +1,9 @@
 // What the parts of the verifier share: where they are in the file, and how they say what is wrong.
 #pragma once
 
-#include "runtime/format/Checked.h"
+#include "runtime/base/Checked.h"
+#include "runtime/base/Text.h"
 #include "runtime/format/Operands.h"
-#include "runtime/format/Text.h"
 #include "runtime/format/Verify.h"
 
 #include <cmath>

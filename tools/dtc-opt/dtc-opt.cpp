@@ -32,7 +32,7 @@ static void registerPasses() {
   mlir::registerSymbolDCEPass();
   dtc::graph::registerPrintRulesPass();
   dtc::registerDtcGraphPasses();
-  dtc::registerDtcPlacementPasses();
+  dtc::registerDtcPlannerPasses();
   dtc::registerDtcShardPasses();
   dtc::registerDtcSchedulePasses();
   dtc::registerDtcCodegenPasses();

@@ -2,8 +2,8 @@
 #include "tools/dtc/Planning.h"
 
 #include "compiler/driver/Compile.h"
-#include "compiler/planner/ModelFacts.h"
 #include "compiler/support/File.h"
+#include "compiler/workload/ModelFacts.h"
 
 #include "mlir/IR/MLIRContext.h"
 

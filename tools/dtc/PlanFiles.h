@@ -1,7 +1,7 @@
 // Plans from files, for the commands that explain them.
 #pragma once
 
-#include "compiler/planner/Plan.h"
+#include "compiler/plan/Plan.h"
 #include "compiler/support/Error.h"
 
 namespace dtc {

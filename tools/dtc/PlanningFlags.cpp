@@ -1,10 +1,10 @@
 // Flags and steps that planning and compiling share.
 #include "tools/dtc/Planning.h"
 
-#include "compiler/driver/Pipelines.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Units.h"
+#include "passes/Pipelines.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"

@@ -1,9 +1,9 @@
 #include "tools/dtrun/Parameters.h"
 
 #include "runtime/base/Fill.h"
+#include "runtime/base/Text.h"
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/exec/Binding.h"
-#include "runtime/format/Text.h"
 
 namespace dtc::rt {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/dtrun/Report.h"
 
-#include "runtime/format/Text.h"
+#include "runtime/base/Text.h"
 
 #include <cerrno>
 #include <cmath>

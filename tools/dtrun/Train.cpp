@@ -1,9 +1,9 @@
 #include "tools/dtrun/Train.h"
 
+#include "runtime/base/Text.h"
 #include "runtime/device/CpuDevice.h"
 #include "runtime/exec/Agree.h"
 #include "runtime/exec/Executor.h"
-#include "runtime/format/Text.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"

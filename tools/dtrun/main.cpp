@@ -1,11 +1,11 @@
 // dtrun: trains a model that dtc has compiled, as one rank of a job or as the one that starts the
 // ranks.
 #include "runtime/base/Env.h"
+#include "runtime/base/Text.h"
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
 #include "runtime/exec/Agree.h"
 #include "runtime/exec/Loader.h"
-#include "runtime/format/Text.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/Train.h"
 

@@ -1,7 +1,7 @@
 // The models under models/configs have the published numbers of parameters, and model flops as
 // Megatron-LM counts them.
 #include "compiler/frontend/Frontend.h"
-#include "compiler/planner/ModelFacts.h"
+#include "compiler/workload/ModelFacts.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include <gtest/gtest.h>

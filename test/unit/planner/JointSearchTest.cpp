@@ -1,9 +1,9 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
 
-#include "compiler/driver/Pipelines.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"

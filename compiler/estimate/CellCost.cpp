@@ -1,0 +1,286 @@
+// Seconds and bytes of one block.
+#include "compiler/estimate/CellCost.h"
+
+#include "compiler/cost/Constants.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
+  return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
+}
+
+// Of experts, each with its own parameters.
+bool isOfExperts(const CellOp &op) {
+  return op.kind == WorkKind::Product && (op.batchScale & ScalesWithExperts);
+}
+
+class BlockCoster {
+public:
+  BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision,
+              const SoftwareStack &software)
+      : scale(scale), topology(topology), precision(precision), software(software) {}
+
+  // What the op launches; of attention, as one blocked kernel.
+  OpWork workOf(const CellOp &op) const {
+    OpWork work;
+    work.kind = op.kind;
+    work.type = precision.compute;
+    // Of 8-bit training the products of linear layers alone are in 8 bits.
+    if (op.kind != WorkKind::Product && work.type == ComputeType::FP8)
+      work.type = ComputeType::BF16;
+    work.bytes = op.bytes.at(scale);
+    if (op.kind == WorkKind::Memory) {
+      work.bytes *= op.isLoss        ? software.lossTraffic
+                    : op.isComposite ? software.compositeTraffic * software.memoryTraffic
+                    : isExchange(op) ? software.dispatchTraffic * software.memoryTraffic
+                                     : software.memoryTraffic;
+    } else {
+      work.m = scaled(op.m, op.mScale, scale);
+      work.n = scaled(op.n, op.nScale, scale);
+      work.k = scaled(op.k, op.kScale, scale);
+      work.batch = scaled(op.batch, op.batchScale, scale);
+      work.flops = op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
+    }
+    if (!software.joinsPointwise)
+      work.bytes += op.looseBytes.at(scale) * software.memoryTraffic;
+    work.bytes *= precision.activationShare;
+    return work;
+  }
+
+  // Of the rate that compute/cost gives the op, as the stack's own kernel reaches it.
+  double shareOf(const CellOp &op) const {
+    return isOfExperts(op)                  ? software.productShare * software.groupedShare
+           : op.kind == WorkKind::Product   ? software.productShare
+           : op.kind == WorkKind::Attention ? software.attentionShare
+                                            : 1;
+  }
+
+  double secondsOfOp(const CellOp &op) const {
+    const DeviceKind &device = topology.device;
+    OpWork work = workOf(op);
+    if (op.kind == WorkKind::Attention && !software.blockedAttention)
+      return unfusedAttention(work, op);
+    if (op.kind != WorkKind::Memory)
+      work.flops /= constantsOf(device).sustained;
+    double seconds = secondsOf(work, device) / shareOf(op);
+    if (op.kind == WorkKind::Product && work.type == ComputeType::FP8)
+      seconds += castSeconds(work);
+    if (op.joined && software.joinsPointwise)
+      seconds = std::max(0.0, seconds - device.launchLatency);
+    return seconds * imbalanceOf(op);
+  }
+
+  // Experts that a rank has; 0 in blocks without.
+  double expertsOf(const BlockCell &cell) const {
+    for (const CellOp &op : cell.ops)
+      if (isOfExperts(op))
+        return static_cast<double>(workOf(op).batch);
+    return 0;
+  }
+
+private:
+  // Orders tokens by expert, or back.
+  static bool isExchange(const CellOp &op) {
+    return op.name == "moe_dispatch" || op.name == "moe_combine";
+  }
+
+  // Operands of 8-bit products are cast, and transposed for the other products
+  // that they are in.
+  double castSeconds(const OpWork &product) const {
+    OpWork cast;
+    cast.bytes = product.bytes * software.castTraffic;
+    return cast.bytes > 0 ? secondsOf(cast, topology.device) : 0;
+  }
+
+  // Ops on tokens of experts wait for the fullest one.
+  double imbalanceOf(const CellOp &op) const {
+    bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
+    return expert ? software.expertImbalance : 1;
+  }
+
+  // Products of heads one by one, scores in memory, nothing saved by causality.
+  double unfusedAttention(const OpWork &attention, const CellOp &op) const {
+    double passes = op.phase == CellPhase::Forward ? 1 : 2;
+    OpWork scores =
+        productWork(attention.m, attention.n, attention.k, attention.batch, precision.compute);
+    OpWork values =
+        productWork(attention.m, attention.k, attention.n, attention.batch, precision.compute);
+    double sustained = constantsOf(topology.device).sustained;
+    scores.flops /= sustained;
+    values.flops /= sustained;
+    OpWork rows;
+    rows.type = precision.compute;
+    rows.bytes = passes * software.scoreTraffic * 4 * precision.activationShare *
+                 static_cast<double>(attention.batch) *
+                 static_cast<double>(attention.m * attention.n);
+    return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
+               software.productShare +
+           secondsOf(rows, topology.device);
+  }
+
+  const CellScale &scale;
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
+};
+
+// Of `copies` of a token that go to random ranks, the share that goes to different ones: to
+// different nodes where the group spans several, since the network is what takes the time.
+// Example: 8 copies to 2 nodes are 2 (1 - 0.5^8) / 8 = 0.249.
+double distinctShare(double copies, const RankGroup &group, const Topology &topology) {
+  double ranks = 1, nodes = 1;
+  llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
+  for (auto [level, count] : llvm::zip(topology.levels, perLevel)) {
+    ranks *= static_cast<double>(count);
+    bool network = level.kind == LinkKind::InfiniBand || level.kind == LinkKind::Efa ||
+                   level.kind == LinkKind::Ethernet;
+    if (network)
+      nodes *= static_cast<double>(count);
+  }
+  double places = nodes > 1 ? nodes : ranks;
+  return std::min(1.0, places * (1 - std::pow(1 - 1 / places, copies)) / copies);
+}
+
+// Whether an amount is of the tokens of experts.
+bool isOfCapacity(const Amount &amount) {
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    if ((bits & ScalesWithCapacity) && amount.parts[bits] > 0)
+      return true;
+  return false;
+}
+
+// Where kernels are shorter than their launches the host is what takes time.
+void waitForHost(BlockCost &cost, double launch) {
+  cost.forward = std::max(cost.forward, launch);
+  cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
+}
+
+void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster,
+                const SoftwareStack &software) {
+  std::vector<double> seconds;
+  for (const CellOp &op : cell.ops) {
+    double s = coster.secondsOfOp(op);
+    seconds.push_back(s);
+    (op.phase == CellPhase::Forward         ? cost.forward
+     : op.phase == CellPhase::BackwardInput ? cost.backwardInput
+                                            : cost.backwardWeight) += s;
+    if (op.kind != WorkKind::Memory)
+      cost.matrix += s;
+  }
+  if (!software.selectiveAttention)
+    for (int index : cell.selectiveOps)
+      cost.selective += seconds[static_cast<size_t>(index)];
+  waitForHost(cost, software.hostSecondsPerLayer +
+                        software.hostSecondsPerExpert * coster.expertsOf(cell));
+  if (software.selectiveAttention || !software.blockedAttention)
+    for (const auto &[op, s] : llvm::zip(cell.ops, seconds))
+      if (op.kind == WorkKind::Attention && op.phase == CellPhase::Forward)
+        cost.selective += s;
+}
+
+} // namespace
+
+CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
+                            const SoftwareStack &software) {
+  CellPrecision result;
+  double states = optimizer == "sgd" || optimizer == "lars" ? 4 : 8;
+  result.optimizerBytes = states;
+  if (precision == "f32")
+    return result;
+  result.compute = precision == "f16"   ? ComputeType::F16
+                   : precision == "fp8" ? ComputeType::FP8
+                                        : ComputeType::BF16;
+  result.activationShare = 0.5;
+  result.parameterBytes = 2;
+  result.gradientBytes = software.gradientBytes;
+  result.optimizerBytes = states + 4;
+  result.reduceBytes = software.reduceBytes;
+  return result;
+}
+
+OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software) {
+  BlockCoster coster(scale, topology, precision, software);
+  double sustained = op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
+  return {coster.workOf(op), coster.secondsOfOp(op), sustained, coster.shareOf(op)};
+}
+
+double collectiveBytes(const CellCollective &collective, const CellScale &scale,
+                       const RankGroup &group, const Topology &topology,
+                       const CellPrecision &precision, const SoftwareStack &software) {
+  double bytes = collective.bytes.at(scale) * precision.activationShare;
+  if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
+    bytes *= distinctShare(collective.copies, group, topology);
+  return bytes;
+}
+
+OpWork accumulationOf(double parameters, const SoftwareStack &software) {
+  OpWork work;
+  work.bytes = parameters * software.accumulateBytes;
+  return work;
+}
+
+BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
+                    const SoftwareStack &software) {
+  BlockCost cost;
+  addCompute(cost, cell, BlockCoster(scale, topology, precision, software), software);
+  for (const CellCollective &collective : cell.collectives) {
+    // Of tokens of experts on tensor ranks, too, nothing hides an exchange but
+    // what hides theirs.
+    bool ofExperts = collective.axis == CellAxis::Ep || isOfCapacity(collective.bytes);
+    const RankGroup &group = collective.axis == CellAxis::Tp   ? groups.tp
+                             : collective.axis == CellAxis::Cp ? groups.cp
+                                                               : groups.ep;
+    if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
+      continue;
+    double bytes = collectiveBytes(collective, scale, group, topology, precision, software);
+    double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
+    bool forward = collective.phase == CellPhase::Forward;
+    (ofExperts                         ? (forward ? cost.forwardEp : cost.backwardEp)
+     : collective.axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
+                                       : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
+  }
+  double share = precision.activationShare;
+  cost.input = cell.input.at(scale) * share;
+  double keptShare = share * software.keptShare *
+                     (precision.compute == ComputeType::FP8 ? software.keptShare8 : 1);
+  cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare);
+  cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
+  cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
+  // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
+  // 2022, 5 a s^2 b).
+  if (software.selectiveAttention)
+    cost.keptSelective = cost.kept;
+  double keptWithoutScores = cost.kept;
+  if (!software.blockedAttention)
+    cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
+  if (software.selectiveShare > 0) {
+    cost.selective = software.selectiveShare * cost.forward;
+    cost.keptSelective =
+        cost.input + (1 - software.selectiveShare) * (keptWithoutScores - cost.input);
+  }
+  // The graph's own count is one copy kept and one gradient, 2 bytes each.
+  double parts = software.gathersLogits && !groups.tp.empty()
+                     ? static_cast<double>(groups.tp.front().size)
+                     : 1;
+  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, software.logitBytes * parts - 4);
+  cost.forwardTransient = cell.forwardTransient.at(scale) * share;
+  cost.transient =
+      std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes);
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
+        cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  cost.sharedGradients = cell.sharedGradients.at(scale);
+  OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, software);
+  cost.backwardWeight += secondsOf(accumulation, topology.device);
+  return cost;
+}
+
+} // namespace dtc

@@ -1,0 +1,68 @@
+// Seconds and bytes of one block of a model under a micro-batch and the degrees that split it.
+#pragma once
+
+#include "compiler/estimate/Software.h"
+#include "compiler/workload/Cells.h"
+
+namespace dtc {
+
+// How the f32 graph is computed and held.
+struct CellPrecision {
+  ComputeType compute = ComputeType::F32;
+  double activationShare = 1; // bytes of an activation over those of f32
+  double parameterBytes = 4;  // of a parameter that compute reads
+  double gradientBytes = 4;   // of an accumulated gradient
+  double optimizerBytes = 8;  // of a parameter's state, master copy included
+  double reduceBytes = 4;     // of a gradient on the wire
+};
+
+// "f32", "bf16", "f16" or "fp8"; optimizer "adamw", "lamb" (two states), "lars" (one) or "sgd"
+// (one, momentum).
+CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer,
+                            const SoftwareStack &software);
+
+// One micro-batch through one block on one rank.
+struct BlockCost {
+  double forward = 0, backwardInput = 0, backwardWeight = 0; // compute, seconds
+  double matrix = 0;                                         // of these, products and attention
+  double selective = 0;                 // compute that selective recomputation adds
+  double forwardTp = 0, backwardTp = 0; // collectives, as if nothing were hidden
+  double forwardCp = 0, backwardCp = 0, forwardEp = 0, backwardEp = 0;
+  double input = 0, kept = 0, keptSelective = 0, transient = 0; // bytes
+  double forwardTransient = 0;
+  double denseParameters = 0, expertParameters = 0; // elements of this rank, under ep
+  double sharedGradients = 0; // of these, that tensor parallelism adds up once a step
+
+  double backward() const { return backwardInput + backwardWeight; }
+};
+
+// Where the ranks of an axis are.
+struct AxisGroups {
+  RankGroup tp, cp, ep;    // inside a block
+  RankGroup dense, expert; // that share gradients of dense and of expert parameters
+  RankGroup pp;            // from stage to stage
+};
+
+// One op as costBlock adds it up: what it launches on one rank, and its seconds.
+struct OpCosting {
+  OpWork work;
+  double seconds = 0;
+  double sustained = 1;     // of the rate of compute/cost, in steps of training
+  double softwareShare = 1; // of the rate of compute/cost, as the stack's own kernel reaches it
+};
+OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software);
+
+// What a collective of a block sends, as collectiveSeconds wants it.
+double collectiveBytes(const CellCollective &collective, const CellScale &scale,
+                       const RankGroup &group, const Topology &topology,
+                       const CellPrecision &precision, const SoftwareStack &software);
+
+// Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
+OpWork accumulationOf(double parameters, const SoftwareStack &software);
+
+BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
+                    const Topology &topology, const CellPrecision &precision,
+                    const SoftwareStack &software);
+
+} // namespace dtc

@@ -1,0 +1,510 @@
+// Costs the stages of one set of decisions.
+#include "compiler/estimate/StageEstimate.h"
+
+#include "compiler/estimate/Buckets.h"
+#include "compiler/estimate/HostOffload.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+
+StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
+                         const EstimateRequest &request)
+    : model(model), d(decisions), request(request), software(*request.software),
+      dataRanks(static_cast<double>(d.dp * d.cp)),
+      expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
+  places.reserve(std::max<size_t>(1, model.kinds.size()));
+  for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
+    const Topology &topology = model.places.kinds[kind];
+    addPlace(model.kinds[kind], topology,
+             request.isLimitOfDevice ? static_cast<double>(topology.device.memoryBytes)
+                                     : request.memoryLimit);
+  }
+  if (places.empty())
+    addPlace(model, *request.topology, request.memoryLimit);
+}
+
+void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
+  Place &place = places.emplace_back(Place{cost, topology, memoryLimit});
+  place.embedding = timesOf(cost.embedding, place);
+  place.head = timesOf(cost.head, place);
+  for (const BlockCost &block : cost.blocks)
+    place.blocks.push_back(timesOf(block, place));
+}
+
+double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParameter,
+                                  CollectiveKind kind, const Place &place) const {
+  double dense = block.denseParameters * bytesPerParameter,
+         expert = block.expertParameters * bytesPerParameter;
+  auto [it, isNew] = model.gathers.try_emplace({&place.topology, kind, dense, expert}, 0.0);
+  if (isNew)
+    it->second = collectiveSeconds(kind, dense, model.groups.dense, place.topology) +
+                 collectiveSeconds(kind, expert, model.groups.expert, place.topology);
+  return it->second / software.gatherShare;
+}
+
+StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
+  PartTimes times;
+  double tp = 1 - software.tpHidden, cp = 1 - software.cpHidden, ep = 1 - software.epHidden;
+  Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
+  Exposed backward{tp * block.backwardTp, cp * block.backwardCp, ep * block.backwardEp, 0};
+  // What runs beside compute slows it.
+  double slow = software.overlapSlowdown - 1;
+  auto slowdown = [&](double tpAll, double cpAll, double epAll) {
+    return slow *
+           (software.tpHidden * tpAll + software.cpHidden * cpAll + software.epHidden * epAll);
+  };
+  double forwardCompute =
+      block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
+  double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
+  if (d.zero >= 2 && dataRanks > 1) {
+    const CellPrecision &p = request.precision;
+    double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
+    double gather =
+        d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
+    double hide = software.gatherHidden;
+    forward.gather = std::max(0.0, gather - hide * forwardCompute);
+    // What is released after the forward pass is gathered for recomputation and once more after it.
+    bool isTwice = software.gathersAgain && d.recompute == Recompute::Full;
+    double waits = scatter + (isTwice ? 2 : 1) * gather;
+    double beside = block.backward() + (isTwice ? forwardCompute : 0);
+    backward.gather = std::max(0.0, waits - hide * beside);
+    forwardCompute += slow * (gather - forward.gather);
+    backwardSlow += slow * (waits - backward.gather);
+  }
+  times.forward = forwardCompute + forward.tp + forward.cp + forward.ep + forward.gather;
+  times.backwardInput = block.backwardInput + backwardSlow + backward.tp + backward.cp +
+                        backward.ep + backward.gather;
+  times.backwardWeight = block.backwardWeight;
+  times.exposed = {forward.tp + backward.tp, forward.cp + backward.cp, forward.ep + backward.ep,
+                   forward.gather + backward.gather};
+  times.compute = forwardCompute + block.backward() + backwardSlow;
+  times.recomputeSelective = block.selective;
+  times.recomputeFull = forwardCompute + forward.tp + forward.cp + forward.ep;
+  return times;
+}
+
+double StageCoster::leastSecondsOfModel() const {
+  size_t lastStage = stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
+  double seconds = placeOf(0).embedding.total() + placeOf(lastStage).head.total();
+  for (size_t layer = 0; layer < model.cells->chain.size(); ++layer) {
+    double least = std::numeric_limits<double>::infinity();
+    for (const Place &place : places)
+      least = std::min(least, leastOf(place.timesOfLayer(static_cast<int64_t>(layer))));
+    seconds += least;
+  }
+  return seconds;
+}
+
+double StageCoster::leastSecondsOfSlowestStage() const {
+  auto layers = static_cast<int64_t>(model.cells->chain.size());
+  double least = std::numeric_limits<double>::infinity();
+  for (const Place &place : places)
+    for (const PartTimes &times : place.blocks)
+      least = std::min(least, leastOf(times));
+  double most = static_cast<double>(llvm::divideCeil(layers, d.pp)) * least;
+  if (places.size() == 1)
+    return most;
+  // Of unlike stages with n_s layers of t_s seconds the slowest takes L / sum of 1 / t_s at least.
+  double layersPerSecond = 0;
+  for (size_t stage = 0; stage < static_cast<size_t>(d.pp); ++stage) {
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const PartTimes &times : placeOf(stage).blocks)
+      fastest = std::min(fastest, leastOf(times));
+    layersPerSecond += 1 / fastest;
+  }
+  return std::max(most, static_cast<double>(layers) / layersPerSecond);
+}
+
+double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
+  if (d.evenStages) // whose first and last chunk may have no layer
+    return 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Place &place : places)
+    for (const PartTimes &times : place.blocks)
+      least = std::min(least, isDownOnly ? times.forward : times.total());
+  return least;
+}
+
+double StageCoster::leastSecondsOncePerStep() const {
+  double seconds = software.hostSecondsPerStep;
+  if (!d.offloadOptimizer)
+    return seconds;
+  // No stage updates less than the mean; embedding and head share at most what is tied.
+  double least = std::numeric_limits<double>::infinity();
+  for (const Place &place : places) {
+    auto shareOf = [&](const BlockCost &block) {
+      return d.zero >= 1 ? block.denseParameters / dataRanks + block.expertParameters / expertRanks
+                         : block.denseParameters + block.expertParameters;
+    };
+    double own = shareOf(place.model.embedding) + shareOf(place.model.head) -
+                 model.tiedParameters / (d.zero >= 1 ? dataRanks : 1);
+    for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
+      own += shareOf(place.blockOf(static_cast<int64_t>(layer)));
+    HostUpdate update = updateOnHost(own / static_cast<double>(d.pp), request.precision,
+                                     place.topology.device.host);
+    least = std::min(least, update.updateSeconds);
+  }
+  return seconds + least;
+}
+
+bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {
+  const HostShare &host = placeOf(index).topology.device.host;
+  return !d.offloadOptimizer || (host.isKnown() && stage.hostBytes <= hostMemoryFor(host));
+}
+
+size_t StageCoster::stageOf(size_t chunk) const {
+  return static_cast<size_t>(
+      stageOfChunk(d.schedule, static_cast<int>(d.pp), static_cast<int>(chunk)));
+}
+
+LayerChunks StageCoster::cut() const {
+  int64_t layers = static_cast<int64_t>(model.cells->chain.size());
+  int64_t chunks = d.pp * d.virtualStages;
+  if (d.evenStages && chunks > 1)
+    return cutEvenly(layers, chunks);
+  // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
+  ModelCost::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
+  if (places.size() > 1)
+    key = {chunks, d.recompute, d.recomputeMost, d.zero, d.offloadOptimizer, d.schedule};
+  LayerChunks &known = model.cuts[key];
+  if (!known.empty())
+    return known;
+  if (chunks == 1)
+    return known = {{0, layers - 1}};
+  if (places.size() > 1)
+    return known = cutOverPlaces(layers, chunks);
+  const Place &place = places.front();
+  std::vector<double> seconds;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    seconds.push_back(leastOf(place.timesOfLayer(layer)));
+  return known = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+}
+
+LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
+  std::vector<ChunkPlace> list;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    size_t stage = stageOf(static_cast<size_t>(chunk));
+    const Place &place = placeOf(stage);
+    ChunkPlace each;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      each.seconds.push_back(leastOf(place.timesOfLayer(layer)));
+    each.extra =
+        (chunk == 0 ? place.embedding.total() : 0) + (chunk + 1 == chunks ? place.head.total() : 0);
+    each.mostLayers = std::max<int64_t>(1, mostLayersOf(stage) / d.virtualStages);
+    list.push_back(std::move(each));
+  }
+  LayerChunks cut = cutOverUnlike(list);
+  if (!cut.empty())
+    return cut;
+  for (ChunkPlace &each : list) // it does not fit, whatever the cut
+    each.mostLayers = layers;
+  return cutOverUnlike(list);
+}
+
+// How many of the largest layers a stage's memory holds, with as little kept as is allowed.
+int64_t StageCoster::mostLayersOf(size_t stage) const {
+  const Place &place = placeOf(stage);
+  const CellPrecision &p = request.precision;
+  double most = 1, transient = 0;
+  for (const BlockCost &block : place.model.blocks) {
+    double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
+    double whole = block.denseParameters + block.expertParameters;
+    double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
+    double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
+                   p.gradientBytes * (d.zero >= 2 ? part : whole) +
+                   (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
+                   software.fragmentation * inFlightOf(stage) * kept;
+    most = std::max(most, bytes);
+    transient = std::max(transient, block.transient);
+  }
+  double room = place.memoryLimit - software.reservedBytes - software.fragmentation * transient;
+  return static_cast<int64_t>(std::clamp(room / most, 0.0, 1e9));
+}
+
+double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
+  return recompute == Recompute::Full        ? block.input
+         : recompute == Recompute::Selective ? block.keptSelective
+                                             : block.kept;
+}
+
+void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost &block,
+                          const PartTimes &times, Recompute recompute) const {
+  double again = times.recomputeOf(recompute);
+  stage.forward += times.forward;
+  stage.backwardInput += times.backwardInput + again;
+  stage.backwardWeight += times.backwardWeight;
+  ChunkTimes &chunk = stage.chunkTimes.back();
+  chunk.forward += times.forward;
+  chunk.backwardInput += times.backwardInput + again;
+  chunk.backwardWeight += times.backwardWeight;
+  chunk.activationBytes += static_cast<int64_t>(keptOf(block, recompute));
+  stage.computeSeconds += times.compute + again;
+  stage.recomputeSeconds += again;
+  stage.keptPerMicroBatch += keptOf(block, recompute);
+  waits.tp += times.exposed.tp;
+  waits.cp += times.exposed.cp;
+  waits.ep += times.exposed.ep;
+  waits.gather += times.exposed.gather;
+  stage.exposedSeconds +=
+      times.exposed.tp + times.exposed.cp + times.exposed.ep + times.exposed.gather;
+}
+
+std::vector<StageEstimate> StageCoster::stages() {
+  const LayerChunks chunks = cut();
+  std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
+  exposed.assign(stages.size(), {});
+  std::vector<std::vector<size_t>> held(stages.size());
+  for (std::vector<size_t> &chunksOfStage : held)
+    chunksOfStage.reserve(static_cast<size_t>(d.virtualStages));
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
+    held[stageOf(chunk)].push_back(chunk);
+  for (size_t index = 0; index < stages.size(); ++index)
+    costStage(index, chunks, held[index], stages[index]);
+  chooseExchange(stages);
+  return stages;
+}
+
+void StageCoster::costStage(size_t index, const LayerChunks &chunks,
+                            const std::vector<size_t> &held, StageEstimate &stage) {
+  std::vector<const BlockCost *> parts;
+  int64_t layers = 0;
+  for (size_t chunk : held)
+    layers += chunks[chunk].second - chunks[chunk].first + 1;
+  parts.reserve(static_cast<size_t>(layers) + 2);
+  stage.chunks.reserve(held.size());
+  stage.chunkTimes.reserve(held.size());
+  Exposed &waits = exposed[index];
+  const Place &place = placeOf(index);
+  const ModelCost &cost = place.model;
+  stage.memoryLimit = place.memoryLimit;
+  for (size_t chunk : held) {
+    stage.chunks.push_back(chunks[chunk]);
+    stage.chunkTimes.emplace_back();
+    if (chunk == 0) {
+      addPart(stage, waits, cost.embedding, place.embedding, Recompute::None);
+      parts.push_back(&cost.embedding);
+    }
+    for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
+      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), d.recompute);
+      parts.push_back(&place.blockOf(layer));
+    }
+    if (chunk + 1 == chunks.size()) {
+      addPart(stage, waits, cost.head, place.head, Recompute::None);
+      parts.push_back(&cost.head);
+      // The head's activations are alive for one micro-batch: its backward follows at once.
+      stage.keptPerMicroBatch -= cost.head.kept;
+    }
+  }
+  if (d.recompute == Recompute::Full)
+    stage.fullLayers = layers;
+  if (d.recompute == Recompute::Selective)
+    stage.selectiveLayers = layers;
+  stage.inFlight = inFlightOf(index);
+  addMemory(index, parts, stage);
+  if (d.mayRecomputeMore())
+    recomputeUntilItFits(stage, place);
+  noteWithoutStates(stage);
+}
+
+// Where stages start to fit without the optimizer's states, they would stop to recompute more.
+void StageCoster::noteWithoutStates(StageEstimate &stage) const {
+  double bytes = stage.memory.total() - stage.memory.optimizer;
+  if (std::isinf(stage.microBatchWithoutStates) && bytes <= stage.memoryLimit * (1 + 1e-9))
+    stage.microBatchWithoutStates = stage.microBatch();
+}
+
+double StageCoster::inFlightOf(size_t index) const {
+  InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
+                             static_cast<int>(d.numMicroBatches), static_cast<int>(index));
+  return static_cast<double>(chunks.activations) / static_cast<double>(d.virtualStages);
+}
+
+void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
+                            StageEstimate &stage) {
+  const CellPrecision &p = request.precision;
+  const Place &place = placeOf(index);
+  double dense = 0, expert = 0, summed = 0, transient = 0, largestLayer = 0, largestKept = 0;
+  bool hasHead = false;
+  for (const BlockCost *part : parts) {
+    dense += part->denseParameters;
+    expert += part->expertParameters;
+    summed += part->sharedGradients;
+    transient = std::max(transient, part->transient);
+    hasHead |= part == &place.model.head;
+    bool isLayer = part != &place.model.head && part != &place.model.embedding;
+    if (isLayer) {
+      largestLayer = std::max(largestLayer, part->denseParameters + part->expertParameters);
+      largestKept = std::max(largestKept, part->kept - part->input);
+    }
+  }
+  // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+  if (hasHead && index == 0)
+    dense -= model.tiedParameters;
+  auto shared = [&](double bytes, bool isSplit) {
+    return bytes * (isSplit ? dense / dataRanks + expert / expertRanks : dense + expert);
+  };
+  MemoryParts &memory = stage.memory;
+  memory.parameters = shared(p.parameterBytes, d.zero >= 3);
+  if (d.zero >= 3 && dataRanks > 1)
+    memory.parameters += 2 * largestLayer * p.parameterBytes;
+  memory.gradients = shared(p.gradientBytes, d.zero >= 2);
+  // Of one layer they are whole while they are made, of the one before while they are on the wire.
+  if (d.zero >= 2 && dataRanks > 1)
+    memory.gradients += 2 * largestLayer * p.reduceBytes;
+  memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
+  double fragmentation = software.fragmentation;
+  memory.activations = fragmentation * (stage.inFlight * stage.keptPerMicroBatch +
+                                        (hasHead ? place.model.head.kept : 0));
+  if (stage.fullLayers > 0)
+    transient += largestKept;
+  memory.temporaries = fragmentation * transient;
+  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
+  memory.communication = axes * software.communicatorBytes;
+  memory.reserved = software.reservedBytes;
+  addOncePerStep(stage, dense, expert, summed, place);
+}
+
+void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
+  double fragmentation = software.fragmentation;
+  for (auto [index, chunk] : llvm::enumerate(stage.chunks))
+    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
+      noteWithoutStates(stage);
+      if (stage.memory.total() <= place.memoryLimit)
+        return;
+      const BlockCost &block = place.blockOf(layer);
+      const PartTimes &times = place.timesOfLayer(layer);
+      double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
+      double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
+      bool isFull = d.recomputeMost == Recompute::Full;
+      if (isFull && stage.fullLayers == 0)
+        stage.memory.temporaries += fragmentation * (block.kept - block.input);
+      ++(isFull ? stage.fullLayers : stage.selectiveLayers);
+      if (d.recompute == Recompute::Selective)
+        --stage.selectiveLayers;
+      stage.keptPerMicroBatch -= less;
+      stage.memory.activations -= fragmentation * stage.inFlight * less;
+      stage.backwardInput += again;
+      stage.computeSeconds += again;
+      stage.recomputeSeconds += again;
+      stage.chunkTimes[index].backwardInput += again;
+      stage.chunkTimes[index].activationBytes -= static_cast<int64_t>(less);
+    }
+}
+
+// As the software stack does it: Megatron-Core's buckets, of which a share is hidden.
+GradientExchange StageCoster::exchangeOfStack(double dense, double expert,
+                                              const Topology &topology) const {
+  const CellPrecision &p = request.precision;
+  auto collective = [&](CollectiveKind kind, double bytes) {
+    return bucketedSeconds(kind, dense * bytes, model.groups.dense, topology) +
+           bucketedSeconds(kind, expert * bytes, model.groups.expert, topology);
+  };
+  GradientExchange exchange;
+  if (d.zero == 0)
+    exchange.reduce.all = collective(CollectiveKind::AllReduce, p.reduceBytes);
+  if (d.zero == 1)
+    exchange.reduce.all = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
+  if (d.zero == 1 || d.zero == 2)
+    exchange.gather.all = collective(CollectiveKind::AllGather, p.parameterBytes);
+  return exchange;
+}
+
+const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
+                                                              const Topology &topology) const {
+  std::vector<GradientExchange> &known =
+      model.exchanges[{&topology, std::min<int64_t>(d.zero, 3), dense, expert}];
+  if (known.empty())
+    for (int64_t bytes : request.bucketSizes)
+      known.push_back(
+          exchangeIn(bytes, dense, expert, d.zero, model.groups, topology, request.precision));
+  return known;
+}
+
+// One of the ways in which the stage may exchange its gradients, once a step.
+void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exchange,
+                              double sums) const {
+  double backward = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
+  double forward = hiddenPasses() * stage.forward, reduce = exchange.reduce.all,
+         gather = exchange.gather.all;
+  bool isStacks = request.bucketSizes.empty();
+  double exposedReduce =
+      isStacks ? std::max(0.0, reduce - backward) : exposedSeconds(exchange.reduce, backward);
+  double exposedGather =
+      isStacks ? std::max(0.0, gather - forward) : exposedSeconds(exchange.gather, forward);
+  if (d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
+    double chunk = 1 / static_cast<double>(d.virtualStages);
+    exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - software.dpHidden));
+    exposedGather = std::max(exposedGather, chunk * gather * (1 - software.dpHidden));
+  }
+  double hidden = reduce + gather - exposedReduce - exposedGather;
+  stage.exchanges.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
+                                                         (software.overlapSlowdown - 1) * hidden});
+}
+
+// With virtual stages the gradients of a chunk are done while the last micro-batches are still in
+// the others.
+double StageCoster::hiddenPasses() const {
+  double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
+  return software.dpHidden * passes;
+}
+
+// All stages take the way by which the last of them is done first. A later stage is done with its
+// gradients while earlier ones still compute theirs.
+void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
+    double slack = 0, most = 0;
+    for (const StageEstimate &stage : stages) {
+      most = std::max(most, stage.exchanges[way].exposedSeconds - slack);
+      slack += stage.backwardInput / static_cast<double>(d.virtualStages);
+    }
+    if (most < least) {
+      least = most;
+      exchange = way;
+    }
+  }
+  double slack = 0;
+  for (StageEstimate &stage : stages) {
+    stage.gradientSeconds = stage.exchanges[exchange].seconds;
+    stage.exposedGradientSeconds = std::max(0.0, stage.exchanges[exchange].exposedSeconds - slack);
+    slack += stage.backwardInput / static_cast<double>(d.virtualStages);
+    stage.exchanges.clear();
+  }
+}
+
+void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
+                                 const Place &place) const {
+  const CellPrecision &p = request.precision;
+  const Topology &topology = place.topology;
+  // Tensor parallelism adds up what data parallelism has left of the gradients, once they are
+  // complete.
+  double sums = bucketedSeconds(CollectiveKind::AllReduce,
+                                summed * p.reduceBytes / (d.zero >= 1 ? dataRanks : 1),
+                                model.groups.tp, topology);
+  if (request.bucketSizes.empty())
+    addExchange(stage, exchangeOfStack(dense, expert, topology), sums);
+  else
+    for (const GradientExchange &each : exchangesOf(dense, expert, topology))
+      addExchange(stage, each, sums);
+  double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
+  // States, master copy and gradient are read, states and parameters written; the norm of the
+  // gradients is one more pass over them.
+  double bytes = 2 * p.optimizerBytes + 2 * p.gradientBytes + p.parameterBytes +
+                 (p.parameterBytes == 4 ? 4 : 0);
+  OpWork update;
+  update.bytes = own * bytes;
+  stage.optimizerSeconds = secondsOf(update, topology.device);
+  HostUpdate onHost = updateOnHost(own, p, topology.device.host);
+  double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
+  stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;
+  if (d.offloadOptimizer) {
+    stage.optimizerSeconds = stage.hostOptimizerSeconds;
+    stage.hostBytes = onHost.bytes;
+  }
+}
+
+} // namespace dtc

@@ -1,0 +1,165 @@
+// Cuts a chain of layers into stages.
+#include "compiler/estimate/StageSplit.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtc {
+namespace {
+
+class ChainCutter {
+public:
+  ChainCutter(const std::vector<double> &seconds, int64_t chunks, double before, double after)
+      : layers(static_cast<int64_t>(seconds.size())), chunks(chunks), before(before), after(after),
+        sums(seconds.size() + 1, 0) {
+    for (size_t i = 0; i < seconds.size(); ++i)
+      sums[i + 1] = sums[i] + seconds[i];
+  }
+
+  LayerChunks run() {
+    double low = 0, high = sums.back() + before + after;
+    for (int64_t i = 0; i < layers; ++i)
+      low = std::max(low, sums[i + 1] - sums[i]);
+    low = std::max({low, (sums.back() + before + after) / static_cast<double>(chunks),
+                    before + sums[1], after + sums[layers] - sums[layers - 1]});
+    LayerChunks best = fill(high);
+    // The sum that matters is that of one run, so a cut found for `high` gives a better `high`.
+    for (int step = 0; step < 60 && high - low > high * 1e-12; ++step) {
+      double middle = step == 0 ? low : (low + high) / 2;
+      LayerChunks cut = fill(middle);
+      if (cut.empty()) {
+        low = middle;
+        if (step == 0)
+          continue;
+      } else {
+        best = std::move(cut);
+        high = std::min(middle, slowest(best));
+        if (step == 0)
+          break;
+      }
+    }
+    LayerChunks even = level(slowest(best));
+    return even.empty() ? best : even;
+  }
+
+private:
+  double sumOf(int64_t first, int64_t last, int64_t chunk) const {
+    return sums[last + 1] - sums[first] + (chunk == 0 ? before : 0) +
+           (chunk == chunks - 1 ? after : 0);
+  }
+
+  double slowest(const LayerChunks &cut) const {
+    double most = 0;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk)
+      most = std::max(most, sumOf(cut[chunk].first, cut[chunk].second, chunk));
+    return most;
+  }
+
+  // From the last run backwards, each as full as `limit` allows; the first gets what is left.
+  // Empty where it does not go.
+  LayerChunks fill(double limit) const {
+    LayerChunks cut(static_cast<size_t>(chunks));
+    int64_t end = layers - 1;
+    double slack = limit * 1e-12;
+    for (int64_t chunk = chunks - 1; chunk > 0; --chunk) {
+      int64_t first = end;
+      if (end < chunk || sumOf(first, end, chunk) > limit + slack)
+        return {};
+      while (first > chunk && sumOf(first - 1, end, chunk) <= limit + slack)
+        --first;
+      cut[chunk] = {first, end};
+      end = first - 1;
+    }
+    if (sumOf(0, end, 0) > limit + slack)
+      return {};
+    cut[0] = {0, end};
+    return cut;
+  }
+
+  // Runs as equal as can be under `limit`, which keeps memory level: each takes layers until it has
+  // its share of what is left. Empty where a run gets too much.
+  LayerChunks level(double limit) const {
+    LayerChunks cut(static_cast<size_t>(chunks));
+    int64_t first = 0;
+    double left = sums[layers] + before + after;
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      int64_t following = chunks - 1 - chunk, last = following == 0 ? layers - 1 : first;
+      double share = left / static_cast<double>(following + 1);
+      while (following > 0 && last + 1 < layers - following &&
+             sumOf(first, last + 1, chunk) <= limit * (1 + 1e-12) &&
+             sumOf(first, last, chunk) + (sums[last + 2] - sums[last + 1]) / 2 <= share)
+        ++last;
+      if (sumOf(first, last, chunk) > limit * (1 + 1e-12))
+        return {};
+      left -= sumOf(first, last, chunk);
+      cut[static_cast<size_t>(chunk)] = {first, last};
+      first = last + 1;
+    }
+    return cut;
+  }
+
+  int64_t layers, chunks;
+  double before, after;
+  std::vector<double> sums;
+};
+
+} // namespace
+
+LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  size_t layers = chunks.front().seconds.size();
+  // Of the first chunks on the first layers: the slowest chunk of the best cut, and the first layer
+  // of its last chunk.
+  std::vector<std::vector<double>> best(chunks.size(), std::vector<double>(layers, kNone));
+  std::vector<std::vector<size_t>> firstOf(chunks.size(), std::vector<size_t>(layers, 0));
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    const ChunkPlace &place = chunks[chunk];
+    for (size_t last = chunk; last < layers; ++last) {
+      double own = place.extra;
+      for (size_t first = last + 1; first-- > chunk;) {
+        own += place.seconds[first];
+        bool tooMany = static_cast<int64_t>(last - first) >= place.mostLayers;
+        if (tooMany || own > best[chunk][last])
+          break;
+        double before = chunk == 0 ? (first == 0 ? 0 : kNone) : best[chunk - 1][first - 1];
+        if (std::max(before, own) <= best[chunk][last] && before < kNone) {
+          best[chunk][last] = std::max(before, own);
+          firstOf[chunk][last] = first;
+        }
+        if (first == 0)
+          break;
+      }
+    }
+  }
+  if (best.back().back() == kNone)
+    return {};
+  LayerChunks cut(chunks.size());
+  size_t last = layers - 1;
+  for (size_t chunk = chunks.size(); chunk-- > 0;) {
+    size_t first = firstOf[chunk][last];
+    cut[chunk] = {static_cast<int64_t>(first), static_cast<int64_t>(last)};
+    last = first - 1;
+  }
+  return cut;
+}
+
+LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
+  bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
+  int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;
+  LayerChunks cut;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    int64_t size = least + (chunk < more ? 1 : 0);
+    if (countsEnds)
+      size -= (chunk == 0) + (chunk == chunks - 1);
+    cut.emplace_back(next, next + size - 1);
+    next += size;
+  }
+  return cut;
+}
+
+LayerChunks cutChain(const std::vector<double> &seconds, int64_t chunks, double before,
+                     double after) {
+  return ChainCutter(seconds, chunks, before, after).run();
+}
+
+} // namespace dtc

@@ -1,0 +1,324 @@
+// Adds up a training step from the costs of its blocks.
+#include "compiler/estimate/StepEstimate.h"
+
+#include "compiler/estimate/StageEstimate.h"
+#include "compiler/estimate/StageTransfers.h"
+#include "compiler/memory/ProgramMemory.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace dtc {
+namespace {
+
+int64_t strideOf(const Decisions &d, char axis) {
+  int64_t stride = 1;
+  for (char inner : d.order) {
+    if (inner == axis)
+      return stride;
+    stride *= inner == 't' ? d.tp : inner == 'c' ? d.cp : inner == 'd' ? d.dp : d.pp;
+  }
+  return stride;
+}
+
+// The ranks of expert parallelism: the innermost of context and data.
+void addExpertGroups(const Decisions &d, AxisGroups &groups) {
+  int64_t left = d.ep;
+  for (char axis : d.order) {
+    if (axis != 'c' && axis != 'd')
+      continue;
+    int64_t size = axis == 'c' ? d.cp : d.dp, stride = strideOf(d, axis);
+    int64_t taken = std::gcd(left, size);
+    if (taken > 1)
+      groups.ep.push_back({taken, stride});
+    if (size / taken > 1)
+      groups.expert.push_back({size / taken, stride * taken});
+    left /= taken;
+  }
+  if (groups.ep.empty())
+    groups.ep.push_back({1, 1});
+  if (groups.expert.empty())
+    groups.expert.push_back({1, 1});
+}
+
+// Milliseconds a step and what it consists of, from stages that are costed.
+class Pipeline {
+public:
+  Pipeline(const Decisions &decisions, const EstimateRequest &request, StepEstimate &step)
+      : d(decisions), request(request), step(step) {}
+
+  void run() {
+    double m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
+    double slowest = 0, sum = 0;
+    for (auto [index, stage] : llvm::enumerate(step.stages)) {
+      if (stage.microBatch() > slowest) {
+        slowest = stage.microBatch();
+        step.slowestStage = index;
+      }
+      sum += stage.microBatch();
+    }
+    double transfers = transferSeconds();
+    double fill = fillSeconds(slowest, sum);
+    double loop = m * slowest + fill + transfers;
+    const StageEstimate &slow = step.stages[step.slowestStage];
+    step.bubbleSeconds = std::max(0.0, loop - transfers - m * sum / p);
+    step.p2pSeconds = transfers;
+    step.computeSeconds = m * slow.computeSeconds;
+    step.recomputeSeconds = m * slow.recomputeSeconds;
+    double gradients = 0, optimizer = 0;
+    for (const StageEstimate &stage : step.stages) {
+      gradients = std::max(gradients, stage.exposedGradientSeconds);
+      optimizer = std::max(optimizer, stage.optimizerSeconds);
+    }
+    step.exposedGradientSeconds = gradients;
+    step.optimizerSeconds = optimizer;
+    step.hostSeconds = request.software->hostSecondsPerStep;
+    step.loopSeconds = loop;
+    step.stepSeconds = loop + gradients + optimizer + step.hostSeconds;
+  }
+
+private:
+  // Seconds beyond the slowest stage's own work: fill and drain.
+  double fillSeconds(double slowest, double sum) const {
+    double v = static_cast<double>(d.virtualStages);
+    switch (d.schedule) {
+    case ScheduleKind::GPipe:
+    case ScheduleKind::OneForwardOneBackward:
+      return sum - slowest;
+    case ScheduleKind::Interleaved:
+      return (sum - slowest) / v;
+    case ScheduleKind::ZeroBubbleH1: {
+      double fill = 0;
+      for (const StageEstimate &stage : step.stages)
+        fill += std::max(0.0, stage.forward + stage.backwardInput - stage.backwardWeight);
+      return fill * static_cast<double>(d.pp - 1) / static_cast<double>(d.pp);
+    }
+    case ScheduleKind::ZeroBubbleV: {
+      // Full steady state from 2 p micro-batches on; below that the missing ones are idle.
+      double missing = std::max<double>(0, 2 * static_cast<double>(d.pp) -
+                                               static_cast<double>(d.numMicroBatches));
+      return missing * slowest / 4;
+    }
+    }
+    return sum - slowest;
+  }
+
+  // What stages wait for transfers: twice a micro-batch where nothing hides them, and the way of
+  // the first micro-batch down and of the last one up.
+  double transferSeconds() const {
+    if (d.pp == 1)
+      return 0;
+    const SoftwareStack &software = *request.software;
+    double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
+    double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
+    double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
+    if (!step.transfers.empty())
+      way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
+    return way + 2 * m * v * (1 - hidden) * step.transferSeconds;
+  }
+
+  const Decisions &d;
+  const EstimateRequest &request;
+  StepEstimate &step;
+};
+
+} // namespace
+
+AxisGroups groupsOf(const Decisions &d) {
+  AxisGroups groups;
+  groups.tp = {{d.tp, strideOf(d, 't')}};
+  groups.cp = {{d.cp, strideOf(d, 'c')}};
+  groups.pp = {{d.pp, strideOf(d, 'p')}};
+  for (char axis : d.order) {
+    int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
+    if (size > 1)
+      groups.dense.push_back({size, strideOf(d, axis)});
+  }
+  if (groups.dense.empty())
+    groups.dense.push_back({1, 1});
+  addExpertGroups(d, groups);
+  return groups;
+}
+
+// All stages on one kind of devices.
+static ModelCost costOn(const Topology &topology, const ModelCells &cells,
+                        const Decisions &decisions, const CellPrecision &precision,
+                        const SoftwareStack &software) {
+  ModelCost cost;
+  cost.cells = &cells;
+  cost.groups = groupsOf(decisions);
+  CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
+                  static_cast<double>(decisions.ep)};
+  auto costOf = [&](const BlockCell &cell) {
+    return costBlock(cell, scale, cost.groups, topology, precision, software);
+  };
+  cost.embedding = costOf(cells.embedding);
+  cost.head = costOf(cells.head);
+  for (const BlockCell &block : cells.blocks)
+    cost.blocks.push_back(costOf(block));
+  cost.tiedParameters = cells.tied.at(scale);
+  auto add = [&](const BlockCost &block) {
+    cost.allDense += block.denseParameters;
+    cost.allExpert += block.expertParameters;
+  };
+  add(cost.embedding);
+  add(cost.head);
+  for (int block : cells.chain)
+    add(cost.blocks[static_cast<size_t>(block)]);
+  return cost;
+}
+
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision, const SoftwareStack &software) {
+  ModelCost cost = costOn(topology, cells, decisions, precision, software);
+  cost.places = placeStages(decisions, topology);
+  for (const Topology &kind : cost.places.kinds)
+    cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
+  addTransfers(cost, decisions, topology);
+  return cost;
+}
+
+// Another time of all micro-batches; what of it is neither work nor stage transfers is bubble.
+static void setLoop(StepEstimate &step, double seconds, double transfers) {
+  double change = seconds - step.loopSeconds;
+  step.loopSeconds += change;
+  step.stepSeconds += change;
+  step.bubbleSeconds = std::max(0.0, step.bubbleSeconds + step.p2pSeconds - transfers + change);
+  step.p2pSeconds = transfers;
+}
+
+// The update is the host's, and the slowest stage does all its work.
+static double leastWithHost(const StepEstimate &step, double microBatches) {
+  bool isSame = step.fits, isSlower = true;
+  double slowest = 0, update = 0;
+  for (const StageEstimate &stage : step.stages) {
+    isSame &= stage.microBatchWithoutStates == stage.microBatch();
+    isSlower &= stage.hostOptimizerSeconds >= stage.optimizerSeconds;
+    slowest = std::max(slowest, stage.microBatchWithoutStates);
+    update = std::max(update, stage.hostOptimizerSeconds);
+  }
+  if (isSame && isSlower)
+    return std::numeric_limits<double>::infinity();
+  // Sums in another order differ in their last bits.
+  return (microBatches * slowest + update + step.hostSeconds) * (1 - 1e-9);
+}
+
+// What the stack holds beside the program stays.
+static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const ModelCost &model,
+                        const Decisions &decisions) {
+  std::optional<MemoryParts> program = programs.of(decisions, *model.placements);
+  if (!program)
+    return;
+  program->communication += memory.communication;
+  program->reserved += memory.reserved;
+  memory = *program;
+}
+
+StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
+                          const EstimateRequest &request) {
+  StepEstimate step;
+  StageCoster coster(model, decisions, request);
+  step.transferSeconds = model.transferSeconds;
+  step.transfers = model.transfers;
+  step.stages = coster.stages();
+  if (request.programs)
+    takeProgram(step.stages.front().memory, *request.programs, model, decisions);
+  step.bucketBytes = coster.bucketBytes();
+  double fullest = 0; // of its memory
+  for (auto [index, stage] : llvm::enumerate(step.stages)) {
+    double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
+    step.fits &= bytes <= stage.memoryLimit && coster.hostHolds(index, stage);
+    if (share > fullest) {
+      fullest = share;
+      step.peakBytes = bytes;
+      step.fullestStage = index;
+    }
+  }
+  Pipeline(decisions, request, step).run();
+  step.leastLoopSeconds =
+      decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
+  setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
+  const auto exposed = coster.exposedOf(step.slowestStage);
+  double m = static_cast<double>(decisions.numMicroBatches);
+  step.exposedTpSeconds = m * exposed.tp;
+  step.exposedCpSeconds = m * exposed.cp;
+  step.exposedEpSeconds = m * exposed.ep;
+  step.exposedGatherSeconds = m * exposed.gather;
+  if (!decisions.offloadOptimizer && !coster.cutsByMemory())
+    step.leastWithHostSeconds = leastWithHost(step, m);
+  return step;
+}
+
+PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {
+  PipelineProblem problem;
+  problem.kind = decisions.schedule;
+  problem.stages = static_cast<int>(decisions.pp);
+  problem.virtualStages = static_cast<int>(decisions.virtualStages);
+  problem.microBatches = static_cast<int>(decisions.numMicroBatches);
+  std::vector<size_t> taken(step.stages.size(), 0);
+  for (int chunk = 0; chunk < problem.stages * problem.virtualStages; ++chunk) {
+    size_t stage = static_cast<size_t>(stageOfChunk(problem.kind, problem.stages, chunk));
+    problem.chunks.push_back(step.stages[stage].chunkTimes[taken[stage]++]);
+  }
+  setTransfers(problem, step.transferSeconds, step.transfers);
+  return problem;
+}
+
+double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions) {
+  if (decisions.pp == 1)
+    return 0;
+  PipelineProblem problem = pipelineOf(step, decisions);
+  for (ChunkTimes &chunk : problem.chunks)
+    chunk.sendForward = chunk.sendBackward = 0;
+  Result<double> without = pipelineMakespan(problem);
+  return without ? std::max(0.0, step.loopSeconds - *without) : 0;
+}
+
+void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
+  step.isRefined = true;
+  if (decisions.pp > 1)
+    if (Result<double> makespan = pipelineMakespan(pipelineOf(step, decisions)))
+      // Transfers are inside the makespan: what is not work is a bubble.
+      setLoop(step, *makespan, 0);
+  step.leastLoopSeconds = step.loopSeconds;
+}
+
+bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
+  if (!model.kinds.empty() || request.programs)
+    return true;
+  const CellPrecision &p = request.precision;
+  double dataRanks = static_cast<double>(d.dp * d.cp);
+  double expertRanks = std::max(1.0, dataRanks / static_cast<double>(d.ep));
+  double dense = model.allDense - model.tiedParameters;
+  auto shared = [&](double bytes, int64_t splitFrom) {
+    return bytes * (d.zero >= splitFrom ? dense / dataRanks + model.allExpert / expertRanks
+                                        : dense + model.allExpert);
+  };
+  double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
+               (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
+  constexpr double rounding = 1 - 1e-9;
+  return rounding * all / static_cast<double>(d.pp) + request.software->reservedBytes <=
+         request.memoryLimit;
+}
+
+double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
+                         const EstimateRequest &request) {
+  StageCoster coster(model, decisions, request);
+  double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
+  double m = static_cast<double>(decisions.numMicroBatches);
+  bool isSplit = decisions.schedule == ScheduleKind::ZeroBubbleH1 ||
+                 decisions.schedule == ScheduleKind::ZeroBubbleV;
+  // Stage s starts after s layers at least and, but for weights' gradients, ends as many before the
+  // end: L >= m t_s + s layer, and the mean of that over all stages.
+  double loop = m * total / p + coster.leastSecondsOfChunk(isSplit) * (p - 1) / 2;
+  // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
+  if (!isSplit && decisions.virtualStages == 1)
+    loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
+  loop = std::max(loop, m * coster.leastSecondsOfSlowestStage());
+  return loop + coster.leastSecondsOncePerStep();
+}
+
+} // namespace dtc

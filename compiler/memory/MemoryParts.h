@@ -1,0 +1,15 @@
+// Bytes of one device by what they hold.
+#pragma once
+
+namespace dtc {
+
+struct MemoryParts {
+  double parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
+         communication = 0, reserved = 0;
+  double total() const {
+    return parameters + gradients + optimizer + activations + temporaries + communication +
+           reserved;
+  }
+};
+
+} // namespace dtc

@@ -1,0 +1,103 @@
+// Memory of programs that dtc compiles, before they are compiled.
+#include "compiler/memory/ProgramMemory.h"
+
+#include "compiler/memory/StaticMemory.h"
+#include "compiler/placement/ReadCells.h"
+#include "passes/Pipelines.h"
+#include "passes/schedule/Passes.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a last one
+// Of a step with more, the second micro-batch is like all that follow.
+constexpr int64_t kMicroBatches = 2;
+
+bool isCompiled(const Decisions &d) {
+  return d.pp == 1 && d.cp == 1 && d.ep == 1 && d.zero <= 1 && d.virtualStages == 1 &&
+         d.recompute == Recompute::None && !d.mayRecomputeMore() && !d.offloadOptimizer;
+}
+
+} // namespace
+
+Plan compiledPlan(const Decisions &d, const std::string &optimizer) {
+  Plan plan;
+  plan.dp = d.dp;
+  plan.tp = d.tp;
+  plan.sequenceParallel = d.sequenceParallel;
+  plan.zero = d.zero;
+  plan.microBatch = d.microBatch;
+  plan.numMicroBatches = d.numMicroBatches;
+  plan.optimizer = optimizer;
+  return plan;
+}
+
+ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
+    : optimizer(std::move(optimizer)) {
+  FoldedModel folded = foldLayers(model, kLayers);
+  auto numLayers = static_cast<int64_t>(folded.chain.size());
+  isChain = folded.blocks.size() == 1;
+  copies = std::max<int64_t>(0, numLayers - kLayers);
+  shortModel = std::move(folded.module);
+  int layer = 0;
+  auto loss = shortModel->lookupSymbol<graph::FuncOp>("loss");
+  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
+    for (Value operand : call.getOperands())
+      if (auto get = operand.getDefiningOp<graph::GetOp>(); get && get->hasOneUse())
+        layers[get.getSymbol()] = layer;
+    ++layer;
+  }
+}
+
+std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
+                                             const SearchedPlacements &placements) {
+  if (!isChain || !isCompiled(d))
+    return std::nullopt;
+  int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
+  Key key{d.dp, d.tp, d.sequenceParallel, d.placement, d.zero, d.microBatch, microBatches};
+  auto [entry, isNew] = known.try_emplace(key);
+  if (isNew)
+    entry->second = bytesOf(d, placements, microBatches);
+  const std::optional<BytesByKind> &bytes = entry->second;
+  if (!bytes)
+    return std::nullopt;
+  auto ofKind = [&](exec::BufferKind kind) {
+    return static_cast<double>((*bytes)[static_cast<size_t>(kind)]);
+  };
+  MemoryParts parts;
+  parts.parameters = ofKind(exec::BufferKind::Parameter);
+  parts.gradients = ofKind(exec::BufferKind::Gradient);
+  parts.optimizer = ofKind(exec::BufferKind::Optimizer);
+  parts.temporaries = ofKind(exec::BufferKind::Temporary);
+  parts.communication = ofKind(exec::BufferKind::Communication);
+  // Tokens of all micro-batches of a step are there from its start.
+  parts.activations = ofKind(exec::BufferKind::Activation) + ofKind(exec::BufferKind::Output) +
+                      ofKind(exec::BufferKind::Input) * static_cast<double>(d.numMicroBatches) /
+                          static_cast<double>(microBatches);
+  return parts;
+}
+
+std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
+                                                  const SearchedPlacements &placements,
+                                                  int64_t microBatches) {
+  std::optional<OutlinedProgram> program;
+  ScheduleOptions options;
+  auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
+  Plan plan = compiledPlan(d, optimizer);
+  plan.numMicroBatches = microBatches;
+  if (!placeTensors(*shortModel, plan, placements) ||
+      !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
+    return std::nullopt;
+  if (copies > 0 && program->runs.empty())
+    return std::nullopt;
+  StepOutline outline = repeatMiddleLayer(program->outline, program->runs, copies);
+  for (auto [bytes, ofLayer] : llvm::zip(outline.persistent, program->middlePersistent))
+    bytes += copies * ofLayer;
+  if (options.overlap)
+    runCollectivesAside(outline, options.bucketBytes, AssignStreamsOptions().inFlight);
+  return plannedBytes(outline);
+}
+
+} // namespace dtc

@@ -1,0 +1,43 @@
+// Memory of programs that dtc compiles, before they are compiled.
+#pragma once
+
+#include "compiler/memory/MemoryParts.h"
+#include "compiler/memory/ReadOutline.h"
+#include "compiler/plan/Decisions.h"
+#include "compiler/plan/Plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+#include <optional>
+
+namespace dtc {
+
+// Of decisions that dtc compiles: what lowering reads of a plan, tensors not placed yet.
+Plan compiledPlan(const Decisions &d, const std::string &optimizer);
+
+// What the static plan of a step will need, without making it. The step with three layers is
+// lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
+// buckets and beside compute, and buffers into the arena, once all layers are there.
+class ProgramMemory {
+public:
+  ProgramMemory(mlir::ModuleOp model, std::string optimizer);
+
+  // Bytes of one rank; Nothing for decisions that dtc can't compile,
+  // after a diagnostic where lowering fails, and for models whose layers are of several kinds.
+  std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements);
+
+private:
+  using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t>;
+  std::optional<BytesByKind> bytesOf(const Decisions &decisions,
+                                     const SearchedPlacements &placements, int64_t microBatches);
+
+  std::string optimizer;
+  mlir::OwningOpRef<mlir::ModuleOp> shortModel;
+  int64_t copies = 0; // of the middle layer
+  bool isChain = false;
+  llvm::StringMap<int> layers; // of parameters
+  std::map<Key, std::optional<BytesByKind>> known;
+};
+
+} // namespace dtc

@@ -1,0 +1,28 @@
+// What the compiler itself says of a plan: placements and the static memory plan.
+#pragma once
+
+#include "compiler/plan/Plan.h"
+#include "dialects/exec/Exec.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <optional>
+
+namespace dtc {
+
+// Records in `plan.tensors` and `plan.opSplits` where the parameters of `model` live and how its ops
+// are split under the plan's tensor parallelism; experts are split over ep, and under ZeRO-3 the
+// rest over dp. False after a diagnostic.
+bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements &placements);
+
+struct ScheduleOptions;
+
+// Lowers a copy of the model, whose tensors the plan places, to the exec.program of a rank and
+// hands it to `use`. False after a diagnostic.
+bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
+                  llvm::function_ref<void(exec::ProgramOp)> use);
+
+// Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec.
+// Nothing after a diagnostic.
+std::optional<int64_t> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
+
+} // namespace dtc

@@ -1,0 +1,533 @@
+// Builds the cost-function network of a step's placements.
+#include "compiler/placement/PlacementNetwork.h"
+
+#include "passes/graph/BlockGradients.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// The solver counts in whole tenths of a nanosecond.
+constexpr double kUnitsPerSecond = 1e10;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+// Beyond so many placements a tensor's copies are not counted as sets.
+constexpr size_t kMostTargets = 5;
+
+int64_t units(double seconds) {
+  return std::isfinite(seconds) ? std::llround(seconds * kUnitsPerSecond) : solver::kInfiniteCost;
+}
+
+// Sums that are not finished are finished where they are.
+Placement finished(Placement placement) {
+  for (AxisPlacement &axis : placement)
+    if (axis.isPartial())
+      axis = AxisPlacement::replicate();
+  return placement;
+}
+
+bool hasPartial(const Placement &placement) {
+  return llvm::any_of(placement, [](const AxisPlacement &axis) { return axis.isPartial(); });
+}
+
+} // namespace
+
+PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
+    : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
+      splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
+      prices(problem.prices), dataAxis(mesh.axisNamed("dp")), tensorAxis(mesh.axisNamed("tp")),
+      expertAxis(mesh.axisNamed("ep")), roles(module, "microbatch"), weights(module) {}
+
+LogicalResult PlacementNetwork::build() {
+  auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
+  if (failed(placeInputs(microbatch)) || failed(enter(microbatch)))
+    return failure();
+  // Parameters that nothing reads are somewhere, too.
+  for (unsigned index = 0; index < weights.size(); ++index)
+    if (failed(placeClass(index)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
+  std::vector<Place> &list = arguments[microbatch];
+  for (BlockArgument argument : microbatch.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    Placement placement = replicated(mesh);
+    if (dataAxis >= 0 && type.getRank() > 0 && mesh.sizes[dataAxis] > 1) {
+      int64_t parts = mesh.sizes[dataAxis];
+      if (type.getDimSize(0) % parts != 0)
+        return microbatch.emitOpError("has a batch of ")
+               << type.getDimSize(0) << " samples, which " << mesh.names[dataAxis] << " = " << parts
+               << " does not divide";
+      placement[dataAxis] = AxisPlacement::shard(0);
+    }
+    list.push_back(places[argument] = {-1, {placement}});
+  }
+  return success();
+}
+
+// Adds what the function does; its arguments have a place.
+LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
+  if (isTold() && !told->functions.count(func.getSymName().str()))
+    return func.emitOpError("is not among the functions of the plan's op_splits; plan this model "
+                            "again with 'dtc plan'");
+  Uses uses;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (auto get = dyn_cast<graph::GetOp>(op)) {
+      if (failed(placeClass(*weights.of(get.getSymbol()))))
+        return failure();
+      places[get.getResult()] = placeOfWeight(get.getResult());
+    } else if (auto call = dyn_cast<graph::CallOp>(op)) {
+      if (failed(addCall(call, uses)))
+        return failure();
+    } else if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+      if (failed(addOp(&op, interface, uses)))
+        return failure();
+    } else {
+      for (Value result : op.getResults()) // scalars of the run
+        places[result] = {-1, {replicated(mesh)}};
+    }
+  }
+  if (isTold())
+    if (size_t count = told->functions.at(func.getSymName().str()).size(); toldOps[func] < count)
+      return func.emitOpError("has ") << toldOps[func] << " ops, the plan's op_splits have "
+                                      << count << "; plan this model again with 'dtc plan'";
+  if (func.getSymName() == "microbatch")
+    leaveStep(func);
+  else
+    leaveBlock(func, uses);
+  connect(uses);
+  return success();
+}
+
+LogicalResult PlacementNetwork::addCall(graph::CallOp call, Uses &uses) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+  bool isNew = !arguments.contains(callee);
+  if (isNew) {
+    placeArguments(call, callee);
+    if (failed(enter(callee)))
+      return failure();
+  }
+  for (auto [operand, place] : llvm::zip(call.getOperands(), arguments[callee]))
+    if (!weights.of(operand))
+      use(uses, operand, place);
+  for (auto [index, result] : llvm::enumerate(call.getResults())) {
+    places[result] = results[callee][index];
+    if (callee.getResultAttr(index, kSavedAttr))
+      saved.insert(result);
+  }
+  return success();
+}
+
+void PlacementNetwork::placeArguments(graph::CallOp call, graph::FuncOp callee) {
+  std::vector<Place> list;
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands())) {
+    Place place{-1, {boundaryOf(argument)}};
+    if (weights.of(argument)) {
+      place = placeOfWeight(argument);
+    } else if (saved.contains(operand)) {
+      saved.insert(argument);
+      place = places.lookup(operand);
+    }
+    list.push_back(places[argument] = place);
+  }
+  arguments[callee] = std::move(list);
+}
+
+void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
+  std::vector<Place> list;
+  for (auto [index, value] :
+       llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
+    Place source = places.lookup(value);
+    bool isSaved = static_cast<bool>(func.getResultAttr(index, kSavedAttr));
+    if (isSaved) {
+      for (auto [choice, placement] : llvm::enumerate(source.placements)) {
+        placement = finished(placement);
+        if (source.node >= 0 && costs)
+          addCost(source.node, choice,
+                  prices.secondsPerKeptByte * costs->keptBytes(value.getType(), placement));
+      }
+      use(uses, value, source);
+    } else if (isActivation(value)) {
+      source = {-1, {boundaryOf(value)}};
+      use(uses, value, source);
+    }
+    list.push_back(std::move(source));
+  }
+  results[func] = std::move(list);
+}
+
+void PlacementNetwork::leaveStep(graph::FuncOp microbatch) {
+  std::vector<Place> list;
+  for (auto [index, value] :
+       llvm::enumerate(microbatch.getBody().front().getTerminator()->getOperands())) {
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    std::optional<unsigned> parameter =
+        symbol ? weights.of(symbol.getValue()) : std::optional<unsigned>();
+    if (parameter && succeeded(placeClass(*parameter)))
+      returnGradient(value, classPlaces[*parameter]);
+    list.push_back(places.lookup(value));
+  }
+  results[microbatch] = std::move(list);
+}
+
+// Samples: what data parallelism splits.
+bool PlacementNetwork::isActivation(Value value) const {
+  return roles.bitsOf(value) & ScalesWithBatch;
+}
+
+Placement PlacementNetwork::boundaryOf(Value value) const {
+  Placement placement = replicated(mesh);
+  ArrayRef<uint8_t> dims = roles.of(value);
+  auto dimOf = [&](auto matches) {
+    return static_cast<int64_t>(llvm::find_if(dims, matches) - dims.begin());
+  };
+  int64_t numDims = static_cast<int64_t>(dims.size());
+  int64_t samples = dimOf([](uint8_t bits) { return bits & ScalesWithBatch; });
+  if (samples == numDims)
+    return placement;
+  if (dataAxis >= 0 && mesh.sizes[dataAxis] > 1)
+    placement[dataAxis] = AxisPlacement::shard(samples);
+  int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
+  int64_t channels = dimOf([](uint8_t bits) { return bits == 0; });
+  if (sequenceParallel && tensorAxis >= 0 && sequence < numDims && channels < numDims)
+    placement[tensorAxis] = AxisPlacement::shard(sequence);
+  return placement;
+}
+
+// -------------------------------------------------------------------------------------- parameters
+
+static std::optional<Placement> placementOf(const WeightClasses::Class &weights, const Mesh &mesh) {
+  for (graph::ParameterOp parameter : weights.parameters)
+    if (graph::PlacementAttr attr = parameter.getPlacementAttr())
+      return fromAttr(attr, mesh);
+  return std::nullopt;
+}
+
+FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightClass) {
+  auto [it, isNew] = classPlaces.try_emplace(weightClass);
+  if (!isNew)
+    return it->second;
+  const WeightClasses::Class &entry = weights[weightClass];
+  Place place;
+  if (std::optional<Placement> given = placementOf(entry, mesh)) {
+    graph::ParameterOp first = entry.parameters.front();
+    for (graph::ParameterOp parameter : entry.parameters)
+      if (fromAttr(parameter.getPlacementAttr(), mesh) != *given)
+        return parameter.emitError()
+               << "parameter '" << parameter.getSymName() << "' is placed otherwise than '"
+               << first.getSymName()
+               << "', which the same block reads as the same argument; place both alike";
+    place.placements.push_back(*given);
+  } else {
+    place.placements.push_back(replicated(mesh));
+    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
+      if (static_cast<int>(axis) == dataAxis || mesh.sizes[axis] == 1)
+        continue;
+      std::vector<Placement> before = place.placements;
+      for (const Placement &placement : before)
+        for (int64_t dim = 0; dim < entry.type.getRank(); ++dim)
+          if (entry.type.getDimSize(dim) >= mesh.sizes[axis] && partsOf(placement, mesh, dim) == 1) {
+            place.placements.push_back(placement);
+            place.placements.back()[axis] = AxisPlacement::shard(dim);
+          }
+    }
+  }
+  place.node = addNode(place.placements.size());
+  bool mustBeSplit = mustSplit(weightClass, place.placements);
+  for (auto [value, placement] : llvm::enumerate(place.placements)) {
+    if (mustBeSplit && tensorAxis >= 0 && !placement[tensorAxis].isShard())
+      addCost(place.node, value, kNever);
+    if (costs)
+      addCost(place.node, value,
+              prices.secondsPerParameterByte * costs->parameterBytes(entry.type, placement) +
+                  costs->updateSeconds(entry.type, placement) / prices.microBatches);
+  }
+  return it->second = place;
+}
+
+bool PlacementNetwork::mustSplit(unsigned weightClass,
+                                 const std::vector<Placement> &placements) const {
+  return splitsWeights && tensorAxis >= 0 && weights[weightClass].isInProduct &&
+         llvm::any_of(placements, [&](const Placement &placement) {
+           return placement[tensorAxis].isShard();
+         });
+}
+
+PlacementNetwork::Place PlacementNetwork::placeOfWeight(Value value) {
+  return classPlaces.at(*weights.of(value));
+}
+
+// Sums are finished once a step; anything else is moved every micro-batch.
+void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
+  Place &source = places[value];
+  if (source.node < 0 || !costs)
+    return;
+  std::vector<int64_t> table;
+  for (const Placement &from : source.placements)
+    for (const Placement &to : parameter.placements)
+      table.push_back(units(seconds(value.getType(), from, to) /
+                            (hasPartial(from) ? prices.microBatches : 1)));
+  if (source.node != parameter.node)
+    addEdge(source.node, parameter.node, std::move(table));
+}
+
+// --------------------------------------------------------------------------------------------- ops
+
+// The loop over samples where the op has one; a sum over samples stays unfinished as long as it
+// can.
+int PlacementNetwork::dataChoice(Operation *op, const graph::OpRule &rule) const {
+  if (dataAxis < 0 || mesh.sizes[dataAxis] == 1)
+    return split::kNone;
+  bool hasSum = false, mayStaySum = rule.jointlyLinear;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    const AxisPlacement &now = places.lookup(operand).placements.front()[dataAxis];
+    if (now.isShard()) {
+      int loop = loopOfDim(rule.operands[index], now.dim);
+      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[dataAxis]))
+        return loop;
+    }
+    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
+    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
+    hasSum |= isSum;
+    mayStaySum &= isSum || isScalar;
+  }
+  return hasSum && mayStaySum ? split::kPartial : split::kNone;
+}
+
+std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
+                                             const graph::OpRule &rule) const {
+  if (mesh.sizes[axis] == 1)
+    return {split::kNone};
+  if (static_cast<int>(axis) == dataAxis)
+    return {dataChoice(op, rule)};
+  std::vector<int> choices{split::kNone};
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  // A loop over a sequence whose tokens went through experts has the bit of samples, too.
+  auto isOfAxis = [&](size_t loop) {
+    bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
+    if (static_cast<int>(axis) == expertAxis)
+      return llvm::is_contained(rule.expertLoops, static_cast<unsigned>(loop));
+    return bits[loop] != ScalesWithBatch && !isOfExperts;
+  };
+  for (size_t loop = 0; loop < rule.loops.size(); ++loop)
+    if (isOfAxis(loop) && rule.loops[loop].size >= mesh.sizes[axis] &&
+        canSplitLoop(rule, static_cast<int>(loop), mesh.sizes[axis]))
+      choices.push_back(static_cast<int>(loop));
+  if (rule.jointlyLinear)
+    choices.push_back(split::kPartial);
+  return choices;
+}
+
+// What the plan says of the op; its ops come in the order of the function's.
+FailureOr<int> PlacementNetwork::toldChoice(Operation *op) {
+  auto func = cast<graph::FuncOp>(op->getParentOp());
+  const std::vector<OpSplits::Op> &list = told->functions.at(func.getSymName().str());
+  size_t next = toldOps[func]++;
+  StringRef name = op->getName().stripDialect();
+  if (next < list.size() && list[next].name == name)
+    return list[next].choice;
+  return op->emitOpError("is op ")
+         << next << " of '@" << func.getSymName() << "', where the plan's op_splits have "
+         << (next >= list.size() ? std::string("no more") : "'" + list[next].name + "'")
+         << "; plan this model again with 'dtc plan'";
+}
+
+FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
+                                                            const graph::OpRule &rule) {
+  std::vector<OpSplit> splits{OpSplit()};
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
+    std::vector<int> choices;
+    if (isTold() && static_cast<int>(axis) == tensorAxis) {
+      FailureOr<int> choice = toldChoice(op);
+      if (failed(choice))
+        return failure();
+      choices = {*choice};
+    } else {
+      choices = choicesOn(axis, op, rule);
+    }
+    std::vector<OpSplit> longer;
+    for (const OpSplit &split : splits)
+      for (int choice : choices)
+        if (isTold() || choice < 0 || !llvm::is_contained(split, choice)) {
+          longer.push_back(split);
+          longer.back().push_back(choice);
+        }
+    splits = std::move(longer);
+  }
+  return splits;
+}
+
+LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface interface, Uses &uses) {
+  graph::OpRule rule = interface.getRule();
+  FailureOr<std::vector<OpSplit>> found = choicesOf(op, rule);
+  if (failed(found))
+    return failure();
+  std::vector<OpSplit> splits = std::move(*found);
+  if (isTold()) // what is told is checked before it is used
+    for (const OpSplit &split : splits) {
+      setSplit(op, split);
+      if (failed(readSplit(op, rule, mesh)))
+        return failure();
+    }
+  int node = addNode(splits.size());
+  for (auto [value, split] : llvm::enumerate(splits))
+    if (costs)
+      addCost(node, value, costs->opSeconds(op, rule, split));
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    Place place{node, {}};
+    for (const OpSplit &split : splits)
+      place.placements.push_back(resultUnder(rule, index, split));
+    places[result] = std::move(place);
+  }
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    Place need{node, {}};
+    for (const OpSplit &split : splits)
+      need.placements.push_back(operandUnder(rule, index, split));
+    use(uses, operand, std::move(need));
+  }
+  ops[op] = {node, std::move(splits)};
+  return success();
+}
+
+// ------------------------------------------------------------------------------- nodes and edges
+
+int PlacementNetwork::addNode(size_t values) {
+  solver::ProblemNode node;
+  node.costs.assign(values, 0);
+  node.usages.assign(values, 0);
+  network.nodes.push_back(std::move(node));
+  return static_cast<int>(network.nodes.size()) - 1;
+}
+
+void PlacementNetwork::addCost(int node, size_t value, double cost) {
+  int64_t &entry = network.nodes[static_cast<size_t>(node)].costs[value];
+  entry = std::min(solver::kInfiniteCost, entry + units(cost));
+}
+
+void PlacementNetwork::addEdge(int a, int b, std::vector<int64_t> table) {
+  if (llvm::all_of(table, [](int64_t cost) { return cost == 0; }))
+    return;
+  network.edges.push_back({a, b, static_cast<int32_t>(network.tables.size())});
+  network.tables.push_back(std::move(table));
+}
+
+void PlacementNetwork::connectOne(Type type, const Place &source, const Place &need) {
+  if (source.node < 0 || need.node < 0 || source.node == need.node) {
+    int node = std::max(source.node, need.node);
+    if (node < 0)
+      return;
+    for (size_t value = 0; value < network.nodes[static_cast<size_t>(node)].costs.size(); ++value)
+      addCost(node, value,
+              seconds(type, source.placements[source.node < 0 ? 0 : value],
+                      need.placements[need.node < 0 ? 0 : value]));
+    return;
+  }
+  std::vector<int64_t> table;
+  for (const Placement &from : source.placements)
+    for (const Placement &to : need.placements)
+      table.push_back(units(seconds(type, from, to)));
+  addEdge(source.node, need.node, std::move(table));
+}
+
+// `needs` of the source's own node are what it brings its tensor to itself.
+void PlacementNetwork::connectThroughCopies(Type type, const Place &source, ArrayRef<Place> needs,
+                                            ArrayRef<Placement> targets) {
+  size_t sets = size_t(1) << targets.size();
+  Place copies{addNode(sets), {}};
+  auto has = [&](size_t set, const Placement &placement) {
+    return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
+  };
+  // What the source's value `from` makes of a set.
+  auto setCost = [&](size_t from, size_t set) {
+    double sum = 0;
+    for (auto [bit, target] : llvm::enumerate(targets))
+      if (set >> bit & 1)
+        sum += seconds(type, source.placements[from], target);
+    for (const Place &need : needs)
+      if (need.node == source.node && need.placements[from] != source.placements[from] &&
+          !has(set, need.placements[from]))
+        sum = kNever;
+    return sum;
+  };
+  if (source.node < 0)
+    for (size_t set = 0; set < sets; ++set)
+      addCost(copies.node, set, setCost(0, set));
+  else {
+    std::vector<int64_t> table;
+    for (size_t from = 0; from < source.placements.size(); ++from)
+      for (size_t set = 0; set < sets; ++set)
+        table.push_back(units(setCost(from, set)));
+    addEdge(source.node, copies.node, std::move(table));
+  }
+  for (const Place &need : needs) {
+    if (need.node == source.node)
+      continue;
+    std::vector<int64_t> table;
+    for (size_t set = 0; set < sets; ++set)
+      for (const Placement &placement : need.placements)
+        table.push_back(has(set, placement) ? 0 : solver::kInfiniteCost);
+    if (need.node >= 0)
+      addEdge(copies.node, need.node, std::move(table));
+    else
+      for (size_t set = 0; set < sets; ++set)
+        addCost(copies.node, set, has(set, need.placements[0]) ? 0 : kNever);
+  }
+}
+
+void PlacementNetwork::connect(const Uses &uses) {
+  if (!costs)
+    return;
+  for (const auto &[value, needs] : uses) {
+    const Place source = places.lookup(value);
+    SmallVector<Placement> targets;
+    for (const Place &need : needs)
+      for (auto [index, placement] : llvm::enumerate(need.placements)) {
+        bool isThere = need.node == source.node && placement == source.placements[index];
+        if (!isThere && !llvm::is_contained(targets, placement))
+          targets.push_back(placement);
+      }
+    if (needs.size() > 1 && targets.size() <= kMostTargets)
+      connectThroughCopies(value.getType(), source, needs, targets);
+    else
+      for (const Place &need : needs)
+        connectOne(value.getType(), source, need);
+  }
+}
+
+// ------------------------------------------------------------------------------------------ decode
+
+PlacedStep PlacementNetwork::decode(ArrayRef<int32_t> choice) const {
+  PlacedStep step;
+  for (const auto &[op, entry] : ops)
+    step.ops[op] = entry.second[static_cast<size_t>(choice[static_cast<size_t>(entry.first)])];
+  for (const auto &[index, place] : classPlaces)
+    for (graph::ParameterOp parameter : weights[index].parameters)
+      step.parameters[parameter.getSymName().str()] = chosen(place, choice);
+  auto choose = [&](const auto &from, auto &to) {
+    for (const auto &[func, list] : from)
+      for (const Place &place : list)
+        to[func].push_back(chosen(place, choice));
+  };
+  choose(arguments, step.arguments);
+  choose(results, step.results);
+  // Gradients leave as they come but for splits that are not their parameter's.
+  ModuleOp owner = module;
+  auto microbatch = owner.lookupSymbol<graph::FuncOp>("microbatch");
+  for (auto [index, placement] : llvm::enumerate(step.results[microbatch]))
+    if (auto symbol =
+            microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of")) {
+      const Placement &parameter = step.parameters.at(symbol.getValue().str());
+      for (auto [axis, wanted] : llvm::zip(placement, parameter))
+        if (!axis.isPartial())
+          axis = wanted;
+    }
+  return step;
+}
+
+} // namespace dtc

@@ -1,0 +1,163 @@
+#include "compiler/plan/CheckPlan.h"
+
+#include "compiler/plan/PlacementText.h"
+#include "compiler/plan/PlanSchedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <array>
+
+namespace dtc {
+namespace {
+
+using Found = std::optional<PlanMistake>;
+
+constexpr int64_t kMostDevices = int64_t(1) << 20; // as of a topology
+constexpr int64_t kMostLayers = int64_t(1) << 20;
+constexpr std::array<llvm::StringRef, 5> kAxes{"dp", "tp", "pp", "cp", "ep"};
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+// Whether the product of `factors` is `whole`, without computing it: it may not fit in 64 bits.
+bool isProduct(int64_t whole, llvm::ArrayRef<int64_t> factors) {
+  for (int64_t factor : factors) {
+    if (whole % factor != 0)
+      return false;
+    whole /= factor;
+  }
+  return whole == 1;
+}
+
+Found checkWord(const char *key, const std::string &word, llvm::ArrayRef<llvm::StringRef> known) {
+  if (llvm::is_contained(known, word))
+    return std::nullopt;
+  std::string list;
+  for (llvm::StringRef each : known)
+    list += (list.empty() ? "" : ", ") + each.str();
+  return PlanMistake{key, "is '" + word + "', wanted one of " + list};
+}
+
+Found checkMesh(const Plan &plan) {
+  if (plan.devices > kMostDevices)
+    return PlanMistake{"devices",
+                       "is " + number(plan.devices) + ", wanted at most " + number(kMostDevices)};
+  if (!isProduct(plan.devices, {plan.dp, plan.tp, plan.pp, plan.cp}))
+    return PlanMistake{"mesh", "is dp " + number(plan.dp) + " x tp " + number(plan.tp) + " x pp " +
+                                   number(plan.pp) + " x cp " + number(plan.cp) + ", wanted the " +
+                                   number(plan.devices) + " devices"};
+  if (plan.dp * plan.cp % plan.ep != 0)
+    return PlanMistake{"ep", "is " + number(plan.ep) +
+                                 ", wanted a divisor of dp x cp = " + number(plan.dp * plan.cp)};
+  if (plan.nodes > plan.devices)
+    return PlanMistake{"nodes", "is " + number(plan.nodes) + ", more than the " +
+                                    number(plan.devices) + " devices"};
+  return std::nullopt;
+}
+
+Found checkDecisions(const Plan &plan) {
+  if (plan.zero > 3)
+    return PlanMistake{"zero", "is " + number(plan.zero) + ", wanted 0 to 3"};
+  if (!isProduct(plan.globalBatch, {plan.dp, plan.microBatch, plan.numMicroBatches}))
+    return PlanMistake{"global_batch", "is " + number(plan.globalBatch) +
+                                           ", but dp x micro_batch x num_micro_batches is " +
+                                           number(plan.dp) + " x " + number(plan.microBatch) +
+                                           " x " + number(plan.numMicroBatches)};
+  if (Result<ScheduleKind> kind = scheduleFromPlan(plan.schedule, plan.virtualStages); !kind)
+    return PlanMistake{"schedule", "is wrong: " + kind.error().message + "; " + kind.error().note};
+  if (plan.virtualStages > 1 && (plan.schedule == "1f1b" || plan.schedule == "gpipe"))
+    return PlanMistake{"virtual_stages", "is " + number(plan.virtualStages) +
+                                             ", wanted 1 with schedule " + plan.schedule};
+  llvm::SmallVector<llvm::StringRef> axes;
+  llvm::StringRef(plan.axisOrder).split(axes, ' ');
+  llvm::sort(axes);
+  if (axes != llvm::ArrayRef<llvm::StringRef>{"cp", "dp", "pp", "tp"})
+    return PlanMistake{"axis_order",
+                       "is '" + plan.axisOrder + "', wanted tp, cp, dp and pp in some order"};
+  if (Found found = checkWord("recompute", plan.recompute, {"none", "selective", "full", "mixed"}))
+    return found;
+  if (Found found = checkWord("precision", plan.precision, {"f32", "bf16", "f16"}))
+    return found;
+  return checkWord("optimizer", plan.optimizer, {"adamw", "sgd", "lamb", "lars"});
+}
+
+using Runs = llvm::SmallVector<std::pair<int64_t, int64_t>>;
+
+// The runs of layers of all stages are each layer once.
+Found checkLayers(Runs runs) {
+  llvm::sort(runs);
+  int64_t next = 0;
+  for (auto [first, last] : runs) {
+    if (first != next || last < first || last >= kMostLayers)
+      return PlanMistake{"layers", "has the run [" + number(first) + ", " + number(last) +
+                                       "] in some stage, wanted runs that together are the layers "
+                                       "from 0 on, each once"};
+    next = last + 1;
+  }
+  return std::nullopt;
+}
+
+Found checkStages(const Plan &plan) {
+  if (static_cast<int64_t>(plan.stages.size()) != plan.pp)
+    return PlanMistake{"stages", "has " + number(static_cast<int64_t>(plan.stages.size())) +
+                                     " stages, wanted pp = " + number(plan.pp)};
+  Runs runs;
+  for (const PlanStage &stage : plan.stages) {
+    // Plans of the first planner have no chunks.
+    if (stage.chunks.empty())
+      runs.push_back({stage.firstLayer, stage.lastLayer});
+    else if (stage.firstLayer != stage.chunks.front().first ||
+             stage.lastLayer != stage.chunks.back().second)
+      return PlanMistake{"layers", "is [" + number(stage.firstLayer) + ", " +
+                                       number(stage.lastLayer) +
+                                       "] of some stage, wanted where its chunks begin and end"};
+    else if (static_cast<int64_t>(stage.chunks.size()) != plan.virtualStages)
+      return PlanMistake{"chunks", "has " + number(static_cast<int64_t>(stage.chunks.size())) +
+                                       " runs of layers in some stage, wanted virtual_stages = " +
+                                       number(plan.virtualStages)};
+    runs.append(stage.chunks.begin(), stage.chunks.end());
+    if (static_cast<int64_t>(stage.ranks.size()) != plan.devices / plan.pp)
+      return PlanMistake{"ranks", "has " + number(static_cast<int64_t>(stage.ranks.size())) +
+                                      " ranks in some stage, wanted devices / pp = " +
+                                      number(plan.devices / plan.pp)};
+    for (int64_t rank : stage.ranks)
+      if (rank < 0 || rank >= plan.devices)
+        return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +
+                                        number(plan.devices - 1)};
+    for (const std::string &layer : stage.recompute)
+      if (Found found = checkWord("recompute", layer, {"none", "selective", "full"}))
+        return found;
+  }
+  return checkLayers(std::move(runs));
+}
+
+bool isPlacement(llvm::StringRef text) {
+  constexpr int64_t mostDims = 16;
+  std::optional<int64_t> dim = shardDimOf(text);
+  return text == "replicate" || (dim && *dim < mostDims);
+}
+
+Found checkTensors(const Plan &plan) {
+  for (const auto &[name, axes] : plan.tensors)
+    for (const auto &[axis, placement] : axes) {
+      if (!llvm::is_contained(kAxes, axis))
+        return PlanMistake{name, "is placed on axis '" + axis + "', wanted dp, tp, pp, cp or ep"};
+      if (!isPlacement(placement))
+        return PlanMistake{name, "is placed '" + placement + "' on axis '" + axis +
+                                     "', wanted replicate or shard(DIM)"};
+    }
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<PlanMistake> findMistake(const Plan &plan) {
+  for (auto check : {checkMesh, checkDecisions, checkStages, checkTensors})
+    if (Found found = check(plan))
+      return found;
+  if (plan.predicted.stepSeconds <= 0)
+    return PlanMistake{"step_time_s", "is 0, wanted a positive number of seconds"};
+  return std::nullopt;
+}
+
+} // namespace dtc

@@ -1,0 +1,140 @@
+// A plan: how one training step is spread over a cluster, and what that should cost.
+#pragma once
+
+#include "compiler/plan/OpSplits.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtc {
+
+// Bytes of one rank, by what they hold.
+struct PlanMemory {
+  int64_t parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
+          communication = 0;
+  int64_t reserved = 0; // by drivers and libraries
+  int64_t total() const {
+    return parameters + gradients + optimizer + activations + temporaries + communication +
+           reserved;
+  }
+};
+
+// One micro-batch through one run of layers, waits included.
+struct PlanChunk {
+  double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
+  int64_t keptBytes = 0; // activations
+};
+
+struct PlanStage {
+  int64_t firstLayer = 0, lastLayer = 0; // inclusive; of all chunks where there are several
+  // Runs of layers [first, last] that the stage holds, one per virtual stage.
+  std::vector<std::pair<int64_t, int64_t>> chunks;
+  std::vector<int64_t> ranks;
+  int64_t peakMemoryBytes = 0;
+  double computeSeconds = 0, exposedCommSeconds = 0; // of a whole step
+  std::vector<std::string> recompute;                // per layer: none, selective or full
+  // One micro-batch through all chunks, waits included; backward is split into the gradient of the
+  // input and those of weights.
+  double forwardSeconds = 0, backwardInputSeconds = 0, backwardWeightSeconds = 0;
+  double inFlight = 0;   // micro-batches whose activations are alive at the peak
+  int64_t keptBytes = 0; // activations of one micro-batch
+  PlanMemory memory;
+  std::vector<PlanChunk> chunkTimes; // like `chunks`; empty in plans that do not say
+  // After the last micro-batch: gradients' and parameters' collectives that nothing hides, and the
+  // update.
+  double gradientSeconds = 0, optimizerSeconds = 0;
+  int64_t hostBytes = 0; // of the host's memory, for each rank
+};
+
+// Where the seconds of a step go, for the slowest stage; they add up to the step.
+struct PlanTimes {
+  double compute = 0, recompute = 0; // recomputation is not part of compute here
+  double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
+         stageTransfers = 0;
+  double exposedGathers = 0; // of layers under ZeRO-2 and 3, every micro-batch
+  double bubble = 0, optimizer = 0, host = 0;
+};
+
+struct PlanPrediction {
+  double stepSeconds = 0, tokensPerSecond = 0, tflopsPerDevice = 0, mfu = 0, bubbleFraction = 0,
+         exposedCommSeconds = 0;
+  int64_t peakMemoryBytes = 0;
+  bool fits = true;
+  PlanMemory memory;           // of the fullest rank
+  int64_t hostMemoryBytes = 0; // of the host's memory, for the rank that needs most of it
+  PlanTimes times;
+  double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
+  std::vector<double> transfers; // by boundary between stages, where they differ
+  double loopSeconds = 0;        // of the step, all micro-batches through all stages
+};
+
+// What a pin of --fix costs: the best step without it, the others kept.
+struct PinCost {
+  std::string key, value;
+  double stepWithoutSeconds = 0;
+  bool exhaustive = true; // false: the clock ended the search, and the pin may cost more
+};
+
+struct PlanSearch {
+  double seconds = 0, lowerBoundSeconds = 0, optimalityGap = 0;
+  int64_t candidates = 0;
+  bool exhaustive = false;
+  std::vector<PinCost> pins; // empty where there are none, or nobody asked
+};
+
+// What the plan was asked for, as far as explaining it again needs it.
+struct PlanOrigin {
+  std::string model, topology; // as on the command line; empty in plans that do not say
+  int64_t nodes = 0;           // of the topology; 0: as it comes
+  std::string gradDtype = "f32", software = "dtc";
+  int64_t memoryLimitBytes = 0; // of a device
+};
+
+// Field for field the plan JSON of the interface, schema "dtc.plan/1".
+struct Plan {
+  std::string modelName;
+  int64_t parameters = 0;
+  double flopsPerStep = 0; // model flops: no recomputation counted
+  int64_t sequenceLength = 0;
+
+  std::string topologyName;
+  int64_t devices = 1, nodes = 1;
+  int64_t idleNodes = 0; // of the topology, beside these
+
+  int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
+  bool sequenceParallel = false;
+  int64_t zero = 0;
+  int64_t microBatch = 1, numMicroBatches = 1, globalBatch = 1;
+  std::string schedule = "1f1b";
+  int64_t virtualStages = 1;
+  // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
+  std::string axisOrder = "tp cp dp pp";
+  // Of ops over tensor parallelism: "megatron" or "searched".
+  std::string placement = "megatron";
+  bool offloadOptimizer = false;
+  // Gradients travel beside the backward pass, in buckets of so many bytes (0: as the software
+  // stack has them); or as a whole after it.
+  bool overlapGradients = true;
+  int64_t bucketBytes = 0;
+  std::string recompute = "none", precision = "f32", optimizer = "adamw";
+
+  std::vector<PlanStage> stages;
+  // Parameter -> mesh axis -> "replicate" or "shard(DIM)".
+  std::map<std::string, std::map<std::string, std::string>> tensors;
+  OpSplits opSplits; // of ops over tensor parallelism
+  PlanPrediction predicted;
+  PlanSearch search;
+  PlanOrigin origin;
+};
+
+// One JSON object, keys in the interface's order, two spaces of indentation.
+std::string planToJson(const Plan &plan);
+
+// Reads what planToJson wrote (or a person edited). Returns "" or one message "path:line:col:
+// error: ..." that names the key, the value found and the value wanted.
+std::string planFromJson(const std::string &text, const std::string &path, Plan &plan);
+
+} // namespace dtc

@@ -1,0 +1,470 @@
+// The plan's JSON form, written and read.
+#include "compiler/plan/CheckPlan.h"
+
+#include "compiler/plan/OpSplitsJson.h"
+#include "compiler/support/JsonText.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json memoryToJson(const PlanMemory &memory) {
+  return {{"parameters", memory.parameters},   {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},     {"activations", memory.activations},
+          {"temporaries", memory.temporaries}, {"communication", memory.communication},
+          {"reserved", memory.reserved}};
+}
+
+Json chunksToJson(const std::vector<PlanChunk> &chunks) {
+  Json json = Json::array();
+  for (const PlanChunk &chunk : chunks)
+    json.push_back({{"forward_s", chunk.forwardSeconds},
+                    {"backward_input_s", chunk.backwardInputSeconds},
+                    {"backward_weight_s", chunk.backwardWeightSeconds},
+                    {"kept_bytes", chunk.keptBytes}});
+  return json;
+}
+
+Json pinsToJson(const Plan &plan) {
+  Json json = Json::array();
+  for (const PinCost &pin : plan.search.pins)
+    json.push_back({{"key", pin.key},
+                    {"value", pin.value},
+                    {"step_time_without_s", pin.stepWithoutSeconds},
+                    {"costs_s", plan.predicted.stepSeconds - pin.stepWithoutSeconds},
+                    {"exhaustive", pin.exhaustive}});
+  return json;
+}
+
+Json stageToJson(const PlanStage &stage) {
+  Json json{{"layers", {stage.firstLayer, stage.lastLayer}},
+            {"ranks", stage.ranks},
+            {"peak_memory_bytes", stage.peakMemoryBytes},
+            {"compute_s", stage.computeSeconds},
+            {"exposed_comm_s", stage.exposedCommSeconds},
+            {"recompute", stage.recompute},
+            {"chunks", stage.chunks},
+            {"forward_s", stage.forwardSeconds},
+            {"backward_input_s", stage.backwardInputSeconds},
+            {"backward_weight_s", stage.backwardWeightSeconds},
+            {"in_flight", stage.inFlight},
+            {"kept_bytes", stage.keptBytes},
+            {"memory", memoryToJson(stage.memory)},
+            {"chunk_times", chunksToJson(stage.chunkTimes)},
+            {"gradients_s", stage.gradientSeconds},
+            {"optimizer_s", stage.optimizerSeconds}};
+  if (stage.hostBytes > 0)
+    json["host_bytes"] = stage.hostBytes;
+  return json;
+}
+
+Json timesToJson(const PlanTimes &times) {
+  return {{"compute_s", times.compute},
+          {"recompute_s", times.recompute},
+          {"exposed_tensor_s", times.exposedTensor},
+          {"exposed_context_s", times.exposedContext},
+          {"exposed_expert_s", times.exposedExpert},
+          {"exposed_gathers_s", times.exposedGathers},
+          {"exposed_gradients_s", times.exposedGradients},
+          {"stage_transfers_s", times.stageTransfers},
+          {"bubble_s", times.bubble},
+          {"optimizer_s", times.optimizer},
+          {"host_s", times.host}};
+}
+
+Json predictedToJson(const PlanPrediction &p) {
+  Json json{{"step_time_s", p.stepSeconds},           {"tokens_per_s", p.tokensPerSecond},
+            {"tflops_per_device", p.tflopsPerDevice}, {"mfu", p.mfu},
+            {"bubble_fraction", p.bubbleFraction},    {"exposed_comm_s", p.exposedCommSeconds},
+            {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
+            {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
+            {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (!p.transfers.empty())
+    json["transfers_s"] = p.transfers;
+  if (p.hostMemoryBytes > 0)
+    json["host_memory_bytes"] = p.hostMemoryBytes;
+  return json;
+}
+
+// Reads keys with checks; the first error wins.
+class PlanReader {
+public:
+  PlanReader(const Json &root, const std::string &text, const std::string &path)
+      : root(root), text(text), path(path) {}
+
+  std::string error;
+
+  void fail(const std::string &key, const std::string &what) {
+    if (!error.empty())
+      return;
+    size_t at = text.find("\"" + key + "\"");
+    SourcePlace place = placeAt(path, text, at == std::string::npos ? 0 : at);
+    error = UserError("plan key '" + key + "' " + what, "", place).text();
+  }
+
+  const Json *find(const Json &object, const std::string &key) {
+    auto it = object.is_object() ? object.find(key) : object.end();
+    if (!object.is_object() || it == object.end()) {
+      fail(key, "is missing; make plans with 'dtc plan -o plan.json'");
+      return nullptr;
+    }
+    return &*it;
+  }
+
+  // Null where the key is absent.
+  static const Json *optional(const Json &object, const std::string &key) {
+    auto it = object.is_object() ? object.find(key) : object.end();
+    return object.is_object() && it != object.end() ? &*it : nullptr;
+  }
+
+  void integer(const Json &object, const std::string &key, int64_t low, int64_t &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_number_integer() || value->get<int64_t>() < low ||
+        value->get<int64_t>() > (int64_t(1) << 40))
+      return fail(key, "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) +
+                           " or more");
+    out = value->get<int64_t>();
+  }
+
+  void number(const Json &object, const std::string &key, double &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_number() || value->get<double>() < 0 || value->get<double>() > 1e30)
+      return fail(key, "is " + value->dump() + ", wanted a number from 0 to 1e30");
+    out = value->get<double>();
+  }
+
+  void flag(const Json &object, const std::string &key, bool &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_boolean() && !(value->is_number_integer() && (*value == 0 || *value == 1)))
+      return fail(key, "is " + value->dump() + ", wanted true or false");
+    out = value->is_boolean() ? value->get<bool>() : *value == 1;
+  }
+
+  void word(const Json &object, const std::string &key, std::string &out) {
+    const Json *value = find(object, key);
+    if (!value)
+      return;
+    if (!value->is_string())
+      return fail(key, "is " + value->dump() + ", wanted a string");
+    out = value->get<std::string>();
+  }
+
+  void tensors(Plan &plan) {
+    const Json *value = find(root, "tensors");
+    if (!value)
+      return;
+    if (!value->is_object())
+      return fail("tensors", "is not an object");
+    for (const auto &[name, axes] : value->items()) {
+      if (!axes.is_object())
+        return fail(name, "needs one placement per mesh axis, e.g. {\"dp\": \"replicate\", \"tp\": "
+                          "\"shard(0)\"}");
+      for (const auto &[axis, placement] : axes.items()) {
+        if (!placement.is_string())
+          return fail(name, "has a placement on '" + axis + "' that is not a string");
+        plan.tensors[name][axis] = placement.get<std::string>();
+      }
+    }
+  }
+
+  void stages(Plan &plan) {
+    const Json *value = find(root, "stages");
+    if (!value)
+      return;
+    if (!value->is_array())
+      return fail("stages", "is not a list");
+    for (const Json &entry : *value) {
+      PlanStage stage;
+      if (const Json *layers = find(entry, "layers"); layers) {
+        if (!layers->is_array() || layers->size() != 2 || !(*layers)[0].is_number_integer() ||
+            !(*layers)[1].is_number_integer())
+          return fail("layers", "is " + layers->dump() + ", wanted [first, last]");
+        stage.firstLayer = (*layers)[0].get<int64_t>();
+        stage.lastLayer = (*layers)[1].get<int64_t>();
+      }
+      if (const Json *ranks = find(entry, "ranks"); ranks && ranks->is_array())
+        for (const Json &rank : *ranks)
+          if (rank.is_number_integer())
+            stage.ranks.push_back(rank.get<int64_t>());
+      integer(entry, "peak_memory_bytes", 0, stage.peakMemoryBytes);
+      number(entry, "compute_s", stage.computeSeconds);
+      number(entry, "exposed_comm_s", stage.exposedCommSeconds);
+      if (const Json *recompute = find(entry, "recompute"); recompute && recompute->is_array())
+        for (const Json &layer : *recompute)
+          if (layer.is_string())
+            stage.recompute.push_back(layer.get<std::string>());
+      if (optional(entry, "chunks"))
+        stageDetails(entry, stage);
+      plan.stages.push_back(std::move(stage));
+    }
+  }
+
+  // What plans of the first planner do not have.
+  void stageDetails(const Json &entry, PlanStage &stage) {
+    const Json &chunks = *optional(entry, "chunks");
+    for (const Json &chunk : chunks.is_array() ? chunks : Json::array()) {
+      if (!chunk.is_array() || chunk.size() != 2 || !chunk[0].is_number_integer() ||
+          !chunk[1].is_number_integer())
+        return fail("chunks", "has " + chunk.dump() + ", wanted [first, last]");
+      stage.chunks.push_back({chunk[0].get<int64_t>(), chunk[1].get<int64_t>()});
+    }
+    number(entry, "forward_s", stage.forwardSeconds);
+    number(entry, "backward_input_s", stage.backwardInputSeconds);
+    number(entry, "backward_weight_s", stage.backwardWeightSeconds);
+    number(entry, "in_flight", stage.inFlight);
+    integer(entry, "kept_bytes", 0, stage.keptBytes);
+    memory(entry, stage.memory);
+    if (const Json *times = optional(entry, "chunk_times"))
+      chunkTimes(*times, stage);
+    if (optional(entry, "gradients_s"))
+      number(entry, "gradients_s", stage.gradientSeconds);
+    if (optional(entry, "optimizer_s"))
+      number(entry, "optimizer_s", stage.optimizerSeconds);
+    if (optional(entry, "host_bytes"))
+      integer(entry, "host_bytes", 0, stage.hostBytes);
+  }
+
+  void chunkTimes(const Json &list, PlanStage &stage) {
+    if (!list.is_array() || list.size() != stage.chunks.size())
+      return fail("chunk_times", "wanted one entry for each of the " +
+                                     std::to_string(stage.chunks.size()) + " chunks");
+    for (const Json &entry : list) {
+      PlanChunk chunk;
+      number(entry, "forward_s", chunk.forwardSeconds);
+      number(entry, "backward_input_s", chunk.backwardInputSeconds);
+      number(entry, "backward_weight_s", chunk.backwardWeightSeconds);
+      integer(entry, "kept_bytes", 0, chunk.keptBytes);
+      stage.chunkTimes.push_back(chunk);
+    }
+  }
+
+  void pins(const Json &search, PlanSearch &out) {
+    const Json *list = optional(search, "pins");
+    for (const Json &entry : list && list->is_array() ? *list : Json::array()) {
+      PinCost pin;
+      word(entry, "key", pin.key);
+      word(entry, "value", pin.value);
+      number(entry, "step_time_without_s", pin.stepWithoutSeconds);
+      if (optional(entry, "exhaustive"))
+        flag(entry, "exhaustive", pin.exhaustive);
+      out.pins.push_back(std::move(pin));
+    }
+  }
+
+  void predicted(PlanPrediction &p) {
+    const Json *value = find(root, "predicted");
+    if (!value)
+      return;
+    number(*value, "step_time_s", p.stepSeconds);
+    number(*value, "tokens_per_s", p.tokensPerSecond);
+    number(*value, "tflops_per_device", p.tflopsPerDevice);
+    number(*value, "mfu", p.mfu);
+    number(*value, "bubble_fraction", p.bubbleFraction);
+    number(*value, "exposed_comm_s", p.exposedCommSeconds);
+    integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);
+    flag(*value, "fits", p.fits);
+    memory(*value, p.memory);
+    if (optional(*value, "host_memory_bytes"))
+      integer(*value, "host_memory_bytes", 0, p.hostMemoryBytes);
+    const Json *time = optional(*value, "time");
+    if (!time)
+      return;
+    number(*time, "compute_s", p.times.compute);
+    number(*time, "recompute_s", p.times.recompute);
+    number(*time, "exposed_tensor_s", p.times.exposedTensor);
+    number(*time, "exposed_context_s", p.times.exposedContext);
+    number(*time, "exposed_expert_s", p.times.exposedExpert);
+    number(*time, "exposed_gradients_s", p.times.exposedGradients);
+    number(*time, "stage_transfers_s", p.times.stageTransfers);
+    number(*time, "bubble_s", p.times.bubble);
+    number(*time, "optimizer_s", p.times.optimizer);
+    number(*time, "host_s", p.times.host);
+    if (optional(*time, "exposed_gathers_s"))
+      number(*time, "exposed_gathers_s", p.times.exposedGathers);
+    number(*value, "transfer_s", p.transferSeconds);
+    if (const Json *transfers = optional(*value, "transfers_s"))
+      stageTransfers(*transfers, p.transfers);
+    if (optional(*value, "loop_s"))
+      number(*value, "loop_s", p.loopSeconds);
+  }
+
+  void stageTransfers(const Json &list, std::vector<double> &out) {
+    bool isList = list.is_array() && list.size() + 1 == root["stages"].size();
+    if (!isList)
+      return fail("transfers_s", "wanted the seconds of each boundary between stages");
+    for (const Json &seconds : list) {
+      if (!seconds.is_number() || !(seconds.get<double>() >= 0))
+        return fail("transfers_s", "has " + seconds.dump() + ", wanted a number of 0 or more");
+      out.push_back(seconds.get<double>());
+    }
+  }
+
+  void memory(const Json &object, PlanMemory &out) {
+    const Json *memory = find(object, "memory");
+    if (!memory)
+      return;
+    integer(*memory, "parameters", 0, out.parameters);
+    integer(*memory, "gradients", 0, out.gradients);
+    integer(*memory, "optimizer", 0, out.optimizer);
+    integer(*memory, "activations", 0, out.activations);
+    integer(*memory, "temporaries", 0, out.temporaries);
+    integer(*memory, "communication", 0, out.communication);
+    if (optional(*memory, "reserved"))
+      integer(*memory, "reserved", 0, out.reserved);
+  }
+
+  void origin(const Json &request, PlanOrigin &origin) {
+    word(request, "model", origin.model);
+    word(request, "topology", origin.topology);
+    integer(request, "nodes", 0, origin.nodes);
+    word(request, "grad_dtype", origin.gradDtype);
+    word(request, "software", origin.software);
+    integer(request, "memory_limit_bytes", 0, origin.memoryLimitBytes);
+  }
+
+  void all(Plan &plan) {
+    std::string schema;
+    word(root, "schema", schema);
+    if (error.empty() && schema != "dtc.plan/1")
+      return fail("schema", "is '" + schema + "', this dtc reads 'dtc.plan/1'");
+    if (const Json *model = find(root, "model")) {
+      word(*model, "name", plan.modelName);
+      integer(*model, "parameters", 0, plan.parameters);
+      number(*model, "flops_per_step", plan.flopsPerStep);
+      integer(*model, "sequence_length", 1, plan.sequenceLength);
+    }
+    if (const Json *topology = find(root, "topology")) {
+      word(*topology, "name", plan.topologyName);
+      integer(*topology, "devices", 1, plan.devices);
+      integer(*topology, "nodes", 1, plan.nodes);
+      if (optional(*topology, "idle_nodes"))
+        integer(*topology, "idle_nodes", 0, plan.idleNodes);
+    }
+    if (const Json *mesh = find(root, "mesh")) {
+      integer(*mesh, "dp", 1, plan.dp);
+      integer(*mesh, "tp", 1, plan.tp);
+      integer(*mesh, "pp", 1, plan.pp);
+      integer(*mesh, "cp", 1, plan.cp);
+      integer(*mesh, "ep", 1, plan.ep);
+    }
+    flag(root, "sp", plan.sequenceParallel);
+    integer(root, "zero", 0, plan.zero);
+    integer(root, "micro_batch", 1, plan.microBatch);
+    integer(root, "num_micro_batches", 1, plan.numMicroBatches);
+    integer(root, "global_batch", 1, plan.globalBatch);
+    word(root, "schedule", plan.schedule);
+    integer(root, "virtual_stages", 1, plan.virtualStages);
+    if (optional(root, "axis_order"))
+      word(root, "axis_order", plan.axisOrder);
+    if (optional(root, "placement"))
+      word(root, "placement", plan.placement);
+    if (optional(root, "offload_optimizer"))
+      flag(root, "offload_optimizer", plan.offloadOptimizer);
+    if (optional(root, "overlap_gradients"))
+      flag(root, "overlap_gradients", plan.overlapGradients);
+    if (optional(root, "bucket_bytes"))
+      integer(root, "bucket_bytes", 0, plan.bucketBytes);
+    word(root, "recompute", plan.recompute);
+    word(root, "precision", plan.precision);
+    word(root, "optimizer", plan.optimizer);
+    stages(plan);
+    tensors(plan);
+    if (const Json *splits = optional(root, "op_splits"))
+      if (std::string what = splitsFromJson(*splits, plan.opSplits); !what.empty())
+        fail("op_splits", what);
+    predicted(plan.predicted);
+    if (const Json *search = find(root, "search")) {
+      number(*search, "seconds", plan.search.seconds);
+      integer(*search, "candidates", 0, plan.search.candidates);
+      number(*search, "lower_bound_s", plan.search.lowerBoundSeconds);
+      number(*search, "optimality_gap", plan.search.optimalityGap);
+      flag(*search, "exhaustive", plan.search.exhaustive);
+      pins(*search, plan.search);
+    }
+    if (const Json *request = optional(root, "request"))
+      origin(*request, plan.origin);
+    if (error.empty())
+      if (std::optional<PlanMistake> mistake = findMistake(plan))
+        fail(mistake->key, mistake->what);
+  }
+
+private:
+  const Json &root;
+  const std::string &text, &path;
+};
+
+} // namespace
+
+std::string planToJson(const Plan &plan) {
+  Json json;
+  json["schema"] = "dtc.plan/1";
+  json["model"] = {{"name", plan.modelName},
+                   {"parameters", plan.parameters},
+                   {"flops_per_step", plan.flopsPerStep},
+                   {"sequence_length", plan.sequenceLength}};
+  json["topology"] = {
+      {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
+  if (plan.idleNodes > 0)
+    json["topology"]["idle_nodes"] = plan.idleNodes;
+  json["mesh"] = {
+      {"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
+  json["sp"] = plan.sequenceParallel ? 1 : 0;
+  json["zero"] = plan.zero;
+  json["micro_batch"] = plan.microBatch;
+  json["num_micro_batches"] = plan.numMicroBatches;
+  json["global_batch"] = plan.globalBatch;
+  json["schedule"] = plan.schedule;
+  json["virtual_stages"] = plan.virtualStages;
+  json["axis_order"] = plan.axisOrder;
+  json["placement"] = plan.placement;
+  json["offload_optimizer"] = plan.offloadOptimizer;
+  json["overlap_gradients"] = plan.overlapGradients;
+  json["bucket_bytes"] = plan.bucketBytes;
+  json["recompute"] = plan.recompute;
+  json["precision"] = plan.precision;
+  json["optimizer"] = plan.optimizer;
+  json["stages"] = Json::array();
+  for (const PlanStage &stage : plan.stages)
+    json["stages"].push_back(stageToJson(stage));
+  json["tensors"] = Json::object();
+  for (const auto &[name, axes] : plan.tensors)
+    for (const auto &[axis, placement] : axes)
+      json["tensors"][name][axis] = placement;
+  if (!plan.opSplits.empty())
+    json["op_splits"] = splitsToJson(plan.opSplits);
+  json["predicted"] = predictedToJson(plan.predicted);
+  json["search"] = {{"seconds", plan.search.seconds},
+                    {"candidates", plan.search.candidates},
+                    {"lower_bound_s", plan.search.lowerBoundSeconds},
+                    {"optimality_gap", plan.search.optimalityGap},
+                    {"exhaustive", plan.search.exhaustive},
+                    {"pins", pinsToJson(plan)}};
+  if (!plan.origin.model.empty())
+    json["request"] = {
+        {"model", plan.origin.model},       {"topology", plan.origin.topology},
+        {"nodes", plan.origin.nodes},       {"grad_dtype", plan.origin.gradDtype},
+        {"software", plan.origin.software}, {"memory_limit_bytes", plan.origin.memoryLimitBytes}};
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string planFromJson(const std::string &text, const std::string &path, Plan &plan) {
+  if (std::optional<UserError> error = findJsonError(path, text))
+    return error->text() + "; make plans with 'dtc plan -o plan.json'";
+  Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object())
+    return path + ":1:1: error: a plan is one JSON object; make one with 'dtc plan -o plan.json'";
+  PlanReader reader(root, text, path);
+  reader.all(plan);
+  return reader.error;
+}
+
+} // namespace dtc

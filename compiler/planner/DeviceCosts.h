@@ -1,0 +1,41 @@
+// What the ways of splitting one op over the mesh cost on a device and its links. Internal to this
+// folder.
+#pragma once
+
+#include "compiler/estimate/CellCost.h"
+#include "compiler/placement/PlacementCosts.h"
+
+namespace dtc {
+
+class DeviceCosts : public PlacementCosts {
+public:
+  // `groups`: where the ranks of each mesh axis are.
+  DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
+                 const CellPrecision &precision, const SoftwareStack &software)
+      : mesh(mesh), groups(std::move(groups)), topology(topology), precision(precision),
+        software(software) {}
+
+  double opSeconds(mlir::Operation *op, const graph::OpRule &rule,
+                   llvm::ArrayRef<int> split) const override;
+  double moveSeconds(mlir::Type type, const Placement &from, const Placement &to) const override;
+  double keptBytes(mlir::Type type, const Placement &placement) const override;
+  double parameterBytes(mlir::Type type, const Placement &placement) const override;
+  double updateSeconds(mlir::Type type, const Placement &placement) const override;
+
+private:
+  double localElements(mlir::Type type, const Placement &placement) const;
+  double moveOnAxis(mlir::RankedTensorType type, const Placement &now, unsigned axis,
+                    const AxisPlacement &to) const;
+  int64_t localSize(const graph::OpRule &rule, size_t loop, llvm::ArrayRef<int> split) const;
+  void addProduct(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int> split) const;
+  void addAttention(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule,
+                    llvm::ArrayRef<int> split) const;
+
+  const Mesh &mesh;
+  std::vector<RankGroup> groups;
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
+};
+
+} // namespace dtc

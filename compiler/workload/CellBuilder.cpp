@@ -1,0 +1,517 @@
+// Reads the blocks of a partitioned step.
+#include "compiler/workload/CellBuilder.h"
+
+#include "compiler/workload/OpFacts.h"
+#include "compiler/workload/OpNames.h"
+
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+Value rootOf(Value value) {
+  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
+    value = reshape.getX();
+  return value;
+}
+
+bool isStructure(Operation *op) {
+  return isa<graph::GetOp, graph::CallOp, graph::ReshapeOp>(op) ||
+         op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
+}
+
+bool isMatrix(Operation *op) {
+  auto interface = dyn_cast<graph::RuleOpInterface>(op);
+  return interface && interface.getRule().matrixProduct;
+}
+
+SmallVector<Operation *> opsOf(graph::FuncOp func) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : func.getBody().front().without_terminator())
+    ops.push_back(&op);
+  return ops;
+}
+
+} // namespace
+
+CellBuilder::CellBuilder(ModuleOp module, int64_t samples)
+    : module(module), samples(static_cast<double>(samples)),
+      microbatch(module.lookupSymbol<graph::FuncOp>("microbatch")), roles(module, "microbatch") {
+  findForward();
+  findSharedGradients();
+}
+
+void CellBuilder::findSharedGradients() {
+  for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    auto placement = microbatch.getResultAttrOfType<graph::PlacementAttr>(index, "graph.placement");
+    // Data parallelism, the outermost axis, adds up all gradients.
+    if (symbol && placement &&
+        llvm::any_of(llvm::drop_begin(placement.getAxes()),
+                     [](const graph::AxisPlacement &axis) { return axis.isPartial(); }))
+      sharedGradients.insert(symbol.getValue());
+  }
+}
+
+void CellBuilder::findForward() {
+  Operation *end = microbatch.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(end->getOperands()))
+    if (!microbatch.getResultAttr(index, "graph.gradient_of"))
+      if (Operation *op = value.getDefiningOp())
+        forward.insert(op);
+  for (size_t next = 0; next < forward.size(); ++next)
+    for (Value operand : forward[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp())
+        forward.insert(op);
+}
+
+bool CellBuilder::isForwardCall(Operation *op) const {
+  return isa_and_nonnull<graph::CallOp>(op) && isForward(op);
+}
+
+bool CellBuilder::isBackwardCall(Operation *op) const {
+  return isa_and_nonnull<graph::CallOp>(op) && !isForward(op);
+}
+
+bool CellBuilder::feedsInput(Operation *op) {
+  auto it = inputPaths.find(op);
+  if (it != inputPaths.end())
+    return it->second;
+  inputPaths[op] = false;
+  bool feeds = false;
+  for (Value result : op->getResults())
+    for (Operation *user : result.getUsers()) {
+      if (isa<graph::CallOp>(user))
+        feeds |= (roles.bitsOf(result) & ScalesWithBatch) != 0;
+      else if (user->hasTrait<OpTrait::IsTerminator>())
+        feeds |= user->getParentOp() != microbatch.getOperation() &&
+                 (roles.bitsOf(result) & ScalesWithBatch) != 0;
+      else
+        feeds |= feedsInput(user);
+    }
+  return inputPaths[op] = feeds;
+}
+
+ModelCells CellBuilder::build() {
+  // What depends on a block's forward call is the head; what depends on a block's backward call
+  // belongs to the embedding again.
+  ModelCells cells;
+  OpList embedding, head;
+  llvm::DenseSet<Operation *> afterForward, afterBackward;
+  llvm::StringSet<> done;
+  for (Operation &op : microbatch.getBody().front().without_terminator()) {
+    bool ofHead = false, ofEmbedding = false;
+    for (Value operand : op.getOperands())
+      if (Operation *source = operand.getDefiningOp()) {
+        ofHead |= isForwardCall(source) || afterForward.contains(source);
+        ofEmbedding |= isBackwardCall(source) || afterBackward.contains(source);
+      }
+    if (auto call = dyn_cast<graph::CallOp>(op)) {
+      if (isForward(&op) && done.insert(call.getCallee()).second)
+        cells.blocks.push_back(buildBlock(call));
+      continue;
+    }
+    if (ofHead)
+      afterForward.insert(&op);
+    if (ofEmbedding)
+      afterBackward.insert(&op);
+    if (isStructure(&op) && !isa<graph::ReshapeOp>(op))
+      continue;
+    bool first = cells.blocks.empty() || ofEmbedding || (isForward(&op) && !ofHead);
+    (first ? embedding : head).push_back(&op);
+  }
+  if (cells.blocks.empty()) { // nothing to cut: all of it is one part
+    cells.embedding = buildPart("model", embedding);
+    return cells;
+  }
+  cells.embedding = buildPart("embedding", embedding);
+  cells.head = buildPart("head", head);
+  llvm::DenseSet<Operation *> inHead(head.begin(), head.end());
+  llvm::DenseSet<Operation *> inEmbedding(embedding.begin(), embedding.end());
+  for (auto get : microbatch.getBody().getOps<graph::GetOp>()) {
+    bool byHead = llvm::any_of(get->getUsers(), [&](Operation *u) { return inHead.contains(u); });
+    bool byEmbedding =
+        llvm::any_of(get->getUsers(), [&](Operation *u) { return inEmbedding.contains(u); });
+    if (byHead && byEmbedding)
+      addTo(cells.tied, static_cast<double>(cast<RankedTensorType>(get.getType()).getNumElements()),
+            0);
+  }
+  return cells;
+}
+
+BlockCell CellBuilder::buildBlock(graph::CallOp call) {
+  BlockCell cell;
+  auto func = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+  cell.name = call.getCallee().str();
+  OpList forwardOps = opsOf(func);
+  reading = call;
+  addOps(cell, forwardOps, true);
+  reading = {};
+  // Which backward function goes with it, and what it reads of the forward one.
+  graph::CallOp backward;
+  llvm::SetVector<Value> kept;
+  Operation *end = func.getBody().front().getTerminator();
+  for (auto [index, result] : llvm::enumerate(call.getResults()))
+    for (Operation *user : result.getUsers())
+      if (isBackwardCall(user)) {
+        // The output is the input of the next block, or read by the head, and counted there.
+        if (!(index == 0 && llvm::any_of(result.getUsers(), [&](Operation *u) {
+                return isForwardCall(u) || (isForward(u) && !isa<graph::CallOp>(u));
+              })))
+          kept.insert(rootOf(end->getOperand(index)));
+        if (index != 0 || !backward)
+          backward = cast<graph::CallOp>(user);
+      }
+  for (Value operand : call.getOperands())
+    if (roles.bitsOf(operand) & ScalesWithBatch)
+      cell.input += bytesOf(operand);
+  kept.remove_if([](Value value) { return isa<BlockArgument>(value); });
+  addKept(cell, kept, forwardOps);
+  cell.forwardTransient = peakOf(forwardOps, kept);
+  if (backward) {
+    OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getCallee()));
+    reading = backward;
+    addOps(cell, backwardOps, false);
+    reading = {};
+    cell.backwardTransient = peakOf(backwardOps, {});
+  }
+  SmallVector<Value> weights;
+  for (Value operand : call.getOperands())
+    if (rootOf(operand).getDefiningOp<graph::GetOp>())
+      weights.push_back(operand);
+  addParameters(cell, weights);
+  return cell;
+}
+
+BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
+  BlockCell cell;
+  cell.name = name.str();
+  OpList forwardOps, backwardOps;
+  for (Operation *op : ops)
+    (isForward(op) ? forwardOps : backwardOps).push_back(op);
+  addOps(cell, forwardOps, true);
+  addOps(cell, backwardOps, false);
+  llvm::SetVector<Value> kept;
+  llvm::SetVector<Value> weights, inputs;
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
+  for (Operation *op : forwardOps)
+    for (Value result : op->getResults())
+      for (Operation *user : result.getUsers())
+        if (inside.contains(user) && !isForward(user) && !isa<graph::ReshapeOp>(op))
+          kept.insert(rootOf(result));
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands()) {
+      Operation *source = rootOf(operand).getDefiningOp();
+      if (isa_and_nonnull<graph::GetOp>(source))
+        weights.insert(operand);
+      else if (isForward(op) && isForwardCall(source) && inputs.insert(operand))
+        cell.input += bytesOf(operand);
+    }
+  kept.remove_if([](Value v) { return !v.getDefiningOp() || isStructure(v.getDefiningOp()); });
+  addKept(cell, kept, forwardOps);
+  cell.forwardTransient = peakOf(forwardOps, kept);
+  cell.backwardTransient = peakOf(backwardOps, {});
+  addParameters(cell, weights.getArrayRef());
+  return cell;
+}
+
+void CellBuilder::addOps(BlockCell &cell, const OpList &ops, bool forwardPart) {
+  SmallVector<std::pair<Operation *, size_t>> collectives;
+  for (Operation *op : ops) {
+    CellPhase phase = forwardPart      ? CellPhase::Forward
+                      : feedsInput(op) ? CellPhase::BackwardInput
+                                       : CellPhase::BackwardWeight;
+    size_t before = cell.collectives.size();
+    if (collectiveOf(op)) {
+      collectives.push_back({op, before});
+      addCollective(cell, op, phase);
+    } else if (!isStructure(op)) {
+      addOp(cell, op, phase);
+      for (CellCollective &added : llvm::drop_begin(cell.collectives, before))
+        added.of = {indices.at(op)};
+    }
+  }
+  for (auto [op, index] : collectives)
+    cell.collectives[index].of = opsBehind(op);
+}
+
+std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
+  llvm::SetVector<int> found;
+  // Reshapes, sums of partial results and further collectives are on the way.
+  std::function<void(Value)> makersOf = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !indices.contains(op)) {
+      if (op && (isa<graph::ReshapeOp>(op) || collectiveOf(op)))
+        makersOf(op->getOperand(0));
+      return;
+    }
+    if (!isa<graph::AddOp>(op))
+      found.insert(indices.at(op));
+    else
+      for (Value operand : op->getOperands())
+        makersOf(operand);
+  };
+  std::function<void(Value)> readersOf = [&](Value value) {
+    for (Operation *user : value.getUsers())
+      if (indices.contains(user))
+        found.insert(indices.at(user));
+      else if (isa<graph::ReshapeOp>(user) || collectiveOf(user))
+        readersOf(user->getResult(0));
+  };
+  if (collectiveOf(collective)->kind == CollectiveKind::AllGather)
+    readersOf(collective->getResult(0));
+  else
+    makersOf(collective->getOperand(0));
+  return std::vector<int>(found.begin(), found.end());
+}
+
+void CellBuilder::addTo(Amount &amount, double value, uint8_t bits) const {
+  amount.parts[bits] += bits & ScalesWithBatch ? value / samples : value;
+}
+
+Amount CellBuilder::bytesOf(Value value) const {
+  Amount amount;
+  addTo(amount, tensorBytes(value.getType()), roles.bitsOf(value));
+  return amount;
+}
+
+void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
+  auto interface = dyn_cast<graph::RuleOpInterface>(op);
+  if (!interface)
+    return;
+  graph::OpRule rule = interface.getRule();
+  CellOp cellOp;
+  cellOp.phase = phase;
+  cellOp.name = op->getName().stripDialect().str();
+  cellOp.parameter = parameterOf(op, reading);
+  cellOp.isLoss = isLoss(op);
+  if (rule.matrixProduct && op->getNumOperands() == 2)
+    addProduct(cellOp, op, rule);
+  else if (rule.matrixProduct)
+    addAttention(cell, cellOp, op, rule);
+  addExchange(cell, op, rule, phase);
+  cellOp.isComposite = isComposite(op);
+  if (isa<graph::CrossEntropyGradOp>(op))
+    cell.logits += bytesOf(op->getOperand(0));
+  if (isa<graph::RmsNormOp>(op))
+    cell.rmsNormInputs += bytesOf(op->getOperand(0));
+  bool fusible = isFusible(op);
+  for (Value operand : op->getOperands())
+    (fusible && isFusible(operand.getDefiningOp()) ? cellOp.looseBytes : cellOp.bytes) +=
+        bytesOf(operand);
+  for (Value result : op->getResults()) {
+    bool stays = fusible && result.hasOneUse() && isFusible(*result.getUsers().begin());
+    (stays ? cellOp.looseBytes : cellOp.bytes) += bytesOf(result);
+  }
+  cellOp.joined = isJoined(op);
+  indices[op] = static_cast<int>(cell.ops.size());
+  cell.ops.push_back(cellOp);
+}
+
+void CellBuilder::addProduct(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {
+  cellOp.kind = WorkKind::Product;
+  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  cellOp.flops = rule.flopsPerPoint;
+  for (auto [index, loop] : llvm::enumerate(rule.loops)) {
+    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
+    auto [size, scale] = kind == ProductLoop::Batch ? std::tie(cellOp.batch, cellOp.batchScale)
+                         : kind == ProductLoop::M   ? std::tie(cellOp.m, cellOp.mScale)
+                         : kind == ProductLoop::N   ? std::tie(cellOp.n, cellOp.nScale)
+                                                    : std::tie(cellOp.k, cellOp.kScale);
+    size *= loop.size;
+    scale |= bits[index];
+    cellOp.flops *= static_cast<double>(loop.size);
+    cellOp.flopsScale |= bits[index];
+  }
+  // Sizes and flops of one sample.
+  for (auto [size, scale] :
+       {std::tie(cellOp.m, cellOp.mScale), std::tie(cellOp.n, cellOp.nScale),
+        std::tie(cellOp.k, cellOp.kScale), std::tie(cellOp.batch, cellOp.batchScale)})
+    if (scale & ScalesWithBatch)
+      size = std::max<int64_t>(1, size / static_cast<int64_t>(samples));
+  if (cellOp.flopsScale & ScalesWithBatch)
+    cellOp.flops /= samples;
+}
+
+void CellBuilder::addAttention(BlockCell &cell, CellOp &cellOp, Operation *op,
+                               const graph::OpRule &rule) const {
+  ArrayRef<int64_t> q = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
+  ArrayRef<int64_t> k = cast<RankedTensorType>(op->getOperand(1).getType()).getShape();
+  cellOp.kind = WorkKind::Attention;
+  cellOp.causal = op->hasAttr("causal");
+  cellOp.batch = q[0] * q[2] / static_cast<int64_t>(samples);
+  cellOp.batchScale = ScalesWithBatch;
+  cellOp.m = q[1];
+  cellOp.mScale = ScalesWithSequence;
+  cellOp.n = k[1];
+  cellOp.k = q[3];
+  cellOp.flops = rule.flopsPerPoint / samples;
+  for (const graph::Loop &loop : rule.loops)
+    cellOp.flops *= static_cast<double>(loop.size);
+  cellOp.flopsScale = ScalesWithBatch | ScalesWithSequence;
+  double scores = static_cast<double>(cellOp.batch) * static_cast<double>(cellOp.m * cellOp.n);
+  if (cellOp.phase == CellPhase::Forward)
+    cell.attentionScores.parts[cellOp.flopsScale] += scores;
+  // Keys and values of the whole sequence are gathered, their gradients scattered. The ranks of a
+  // sequence together hold the whole tensor, so its bytes do not shrink with their number.
+  auto context = [&](const graph::TensorLoops &tensor) {
+    return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
+      return dim.size() == 1 && rule.loops[dim[0]].size == k[1] &&
+             !llvm::any_of(rule.operands[0], [&](const graph::DimLoops &queries) {
+               return llvm::is_contained(queries, dim[0]);
+             });
+    });
+  };
+  auto add = [&](CollectiveKind kind, Value value) {
+    CellCollective collective{CellAxis::Cp, kind, cellOp.phase, {}};
+    addTo(collective.bytes, tensorBytes(value.getType()),
+          roles.bitsOf(value) & ~ScalesWithSequence);
+    cell.collectives.push_back(collective);
+  };
+  for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+    if (context(tensor))
+      add(CollectiveKind::AllGather, operand);
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    if (context(tensor))
+      add(CollectiveKind::ReduceScatter, result);
+}
+
+void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRule &rule,
+                              CellPhase phase) const {
+  auto hasCapacity = [&](const graph::TensorLoops &tensor) {
+    return llvm::any_of(rule.capacityLoops, [&](unsigned loop) {
+      return llvm::any_of(
+          tensor, [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
+    });
+  };
+  bool into = llvm::any_of(rule.results, hasCapacity),
+       outOf = llvm::any_of(rule.operands, hasCapacity);
+  if (into == outOf)
+    return;
+  // The tokens are the tensor of most bytes on the other side.
+  CellScale one;
+  auto mostBytes = [&](ValueRange values) {
+    double most = 1;
+    for (Value value : values)
+      most = std::max(most, bytesOf(value).at(one));
+    return most;
+  };
+  double tokens = into ? mostBytes(op->getOperands()) : mostBytes(op->getResults());
+  auto add = [&](ValueRange values, ArrayRef<graph::TensorLoops> tensors) {
+    for (auto [value, tensor] : llvm::zip(values, tensors)) {
+      if (!hasCapacity(tensor))
+        continue;
+      CellCollective exchange{CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)};
+      exchange.copies = std::max(1.0, exchange.bytes.at(one) / tokens);
+      cell.collectives.push_back(exchange);
+    }
+  };
+  if (into)
+    add(op->getResults(), rule.results);
+  else
+    add(op->getOperands(), rule.operands);
+}
+
+void CellBuilder::addCollective(BlockCell &cell, Operation *op, CellPhase phase) const {
+  std::optional<CollectiveWork> work = collectiveOf(op);
+  bool ofResult = work->kind == CollectiveKind::AllGather;
+  Value whole = ofResult ? op->getResult(0) : op->getOperand(0);
+  CellCollective collective{CellAxis::Tp, work->kind, phase, {}};
+  addTo(collective.bytes, work->bytes, roles.bitsOf(whole));
+  cell.collectives.push_back(collective);
+}
+
+void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
+                          const OpList &ops) const {
+  cell.kept = cell.input;
+  cell.keptSelective = cell.input;
+  llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
+  // Whether a value can be had again without a product or a collective; the ops that make it.
+  llvm::SetVector<int> rerun;
+  std::function<bool(Value, llvm::SmallVectorImpl<int> &)> cheap =
+      [&](Value value, llvm::SmallVectorImpl<int> &chain) {
+        value = rootOf(value);
+        Operation *op = value.getDefiningOp();
+        if (!op || !inside.contains(op))
+          return true; // an argument
+        if (isMatrix(op) || collectiveOf(op))
+          return false;
+        for (Value operand : op->getOperands()) {
+          bool isKept = kept.contains(rootOf(operand));
+          SmallVector<int> further;
+          if (!cheap(operand, further)) {
+            if (!isKept)
+              return false;
+            continue; // that one is kept
+          }
+          chain.append(further.begin(), further.end());
+        }
+        if (auto index = indices.find(op); index != indices.end())
+          chain.push_back(index->second);
+        return true;
+      };
+  for (Value value : kept) {
+    Amount bytes = ownBytesOf(value);
+    cell.kept += bytes;
+    SmallVector<int> chain;
+    if (cheap(value, chain))
+      rerun.insert(chain.begin(), chain.end());
+    else
+      cell.keptSelective += bytes;
+  }
+  cell.selectiveOps.assign(rerun.begin(), rerun.end());
+}
+
+Amount CellBuilder::ownBytesOf(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op || isStructure(op))
+    return {};
+  if (isFusible(op) && value.hasOneUse() && isFusible(*value.getUsers().begin()))
+    return {};
+  return bytesOf(value);
+}
+
+// Walks the ops in order, adding results and dropping values after their last use. What is kept and
+// what is returned is counted elsewhere.
+Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept) const {
+  CellScale one;
+  llvm::DenseMap<Value, Operation *> lastUse;
+  for (Operation *op : ops)
+    for (Value operand : op->getOperands())
+      lastUse[rootOf(operand)] = op;
+  Amount live, peak;
+  llvm::DenseSet<Value> counted;
+  for (Operation *op : ops) {
+    for (Value result : op->getResults()) {
+      bool gradient = !(roles.bitsOf(result) & ScalesWithBatch);
+      if (kept.contains(result) || gradient || !lastUse.contains(result))
+        continue;
+      live += ownBytesOf(result);
+      counted.insert(result);
+    }
+    if (live.at(one) > peak.at(one))
+      peak = live;
+    for (Value operand : op->getOperands()) {
+      Value root = rootOf(operand);
+      if (lastUse[root] == op && counted.erase(root))
+        live -= ownBytesOf(root);
+    }
+  }
+  return peak;
+}
+
+void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
+  for (Value value : values) {
+    auto elements = static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements());
+    uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
+    addTo(cell.parameters, elements, bits);
+    auto get = rootOf(value).getDefiningOp<graph::GetOp>();
+    if (get && sharedGradients.contains(get.getSymbol()))
+      addTo(cell.sharedGradients, elements, bits);
+  }
+}
+
+} // namespace dtc

@@ -1,0 +1,63 @@
+// Reads the blocks of a partitioned step. Internal to this folder.
+#pragma once
+
+#include "compiler/workload/DimRoles.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace dtc {
+
+// `module` is after the shard phase with one call of each block; its batch is `samples`.
+class CellBuilder {
+public:
+  CellBuilder(mlir::ModuleOp module, int64_t samples);
+
+  // The cells of embedding, head and blocks, and tied parameters; chain and tp are the caller's.
+  ModelCells build();
+
+private:
+  using OpList = llvm::SmallVector<mlir::Operation *>;
+
+  void findForward();
+  void findSharedGradients();
+  bool isForward(mlir::Operation *op) const { return forward.contains(op); }
+  bool isForwardCall(mlir::Operation *op) const;
+  bool isBackwardCall(mlir::Operation *op) const;
+  // Whether a gradient that depends on samples, and not only gradients of weights, comes of `op`.
+  bool feedsInput(mlir::Operation *op);
+
+  BlockCell buildBlock(graph::CallOp forwardCall);
+  // Ops of '@microbatch' outside the blocks.
+  BlockCell buildPart(llvm::StringRef name, const OpList &ops);
+
+  void addOps(BlockCell &cell, const OpList &ops, bool forwardPart);
+  void addOp(BlockCell &cell, mlir::Operation *op, CellPhase phase);
+  void addProduct(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule) const;
+  void addAttention(BlockCell &cell, CellOp &cellOp, mlir::Operation *op,
+                    const graph::OpRule &rule) const;
+  void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
+                   CellPhase phase) const;
+  void addCollective(BlockCell &cell, mlir::Operation *op, CellPhase phase) const;
+  // Indices of the ops that a collective is there for; all ops have theirs by then.
+  std::vector<int> opsBehind(mlir::Operation *collective) const;
+  void addKept(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept, const OpList &ops) const;
+  Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
+  void addParameters(BlockCell &cell, mlir::ValueRange values);
+
+  Amount bytesOf(mlir::Value value) const;
+  Amount ownBytesOf(mlir::Value value) const;
+  void addTo(Amount &amount, double value, uint8_t bits) const;
+
+  mlir::ModuleOp module;
+  double samples;
+  graph::FuncOp microbatch;
+  DimRoles roles;
+  llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs
+  llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
+  llvm::DenseMap<mlir::Operation *, bool> inputPaths;
+  llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
+  graph::CallOp reading; // the call of the function whose ops are being added; none: '@microbatch'
+};
+
+} // namespace dtc

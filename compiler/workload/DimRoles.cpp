@@ -1,0 +1,102 @@
+// Spreads the roles of dims through a program.
+#include "compiler/workload/DimRoles.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+DimRoles::DimRoles(ModuleOp module, StringRef function) : module(module) {
+  auto func = module.lookupSymbol<graph::FuncOp>(function);
+  for (BlockArgument argument : func.getArguments())
+    add(argument, {ScalesWithBatch, ScalesWithSequence});
+  visit(func);
+}
+
+ArrayRef<uint8_t> DimRoles::of(Value value) const {
+  auto it = roles.find(value);
+  return it == roles.end() ? ArrayRef<uint8_t>() : ArrayRef<uint8_t>(it->second);
+}
+
+uint8_t DimRoles::bitsOf(Value value) const {
+  uint8_t bits = 0;
+  for (uint8_t dim : of(value))
+    bits |= dim;
+  return bits;
+}
+
+SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &rule) const {
+  SmallVector<uint8_t, 8> bits(rule.loops.size(), 0);
+  for (unsigned loop : rule.expertLoops)
+    bits[loop] |= ScalesWithExperts;
+  for (unsigned loop : rule.capacityLoops)
+    bits[loop] |= ScalesWithBatch | ScalesWithSequence | ScalesWithCapacity;
+  // Tokens meet rows of experts by index: what scales with capacity is the rows alone, also where
+  // both have the loop over groups of tokens.
+  bool isIndexed = !rule.expertLoops.empty() && !rule.matrixProduct;
+  for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+    for (auto [dim, loops] : llvm::zip(of(operand), tensor))
+      for (unsigned loop : loops) {
+        bool isRows = !isIndexed || llvm::is_contained(rule.capacityLoops, loop);
+        bits[loop] |= isRows ? dim : dim & ~ScalesWithCapacity;
+      }
+  return bits;
+}
+
+void DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
+  auto tensor = dyn_cast<RankedTensorType>(value.getType());
+  if (!tensor)
+    return;
+  SmallVector<uint8_t, 4> &entry = roles[value];
+  entry.resize(tensor.getRank(), 0);
+  for (auto [dim, add] : llvm::zip(entry, bits))
+    dim |= add;
+}
+
+void DimRoles::visit(graph::FuncOp func) {
+  for (Operation &op : func.getBody().front().without_terminator())
+    visit(op);
+}
+
+void DimRoles::visit(Operation &op) {
+  if (auto call = dyn_cast<graph::CallOp>(op))
+    return visitCall(call);
+  auto interface = dyn_cast<graph::RuleOpInterface>(op);
+  if (!interface) { // collectives, whose dims are those of their operand
+    for (Value result : op.getResults())
+      if (op.getNumOperands() > 0)
+        add(result, SmallVector<uint8_t, 4>(of(op.getOperand(0))));
+    return;
+  }
+  graph::OpRule rule = interface.getRule();
+  SmallVector<uint8_t, 8> loops = ofLoops(&op, rule);
+  auto addTensor = [&](Value value, const graph::TensorLoops &tensor) {
+    SmallVector<uint8_t, 4> bits;
+    for (const graph::DimLoops &dim : tensor) {
+      uint8_t all = 0;
+      for (unsigned loop : dim)
+        all |= loops[loop];
+      bits.push_back(all);
+    }
+    add(value, bits);
+  };
+  for (auto [result, tensor] : llvm::zip(op.getResults(), rule.results))
+    addTensor(result, tensor);
+  // Weights of experts learn from their op that they are.
+  for (auto [operand, tensor] : llvm::zip(op.getOperands(), rule.operands))
+    if (!rule.expertLoops.empty())
+      addTensor(operand, tensor);
+}
+
+void DimRoles::visitCall(graph::CallOp call) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands()))
+    add(argument, SmallVector<uint8_t, 4>(of(operand)));
+  visit(callee);
+  for (auto [operand, argument] : llvm::zip(call.getOperands(), callee.getArguments()))
+    add(operand, SmallVector<uint8_t, 4>(of(argument)));
+  Operation *end = callee.getBody().front().getTerminator();
+  for (auto [result, value] : llvm::zip(call.getResults(), end->getOperands()))
+    add(result, SmallVector<uint8_t, 4>(of(value)));
+}
+
+} // namespace dtc

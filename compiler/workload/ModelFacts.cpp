@@ -1,0 +1,63 @@
+// What can be read off a forward model without planning it.
+#include "compiler/workload/ModelFacts.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+double matrixFlops(ModuleOp module, graph::FuncOp func) {
+  double flops = 0;
+  llvm::StringMap<double> blocks;
+  for (Operation &op : func.getBody().front()) {
+    if (auto call = dyn_cast<graph::CallOp>(op)) {
+      auto [it, isNew] = blocks.try_emplace(call.getCallee(), 0);
+      if (isNew)
+        it->second = matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getCallee()));
+      flops += it->second;
+      continue;
+    }
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (!interface)
+      continue;
+    graph::OpRule rule = interface.getRule();
+    if (!rule.matrixProduct)
+      continue;
+    double points = rule.flopsPerPoint * rule.modelShare;
+    for (const graph::Loop &loop : rule.loops)
+      points *= ShapedType::isDynamic(loop.size) ? 1 : loop.size;
+    flops += points;
+  }
+  return flops;
+}
+
+// The most experts that an op of a block knows.
+static int64_t countExperts(ModuleOp module) {
+  int64_t experts = 1;
+  for (auto func : module.getOps<graph::FuncOp>())
+    for (Operation &op : func.getBody().front())
+      if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+        graph::OpRule rule = interface.getRule();
+        for (unsigned loop : rule.expertLoops)
+          experts = std::max<int64_t>(experts, rule.loops[loop].size);
+      }
+  return experts;
+}
+
+ModelFacts readModelFacts(ModuleOp module) {
+  ModelFacts facts;
+  facts.name = module.getName().value_or("model").str();
+  facts.vocabulary = module->getAttrOfType<IntegerAttr>("graph.vocabulary").getInt();
+  facts.sequenceLength = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    facts.parameters += cast<RankedTensorType>(parameter.getType()).getNumElements();
+  facts.experts = countExperts(module);
+  auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
+    (void)call;
+    ++facts.layers;
+  }
+  facts.flopsPerSample = 3 * matrixFlops(module, loss);
+  return facts;
+}
+
+} // namespace dtc

@@ -1,0 +1,61 @@
+// What ops of a partitioned program are to the cost model.
+#include "compiler/workload/OpFacts.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+double tensorBytes(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return 0;
+  double elements = 1;
+  for (int64_t size : tensor.getShape())
+    elements *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);
+  return elements * tensor.getElementTypeBitWidth() / 8;
+}
+
+bool isFusible(Operation *op) { return isa_and_nonnull<graph::PointwiseOpInterface>(op); }
+
+bool isLoss(Operation *op) {
+  return isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
+}
+
+bool isComposite(Operation *op) {
+  return isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(
+      op);
+}
+
+bool isJoined(Operation *op) {
+  return isFusible(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           return isFusible(operand.getDefiningOp());
+         });
+}
+
+ProductLoop productLoop(const graph::OpRule &rule, unsigned loop) {
+  auto isIn = [&](const graph::TensorLoops &tensor) {
+    return llvm::any_of(tensor,
+                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
+  };
+  bool a = isIn(rule.operands[0]), b = isIn(rule.operands[1]), c = isIn(rule.results[0]);
+  return a && b && c ? ProductLoop::Batch
+         : a && c    ? ProductLoop::M
+         : b && c    ? ProductLoop::N
+                     : ProductLoop::K;
+}
+
+std::optional<CollectiveWork> collectiveOf(Operation *op) {
+  if (auto reduce = dyn_cast<shard::AllReduceOp>(op))
+    return CollectiveWork{CollectiveKind::AllReduce, tensorBytes(reduce.getInput().getType())};
+  if (auto scatter = dyn_cast<shard::ReduceScatterOp>(op))
+    return CollectiveWork{CollectiveKind::ReduceScatter, tensorBytes(scatter.getInput().getType())};
+  if (auto gather = dyn_cast<shard::AllGatherOp>(op))
+    return CollectiveWork{CollectiveKind::AllGather, tensorBytes(gather.getResult().getType())};
+  if (auto exchange = dyn_cast<shard::AllToAllOp>(op))
+    return CollectiveWork{CollectiveKind::AllToAll, tensorBytes(exchange.getInput().getType())};
+  return std::nullopt;
+}
+
+} // namespace dtc

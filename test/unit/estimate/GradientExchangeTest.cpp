@@ -1,0 +1,100 @@
+// Buckets of gradients: what of them is exposed, and that the planner takes the best size.
+#include "compiler/estimate/GradientExchange.h"
+
+#include "compiler/planner/JointSearch.h"
+#include "models/Gpt2.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+TEST(ExposedSeconds, AreOfTheLastBucketAtLeast) {
+  EXPECT_DOUBLE_EQ(exposedSeconds({4, 1, 4}, 2), 2.5);
+  EXPECT_DOUBLE_EQ(exposedSeconds({4, 1, 4}, 8), 1);
+  EXPECT_DOUBLE_EQ(exposedSeconds({4, 4, 1}, 8), 4); // one bucket is ready when all is over
+  EXPECT_DOUBLE_EQ(exposedSeconds({}, 8), 0);
+}
+
+// Gradients of 64 MB in buckets of 16 MB between 8 ranks.
+TEST(ExchangeIn, SendsWholeBuckets) {
+  Result<Topology> topology = loadTopology("dgx-h100");
+  ASSERT_TRUE(topology.ok());
+  AxisGroups groups;
+  groups.dense = {{8, 1}};
+  groups.expert = {{1, 1}};
+  GradientExchange exchange =
+      exchangeIn(16'000'000, 16e6, 1e6, 1, groups, *topology, CellPrecision());
+  double each = collectiveSeconds(CollectiveKind::ReduceScatter, 16e6, {{8, 1}}, *topology);
+  EXPECT_EQ(exchange.reduce.count, 4);
+  EXPECT_DOUBLE_EQ(exchange.reduce.last, each);
+  EXPECT_DOUBLE_EQ(exchange.reduce.all, 4 * each);
+  EXPECT_EQ(exchange.gather.count, 4);
+  EXPECT_EQ(exchangeIn(kOneBucket, 16e6, 0, 0, groups, *topology, CellPrecision()).reduce.count, 1);
+}
+
+// What the planner finds with all sizes is the best of what it finds with each alone, and neither
+// the smallest, the largest nor one for all cases.
+TEST(GradientBuckets, AreTheBestOfAllSizes) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  Gpt2Config config;
+  config.vocabulary = 8192;
+  config.positions = 512;
+  config.width = 1024;
+  config.layers = 8;
+  config.heads = 8;
+  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, 512);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  std::set<int64_t> chosen;
+  int cases = 0;
+  for (const char *name : {"dgx-h100", "dgx-a100-80g", "p3.16xlarge"})
+    for (int64_t nodes : {1, 2, 8})
+      for (int64_t zero : {0, 1}) {
+        Result<Topology> topology = loadTopology(name, nodes, 0);
+        ASSERT_TRUE(topology.ok());
+        SpaceLimits limits;
+        limits.devices = topology->numDevices();
+        limits.globalBatch = 2 * limits.devices;
+        limits.layers = 8;
+        limits.sequence = 512;
+        Pins pins;
+        pins.zero = zero;
+        pins.tp = pins.cp = 1;
+        EstimateRequest request;
+        request.topology = &*topology;
+        request.software = softwareNamed("dtc", topology->device);
+        request.precision = cellPrecision("bf16", "adamw", *request.software);
+        request.memoryLimit = 80e9;
+        Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+        ASSERT_TRUE(meshes.ok());
+        auto best = [&](std::vector<int64_t> sizes, bool prune) {
+          request.bucketSizes = std::move(sizes);
+          SearchOptions options;
+          options.devicesPerNode = 8;
+          options.prune = prune;
+          if (!prune)
+            options.keep = options.refined = size_t(1) << 30;
+          return searchJointly(cells, *meshes, limits, pins, request, options).ranked.front().step;
+        };
+        double least = std::numeric_limits<double>::infinity();
+        for (int64_t size : bucketSizes())
+          least = std::min(least, best({size}, false).stepSeconds);
+        StepEstimate found = best(bucketSizes().vec(), true);
+        EXPECT_EQ(found.stepSeconds, least) << name << " " << nodes << " " << zero;
+        chosen.insert(found.bucketBytes);
+        ++cases;
+      }
+  EXPECT_EQ(cases, 18);
+  EXPECT_GE(chosen.size(), 2u);
+}
+
+} // namespace
+} // namespace dtc

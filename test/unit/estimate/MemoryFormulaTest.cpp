@@ -1,0 +1,112 @@
+// Memory of estimates against published formulas: activations of Korthikanti et al. 2022
+// ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
+// (Rajbhandari et al. 2020).
+#include "compiler/estimate/StepEstimate.h"
+#include "compiler/placement/ReadCells.h"
+#include "models/Gpt2.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+constexpr double kSequence = 1024, kWidth = 1024, kHeads = 16, kLayers = 4;
+
+class MemoryFormulaTest : public testing::Test {
+protected:
+  MemoryFormulaTest() : context(mlir::MLIRContext::Threading::DISABLED) {
+    loadDialects(context);
+    Gpt2Config config;
+    config.vocabulary = 8192;
+    config.positions = static_cast<int64_t>(kSequence);
+    config.width = static_cast<int64_t>(kWidth);
+    config.layers = static_cast<int64_t>(kLayers);
+    config.heads = static_cast<int64_t>(kHeads);
+    module = buildGpt2(&context, config, config.positions);
+    folded = foldLayers(*module);
+    topology = *loadTopology("dgx-a100-80g");
+  }
+
+  BlockCost layerOf(const Decisions &decisions, const SoftwareStack &software) {
+    std::optional<ModelCells> cells = readCells(folded, decisions.tp, decisions.sequenceParallel);
+    EXPECT_TRUE(cells.has_value());
+    return costModel(*cells, decisions, topology, cellPrecision("bf16", "adamw", software),
+                     software)
+        .blocks.front();
+  }
+
+  MemoryParts statesOf(int64_t zero) {
+    Decisions decisions;
+    decisions.dp = 8;
+    decisions.zero = zero;
+    SoftwareStack software;
+    std::optional<ModelCells> cells = readCells(folded, 1, false);
+    EXPECT_TRUE(cells.has_value());
+    EstimateRequest request{&topology, &software, cellPrecision("bf16", "adamw", software), 1e30};
+    ModelCost cost = costModel(*cells, decisions, topology, request.precision, software);
+    StepEstimate step = estimateStep(cost, decisions, request);
+    parameters = cost.blocks.front().denseParameters * kLayers + cost.embedding.denseParameters +
+                 cost.head.denseParameters - cost.tiedParameters;
+    layer = cost.blocks.front().denseParameters;
+    return step.stages.front().memory;
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FoldedModel folded;
+  Topology topology;
+  double parameters = 0, layer = 0;
+};
+
+// Their 34 s b h without the two masks of dropout, and without the scores, which are never in
+// memory. Rows of statistics are what is left: 3 numbers in f32 a token and one a token and head.
+TEST_F(MemoryFormulaTest, LayerKeepsKorthikantisBytes) {
+  Decisions decisions;
+  decisions.microBatch = 2;
+  double elements = kSequence * 2 * kWidth;
+  EXPECT_NEAR(layerOf(decisions, SoftwareStack()).kept, 32 * elements, 0.002 * 32 * elements);
+}
+
+TEST_F(MemoryFormulaTest, ScoresInMemoryAddFiveBytesEach) {
+  SoftwareStack software;
+  software.blockedAttention = false;
+  Decisions decisions;
+  double more = layerOf(decisions, software).kept - layerOf(decisions, SoftwareStack()).kept;
+  EXPECT_DOUBLE_EQ(more, 5 * kHeads * kSequence * kSequence);
+}
+
+// s b h (10 + 24 / t), less the masks: 8 + 24 / t.
+TEST_F(MemoryFormulaTest, TensorParallelismDividesAllButTheStream) {
+  Decisions decisions;
+  decisions.tp = 4;
+  double elements = kSequence * kWidth;
+  EXPECT_NEAR(layerOf(decisions, SoftwareStack()).kept, (8 + 24.0 / 4) * elements,
+              0.005 * 14 * elements);
+}
+
+TEST_F(MemoryFormulaTest, FullRecomputationKeepsTheInput) {
+  Decisions decisions;
+  EXPECT_DOUBLE_EQ(layerOf(decisions, SoftwareStack()).input, 2 * kSequence * kWidth);
+}
+
+// 2 bytes a parameter, 4 of gradient, 12 of state, of which ZeRO 1, 2 and 3 divide one more each;
+// stage 2 also has two layers' whole gradients, stage 3 two layers' whole parameters.
+TEST_F(MemoryFormulaTest, ZeroDividesOneMoreOfTheStates) {
+  MemoryParts none = statesOf(0), states = statesOf(1), gradients = statesOf(2), all = statesOf(3);
+  EXPECT_DOUBLE_EQ(none.parameters, 2 * parameters);
+  EXPECT_DOUBLE_EQ(none.gradients, 4 * parameters);
+  EXPECT_DOUBLE_EQ(none.optimizer, 12 * parameters);
+  EXPECT_DOUBLE_EQ(states.parameters, 2 * parameters);
+  EXPECT_DOUBLE_EQ(states.gradients, 4 * parameters);
+  EXPECT_DOUBLE_EQ(states.optimizer, 12 * parameters / 8);
+  EXPECT_DOUBLE_EQ(gradients.parameters, 2 * parameters);
+  EXPECT_DOUBLE_EQ(gradients.gradients, 4 * parameters / 8 + 2 * 4 * layer);
+  EXPECT_DOUBLE_EQ(all.parameters, 2 * parameters / 8 + 2 * 2 * layer);
+  EXPECT_DOUBLE_EQ(all.gradients, 4 * parameters / 8 + 2 * 4 * layer);
+  EXPECT_DOUBLE_EQ(all.optimizer, 12 * parameters / 8);
+}
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,131 @@
+// Orders of parts, and the search over them, against all permutations.
+#include "compiler/estimate/PartOrders.h"
+
+#include "compiler/planner/JointSearch.h"
+#include "models/Gpt2.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+#include <algorithm>
+#include <set>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Groups of these many devices, one after another; each next one is slower and has more memory.
+std::vector<DeviceGroup> groupsOf(std::vector<int64_t> sizes) {
+  std::vector<DeviceGroup> groups;
+  int64_t first = 0;
+  for (int64_t size : sizes) {
+    DeviceGroup group;
+    group.firstDevice = first;
+    group.numDevices = size;
+    group.device.peakFlops[0] = 1e15 / static_cast<double>(groups.size() + 1);
+    group.device.memoryBytes = int64_t(1 + groups.size()) << 30;
+    first += size;
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+TEST(PartOrders, AreAllPermutationsOfFewGroups) {
+  std::vector<StageStarts> orders = partOrders(groupsOf({8, 8, 16}), 8);
+  EXPECT_EQ(orders[0], (StageStarts{0, 8, 16, 24}));
+  EXPECT_EQ(orders[1], (StageStarts{24, 16, 8, 0}));
+  EXPECT_EQ(orders.size(), 6u);
+  std::set<StageStarts> distinct(orders.begin(), orders.end());
+  EXPECT_EQ(distinct.size(), 6u);
+  EXPECT_TRUE(distinct.count({16, 24, 0, 8}));
+  EXPECT_EQ(partOrders(groupsOf({8, 8, 8, 8}), 4).size(), 24u);
+}
+
+// A stage over two groups needs them side by side.
+TEST(PartOrders, KeepNeighboursWhereAStageSpansGroups) {
+  EXPECT_EQ(partOrders(groupsOf({8, 16}), 12), (std::vector<StageStarts>{{0, 12}, {12, 0}}));
+}
+
+// Of five kinds those by speed and by memory, which are the order of ranks and its reverse here.
+TEST(PartOrders, AreSortedWhereGroupsAreMany) {
+  EXPECT_EQ(partOrders(groupsOf({8, 8, 8, 8, 8}), 8).size(), 2u);
+  std::vector<DeviceGroup> groups = groupsOf({8, 8, 8, 8, 8});
+  std::swap(groups[0].device, groups[3].device);
+  std::vector<StageStarts> orders = partOrders(groups, 8);
+  EXPECT_TRUE(llvm::is_contained(orders, StageStarts({24, 8, 16, 0, 32})));
+}
+
+// The best of all permutations, written down by hand, is what the search finds over its own list.
+TEST(PartOrders, SearchAgreesWithAllPermutations) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  Gpt2Config config;
+  config.vocabulary = 512;
+  config.positions = 1024;
+  config.width = 256;
+  config.layers = 9;
+  config.heads = 4;
+  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("mixed-l4-a100-h100");
+  ASSERT_TRUE(topology.ok()) << topology.error().text();
+  ASSERT_EQ(topology->groups.size(), 3u);
+  SpaceLimits limits;
+  limits.devices = 24;
+  limits.layers = 9;
+  limits.sequence = 1024;
+  limits.groups = topology->groups;
+  EstimateRequest request;
+  request.topology = &*topology;
+  request.software = softwareNamed("dtc", topology->device);
+  request.precision = cellPrecision("bf16", "adamw", *request.software);
+  int notOfRanks = 0;
+  for (int64_t batch : {24, 48})
+    for (double memory : {3e8, 2e10}) {
+      limits.globalBatch = batch;
+      request.memoryLimit = request.software->reservedBytes + memory;
+      Pins pins;
+      pins.pp = 3;
+      Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+      ASSERT_TRUE(meshes.ok());
+      SearchOptions options;
+      options.devicesPerNode = 8;
+      SearchResult found = searchJointly(cells, *meshes, limits, pins, request, options);
+      // Every mesh in every order, costed and timed one by one.
+      double best = std::numeric_limits<double>::infinity();
+      const std::vector<StageStarts> listed = partOrders(limits.groups, 8);
+      StageStarts starts{0, 8, 16};
+      do {
+        auto it = llvm::find(listed, starts);
+        ASSERT_NE(it, listed.end());
+        for (Decisions mesh : *meshes) {
+          if (mesh.partOrder != 0)
+            continue;
+          mesh.partOrder = static_cast<int>(it - listed.begin());
+          const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
+          if (!model)
+            continue;
+          ModelCost cost = costModel(*model, mesh, *topology, request.precision, *request.software);
+          for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
+            StepEstimate step = estimateStep(cost, d, request);
+            if (!step.fits)
+              continue;
+            refineBySchedule(step, d);
+            best = std::min(best, step.stepSeconds);
+          }
+        }
+      } while (std::next_permutation(starts.begin(), starts.end()));
+      ASSERT_EQ(found.ranked.empty(), std::isinf(best));
+      if (found.ranked.empty())
+        continue;
+      EXPECT_EQ(found.ranked.front().step.stepSeconds, best) << batch << " " << memory;
+      notOfRanks += found.ranked.front().decisions.partOrder > 1;
+    }
+  EXPECT_GE(notOfRanks, 1);
+}
+
+} // namespace
+} // namespace dtc

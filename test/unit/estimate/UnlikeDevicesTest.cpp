@@ -1,0 +1,101 @@
+// Stages on unlike devices: cuts, places and plans.
+#include "compiler/estimate/StagePlaces.h"
+#include "compiler/estimate/StepEstimate.h"
+
+#include "gtest/gtest.h"
+
+#include <random>
+
+namespace dtc {
+namespace {
+
+double slowestOf(const std::vector<ChunkPlace> &chunks, const LayerChunks &cut) {
+  double most = 0;
+  for (size_t chunk = 0; chunk < chunks.size(); ++chunk) {
+    double seconds = chunks[chunk].extra;
+    for (int64_t layer = cut[chunk].first; layer <= cut[chunk].second; ++layer)
+      seconds += chunks[chunk].seconds[static_cast<size_t>(layer)];
+    most = std::max(most, seconds);
+  }
+  return most;
+}
+
+// The slowest chunk of the best of all cuts; negative where none holds all layers.
+double bestOf(const std::vector<ChunkPlace> &chunks, LayerChunks &cut, int64_t first) {
+  auto layers = static_cast<int64_t>(chunks.front().seconds.size());
+  size_t chunk = cut.size();
+  if (chunk == chunks.size())
+    return first == layers ? slowestOf(chunks, cut) : -1;
+  double best = -1;
+  for (int64_t last = first; last < layers && last - first < chunks[chunk].mostLayers; ++last) {
+    cut.emplace_back(first, last);
+    double seconds = bestOf(chunks, cut, last + 1);
+    cut.pop_back();
+    if (seconds >= 0 && (best < 0 || seconds < best))
+      best = seconds;
+  }
+  return best;
+}
+
+TEST(CutOverUnlike, IsTheBestOfAllCuts) {
+  std::mt19937 random(3);
+  auto seconds = [&] { return std::uniform_real_distribution<double>(0.1, 2)(random); };
+  int possible = 0;
+  for (int round = 0; round < 500; ++round) {
+    auto layers = static_cast<int64_t>(3 + random() % 6);
+    std::vector<ChunkPlace> chunks(1 + random() % 3);
+    for (ChunkPlace &chunk : chunks) {
+      for (int64_t layer = 0; layer < layers; ++layer)
+        chunk.seconds.push_back(seconds());
+      chunk.extra = random() % 2 ? seconds() : 0;
+      chunk.mostLayers = static_cast<int64_t>(1 + random() % 6);
+    }
+    LayerChunks scratch, cut = cutOverUnlike(chunks);
+    double best = bestOf(chunks, scratch, 0);
+    ASSERT_EQ(cut.empty(), best < 0) << round;
+    if (cut.empty())
+      continue;
+    ++possible;
+    EXPECT_NEAR(slowestOf(chunks, cut), best, 1e-9 * best) << round;
+    for (size_t chunk = 0; chunk < cut.size(); ++chunk)
+      EXPECT_LE(cut[chunk].second - cut[chunk].first + 1, chunks[chunk].mostLayers);
+  }
+  EXPECT_GT(possible, 300);
+}
+
+Topology mixed() {
+  Result<Topology> topology = loadTopology("mixed-a100-h100");
+  EXPECT_TRUE(topology.ok());
+  return *topology;
+}
+
+TEST(StagePlaces, OfTwoKindsOfDevices) {
+  Decisions d;
+  d.tp = 8;
+  d.pp = 8;
+  StagePlaces places = placeStages(d, mixed());
+  EXPECT_EQ(places.kindOfStage, (std::vector<size_t>{0, 0, 0, 0, 1, 1, 1, 1}));
+  ASSERT_EQ(places.kinds.size(), 2u);
+  EXPECT_NE(places.kinds[0].device.name.find("A100"), std::string::npos);
+  EXPECT_NE(places.kinds[1].device.name.find("H100"), std::string::npos);
+  EXPECT_EQ(places.kinds[0].numDevices(), 8);
+  ASSERT_EQ(places.boundaries.size(), 7u);
+  // 6,400 Gbit/s for the 8 ranks of a stage are more than the A100's adapters have.
+  EXPECT_LE(places.boundaries[3].bandwidth, places.boundaries[5].bandwidth);
+  d.partOrder = 1;
+  StagePlaces reversed = placeStages(d, mixed());
+  EXPECT_NE(reversed.kinds[reversed.kindOfStage[0]].device.name.find("H100"), std::string::npos);
+  EXPECT_EQ(ranksOfStage(d, mixed(), 0).front(), 56);
+}
+
+TEST(StagePlaces, AreNotAskedOfAlikeDevices) {
+  Decisions d;
+  d.tp = 8;
+  d.pp = 2;
+  Result<Topology> topology = loadTopology("dgx-h100", 2);
+  ASSERT_TRUE(topology.ok());
+  EXPECT_TRUE(placeStages(d, *topology).empty());
+}
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,148 @@
+// The estimate of a program's memory against the static plan of the program itself.
+#include "compiler/memory/ProgramMemory.h"
+
+#include "compiler/memory/StaticMemory.h"
+#include "compiler/planner/PlacementFrontier.h"
+#include "models/Gpt2.h"
+#include "models/Llama.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// What the design asks of estimates for programs that compile.
+constexpr double kTolerance = 0.03;
+
+class ProgramMemoryTest : public testing::Test {
+protected:
+  ProgramMemoryTest() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  mlir::OwningOpRef<mlir::ModuleOp> gpt2(int64_t layers, int64_t vocabulary = 8192) {
+    Gpt2Config config;
+    config.vocabulary = vocabulary;
+    config.width = 256;
+    config.layers = layers;
+    config.heads = 4;
+    return buildGpt2(&context, config, 128);
+  }
+
+  mlir::OwningOpRef<mlir::ModuleOp> llama(int64_t layers, bool tied) {
+    LlamaConfig config;
+    config.vocabulary = 16384;
+    config.width = 256;
+    config.innerWidth = 704;
+    config.layers = layers;
+    config.heads = 8;
+    config.kvHeads = 4;
+    config.headDim = 32;
+    config.inverseFrequencies = rotaryFrequencies(10000, config.headDim);
+    config.tied = tied;
+    return buildLlama(&context, config, 128);
+  }
+
+  static Decisions decide(int64_t dp, int64_t tp, int64_t microBatch, int64_t microBatches) {
+    Decisions d;
+    d.dp = dp;
+    d.tp = tp;
+    d.microBatch = microBatch;
+    d.numMicroBatches = microBatches;
+    return d;
+  }
+
+  void expectAgreement(mlir::ModuleOp model, const Decisions &d,
+                       const std::string &optimizer = "adamw",
+                       const SearchedPlacements *placements = nullptr) {
+    Plan plan = compiledPlan(d, optimizer);
+    ASSERT_TRUE(placeTensors(model, plan, placements));
+    std::optional<int64_t> planned = staticMemoryBytes(model, plan);
+    std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, placements);
+    ASSERT_TRUE(planned && estimated);
+    auto bytes = static_cast<double>(*planned);
+    EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
+  }
+
+  mlir::MLIRContext context;
+};
+
+TEST_F(ProgramMemoryTest, CountsOneRank) {
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1));
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "sgd");
+  expectAgreement(*llama(8, true), decide(1, 1, 4, 1));
+}
+
+// Fewer layers than stand for others.
+TEST_F(ProgramMemoryTest, CountsShortModels) {
+  for (int64_t layers : {1, 2, 3, 4})
+    expectAgreement(*gpt2(layers), decide(2, 1, 2, 2));
+}
+
+TEST_F(ProgramMemoryTest, CountsTokensOfAllMicroBatches) {
+  for (int64_t microBatches : {2, 3, 5})
+    expectAgreement(*gpt2(6), decide(1, 1, 2, microBatches));
+}
+
+TEST_F(ProgramMemoryTest, CountsTensorParallelism) {
+  Decisions d = decide(1, 4, 4, 1);
+  expectAgreement(*gpt2(8), d);
+  expectAgreement(*llama(8, false), d);
+  d.sequenceParallel = true;
+  expectAgreement(*gpt2(8), d);
+  expectAgreement(*llama(8, false), d);
+}
+
+// Gradients travel in buckets that span layers.
+TEST_F(ProgramMemoryTest, CountsDataParallelism) {
+  expectAgreement(*gpt2(16), decide(4, 1, 1, 1));
+  expectAgreement(*gpt2(16), decide(4, 1, 1, 2));
+  expectAgreement(*llama(12, false), decide(8, 2, 1, 1));
+}
+
+// Whole gradients end when they are sent, and few of the buffers that send them are under way.
+TEST_F(ProgramMemoryTest, CountsZero1) {
+  for (int64_t microBatches : {1, 2}) {
+    Decisions d = decide(4, 1, 1, microBatches);
+    d.zero = 1;
+    expectAgreement(*gpt2(32), d);
+    expectAgreement(*llama(32, false), d);
+  }
+  Decisions d = decide(4, 2, 2, 1);
+  d.zero = 1;
+  d.sequenceParallel = true;
+  expectAgreement(*llama(12, true), d);
+}
+
+TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
+  auto model = llama(8, false);
+  Decisions d = decide(1, 4, 4, 1);
+  Topology topology = *loadTopology("cpu", 0, 4);
+  EstimateRequest request;
+  request.topology = &topology;
+  request.software = softwareNamed("dtc", topology.device);
+  request.precision = cellPrecision("f32", "adamw", *request.software);
+  FoldedModel folded = foldLayers(*model);
+  std::optional<ModelCells> policy = readCells(folded, d.tp, d.sequenceParallel);
+  ASSERT_TRUE(policy.has_value());
+  PlacementFrontier frontier(folded, request, {});
+  for (const PlacementPoint &point : frontier.of(d.tp, d.sequenceParallel, *policy)) {
+    ++d.placement;
+    expectAgreement(*model, d, "adamw", &point.placements);
+  }
+  EXPECT_GT(d.placement, 0);
+}
+
+TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
+  ProgramMemory programs(*gpt2(4), "adamw");
+  Decisions pipeline = decide(1, 1, 1, 4), recompute = decide(1, 1, 1, 1),
+            shared = decide(4, 1, 1, 1);
+  pipeline.pp = 2;
+  recompute.recompute = Recompute::Full;
+  shared.zero = 3;
+  for (const Decisions &d : {pipeline, recompute, shared})
+    EXPECT_FALSE(programs.of(d, nullptr).has_value());
+}
+
+} // namespace
+} // namespace dtc
