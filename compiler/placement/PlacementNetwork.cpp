@@ -46,6 +46,11 @@ LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
   if (failed(placeInputs(microbatch)) || failed(enter(microbatch)))
     return failure();
+  if (isTold())
+    for (const auto &[name, ops] : told->functions)
+      if (auto func = module.lookupSymbol<graph::FuncOp>(name); !func || !arguments.contains(func))
+        return module.emitError("the plan's op_splits name the function '")
+               << name << "', which the model's step does not have; plan this model again";
   // Parameters that nothing reads are somewhere, too.
   for (unsigned index = 0; index < weights.size(); ++index)
     if (failed(placeClass(index)))
@@ -73,9 +78,6 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
 
 // Adds what the function does; its arguments have a place.
 LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
-  if (isTold() && !told->functions.count(func.getSymName().str()))
-    return func.emitOpError("is not among the functions of the plan's op_splits; plan this model "
-                            "again with 'dtc plan'");
   Uses uses;
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (auto get = dyn_cast<graph::GetOp>(op)) {
@@ -94,7 +96,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
     }
   }
   if (isTold())
-    if (size_t count = told->functions.at(func.getSymName().str()).size(); toldOps[func] < count)
+    if (size_t count = toldOf(func).size(); toldOps[func] < count)
       return func.emitOpError("has ") << toldOps[func] << " ops, the plan's op_splits have "
                                       << count << "; plan this model again with 'dtc plan'";
   if (func.getSymName() == "microbatch")
@@ -279,17 +281,16 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
 
 // --------------------------------------------------------------------------------------------- ops
 
-// The loop over samples where the op has one; a sum over samples stays unfinished as long as it
-// can.
-int PlacementNetwork::dataChoice(Operation *op, const graph::OpRule &rule) const {
-  if (dataAxis < 0 || mesh.sizes[dataAxis] == 1)
-    return split::kNone;
+// On an axis where every value has one placement: the loop that an operand is split along; a sum
+// stays unfinished as long as it can.
+int PlacementNetwork::followOperands(unsigned axis, Operation *op,
+                                     const graph::OpRule &rule) const {
   bool hasSum = false, mayStaySum = rule.jointlyLinear;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    const AxisPlacement &now = places.lookup(operand).placements.front()[dataAxis];
+    const AxisPlacement &now = places.lookup(operand).placements.front()[axis];
     if (now.isShard()) {
       int loop = loopOfDim(rule.operands[index], now.dim);
-      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[dataAxis]))
+      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[axis]))
         return loop;
     }
     bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
@@ -305,7 +306,7 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
   if (mesh.sizes[axis] == 1)
     return {split::kNone};
   if (static_cast<int>(axis) == dataAxis)
-    return {dataChoice(op, rule)};
+    return {followOperands(axis, op, rule)};
   std::vector<int> choices{split::kNone};
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
   // A loop over a sequence whose tokens went through experts has the bit of samples, too.
@@ -324,10 +325,15 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
   return choices;
 }
 
+ArrayRef<OpSplits::Op> PlacementNetwork::toldOf(graph::FuncOp func) const {
+  auto it = told->functions.find(func.getSymName().str());
+  return it == told->functions.end() ? ArrayRef<OpSplits::Op>() : ArrayRef<OpSplits::Op>(it->second);
+}
+
 // What the plan says of the op; its ops come in the order of the function's.
 FailureOr<int> PlacementNetwork::toldChoice(Operation *op) {
   auto func = cast<graph::FuncOp>(op->getParentOp());
-  const std::vector<OpSplits::Op> &list = told->functions.at(func.getSymName().str());
+  ArrayRef<OpSplits::Op> list = toldOf(func);
   size_t next = toldOps[func]++;
   StringRef name = op->getName().stripDialect();
   if (next < list.size() && list[next].name == name)
@@ -344,7 +350,8 @@ FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
     std::vector<int> choices;
     if (isTold() && static_cast<int>(axis) == tensorAxis) {
-      FailureOr<int> choice = toldChoice(op);
+      // Scalars have no loop to choose.
+      FailureOr<int> choice = rule.loops.empty() ? followOperands(axis, op, rule) : toldChoice(op);
       if (failed(choice))
         return failure();
       choices = {*choice};

@@ -89,9 +89,10 @@ private:
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
   bool mustSplit(unsigned weightClass, const std::vector<Placement> &placements) const;
-  int dataChoice(mlir::Operation *op, const graph::OpRule &rule) const;
+  int followOperands(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
   std::vector<int> choicesOn(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
   llvm::FailureOr<std::vector<OpSplit>> choicesOf(mlir::Operation *op, const graph::OpRule &rule);
+  llvm::ArrayRef<OpSplits::Op> toldOf(graph::FuncOp func) const;
   llvm::FailureOr<int> toldChoice(mlir::Operation *op);
 
   int addNode(size_t values);

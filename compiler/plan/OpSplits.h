@@ -17,7 +17,7 @@ struct OpSplits {
     int choice;       // as split::kNone ... of passes/shard/OpSplit.h
     bool operator==(const Op &) const = default;
   };
-  std::map<std::string, std::vector<Op>> functions;  // ops with a rule, in program order
+  std::map<std::string, std::vector<Op>> functions; // ops with loops, in program order
   bool empty() const { return functions.empty(); }
   bool operator==(const OpSplits &) const = default;
 };

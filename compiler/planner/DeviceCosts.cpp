@@ -68,7 +68,11 @@ double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule,
     add(result.getType(), resultUnder(rule, index, split),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
   cellOp.joined = isJoined(op);
-  return costOp(cellOp, CellScale(), topology, precision, software).seconds;
+  cellOp.flops *= times;
+  cellOp.batch *= static_cast<int64_t>(times);
+  for (Amount *bytes : {&cellOp.bytes, &cellOp.looseBytes})
+    bytes->parts[0] *= times;
+  return costOp(cellOp, CellScale(), topology, precision, software).seconds / times;
 }
 
 int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop,
@@ -130,7 +134,7 @@ double DeviceCosts::moveOnAxis(RankedTensorType type, const Placement &now, unsi
            static_cast<double>(split.isShard() ? mesh.sizes[axis] : 1);
   };
   auto seconds = [&](CollectiveKind kind, double bytes) {
-    return collectiveSeconds(kind, bytes, groups[axis], topology);
+    return collectiveSeconds(kind, bytes * times, groups[axis], topology) / times;
   };
   if (from.isReplicate()) {
     if (!to.isPartial())

@@ -9,11 +9,12 @@ namespace dtc {
 
 class DeviceCosts : public PlacementCosts {
 public:
-  // `groups`: where the ranks of each mesh axis are.
+  // `groups`: where the ranks of each mesh axis are. Seconds are those of `times` micro-batches at
+  // once, divided by their number: latencies count for less where they are many.
   DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
-                 const CellPrecision &precision, const SoftwareStack &software)
+                 const CellPrecision &precision, const SoftwareStack &software, double times = 1)
       : mesh(mesh), groups(std::move(groups)), topology(topology), precision(precision),
-        software(software) {}
+        software(software), times(times) {}
 
   double opSeconds(mlir::Operation *op, const graph::OpRule &rule,
                    llvm::ArrayRef<int> split) const override;
@@ -36,6 +37,7 @@ private:
   const Topology &topology;
   const CellPrecision &precision;
   const SoftwareStack &software;
+  double times;
 };
 
 } // namespace dtc

@@ -50,7 +50,7 @@ private:
     if (!search)
       prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,
                               module->hasAttr("graph.sequence_parallel"));
-    DeviceCosts costs(*mesh, groups, *found, precision, *software);
+    DeviceCosts costs(*mesh, groups, *found, precision, *software, search ? 1 : kBeyondLatency);
     return placeStep(module, costs, prices, /*splitsWeights=*/!search);
   }
 };

@@ -21,8 +21,9 @@ constexpr double kMegatronsParameterByte = 1e-11;
 OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
   OpSplits splits;
   for (const auto &[op, split] : placed.ops)
-    splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
-        {op->getName().stripDialect().str(), split[axis]});
+    if (!cast<graph::RuleOpInterface>(op).getRule().loops.empty())
+      splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
+          {op->getName().stripDialect().str(), split[axis]});
   return splits;
 }
 
@@ -64,7 +65,7 @@ PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth
     return std::nullopt;
   Mesh mesh{{"dp", "tp"}, {1, tp}};
   DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
-                       basis.software);
+                    basis.software, basis.times);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
@@ -88,7 +89,7 @@ std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
   PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
   return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
                   /*splitsWeights=*/true,
-                  {group, nominal.topology, nominal.precision, *nominal.software});
+                  {group, nominal.topology, nominal.precision, *nominal.software, kBeyondLatency});
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {

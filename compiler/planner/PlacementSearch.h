@@ -19,7 +19,11 @@ struct PlacementBasis {
   const Topology &topology;
   const CellPrecision &precision;
   const SoftwareStack &software;
+  double times = 1; // as many micro-batches at once
 };
+
+// As many micro-batches at once as make latencies count for nothing.
+constexpr double kBeyondLatency = 1024;
 
 // What memory is worth so that the cheapest placements with split weights are those that Megatron's
 // authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
@@ -39,7 +43,7 @@ public:
                                              const PlacementBasis &basis) const;
 
   // Those of megatronPrices. They do not depend on the hardware: the basis is one of the
-  // catalogue's.
+  // catalogue's, and latencies do not count.
   std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel) const;
 
 private:

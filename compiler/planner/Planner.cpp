@@ -122,8 +122,8 @@ public:
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
     size_t chosen = choose(outcome.others, found);
-    if (chosen == outcome.others.size())
-      return nothingFits(*found.leanest);
+    if (chosen == outcome.others.size()) // what could not be lowered has said why
+      return capture.errorOr(nothingFits(*found.leanest));
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
         tellRanks(outcome.others[index], found.ranked[index], request.topology);
