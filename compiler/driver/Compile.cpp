@@ -3,10 +3,11 @@
 
 #include "compiler/emit/Emit.h"
 #include "compiler/plan/ApplyPlan.h"
-#include "compiler/workload/ModelFacts.h"
 #include "compiler/placement/PlaceStep.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
+#include "compiler/workload/ModelFacts.h"
 #include "passes/codegen/KernelLibrary.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -50,8 +51,8 @@ public:
   Compiler(ModuleOp module, const Plan &plan, const CompileOptions &options)
       : module(module), plan(plan), options(options), step(options.step),
         capture(module->getContext()) {
-    step.batch = plan.dp * plan.microBatch;
-    step.microBatches = plan.numMicroBatches;
+    step.batch = plan.decisions.dp * plan.decisions.microBatch;
+    step.microBatches = plan.decisions.numMicroBatches;
     step.optimizer = plan.optimizer;
   }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/placement/ReadCells.h"
+#include "compiler/plan/Executable.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 
@@ -15,21 +16,11 @@ constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a la
 // Of a step with more, the second micro-batch is like all that follow.
 constexpr int64_t kMicroBatches = 2;
 
-bool isCompiled(const Decisions &d) {
-  return d.pp == 1 && d.cp == 1 && d.ep == 1 && d.zero <= 1 && d.virtualStages == 1 &&
-         d.recompute == Recompute::None && !d.mayRecomputeMore() && !d.offloadOptimizer;
-}
-
 } // namespace
 
 Plan compiledPlan(const Decisions &d, const std::string &optimizer) {
   Plan plan;
-  plan.dp = d.dp;
-  plan.tp = d.tp;
-  plan.sequenceParallel = d.sequenceParallel;
-  plan.zero = d.zero;
-  plan.microBatch = d.microBatch;
-  plan.numMicroBatches = d.numMicroBatches;
+  plan.decisions = d;
   plan.optimizer = optimizer;
   return plan;
 }
@@ -53,7 +44,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
                                              const SearchedPlacements &placements) {
-  if (!isChain || !isCompiled(d))
+  if (!isChain || !isExecutable(d))
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
   Key key{d.dp, d.tp, d.sequenceParallel, d.placement, d.zero, d.microBatch, microBatches};
@@ -86,7 +77,7 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   ScheduleOptions options;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer);
-  plan.numMicroBatches = microBatches;
+  plan.decisions.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
       !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
     return std::nullopt;

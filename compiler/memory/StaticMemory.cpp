@@ -17,8 +17,8 @@ namespace {
 
 StepOptions stepOf(const Plan &plan) {
   StepOptions step;
-  step.batch = plan.dp * plan.microBatch;
-  step.microBatches = plan.numMicroBatches;
+  step.batch = plan.decisions.dp * plan.decisions.microBatch;
+  step.microBatches = plan.decisions.numMicroBatches;
   step.optimizer = plan.optimizer;
   return step;
 }
@@ -41,7 +41,7 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
   plan.opSplits = placements.splits;
   placeParameters(*placed, placements.parameters, /*axis=*/1, /*numAxes=*/2);
   recordPlacements(*placed, plan);
-  if (plan.ep > 1) {
+  if (plan.decisions.ep > 1) {
     PassManager passes(model.getContext());
     passes.enableVerifier(false);
     addBindBatch(passes, stepOf(plan));
@@ -51,7 +51,7 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
       plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
   }
   // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
-  if (plan.zero >= 3 && plan.dp > 1)
+  if (plan.decisions.zero >= 3 && plan.decisions.dp > 1)
     for (auto &[name, axes] : plan.tensors)
       axes["dp"] = shardText(0);
   return true;

@@ -2,6 +2,7 @@
 #include "compiler/planner/DeviceCosts.h"
 
 #include "compiler/workload/OpFacts.h"
+#include "passes/shard/ReshardSteps.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -119,52 +120,48 @@ void DeviceCosts::addAttention(CellOp &cellOp, Operation *op, const graph::OpRul
     cellOp.flops *= static_cast<double>(localSize(rule, index, split));
 }
 
-// What brings a tensor, placed `now`, to another placement on one axis.
-double DeviceCosts::moveOnAxis(RankedTensorType type, const Placement &now, unsigned axis,
-                                  const AxisPlacement &to) const {
-  const AxisPlacement &from = now[axis];
-  if (to.isPartial() && (from.isPartial() || to.reduce != graph::ReduceKind::Sum))
-    return kNever;
-  double elementBytes = type.getElementTypeBitWidth() / 8.0 *
-                        (type.getElementType().isF32() ? precision.activationShare : 1);
-  auto wholeBytes = [&](const AxisPlacement &split) { // padding travels too
-    Placement with = now;
-    with[axis] = split;
-    return localElements(type, with) * elementBytes *
-           static_cast<double>(split.isShard() ? mesh.sizes[axis] : 1);
-  };
-  auto seconds = [&](CollectiveKind kind, double bytes) {
-    return collectiveSeconds(kind, bytes * times, groups[axis], topology) / times;
-  };
-  if (from.isReplicate()) {
-    if (!to.isPartial())
-      return 0;
-    OpWork scaling; // a share of the whole to each rank: read and written
-    scaling.bytes = 2 * localElements(type, now) * elementBytes;
-    return secondsOf(scaling, topology.device);
+static CollectiveKind collectiveOf(ReshardStep::Kind kind) {
+  switch (kind) {
+  case ReshardStep::Kind::AllReduce:
+    return CollectiveKind::AllReduce;
+  case ReshardStep::Kind::ReduceScatter:
+    return CollectiveKind::ReduceScatter;
+  case ReshardStep::Kind::AllGather:
+    return CollectiveKind::AllGather;
+  default:
+    return CollectiveKind::AllToAll;
   }
-  if (from.isPartial())
-    return seconds(to.isShard() ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce,
-                   wholeBytes(to));
-  double whole = wholeBytes(from);
-  // Where a dim does not divide the tensor is gathered and cut again.
-  bool divides = to.isShard() && type.getDimSize(from.dim) % mesh.sizes[axis] == 0 &&
-                 type.getDimSize(to.dim) % mesh.sizes[axis] == 0;
-  return divides ? seconds(CollectiveKind::AllToAll, whole / static_cast<double>(mesh.sizes[axis]))
-                 : seconds(CollectiveKind::AllGather, whole);
+}
+
+double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) const {
+  double bytes = wholeElements(step) * elementBytes * times;
+  if (step.communicates()) {
+    RankGroup group; // the innermost ranks first
+    for (unsigned axis : llvm::reverse(step.axes))
+      group.append(groups[axis]);
+    return collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) / times;
+  }
+  if (step.kind != ReshardStep::Kind::Scale)
+    return 0; // copies of parts, which kernels read in place
+  OpWork scaling; // read and written
+  scaling.bytes = 2 * bytes;
+  return secondsOf(scaling, topology.device) / times;
 }
 
 double DeviceCosts::moveSeconds(Type type, const Placement &from, const Placement &to) const {
   if (from == to)
     return 0;
-  double sum = 0;
-  Placement now = from;
-  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-    if (mesh.sizes[axis] > 1 && now[axis] != to[axis]) {
-      sum += moveOnAxis(cast<RankedTensorType>(type), now, axis, to[axis]);
-      now[axis] = to[axis];
-    }
-  return sum;
+  for (auto [before, after] : llvm::zip(from, to))
+    if (after.isPartial() && before != after &&
+        (before.isPartial() || after.reduce != graph::ReduceKind::Sum))
+      return kNever;
+  auto tensor = cast<RankedTensorType>(type);
+  double elementBytes = tensor.getElementTypeBitWidth() / 8.0 *
+                        (tensor.getElementType().isF32() ? precision.activationShare : 1);
+  double seconds = 0;
+  for (const ReshardStep &step : reshardSteps(tensor.getShape(), from, to, mesh))
+    seconds += stepSeconds(step, elementBytes);
+  return seconds;
 }
 
 } // namespace dtc

@@ -7,6 +7,8 @@
 
 namespace dtc {
 
+struct ReshardStep;
+
 class DeviceCosts : public PlacementCosts {
 public:
   // `groups`: where the ranks of each mesh axis are. Seconds are those of `times` micro-batches at
@@ -25,8 +27,7 @@ public:
 
 private:
   double localElements(mlir::Type type, const Placement &placement) const;
-  double moveOnAxis(mlir::RankedTensorType type, const Placement &now, unsigned axis,
-                    const AxisPlacement &to) const;
+  double stepSeconds(const ReshardStep &step, double elementBytes) const;
   int64_t localSize(const graph::OpRule &rule, size_t loop, llvm::ArrayRef<int> split) const;
   void addProduct(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int> split) const;
   void addAttention(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule,

@@ -1,7 +1,8 @@
 // Reads the pairs of --fix.
 #include "compiler/planner/Pins.h"
 
-#include "compiler/plan/PlanSchedule.h"
+#include "compiler/plan/DecisionNames.h"
+#include "compiler/plan/Executable.h"
 
 #include <algorithm>
 
@@ -31,11 +32,9 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     pins.searchedPlacements = text == "searched";
     return std::nullopt;
   }
-  for (Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full})
-    if (text == toString(recompute)) {
-      pins.recompute = recompute;
-      return std::nullopt;
-    }
+  pins.recompute = recomputeFrom(text);
+  if (pins.recompute)
+    return std::nullopt;
   return UserError(given(name, text) + ": there is no such recomputation",
                    "choices are none, selective and full");
 }
@@ -59,12 +58,27 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
 
 } // namespace
 
+Decisions Pins::decisions() const {
+  Decisions d;
+  d.dp = dp.value_or(d.dp);
+  d.tp = tp.value_or(d.tp);
+  d.pp = pp.value_or(d.pp);
+  d.cp = cp.value_or(d.cp);
+  d.ep = ep.value_or(d.ep);
+  d.sequenceParallel = sp.value_or(d.sequenceParallel);
+  d.zero = zero.value_or(d.zero);
+  d.microBatch = microBatch.value_or(d.microBatch);
+  d.virtualStages = virtualStages.value_or(d.virtualStages);
+  d.schedule = schedule.value_or(d.schedule);
+  d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
+  d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
+  return d;
+}
+
+// Who asks for a schedule wants a pipeline.
 bool Pins::beyondExecutable() const {
-  auto above = [](const std::optional<int64_t> &pin, int64_t most) { return pin && *pin > most; };
-  return above(offload, 0) || above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
-         above(virtualStages, 1) ||
-         (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
-         (recompute && *recompute != Recompute::None);
+  return !isExecutable(decisions()) ||
+         (schedule && *schedule != ScheduleKind::OneForwardOneBackward);
 }
 
 bool Pins::allows(ScheduleKind kind) const {
