@@ -3,7 +3,7 @@
 
 #include "bench/planner/Row.h"
 #include "compiler/estimate/StepEstimate.h"
-#include "compiler/placement/ReadCells.h"
+#include "compiler/planner/PlacementSearch.h"
 
 #include <map>
 #include <memory>

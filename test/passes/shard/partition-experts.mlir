@@ -1,6 +1,6 @@
 // Experts split over an axis: a rank multiplies the rows of its own experts, and what it combines of each token is a
 // sum with the other ranks.
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 module {
   shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "ep"]}
   graph.parameter @"experts.*.up" : tensor<8x32x16xf32> init zeros placement <[replicate, shard(0)]>

@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // Two query heads share one kv head, so attention can't be split over two ranks: the second would have a query head and
 // only padding for its kv head. Queries are gathered, and attention runs whole on both ranks.

@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // 13 words on 4 ranks: every rank holds 4 rows, the last one 1 of them; ops that read indices get a window.
 module {

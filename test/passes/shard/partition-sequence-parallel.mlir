@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // Under sequence parallelism a sum over tp is scattered over the sequence, norms work on their part of it, and the next
 // column split gathers it again.

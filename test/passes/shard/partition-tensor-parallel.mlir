@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // Column split, then row split: one sum at the end, none between. The batch stays split over dp, and weight gradients
 // leave as unfinished sums over dp.

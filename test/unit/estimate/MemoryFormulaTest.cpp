@@ -2,7 +2,7 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
-#include "compiler/placement/ReadCells.h"
+#include "compiler/planner/PlacementSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 
