@@ -9,8 +9,6 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr llvm::StringLiteral kGrid = "mesh";
-
 shard::ReductionKind toShardKind(graph::ReduceKind kind) {
   return kind == graph::ReduceKind::Max ? shard::ReductionKind::Max : shard::ReductionKind::Sum;
 }
@@ -20,8 +18,9 @@ shard::ReductionKind toShardKind(graph::ReduceKind kind) {
 class Resharder {
 public:
   Resharder(OpBuilder &builder, Location loc, Value value, RankedTensorType global,
-            const Placement &from, const Mesh &mesh)
-      : builder(builder), loc(loc), value(value), global(global), placement(from), mesh(mesh) {}
+            const Placement &from, const Mesh &mesh, graph::CommunicationAttr communication)
+      : builder(builder), loc(loc), value(value), global(global), placement(from), mesh(mesh),
+        communication(communication) {}
 
   Value get() const { return value; }
   AxisPlacement at(unsigned axis) const { return placement[axis]; }
@@ -30,6 +29,7 @@ public:
     value = shard::AllReduceOp::create(
         builder, loc, value.getType(), grid(), axes(axis), value,
         shard::ReductionKindAttr::get(builder.getContext(), toShardKind(placement[axis].reduce)));
+    markCollective();
     placement[axis] = AxisPlacement::replicate();
   }
 
@@ -40,6 +40,7 @@ public:
         builder, loc, partType(axis, dim), grid(), axes(axis), value,
         shard::ReductionKindAttr::get(builder.getContext(), toShardKind(kind)),
         builder.getIndexAttr(dim));
+    markCollective();
     placement[axis] = AxisPlacement::shard(dim);
   }
 
@@ -49,6 +50,7 @@ public:
     shape[dim] *= mesh.sizes[axis];
     value = shard::AllGatherOp::create(builder, loc, withShape(shape), grid(), axes(axis), value,
                                        builder.getIndexAttr(dim));
+    markCollective();
     placement[axis] = AxisPlacement::replicate();
     // Drops padding; where the dim is still split over another axis the padding belongs to that
     // split.
@@ -63,7 +65,7 @@ public:
 
   void allSlice(unsigned axis, int64_t dim) {
     padFor(axis, dim);
-    value = shard::AllSliceOp::create(builder, loc, partType(axis, dim), value, kGrid,
+    value = shard::AllSliceOp::create(builder, loc, partType(axis, dim), value, graph::kMeshName,
                                       ArrayRef<shard::GridAxis>{static_cast<shard::GridAxis>(axis)},
                                       dim);
     placement[axis] = AxisPlacement::shard(dim);
@@ -84,6 +86,7 @@ public:
     shape[dim] /= parts;
     value = shard::AllToAllOp::create(builder, loc, withShape(shape), grid(), axes(axis), value,
                                       builder.getIndexAttr(dim), builder.getIndexAttr(from));
+    markCollective();
     placement[axis] = AxisPlacement::shard(dim);
   }
 
@@ -115,11 +118,17 @@ public:
   }
 
 private:
+  // Of the op that has just made `value`.
+  void markCollective() {
+    value.getDefiningOp()->setAttr(graph::kCommunicationAttr, communication);
+  }
   RankedTensorType type() const { return cast<RankedTensorType>(value.getType()); }
   RankedTensorType withShape(ArrayRef<int64_t> shape) const {
     return RankedTensorType::get(shape, global.getElementType());
   }
-  FlatSymbolRefAttr grid() const { return FlatSymbolRefAttr::get(builder.getContext(), kGrid); }
+  FlatSymbolRefAttr grid() const {
+    return FlatSymbolRefAttr::get(builder.getContext(), graph::kMeshName);
+  }
   DenseI16ArrayAttr axes(unsigned axis) const {
     return builder.getDenseI16ArrayAttr({static_cast<int16_t>(axis)});
   }
@@ -151,13 +160,15 @@ private:
   RankedTensorType global;
   Placement placement;
   const Mesh &mesh;
+  graph::CommunicationAttr communication;
 };
 
 } // namespace
 
 Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType global,
-              const Placement &from, const Placement &to, const Mesh &mesh) {
-  Resharder resharder(builder, loc, local, global, from, mesh);
+              const Placement &from, const Placement &to, const Mesh &mesh,
+              graph::CommunicationAttr communication) {
+  Resharder resharder(builder, loc, local, global, from, mesh, communication);
   // Gathers first and slices last, so that no dim is ever split over two axes: one of them could
   // not leave it again, as what its ranks hold is not one piece.
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)

@@ -12,10 +12,10 @@ namespace dtc {
 //   shard(a) -> shard(b)  all_to_all, or gather and slice where sizes do not divide
 //   replicate -> partial  scale by 1/n
 // Padding is made explicit, so every collective divides evenly. Partial to another kind of partial
-// is never asked for.
+// is never asked for. Every collective carries `communication`, what the tensor is to the step.
 mlir::Value reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value local,
                     mlir::RankedTensorType global, const Placement &from, const Placement &to,
-                    const Mesh &mesh);
+                    const Mesh &mesh, graph::CommunicationAttr communication);
 
 // Bytes that one rank sends for it (ring algorithms) plus a charge for each collective, the measure
 // by which placements are compared.
