@@ -81,10 +81,7 @@ const std::vector<Declaration> &declarations() {
        isOf<PlacementAttr>,
        "a #graph.placement"},
       {kSplitAttr, {Holder::Op}, isSplit, "a whole number (i64) or an array<i64>"},
-      {kCommunicationAttr,
-       {Holder::Collective},
-       isOf<CommunicationAttr>,
-       "a #graph.communication"},
+      {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };
   return all;
 }
@@ -125,16 +122,15 @@ LogicalResult check(Operation *op, const Twine &where, NamedAttribute attribute,
   auto declared = llvm::find_if(
       declarations(), [&](const Declaration &declaration) { return declaration.name == name; });
   if (declared == declarations().end()) {
-    InFlightDiagnostic error = op->emitOpError()
-                               << where << "has attribute '" << name
-                               << "', which the graph dialect does not declare";
+    InFlightDiagnostic error = op->emitOpError() << where << "has attribute '" << name
+                                                 << "', which the graph dialect does not declare";
     if (StringRef meant = nearest(name); !meant.empty())
       error << "; did you mean '" << meant << "'?";
     return error;
   }
   if (llvm::none_of(declared->holders, stands)) {
-    InFlightDiagnostic error = op->emitOpError() << where << "has attribute '" << name
-                                                 << "', which belongs on ";
+    InFlightDiagnostic error = op->emitOpError()
+                               << where << "has attribute '" << name << "', which belongs on ";
     llvm::interleave(
         declared->holders, error, [&](Holder holder) { error << nameOf(holder); }, " or ");
     return error;
