@@ -3,6 +3,7 @@
 
 #include "compiler/placement/PlaceUpdate.h"
 #include "compiler/solver/Solver.h"
+#include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Partition.h"
 
 #include "llvm/ADT/IntEqClasses.h"
@@ -26,8 +27,23 @@ void writePlacements(PlacedStep &placed, ModuleOp step) {
     for (auto [index, placement] : llvm::enumerate(list))
       cast<graph::FuncOp>(op).setResultAttr(index, kPlacementAttr, toAttr(context, placement));
   for (auto parameter : step.getOps<graph::ParameterOp>())
-    parameter.setPlacementAttr(
-        toAttr(context, placed.parameters.at(parameter.getSymName().str())));
+    if (!parameter.getInUseAttr()) // else it rests where it says
+      parameter.setPlacementAttr(
+          toAttr(context, placed.parameters.at(parameter.getSymName().str())));
+}
+
+// A parameter that rests elsewhere than it is used is held in part, and so is its gradient, at
+// once.
+void restGradients(ModuleOp step, const Mesh &mesh) {
+  auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+  for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
+    auto symbol =
+        microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+    if (symbol && placementInUse(step, symbol.getValue(), mesh))
+      microbatch.setResultAttr(
+          index, kPlacementAttr,
+          toAttr(step.getContext(), gradientRequest(step, symbol.getValue(), mesh)));
+  }
 }
 
 // Whether an axis other than that of data has ranks.
@@ -39,11 +55,11 @@ bool hasChoice(const Mesh &mesh) {
 }
 
 LogicalResult place(ModuleOp step, PlacementProblem problem) {
-  for (const char *name : {"microbatch", "update"})
+  for (StringRef name : {graph::kMicrobatchFunction, graph::kUpdateFunction})
     if (!step.lookupSymbol<graph::FuncOp>(name))
       return step.emitError("placing needs '@microbatch' and '@update'; run dtc-differentiate and "
                             "dtc-add-optimizer first");
-  problem.sequenceParallel = step->hasAttr("graph.sequence_parallel");
+  problem.sequenceParallel = step->hasAttr(graph::kSequenceParallelAttr);
   if (hasChoice(problem.mesh))
     decomposeCrossEntropy(step);
   PlacementNetwork network(problem);
@@ -59,6 +75,7 @@ LogicalResult place(ModuleOp step, PlacementProblem problem) {
   PlacedStep placed = network.decode(*choice);
   writePlacements(placed, step);
   assignStatePlacements(step, problem.mesh);
+  restGradients(step, problem.mesh);
   return placeUpdate(step, problem.mesh);
 }
 

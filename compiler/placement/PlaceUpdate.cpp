@@ -16,7 +16,7 @@ public:
   UpdatePlacer(ModuleOp step, const Mesh &mesh) : step(step), mesh(mesh) {}
 
   LogicalResult run() {
-    auto update = step.lookupSymbol<graph::FuncOp>("update");
+    auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
     if (failed(placeArguments(update)))
       return failure();
     for (Operation &op : update.getBody().front().without_terminator())
@@ -29,7 +29,7 @@ public:
 
 private:
   LogicalResult placeArguments(graph::FuncOp update) {
-    auto microbatch = step.lookupSymbol<graph::FuncOp>("microbatch");
+    auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
     llvm::StringMap<Attribute> crossings;
     for (unsigned index = 0; index < microbatch.getNumResults(); ++index)
       crossings[crossingName(microbatch.getResultAttrDict(index))] =
@@ -43,7 +43,7 @@ private:
         return update.emitOpError("has argument ")
                << index << ", which is not a gradient or sum that '@microbatch' returns";
       update.setArgAttr(index, kPlacementAttr, placement);
-      auto parameter = attrs.getAs<FlatSymbolRefAttr>("graph.gradient_of");
+      auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
       placements[argument] =
           parameter ? gradientRequest(step, parameter.getValue(), mesh) : replicated(mesh);
     }

@@ -1,8 +1,6 @@
 // Builds the cost-function network of a step's placements.
 #include "compiler/placement/PlacementNetwork.h"
 
-#include "passes/graph/BlockGradients.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -40,10 +38,10 @@ PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
       prices(problem.prices), dataAxis(mesh.axisNamed("dp")), tensorAxis(mesh.axisNamed("tp")),
-      expertAxis(mesh.axisNamed("ep")), roles(module, "microbatch"), weights(module) {}
+      expertAxis(mesh.axisNamed("ep")), roles(module, graph::kMicrobatchFunction), weights(module) {}
 
 LogicalResult PlacementNetwork::build() {
-  auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
+  auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   if (failed(placeInputs(microbatch)) || failed(enter(microbatch)))
     return failure();
   if (isTold())
@@ -99,7 +97,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
     if (size_t count = toldOf(func).size(); toldOps[func] < count)
       return func.emitOpError("has ") << toldOps[func] << " ops, the plan's op_splits have "
                                       << count << "; plan this model again with 'dtc plan'";
-  if (func.getSymName() == "microbatch")
+  if (func.getSymName() == graph::kMicrobatchFunction)
     leaveStep(func);
   else
     leaveBlock(func, uses);
@@ -120,7 +118,7 @@ LogicalResult PlacementNetwork::addCall(graph::CallOp call, Uses &uses) {
       use(uses, operand, place);
   for (auto [index, result] : llvm::enumerate(call.getResults())) {
     places[result] = results[callee][index];
-    if (callee.getResultAttr(index, kSavedAttr))
+    if (callee.getResultAttr(index, graph::kSavedAttr))
       saved.insert(result);
   }
   return success();
@@ -146,7 +144,7 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
   for (auto [index, value] :
        llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
     Place source = places.lookup(value);
-    bool isSaved = static_cast<bool>(func.getResultAttr(index, kSavedAttr));
+    bool isSaved = static_cast<bool>(func.getResultAttr(index, graph::kSavedAttr));
     if (isSaved) {
       for (auto [choice, placement] : llvm::enumerate(source.placements)) {
         placement = finished(placement);
@@ -168,7 +166,7 @@ void PlacementNetwork::leaveStep(graph::FuncOp microbatch) {
   std::vector<Place> list;
   for (auto [index, value] :
        llvm::enumerate(microbatch.getBody().front().getTerminator()->getOperands())) {
-    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     std::optional<unsigned> parameter =
         symbol ? weights.of(symbol.getValue()) : std::optional<unsigned>();
     if (parameter && succeeded(placeClass(*parameter)))
@@ -204,9 +202,14 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
 
 // -------------------------------------------------------------------------------------- parameters
 
+// Where the step computes with a parameter, where that is said already.
+static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
+  return parameter.getInUseAttr() ? parameter.getInUseAttr() : parameter.getPlacementAttr();
+}
+
 static std::optional<Placement> placementOf(const WeightClasses::Class &weights, const Mesh &mesh) {
   for (graph::ParameterOp parameter : weights.parameters)
-    if (graph::PlacementAttr attr = parameter.getPlacementAttr())
+    if (graph::PlacementAttr attr = inUse(parameter))
       return fromAttr(attr, mesh);
   return std::nullopt;
 }
@@ -220,7 +223,7 @@ FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightC
   if (std::optional<Placement> given = placementOf(entry, mesh)) {
     graph::ParameterOp first = entry.parameters.front();
     for (graph::ParameterOp parameter : entry.parameters)
-      if (fromAttr(parameter.getPlacementAttr(), mesh) != *given)
+      if (fromAttr(inUse(parameter), mesh) != *given)
         return parameter.emitError()
                << "parameter '" << parameter.getSymName() << "' is placed otherwise than '"
                << first.getSymName()
@@ -525,10 +528,10 @@ PlacedStep PlacementNetwork::decode(ArrayRef<int32_t> choice) const {
   choose(results, step.results);
   // Gradients leave as they come but for splits that are not their parameter's.
   ModuleOp owner = module;
-  auto microbatch = owner.lookupSymbol<graph::FuncOp>("microbatch");
+  auto microbatch = owner.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   for (auto [index, placement] : llvm::enumerate(step.results[microbatch]))
     if (auto symbol =
-            microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of")) {
+            microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr)) {
       const Placement &parameter = step.parameters.at(symbol.getValue().str());
       for (auto [axis, wanted] : llvm::zip(placement, parameter))
         if (!axis.isPartial())

@@ -35,7 +35,7 @@ LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
   placeParameters(module, placements.parameters, /*axis=*/1, mesh.numAxes());
   writeMesh(module, mesh);
   if (sequenceParallel)
-    module->setAttr("graph.sequence_parallel", UnitAttr::get(module.getContext()));
+    module->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(module.getContext()));
   if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })) ||
       failed(placeStep(module, placements.splits)))
     return failure();

@@ -49,7 +49,7 @@ private:
     PlacementPrices prices;
     if (!search)
       prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,
-                              module->hasAttr("graph.sequence_parallel"));
+                              module->hasAttr(graph::kSequenceParallelAttr));
     DeviceCosts costs(*mesh, groups, *found, precision, *software, search ? 1 : kBeyondLatency);
     return placeStep(module, costs, prices, /*splitsWeights=*/!search);
   }

@@ -191,7 +191,7 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   }
   finish(block.forward, forwardResults);
   for (size_t index = results.size(); index < forwardResults.size(); ++index)
-    block.forward.setResultAttr(index, kSavedAttr, builder.getUnitAttr());
+    block.forward.setResultAttr(index, graph::kSavedAttr, builder.getUnitAttr());
   return block;
 }
 

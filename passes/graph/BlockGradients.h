@@ -9,9 +9,6 @@
 
 namespace dtc {
 
-// Attribute of those results of a forward function that only its backward function reads.
-inline constexpr llvm::StringLiteral kSavedAttr = "graph.saved";
-
 // What a call of a block becomes. `saved` tells where the leading arguments of `backward` come
 // from; the gradients of all float results follow them. `backward` returns the gradients of the
 // arguments that are needed, in order.

@@ -25,15 +25,9 @@ bool dtc::isBucketMember(exec::CollectiveOp collective) {
 }
 
 BucketMember dtc::makeBucketMember(exec::CollectiveOp collective) {
-  BucketMember member{collective, {}};
-  if (collective.getKind() != exec::CollectiveKind::AllGather ||
-      getRootOp(collective.getDst()).getPersistent())
-    return member;
-  for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
-    if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
-        copy && exec::getRange(copy.getSrc()).root == exec::getRange(collective.getDst()).root)
-      member.unpacks.push_back(copy);
-  return member;
+  if (collective.getKind() != exec::CollectiveKind::AllGather)
+    return {collective, {}};
+  return {collective, getUnpacking(collective)};
 }
 
 std::string dtc::getBucketKey(exec::CollectiveOp collective) {

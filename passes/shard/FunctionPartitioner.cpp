@@ -16,6 +16,20 @@ Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh)
   return fromAttr(cast<graph::StateOp>(op).getPlacementAttr(), mesh);
 }
 
+std::optional<Placement> placementInUse(ModuleOp module, StringRef symbol, const Mesh &mesh) {
+  auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
+  if (!parameter || !parameter.getInUse() || *parameter.getInUse() == parameter.getPlacement())
+    return std::nullopt;
+  return fromAttr(*parameter.getInUse(), mesh);
+}
+
+// Nothing waits for a gradient before the end of the step, nor for a parameter before its next use.
+static graph::CommunicationAttr communication(MLIRContext *context, graph::CollectiveRole role,
+                                              int64_t use = 0) {
+  bool async = role == graph::CollectiveRole::Gradient || role == graph::CollectiveRole::Parameter;
+  return graph::CommunicationAttr::get(context, role, async, use);
+}
+
 static FailureOr<Placement> readPlacement(graph::FuncOp func, graph::PlacementAttr attr,
                                           StringRef what, unsigned index, const Mesh &mesh) {
   if (attr && attr.getAxes().size() == mesh.numAxes())
@@ -36,8 +50,9 @@ FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const
 }
 
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
-                                         const Mesh &mesh, BlockResolver resolve)
-    : module(module), from(from), to(to), mesh(mesh), resolve(std::move(resolve)),
+                                         const Mesh &mesh, const ValueRoles &roles,
+                                         BlockResolver resolve)
+    : module(module), from(from), to(to), mesh(mesh), roles(roles), resolve(std::move(resolve)),
       builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
@@ -61,9 +76,14 @@ void FunctionPartitioner::move(Value value, const Placement &placement) {
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
+  return localAs(value, placement, roles.of(value));
+}
+
+Value FunctionPartitioner::localAs(Value value, const Placement &placement,
+                                   graph::CollectiveRole role) {
   const PlacedValue &now = values.find(value)->second;
   return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()),
-                 now.placement, placement, mesh);
+                 now.placement, placement, mesh, communication(builder.getContext(), role));
 }
 
 LogicalResult FunctionPartitioner::finish() {
@@ -89,12 +109,14 @@ LogicalResult FunctionPartitioner::rewriteBody() {
 }
 
 LogicalResult FunctionPartitioner::rewrite(Operation &op) {
+  gatherOperands(op);
   if (auto get = dyn_cast<graph::GetOp>(op)) {
     rewriteGet(get);
     return success();
   }
   if (auto set = dyn_cast<graph::SetOp>(op)) {
-    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh));
+    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh),
+                          graph::CollectiveRole::Parameter);
     graph::SetOp::create(builder, set.getLoc(), set.getSymbolAttr(), local);
     return success();
   }
@@ -116,6 +138,25 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
   auto local = graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh),
                                     get.getSymbolAttr());
   values[get.getResult()] = {local.getResult(), placement};
+  std::optional<Placement> inUse = placementInUse(module, get.getSymbol(), mesh);
+  if (inUse && gathersForUses)
+    resting[get.getResult()] = {local.getResult(), placement, *inUse};
+}
+
+// Each use gets the parameter anew, so that no rank holds all of it from one use to the next.
+void FunctionPartitioner::gatherOperands(Operation &op) {
+  llvm::SmallPtrSet<Value, 4> done;
+  for (Value operand : op.getOperands()) {
+    auto found = resting.find(operand);
+    if (found == resting.end() || !done.insert(operand).second)
+      continue;
+    RestingParameter &parameter = found->second;
+    Value local = reshard(
+        builder, op.getLoc(), parameter.local, cast<RankedTensorType>(operand.getType()),
+        parameter.atRest, parameter.inUse, mesh,
+        communication(builder.getContext(), graph::CollectiveRole::Parameter, ++parameter.uses));
+    values[operand] = {local, parameter.inUse};
+  }
 }
 
 LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
@@ -152,9 +193,14 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
   if (failed(split) || failed(checkSums(op, *split)))
     return failure();
+  // What experts get and give travels for them, whichever op needs it brought there.
+  std::optional<graph::CollectiveRole> role;
+  if (!rule.capacityLoops.empty())
+    role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [index, operand] : llvm::enumerate(op.getOperands()))
-    operands.push_back(localAs(operand, operandUnder(rule, index, *split)));
+    operands.push_back(
+        localAs(operand, operandUnder(rule, index, *split), role.value_or(roles.of(operand))));
   SmallVector<Type> types;
   SmallVector<Placement> placements;
   for (auto [index, result] : llvm::enumerate(op.getResults())) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/shard/OpSplit.h"
+#include "passes/shard/ValueRoles.h"
 
 #include <functional>
 
@@ -10,8 +11,13 @@ namespace dtc {
 // The function of a rank that stands for a block of the one-device program.
 using BlockResolver = std::function<llvm::FailureOr<graph::FuncOp>(graph::FuncOp)>;
 
-// Where a parameter or state lives; the symbol exists (verified by graph.get and graph.set).
+// Where a parameter or state rests between steps; the symbol exists (verified by graph.get and
+// graph.set).
 Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const Mesh &mesh);
+
+// Where the step wants a parameter to compute with it; nothing where that is as it rests.
+std::optional<Placement> placementInUse(mlir::ModuleOp module, llvm::StringRef symbol,
+                                        const Mesh &mesh);
 
 // Where a function says that its argument or result is (kPlacementAttr). Emits a diagnostic where
 // it does not say so.
@@ -25,12 +31,15 @@ class FunctionPartitioner {
 public:
   // Fills the empty function `to` from `from`. Callees are resolved by `resolve`.
   FunctionPartitioner(mlir::ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
-                      BlockResolver resolve);
+                      const ValueRoles &roles, BlockResolver resolve);
 
   // Arguments where `from` says that they are. Fails after a diagnostic.
   mlir::LogicalResult addArguments();
   // Brings a value to `placement` at once, for all its users.
   void move(mlir::Value value, const Placement &placement);
+
+  // Parameters that do not rest where they are used are brought there for each use.
+  void gatherForUses() { gathersForUses = true; }
 
   // Fails after a diagnostic.
   mlir::LogicalResult rewriteBody();
@@ -45,8 +54,16 @@ private:
     mlir::Value local;
     Placement placement;
   };
+  // A parameter as it rests, where it is used placed otherwise.
+  struct RestingParameter {
+    mlir::Value local;
+    Placement atRest, inUse;
+    int64_t uses = 0;
+  };
 
   mlir::Value localAs(mlir::Value value, const Placement &placement);
+  mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
+  void gatherOperands(mlir::Operation &op);
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
   mlir::LogicalResult rewriteCall(graph::CallOp call);
@@ -58,9 +75,12 @@ private:
   mlir::ModuleOp module;
   graph::FuncOp from, to;
   const Mesh &mesh;
+  const ValueRoles &roles;
   BlockResolver resolve;
   mlir::OpBuilder builder;
+  bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;
+  llvm::DenseMap<mlir::Value, RestingParameter> resting;
 };
 
 } // namespace dtc

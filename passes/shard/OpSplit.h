@@ -39,12 +39,10 @@ AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice);
 Placement operandUnder(const graph::OpRule &rule, size_t operand, llvm::ArrayRef<int> split);
 Placement resultUnder(const graph::OpRule &rule, size_t result, llvm::ArrayRef<int> split);
 
-// Attribute of every op with a rule, array<i64: ...> with the entries of its OpSplit: what
-// partitioning obeys.
-inline constexpr llvm::StringLiteral kSplitsAttr = "graph.splits";
-// Attribute of arguments and results of functions, a #graph.placement: where they are when the
-// function is called and when it returns.
-inline constexpr llvm::StringLiteral kPlacementAttr = "graph.placement";
+// What partitioning obeys: of every op with a rule its OpSplit; of arguments and results of
+// functions where they are when the function is called and when it returns.
+using graph::kPlacementAttr;
+using graph::kSplitsAttr;
 
 void setSplit(mlir::Operation *op, llvm::ArrayRef<int> split);
 

@@ -8,17 +8,14 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr llvm::StringLiteral kGradientOf = "graph.gradient_of";
-constexpr llvm::StringLiteral kAccumulated = "graph.accumulated";
-
 class ModulePartitioner {
 public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
-      : module(module), mesh(mesh), builder(module.getContext()) {}
+      : module(module), mesh(mesh), roles(module), builder(module.getContext()) {}
 
   LogicalResult run() {
-    auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
-    auto update = module.lookupSymbol<graph::FuncOp>("update");
+    auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+    auto update = module.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
     if (!microbatch || !update)
       return module.emitError(
           "partitioning needs '@microbatch' and '@update'; run dtc-differentiate and "
@@ -57,6 +54,7 @@ private:
 
   ModuleOp module;
   const Mesh &mesh;
+  ValueRoles roles;
   OpBuilder builder;
   llvm::MapVector<Operation *, graph::FuncOp> locals;
 };
@@ -65,8 +63,10 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func) {
   if (auto it = locals.find(func); it != locals.end())
     return it->second;
   graph::FuncOp local = createLocal(func);
-  FunctionPartitioner partitioner(module, func, local, mesh,
+  FunctionPartitioner partitioner(module, func, local, mesh, roles,
                                   [this](graph::FuncOp callee) { return partition(callee); });
+  if (func.getSymName() == graph::kMicrobatchFunction)
+    partitioner.gatherForUses();
   if (failed(partitioner.addArguments()))
     return failure();
   bringGradients(func, partitioner);
@@ -88,7 +88,7 @@ void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &
     DictionaryAttr attrs = func.getArgAttrDict(argument.getArgNumber());
     if (crossingName(attrs).empty())
       continue;
-    auto parameter = attrs.getAs<FlatSymbolRefAttr>(kGradientOf);
+    auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
     partitioner.move(argument, parameter ? gradientRequest(module, parameter.getValue(), mesh)
                                          : replicated(mesh));
   }
@@ -106,9 +106,9 @@ Placement gradientRequest(ModuleOp module, StringRef parameter, const Mesh &mesh
 std::string crossingName(DictionaryAttr attrs) {
   if (!attrs)
     return "";
-  if (auto parameter = attrs.getAs<FlatSymbolRefAttr>(kGradientOf))
+  if (auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr))
     return "gradient " + parameter.getValue().str();
-  if (auto name = attrs.getAs<StringAttr>(kAccumulated))
+  if (auto name = attrs.getAs<StringAttr>(graph::kAccumulatedAttr))
     return "sum " + name.str();
   return "";
 }
