@@ -349,6 +349,10 @@ FailureOr<int> PlacementNetwork::toldChoice(Operation *op) {
 
 FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
                                                             const graph::OpRule &rule) {
+  if (op->hasAttr(kSplitsAttr)) { // decided already
+    FailureOr<OpSplit> given = readSplit(op, rule, mesh);
+    return failed(given) ? FailureOr<std::vector<OpSplit>>(failure()) : std::vector<OpSplit>{*given};
+  }
   std::vector<OpSplit> splits{OpSplit()};
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
     std::vector<int> choices;
