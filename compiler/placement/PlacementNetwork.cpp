@@ -317,7 +317,9 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
     if (static_cast<int>(axis) == expertAxis)
       return llvm::is_contained(rule.expertLoops, static_cast<unsigned>(loop));
-    return bits[loop] != ScalesWithBatch && !isOfExperts;
+    bool isOfSequence = bits[loop] == ScalesWithSequence;
+    return bits[loop] != ScalesWithBatch && !isOfExperts &&
+           !(isOfSequence && splitsWeights && !sequenceParallel);
   };
   for (size_t loop = 0; loop < rule.loops.size(); ++loop)
     if (isOfAxis(loop) && rule.loops[loop].size >= mesh.sizes[axis] &&

@@ -25,8 +25,9 @@ struct PlacementProblem {
   mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
   const Mesh &mesh;
   bool sequenceParallel = false;
-  bool splitsWeights = false;            // weights of products are whole only where no dim allows
-                                         // it
+  // As Megatron does it: weights of products are whole only where no dim is long enough, and the
+  // sequence is split under sequence parallelism alone.
+  bool splitsWeights = false;
   const OpSplits *told = nullptr;        // choices on the axis of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
   PlacementPrices prices;

@@ -14,9 +14,9 @@ namespace {
 // cut into parts only to be gathered again; under sequence parallelism what is gathered for forward
 // is not kept for backward.
 constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.5;
-// Seconds of a byte of parameters and states: tables of words are split, vectors are not worth the
-// latency of a collective.
-constexpr double kMegatronsParameterByte = 1e-11;
+// Seconds of a byte of parameters and states: less than gathering it for a use takes, so that
+// vectors are whole; enough for tables of words to be split.
+constexpr double kMegatronsParameterByte = 1e-13;
 
 OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
   OpSplits splits;
