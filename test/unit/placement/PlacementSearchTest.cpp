@@ -81,7 +81,7 @@ TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
   OwningOpRef<ModuleOp> module = gpt3();
   FoldedModel folded = foldLayers(*module);
   OwningOpRef<ModuleOp> placed(folded.module->clone());
-  Mesh mesh{{"dp", "tp"}, {1, 8}};
+  Mesh mesh{{"dp", "tp"}, {1, 8}, {AxisRole::Data, AxisRole::Tensor}};
   ParameterPlacementOptions options{/*weightAxis=*/1, {/*dataAxis=*/0, true}};
   ASSERT_TRUE(succeeded(chooseParameterPlacements(*placed, mesh, options)));
   std::optional<SearchedPlacements> found = cheapest(folded, decisions(8, true), {0, 1e-9});
