@@ -1,5 +1,5 @@
 // Typed reads from a TOML table.
-#include "compiler/topology/TomlReader.h"
+#include "compiler/support/TomlReader.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

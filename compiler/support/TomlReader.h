@@ -1,9 +1,8 @@
-// Typed reads from a TOML table, with errors that point at the key or value. Internal to this
-// folder.
+// Typed reads from a TOML table, with errors that point at the key or value.
 #pragma once
 
+#include "compiler/support/Toml.h"
 #include "compiler/support/Units.h"
-#include "compiler/topology/Toml.h"
 
 namespace dtc {
 
