@@ -113,7 +113,7 @@ std::string nameOf(const Shape &shape, int64_t sequence, const Decisions &d) {
 // The estimate as the search makes it.
 std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) {
   Topology topology = *loadTopology("cpu", 0, d.devices());
-  const SoftwareStack &software = *softwareNamed("dtc", topology.device);
+  SoftwareStack software = *loadStackFor(kOwnStack, topology.device);
   FoldedModel folded = foldLayers(module);
   CellStore cells(folded);
   ProgramMemory programs(module, "adamw");

@@ -1,7 +1,7 @@
 // Seconds and bytes of one block of a model under a micro-batch and the degrees that split it.
 #pragma once
 
-#include "compiler/estimate/Software.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/workload/Cells.h"
 
 namespace dtc {

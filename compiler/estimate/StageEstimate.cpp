@@ -130,9 +130,8 @@ double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
 }
 
 double StageCoster::leastSecondsOncePerStep() const {
-  double seconds = software.hostSecondsPerStep;
   if (!d.offloadOptimizer)
-    return seconds;
+    return 0;
   // No stage updates less than the mean; embedding and head share at most what is tied.
   double least = std::numeric_limits<double>::infinity();
   for (const Place &place : places) {
@@ -148,7 +147,7 @@ double StageCoster::leastSecondsOncePerStep() const {
                                      place.topology.device.host);
     least = std::min(least, update.updateSeconds);
   }
-  return seconds + least;
+  return least;
 }
 
 bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {

@@ -33,8 +33,7 @@ public:
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
-  // What follows the last micro-batch at the least: the host's overhead, and its update where that
-  // is on the host.
+  // What follows the last micro-batch at the least: the update, where that is on the host.
   double leastSecondsOncePerStep() const;
 
 private:

@@ -14,6 +14,10 @@
 namespace dtc {
 namespace {
 
+// Of the seconds of transfers between stages, with virtual stages: they run beside another chunk.
+// Source: overlap_p2p_communication of Megatron-LM's schedules.py.
+constexpr double kInterleavedHidden = 1;
+
 int64_t strideOf(const Decisions &d, char axis) {
   int64_t stride = 1;
   for (char inner : d.order) {
@@ -75,9 +79,8 @@ public:
     }
     step.exposedGradientSeconds = gradients;
     step.optimizerSeconds = optimizer;
-    step.hostSeconds = request.software->hostSecondsPerStep;
     step.loopSeconds = loop;
-    step.stepSeconds = loop + gradients + optimizer + step.hostSeconds;
+    step.stepSeconds = loop + gradients + optimizer;
   }
 
 private:
@@ -113,7 +116,7 @@ private:
       return 0;
     const SoftwareStack &software = *request.software;
     double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
-    double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
+    double hidden = d.virtualStages > 1 ? kInterleavedHidden : software.p2pHidden;
     double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
     if (!step.transfers.empty())
       way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
@@ -203,7 +206,7 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
   if (isSame && isSlower)
     return std::numeric_limits<double>::infinity();
   // Sums in another order differ in their last bits.
-  return (microBatches * slowest + update + step.hostSeconds) * (1 - 1e-9);
+  return (microBatches * slowest + update) * (1 - 1e-9);
 }
 
 // What the stack holds beside the program stays.

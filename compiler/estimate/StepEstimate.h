@@ -87,7 +87,7 @@ struct StepEstimate {
   double computeSeconds = 0;   // kernels of the slowest stage, recomputation included
   double recomputeSeconds = 0; // of these
   double exposedTpSeconds = 0, exposedCpSeconds = 0, exposedEpSeconds = 0;
-  double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0, hostSeconds = 0;
+  double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0;
   // What ZeRO-2 and 3 move for each layer and micro-batch: parameters gathered, gradients
   // scattered.
   double exposedGatherSeconds = 0;

@@ -37,9 +37,9 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   result.name = op.name;
   result.parameter = isLayer ? layerPattern(op.parameter) : op.parameter;
   result.phase = op.phase;
-  result.joined = op.joined && costed.software->joinsPointwise;
+  result.joined = op.joined && costed.software.joinsPointwise;
   result.isSelective = llvm::is_contained(cell.selectiveOps, static_cast<int>(index));
-  OpCosting costing = costOp(op, scale, costed.topology, costed.precision, *costed.software);
+  OpCosting costing = costOp(op, scale, costed.topology, costed.precision, costed.software);
   result.work = costing.work;
   result.seconds = costing.seconds;
   result.softwareShare = costing.softwareShare;
@@ -55,7 +55,7 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   result.kind = collective.kind;
   result.phase = collective.phase;
   result.of = collective.of;
-  const SoftwareStack &software = *costed.software;
+  const SoftwareStack &software = costed.software;
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
   result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
   result.exposedShare = 1 - (isTp   ? software.tpHidden
@@ -84,7 +84,7 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
   OpWork accumulation =
-      accumulationOf(part.denseParameters + part.expertParameters, *costed.software);
+      accumulationOf(part.denseParameters + part.expertParameters, costed.software);
   if (accumulation.bytes > 0) {
     const DeviceKind &device = costed.topology.device;
     CostedOp op;
@@ -193,11 +193,11 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.topology = topologyOf(plan, topology, stage);
   costed.decisions = *decisions;
   costed.groups = groupsOf(*decisions);
-  costed.software = softwareNamed(plan.origin.software, topology.device);
-  if (!costed.software)
-    return UserError("explaining the plan: there is no software stack '" + plan.origin.software +
-                     "'");
-  costed.precision = cellPrecision(plan.precision, plan.optimizer, *costed.software);
+  Result<SoftwareStack> software = loadStackFor(plan.origin.software, topology.device);
+  if (!software)
+    return software.error();
+  costed.software = *software;
+  costed.precision = cellPrecision(plan.precision, plan.optimizer, costed.software);
   if (plan.origin.gradDtype == "bf16")
     costed.precision.reduceBytes = 2;
   FoldedModel folded = foldLayers(model);

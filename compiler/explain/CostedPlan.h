@@ -4,6 +4,7 @@
 #include "compiler/estimate/StepEstimate.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Plan.h"
+#include "compiler/stack/SoftwareStack.h"
 
 namespace dtc {
 
@@ -48,7 +49,7 @@ struct CostedPlan {
   Decisions decisions;
   AxisGroups groups;
   CellPrecision precision;
-  const SoftwareStack *software = nullptr;
+  SoftwareStack software;
   std::vector<CostedPart> parts; // in the order of the model
   double tiedParameters = 0;     // elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage

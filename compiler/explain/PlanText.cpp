@@ -4,6 +4,7 @@
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -49,6 +50,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
     out << "  pipeline          " << counted(plan.pp, "stage") << ", " << plan.schedule
         << (plan.virtualStages > 1 ? ", " + counted(plan.virtualStages, "virtual stage") : "")
         << "\n";
+  if (plan.origin.software != kOwnStack)
+    out << "  software          " << plan.origin.software << "\n";
   if (plan.devices > 1)
     out << "  links             " << plan.axisOrder << ", from the innermost out\n";
   out << "\n";

@@ -29,9 +29,6 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
 
-// Stacks of others, and compiled programs, have buckets of their own.
-constexpr llvm::StringRef kOwnOnGpus = "dtc-gpu";
-
 std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   if (pins.bucketMebibytes)
     return {*pins.bucketMebibytes << 20};
@@ -41,10 +38,11 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
 }
 
 std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
-  if ((pins.overlap || pins.bucketMebibytes) && software.name != kOwnOnGpus)
-    return UserError("--fix overlap and bucket_mib: software '" + software.name.str() +
+  if ((pins.overlap || pins.bucketMebibytes) && !software.choosesBuckets)
+    return UserError("--fix overlap and bucket_mib: software '" + software.name +
                          "' sends gradients in buckets of its own",
-                     "the planner chooses buckets where dtc trains on GPUs");
+                     "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
+                     "'chooses_buckets' is true");
   if (pins.bucketMebibytes && pins.overlap == 0)
     return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
                          ": without overlap gradients travel as a whole",
@@ -68,7 +66,7 @@ public:
     estimate.memoryLimit =
         static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
     estimate.isLimitOfDevice = !request.maxMemoryBytes;
-    if (software.name == kOwnOnGpus)
+    if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
@@ -79,17 +77,18 @@ public:
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu &&
-                    request.precision == "f32" && !pins.beyondExecutable() && modelCompiles;
+                    request.precision == "f32" && !pins.beyondExecutable() && modelCompiles &&
+                    software.runsPrograms;
     limits.executable = request.executable || runsHere;
     bool hasPrograms = limits.executable && modelCompiles && request.precision == "f32" &&
-                       request.software == "dtc" &&
+                       software.runsPrograms &&
                        (request.optimizer == "adamw" || request.optimizer == "sgd");
     if (hasPrograms)
       estimate.programs = &programs.emplace(request.model, request.optimizer);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
-        request.software == "dtc" && pins.searchedPlacements.value_or(!pins.sp.has_value());
+        software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.mayOffload = request.topology.device.host.isKnown() && !limits.executable;
   }
 
@@ -168,7 +167,8 @@ private:
       bool compiles = modelCompiles && whyNotExecutable(plan).empty();
       if (!compiles && limits.executable)
         continue;
-      if (!compiles || request.topology.device.deviceClass != DeviceClass::Cpu)
+      if (!compiles || !estimate.software->runsPrograms ||
+          request.topology.device.deviceClass != DeviceClass::Cpu)
         return index;
       if (++lowered > kMostLowered)
         return plans.size();
@@ -245,13 +245,19 @@ private:
 
 } // namespace
 
+// What the request is for: dtc itself where it does not say.
+static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
+  return request.software ? Result<SoftwareStack>(*request.software)
+                          : loadStackFor(kOwnStack, request.topology.device);
+}
+
 Result<Plan> leanestPlan(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
-  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
+  Result<SoftwareStack> software = softwareOf(request);
   if (!software)
-    return UserError("there is no software stack '" + request.software + "'");
+    return software.error();
   return PlanSearcher(request, *pins, *software).leanest();
 }
 
@@ -287,9 +293,9 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
     if (failed(graph::checkCompilable(request.model)))
       return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
   }
-  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
+  Result<SoftwareStack> software = softwareOf(request);
   if (!software)
-    return UserError("there is no software stack '" + request.software + "'");
+    return software.error();
   if (pins->offload.value_or(0) && !request.topology.device.host.isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",

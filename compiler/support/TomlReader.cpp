@@ -203,6 +203,13 @@ double TableReader::quantity(llvm::StringRef key, Quantity quantity, bool zeroAl
   return *value;
 }
 
+double TableReader::quantity(llvm::StringRef key, Quantity kind, double low, double high) {
+  double value = quantity(key, kind, /*zeroAllowed=*/true);
+  if (!errors.error && (value < low || value > high))
+    failType(key, printExact(low, kind) + " to " + printExact(high, kind));
+  return value;
+}
+
 const toml::array *TableReader::array(llvm::StringRef key, size_t least, size_t most,
                                       const std::string &wanted) {
   const toml::node *node = require(key);

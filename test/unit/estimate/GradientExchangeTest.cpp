@@ -4,6 +4,7 @@
 #include "compiler/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -70,7 +71,7 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
         pins.tp = pins.cp = 1;
         EstimateRequest request;
         request.topology = &*topology;
-        request.software = softwareNamed("dtc", topology->device);
+        request.software = &ownStack(topology->device);
         request.precision = cellPrecision("bf16", "adamw", *request.software);
         request.memoryLimit = 80e9;
         Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);

@@ -4,6 +4,7 @@
 #include "compiler/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -80,7 +81,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   limits.groups = topology->groups;
   EstimateRequest request;
   request.topology = &*topology;
-  request.software = softwareNamed("dtc", topology->device);
+  request.software = &ownStack(topology->device);
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   int notOfRanks = 0;
   for (int64_t batch : {24, 48})

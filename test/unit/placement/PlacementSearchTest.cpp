@@ -5,6 +5,7 @@
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "passes/shard/ParameterPlacement.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -20,7 +21,7 @@ protected:
     loadDialects(context);
     topology.emplace(*loadTopology("dgx-h100", 8, 0));
     request.topology = &*topology;
-    request.software = softwareNamed("dtc", topology->device);
+    request.software = &ownStack(topology->device);
     request.precision = cellPrecision("bf16", "adamw", *request.software);
   }
 

@@ -4,6 +4,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -96,7 +97,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       c.request.topology = &*topology;
       // Where nothing but tensors is counted, little memory binds on every mesh.
-      SoftwareStack software = *softwareNamed("dtc", topology->device);
+      SoftwareStack software = ownStack(topology->device);
       if (variant % 2 == 0)
         software.communicatorBytes = 0;
       c.request.software = &software;
@@ -143,7 +144,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   c.limits.sequence = 1024;
   c.limits.mayOffload = true;
   c.request.topology = &*topology;
-  c.request.software = softwareNamed("dtc", topology->device);
+  c.request.software = &ownStack(topology->device);
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
@@ -187,7 +188,7 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
       c.limits.groups = few.groups;
       c.limits.mayOffload = batch != 24;
       c.request.topology = &few;
-      c.request.software = softwareNamed("dtc", few.device);
+      c.request.software = &ownStack(few.device);
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
       c.request.memoryLimit = c.request.software->reservedBytes + memory;
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
@@ -214,7 +215,7 @@ TEST_F(JointSearchTest, BoundsHold) {
   c.limits.layers = 6;
   c.limits.sequence = 1024;
   c.request.topology = &*topology;
-  c.request.software = softwareNamed("dtc", topology->device);
+  c.request.software = &ownStack(topology->device);
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   c.request.memoryLimit = 80e9;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
@@ -244,7 +245,7 @@ TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   ASSERT_TRUE(cells && topology);
   EstimateRequest request;
   request.topology = &*topology;
-  request.software = softwareNamed("dtc", topology->device);
+  request.software = &ownStack(topology->device);
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   request.memoryLimit = 1e15;
   Decisions d;
