@@ -49,8 +49,8 @@ public:
   Compiler(ModuleOp module, const Plan &plan, const CompileOptions &options)
       : module(module), plan(plan), options(options), step(options.step),
         capture(module->getContext()) {
-    step.batch = plan.dp * plan.microBatch;
-    step.microBatches = plan.numMicroBatches;
+    step.batch = plan.decisions.dp * plan.decisions.microBatch;
+    step.microBatches = plan.decisions.numMicroBatches;
     step.optimizer = plan.optimizer;
   }
 

@@ -23,7 +23,7 @@ int64_t strideOf(const Decisions &d, char axis) {
   for (char inner : d.order) {
     if (inner == axis)
       return stride;
-    stride *= inner == 't' ? d.tp : inner == 'c' ? d.cp : inner == 'd' ? d.dp : d.pp;
+    stride *= d.sizeOf(inner);
   }
   return stride;
 }

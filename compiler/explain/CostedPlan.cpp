@@ -3,14 +3,11 @@
 
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/plan/PlacementText.h"
-#include "compiler/plan/PlanSchedule.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/workload/ModelFacts.h"
 #include "compiler/workload/ReadCells.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <set>
 
 namespace dtc {
 namespace {
@@ -126,40 +123,10 @@ std::string recomputeOf(const PlanStage &stage, int64_t layer) {
 
 } // namespace
 
-Result<Decisions> decisionsOf(const Plan &plan) {
-  Decisions d;
-  d.dp = plan.dp;
-  d.tp = plan.tp;
-  d.pp = plan.pp;
-  d.cp = plan.cp;
-  d.ep = plan.ep;
-  d.sequenceParallel = plan.sequenceParallel;
-  d.zero = plan.zero;
-  d.microBatch = plan.microBatch;
-  d.numMicroBatches = plan.numMicroBatches;
-  d.virtualStages = plan.virtualStages;
-  d.offloadOptimizer = plan.offloadOptimizer;
-  Result<ScheduleKind> schedule = scheduleFromPlan(plan.schedule, plan.virtualStages);
-  if (!schedule)
-    return schedule.error();
-  d.schedule = *schedule;
-  llvm::SmallVector<llvm::StringRef> names;
-  llvm::StringRef(plan.axisOrder).split(names, ' ', -1, /*KeepEmpty=*/false);
-  std::set<char> seen;
-  for (auto [index, name] : llvm::enumerate(names))
-    if (index < d.order.size() && (name == "tp" || name == "cp" || name == "dp" || name == "pp"))
-      seen.insert(d.order[index] = name.front());
-  if (seen.size() != d.order.size() || names.size() != d.order.size())
-    return UserError("explaining the plan: axis_order is '" + plan.axisOrder +
-                         "', wanted tp, cp, dp and pp in some order",
-                     "make the plan again with 'dtc plan -o plan.json'");
-  return d;
-}
-
 // Under the placements that the plan says, where it says them. Nothing after a diagnostic.
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())
-    return readCells(folded, plan.tp, plan.sequenceParallel);
+    return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel);
   SearchedPlacements placements{plan.opSplits, {}};
   mlir::ModuleOp module = *folded.module;
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
@@ -179,20 +146,17 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     }
     placements.parameters[name] = dim;
   }
-  return readCells(folded, plan.tp, plan.sequenceParallel, placements);
+  return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel, placements);
 }
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage) {
   if (Outcome checked = checkModel(plan, readModelFacts(model), topology); !checked)
     return checked.error();
-  Result<Decisions> decisions = decisionsOf(plan);
-  if (!decisions)
-    return decisions.error();
   CostedPlan costed;
   costed.topology = topologyOf(plan, topology, stage);
-  costed.decisions = *decisions;
-  costed.groups = groupsOf(*decisions);
+  const Decisions &d = plan.decisions;
+  costed.groups = groupsOf(d);
   Result<SoftwareStack> software = loadStackFor(plan.origin.software, topology.device);
   if (!software)
     return software.error();
@@ -205,8 +169,8 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   std::optional<ModelCells> cells = readCellsOf(plan, folded);
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
-  CellScale scale{static_cast<double>(plan.microBatch), static_cast<double>(plan.cp),
-                  static_cast<double>(plan.ep)};
+  CellScale scale{static_cast<double>(d.microBatch), static_cast<double>(d.cp),
+                  static_cast<double>(d.ep)};
   costed.tiedParameters = cells->tied.at(scale);
   if (!cells->blocks.empty())
     costed.transferBytes = cells->blocks.front().input.at(scale) * costed.precision.activationShare;
@@ -219,9 +183,8 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
         costed.parts.back().layers.push_back(static_cast<int64_t>(layer));
   }
   costed.parts.push_back(costedPart(cells->head, "head", false, scale, costed));
-  costed.parts.back().stage =
-      static_cast<size_t>(stageOfChunk(decisions->schedule, static_cast<int>(plan.pp),
-                                       static_cast<int>(plan.pp * plan.virtualStages - 1)));
+  costed.parts.back().stage = static_cast<size_t>(stageOfChunk(
+      d.schedule, static_cast<int>(d.pp), static_cast<int>(d.pp * d.virtualStages - 1)));
   return costed;
 }
 
@@ -233,7 +196,7 @@ int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage) {
 }
 
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage) {
-  return static_cast<double>(plan.numMicroBatches * layersOn(part, plan, stage));
+  return static_cast<double>(plan.decisions.numMicroBatches * layersOn(part, plan, stage));
 }
 
 double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, size_t stage) {
@@ -246,7 +209,7 @@ double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, si
     std::string recompute = recomputeOf(plan.stages[stage], layer);
     return recompute == "full" || (recompute == "selective" && op.isSelective);
   });
-  return runs + static_cast<double>(plan.numMicroBatches * again);
+  return runs + static_cast<double>(plan.decisions.numMicroBatches * again);
 }
 
 } // namespace dtc

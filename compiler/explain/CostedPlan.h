@@ -46,7 +46,6 @@ struct CostedPart {
 
 struct CostedPlan {
   Topology topology; // the whole one, or where devices are not all alike, that of one stage
-  Decisions decisions;
   AxisGroups groups;
   CellPrecision precision;
   SoftwareStack software;
@@ -65,9 +64,6 @@ struct CostedPlan {
 // Errors: a model or a topology that is not the plan's; a model that can't be partitioned.
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,
                             size_t stage);
-
-// The decisions that a plan's keys say. Errors: an axis order or a schedule that does not exist.
-Result<Decisions> decisionsOf(const Plan &plan);
 
 // How often one stage runs a part, or an op of it, in a step; recomputation included.
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage);

@@ -110,7 +110,7 @@ private:
     out << "  one micro-batch     " << seconds(stage.forwardSeconds) << " forward, "
         << seconds(stage.backwardInputSeconds) << " backward, "
         << seconds(stage.backwardWeightSeconds) << " gradients of weights; "
-        << counted(plan.numMicroBatches, "time") << " a step\n\n";
+        << counted(plan.decisions.numMicroBatches, "time") << " a step\n\n";
   }
 
   void printSeconds(llvm::raw_ostream &out) const {

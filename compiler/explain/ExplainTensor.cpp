@@ -27,10 +27,10 @@ std::string shapeText(llvm::ArrayRef<int64_t> shape) {
 }
 
 int64_t sizeOf(const Plan &plan, llvm::StringRef axis) {
-  return axis == "dp"   ? plan.dp
-         : axis == "tp" ? plan.tp
-         : axis == "cp" ? plan.cp
-         : axis == "ep" ? plan.ep
+  return axis == "dp"   ? plan.decisions.dp
+         : axis == "tp" ? plan.decisions.tp
+         : axis == "cp" ? plan.decisions.cp
+         : axis == "ep" ? plan.decisions.ep
                         : 1;
 }
 
@@ -125,15 +125,16 @@ private:
       elements *= static_cast<double>(size);
     elements /= elementsDivided;
     onRank = elements;
-    double replicas = static_cast<double>(plan.dp * plan.cp);
+    double replicas = static_cast<double>(plan.decisions.dp * plan.decisions.cp);
     if (isExpert)
-      replicas = std::max(1.0, replicas / static_cast<double>(plan.ep));
+      replicas = std::max(1.0, replicas / static_cast<double>(plan.decisions.ep));
     auto held = [&](double bytesEach, bool isDivided) {
       return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
     };
-    parameterBytes = held(p.parameterBytes, plan.zero >= 3);
-    gradientBytes = held(p.gradientBytes, plan.zero >= 2);
-    optimizerBytes = plan.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.zero >= 1);
+    parameterBytes = held(p.parameterBytes, plan.decisions.zero >= 3);
+    gradientBytes = held(p.gradientBytes, plan.decisions.zero >= 2);
+    optimizerBytes =
+        plan.decisions.offloadOptimizer ? 0 : held(p.optimizerBytes, plan.decisions.zero >= 1);
   }
 
   void printPlacement(llvm::raw_ostream &out) const {
@@ -145,10 +146,11 @@ private:
     if (!axes.empty())
       out << "; a rank has " << shapeText(local);
     out << "\n  bytes       ";
-    std::string zero = plan.zero == 0 ? "" : " (ZeRO " + std::to_string(plan.zero) + ")";
+    std::string zero =
+        plan.decisions.zero == 0 ? "" : " (ZeRO " + std::to_string(plan.decisions.zero) + ")";
     out << bytes(parameterBytes) << " parameter, " << bytes(gradientBytes) << " gradient, "
         << bytes(optimizerBytes) << " optimizer states a rank" << zero
-        << (plan.offloadOptimizer ? ", states on the host" : "")
+        << (plan.decisions.offloadOptimizer ? ", states on the host" : "")
         << (group.count > 1 ? ", in each layer" : "") << "\n";
   }
 
@@ -183,22 +185,23 @@ private:
   void addReplicas(std::vector<StageCollective> &list) const {
     const CellPrecision &p = costed.precision;
     const RankGroup &ranks = isExpert ? costed.groups.expert : costed.groups.dense;
-    std::string axis = plan.cp == 1 ? "dp" : plan.dp == 1 ? "cp" : "dp x cp";
+    std::string axis = plan.decisions.cp == 1 ? "dp" : plan.decisions.dp == 1 ? "cp" : "dp x cp";
     auto add = [&](const char *what, CollectiveKind kind, double bytesEach, double runs) {
       CollectiveChoice choice = explainCollective(kind, onRank * bytesEach, ranks, costed.topology);
       if (choice.seconds > 0)
         list.push_back({what, axis, ranksText(ranks, costed.topology), kind, onRank * bytesEach,
                         choice, runs, runs * choice.seconds, std::nullopt});
     };
-    double microBatches = static_cast<double>(plan.numMicroBatches);
-    if (plan.zero == 0)
+    double microBatches = static_cast<double>(plan.decisions.numMicroBatches);
+    if (plan.decisions.zero == 0)
       add("gradient, with others", CollectiveKind::AllReduce, p.reduceBytes, 1);
     else
-      add(plan.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
-          CollectiveKind::ReduceScatter, p.reduceBytes, plan.zero == 1 ? 1 : microBatches);
-    if (plan.zero == 1 || plan.zero == 2)
+      add(plan.decisions.zero == 1 ? "gradient, with others" : "gradient, every micro-batch",
+          CollectiveKind::ReduceScatter, p.reduceBytes,
+          plan.decisions.zero == 1 ? 1 : microBatches);
+    if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
       add("parameter after the update", CollectiveKind::AllGather, p.parameterBytes, 1);
-    if (plan.zero >= 3)
+    if (plan.decisions.zero >= 3)
       add("parameter, before forward and backward", CollectiveKind::AllGather, p.parameterBytes,
           2 * microBatches);
   }

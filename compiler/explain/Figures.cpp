@@ -1,6 +1,8 @@
 // Figures as people read them.
 #include "compiler/explain/Figures.h"
 
+#include "compiler/plan/DecisionNames.h"
+
 #include "compiler/support/Units.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -92,23 +94,13 @@ llvm::ArrayRef<TimePart> timeParts() { return kTimeParts; }
 llvm::ArrayRef<MemoryPart> memoryParts() { return kMemoryParts; }
 
 std::string settingsText(const Plan &plan) {
-  auto pair = [](const char *key, int64_t value) {
-    return std::string(key) + "=" + std::to_string(value) + " ";
-  };
-  std::string text = pair("dp", plan.dp) + pair("tp", plan.tp) + pair("pp", plan.pp) +
-                     pair("cp", plan.cp) + pair("ep", plan.ep) + pair("sp", plan.sequenceParallel) +
-                     pair("zero", plan.zero) + pair("micro_batch", plan.microBatch);
-  text.pop_back();
-  if (plan.pp > 1)
-    text += " " + plan.schedule;
-  if (plan.virtualStages > 1)
-    text += " x" + std::to_string(plan.virtualStages);
-  if (plan.recompute != "none")
-    text += " recompute " + plan.recompute;
-  if (plan.offloadOptimizer)
-    text += " optimizer on the host";
-  if (plan.axisOrder != Plan().axisOrder)
-    text += " order " + plan.axisOrder;
+  std::string text;
+  for (const DecisionName &name : decisionNames()) {
+    std::string phrase = name.phraseOf(plan.decisions);
+    bool isUsual = phrase == name.phraseOf(Decisions());
+    if (name.listing == Listing::Always || (name.listing == Listing::IfUnusual && !isUsual))
+      text += (text.empty() ? "" : " ") + phrase;
+  }
   return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -30,10 +31,10 @@ public:
   }
 
 private:
-  static void add(std::vector<DecisionDifference> &list, const char *key, const std::string &ofA,
-                  const std::string &ofB) {
+  static void add(std::vector<DecisionDifference> &list, llvm::StringRef key,
+                  const std::string &ofA, const std::string &ofB) {
     if (ofA != ofB)
-      list.push_back({key, ofA, ofB});
+      list.push_back({key.str(), ofA, ofB});
   }
 
   void request() {
@@ -51,32 +52,18 @@ private:
 
   void decisions() {
     auto &list = diff.decisions;
-    add(list, "dp", text(a.dp), text(b.dp));
-    add(list, "tp", text(a.tp), text(b.tp));
-    add(list, "pp", text(a.pp), text(b.pp));
-    add(list, "cp", text(a.cp), text(b.cp));
-    add(list, "ep", text(a.ep), text(b.ep));
-    add(list, "sp", text(a.sequenceParallel), text(b.sequenceParallel));
-    add(list, "zero", text(a.zero), text(b.zero));
-    add(list, "micro_batch", text(a.microBatch), text(b.microBatch));
-    add(list, "num_micro_batches", text(a.numMicroBatches), text(b.numMicroBatches));
-    add(list, "schedule", a.schedule, b.schedule);
-    add(list, "virtual_stages", text(a.virtualStages), text(b.virtualStages));
-    add(list, "placement", a.placement, b.placement);
-    add(list, "axis_order", a.axisOrder, b.axisOrder);
-    add(list, "recompute", recomputed(a), recomputed(b));
-    add(list, "overlap_gradients", a.overlapGradients ? "yes" : "no",
-        b.overlapGradients ? "yes" : "no");
-    add(list, "bucket_bytes", text(a.bucketBytes), text(b.bucketBytes));
-    add(list, "offload_optimizer", a.offloadOptimizer ? "yes" : "no",
-        b.offloadOptimizer ? "yes" : "no");
+    for (const DecisionName &name : decisionNames())
+      add(list, name.key, valueOf(a, name), valueOf(b, name));
     add(list, "layers per stage", cut(a), cut(b));
   }
 
-  // "mixed (12 full, 84 none)"
-  static std::string recomputed(const Plan &plan) {
-    if (plan.recompute != "mixed")
-      return plan.recompute;
+  // Of layers that recompute unlike each other how many do what: "mixed (12 full, 84 none)".
+  static std::string valueOf(const Plan &plan, const DecisionName &name) {
+    std::string value = name.value(plan.decisions);
+    return value == "mixed" ? "mixed (" + recomputedLayers(plan) + ")" : value;
+  }
+
+  static std::string recomputedLayers(const Plan &plan) {
     std::map<std::string, int64_t> counts;
     for (const PlanStage &stage : plan.stages)
       for (const std::string &layer : stage.recompute)
@@ -84,7 +71,7 @@ private:
     std::string list;
     for (const auto &[kind, count] : counts)
       list += (list.empty() ? "" : ", ") + text(count) + " " + kind;
-    return "mixed (" + list + ")";
+    return list;
   }
 
   // Runs of stages with as many layers: "3, 30 x 4, 3".

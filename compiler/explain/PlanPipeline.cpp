@@ -2,7 +2,6 @@
 #include "compiler/explain/PlanPipeline.h"
 
 #include "compiler/estimate/StageTransfers.h"
-#include "compiler/plan/PlanSchedule.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,22 +61,22 @@ std::vector<PlanChunk> chunksOf(const PlanStage &stage) {
 }
 
 Outcome checkStages(const Plan &plan) {
-  if (plan.stages.empty() || static_cast<int64_t>(plan.stages.size()) != plan.pp)
+  if (plan.stages.empty() || static_cast<int64_t>(plan.stages.size()) != plan.decisions.pp)
     return cannot("it has " + std::to_string(plan.stages.size()) +
-                      " stages, wanted pp = " + std::to_string(plan.pp),
+                      " stages, wanted pp = " + std::to_string(plan.decisions.pp),
                   kPlanAgain);
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     const PlanStage &each = plan.stages[stage];
-    if (static_cast<int64_t>(each.chunks.size()) != plan.virtualStages)
+    if (static_cast<int64_t>(each.chunks.size()) != plan.decisions.virtualStages)
       return cannot("stage " + std::to_string(stage) + " has " +
                         std::to_string(each.chunks.size()) + " runs of layers, wanted " +
-                        "virtual_stages = " + std::to_string(plan.virtualStages),
+                        "virtual_stages = " + std::to_string(plan.decisions.virtualStages),
                     kPlanAgain);
     if (each.forwardSeconds <= 0 && plan.predicted.stepSeconds > 0)
       return cannot("stage " + std::to_string(stage) + " has no 'forward_s'", kPlanAgain);
   }
-  if (plan.numMicroBatches > std::numeric_limits<int>::max())
-    return cannot("it has " + std::to_string(plan.numMicroBatches) + " micro-batches",
+  if (plan.decisions.numMicroBatches > std::numeric_limits<int>::max())
+    return cannot("it has " + std::to_string(plan.decisions.numMicroBatches) + " micro-batches",
                   "plan with a larger micro-batch");
   size_t boundaries = plan.predicted.transfers.size();
   if (boundaries != 0 && boundaries + 1 != plan.stages.size())
@@ -92,14 +91,11 @@ Outcome checkStages(const Plan &plan) {
 Result<PipelineProblem> pipelineOfPlan(const Plan &plan) {
   if (Outcome checked = checkStages(plan); !checked)
     return checked.error();
-  Result<ScheduleKind> kind = scheduleFromPlan(plan.schedule, plan.virtualStages);
-  if (!kind)
-    return cannot(kind.error().message, kind.error().note);
   PipelineProblem problem;
-  problem.kind = *kind;
-  problem.stages = static_cast<int>(plan.pp);
-  problem.virtualStages = static_cast<int>(plan.virtualStages);
-  problem.microBatches = static_cast<int>(plan.numMicroBatches);
+  problem.kind = plan.decisions.schedule;
+  problem.stages = static_cast<int>(plan.decisions.pp);
+  problem.virtualStages = static_cast<int>(plan.decisions.virtualStages);
+  problem.microBatches = static_cast<int>(plan.decisions.numMicroBatches);
   std::vector<std::vector<PlanChunk>> chunks;
   for (size_t stage = 0; stage < plan.stages.size(); ++stage) {
     chunks.push_back(chunksOf(plan.stages[stage]));
@@ -117,7 +113,7 @@ Result<PipelineProblem> pipelineOfPlan(const Plan &plan) {
     times.activationBytes = std::llround(static_cast<double>(from.keptBytes) * spread);
     problem.chunks.push_back(times);
   }
-  if (plan.pp > 1)
+  if (plan.decisions.pp > 1)
     setTransfers(problem, plan.predicted.transferSeconds, plan.predicted.transfers);
   return problem;
 }

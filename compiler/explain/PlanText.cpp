@@ -4,6 +4,7 @@
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Table.h"
 
@@ -31,29 +32,29 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   if (plan.idleNodes > 0)
     out << ", " << plan.idleNodes << " idle";
   out << "\n\n";
-  out << "  mesh              dp=" << plan.dp << " tp=" << plan.tp << " pp=" << plan.pp
-      << " cp=" << plan.cp << " ep=" << plan.ep << "\n";
-  out << "  batch             " << plan.globalBatch << " = " << counted(plan.dp, "rank") << " x "
-      << counted(plan.microBatch, "sample") << " x " << plan.numMicroBatches
-      << (plan.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
-  out << "  sequence parallel " << (plan.sequenceParallel ? "yes" : "no") << ", ZeRO " << plan.zero
-      << ", recompute " << plan.recompute << ", " << plan.precision << ", " << plan.optimizer
-      << (plan.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
-  if (plan.placement == "searched")
+  const Decisions &d = plan.decisions;
+  out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
+      << " ep=" << d.ep << "\n";
+  out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
+      << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
+      << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
+  out << "  sequence parallel " << (d.sequenceParallel ? "yes" : "no") << ", ZeRO " << d.zero
+      << ", recompute " << recomputeText(d) << ", " << plan.precision << ", " << plan.optimizer
+      << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
+  if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
-  if (plan.zero < 3 && plan.dp * plan.cp > 1 && (plan.bucketBytes > 0 || !plan.overlapGradients))
+  if (d.zero < 3 && d.dp * d.cp > 1 && (d.bucketBytes > 0 || !d.overlapGradients))
     out << "  gradients         "
-        << (plan.overlapGradients
-                ? "in buckets of " + bytes(plan.bucketBytes) + " beside the backward pass\n"
+        << (d.overlapGradients
+                ? "in buckets of " + bytes(d.bucketBytes) + " beside the backward pass\n"
                 : "as a whole after the backward pass\n");
-  if (plan.pp > 1)
-    out << "  pipeline          " << counted(plan.pp, "stage") << ", " << plan.schedule
-        << (plan.virtualStages > 1 ? ", " + counted(plan.virtualStages, "virtual stage") : "")
-        << "\n";
+  if (d.pp > 1)
+    out << "  pipeline          " << counted(d.pp, "stage") << ", " << planNameOf(d.schedule)
+        << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
   if (plan.origin.software != kOwnStack)
     out << "  software          " << plan.origin.software << "\n";
   if (plan.devices > 1)
-    out << "  links             " << plan.axisOrder << ", from the innermost out\n";
+    out << "  links             " << orderText(d.order) << ", from the innermost out\n";
   out << "\n";
 }
 
@@ -173,10 +174,11 @@ std::string bindingOf(const Plan &plan, int64_t limit) {
            percent(largest, step) + " (" + most->name + ") goes elsewhere" + room;
   std::string why;
   if (most->seconds == &PlanTimes::bubble)
-    why = ": " + counted(plan.pp, "stage") + " for " + std::to_string(plan.numMicroBatches) +
-          (plan.numMicroBatches == 1 ? " micro-batch" : " micro-batches");
+    why = ": " + counted(plan.decisions.pp, "stage") + " for " +
+          std::to_string(plan.decisions.numMicroBatches) +
+          (plan.decisions.numMicroBatches == 1 ? " micro-batch" : " micro-batches");
   if (most->seconds == &PlanTimes::exposedTensor)
-    why = ": tp=" + std::to_string(plan.tp);
+    why = ": tp=" + std::to_string(plan.decisions.tp);
   return most->name + why + ", " + seconds(largest) + " of the step (" + percent(largest, step) +
          ")" + room;
 }

@@ -1,6 +1,7 @@
 // The simulation of a plan's step, as text and as JSON.
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/PlanPipeline.h"
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/support/Table.h"
 
 #include <nlohmann/json.hpp>
@@ -77,7 +78,7 @@ void printStages(llvm::raw_ostream &out, const Plan &plan, const StepSimulation 
     const StageTiming &timing = step.timing.stages[static_cast<size_t>(stage)];
     double share = step.result.streamUtilisation[static_cast<size_t>(stage)];
     double inFlight =
-        static_cast<double>(timing.peakPending) / static_cast<double>(plan.virtualStages);
+        static_cast<double>(timing.peakPending) / static_cast<double>(plan.decisions.virtualStages);
     table.addRow({std::to_string(stage), seconds(share * step.result.makespan),
                   percent(1 - share, 1), number(inFlight), bytes(timing.peakBytes),
                   bytes(peakOf(step.memory[static_cast<size_t>(stage)])),
@@ -94,8 +95,8 @@ Json stageToJson(const Plan &plan, const StepSimulation &step, size_t stage) {
           {"busy_s", share * step.result.makespan},
           {"idle_s", (1 - share) * step.result.makespan},
           {"idle_fraction", 1 - share},
-          {"peak_in_flight",
-           static_cast<double>(timing.peakPending) / static_cast<double>(plan.virtualStages)},
+          {"peak_in_flight", static_cast<double>(timing.peakPending) /
+                                 static_cast<double>(plan.decisions.virtualStages)},
           {"peak_in_flight_chunks", timing.peakPending},
           {"peak_activation_bytes", timing.peakBytes},
           {"peak_memory_bytes", peakOf(step.memory[stage])},
@@ -121,11 +122,11 @@ Json criticalPath(const StepSimulation &step) {
 void printSimulation(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &step) {
   const StepSimulation &simulation = step.simulation;
   out << plan.modelName << " on " << counted(plan.devices, "device") << " of " << plan.topologyName
-      << ": " << plan.schedule << ", " << counted(plan.pp, "stage");
-  if (plan.virtualStages > 1)
-    out << " of " << counted(plan.virtualStages, "chunk");
-  out << ", " << plan.numMicroBatches
-      << (plan.numMicroBatches == 1 ? " micro-batch" : " micro-batches") << "\n\n";
+      << ": " << planNameOf(plan.decisions.schedule) << ", " << counted(plan.decisions.pp, "stage");
+  if (plan.decisions.virtualStages > 1)
+    out << " of " << counted(plan.decisions.virtualStages, "chunk");
+  out << ", " << plan.decisions.numMicroBatches
+      << (plan.decisions.numMicroBatches == 1 ? " micro-batch" : " micro-batches") << "\n\n";
   printBoth(out, plan, step);
   out << "\n";
   printStages(out, plan, simulation);
@@ -150,9 +151,9 @@ std::string simulationToJson(const Plan &plan, const SimulatedStep &step) {
   Json json;
   json["schema"] = "dtc.simulation/1";
   json["model"] = plan.modelName;
-  json["schedule"] = plan.schedule;
-  json["virtual_stages"] = plan.virtualStages;
-  json["num_micro_batches"] = plan.numMicroBatches;
+  json["schedule"] = planNameOf(plan.decisions.schedule);
+  json["virtual_stages"] = plan.decisions.virtualStages;
+  json["num_micro_batches"] = plan.decisions.numMicroBatches;
   json["step_time_s"] = step.stepSeconds;
   json["predicted_step_time_s"] = plan.predicted.stepSeconds;
   json["difference_s"] = step.stepSeconds - plan.predicted.stepSeconds;

@@ -2,6 +2,7 @@
 #include "compiler/explain/Runners.h"
 
 #include "compiler/explain/Figures.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -15,12 +16,12 @@ namespace {
 constexpr double kNoise = 1e-9, kSmall = 1e-3;
 
 bool differInOrderOnly(const Plan &a, const Plan &b) {
-  auto rest = [](const Plan &p) {
-    return std::tuple(p.dp, p.tp, p.pp, p.cp, p.ep, p.sequenceParallel, p.zero, p.microBatch,
-                      p.schedule, p.virtualStages, p.recompute, p.offloadOptimizer, p.placement);
-  };
+  for (const DecisionName &name : decisionNames())
+    if (name.listing != Listing::Never && name.key != "axis_order" &&
+        name.phraseOf(a.decisions) != name.phraseOf(b.decisions))
+      return false;
   double step = a.predicted.stepSeconds;
-  return rest(a) == rest(b) && a.predicted.peakMemoryBytes == b.predicted.peakMemoryBytes &&
+  return a.predicted.peakMemoryBytes == b.predicted.peakMemoryBytes &&
          std::abs(step - b.predicted.stepSeconds) <= kSmall * step;
 }
 
@@ -55,30 +56,12 @@ std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower,
 
 std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
   std::string list;
-  auto add = [&](bool differs, const std::string &text) {
-    if (differs)
-      list += (list.empty() ? "" : ", ") + text;
-  };
-  auto pair = [&](const char *key, int64_t mine, int64_t its) {
-    add(mine != its, std::string(key) + "=" + std::to_string(its));
-  };
-  pair("dp", plan.dp, other.dp);
-  pair("tp", plan.tp, other.tp);
-  pair("pp", plan.pp, other.pp);
-  pair("cp", plan.cp, other.cp);
-  pair("ep", plan.ep, other.ep);
-  pair("sp", plan.sequenceParallel, other.sequenceParallel);
-  pair("zero", plan.zero, other.zero);
-  pair("micro_batch", plan.microBatch, other.microBatch);
-  bool sameSchedule = plan.schedule == other.schedule && plan.virtualStages == other.virtualStages;
-  add(other.pp > 1 && (!sameSchedule || plan.pp == 1),
-      other.schedule +
-          (other.virtualStages > 1 ? " x" + std::to_string(other.virtualStages) : std::string()));
-  add(plan.recompute != other.recompute, "recompute " + other.recompute);
-  add(plan.offloadOptimizer != other.offloadOptimizer,
-      other.offloadOptimizer ? "optimizer on the host" : "optimizer on the device");
-  add(plan.placement != other.placement, "placement " + other.placement);
-  add(plan.axisOrder != other.axisOrder, "order " + other.axisOrder);
+  for (const DecisionName &name : decisionNames()) {
+    std::string phrase = name.phraseOf(other.decisions);
+    bool isSaid = name.listing != Listing::Never && !phrase.empty();
+    if (isSaid && phrase != name.phraseOf(plan.decisions))
+      list += (list.empty() ? "" : ", ") + phrase;
+  }
   return list.empty() ? "the same but for where layers are cut or recomputed" : list;
 }
 

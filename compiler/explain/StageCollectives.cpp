@@ -20,7 +20,7 @@ public:
     for (const CostedPart &part : costed.parts)
       if (layersOn(part, plan, stage) > 0)
         addPart(part);
-    if (plan.zero >= 2)
+    if (plan.decisions.zero >= 2)
       addShardedLayers();
     addTransfers();
     addOncePerStep();
@@ -54,7 +54,9 @@ private:
   }
 
   // The axes over which parameters are the same, or shared out.
-  std::string replicas() const { return plan.cp == 1 ? "dp" : plan.dp == 1 ? "cp" : "dp x cp"; }
+  std::string replicas() const {
+    return plan.decisions.cp == 1 ? "dp" : plan.decisions.dp == 1 ? "cp" : "dp x cp";
+  }
 
   void addPart(const CostedPart &part) {
     double runs = partRunsOf(part, plan, stage);
@@ -83,7 +85,7 @@ private:
         double elements = isExpert ? part.expertParameters : part.denseParameters;
         const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
         std::string name = part.name + (isExpert ? "'s experts" : "'s parameters");
-        if (plan.zero >= 3)
+        if (plan.decisions.zero >= 3)
           add(name + ", forward and backward", replicas(), group, CollectiveKind::AllGather,
               elements * p.parameterBytes, 2 * runs, std::nullopt);
         add(part.name + (isExpert ? "'s gradients of experts" : "'s gradients"), replicas(), group,
@@ -95,11 +97,11 @@ private:
   }
 
   void addTransfers() {
-    if (plan.pp == 1 || plan.predicted.transferSeconds <= 0)
+    if (plan.decisions.pp == 1 || plan.predicted.transferSeconds <= 0)
       return;
     // Each chunk hands on what it made and sends back what it took, but for the ends of the chain.
-    double all = static_cast<double>(plan.numMicroBatches);
-    double chunks = static_cast<double>(plan.virtualStages);
+    double all = static_cast<double>(plan.decisions.numMicroBatches);
+    double chunks = static_cast<double>(plan.decisions.virtualStages);
     bool isLast = stage + 1 == plan.stages.size();
     double down = all * (isLast ? chunks - 1 : chunks),
            up = all * (stage == 0 ? chunks - 1 : chunks);
@@ -108,7 +110,8 @@ private:
     // Between the ends, where chunks of interleaved schedules go on, all boundaries are crossed.
     double next = boundaries.empty() || isLast ? most : boundaries[stage];
     double before = boundaries.empty() || stage == 0 ? most : boundaries[stage - 1];
-    if (plan.schedule != "interleaved") { // a chain that turns goes back the way it came
+    if (plan.decisions.schedule !=
+        ScheduleKind::Interleaved) { // a chain that turns goes back the way it came
       next = isLast ? before : next;
       before = stage == 0 ? next : before;
     }
@@ -136,20 +139,20 @@ private:
       std::string of = isExpert ? " of experts" : "";
       auto buckets = [&](const std::string &what, CollectiveKind kind, double bytes) {
         int64_t count = bucketsOf(bytes, group);
-        if (count > 0 && !plan.overlapGradients)
+        if (count > 0 && !plan.decisions.overlapGradients)
           count = 1;
-        else if (count > 0 && plan.bucketBytes > 0)
+        else if (count > 0 && plan.decisions.bucketBytes > 0)
           count = std::max<int64_t>(
-              1, std::llround(std::ceil(bytes / static_cast<double>(plan.bucketBytes))));
+              1, std::llround(std::ceil(bytes / static_cast<double>(plan.decisions.bucketBytes))));
         if (count > 0)
           add(what + of + ", once a step", replicas(), group, kind,
               bytes / static_cast<double>(count), static_cast<double>(count), std::nullopt);
       };
-      if (plan.zero == 0)
+      if (plan.decisions.zero == 0)
         buckets("gradients", CollectiveKind::AllReduce, elements * p.reduceBytes);
-      if (plan.zero == 1)
+      if (plan.decisions.zero == 1)
         buckets("gradients", CollectiveKind::ReduceScatter, elements * p.reduceBytes);
-      if (plan.zero == 1 || plan.zero == 2)
+      if (plan.decisions.zero == 1 || plan.decisions.zero == 2)
         buckets("parameters", CollectiveKind::AllGather, elements * p.parameterBytes);
     }
     if (list.size() > first)

@@ -24,12 +24,7 @@ bool isCompiled(const Decisions &d) {
 
 Plan compiledPlan(const Decisions &d, const std::string &optimizer) {
   Plan plan;
-  plan.dp = d.dp;
-  plan.tp = d.tp;
-  plan.sequenceParallel = d.sequenceParallel;
-  plan.zero = d.zero;
-  plan.microBatch = d.microBatch;
-  plan.numMicroBatches = d.numMicroBatches;
+  plan.decisions = d;
   plan.optimizer = optimizer;
   return plan;
 }
@@ -86,7 +81,7 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   ScheduleOptions options;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
   Plan plan = compiledPlan(d, optimizer);
-  plan.numMicroBatches = microBatches;
+  plan.decisions.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
       !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
     return std::nullopt;

@@ -17,8 +17,8 @@ namespace {
 
 StepOptions stepOf(const Plan &plan) {
   StepOptions step;
-  step.batch = plan.dp * plan.microBatch;
-  step.microBatches = plan.numMicroBatches;
+  step.batch = plan.decisions.dp * plan.decisions.microBatch;
+  step.microBatches = plan.decisions.numMicroBatches;
   step.optimizer = plan.optimizer;
   return step;
 }
@@ -43,10 +43,10 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched
   addBindBatch(passes, stepOf(plan));
   if (failed(passes.run(*bound)))
     return false;
-  Mesh mesh{{"dp", "tp"}, {plan.dp, plan.tp}};
+  Mesh mesh{{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}};
   ParameterPlacementOptions options;
-  options.weightAxis = plan.tp > 1 ? 1 : -1;
-  options.policy = {/*dataAxis=*/0, plan.sequenceParallel};
+  options.weightAxis = plan.decisions.tp > 1 ? 1 : -1;
+  options.policy = {/*dataAxis=*/0, plan.decisions.sequenceParallel};
   if (searched) {
     plan.opSplits = searched->splits;
     placeParameters(*bound, searched->parameters, /*axis=*/1, mesh.numAxes());
@@ -54,11 +54,11 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched
     return false;
   }
   recordPlacements(*bound, plan);
-  if (plan.ep > 1)
+  if (plan.decisions.ep > 1)
     for (const auto &entry : expertDims(*bound))
       plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
   // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
-  if (plan.zero >= 3 && plan.dp > 1)
+  if (plan.decisions.zero >= 3 && plan.decisions.dp > 1)
     for (auto &[name, axes] : plan.tensors)
       axes["dp"] = shardText(0);
   return true;

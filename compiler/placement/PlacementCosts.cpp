@@ -2,6 +2,7 @@
 #include "compiler/placement/PlacementCosts.h"
 
 #include "compiler/workload/OpFacts.h"
+#include "passes/shard/ReshardSteps.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -122,6 +123,19 @@ void PlacementCosts::addAttention(CellOp &cellOp, Operation *op, const graph::Op
         static_cast<int>(index) == choice ? llvm::divideCeil(loop.size, parts()) : loop.size);
 }
 
+static CollectiveKind collectiveOf(ReshardStep::Kind kind) {
+  switch (kind) {
+  case ReshardStep::Kind::AllReduce:
+    return CollectiveKind::AllReduce;
+  case ReshardStep::Kind::ReduceScatter:
+    return CollectiveKind::ReduceScatter;
+  case ReshardStep::Kind::AllGather:
+    return CollectiveKind::AllGather;
+  default:
+    return CollectiveKind::AllToAll;
+  }
+}
+
 double PlacementCosts::moveSeconds(Type type, const AxisPlacement &from,
                                    const AxisPlacement &to) const {
   if (from == to || from.isReplicate())
@@ -129,22 +143,14 @@ double PlacementCosts::moveSeconds(Type type, const AxisPlacement &from,
   if (to.isPartial() && (from.isPartial() || to.reduce != graph::ReduceKind::Sum))
     return kNever;
   auto tensor = cast<RankedTensorType>(type);
-  bool isFloat = tensor.getElementType().isF32();
-  // Padding travels too.
-  const AxisPlacement &padded = from.isShard() ? from : to;
-  double whole = localElements(type, padded) * static_cast<double>(padded.isShard() ? parts() : 1) *
-                 tensor.getElementTypeBitWidth() / 8 * (isFloat ? precision.activationShare : 1);
-  CollectiveKind kind =
-      from.isPartial() ? (to.isShard() ? CollectiveKind::ReduceScatter : CollectiveKind::AllReduce)
-                       : CollectiveKind::AllGather;
-  if (from.isShard() && to.isShard()) {
-    // Where a dim does not divide the tensor is gathered and cut again.
-    if (tensor.getDimSize(from.dim) % parts() != 0 || tensor.getDimSize(to.dim) % parts() != 0)
-      return collectiveSeconds(CollectiveKind::AllGather, whole, group, topology);
-    kind = CollectiveKind::AllToAll;
-    whole /= static_cast<double>(parts());
-  }
-  return collectiveSeconds(kind, whole, group, topology);
+  double width = tensor.getElementTypeBitWidth() / 8.0 *
+                 (tensor.getElementType().isF32() ? precision.activationShare : 1);
+  double seconds = 0;
+  for (const ReshardStep &step : reshardSteps(tensor.getShape(), {from}, {to}, mesh))
+    if (step.communicates())
+      seconds +=
+          collectiveSeconds(collectiveOf(step.kind), wholeElements(step) * width, group, topology);
+  return seconds;
 }
 
 } // namespace dtc

@@ -1,6 +1,7 @@
 // Writes a plan's decisions into a model.
 #include "compiler/plan/ApplyPlan.h"
 
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/PlacementText.h"
 #include "passes/shard/Mesh.h"
 
@@ -9,7 +10,7 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-Mesh meshOf(const Plan &plan) { return {{"dp", "tp"}, {plan.dp, plan.tp}}; }
+Mesh meshOf(const Plan &plan) { return {{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}}; }
 
 // "replicate" or "shard(DIM)" with DIM below `numDims`.
 std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
@@ -37,7 +38,7 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
              << "parameter '" << parameter.getSymName() << "' is placed '" << text << "' on axis '"
              << axis << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
-    if (axis == "dp" && axisPlacement->isShard() && plan.dp > 1)
+    if (axis == "dp" && axisPlacement->isShard() && plan.decisions.dp > 1)
       return parameter.emitError()
              << "parameter '" << parameter.getSymName()
              << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
@@ -54,17 +55,18 @@ std::string whyNotExecutable(const Plan &plan) {
     const char *key;
     int64_t found, most;
   };
-  for (Limit limit : {Limit{"pp", plan.pp, 1}, Limit{"cp", plan.cp, 1}, Limit{"ep", plan.ep, 1},
-                      Limit{"zero", plan.zero, 1}, Limit{"virtual_stages", plan.virtualStages, 1}})
+  for (Limit limit : {Limit{"pp", plan.decisions.pp, 1}, Limit{"cp", plan.decisions.cp, 1},
+                      Limit{"ep", plan.decisions.ep, 1}, Limit{"zero", plan.decisions.zero, 1},
+                      Limit{"virtual_stages", plan.decisions.virtualStages, 1}})
     if (limit.found > limit.most)
       return "the plan has " + std::string(limit.key) + " = " + std::to_string(limit.found) +
              ", which dtc can't compile yet; plan with --fix " + limit.key + "=" +
              std::to_string(limit.most);
-  if (plan.offloadOptimizer)
+  if (plan.decisions.offloadOptimizer)
     return "the plan keeps optimizer states on the host, which dtc can't compile yet; plan with "
            "--fix offload=0";
-  if (plan.recompute != "none")
-    return "the plan has recompute = " + plan.recompute +
+  if (plan.decisions.recomputeMost != Recompute::None)
+    return "the plan has recompute = " + recomputeText(plan.decisions) +
            ", which dtc can't compile yet; plan with --fix recompute=none";
   if (plan.precision != "f32")
     return "the plan has precision " + plan.precision +
@@ -79,8 +81,8 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   Mesh mesh = meshOf(plan);
   writeMesh(module, mesh);
   Builder builder(module.getContext());
-  module->setAttr("graph.zero", builder.getI64IntegerAttr(plan.zero));
-  if (plan.sequenceParallel)
+  module->setAttr("graph.zero", builder.getI64IntegerAttr(plan.decisions.zero));
+  if (plan.decisions.sequenceParallel)
     module->setAttr("graph.sequence_parallel", builder.getUnitAttr());
   for (auto parameter : module.getOps<graph::ParameterOp>())
     if (failed(placeParameter(parameter, plan, mesh)))

@@ -1,7 +1,7 @@
 #include "compiler/plan/CheckPlan.h"
 
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/PlacementText.h"
-#include "compiler/plan/PlanSchedule.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -39,16 +39,17 @@ Found checkWord(const char *key, const std::string &word, llvm::ArrayRef<llvm::S
 }
 
 Found checkMesh(const Plan &plan) {
+  const Decisions &d = plan.decisions;
   if (plan.devices > kMostDevices)
     return PlanMistake{"devices",
                        "is " + number(plan.devices) + ", wanted at most " + number(kMostDevices)};
-  if (!isProduct(plan.devices, {plan.dp, plan.tp, plan.pp, plan.cp}))
-    return PlanMistake{"mesh", "is dp " + number(plan.dp) + " x tp " + number(plan.tp) + " x pp " +
-                                   number(plan.pp) + " x cp " + number(plan.cp) + ", wanted the " +
+  if (!isProduct(plan.devices, {d.dp, d.tp, d.pp, d.cp}))
+    return PlanMistake{"mesh", "is dp " + number(d.dp) + " x tp " + number(d.tp) + " x pp " +
+                                   number(d.pp) + " x cp " + number(d.cp) + ", wanted the " +
                                    number(plan.devices) + " devices"};
-  if (plan.dp * plan.cp % plan.ep != 0)
-    return PlanMistake{"ep", "is " + number(plan.ep) +
-                                 ", wanted a divisor of dp x cp = " + number(plan.dp * plan.cp)};
+  if (d.dp * d.cp % d.ep != 0)
+    return PlanMistake{"ep", "is " + number(d.ep) +
+                                 ", wanted a divisor of dp x cp = " + number(d.dp * d.cp)};
   if (plan.nodes > plan.devices)
     return PlanMistake{"nodes", "is " + number(plan.nodes) + ", more than the " +
                                     number(plan.devices) + " devices"};
@@ -56,26 +57,20 @@ Found checkMesh(const Plan &plan) {
 }
 
 Found checkDecisions(const Plan &plan) {
-  if (plan.zero > 3)
-    return PlanMistake{"zero", "is " + number(plan.zero) + ", wanted 0 to 3"};
-  if (!isProduct(plan.globalBatch, {plan.dp, plan.microBatch, plan.numMicroBatches}))
+  const Decisions &d = plan.decisions;
+  if (d.zero > 3)
+    return PlanMistake{"zero", "is " + number(d.zero) + ", wanted 0 to 3"};
+  if (!isProduct(plan.globalBatch, {d.dp, d.microBatch, d.numMicroBatches}))
     return PlanMistake{"global_batch", "is " + number(plan.globalBatch) +
                                            ", but dp x micro_batch x num_micro_batches is " +
-                                           number(plan.dp) + " x " + number(plan.microBatch) +
-                                           " x " + number(plan.numMicroBatches)};
-  if (Result<ScheduleKind> kind = scheduleFromPlan(plan.schedule, plan.virtualStages); !kind)
-    return PlanMistake{"schedule", "is wrong: " + kind.error().message + "; " + kind.error().note};
-  if (plan.virtualStages > 1 && (plan.schedule == "1f1b" || plan.schedule == "gpipe"))
-    return PlanMistake{"virtual_stages", "is " + number(plan.virtualStages) +
-                                             ", wanted 1 with schedule " + plan.schedule};
-  llvm::SmallVector<llvm::StringRef> axes;
-  llvm::StringRef(plan.axisOrder).split(axes, ' ');
-  llvm::sort(axes);
-  if (axes != llvm::ArrayRef<llvm::StringRef>{"cp", "dp", "pp", "tp"})
-    return PlanMistake{"axis_order",
-                       "is '" + plan.axisOrder + "', wanted tp, cp, dp and pp in some order"};
-  if (Found found = checkWord("recompute", plan.recompute, {"none", "selective", "full", "mixed"}))
-    return found;
+                                           number(d.dp) + " x " + number(d.microBatch) + " x " +
+                                           number(d.numMicroBatches)};
+  bool hasOneChunk =
+      d.schedule == ScheduleKind::OneForwardOneBackward || d.schedule == ScheduleKind::GPipe;
+  if (d.virtualStages > 1 && hasOneChunk)
+    return PlanMistake{"virtual_stages", "is " + number(d.virtualStages) +
+                                             ", wanted 1 with schedule " +
+                                             planNameOf(d.schedule).str()};
   if (Found found = checkWord("precision", plan.precision, {"f32", "bf16", "f16"}))
     return found;
   return checkWord("optimizer", plan.optimizer, {"adamw", "sgd", "lamb", "lars"});
@@ -98,9 +93,9 @@ Found checkLayers(Runs runs) {
 }
 
 Found checkStages(const Plan &plan) {
-  if (static_cast<int64_t>(plan.stages.size()) != plan.pp)
+  if (static_cast<int64_t>(plan.stages.size()) != plan.decisions.pp)
     return PlanMistake{"stages", "has " + number(static_cast<int64_t>(plan.stages.size())) +
-                                     " stages, wanted pp = " + number(plan.pp)};
+                                     " stages, wanted pp = " + number(plan.decisions.pp)};
   Runs runs;
   for (const PlanStage &stage : plan.stages) {
     // Plans of the first planner have no chunks.
@@ -111,15 +106,15 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"layers", "is [" + number(stage.firstLayer) + ", " +
                                        number(stage.lastLayer) +
                                        "] of some stage, wanted where its chunks begin and end"};
-    else if (static_cast<int64_t>(stage.chunks.size()) != plan.virtualStages)
+    else if (static_cast<int64_t>(stage.chunks.size()) != plan.decisions.virtualStages)
       return PlanMistake{"chunks", "has " + number(static_cast<int64_t>(stage.chunks.size())) +
                                        " runs of layers in some stage, wanted virtual_stages = " +
-                                       number(plan.virtualStages)};
+                                       number(plan.decisions.virtualStages)};
     runs.append(stage.chunks.begin(), stage.chunks.end());
-    if (static_cast<int64_t>(stage.ranks.size()) != plan.devices / plan.pp)
+    if (static_cast<int64_t>(stage.ranks.size()) != plan.devices / plan.decisions.pp)
       return PlanMistake{"ranks", "has " + number(static_cast<int64_t>(stage.ranks.size())) +
                                       " ranks in some stage, wanted devices / pp = " +
-                                      number(plan.devices / plan.pp)};
+                                      number(plan.devices / plan.decisions.pp)};
     for (int64_t rank : stage.ranks)
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +

@@ -1,4 +1,5 @@
-// Everything that is decided about how a step is spread over devices.
+// Everything that is decided about how a step is spread over devices. docs/planner.md says what a
+// new decision takes.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"
@@ -8,7 +9,6 @@
 namespace dtc {
 
 enum class Recompute : uint8_t { None, Selective, Full };
-llvm::StringRef toString(Recompute recompute);
 
 // Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
 // t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
@@ -23,7 +23,7 @@ struct Decisions {
   ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
   int64_t virtualStages = 1;
   // What every layer recomputes at least, and what at most: where a stage does not fit with the
-  // first, as few of its layers as need be do the second.
+  // first, as few of its layers as need be do the second. Of a plan, what they do.
   Recompute recompute = Recompute::None, recomputeMost = Recompute::None;
   // As many layers in each chunk as in the others, as Megatron cuts them, instead of chunks of
   // equal seconds. Where that only divides with embedding and head counted as a layer each, they
@@ -33,8 +33,16 @@ struct Decisions {
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: as the partitioner chooses op by op
   int partOrder = 0; // of partOrders: how stages go over unlike devices
+  // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
+  // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
+  bool overlapGradients = true;
+  int64_t bucketBytes = 0;
 
   int64_t devices() const { return dp * tp * pp * cp; }
+  // Ranks along an axis, by its letter in AxisOrder.
+  int64_t sizeOf(char axis) const {
+    return axis == 't' ? tp : axis == 'c' ? cp : axis == 'd' ? dp : pp;
+  }
   bool mayRecomputeMore() const { return recomputeMost > recompute; }
   auto operator<=>(const Decisions &) const = default;
 };

@@ -1,6 +1,7 @@
 // A plan: how one training step is spread over a cluster, and what that should cost.
 #pragma once
 
+#include "compiler/plan/Decisions.h"
 #include "compiler/plan/OpSplits.h"
 
 #include <cstdint>
@@ -104,22 +105,9 @@ struct Plan {
   int64_t devices = 1, nodes = 1;
   int64_t idleNodes = 0; // of the topology, beside these
 
-  int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
-  bool sequenceParallel = false;
-  int64_t zero = 0;
-  int64_t microBatch = 1, numMicroBatches = 1, globalBatch = 1;
-  std::string schedule = "1f1b";
-  int64_t virtualStages = 1;
-  // Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
-  std::string axisOrder = "tp cp dp pp";
-  // Of ops over tensor parallelism: "policy", what the partitioner chooses op by op, or "searched".
-  std::string placement = "policy";
-  bool offloadOptimizer = false;
-  // Gradients travel beside the backward pass, in buckets of so many bytes (0: as the software
-  // stack has them); or as a whole after it.
-  bool overlapGradients = true;
-  int64_t bucketBytes = 0;
-  std::string recompute = "none", precision = "f32", optimizer = "adamw";
+  Decisions decisions;
+  int64_t globalBatch = 1; // samples of a step
+  std::string precision = "f32", optimizer = "adamw";
 
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".

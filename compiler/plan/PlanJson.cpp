@@ -1,6 +1,7 @@
 // The plan's JSON form, written and read.
 #include "compiler/plan/CheckPlan.h"
 
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/OpSplitsJson.h"
 #include "compiler/support/JsonText.h"
 
@@ -175,6 +176,79 @@ public:
     }
   }
 
+  void decisions(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
+    if (const Json *mesh = find(root, "mesh")) {
+      integer(*mesh, "dp", 1, d.dp);
+      integer(*mesh, "tp", 1, d.tp);
+      integer(*mesh, "pp", 1, d.pp);
+      integer(*mesh, "cp", 1, d.cp);
+      integer(*mesh, "ep", 1, d.ep);
+    }
+    flag(root, "sp", d.sequenceParallel);
+    integer(root, "zero", 0, d.zero);
+    integer(root, "micro_batch", 1, d.microBatch);
+    integer(root, "num_micro_batches", 1, d.numMicroBatches);
+    integer(root, "virtual_stages", 1, d.virtualStages);
+    if (optional(root, "offload_optimizer"))
+      flag(root, "offload_optimizer", d.offloadOptimizer);
+    if (optional(root, "overlap_gradients"))
+      flag(root, "overlap_gradients", d.overlapGradients);
+    if (optional(root, "bucket_bytes"))
+      integer(root, "bucket_bytes", 0, d.bucketBytes);
+    schedule(d);
+    axisOrder(d);
+    placement(d);
+    recompute(d, stages);
+  }
+
+  void schedule(Decisions &d) {
+    std::string name;
+    word(root, "schedule", name);
+    if (Result<ScheduleKind> kind = scheduleFromPlan(name, d.virtualStages))
+      d.schedule = *kind;
+    else
+      fail("schedule", "is wrong: " + kind.error().message + "; " + kind.error().note);
+  }
+
+  void axisOrder(Decisions &d) {
+    std::string text = orderText(d.order);
+    if (optional(root, "axis_order"))
+      word(root, "axis_order", text);
+    if (std::optional<AxisOrder> order = orderFrom(text))
+      d.order = *order;
+    else
+      fail("axis_order", "is '" + text + "', wanted tp, cp, dp and pp in some order");
+  }
+
+  // Which point of a frontier it was is of no use without the frontier.
+  void placement(Decisions &d) {
+    std::string text = placementText(d).str();
+    if (optional(root, "placement"))
+      word(root, "placement", text);
+    d.placement = text == "searched" ? 1 : 0;
+    if (text != placementText(d))
+      fail("placement", "is '" + text + "', wanted policy or searched");
+  }
+
+  // Of layers that differ the stages say which do what.
+  void recompute(Decisions &d, llvm::ArrayRef<PlanStage> stages) {
+    std::string text;
+    word(root, "recompute", text);
+    if (std::optional<Recompute> all = recomputeFrom(text)) {
+      d.recompute = d.recomputeMost = *all;
+      return;
+    }
+    if (text != "mixed")
+      return fail("recompute", "is '" + text + "', wanted one of none, selective, full, mixed");
+    d.recompute = Recompute::Full;
+    for (const PlanStage &stage : stages)
+      for (const std::string &layer : stage.recompute) {
+        Recompute of = recomputeFrom(layer).value_or(Recompute::None);
+        d.recompute = std::min(d.recompute, of);
+        d.recomputeMost = std::max(d.recomputeMost, of);
+      }
+  }
+
   void stages(Plan &plan) {
     const Json *value = find(root, "stages");
     if (!value)
@@ -347,34 +421,11 @@ public:
       if (optional(*topology, "idle_nodes"))
         integer(*topology, "idle_nodes", 0, plan.idleNodes);
     }
-    if (const Json *mesh = find(root, "mesh")) {
-      integer(*mesh, "dp", 1, plan.dp);
-      integer(*mesh, "tp", 1, plan.tp);
-      integer(*mesh, "pp", 1, plan.pp);
-      integer(*mesh, "cp", 1, plan.cp);
-      integer(*mesh, "ep", 1, plan.ep);
-    }
-    flag(root, "sp", plan.sequenceParallel);
-    integer(root, "zero", 0, plan.zero);
-    integer(root, "micro_batch", 1, plan.microBatch);
-    integer(root, "num_micro_batches", 1, plan.numMicroBatches);
     integer(root, "global_batch", 1, plan.globalBatch);
-    word(root, "schedule", plan.schedule);
-    integer(root, "virtual_stages", 1, plan.virtualStages);
-    if (optional(root, "axis_order"))
-      word(root, "axis_order", plan.axisOrder);
-    if (optional(root, "placement"))
-      word(root, "placement", plan.placement);
-    if (optional(root, "offload_optimizer"))
-      flag(root, "offload_optimizer", plan.offloadOptimizer);
-    if (optional(root, "overlap_gradients"))
-      flag(root, "overlap_gradients", plan.overlapGradients);
-    if (optional(root, "bucket_bytes"))
-      integer(root, "bucket_bytes", 0, plan.bucketBytes);
-    word(root, "recompute", plan.recompute);
     word(root, "precision", plan.precision);
     word(root, "optimizer", plan.optimizer);
     stages(plan);
+    decisions(plan.decisions, plan.stages);
     tensors(plan);
     if (const Json *splits = optional(root, "op_splits"))
       if (std::string what = splitsFromJson(*splits, plan.opSplits); !what.empty())
@@ -413,21 +464,21 @@ std::string planToJson(const Plan &plan) {
       {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
   if (plan.idleNodes > 0)
     json["topology"]["idle_nodes"] = plan.idleNodes;
-  json["mesh"] = {
-      {"dp", plan.dp}, {"tp", plan.tp}, {"pp", plan.pp}, {"cp", plan.cp}, {"ep", plan.ep}};
-  json["sp"] = plan.sequenceParallel ? 1 : 0;
-  json["zero"] = plan.zero;
-  json["micro_batch"] = plan.microBatch;
-  json["num_micro_batches"] = plan.numMicroBatches;
+  const Decisions &d = plan.decisions;
+  json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
+  json["sp"] = d.sequenceParallel ? 1 : 0;
+  json["zero"] = d.zero;
+  json["micro_batch"] = d.microBatch;
+  json["num_micro_batches"] = d.numMicroBatches;
   json["global_batch"] = plan.globalBatch;
-  json["schedule"] = plan.schedule;
-  json["virtual_stages"] = plan.virtualStages;
-  json["axis_order"] = plan.axisOrder;
-  json["placement"] = plan.placement;
-  json["offload_optimizer"] = plan.offloadOptimizer;
-  json["overlap_gradients"] = plan.overlapGradients;
-  json["bucket_bytes"] = plan.bucketBytes;
-  json["recompute"] = plan.recompute;
+  json["schedule"] = planNameOf(d.schedule);
+  json["virtual_stages"] = d.virtualStages;
+  json["axis_order"] = orderText(d.order);
+  json["placement"] = placementText(d);
+  json["offload_optimizer"] = d.offloadOptimizer;
+  json["overlap_gradients"] = d.overlapGradients;
+  json["bucket_bytes"] = d.bucketBytes;
+  json["recompute"] = recomputeText(d);
   json["precision"] = plan.precision;
   json["optimizer"] = plan.optimizer;
   json["stages"] = Json::array();

@@ -1,7 +1,7 @@
 // Turns chosen decisions into a plan.
 #include "compiler/planner/DescribePlan.h"
 
-#include "compiler/plan/PlanSchedule.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include <cmath>
 
@@ -22,13 +22,6 @@ PlanMemory memoryOf(const MemoryParts &parts) {
   return memory;
 }
 
-std::string orderText(const AxisOrder &order) {
-  std::string text;
-  for (char axis : order)
-    text += (text.empty() ? "" : " ") + std::string(1, axis) + "p";
-  return text;
-}
-
 // The mean of all devices, flop/s.
 double peakOf(const Topology &topology, ComputeType type) {
   if (topology.isHomogeneous())
@@ -39,6 +32,16 @@ double peakOf(const Topology &topology, ComputeType type) {
   return sum / static_cast<double>(topology.numDevices());
 }
 
+// How many layers of a stage recompute how much, in the order of its layers.
+std::array<std::pair<int64_t, Recompute>, 3> recomputedLayers(const StageEstimate &stage) {
+  int64_t layers = 0;
+  for (auto [first, last] : stage.chunks)
+    layers += last - first + 1;
+  return {{{stage.fullLayers, Recompute::Full},
+           {stage.selectiveLayers, Recompute::Selective},
+           {layers - stage.fullLayers - stage.selectiveLayers, Recompute::None}}};
+}
+
 PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   PlanStage stage;
   stage.chunks = estimate.chunks;
@@ -47,13 +50,9 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   double m = static_cast<double>(d.numMicroBatches);
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
-  int64_t layers = 0;
-  for (auto [first, last] : estimate.chunks)
-    layers += last - first + 1;
-  for (int64_t layer = 0; layer < layers; ++layer)
-    stage.recompute.push_back(layer < estimate.fullLayers                              ? "full"
-                              : layer < estimate.fullLayers + estimate.selectiveLayers ? "selective"
-                                                                                       : "none");
+  for (auto [count, recompute] : recomputedLayers(estimate))
+    stage.recompute.insert(stage.recompute.end(), static_cast<size_t>(count),
+                           toString(recompute).str());
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
   stage.backwardWeightSeconds = estimate.backwardWeight;
@@ -70,17 +69,17 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   return stage;
 }
 
-// One word for all layers.
-std::string recomputeOf(const std::vector<PlanStage> &stages) {
-  std::string common;
-  for (const PlanStage &stage : stages)
-    for (const std::string &layer : stage.recompute) {
-      if (common.empty())
-        common = layer;
-      if (layer != common)
-        return "mixed";
-    }
-  return common.empty() ? "none" : common;
+// What layers really recompute, of what they may.
+void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
+  Recompute least = Recompute::Full, most = Recompute::None;
+  for (const StageEstimate &stage : stages)
+    for (auto [count, recompute] : recomputedLayers(stage))
+      if (count > 0) {
+        least = std::min(least, recompute);
+        most = std::max(most, recompute);
+      }
+  d.recompute = std::min(least, most); // no layers: none
+  d.recomputeMost = most;
 }
 
 void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
@@ -146,28 +145,15 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.topologyName = request.topology.name;
   plan.devices = request.topology.numDevices();
   plan.nodes = request.topology.nodes;
-  plan.dp = d.dp;
-  plan.tp = d.tp;
-  plan.pp = d.pp;
-  plan.cp = d.cp;
-  plan.ep = d.ep;
-  plan.sequenceParallel = d.sequenceParallel;
-  plan.zero = d.zero;
-  plan.microBatch = d.microBatch;
-  plan.numMicroBatches = d.numMicroBatches;
+  plan.decisions = d;
+  plan.decisions.overlapGradients = candidate.step.bucketBytes != kOneBucket;
+  plan.decisions.bucketBytes = plan.decisions.overlapGradients ? candidate.step.bucketBytes : 0;
+  tellRecompute(plan.decisions, candidate.step.stages);
   plan.globalBatch = request.globalBatch;
-  plan.schedule = planNameOf(d.schedule).str();
-  plan.virtualStages = d.virtualStages;
-  plan.axisOrder = orderText(d.order);
-  plan.placement = d.placement > 0 ? "searched" : "policy";
-  plan.offloadOptimizer = d.offloadOptimizer;
-  plan.overlapGradients = candidate.step.bucketBytes != kOneBucket;
-  plan.bucketBytes = plan.overlapGradients ? candidate.step.bucketBytes : 0;
   plan.precision = request.precision;
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
-  plan.recompute = recomputeOf(plan.stages);
   predict(plan, candidate.step, request);
   return plan;
 }

@@ -1,7 +1,7 @@
 // Reads the pairs of --fix.
 #include "compiler/planner/Pins.h"
 
-#include "compiler/plan/PlanSchedule.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include <algorithm>
 
@@ -31,11 +31,9 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     pins.searchedPlacements = text == "searched";
     return std::nullopt;
   }
-  for (Recompute recompute : {Recompute::None, Recompute::Selective, Recompute::Full})
-    if (text == toString(recompute)) {
-      pins.recompute = recompute;
-      return std::nullopt;
-    }
+  pins.recompute = recomputeFrom(text);
+  if (pins.recompute)
+    return std::nullopt;
   return UserError(given(name, text) + ": there is no such recomputation",
                    "choices are none, selective and full");
 }

@@ -104,8 +104,7 @@ private:
     for (AxisOrder order : orders()) {
       std::string key;
       for (char axis : order) {
-        int64_t size = axis == 't' ? d.tp : axis == 'c' ? d.cp : axis == 'd' ? d.dp : d.pp;
-        if (size > 1)
+        if (d.sizeOf(axis) > 1)
           key += axis;
       }
       if (!seen.insert(key).second)

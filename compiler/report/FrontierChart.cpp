@@ -3,6 +3,7 @@
 #include "compiler/report/Sections.h"
 
 #include "compiler/explain/Figures.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -11,12 +12,7 @@
 namespace dtc::html {
 namespace {
 
-llvm::StringRef classOf(const Plan &plan) {
-  return plan.recompute == "none"        ? "re-none"
-         : plan.recompute == "selective" ? "re-selective"
-         : plan.recompute == "full"      ? "re-full"
-                                         : "re-mixed";
-}
+std::string classOf(const Plan &plan) { return "re-" + recomputeText(plan.decisions); }
 
 class Frontier {
 public:
@@ -77,7 +73,7 @@ private:
     drawLines(svg, x, y, bound);
     for (size_t index = plans.size(); index-- > 0;)
       svg.circle(x(memoryOf(*plans[index])), y(secondsOf(*plans[index])), 4.5,
-                 "point " + classOf(*plans[index]).str(), hoverOf(*plans[index]));
+                 "point " + classOf(*plans[index]), hoverOf(*plans[index]));
     double chosenX = x(memoryOf(outcome.best)), chosenY = y(secondsOf(outcome.best));
     svg.circle(chosenX, chosenY, 8.5, "chosen", hoverOf(outcome.best));
     bool toTheLeft = chosenX > width - 160;

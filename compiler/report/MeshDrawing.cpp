@@ -22,18 +22,13 @@ struct MeshAxis {
 
 // From the innermost out, those of one rank left out.
 std::vector<MeshAxis> axesOf(const Plan &plan) {
-  llvm::SmallVector<llvm::StringRef> names;
-  llvm::StringRef(plan.axisOrder).split(names, ' ', -1, /*KeepEmpty=*/false);
+  const Decisions &d = plan.decisions;
   std::vector<MeshAxis> axes;
   int64_t stride = 1;
-  for (llvm::StringRef name : names) {
-    int64_t size = name == "tp"   ? plan.tp
-                   : name == "cp" ? plan.cp
-                   : name == "dp" ? plan.dp
-                   : name == "pp" ? plan.pp
-                                  : 1;
+  for (char axis : d.order) {
+    int64_t size = d.sizeOf(axis);
     if (size > 1)
-      axes.push_back({name.str(), size, stride});
+      axes.push_back({std::string(1, axis) + "p", size, stride});
     stride *= size;
   }
   return axes;

@@ -6,6 +6,7 @@
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
 #include "compiler/explain/TensorGroups.h"
+#include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -23,24 +24,23 @@ std::string choiceList(const Plan &plan) {
   auto add = [&](llvm::StringRef name, const std::string &value) {
     list += "<dt>" + escape(name) + "</dt><dd>" + escape(value) + "</dd>\n";
   };
-  add("Mesh", "data " + text(plan.dp) + " x tensor " + text(plan.tp) + " x pipeline " +
-                  text(plan.pp) + " x context " + text(plan.cp) +
-                  (plan.ep > 1 ? ", experts over " + text(plan.ep) : ""));
+  const Decisions &d = plan.decisions;
+  add("Mesh", "data " + text(d.dp) + " x tensor " + text(d.tp) + " x pipeline " + text(d.pp) +
+                  " x context " + text(d.cp) + (d.ep > 1 ? ", experts over " + text(d.ep) : ""));
   add("Batch", text(plan.globalBatch) + " samples of " + text(plan.sequenceLength) +
-                   " tokens = " + figures::counted(plan.dp, "rank") + " x " +
-                   figures::counted(plan.microBatch, "sample") + " x " +
-                   text(plan.numMicroBatches) +
-                   (plan.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
-  add("Memory", "ZeRO " + text(plan.zero) + ", recomputation " + plan.recompute +
-                    (plan.offloadOptimizer ? ", optimizer states on the host" : "") +
-                    (plan.sequenceParallel ? ", sequence parallel" : ""));
-  if (plan.pp > 1)
+                   " tokens = " + figures::counted(d.dp, "rank") + " x " +
+                   figures::counted(d.microBatch, "sample") + " x " + text(d.numMicroBatches) +
+                   (d.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
+  add("Memory", "ZeRO " + text(d.zero) + ", recomputation " + recomputeText(d) +
+                    (d.offloadOptimizer ? ", optimizer states on the host" : "") +
+                    (d.sequenceParallel ? ", sequence parallel" : ""));
+  if (d.pp > 1)
     add("Pipeline",
-        plan.schedule + ", " + figures::counted(plan.pp, "stage") +
-            (plan.virtualStages > 1 ? " of " + figures::counted(plan.virtualStages, "chunk") : ""));
+        planNameOf(d.schedule).str() + ", " + figures::counted(d.pp, "stage") +
+            (d.virtualStages > 1 ? " of " + figures::counted(d.virtualStages, "chunk") : ""));
   add("Numbers", plan.precision + ", " + plan.optimizer);
   if (plan.devices > 1)
-    add("Links", plan.axisOrder + ", from the innermost out");
+    add("Links", orderText(d.order) + ", from the innermost out");
   return list + "</dl>\n";
 }
 

@@ -27,11 +27,12 @@ public:
     if (most <= kMostTasks)
       return html + figure(drawing("timeline", "Time line of the step", 0, end, false),
                            "One training step. Numbers are micro-batches; grey is waiting.");
-    html += figure(
-        drawing("timeline", "Time line of the step", 0, end, true),
-        "One training step with " + std::to_string(plan.numMicroBatches * plan.virtualStages) +
-            " passes through every stage: in each column the share of the time that goes "
-            "into each kind of work; grey is waiting.");
+    html +=
+        figure(drawing("timeline", "Time line of the step", 0, end, true),
+               "One training step with " +
+                   std::to_string(plan.decisions.numMicroBatches * plan.decisions.virtualStages) +
+                   " passes through every stage: in each column the share of the time that goes "
+                   "into each kind of work; grey is waiting.");
     // As much as leaves the tasks wide enough, in the middle of the step's density.
     double window = end * std::min(1.0, kDetailTasks / static_cast<double>(most));
     html += figure(drawing("timeline-start", "The first micro-batches", 0, window, false),
@@ -67,7 +68,7 @@ private:
                       bool shares) const {
     double bottom = StageRows::top + rows.height;
     Svg svg(kWidth, bottom + 38, id, title,
-            figures::counted(plan.pp, "stage") + " over " + figures::seconds(to - from) +
+            figures::counted(plan.decisions.pp, "stage") + " over " + figures::seconds(to - from) +
                 ", from " + figures::seconds(from) +
                 " on: which micro-batch each stage works on, forward and "
                 "backward, and when it waits");

@@ -27,7 +27,7 @@ std::string hoverOf(const RowTask &task, const Plan &plan) {
                                                  : "optimizer";
   if (task.microBatch >= 0)
     what += " of micro-batch " + std::to_string(task.microBatch);
-  if (task.microBatch >= 0 && plan.virtualStages > 1)
+  if (task.microBatch >= 0 && plan.decisions.virtualStages > 1)
     what += ", chunk " + std::to_string(task.chunk);
   return what + ": " + figures::seconds(task.start) + " to " + figures::seconds(task.end);
 }

@@ -20,26 +20,38 @@
 
 namespace dtc::graph {
 
-// Where a tensor lives along one mesh axis; the vocabulary of DTensor.
+// Where a tensor lives along one mesh axis; the vocabulary of DTensor, and an order where several
+// axes split one dim.
 struct AxisPlacement {
   enum class Kind { Replicate, Shard, Partial };
   Kind kind = Kind::Replicate;
   int64_t dim = 0;                     // Shard: the tensor dim
   ReduceKind reduce = ReduceKind::Sum; // Partial: how the parts combine
+  // Shard: axes that split the same dim do so by ascending level, and within a level in the order
+  // of the mesh, outermost first.
+  int64_t level = 0;
+  // Shard: of 2n equal chunks the rank at coordinate c of n has chunks c and 2n-1-c, in this order,
+  // so that causal attention costs all ranks the same.
+  bool zigzag = false;
 
   static AxisPlacement replicate() { return {}; }
-  static AxisPlacement shard(int64_t dim) { return {Kind::Shard, dim, ReduceKind::Sum}; }
-  static AxisPlacement partial(ReduceKind reduce) { return {Kind::Partial, 0, reduce}; }
+  static AxisPlacement shard(int64_t dim, int64_t level = 0, bool zigzag = false) {
+    return {Kind::Shard, dim, ReduceKind::Sum, level, zigzag};
+  }
+  static AxisPlacement partial(ReduceKind reduce) { return {Kind::Partial, 0, reduce, 0, false}; }
   bool isReplicate() const { return kind == Kind::Replicate; }
   bool isShard() const { return kind == Kind::Shard; }
   bool isPartial() const { return kind == Kind::Partial; }
   bool operator==(const AxisPlacement &other) const {
-    return kind == other.kind && (kind != Kind::Shard || dim == other.dim) &&
+    return kind == other.kind &&
+           (kind != Kind::Shard ||
+            (dim == other.dim && level == other.level && zigzag == other.zigzag)) &&
            (kind != Kind::Partial || reduce == other.reduce);
   }
 };
 inline llvm::hash_code hash_value(const AxisPlacement &p) {
   return llvm::hash_combine(static_cast<int>(p.kind), p.isShard() ? p.dim : 0,
+                            p.isShard() ? p.level : 0, p.isShard() && p.zigzag,
                             p.isPartial() ? static_cast<int>(p.reduce) : 0);
 }
 

@@ -6,6 +6,23 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// `(` dim (`,` `level` n)? (`,` `zigzag`)? `)`
+static FailureOr<AxisPlacement> parseShard(AsmParser &parser) {
+  int64_t dim = 0, level = 0;
+  bool zigzag = false;
+  if (parser.parseLParen() || parser.parseInteger(dim))
+    return failure();
+  while (succeeded(parser.parseOptionalComma())) {
+    if (succeeded(parser.parseOptionalKeyword("zigzag")))
+      zigzag = true;
+    else if (parser.parseKeyword("level") || parser.parseInteger(level))
+      return failure();
+  }
+  if (parser.parseRParen())
+    return failure();
+  return AxisPlacement::shard(dim, level, zigzag);
+}
+
 static FailureOr<AxisPlacement> parseAxis(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   StringRef keyword;
@@ -13,13 +30,8 @@ static FailureOr<AxisPlacement> parseAxis(AsmParser &parser) {
     return failure();
   if (keyword == "replicate")
     return AxisPlacement::replicate();
-  if (keyword == "shard") {
-    int64_t dim = 0;
-    if (failed(parser.parseLParen()) || failed(parser.parseInteger(dim)) ||
-        failed(parser.parseRParen()))
-      return failure();
-    return AxisPlacement::shard(dim);
-  }
+  if (keyword == "shard")
+    return parseShard(parser);
   if (keyword == "partial") {
     StringRef name;
     if (failed(parser.parseLParen()) || failed(parser.parseKeyword(&name)) ||
@@ -54,21 +66,21 @@ Attribute PlacementAttr::parse(AsmParser &parser, Type) {
                                    ArrayRef<AxisPlacement>(axes));
 }
 
+std::string dtc::graph::toString(const AxisPlacement &placement) {
+  if (placement.isReplicate())
+    return "replicate";
+  if (placement.isPartial())
+    return "partial(" + stringifyReduceKind(placement.reduce).str() + ")";
+  std::string text = "shard(" + std::to_string(placement.dim);
+  if (placement.level)
+    text += ", level " + std::to_string(placement.level);
+  return text + (placement.zigzag ? ", zigzag)" : ")");
+}
+
 void PlacementAttr::print(AsmPrinter &printer) const {
   printer << "<[";
-  llvm::interleaveComma(getAxes(), printer, [&](const AxisPlacement &axis) {
-    switch (axis.kind) {
-    case AxisPlacement::Kind::Replicate:
-      printer << "replicate";
-      break;
-    case AxisPlacement::Kind::Shard:
-      printer << "shard(" << axis.dim << ")";
-      break;
-    case AxisPlacement::Kind::Partial:
-      printer << "partial(" << stringifyReduceKind(axis.reduce) << ")";
-      break;
-    }
-  });
+  llvm::interleaveComma(getAxes(), printer,
+                        [&](const AxisPlacement &axis) { printer << toString(axis); });
   printer << "]>";
 }
 
@@ -78,7 +90,83 @@ LogicalResult PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError
     if (axis.isShard() && axis.dim < 0)
       return emitError() << "placement on mesh axis " << i << " splits dim " << axis.dim
                          << ", but dims count from 0";
+  SmallVector<AxisPlacement, 3> canonical = canonicalPlacement(axes);
+  for (const auto &[i, axis] : llvm::enumerate(axes)) {
+    if (!(axis == canonical[i]))
+      return emitError() << "placement on mesh axis " << i << " is " << toString(axis)
+                         << ", but the levels of the axes that split dim " << axis.dim
+                         << " are numbered from 0, one up where a later axis of the mesh stands "
+                            "outside: write "
+                         << toString(canonical[i]);
+    for (const auto &[other, before] : llvm::enumerate(axes.take_front(i)))
+      if (axis.zigzag && before.zigzag && axis.dim == before.dim)
+        return emitError() << "placement splits dim " << axis.dim << " zigzag over mesh axes "
+                           << other << " and " << i << ", but one at most is possible";
+  }
   return success();
+}
+
+// Axes that split `dim`, outermost first.
+static SmallVector<unsigned, 2> orderedAxes(ArrayRef<AxisPlacement> placement, int64_t dim) {
+  SmallVector<unsigned, 2> axes;
+  for (unsigned axis = 0; axis < placement.size(); ++axis)
+    if (placement[axis].isShard() && placement[axis].dim == dim)
+      axes.push_back(axis);
+  llvm::sort(axes, [&](unsigned a, unsigned b) {
+    return std::pair(placement[a].level, a) < std::pair(placement[b].level, b);
+  });
+  return axes;
+}
+
+SmallVector<AxisPlacement, 3> dtc::graph::canonicalPlacement(ArrayRef<AxisPlacement> placement) {
+  SmallVector<AxisPlacement, 3> result(placement);
+  for (const AxisPlacement &first : placement) {
+    if (!first.isShard())
+      continue;
+    int64_t level = 0;
+    unsigned outer = 0;
+    for (unsigned axis : orderedAxes(placement, first.dim)) {
+      level += axis < outer;
+      result[axis].level = level;
+      outer = axis;
+    }
+  }
+  return result;
+}
+
+DimSplit dtc::graph::getDimSplit(ArrayRef<AxisPlacement> placement, ArrayRef<int64_t> meshSizes,
+                                 int64_t dim) {
+  DimSplit split;
+  for (unsigned axis : orderedAxes(placement, dim)) {
+    if (meshSizes[axis] <= 1)
+      continue;
+    if (placement[axis].zigzag) {
+      split.zigzag = static_cast<int>(split.axes.size());
+      split.pieces = 2;
+    }
+    split.axes.push_back(axis);
+    split.parts *= meshSizes[axis];
+  }
+  return split;
+}
+
+SmallVector<PieceStart, 2> dtc::graph::getPieceStarts(const DimSplit &split, int64_t global,
+                                                      ArrayRef<int64_t> meshSizes) {
+  SmallVector<PieceStart, 2> starts(split.pieces);
+  // From the inside out: a step on an axis passes all pieces of the axes inside of it.
+  int64_t stride = split.pieceSize(global);
+  for (size_t position = split.axes.size(); position-- > 0;) {
+    unsigned axis = split.axes[position];
+    bool zigzag = static_cast<int>(position) == split.zigzag;
+    int64_t chunks = meshSizes[axis] * (zigzag ? 2 : 1);
+    for (auto [piece, start] : llvm::enumerate(starts)) {
+      bool mirrored = zigzag && piece == 1;
+      start.terms.insert(start.terms.begin(), {axis, mirrored ? -stride : stride});
+      start.base += mirrored ? (chunks - 1) * stride : 0;
+    }
+    stride *= chunks;
+  }
+  return starts;
 }
 
 std::optional<SmallVector<int64_t>> dtc::graph::getMeshSizes(Operation *insideModule) {
@@ -91,15 +179,12 @@ std::optional<SmallVector<int64_t>> dtc::graph::getMeshSizes(Operation *insideMo
   return SmallVector<int64_t>(grid.getShape());
 }
 
-RankedTensorType dtc::graph::getLocalType(RankedTensorType global, PlacementAttr placement,
+RankedTensorType dtc::graph::getLocalType(RankedTensorType global,
+                                          ArrayRef<AxisPlacement> placement,
                                           ArrayRef<int64_t> meshSizes) {
   SmallVector<int64_t> shape(global.getShape());
-  for (auto [axis, size] : llvm::zip(placement.getAxes(), meshSizes)) {
-    if (!axis.isShard() || axis.dim >= global.getRank() || size < 1)
-      continue;
-    int64_t &dim = shape[axis.dim];
-    if (!ShapedType::isDynamic(dim))
-      dim = dim / size + (dim % size != 0);
-  }
+  for (int64_t dim = 0; dim < global.getRank(); ++dim)
+    if (!ShapedType::isDynamic(shape[dim]))
+      shape[dim] = getDimSplit(placement, meshSizes, dim).localSize(shape[dim]);
   return RankedTensorType::get(shape, global.getElementType());
 }

@@ -157,7 +157,7 @@ static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type
       return user->emitOpError() << "names '" << symbol.getValue() << "', which is placed on "
                                  << placement->getAxes().size() << " mesh axes, but the mesh has "
                                  << mesh->size();
-    local = getLocalType(global, *placement, *mesh);
+    local = getLocalType(global, placement->getAxes(), *mesh);
   }
   if (type == local)
     return success();

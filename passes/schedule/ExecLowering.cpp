@@ -111,7 +111,7 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
     return failure();
   ArrayRef<int64_t> local = type.getShape();
   if (placement)
-    local = graph::getLocalType(type, placement, emitter->getMesh()).getShape();
+    local = graph::getLocalType(type, placement.getAxes(), emitter->getMesh()).getShape();
   Value buffer = emitter->createBuffer(op.getSymName(), kind, type.getElementType(),
                                        numElements(local), /*persistent=*/true);
   emitter->declareTensor(op.getSymName(), buffer);

@@ -65,32 +65,22 @@ std::string toString(const Placement &placement) {
   std::string text;
   llvm::raw_string_ostream out(text);
   out << '[';
-  llvm::interleaveComma(placement, out, [&](const AxisPlacement &axis) {
-    if (axis.isReplicate())
-      out << "replicate";
-    else if (axis.isShard())
-      out << "shard(" << axis.dim << ')';
-    else
-      out << "partial(" << graph::stringifyReduceKind(axis.reduce) << ')';
-  });
+  llvm::interleaveComma(placement, out,
+                        [&](const AxisPlacement &axis) { out << graph::toString(axis); });
   out << ']';
   return text;
 }
 
 int64_t partsOf(const Placement &placement, const Mesh &mesh, int64_t dim) {
-  int64_t parts = 1;
-  for (auto [axis, size] : llvm::zip(placement, mesh.sizes))
-    if (axis.isShard() && axis.dim == dim)
-      parts *= size;
-  return parts;
+  return graph::getDimSplit(placement, mesh.sizes, dim).parts;
 }
 
 RankedTensorType localType(RankedTensorType global, const Placement &placement, const Mesh &mesh) {
-  return graph::getLocalType(global, toAttr(global.getContext(), placement), mesh.sizes);
+  return graph::getLocalType(global, placement, mesh.sizes);
 }
 
 graph::PlacementAttr toAttr(MLIRContext *context, const Placement &placement) {
-  return graph::PlacementAttr::get(context, placement);
+  return graph::PlacementAttr::get(context, graph::canonicalPlacement(placement));
 }
 
 Placement fromAttr(graph::PlacementAttr attr, const Mesh &mesh) {

@@ -53,8 +53,9 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
       return outcome.error();
     const Plan &plan = outcome->best;
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
-        << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.dp << " tp=" << plan.tp
-        << " pp=" << plan.pp << " cp=" << plan.cp << " ep=" << plan.ep << ", step "
+        << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
+        << " tp=" << plan.decisions.tp << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
+        << " ep=" << plan.decisions.ep << ", step "
         << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
         << (wasFound ? " (cached)" : "") << "\n";
   }

@@ -41,12 +41,12 @@ TEST(Figures, JoinRunsOfNumbers) {
 TEST(Figures, LeaveOutWhatAPlanDoesNotUse) {
   Plan plan;
   EXPECT_EQ(settingsText(plan), "dp=1 tp=1 pp=1 cp=1 ep=1 sp=0 zero=0 micro_batch=1");
-  plan.pp = 4;
-  plan.schedule = "interleaved";
-  plan.virtualStages = 2;
-  plan.recompute = "mixed";
-  plan.offloadOptimizer = true;
-  plan.axisOrder = "tp cp pp dp";
+  plan.decisions.pp = 4;
+  plan.decisions.schedule = ScheduleKind::Interleaved;
+  plan.decisions.virtualStages = 2;
+  plan.decisions.recomputeMost = Recompute::Full;
+  plan.decisions.offloadOptimizer = true;
+  plan.decisions.order = {'t', 'c', 'p', 'd'};
   EXPECT_EQ(settingsText(plan),
             "dp=1 tp=1 pp=4 cp=1 ep=1 sp=0 zero=0 micro_batch=1 interleaved x2 recompute mixed "
             "optimizer on the host order tp cp pp dp");

@@ -39,7 +39,7 @@ TEST(PlanDiff, SaysThatNothingDiffers) {
 // The largest change of either direction first; they add up to the change of the step.
 TEST(PlanDiff, NamesWhatTheTimeGoesTo) {
   Plan a = tenSeconds(), b = tenSeconds();
-  b.dp = 2;
+  b.decisions.dp = 2;
   b.predicted.times.bubble = 3.5;
   b.predicted.times.exposedGradients = 0.5;
   b.predicted.stepSeconds = 11;
@@ -67,7 +67,7 @@ TEST(PlanDiff, ComparesRatesOfDifferentWork) {
 
 TEST(PlanDiff, CountsRecomputedLayersAndLayersOfStages) {
   Plan a = tenSeconds(), b = tenSeconds();
-  b.recompute = "mixed";
+  b.decisions.recomputeMost = Recompute::Full;
   b.stages[0].recompute = {"full", "none", "none"};
   b.stages[1].recompute = {"none", "none", "none", "none", "none"};
   PlanDiff diff = diffPlans(a, b);

@@ -9,7 +9,7 @@ namespace {
 
 Plan candidate(double seconds, int64_t bytes) {
   Plan plan;
-  plan.dp = 8;
+  plan.decisions.dp = 8;
   plan.predicted.stepSeconds = seconds;
   plan.predicted.times.compute = seconds;
   plan.predicted.peakMemoryBytes = bytes;
@@ -22,7 +22,7 @@ TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
   PlanOutcome outcome;
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10, 100), candidate(11, 100), candidate(12, 100)};
-  outcome.others[0].axisOrder = "pp tp cp dp";
+  outcome.others[0].decisions.order = {'p', 't', 'c', 'd'};
   std::vector<const Plan *> shown = runnersUp(outcome, 1);
   ASSERT_EQ(shown.size(), 1u);
   EXPECT_EQ(shown[0], &outcome.others[1]);
@@ -44,9 +44,9 @@ TEST(LeanerPlans, AreTheFrontierNearThePlan) {
 TEST(SettingsThatDiffer, NamesOnlyThose) {
   Plan plan = candidate(10, 100), other = plan;
   EXPECT_EQ(settingsThatDiffer(plan, other), "the same but for where layers are cut or recomputed");
-  other.dp = 4;
-  other.pp = 2;
-  other.recompute = "full";
+  other.decisions.dp = 4;
+  other.decisions.pp = 2;
+  other.decisions.recompute = other.decisions.recomputeMost = Recompute::Full;
   EXPECT_EQ(settingsThatDiffer(plan, other), "dp=4, pp=2, 1f1b, recompute full");
 }
 
@@ -55,7 +55,7 @@ TEST(LosesOn, NamesTheLargestParts) {
   other.predicted.times.compute = 10;
   other.predicted.times.bubble = 2;
   other.predicted.times.exposedGradients = 1;
-  other.predicted.times.host = 0.1;
+  other.predicted.times.optimizer = 0.1;
   EXPECT_EQ(losesOn(plan, other), "bubble +2 s, exposed gradient comm +1 s");
   EXPECT_EQ(losesOn(plan, plan), "a tie");
   other.predicted.fits = false;

@@ -20,7 +20,7 @@ protected:
     auto tensor = cast<RankedTensorType>(parseType(type, &context));
     auto attr = cast<PlacementAttr>(parseAttribute(placement, &context));
     std::string text;
-    llvm::raw_string_ostream(text) << getLocalType(tensor, attr, mesh);
+    llvm::raw_string_ostream(text) << getLocalType(tensor, attr.getAxes(), mesh);
     return text;
   }
 

@@ -1,6 +1,7 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/plan/DecisionNames.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"

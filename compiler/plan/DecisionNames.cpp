@@ -1,0 +1,117 @@
+// Decisions as people read and write them.
+#include "compiler/plan/DecisionNames.h"
+
+#include <algorithm>
+
+namespace dtc {
+namespace {
+
+constexpr Recompute kRecomputes[] = {Recompute::None, Recompute::Selective, Recompute::Full};
+
+template <auto Member> std::string number(const Decisions &d) {
+  return std::to_string(static_cast<int64_t>(d.*Member));
+}
+template <bool Decisions::*Member> std::string yesOrNo(const Decisions &d) {
+  return d.*Member ? "yes" : "no";
+}
+
+std::string scheduleOf(const Decisions &d) { return planNameOf(d.schedule).str(); }
+std::string orderOf(const Decisions &d) { return orderText(d.order); }
+std::string placementOf(const Decisions &d) { return placementText(d).str(); }
+
+// All schedules are the same without a pipeline.
+std::string schedulePhrase(const Decisions &d) {
+  if (d.pp == 1)
+    return "";
+  return scheduleOf(d) + (d.virtualStages > 1 ? " x" + std::to_string(d.virtualStages) : "");
+}
+std::string recomputePhrase(const Decisions &d) { return "recompute " + recomputeText(d); }
+std::string offloadPhrase(const Decisions &d) {
+  return d.offloadOptimizer ? "optimizer on the host" : "optimizer on the device";
+}
+std::string placementPhrase(const Decisions &d) { return "placement " + placementOf(d); }
+std::string orderPhrase(const Decisions &d) { return "order " + orderOf(d); }
+
+constexpr DecisionName kNames[] = {
+    {"dp", number<&Decisions::dp>, Listing::Always},
+    {"tp", number<&Decisions::tp>, Listing::Always},
+    {"pp", number<&Decisions::pp>, Listing::Always},
+    {"cp", number<&Decisions::cp>, Listing::Always},
+    {"ep", number<&Decisions::ep>, Listing::Always},
+    {"sp", number<&Decisions::sequenceParallel>, Listing::Always},
+    {"zero", number<&Decisions::zero>, Listing::Always},
+    {"micro_batch", number<&Decisions::microBatch>, Listing::Always},
+    {"num_micro_batches", number<&Decisions::numMicroBatches>},
+    {"schedule", scheduleOf, Listing::IfUnusual, schedulePhrase},
+    {"virtual_stages", number<&Decisions::virtualStages>},
+    {"recompute", recomputeText, Listing::IfUnusual, recomputePhrase},
+    {"offload_optimizer", yesOrNo<&Decisions::offloadOptimizer>, Listing::IfUnusual, offloadPhrase},
+    {"placement", placementOf, Listing::IfUnusual, placementPhrase},
+    {"axis_order", orderOf, Listing::IfUnusual, orderPhrase},
+    {"overlap_gradients", yesOrNo<&Decisions::overlapGradients>},
+    {"bucket_bytes", number<&Decisions::bucketBytes>},
+};
+
+} // namespace
+
+llvm::StringRef planNameOf(ScheduleKind kind) {
+  return toString(kind == ScheduleKind::ZeroBubbleV ? ScheduleKind::ZeroBubbleH1 : kind);
+}
+
+Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages) {
+  for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
+                            ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1}) {
+    if (name != toString(kind))
+      continue;
+    if (kind != ScheduleKind::ZeroBubbleH1 || virtualStages == 1)
+      return kind;
+    if (virtualStages == 2)
+      return ScheduleKind::ZeroBubbleV;
+    return UserError("schedule zero-bubble with " + std::to_string(virtualStages) +
+                         " virtual stages does not exist",
+                     "use 1 (ZB-H1) or 2 (ZB-V)");
+  }
+  return UserError("there is no schedule '" + name.str() + "'",
+                   "schedules are gpipe, 1f1b, interleaved and zero-bubble");
+}
+
+llvm::StringRef toString(Recompute recompute) {
+  return recompute == Recompute::None   ? "none"
+         : recompute == Recompute::Full ? "full"
+                                        : "selective";
+}
+
+std::optional<Recompute> recomputeFrom(llvm::StringRef word) {
+  for (Recompute recompute : kRecomputes)
+    if (word == toString(recompute))
+      return recompute;
+  return std::nullopt;
+}
+
+std::string orderText(const AxisOrder &order) {
+  std::string text;
+  for (char axis : order)
+    text += (text.empty() ? "" : " ") + std::string(1, axis) + "p";
+  return text;
+}
+
+std::optional<AxisOrder> orderFrom(llvm::StringRef text) {
+  AxisOrder order{'c', 'd', 'p', 't'}; // the first of all in the order of std::next_permutation
+  do
+    if (text == orderText(order))
+      return order;
+  while (std::next_permutation(order.begin(), order.end()));
+  return std::nullopt;
+}
+
+std::string recomputeText(const Decisions &d) {
+  return d.mayRecomputeMore() ? "mixed" : toString(d.recompute).str();
+}
+
+llvm::StringRef placementText(const Decisions &d) {
+  return d.placement > 0 ? "searched" : "policy";
+}
+
+llvm::ArrayRef<DecisionName> decisionNames() { return kNames; }
+
+} // namespace dtc

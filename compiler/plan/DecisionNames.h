@@ -1,0 +1,51 @@
+// Decisions as people read and write them: the words of plans, and short forms for lists.
+#pragma once
+
+#include "compiler/plan/Decisions.h"
+
+#include <optional>
+
+namespace dtc {
+
+// "gpipe", "1f1b", "interleaved" or "zero-bubble"; the last is H1 with one virtual stage and ZB-V
+// with two.
+llvm::StringRef planNameOf(ScheduleKind kind);
+
+// The reverse. Errors: a name that is none of the four, zero-bubble with more than two virtual
+// stages.
+Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages);
+
+// "none", "selective" or "full".
+llvm::StringRef toString(Recompute recompute);
+std::optional<Recompute> recomputeFrom(llvm::StringRef word);
+
+// Mesh axes from the innermost on: "tp cp dp pp" is Megatron's order.
+std::string orderText(const AxisOrder &order);
+std::optional<AxisOrder> orderFrom(llvm::StringRef text);
+
+// The least and the most that layers recompute in one word: "mixed" where they differ.
+std::string recomputeText(const Decisions &decisions);
+
+// "searched", or "policy" where the partitioner chooses op by op.
+llvm::StringRef placementText(const Decisions &decisions);
+
+// Which decisions short descriptions of a plan name.
+enum class Listing : uint8_t { Never, IfUnusual, Always };
+
+// A decision under its key in a plan's JSON.
+struct DecisionName {
+  llvm::StringRef key;
+  std::string (*value)(const Decisions &); // as the JSON has it; flags are yes or no
+  Listing listing = Listing::Never;        // Never: it follows from others, or is a detail
+  // For lists: "interleaved x2"; "" where there is nothing to say. Null: key=value.
+  std::string (*phrase)(const Decisions &) = nullptr;
+
+  std::string phraseOf(const Decisions &decisions) const {
+    return phrase ? phrase(decisions) : key.str() + "=" + value(decisions);
+  }
+};
+
+// All decisions that plans say.
+llvm::ArrayRef<DecisionName> decisionNames();
+
+} // namespace dtc

@@ -1,0 +1,59 @@
+// Words of decisions, and back.
+#include "compiler/plan/DecisionNames.h"
+
+#include "gtest/gtest.h"
+
+using namespace dtc;
+
+TEST(AxisOrder, IsReadAsItIsWritten) {
+  EXPECT_EQ(orderText(kMegatronOrder), "tp cp dp pp");
+  AxisOrder order{'c', 'd', 'p', 't'};
+  do
+    EXPECT_EQ(orderFrom(orderText(order)), order);
+  while (std::next_permutation(order.begin(), order.end()));
+  EXPECT_EQ(orderFrom("tp tp dp pp"), std::nullopt);
+  EXPECT_EQ(orderFrom("tp cp dp"), std::nullopt);
+  EXPECT_EQ(orderFrom(""), std::nullopt);
+}
+
+TEST(RecomputeText, IsMixedWhereLayersDiffer) {
+  Decisions d;
+  EXPECT_EQ(recomputeText(d), "none");
+  d.recomputeMost = Recompute::Selective;
+  EXPECT_EQ(recomputeText(d), "mixed");
+  d.recompute = Recompute::Selective;
+  EXPECT_EQ(recomputeText(d), "selective");
+}
+
+TEST(ScheduleNames, TellZeroBubblesByTheirVirtualStages) {
+  EXPECT_EQ(planNameOf(ScheduleKind::ZeroBubbleV), planNameOf(ScheduleKind::ZeroBubbleH1));
+  EXPECT_EQ(*scheduleFromPlan("zero-bubble", 1), ScheduleKind::ZeroBubbleH1);
+  EXPECT_EQ(*scheduleFromPlan("zero-bubble", 2), ScheduleKind::ZeroBubbleV);
+  EXPECT_FALSE(scheduleFromPlan("zero-bubble", 3));
+  EXPECT_EQ(*scheduleFromPlan("interleaved", 3), ScheduleKind::Interleaved);
+}
+
+static std::string phraseOf(const Decisions &d, llvm::StringRef key) {
+  for (const DecisionName &name : decisionNames())
+    if (name.key == key)
+      return name.phraseOf(d);
+  return "no such key";
+}
+
+TEST(Phrases, AreShort) {
+  Decisions d;
+  d.tp = 8;
+  d.sequenceParallel = true;
+  EXPECT_EQ(phraseOf(d, "tp"), "tp=8");
+  EXPECT_EQ(phraseOf(d, "sp"), "sp=1");
+  EXPECT_EQ(phraseOf(d, "schedule"), ""); // no pipeline
+  d.pp = 4;
+  d.schedule = ScheduleKind::Interleaved;
+  d.virtualStages = 2;
+  d.placement = 3;
+  d.offloadOptimizer = true;
+  EXPECT_EQ(phraseOf(d, "schedule"), "interleaved x2");
+  EXPECT_EQ(phraseOf(d, "placement"), "placement searched");
+  EXPECT_EQ(phraseOf(d, "offload_optimizer"), "optimizer on the host");
+  EXPECT_EQ(phraseOf(d, "axis_order"), "order tp cp dp pp");
+}

@@ -1,0 +1,96 @@
+// Plans as JSON: what is written is read.
+#include "compiler/plan/DecisionNames.h"
+#include "compiler/plan/Plan.h"
+
+#include "gtest/gtest.h"
+
+using namespace dtc;
+
+namespace {
+
+// Every decision that plans say is unlike Decisions(), two layers recompute unlike each other.
+Plan unusual() {
+  Plan plan;
+  plan.devices = 64;
+  plan.sequenceLength = 128;
+  plan.globalBatch = 48;
+  plan.predicted.stepSeconds = 1;
+  Decisions &d = plan.decisions;
+  d.dp = 2;
+  d.tp = 4;
+  d.pp = 2;
+  d.cp = 4;
+  d.ep = 8;
+  d.sequenceParallel = true;
+  d.zero = 3;
+  d.microBatch = 3;
+  d.numMicroBatches = 8;
+  d.schedule = ScheduleKind::ZeroBubbleV;
+  d.virtualStages = 2;
+  d.recompute = Recompute::Selective;
+  d.recomputeMost = Recompute::Full;
+  d.order = {'d', 't', 'c', 'p'};
+  d.placement = 1;
+  d.offloadOptimizer = true;
+  d.overlapGradients = false;
+  d.bucketBytes = 1 << 20;
+  for (int64_t stage = 0; stage < 2; ++stage) {
+    PlanStage &out = plan.stages.emplace_back();
+    out.chunks = {{stage, stage}, {3 - stage, 3 - stage}};
+    out.chunkTimes.resize(2);
+    out.firstLayer = stage;
+    out.lastLayer = 3 - stage;
+    out.ranks.assign(32, stage);
+    out.recompute = {stage == 0 ? "full" : "selective", "selective"};
+  }
+  return plan;
+}
+
+std::string read(const std::string &text, Plan &plan) { return planFromJson(text, "a.json", plan); }
+
+std::string replaced(std::string text, const std::string &from, const std::string &to) {
+  size_t at = text.find(from);
+  return at == std::string::npos ? "nothing to replace" : text.replace(at, from.size(), to);
+}
+
+} // namespace
+
+TEST(PlanJson, KeepsEveryDecision) {
+  Plan plan = unusual(), again;
+  std::string text = planToJson(plan);
+  ASSERT_EQ(read(text, again), "");
+  EXPECT_EQ(again.decisions, plan.decisions);
+  EXPECT_EQ(planToJson(again), text);
+}
+
+// A decision that is not in the JSON would be lost; one that is usual here could be.
+TEST(PlanJson, HasTheKeyOfEveryDecision) {
+  std::string text = planToJson(unusual());
+  for (const DecisionName &name : decisionNames()) {
+    EXPECT_NE(text.find("\"" + name.key.str() + "\":"), std::string::npos) << name.key.str();
+    EXPECT_NE(name.value(unusual().decisions), name.value(Decisions())) << name.key.str();
+  }
+}
+
+TEST(PlanJson, SaysWhatAllLayersRecompute) {
+  Plan plan;
+  ASSERT_EQ(read(replaced(planToJson(unusual()), "\"mixed\"", "\"full\""), plan), "");
+  EXPECT_EQ(plan.decisions.recompute, Recompute::Full);
+  EXPECT_EQ(plan.decisions.recomputeMost, Recompute::Full);
+}
+
+TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {
+  auto errorOf = [](const std::string &from, const std::string &to) {
+    Plan plan;
+    return read(replaced(planToJson(unusual()), from, to), plan);
+  };
+  EXPECT_NE(errorOf("\"searched\"", "\"best\"")
+                .find("plan key 'placement' is 'best', wanted policy or searched"),
+            std::string::npos);
+  EXPECT_NE(errorOf("\"dp tp cp pp\"", "\"dp tp cp\"")
+                .find("plan key 'axis_order' is 'dp tp cp', wanted tp, cp, dp and pp in some order"),
+            std::string::npos);
+  EXPECT_NE(errorOf("\"virtual_stages\": 2", "\"virtual_stages\": 3")
+                .find("plan key 'schedule' is wrong: schedule zero-bubble with 3 virtual stages"),
+            std::string::npos);
+}
