@@ -3,6 +3,7 @@
 
 #include "compiler/emit/Emit.h"
 #include "compiler/plan/ApplyPlan.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/workload/ModelFacts.h"

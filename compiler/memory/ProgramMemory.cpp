@@ -2,6 +2,7 @@
 #include "compiler/memory/ProgramMemory.h"
 
 #include "compiler/memory/StaticMemory.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/workload/ReadCells.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
@@ -14,11 +15,6 @@ namespace {
 constexpr int64_t kLayers = 3; // of the short model: a first, a middle and a last one
 // Of a step with more, the second micro-batch is like all that follow.
 constexpr int64_t kMicroBatches = 2;
-
-bool isCompiled(const Decisions &d) {
-  return d.pp == 1 && d.cp == 1 && d.ep == 1 && d.zero <= 1 && d.virtualStages == 1 &&
-         d.recompute == Recompute::None && !d.mayRecomputeMore() && !d.offloadOptimizer;
-}
 
 } // namespace
 
@@ -48,7 +44,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
                                              const SearchedPlacements *placements) {
-  if (!isChain || !isCompiled(d))
+  if (!isChain || !isExecutable(d))
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
   Key key{d.dp, d.tp, d.sequenceParallel, d.placement, d.zero, d.microBatch, microBatches};

@@ -1,7 +1,6 @@
 // Writes a plan's decisions into a model.
 #include "compiler/plan/ApplyPlan.h"
 
-#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/PlacementText.h"
 #include "passes/shard/Mesh.h"
 
@@ -49,33 +48,6 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
 }
 
 } // namespace
-
-std::string whyNotExecutable(const Plan &plan) {
-  struct Limit {
-    const char *key;
-    int64_t found, most;
-  };
-  for (Limit limit : {Limit{"pp", plan.decisions.pp, 1}, Limit{"cp", plan.decisions.cp, 1},
-                      Limit{"ep", plan.decisions.ep, 1}, Limit{"zero", plan.decisions.zero, 1},
-                      Limit{"virtual_stages", plan.decisions.virtualStages, 1}})
-    if (limit.found > limit.most)
-      return "the plan has " + std::string(limit.key) + " = " + std::to_string(limit.found) +
-             ", which dtc can't compile yet; plan with --fix " + limit.key + "=" +
-             std::to_string(limit.most);
-  if (plan.decisions.offloadOptimizer)
-    return "the plan keeps optimizer states on the host, which dtc can't compile yet; plan with "
-           "--fix offload=0";
-  if (plan.decisions.recomputeMost != Recompute::None)
-    return "the plan has recompute = " + recomputeText(plan.decisions) +
-           ", which dtc can't compile yet; plan with --fix recompute=none";
-  if (plan.precision != "f32")
-    return "the plan has precision " + plan.precision +
-           ", which dtc can't compile yet; plan with --precision f32";
-  if (plan.optimizer != "adamw" && plan.optimizer != "sgd")
-    return "the plan has optimizer " + plan.optimizer +
-           ", which dtc can't compile yet; plan with --optimizer adamw or sgd";
-  return "";
-}
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   Mesh mesh = meshOf(plan);

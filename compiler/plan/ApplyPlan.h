@@ -6,10 +6,6 @@
 
 namespace dtc {
 
-// Checks that `plan` can be compiled today (pp = cp = ep = 1, f32, no recomputation, ...). Returns
-// "" or one message that names the key and the nearest choice that can.
-std::string whyNotExecutable(const Plan &plan);
-
 // Gives the forward model its mesh (dp x tp), its parameters' placements and the attributes that
 // partitioning reads. Parameters that the plan does not name, or names wrongly, are errors
 // (diagnostics).

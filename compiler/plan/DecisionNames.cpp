@@ -1,6 +1,8 @@
 // Decisions as people read and write them.
 #include "compiler/plan/DecisionNames.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace dtc {
@@ -113,5 +115,12 @@ llvm::StringRef placementText(const Decisions &d) {
 }
 
 llvm::ArrayRef<DecisionName> decisionNames() { return kNames; }
+
+std::string valueOf(const Decisions &decisions, llvm::StringRef key) {
+  const DecisionName *name =
+      llvm::find_if(kNames, [&](const DecisionName &each) { return each.key == key; });
+  assert(name != std::end(kNames) && "a key of decisionNames");
+  return name->value(decisions);
+}
 
 } // namespace dtc

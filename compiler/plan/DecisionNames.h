@@ -48,4 +48,7 @@ struct DecisionName {
 // All decisions that plans say.
 llvm::ArrayRef<DecisionName> decisionNames();
 
+// Of the one with that key.
+std::string valueOf(const Decisions &decisions, llvm::StringRef key);
+
 } // namespace dtc

@@ -2,6 +2,7 @@
 #include "compiler/planner/Pins.h"
 
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/plan/Executable.h"
 
 #include <algorithm>
 
@@ -57,12 +58,27 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
 
 } // namespace
 
+Decisions Pins::decisions() const {
+  Decisions d;
+  d.dp = dp.value_or(d.dp);
+  d.tp = tp.value_or(d.tp);
+  d.pp = pp.value_or(d.pp);
+  d.cp = cp.value_or(d.cp);
+  d.ep = ep.value_or(d.ep);
+  d.sequenceParallel = sp.value_or(d.sequenceParallel);
+  d.zero = zero.value_or(d.zero);
+  d.microBatch = microBatch.value_or(d.microBatch);
+  d.virtualStages = virtualStages.value_or(d.virtualStages);
+  d.schedule = schedule.value_or(d.schedule);
+  d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
+  d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
+  return d;
+}
+
+// Who asks for a schedule wants a pipeline.
 bool Pins::beyondExecutable() const {
-  auto above = [](const std::optional<int64_t> &pin, int64_t most) { return pin && *pin > most; };
-  return above(offload, 0) || above(pp, 1) || above(cp, 1) || above(ep, 1) || above(zero, 1) ||
-         above(virtualStages, 1) ||
-         (schedule && *schedule != ScheduleKind::OneForwardOneBackward) ||
-         (recompute && *recompute != Recompute::None);
+  return !isExecutable(decisions()) ||
+         (schedule && *schedule != ScheduleKind::OneForwardOneBackward);
 }
 
 bool Pins::allows(ScheduleKind kind) const {

@@ -18,6 +18,8 @@ struct Pins {
   std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
   std::optional<int64_t> offload;                  // optimizer states in the host's memory
 
+  // Decisions() but for what is pinned.
+  Decisions decisions() const;
   // Whether a pin asks for what 'dtc compile' can't lower yet.
   bool beyondExecutable() const;
   bool allows(ScheduleKind kind) const;

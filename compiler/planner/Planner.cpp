@@ -3,7 +3,7 @@
 
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
-#include "compiler/plan/ApplyPlan.h"
+#include "compiler/plan/Executable.h"
 #include "compiler/planner/DescribePlan.h"
 #include "compiler/planner/RoundNodes.h"
 #include "compiler/support/Diagnostics.h"
@@ -76,20 +76,18 @@ public:
     limits.layers = facts.layers;
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
-    bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu &&
-                    request.precision == "f32" && !pins.beyondExecutable() && modelCompiles &&
-                    software.runsPrograms;
+    bool compiles = modelCompiles && software.runsPrograms &&
+                    whyNotExecutable(request.precision, request.optimizer).empty();
+    bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
+                    !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
-    bool hasPrograms = limits.executable && modelCompiles && request.precision == "f32" &&
-                       software.runsPrograms &&
-                       (request.optimizer == "adamw" || request.optimizer == "sgd");
-    if (hasPrograms)
+    if (limits.executable && compiles)
       estimate.programs = &programs.emplace(request.model, request.optimizer);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
-    limits.mayOffload = request.topology.device.host.isKnown() && !limits.executable;
+    limits.mayOffload = request.topology.device.host.isKnown();
   }
 
   Result<PlanOutcome> run() {
@@ -280,19 +278,28 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
   return best;
 }
 
+static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
+  if (pins.beyondExecutable()) {
+    const ExecutableLimit *limit = brokenLimit(pins.decisions());
+    return UserError("--fix asks for what 'dtc compile' can't lower yet",
+                     "use " + (limit ? limit->mend.str() : "--fix schedule=1f1b") +
+                         ", or plan without --executable to see what others cost");
+  }
+  if (std::string why = whyNotExecutable(request.precision, request.optimizer); !why.empty())
+    return UserError("--executable with " + why);
+  DiagnosticCapture capture(request.model->getContext());
+  if (failed(graph::checkCompilable(request.model)))
+    return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
+  return std::nullopt;
+}
+
 Result<PlanOutcome> planModel(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
-  if (request.executable && pins->beyondExecutable())
-    return UserError("--fix asks for what 'dtc compile' can't lower yet",
-                     "executable plans have pp, cp, ep and virtual_stages 1, zero 0 or 1, schedule "
-                     "1f1b and recompute none; plan without --executable to see what others cost");
-  if (request.executable) {
-    DiagnosticCapture capture(request.model->getContext());
-    if (failed(graph::checkCompilable(request.model)))
-      return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
-  }
+  if (request.executable)
+    if (std::optional<UserError> error = checkExecutable(request, *pins))
+      return *error;
   Result<SoftwareStack> software = softwareOf(request);
   if (!software)
     return software.error();

@@ -2,6 +2,7 @@
 #include "compiler/planner/SearchSpace.h"
 
 #include "compiler/estimate/PartOrders.h"
+#include "compiler/plan/Executable.h"
 
 #include <algorithm>
 #include <array>
@@ -39,6 +40,15 @@ int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
 
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
+bool isAllowed(const Decisions &d, const SpaceLimits &limits) {
+  return !limits.executable || isExecutable(d);
+}
+
+// Megatron's first, so that ties go to it.
+constexpr AxisOrder kOrders[] = {kMegatronOrder,       {'t', 'c', 'p', 'd'}, {'t', 'd', 'c', 'p'},
+                                 {'t', 'p', 'c', 'd'}, {'c', 't', 'd', 'p'}, {'d', 't', 'c', 'p'},
+                                 {'p', 't', 'c', 'd'}};
+
 class Enumerator {
 public:
   Enumerator(const SpaceLimits &limits, const Pins &pins) : limits(limits), pins(pins) {}
@@ -64,12 +74,11 @@ private:
     bool contextFits = cp == 1 || (limits.sequence % (2 * cp) == 0 &&
                                    (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
-        !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0 ||
-        (limits.executable && (pp > 1 || cp > 1)))
+        !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0)
       return;
     for (int64_t ep : divisorsOf(dp * cp)) {
       bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
-      if (!fits || !allows(pins.ep, ep) || (limits.executable && ep > 1))
+      if (!fits || !allows(pins.ep, ep))
         continue;
       Decisions d;
       d.tp = tp;
@@ -77,7 +86,8 @@ private:
       d.cp = cp;
       d.dp = dp;
       d.ep = ep;
-      addBatches(d);
+      if (isAllowed(d, limits))
+        addBatches(d);
     }
   }
 
@@ -101,7 +111,7 @@ private:
   // Orders of the axes that have more than one rank; others make no difference.
   void addOrders(Decisions d) {
     std::set<std::string> seen;
-    for (AxisOrder order : orders()) {
+    for (AxisOrder order : kOrders) {
       std::string key;
       for (char axis : order) {
         if (d.sizeOf(axis) > 1)
@@ -110,6 +120,8 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
+      if (!isAllowed(d, limits))
+        continue;
       bool isUneven = !limits.groups.empty() && d.pp > 1;
       if (isUneven && order.back() != 'p')
         continue;
@@ -119,14 +131,6 @@ private:
         meshes.back().partOrder = static_cast<int>(partOrder);
       }
     }
-  }
-
-  // Megatron's first, so that ties go to it. Compiled programs number ranks that way.
-  std::vector<AxisOrder> orders() const {
-    if (limits.executable)
-      return {kMegatronOrder};
-    return {kMegatronOrder,       {'t', 'c', 'p', 'd'}, {'t', 'd', 'c', 'p'}, {'t', 'p', 'c', 'd'},
-            {'c', 't', 'd', 'p'}, {'d', 't', 'c', 'p'}, {'p', 't', 'c', 'd'}};
   }
 
   std::optional<UserError> checkPins() const {
@@ -250,17 +254,19 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
     Recompute most;
   };
   std::vector<Choice> recomputes;
-  if (limits.executable)
-    recomputes = {{Recompute::None, Recompute::None}};
-  else if (pins.recompute)
+  Decisions recomputing = mesh;
+  recomputing.recomputeMost = Recompute::Full;
+  if (pins.recompute)
     recomputes = {{*pins.recompute, *pins.recompute}};
+  else if (!isAllowed(recomputing, limits))
+    recomputes = {{Recompute::None, Recompute::None}};
   else
     recomputes = {{Recompute::None, Recompute::Full},
                   {Recompute::None, Recompute::Selective},
                   {Recompute::Selective, Recompute::Full},
                   {Recompute::Full, Recompute::Full}};
   for (const Decisions &schedule : schedules)
-    for (int64_t zero = 0; zero <= (limits.executable ? 1 : 3); ++zero) {
+    for (int64_t zero = 0; zero <= 3; ++zero) {
       bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
       if (!useful || !allows(pins.zero, zero))
         continue;
@@ -271,7 +277,9 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
         d.recomputeMost = choice.most;
         for (bool offload : {false, true}) {
           d.offloadOptimizer = offload;
-          if (pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload)
+          bool isChoice =
+              pins.offload ? offload == (*pins.offload != 0) : !offload || limits.mayOffload;
+          if (isChoice && isAllowed(d, limits))
             all.push_back(d);
         }
       }

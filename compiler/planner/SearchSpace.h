@@ -16,8 +16,7 @@ struct SpaceLimits {
   // Where devices or links differ, their groups: pipeline stages are then outermost, so that each
   // is on a part of the system, and go over the parts in every order of partOrders.
   std::vector<DeviceGroup> groups;
-  // Optimizer states may be in the host's memory: something is known of it, and nobody has to run
-  // the plan.
+  // Optimizer states may be in the host's memory: something is known of it.
   bool mayOffload = false;
 };
 

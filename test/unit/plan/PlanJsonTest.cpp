@@ -87,9 +87,10 @@ TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {
   EXPECT_NE(errorOf("\"searched\"", "\"best\"")
                 .find("plan key 'placement' is 'best', wanted policy or searched"),
             std::string::npos);
-  EXPECT_NE(errorOf("\"dp tp cp pp\"", "\"dp tp cp\"")
-                .find("plan key 'axis_order' is 'dp tp cp', wanted tp, cp, dp and pp in some order"),
-            std::string::npos);
+  EXPECT_NE(
+      errorOf("\"dp tp cp pp\"", "\"dp tp cp\"")
+          .find("plan key 'axis_order' is 'dp tp cp', wanted tp, cp, dp and pp in some order"),
+      std::string::npos);
   EXPECT_NE(errorOf("\"virtual_stages\": 2", "\"virtual_stages\": 3")
                 .find("plan key 'schedule' is wrong: schedule zero-bubble with 3 virtual stages"),
             std::string::npos);

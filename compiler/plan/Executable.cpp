@@ -1,0 +1,54 @@
+// What 'dtc compile' lowers today.
+#include "compiler/plan/Executable.h"
+
+#include "compiler/plan/DecisionNames.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace dtc {
+namespace {
+
+constexpr ExecutableLimit kLimits[] = {
+    {"pp", "--fix pp=1", [](const Decisions &d) { return d.pp == 1; }},
+    {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
+    {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
+    {"zero", "--fix zero=1", [](const Decisions &d) { return d.zero <= 1; }},
+    {"virtual_stages", "--fix virtual_stages=1",
+     [](const Decisions &d) { return d.virtualStages == 1; }},
+    {"offload_optimizer", "--fix offload=0", [](const Decisions &d) { return !d.offloadOptimizer; }},
+    {"recompute", "--fix recompute=none",
+     [](const Decisions &d) {
+       return d.recompute == Recompute::None && d.recomputeMost == Recompute::None;
+     }},
+    // Programs number their ranks that way.
+    {"axis_order", "--executable", [](const Decisions &d) { return d.order == kMegatronOrder; }},
+};
+
+constexpr llvm::StringRef kCantYet = ", which dtc can't compile yet; plan with ";
+
+} // namespace
+
+const ExecutableLimit *brokenLimit(const Decisions &decisions) {
+  const ExecutableLimit *broken = llvm::find_if(
+      kLimits, [&](const ExecutableLimit &limit) { return !limit.holds(decisions); });
+  return broken == std::end(kLimits) ? nullptr : broken;
+}
+
+std::string whyNotExecutable(llvm::StringRef precision, llvm::StringRef optimizer) {
+  if (precision != "f32")
+    return ("precision " + precision + kCantYet + "--precision f32").str();
+  if (optimizer != "adamw" && optimizer != "sgd")
+    return ("optimizer " + optimizer + kCantYet + "--optimizer adamw or sgd").str();
+  return "";
+}
+
+std::string whyNotExecutable(const Plan &plan) {
+  if (const ExecutableLimit *limit = brokenLimit(plan.decisions))
+    return ("the plan has " + limit->key + " = " + valueOf(plan.decisions, limit->key) + kCantYet +
+            limit->mend)
+        .str();
+  std::string request = whyNotExecutable(plan.precision, plan.optimizer);
+  return request.empty() ? "" : "the plan has " + request;
+}
+
+} // namespace dtc

@@ -1,0 +1,27 @@
+// What 'dtc compile' lowers today: the one list, which pins, search, memory of programs and compiling
+// read. Ops that it can't lower say so themselves (PlanOnlyOpInterface).
+#pragma once
+
+#include "compiler/plan/Plan.h"
+
+namespace dtc {
+
+// What decisions must be for a program of them.
+struct ExecutableLimit {
+  llvm::StringRef key;  // of decisionNames
+  llvm::StringRef mend; // the flag of 'dtc plan' that keeps to it
+  bool (*holds)(const Decisions &);
+};
+
+// The first limit that does not hold; null where decisions can be compiled.
+const ExecutableLimit *brokenLimit(const Decisions &decisions);
+inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decisions); }
+
+// The same of what a plan is asked for. Returns "" or what dtc has not, and the flag that mends it.
+// Example: "precision bf16, which dtc can't compile yet; plan with --precision f32".
+std::string whyNotExecutable(llvm::StringRef precision, llvm::StringRef optimizer);
+
+// Of a whole plan. Returns "" or one message that names the key and the nearest choice that compiles.
+std::string whyNotExecutable(const Plan &plan);
+
+} // namespace dtc
