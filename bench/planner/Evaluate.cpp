@@ -1,6 +1,8 @@
 // Estimates of published cases.
 #include "bench/planner/Evaluate.h"
 
+#include "compiler/workload/ApplyStack.h"
+
 #include "llvm/Support/FileSystem.h"
 
 namespace dtc::published {
@@ -54,7 +56,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   const SoftwareStack &software = knobs.stack(item.stack);
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
-  ModelCost model = costModel(*item.cells, item.decisions, topology, request.precision, software);
+  ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
+  ModelCost model = costModel(cells, item.decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, item.decisions, request);
   outcome.layer = model.blocks.front();
   return outcome;

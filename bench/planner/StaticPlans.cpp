@@ -4,6 +4,7 @@
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
@@ -126,7 +127,8 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
   request.precision = cellPrecision("f32", "adamw", software);
   request.memoryLimit = std::numeric_limits<double>::max();
   request.programs = &programs;
-  ModelCost cost = costModel(*own, d, topology, request.precision, software);
+  ModelCells applied = applyStack(*own, software, request.precision.compute);
+  ModelCost cost = costModel(applied, d, topology, request.precision);
   return estimateStep(cost, d, request).peakBytes;
 }
 

@@ -9,12 +9,18 @@ namespace dtc {
 // One bucket, which is complete when the backward pass is: nothing overlaps.
 constexpr int64_t kOneBucket = int64_t(1) << 50;
 
+// In place of a size: as many buckets as Megatron-Core makes (Buckets.h), each on its way as soon
+// as it is full. The share of the passes that hides them is the stack's, whatever the last one
+// takes.
+constexpr int64_t kStackBuckets = 0;
+
 // The sizes that the planner chooses from, bytes on the wire: powers of two from 4 MiB to 1 GiB,
 // then kOneBucket. Small buckets pay the latency of many collectives; of large ones the last, which
 // nothing can hide, is long.
 llvm::ArrayRef<int64_t> bucketSizes();
 
-// Seconds of all buckets, of the last one, and how many there are.
+// Seconds of all buckets, of the last one, and how many there are; of kStackBuckets 0 and infinity:
+// they are hidden like a stream.
 struct BucketSeconds {
   double all = 0, last = 0, count = 0;
 };

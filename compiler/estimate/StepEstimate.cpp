@@ -51,8 +51,8 @@ void addExpertGroups(const Decisions &d, AxisGroups &groups) {
 // Milliseconds a step and what it consists of, from stages that are costed.
 class Pipeline {
 public:
-  Pipeline(const Decisions &decisions, const EstimateRequest &request, StepEstimate &step)
-      : d(decisions), request(request), step(step) {}
+  Pipeline(const Decisions &decisions, const Overlap &overlap, StepEstimate &step)
+      : d(decisions), overlap(overlap), step(step) {}
 
   void run() {
     double m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
@@ -114,9 +114,8 @@ private:
   double transferSeconds() const {
     if (d.pp == 1)
       return 0;
-    const SoftwareStack &software = *request.software;
     double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
-    double hidden = d.virtualStages > 1 ? kInterleavedHidden : software.p2pHidden;
+    double hidden = d.virtualStages > 1 ? kInterleavedHidden : overlap.transfers;
     double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
     if (!step.transfers.empty())
       way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
@@ -124,7 +123,7 @@ private:
   }
 
   const Decisions &d;
-  const EstimateRequest &request;
+  const Overlap &overlap;
   StepEstimate &step;
 };
 
@@ -148,15 +147,14 @@ AxisGroups groupsOf(const Decisions &d) {
 
 // All stages on one kind of devices.
 static ModelCost costOn(const Topology &topology, const ModelCells &cells,
-                        const Decisions &decisions, const CellPrecision &precision,
-                        const SoftwareStack &software) {
+                        const Decisions &decisions, const CellPrecision &precision) {
   ModelCost cost;
   cost.cells = &cells;
   cost.groups = groupsOf(decisions);
   CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
                   static_cast<double>(decisions.ep)};
   auto costOf = [&](const BlockCell &cell) {
-    return costBlock(cell, scale, cost.groups, topology, precision, software);
+    return costBlock(cell, scale, cost.groups, topology, precision);
   };
   cost.embedding = costOf(cells.embedding);
   cost.head = costOf(cells.head);
@@ -175,11 +173,11 @@ static ModelCost costOn(const Topology &topology, const ModelCells &cells,
 }
 
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software) {
-  ModelCost cost = costOn(topology, cells, decisions, precision, software);
+                    const CellPrecision &precision) {
+  ModelCost cost = costOn(topology, cells, decisions, precision);
   cost.places = placeStages(decisions, topology);
   for (const Topology &kind : cost.places.kinds)
-    cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
+    cost.kinds.push_back(costOn(kind, cells, decisions, precision));
   addTransfers(cost, decisions, topology);
   return cost;
 }
@@ -240,7 +238,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
       step.fullestStage = index;
     }
   }
-  Pipeline(decisions, request, step).run();
+  Pipeline(decisions, model.cells->overlap, step).run();
   step.leastLoopSeconds =
       decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
   setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
@@ -303,7 +301,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
   constexpr double rounding = 1 - 1e-9;
-  return rounding * all / static_cast<double>(d.pp) + request.software->reservedBytes <=
+  return rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved <=
          request.memoryLimit;
 }
 

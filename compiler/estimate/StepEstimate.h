@@ -50,7 +50,7 @@ struct ModelCost {
   mutable std::map<GatherKey, double> gathers;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software);
+                    const CellPrecision &precision);
 
 // One stage of the pipeline, all its chunks together; seconds of one micro-batch.
 struct StageEstimate {
@@ -91,7 +91,7 @@ struct StepEstimate {
   // What ZeRO-2 and 3 move for each layer and micro-batch: parameters gathered, gradients
   // scattered.
   double exposedGatherSeconds = 0;
-  int64_t bucketBytes = 0;    // in which gradients travel; 0: as the software stack has them
+  int64_t bucketBytes = 0;    // in which gradients travel, or kStackBuckets
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
   double loopSeconds = 0;        // all micro-batches through all stages
@@ -115,11 +115,12 @@ struct StepEstimate {
 
 struct EstimateRequest {
   const Topology *topology = nullptr;
-  const SoftwareStack *software = nullptr;
+  const SoftwareStack *software =
+      nullptr; // for who makes cells: estimates know what it made of them
   CellPrecision precision;
   double memoryLimit = 0; // bytes of a device
-  // Of buckets in which gradients travel: the planner takes the best. Empty: as the stack does it.
-  std::vector<int64_t> bucketSizes{};
+  // Of buckets in which gradients travel: the planner takes the best.
+  std::vector<int64_t> bucketSizes{kStackBuckets};
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   // Where given, what dtc compiles needs what its program does.

@@ -40,6 +40,22 @@ TEST(ExchangeIn, SendsWholeBuckets) {
   EXPECT_EQ(exchangeIn(kOneBucket, 16e6, 0, 0, groups, *topology, CellPrecision()).reduce.count, 1);
 }
 
+// 320 MB between 8 ranks are two of Megatron-Core's buckets; what the passes can hide of them does
+// not end with the last one.
+TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
+  Result<Topology> topology = loadTopology("dgx-h100");
+  ASSERT_TRUE(topology.ok());
+  AxisGroups groups;
+  groups.dense = {{8, 1}};
+  groups.expert = {{1, 1}};
+  BucketSeconds reduce =
+      exchangeIn(kStackBuckets, 80e6, 1e6, 0, groups, *topology, CellPrecision()).reduce;
+  double each = collectiveSeconds(CollectiveKind::AllReduce, 160e6, {{8, 1}}, *topology);
+  EXPECT_DOUBLE_EQ(reduce.all, 2 * each);
+  EXPECT_DOUBLE_EQ(exposedSeconds(reduce, 0.5 * each), 1.5 * each);
+  EXPECT_DOUBLE_EQ(exposedSeconds(reduce, 3 * each), 0);
+}
+
 // What the planner finds with all sizes is the best of what it finds with each alone, and neither
 // the smallest, the largest nor one for all cases.
 TEST(GradientBuckets, AreTheBestOfAllSizes) {

@@ -2,6 +2,7 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ReadCells.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
@@ -33,8 +34,8 @@ protected:
   BlockCost layerOf(const Decisions &decisions, const SoftwareStack &software) {
     std::optional<ModelCells> cells = readCells(folded, decisions.tp, decisions.sequenceParallel);
     EXPECT_TRUE(cells.has_value());
-    return costModel(*cells, decisions, topology, cellPrecision("bf16", "adamw", software),
-                     software)
+    ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
+    return costModel(applied, decisions, topology, cellPrecision("bf16", "adamw", software))
         .blocks.front();
   }
 
@@ -46,7 +47,8 @@ protected:
     std::optional<ModelCells> cells = readCells(folded, 1, false);
     EXPECT_TRUE(cells.has_value());
     EstimateRequest request{&topology, &software, cellPrecision("bf16", "adamw", software), 1e30};
-    ModelCost cost = costModel(*cells, decisions, topology, request.precision, software);
+    ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
+    ModelCost cost = costModel(applied, decisions, topology, request.precision);
     StepEstimate step = estimateStep(cost, decisions, request);
     parameters = cost.blocks.front().denseParameters * kLayers + cost.embedding.denseParameters +
                  cost.head.denseParameters - cost.tiedParameters;

@@ -2,6 +2,7 @@
 #include "compiler/estimate/PartOrders.h"
 
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
@@ -109,7 +110,8 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
           const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
           if (!model)
             continue;
-          ModelCost cost = costModel(*model, mesh, *topology, request.precision, *request.software);
+          ModelCells applied = applyStack(*model, *request.software, request.precision.compute);
+          ModelCost cost = costModel(applied, mesh, *topology, request.precision);
           for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
             StepEstimate step = estimateStep(cost, d, request);
             if (!step.fits)

@@ -1,5 +1,6 @@
 // Placements over tensor parallelism that are searched for.
 #include "compiler/placement/PlacementFrontier.h"
+#include "compiler/workload/ApplyStack.h"
 
 #include "models/Gpt2.h"
 #include "models/Llama.h"
@@ -59,7 +60,8 @@ protected:
 
   // Seconds of the layer, collectives included, for one sample.
   double layerSeconds(const ModelCells &cells, const Decisions &d) const {
-    ModelCost cost = costModel(cells, d, *topology, request.precision, *request.software);
+    ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
+    ModelCost cost = costModel(applied, d, *topology, request.precision);
     return secondsOf(cost.blocks.front());
   }
   static double secondsOf(const BlockCost &part) {
@@ -189,7 +191,8 @@ TEST_F(PlacementSearchTest, PointsOfTheFrontierHaveMerits) {
     all.push_back(&point.cells);
   // Seconds, kept bytes, parameters and summed gradients of all parts.
   auto meritsOf = [&](const ModelCells &cells) {
-    ModelCost cost = costModel(cells, d, *topology, request.precision, *request.software);
+    ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
+    ModelCost cost = costModel(applied, d, *topology, request.precision);
     std::array<double, 4> merits{};
     auto add = [&](const BlockCost &part) {
       merits[0] += secondsOf(part);

@@ -2,6 +2,7 @@
 #include "compiler/planner/JointSearch.h"
 
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
@@ -224,7 +225,8 @@ TEST_F(JointSearchTest, BoundsHold) {
   for (const Decisions &mesh : *meshes) {
     const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
     ASSERT_NE(model, nullptr);
-    ModelCost cost = costModel(*model, mesh, *topology, c.request.precision, *c.request.software);
+    ModelCells applied = applyStack(*model, *c.request.software, c.request.precision.compute);
+    ModelCost cost = costModel(applied, mesh, *topology, c.request.precision);
     for (const Decisions &d : enumerateDetails(mesh, c.limits, c.pins)) {
       StepEstimate step = estimateStep(cost, d, c.request);
       double bound = lowerBoundSeconds(cost, d, c.request), ofCut = step.leastSeconds();
@@ -251,7 +253,8 @@ TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   request.memoryLimit = 1e15;
   Decisions d;
   d.microBatch = 8;
-  ModelCost model = costModel(*cells, d, *topology, request.precision, *request.software);
+  ModelCells applied = applyStack(*cells, *request.software, request.precision.compute);
+  ModelCost model = costModel(applied, d, *topology, request.precision);
   StepEstimate none = estimateStep(model, d, request);
   d.recompute = d.recomputeMost = Recompute::Selective;
   StepEstimate all = estimateStep(model, d, request);
