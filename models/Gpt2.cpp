@@ -91,7 +91,8 @@ private:
   }
 
   void buildLoss(graph::FuncOp block) {
-    graph::FuncOp func = model.beginFunc("loss", {model.ids(), model.ids()}, /*isPrivate=*/false);
+    graph::FuncOp func =
+        model.beginFunc(graph::kLossFunction, {model.ids(), model.ids()}, /*isPrivate=*/false);
     Value table = model.get("transformer.wte.weight"),
           positions = model.get("transformer.wpe.weight");
     if (config.positions > model.sequenceLength())

@@ -155,7 +155,8 @@ private:
   }
 
   void buildLoss(graph::FuncOp block) {
-    graph::FuncOp func = model.beginFunc("loss", {model.ids(), model.ids()}, /*isPrivate=*/false);
+    graph::FuncOp func =
+        model.beginFunc(graph::kLossFunction, {model.ids(), model.ids()}, /*isPrivate=*/false);
     Value table = model.get("model.embed_tokens.weight");
     Value x = model.embedding(table, func.getArgument(0));
     std::pair<Value, Value> rotation = model.rotaryTable(config.inverseFrequencies);

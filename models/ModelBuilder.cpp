@@ -12,8 +12,8 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t vocabul
     : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence) {
   context->loadDialect<graph::GraphDialect>();
   module = ModuleOp::create(loc, name);
-  module.get()->setAttr("graph.vocabulary", builder.getI64IntegerAttr(vocabulary));
-  module.get()->setAttr("graph.sequence_length", builder.getI64IntegerAttr(sequence));
+  module.get()->setAttr(graph::kVocabularyAttr, builder.getI64IntegerAttr(vocabulary));
+  module.get()->setAttr(graph::kSequenceLengthAttr, builder.getI64IntegerAttr(sequence));
   builder.setInsertionPointToEnd(module->getBody());
 }
 
@@ -56,7 +56,7 @@ void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
       builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
       graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(0),
       builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
-      graph::PlacementAttr());
+      graph::PlacementAttr(), graph::PlacementAttr());
 }
 
 Value ModelBuilder::get(StringRef name) {

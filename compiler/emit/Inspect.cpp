@@ -1,4 +1,5 @@
 // Prints executables for people: what `dtc inspect model.dte` shows.
+#include "compiler/emit/Communication.h"
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/Operands.h"
@@ -140,11 +141,9 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
     return formatv("box {0} from {1} to {2}{3}", list(op->sizes()), valueOf(op->src_offset(), at),
                    valueOf(op->dst_offset(), at), op->accumulate() ? " accumulate" : "");
   if (const auto *op = instruction.op_as_Collective()) {
-    std::string axes;
-    for (uint32_t i = 0; i < format::sizeOf(op->axes()); ++i)
-      axes += (i ? "," : "") + textOf(manifest.mesh()->Get(op->axes()->Get(i))->name());
-    return formatv("{0} over {1} count {2} '{3}'", EnumNameCollectiveKind(op->kind()), axes,
-                   op->count(), textOf(op->name()));
+    return formatv("{0} {1} over {2} count {3} '{4}'", EnumNameCollectiveKind(op->kind()),
+                   EnumNameCollectiveRole(op->role()), format::groupOf(manifest, *op), op->count(),
+                   textOf(op->name()));
   }
   if (const auto *op = instruction.op_as_Record())
     return formatv("event {0}", op->event());
@@ -173,7 +172,18 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
   }
 }
 
-void printProgram(const format::Program &program, llvm::raw_ostream &out) {
+void printTraffic(const std::vector<Traffic> &all, llvm::raw_ostream &out) {
+  if (all.empty())
+    return;
+  out << "communication (group, kind, role, count and bytes that a rank sends in a step)\n";
+  for (const Traffic &traffic : all)
+    out << formatv("  {0,-8} {1,-14} {2,-10} {3,6} {4,14}\n", traffic.group,
+                   EnumNameCollectiveKind(traffic.kind), EnumNameCollectiveRole(traffic.role),
+                   traffic.count, traffic.bytes);
+}
+
+void printProgram(const format::Manifest &manifest, const format::Program &program,
+                  llvm::raw_ostream &out) {
   out << formatv("arena        {0} bytes, {1} buffers\n", program.arena_bytes(),
                  program.buffers()->size());
   auto bytes = bytesByKind(program);
@@ -183,10 +193,12 @@ void printProgram(const format::Program &program, llvm::raw_ostream &out) {
                      EnumNameBufferKind(static_cast<format::BufferKind>(kind)), bytes[kind]);
   out << formatv("tensors      {0} parameters, {1} of optimizer state\n",
                  program.parameters()->size(), format::sizeOf(program.optimizer_state()));
-  out << formatv("instructions {0} on {1} streams, {2} events\n", program.instructions()->size(),
-                 program.num_streams(), program.num_events());
+  out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
+                 program.instructions()->size(), program.num_streams(), program.num_events(),
+                 kNumTasks, kNumSlots);
   for (const auto &[name, count] : countOps(program))
     out << formatv("  {0,-14} {1}\n", name, count);
+  printTraffic(trafficOf(manifest, program), out);
 }
 
 void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostream &out) {
@@ -232,7 +244,7 @@ Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name
   }
   printSummary(*manifest, out);
   for (const format::Program *program : *manifest->programs())
-    printProgram(*program, out);
+    printProgram(*manifest, *program, out);
   if (options.rank)
     printRank(*manifest, *options.rank, out);
   return {};

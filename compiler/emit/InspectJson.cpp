@@ -1,4 +1,5 @@
 // Prints executables for programs: `dtc inspect model.dte --format json`.
+#include "compiler/emit/Communication.h"
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/Operands.h"
@@ -44,6 +45,19 @@ void tensors(OStream &json, const char *key,
   });
 }
 
+void communication(OStream &json, const std::vector<Traffic> &all) {
+  json.attributeArray("communication", [&] {
+    for (const Traffic &traffic : all)
+      json.object([&] {
+        json.attribute("group", traffic.group);
+        json.attribute("kind", EnumNameCollectiveKind(traffic.kind));
+        json.attribute("role", EnumNameCollectiveRole(traffic.role));
+        json.attribute("count", static_cast<int64_t>(traffic.count));
+        json.attribute("bytes", static_cast<int64_t>(traffic.bytes));
+      });
+  });
+}
+
 void programs(OStream &json, const format::Manifest &manifest) {
   json.attributeArray("programs", [&] {
     for (const format::Program *program : *manifest.programs())
@@ -58,10 +72,14 @@ void programs(OStream &json, const format::Manifest &manifest) {
             json.attribute(EnumNameBufferKind(static_cast<format::BufferKind>(kind)),
                            static_cast<int64_t>(bytes[kind]));
         });
-        json.attributeObject("instructions", [&] {
+        json.attribute("instructions", static_cast<int64_t>(program->instructions()->size()));
+        json.attribute("tasks", kNumTasks);
+        json.attribute("slots", kNumSlots);
+        json.attributeObject("ops", [&] {
           for (const auto &[name, count] : countOps(*program))
             json.attribute(name, static_cast<int64_t>(count));
         });
+        communication(json, trafficOf(manifest, *program));
         tensors(json, "parameters", program->parameters());
         tensors(json, "optimizer_state", program->optimizer_state());
       });

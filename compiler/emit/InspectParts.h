@@ -19,6 +19,10 @@ int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &co
 constexpr size_t kNumBufferKinds = static_cast<size_t>(format::BufferKind::MAX) + 1;
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program);
 
+// A program is one list of instructions, in which micro-batches follow each other and so keep what
+// backward needs in the same place.
+constexpr int64_t kNumTasks = 1, kNumSlots = 1;
+
 // How often each op stands in a program: ("gemm", 144).
 std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program);
 

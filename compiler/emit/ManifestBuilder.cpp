@@ -321,6 +321,7 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   table.dst = indexOf(op.getDst());
   table.count = op.getCount();
   table.name = op.getName().str();
+  table.role = static_cast<format::CollectiveRole>(op.getRole());
   result.Set(std::move(table));
 }
 

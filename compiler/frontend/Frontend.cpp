@@ -69,18 +69,17 @@ LogicalResult checkSize(ModuleOp module) {
 } // namespace
 
 LogicalResult checkModel(ModuleOp module) {
-  for (const char *name : {"graph.vocabulary", "graph.sequence_length"}) {
-    auto value = module->getAttrOfType<IntegerAttr>(name);
-    if (!value || value.getInt() < 1)
+  for (llvm::StringRef name : {graph::kVocabularyAttr, graph::kSequenceLengthAttr}) {
+    if (!module->hasAttr(name))
       return module.emitError("the model needs the attribute '")
              << name << "', a whole number of 1 or more (i64)";
   }
-  auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   if (!loss)
     return module.emitError("the model has no function '@loss' (tokens, targets) -> tensor<f32>");
   if (failed(graph::checkLossSignature(loss)))
     return failure();
-  int64_t sequence = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
+  int64_t sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr).getInt();
   if (failed(checkIds(loss, 0, "tokens", sequence)) ||
       failed(checkIds(loss, 1, "targets", sequence)))
     return failure();

@@ -33,7 +33,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
   copies = std::max<int64_t>(0, numLayers - kLayers);
   shortModel = std::move(folded.module);
   int layer = 0;
-  auto loss = shortModel->lookupSymbol<graph::FuncOp>("loss");
+  auto loss = shortModel->lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::CallOp>()) {
     for (Value operand : call.getOperands())
       if (auto get = operand.getDefiningOp<graph::GetOp>(); get && get->hasOneUse())

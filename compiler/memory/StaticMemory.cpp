@@ -26,8 +26,9 @@ StepOptions stepOf(const Plan &plan) {
 // The expert dim of every parameter that has one: dims of weights say so in the ops that read them.
 llvm::StringMap<int64_t> expertDims(ModuleOp module) {
   llvm::StringMap<int64_t> dims;
-  DimRoles roles(module, "loss");
-  for (auto get : module.lookupSymbol<graph::FuncOp>("loss").getBody().getOps<graph::GetOp>())
+  DimRoles roles(module, graph::kLossFunction);
+  for (auto get :
+       module.lookupSymbol<graph::FuncOp>(graph::kLossFunction).getBody().getOps<graph::GetOp>())
     for (auto [dim, bits] : llvm::enumerate(roles.of(get.getResult())))
       if (bits & ScalesWithExperts)
         dims[get.getSymbol()] = static_cast<int64_t>(dim);

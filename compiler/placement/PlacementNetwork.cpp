@@ -29,7 +29,8 @@ FlatSymbolRefAttr gradientOf(Value value) {
   auto func = dyn_cast<graph::FuncOp>(use.getOwner()->getParentOp());
   if (!func || !use.getOwner()->hasTrait<OpTrait::IsTerminator>())
     return {};
-  return func.getResultAttrOfType<FlatSymbolRefAttr>(use.getOperandNumber(), "graph.gradient_of");
+  return func.getResultAttrOfType<FlatSymbolRefAttr>(use.getOperandNumber(),
+                                                     graph::kGradientOfAttr);
 }
 
 } // namespace
@@ -293,7 +294,7 @@ void PlacementNetwork::addRest(graph::FuncOp microbatch) {
   }
   Operation *end = microbatch.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     if (!symbol || !value.getDefiningOp() || isa<graph::CallOp>(value.getDefiningOp()))
       continue;
     for (auto get : microbatch.getBody().getOps<graph::GetOp>())

@@ -46,7 +46,7 @@ PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
   if (!step)
     return;
   decomposeCrossEntropy(*step);
-  roles.emplace(*step, "microbatch");
+  roles.emplace(*step, graph::kMicrobatchFunction);
 }
 
 std::optional<SearchedPlacements>
@@ -56,7 +56,7 @@ PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth
   if (!step)
     return std::nullopt;
   ModuleOp module = *step;
-  auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
+  auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   PlacementCosts costs(*roles, group, tp, topology, precision, software);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;

@@ -37,7 +37,8 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
              << "parameter '" << parameter.getSymName() << "' is placed '" << text << "' on axis '"
              << axis << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
-    if (axis == "dp" && axisPlacement->isShard() && plan.decisions.dp > 1)
+    // A model may say itself how a parameter that rests split is used.
+    if (axis == "dp" && axisPlacement->isShard() && plan.decisions.dp > 1 && !parameter.getInUse())
       return parameter.emitError()
              << "parameter '" << parameter.getSymName()
              << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
@@ -53,9 +54,9 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   Mesh mesh = meshOf(plan);
   writeMesh(module, mesh);
   Builder builder(module.getContext());
-  module->setAttr("graph.zero", builder.getI64IntegerAttr(plan.decisions.zero));
+  module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));
   if (plan.decisions.sequenceParallel)
-    module->setAttr("graph.sequence_parallel", builder.getUnitAttr());
+    module->setAttr(graph::kSequenceParallelAttr, builder.getUnitAttr());
   for (auto parameter : module.getOps<graph::ParameterOp>())
     if (failed(placeParameter(parameter, plan, mesh)))
       return failure();

@@ -15,7 +15,8 @@ constexpr ExecutableLimit kLimits[] = {
     {"zero", "--fix zero=1", [](const Decisions &d) { return d.zero <= 1; }},
     {"virtual_stages", "--fix virtual_stages=1",
      [](const Decisions &d) { return d.virtualStages == 1; }},
-    {"offload_optimizer", "--fix offload=0", [](const Decisions &d) { return !d.offloadOptimizer; }},
+    {"offload_optimizer", "--fix offload=0",
+     [](const Decisions &d) { return !d.offloadOptimizer; }},
     {"recompute", "--fix recompute=none",
      [](const Decisions &d) {
        return d.recompute == Recompute::None && d.recomputeMost == Recompute::None;
@@ -29,8 +30,8 @@ constexpr llvm::StringRef kCantYet = ", which dtc can't compile yet; plan with "
 } // namespace
 
 const ExecutableLimit *brokenLimit(const Decisions &decisions) {
-  const ExecutableLimit *broken = llvm::find_if(
-      kLimits, [&](const ExecutableLimit &limit) { return !limit.holds(decisions); });
+  const ExecutableLimit *broken =
+      llvm::find_if(kLimits, [&](const ExecutableLimit &limit) { return !limit.holds(decisions); });
   return broken == std::end(kLimits) ? nullptr : broken;
 }
 

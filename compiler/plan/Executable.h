@@ -1,5 +1,5 @@
-// What 'dtc compile' lowers today: the one list, which pins, search, memory of programs and compiling
-// read. Ops that it can't lower say so themselves (PlanOnlyOpInterface).
+// What 'dtc compile' lowers today: the one list, which pins, search, memory of programs and
+// compiling read. Ops that it can't lower say so themselves (PlanOnlyOpInterface).
 #pragma once
 
 #include "compiler/plan/Plan.h"
@@ -21,7 +21,8 @@ inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decis
 // Example: "precision bf16, which dtc can't compile yet; plan with --precision f32".
 std::string whyNotExecutable(llvm::StringRef precision, llvm::StringRef optimizer);
 
-// Of a whole plan. Returns "" or one message that names the key and the nearest choice that compiles.
+// Of a whole plan. Returns "" or one message that names the key and the nearest choice that
+// compiles.
 std::string whyNotExecutable(const Plan &plan);
 
 } // namespace dtc

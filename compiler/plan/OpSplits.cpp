@@ -84,7 +84,7 @@ void placeParameters(ModuleOp model, const std::map<std::string, int64_t> &param
   }
   // By callee and argument.
   std::map<std::pair<std::string, unsigned>, int64_t> known;
-  auto loss = model.lookupSymbol<graph::FuncOp>("loss");
+  auto loss = model.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::CallOp>())
     for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
       auto get = operand.getDefiningOp<graph::GetOp>();

@@ -38,15 +38,17 @@ SmallVector<Operation *> opsOf(graph::FuncOp func) {
 
 CellBuilder::CellBuilder(ModuleOp module, int64_t samples)
     : module(module), samples(static_cast<double>(samples)),
-      microbatch(module.lookupSymbol<graph::FuncOp>("microbatch")), roles(module, "microbatch") {
+      microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
+      roles(module, graph::kMicrobatchFunction) {
   findForward();
   findSharedGradients();
 }
 
 void CellBuilder::findSharedGradients() {
   for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
-    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
-    auto placement = microbatch.getResultAttrOfType<graph::PlacementAttr>(index, "graph.placement");
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+    auto placement =
+        microbatch.getResultAttrOfType<graph::PlacementAttr>(index, graph::kPlacementAttr);
     // Data parallelism, the outermost axis, adds up all gradients.
     if (symbol && placement &&
         llvm::any_of(llvm::drop_begin(placement.getAxes()),
@@ -58,7 +60,7 @@ void CellBuilder::findSharedGradients() {
 void CellBuilder::findForward() {
   Operation *end = microbatch.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(end->getOperands()))
-    if (!microbatch.getResultAttr(index, "graph.gradient_of"))
+    if (!microbatch.getResultAttr(index, graph::kGradientOfAttr))
       if (Operation *op = value.getDefiningOp())
         forward.insert(op);
   for (size_t next = 0; next < forward.size(); ++next)

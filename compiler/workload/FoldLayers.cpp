@@ -13,7 +13,7 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
   folded.module = model.clone();
   ModuleOp module = *folded.module;
-  auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   llvm::StringMap<int> known;
   llvm::StringMap<graph::CallOp> first;
   llvm::StringMap<int64_t> kept;

@@ -46,12 +46,12 @@ static int64_t countExperts(ModuleOp module) {
 ModelFacts readModelFacts(ModuleOp module) {
   ModelFacts facts;
   facts.name = module.getName().value_or("model").str();
-  facts.vocabulary = module->getAttrOfType<IntegerAttr>("graph.vocabulary").getInt();
-  facts.sequenceLength = module->getAttrOfType<IntegerAttr>("graph.sequence_length").getInt();
+  facts.vocabulary = module->getAttrOfType<IntegerAttr>(graph::kVocabularyAttr).getInt();
+  facts.sequenceLength = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr).getInt();
   for (auto parameter : module.getOps<graph::ParameterOp>())
     facts.parameters += cast<RankedTensorType>(parameter.getType()).getNumElements();
   facts.experts = countExperts(module);
-  auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+  auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::CallOp>()) {
     (void)call;
     ++facts.layers;

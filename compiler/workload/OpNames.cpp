@@ -30,7 +30,7 @@ std::string writtenTo(Value value, graph::CallOp call) {
         name = writtenTo(call->getResult(use.getOperandNumber()), {});
       else if (auto parameter = cast<graph::FuncOp>(user->getParentOp())
                                     .getResultAttrOfType<FlatSymbolRefAttr>(use.getOperandNumber(),
-                                                                            "graph.gradient_of"))
+                                                                            graph::kGradientOfAttr))
         name = parameter.getValue().str();
     } else if (isa<graph::ReshapeOp>(user) || collectiveOf(user)) {
       name = writtenTo(user->getResult(0), call);

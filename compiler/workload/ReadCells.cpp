@@ -46,7 +46,7 @@ LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
   }
   writeMesh(module, mesh);
   if (sequenceParallel)
-    module->setAttr("graph.sequence_parallel", UnitAttr::get(module.getContext()));
+    module->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(module.getContext()));
   if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })))
     return failure();
   if (placements && failed(applySplits(module, placements->splits)))

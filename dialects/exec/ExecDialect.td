@@ -37,6 +37,12 @@ def Exec_CollectiveKind : Exec_I32Enum<"CollectiveKind", "which collective", [
   I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">, I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
 def Exec_CollectiveKindAttr : Exec_EnumAttr<Exec_CollectiveKind, "collective_kind">;
 
+def Exec_CollectiveRole : Exec_I32Enum<"CollectiveRole", "what a collective moves", [
+  I32EnumAttrCase<"Gradient", 0, "gradient">, I32EnumAttrCase<"Parameter", 1, "parameter">,
+  I32EnumAttrCase<"Activation", 2, "activation">, I32EnumAttrCase<"Expert", 3, "expert">,
+  I32EnumAttrCase<"Pipeline", 4, "pipeline">, I32EnumAttrCase<"Control", 5, "control">]>;
+def Exec_CollectiveRoleAttr : Exec_EnumAttr<Exec_CollectiveRole, "collective_role">;
+
 def Exec_ReduceKind : Exec_I32Enum<"ReduceKind", "how values combine", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">]>;
 def Exec_ReduceKindAttr : Exec_EnumAttr<Exec_ReduceKind, "reduce_kind">;

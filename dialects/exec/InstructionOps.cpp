@@ -346,6 +346,9 @@ LogicalResult CollectiveOp::verify() {
   if (src.overlaps(dst) && !(same && kind == CollectiveKind::AllReduce)) // collective_c3
     return emitOpError() << "has overlapping source '" << ::dtc::exec::getName(getSrc())
                          << "' and destination '" << ::dtc::exec::getName(getDst()) << "'";
+  if (getStream() != 0 && !getAsync()) // collective_c4
+    return emitOpError() << "is on stream " << getStream()
+                         << ", but compute waits for it; only what is async leaves stream 0";
   return success();
 }
 

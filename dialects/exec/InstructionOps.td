@@ -208,7 +208,8 @@ def Exec_ZeroOp : Exec_Instruction<"zero"> {
 def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
   let summary = "Moves data between the ranks that differ only on some mesh axes";
   let description = [{
-    n ranks take part, in order of coordinate, first axis outermost. all_reduce: src and dst have `count` elements and
+    n ranks take part, in order of coordinate, first axis outermost. `role` says what moves; with `async` compute may go
+    on beside it, on another stream. all_reduce: src and dst have `count` elements and
     may be one buffer. all_gather: src has `count`, dst n * count. reduce_scatter: src has n * count, dst count.
     all_to_all: both have n * count.
 
@@ -216,16 +217,19 @@ def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
     - (C1) axes are on the mesh, ascending and distinct.
     - (C2) src and dst have the element type and the bytes that kind and count ask for.
     - (C3) src and dst do not overlap, except that all_reduce may use one buffer.
+    - (C4) one that is not on stream 0 is `async`.
 
     Example:
     ```mlir
     %g = exec.buffer "grad" gradient f32 4096 bytes
-    exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte"
+    exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte" gradient async
     ```
   }];
   let arguments = (ins Exec_CollectiveKindAttr:$kind, Exec_ReduceKindAttr:$reduce, Exec_Buffer:$src, Exec_Buffer:$dst,
-    DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, DefaultValuedAttr<I64Attr, "0">:$stream);
-  let assemblyFormat = "$kind $reduce $src `to` $dst `axes` $axes `count` $count $name (`stream` $stream^)? attr-dict";
+    DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, Exec_CollectiveRoleAttr:$role, UnitAttr:$async,
+    DefaultValuedAttr<I64Attr, "0">:$stream);
+  let assemblyFormat = [{$kind $reduce $src `to` $dst `axes` $axes `count` $count $name $role (`async` $async^)?
+    (`stream` $stream^)? attr-dict}];
 }
 
 class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {

@@ -2,6 +2,7 @@
 // rank.
 #pragma once
 
+#include "dialects/graph/Attributes.h"
 #include "dialects/graph/Rule.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"
@@ -68,6 +69,9 @@ namespace dtc::graph {
 
 // The first op under `root` that can be planned but not compiled yet, or null.
 PlanOnlyOpInterface findPlanOnly(mlir::Operation *root);
+
+// Whether the op is one of the `shard` dialect that moves data between ranks.
+bool isCollective(mlir::Operation *op);
 
 // Fails with one diagnostic at the first op under `root` that can be planned but not compiled yet
 // (PlanOnlyOpInterface). Example: "'graph.moe_router' op has no kernels yet: ...".

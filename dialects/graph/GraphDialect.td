@@ -17,9 +17,15 @@ def Graph_Dialect : Dialect {
     (`graph.func`, called once per layer) and one function `@loss`. Shapes are static but for the batch, which is the
     first dim and dynamic until `dtc-bind-batch`. After partitioning the same ops stand for the part of one rank, with
     upstream `shard` collectives between them.
+
+    Passes meet each other by discardable attributes (dialects/graph/Attributes.h), which the dialect checks wherever they
+    stand: on the module, the mesh, a collective, an op, an argument or a result.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
 }
 
@@ -51,6 +57,14 @@ def Graph_InputRole : Graph_I32Enum<"InputRole", "a value that the runtime suppl
   I32EnumAttrCase<"TotalSteps", 2, "total_steps">, I32EnumAttrCase<"Seed", 3, "seed">]>;
 def Graph_InputRoleAttr : Graph_EnumAttr<Graph_InputRole, "input_role">;
 
+def Graph_CollectiveRole : Graph_I32Enum<"CollectiveRole", "what a collective moves", [
+  I32EnumAttrCase<"Gradient", 0, "gradient">,     // of a parameter, on its way to the optimizer
+  I32EnumAttrCase<"Parameter", 1, "parameter">,   // from its placement at rest to that in use, or new from the optimizer
+  I32EnumAttrCase<"Activation", 2, "activation">, // a tensor inside of the step, forward or backward
+  I32EnumAttrCase<"Expert", 3, "expert">,         // tokens on their way to or from their experts
+  I32EnumAttrCase<"Pipeline", 4, "pipeline">,     // between stages
+  I32EnumAttrCase<"Control", 5, "control">]>;     // single numbers: loss, norm
+
 class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
   let mnemonic = mnem;
 }
@@ -72,5 +86,19 @@ def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
   }];
   let parameters = (ins "unsigned":$loop, StringRefParameter<"mesh axis">:$axis, "int64_t":$local, "int64_t":$global);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+// #graph.communication<gradient async>
+def Graph_CommunicationAttr : Graph_Attr<"Communication", "communication"> {
+  let summary = "What a collective moves, and whether compute may go on beside it";
+  let description = [{
+    Set where partitioning inserts a collective (`graph.communication`), and kept from there to the executable. `async`:
+    nothing that follows soon needs the result, so it may run on a stream of its own. `use`, of a parameter that does not
+    rest where it is used: which use of it the collective is for, from 1. It keeps the gathers of forward and backward
+    apart, so that the whole parameter is not held from one to the other.
+  }];
+  let parameters = (ins "::dtc::graph::CollectiveRole":$role, "bool":$async, "int64_t":$use);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
 }
 #endif

@@ -173,7 +173,7 @@ std::optional<SmallVector<int64_t>> dtc::graph::getMeshSizes(Operation *insideMo
   auto module = dyn_cast<ModuleOp>(insideModule);
   if (!module)
     module = insideModule->getParentOfType<ModuleOp>();
-  auto grid = module ? module.lookupSymbol<shard::GridOp>("mesh") : nullptr;
+  auto grid = module ? module.lookupSymbol<shard::GridOp>(kMeshName) : nullptr;
   if (!grid)
     return std::nullopt;
   return SmallVector<int64_t>(grid.getShape());

@@ -71,6 +71,18 @@ static LogicalResult checkPlaced(Operation *op, Type type, std::optional<Placeme
   return success();
 }
 
+// The placement in use is one that tensors of the step can have.
+static LogicalResult checkInUse(ParameterOp op) {
+  std::optional<PlacementAttr> inUse = op.getInUse(), atRest = op.getPlacement();
+  if (!inUse)
+    return success();
+  size_t wanted = atRest ? atRest->getAxes().size() : 0;
+  if (inUse->getAxes().size() != wanted) // parameter_c7
+    return op.emitOpError() << "is used on " << inUse->getAxes().size()
+                            << " mesh axes, but rests on " << wanted;
+  return checkPlaced(op, op.getType(), inUse); // parameter_c7
+}
+
 // A '*' in the name stands for the index in dim 0, which has to be there in the file, too.
 static LogicalResult checkStarredName(ParameterOp op, RankedTensorType type,
                                       std::optional<ArrayRef<int64_t>> stored) {
@@ -91,7 +103,7 @@ static LogicalResult checkStarredName(ParameterOp op, RankedTensorType type,
 }
 
 LogicalResult ParameterOp::verify() {
-  if (failed(checkPlaced(*this, getType(), getPlacement())))
+  if (failed(checkPlaced(*this, getType(), getPlacement())) || failed(checkInUse(*this)))
     return failure();
   if (getStddev().isNegative() && !getStddev().isZero()) // parameter_c5
     return emitOpError() << "starts with standard deviation "

@@ -5,7 +5,8 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
   let summary = "Declares a trained tensor";
   let description = [{
     A tensor that training changes. Its type is the global, unpadded shape, also after partitioning; `placement` (set from
-    the plan) says which part each rank keeps. The initial value depends on the name's key, the seed and the global element
+    the plan) says which part each rank keeps between steps, at rest. Where the step reads it placed otherwise, `in_use`
+    says how: each use gathers it, and its gradient is brought back to where it rests. The initial value depends on the name's key, the seed and the global element
     index alone, so it is the same under every plan.
 
     - `init`: `zeros`, `ones`, `constant(value)` or `normal(mean, stddev)`.
@@ -22,6 +23,7 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     - (C4) `placement` splits dims that exist.
     - (C5) the standard deviation is 0 or more.
     - (C6) a name has at most one `*`, and then the type a dim for it, which `stored` keeps.
+    - (C7) `in_use` holds no partial, splits dims that exist, and has an entry for each one of `placement`.
 
     Example:
     ```mlir
@@ -29,15 +31,17 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
       placement <[replicate, shard(2)]>
+    graph.parameter @"lm_head.weight" : tensor<50257x768xf32> init zeros placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Graph_FloatTensor>:$type,
     Graph_InitKindAttr:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
     OptionalAttr<DenseI64ArrayAttr>:$stored_shape,     // shape in safetensors; default: the type's shape
     UnitAttr:$decay,                                    // weight decay applies
-    OptionalAttr<Graph_PlacementAttr>:$placement);      // set from the plan
+    OptionalAttr<Graph_PlacementAttr>:$placement,       // at rest; set from the plan
+    OptionalAttr<Graph_PlacementAttr>:$in_use);         // default: as at rest
   let assemblyFormat = [{$sym_name `:` $type `init` custom<Init>($init, $mean, $stddev) (`stored` $stored_shape^)?
-    (`decay` $decay^)? (`placement` $placement^)? attr-dict}];
+    (`decay` $decay^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
   let hasVerifier = 1;
 }
 

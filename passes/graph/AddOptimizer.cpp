@@ -49,16 +49,16 @@ private:
     SmallVector<Type> types{scalar};
     for (graph::ParameterOp parameter : parameters)
       types.push_back(parameter.getType());
-    func = graph::FuncOp::create(builder, loc, "update",
+    func = graph::FuncOp::create(builder, loc, graph::kUpdateFunction,
                                  builder.getFunctionType(types, {scalar, scalar, scalar}));
     if (func.getBody().empty())
       func.getBody().emplaceBlock();
     Block &body = func.getBody().front();
     if (body.getNumArguments() == 0)
       body.addArguments(types, SmallVector<Location>(types.size(), loc));
-    func.setArgAttr(0, "graph.accumulated", builder.getStringAttr("loss"));
+    func.setArgAttr(0, graph::kAccumulatedAttr, builder.getStringAttr("loss"));
     for (auto [index, parameter] : llvm::enumerate(parameters))
-      func.setArgAttr(index + 1, "graph.gradient_of",
+      func.setArgAttr(index + 1, graph::kGradientOfAttr,
                       FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
     builder.setInsertionPointToEnd(&body);
   }
@@ -128,7 +128,7 @@ private:
   void finish(ArrayRef<Value> results, ArrayRef<StringRef> names) {
     graph::ReturnOp::create(builder, loc, results);
     for (auto [index, name] : llvm::enumerate(names))
-      func.setResultAttr(index, "graph.output", builder.getStringAttr(name));
+      func.setResultAttr(index, graph::kOutputAttr, builder.getStringAttr(name));
   }
 
   ModuleOp module;
@@ -150,7 +150,8 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
                             << "' is not an optimizer that dtc can build; use adamw or sgd";
       return signalPassFailure();
     }
-    if (!module.lookupSymbol<graph::FuncOp>("microbatch") || module.lookupSymbol("update")) {
+    if (!module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction) ||
+        module.lookupSymbol(graph::kUpdateFunction)) {
       module.emitError("dtc-add-optimizer needs '@microbatch' and no '@update'; run "
                        "dtc-differentiate first, once");
       return signalPassFailure();

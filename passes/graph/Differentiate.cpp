@@ -80,25 +80,25 @@ private:
     }
     SmallVector<Value> results{value};
     SmallVector<DictionaryAttr> attrs{
-        dict(builder, "graph.accumulated", builder.getStringAttr("loss"))};
+        dict(builder, graph::kAccumulatedAttr, builder.getStringAttr("loss"))};
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
       if (!gradient)
         gradient = graph::ConstantOp::create(builder, parameter.getLoc(), parameter.getType(),
                                              builder.getF64FloatAttr(0));
       results.push_back(gradient);
-      attrs.push_back(
-          dict(builder, "graph.gradient_of", FlatSymbolRefAttr::get(parameter.getSymNameAttr())));
+      attrs.push_back(dict(builder, graph::kGradientOfAttr,
+                           FlatSymbolRefAttr::get(parameter.getSymNameAttr())));
     }
     graph::ReturnOp::create(builder, returned->getLoc(), results);
     returned->erase();
     loss.setFunctionType(FunctionType::get(module.getContext(), loss.getArgumentTypes(),
                                            ValueRange(results).getTypes()));
-    loss.setSymName("microbatch");
+    loss.setSymName(graph::kMicrobatchFunction);
     for (auto [index, attr] : llvm::enumerate(attrs))
       loss.setResultAttrs(index, attr);
     for (auto [index, name] : llvm::enumerate(kInputNames))
-      loss.setArgAttr(index, "graph.input", builder.getStringAttr(name));
+      loss.setArgAttr(index, graph::kInputAttr, builder.getStringAttr(name));
   }
 
   static DictionaryAttr dict(OpBuilder &builder, StringRef name, Attribute value) {
@@ -128,7 +128,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto loss = module.lookupSymbol<graph::FuncOp>("loss");
+    auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
     if (!loss) {
       module.emitError("the module has no function '@loss' to differentiate");
       return signalPassFailure();
@@ -138,7 +138,7 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
           << microBatches.getValue();
       return signalPassFailure();
     }
-    module->setAttr("graph.micro_batches",
+    module->setAttr(graph::kMicroBatchesAttr,
                     Builder(module.getContext()).getI64IntegerAttr(microBatches));
     if (failed(checkLoss(loss)) || failed(LossDifferentiator(module, loss, microBatches).run()))
       signalPassFailure();

@@ -1,4 +1,4 @@
-// Moves collectives that compute need not wait for to a stream of their own (pass
+// Moves collectives that may run beside compute to a stream of their own (pass
 // dtc-assign-streams).
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/GradientCollectives.h"
@@ -146,31 +146,20 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
   void runOnOperation() override {
     exec::ProgramOp program = getOperation();
     bool any = false;
-    for (exec::InstructionOpInterface instruction : getInstructions(program)) {
-      if (!mayOverlap(instruction))
+    for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
+      if (!collective.getAsync())
         continue;
-      instruction.setInstructionStream(kCommunicationStream);
       any = true;
+      collective.setStream(kCommunicationStream);
+      // Who needs a gathered tensor needs it unpacked.
+      if (collective.getKind() == exec::CollectiveKind::AllGather)
+        for (exec::CopyOp unpack : getUnpacking(collective))
+          unpack.setStream(kCommunicationStream);
     }
     if (!any)
       return;
     program.setStreams(kCommunicationStream + 1);
     program.setEvents(EventInsertion(program, inFlight).run());
-  }
-
-  // Reductions of gradients are needed at the end of the step, and so are new parameters; unpacking
-  // goes with a gather.
-  static bool mayOverlap(exec::InstructionOpInterface instruction) {
-    if (auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation()))
-      return isGradientReduction(collective) || isParameterGather(collective);
-    auto copy = dyn_cast<exec::CopyOp>(instruction.getOperation());
-    if (!copy || getRootOp(copy.getDst()).getKind() != exec::BufferKind::Parameter)
-      return false;
-    for (exec::InstructionOpInterface access : getAccesses(exec::getRange(copy.getSrc()).root))
-      if (auto gather = dyn_cast<exec::CollectiveOp>(access.getOperation());
-          gather && isParameterGather(gather))
-        return true;
-    return false;
   }
 };
 } // namespace

@@ -1,4 +1,5 @@
-// Merges collectives of data parallelism into few large ones (pass dtc-bucket-collectives).
+// Merges reductions of gradients and gathers of parameters into few large ones (pass
+// dtc-bucket-collectives).
 #include "passes/schedule/Box.h"
 #include "passes/schedule/BucketMember.h"
 #include "passes/schedule/CollectiveBuckets.h"
@@ -96,7 +97,8 @@ private:
     if (members.size() > 1)
       name += " +" + std::to_string(members.size() - 1);
     exec::CollectiveOp::create(builder, first.getKind(), first.getReduce(), src, dst,
-                               first.getAxes(), count, name, /*stream=*/0);
+                               first.getAxes(), count, name, first.getRole(), first.getAsync(),
+                               /*stream=*/0);
   }
 
   exec::RankScalarAttr at(int64_t element) {
@@ -257,10 +259,12 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
       if (!isParameterGather(collective))
         continue;
-      Member member = makeBucketMember(collective);
-      Value parameter =
-          member.unpacks.empty() ? collective.getDst() : member.unpacks.front().getDst();
-      collective.setName(getRootOp(parameter).getName());
+      SmallVector<Value, 3> ends{collective.getSrc(), collective.getDst()};
+      if (SmallVector<exec::CopyOp> unpacks = getUnpacking(collective); !unpacks.empty())
+        ends.push_back(unpacks.front().getDst());
+      for (Value end : ends)
+        if (getRootOp(end).getPersistent())
+          collective.setName(getRootOp(end).getName());
     }
   }
 

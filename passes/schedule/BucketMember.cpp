@@ -25,15 +25,9 @@ bool dtc::isBucketMember(exec::CollectiveOp collective) {
 }
 
 BucketMember dtc::makeBucketMember(exec::CollectiveOp collective) {
-  BucketMember member{collective, {}};
-  if (collective.getKind() != exec::CollectiveKind::AllGather ||
-      getRootOp(collective.getDst()).getPersistent())
-    return member;
-  for (exec::InstructionOpInterface access : getAccesses(exec::getRange(collective.getDst()).root))
-    if (auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
-        copy && exec::getRange(copy.getSrc()).root == exec::getRange(collective.getDst()).root)
-      member.unpacks.push_back(copy);
-  return member;
+  if (collective.getKind() != exec::CollectiveKind::AllGather)
+    return {collective, {}};
+  return {collective, getUnpacking(collective)};
 }
 
 std::string dtc::getBucketKey(exec::CollectiveOp collective) {
@@ -41,7 +35,8 @@ std::string dtc::getBucketKey(exec::CollectiveOp collective) {
   llvm::raw_string_ostream stream(key);
   stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
          << exec::stringifyReduceKind(collective.getReduce()) << ' '
-         << exec::getDtype(collective.getSrc());
+         << exec::getDtype(collective.getSrc()) << ' '
+         << exec::stringifyCollectiveRole(collective.getRole());
   for (int64_t axis : collective.getAxes())
     stream << ' ' << axis;
   return key;

@@ -18,7 +18,7 @@ bool isBucketMember(exec::CollectiveOp collective);
 
 BucketMember makeBucketMember(exec::CollectiveOp collective);
 
-// Collectives of one key can be one: kind, reduction, element type, axes.
+// Collectives of one key can be one: kind, reduction, element type, role, axes.
 std::string getBucketKey(exec::CollectiveOp collective);
 
 // What a collective counts towards the size of a bucket.

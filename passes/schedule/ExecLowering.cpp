@@ -42,16 +42,17 @@ void ExecLowering::eraseUnusedKernels() {
 }
 
 LogicalResult ExecLowering::findFunctions() {
-  microBatch = module.lookupSymbol<graph::FuncOp>("microbatch");
-  update = module.lookupSymbol<graph::FuncOp>("update");
+  microBatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+  update = module.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
   if (!microBatch || !update)
     return module.emitOpError()
-           << "has no function '@" << (microBatch ? "update" : "microbatch")
+           << "has no function '@"
+           << (microBatch ? graph::kUpdateFunction : graph::kMicrobatchFunction)
            << "' to schedule; dtc-differentiate and dtc-add-optimizer make them";
   for (graph::FuncOp function : {microBatch, update})
     if (!function.getBody().hasOneBlock())
       return function.emitOpError() << "has several blocks; want straight-line code";
-  if (auto count = module->getAttrOfType<IntegerAttr>("graph.micro_batches"))
+  if (auto count = module->getAttrOfType<IntegerAttr>(graph::kMicroBatchesAttr))
     numMicroBatches = count.getInt();
   if (numMicroBatches < 1)
     return module.emitOpError() << "asks for " << numMicroBatches
@@ -63,10 +64,10 @@ LogicalResult ExecLowering::createProgram() {
   Builder attributes(module.getContext());
   SmallVector<int64_t> sizes{1};
   auto names = attributes.getStrArrayAttr({"dp"});
-  if (auto grid = module.lookupSymbol<shard::GridOp>("mesh")) {
+  if (auto grid = module.lookupSymbol<shard::GridOp>(graph::kMeshName)) {
     sizes = llvm::to_vector(grid.getShape());
-    names = grid->getAttrOfType<ArrayAttr>("graph.axis_names");
-    if (!names || names.size() != sizes.size())
+    names = grid->getAttrOfType<ArrayAttr>(graph::kAxisNamesAttr);
+    if (!names)
       return grid.emitOpError() << "lacks 'graph.axis_names' with a name for each of its "
                                 << sizes.size() << " axes";
   }
@@ -155,7 +156,7 @@ LogicalResult ExecLowering::declareTensors() {
 LogicalResult ExecLowering::declareInputs() {
   for (BlockArgument argument : microBatch.getBody().getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto name = microBatch.getArgAttrOfType<StringAttr>(index, "graph.input");
+    auto name = microBatch.getArgAttrOfType<StringAttr>(index, graph::kInputAttr);
     std::optional<exec::InputRole> role =
         name ? exec::symbolizeInputRole(name.getValue()) : std::nullopt;
     if (!role || (*role != exec::InputRole::Tokens && *role != exec::InputRole::Targets))
@@ -164,7 +165,8 @@ LogicalResult ExecLowering::declareInputs() {
     FailureOr<RankedTensorType> type = getStaticType(microBatch, argument);
     if (failed(type))
       return failure();
-    auto placement = microBatch.getArgAttrOfType<graph::PlacementAttr>(index, "graph.placement");
+    auto placement =
+        microBatch.getArgAttrOfType<graph::PlacementAttr>(index, graph::kPlacementAttr);
     auto axes = splitAxes(microBatch, name, type->getRank(), placement);
     if (failed(axes))
       return failure();
@@ -190,7 +192,7 @@ LogicalResult ExecLowering::declareSums() {
     if (!tensor || !tensor.hasStaticShape())
       return microBatch.emitOpError() << "returns " << type << "; want a static tensor";
     if (auto parameter =
-            microBatch.getResultAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of")) {
+            microBatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr)) {
       std::string name = "grad " + parameter.getValue().str();
       Value sum = emitter->createBuffer(name, exec::BufferKind::Gradient, tensor.getElementType(),
                                         tensor.getNumElements());
@@ -199,7 +201,7 @@ LogicalResult ExecLowering::declareSums() {
       continue;
     }
     // Any other sum over micro-batches, such as the loss; @update takes it by its name.
-    auto name = microBatch.getResultAttrOfType<StringAttr>(index, "graph.accumulated");
+    auto name = microBatch.getResultAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
     if (!name)
       return microBatch.emitOpError()
              << "has result " << index
@@ -251,7 +253,7 @@ void ExecLowering::markActivations(graph::FuncOp function) {
   Operation *lossOp = nullptr;
   for (auto [index, value] :
        llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
-    if (function.getResultAttr(index, "graph.accumulated"))
+    if (function.getResultAttr(index, graph::kAccumulatedAttr))
       lossOp = value.getDefiningOp();
   if (!lossOp)
     return;
@@ -316,8 +318,8 @@ LogicalResult ExecLowering::lowerUpdate() {
   emitter->setPrefix("update.");
   for (BlockArgument argument : body.getArguments()) {
     unsigned index = argument.getArgNumber();
-    auto parameter = update.getArgAttrOfType<FlatSymbolRefAttr>(index, "graph.gradient_of");
-    auto sum = update.getArgAttrOfType<StringAttr>(index, "graph.accumulated");
+    auto parameter = update.getArgAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+    auto sum = update.getArgAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
     Value gradient = parameter ? gradients.lookup(parameter.getValue())
                      : sum     ? otherSums.lookup(sum.getValue())
                                : Value();
@@ -334,7 +336,7 @@ LogicalResult ExecLowering::lowerUpdate() {
     if (failed(lowerOp(op)))
       return failure();
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
-    auto name = update.getResultAttrOfType<StringAttr>(index, "graph.output");
+    auto name = update.getResultAttrOfType<StringAttr>(index, graph::kOutputAttr);
     std::optional<exec::OutputRole> role =
         name ? exec::symbolizeOutputRole(name.getValue()) : std::nullopt;
     if (!role)

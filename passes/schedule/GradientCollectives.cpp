@@ -1,4 +1,4 @@
-// Finds the collectives of data parallelism: reductions of gradients, gathers of new parameters.
+// The collectives that travel beside compute: reductions of gradients, gathers of parameters.
 #include "passes/schedule/GradientCollectives.h"
 
 #include "passes/schedule/Dependences.h"
@@ -8,70 +8,71 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-bool isKind(Value buffer, exec::BufferKind kind) { return getRootOp(buffer).getKind() == kind; }
-
 bool writes(exec::InstructionOpInterface instruction, Value root) {
   return llvm::any_of(instruction.getWrittenBuffers(),
                       [&](Value buffer) { return exec::getRange(buffer).root == root; });
 }
 
-// Adds the copies and zeros that write `root` before `user`, and what makes their sources unless
-// that is a gradient. Fails when something else writes it.
-bool collectPacking(Value root, exec::InstructionOpInterface user,
-                    SmallVectorImpl<exec::InstructionOpInterface> &packing) {
-  bool any = false;
+// The copies and zeros that write `root` before `user`, where nothing else does and nothing is
+// added up there; then also those that make the sources of these copies in the same way.
+SmallVector<exec::InstructionOpInterface> packingOf(Value root, exec::InstructionOpInterface user) {
+  SmallVector<exec::InstructionOpInterface> packing, sources;
   for (exec::InstructionOpInterface access : getAccesses(root)) {
     if (!access->isBeforeInBlock(user) || !writes(access, root))
       continue;
-    any = true;
-    auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
-    if (!copy && !isa<exec::ZeroOp>(access.getOperation()))
-      return false;
     packing.push_back(access);
-    if (!copy || isKind(copy.getSrc(), exec::BufferKind::Gradient))
+    if (isa<exec::ZeroOp>(access.getOperation()))
       continue;
-    Value source = exec::getRange(copy.getSrc()).root;
-    if (source == root || copy.getAccumulate() || !collectPacking(source, copy, packing))
-      return false;
+    auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
+    if (!copy || copy.getAccumulate() || exec::getRange(copy.getSrc()).root == root)
+      return {};
+    llvm::append_range(sources, packingOf(exec::getRange(copy.getSrc()).root, copy));
   }
-  return any;
+  llvm::append_range(packing, sources);
+  return packing;
 }
 } // namespace
 
 SmallVector<exec::InstructionOpInterface> dtc::getPacking(exec::CollectiveOp collective) {
-  SmallVector<exec::InstructionOpInterface> packing;
-  if (isKind(collective.getSrc(), exec::BufferKind::Gradient) ||
-      !collectPacking(exec::getRange(collective.getSrc()).root, collective, packing))
-    return {};
+  SmallVector<exec::InstructionOpInterface> packing =
+      packingOf(exec::getRange(collective.getSrc()).root, collective);
   llvm::sort(packing, [](exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
     return a->isBeforeInBlock(b);
   });
+  packing.erase(std::unique(packing.begin(), packing.end()), packing.end());
   return packing;
 }
 
+SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp gather) {
+  Value root = exec::getRange(gather.getDst()).root;
+  if (getRootOp(gather.getDst()).getPersistent())
+    return {};
+  SmallVector<exec::CopyOp> copies;
+  for (exec::InstructionOpInterface access : getAccesses(root)) {
+    if (access == gather)
+      continue;
+    auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
+    if (!copy || exec::getRange(copy.getSrc()).root != root ||
+        exec::getRange(copy.getDst()).root == root || copy->isBeforeInBlock(gather))
+      return {};
+    for (Operation *op = gather->getNextNode(); op != copy; op = op->getNextNode())
+      if (auto between = dyn_cast<exec::InstructionOpInterface>(op);
+          between && conflict(between, copy))
+        return {};
+    copies.push_back(copy);
+  }
+  return copies;
+}
+
 bool dtc::isGradientReduction(exec::CollectiveOp collective) {
-  if (collective.getKind() != exec::CollectiveKind::AllReduce &&
-      collective.getKind() != exec::CollectiveKind::ReduceScatter)
-    return false;
-  return isKind(collective.getSrc(), exec::BufferKind::Gradient) || !getPacking(collective).empty();
+  return collective.getRole() == exec::CollectiveRole::Gradient && collective.getAsync() &&
+         (collective.getKind() == exec::CollectiveKind::AllReduce ||
+          collective.getKind() == exec::CollectiveKind::ReduceScatter);
 }
 
 bool dtc::isParameterGather(exec::CollectiveOp collective) {
-  if (collective.getKind() != exec::CollectiveKind::AllGather)
-    return false;
-  if (isKind(collective.getDst(), exec::BufferKind::Parameter))
-    return true;
-  bool any = false;
-  for (exec::InstructionOpInterface access :
-       getAccesses(exec::getRange(collective.getDst()).root)) {
-    if (access == collective)
-      continue;
-    auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
-    if (!copy || !isKind(copy.getDst(), exec::BufferKind::Parameter))
-      return false;
-    any = true;
-  }
-  return any;
+  return collective.getRole() == exec::CollectiveRole::Parameter && collective.getAsync() &&
+         collective.getKind() == exec::CollectiveKind::AllGather;
 }
 
 void dtc::joinReductions(exec::ProgramOp program) {
@@ -87,7 +88,8 @@ void dtc::joinReductions(exec::ProgramOp program) {
       continue;
     auto first = dyn_cast<exec::CollectiveOp>((place - 1)->getOperation());
     if (!first || !isInPlace(first) || first.getSrc() != second.getSrc() ||
-        first.getReduce() != second.getReduce())
+        first.getReduce() != second.getReduce() || first.getRole() != second.getRole() ||
+        first.getAsync() != second.getAsync())
       continue;
     SmallVector<int64_t> axes(first.getAxes());
     llvm::append_range(axes, second.getAxes());

@@ -1,18 +1,23 @@
-// Finds the collectives of data parallelism: reductions of gradients, gathers of new parameters.
+// The collectives that travel beside compute: reductions of gradients, gathers of parameters.
 #pragma once
 
 #include "dialects/exec/Exec.h"
 
 namespace dtc {
 
-// An all_reduce or reduce_scatter of a gradient, or of a packed or padded copy of one.
+// An all_reduce or reduce_scatter of gradients that compute does not wait for.
 bool isGradientReduction(exec::CollectiveOp collective);
 
-// An all_gather into a parameter, or into a buffer that is copied to parameters only.
+// An all_gather of parameters that compute does not wait for.
 bool isParameterGather(exec::CollectiveOp collective);
 
-// The copies and zeros that make the source of a gradient reduction, in program order.
+// The copies and zeros that pack or pad the source of a collective, in program order; none where
+// the source is made in another way, or added up.
 llvm::SmallVector<exec::InstructionOpInterface> getPacking(exec::CollectiveOp collective);
+
+// The copies out of the destination of a gather, where nothing else reads that, and they can be
+// made right after it: nothing between depends on them.
+llvm::SmallVector<exec::CopyOp> getUnpacking(exec::CollectiveOp gather);
 
 // Joins all_reduces of one buffer that follow each other, in place and over different axes, into
 // one over all of them.

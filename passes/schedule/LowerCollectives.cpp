@@ -13,10 +13,29 @@ using namespace dtc;
 namespace {
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+// The ranks of a collective, what it moves between them, and whether compute waits for it.
 struct Group {
   SmallVector<int64_t> axes;
   int64_t ranks = 1;
+  exec::CollectiveRole role = exec::CollectiveRole::Activation;
+  bool async = false;
 };
+
+// What partitioning wrote on the collective. A group of one rank moves nothing and needs no word.
+LogicalResult readCommunication(Operation *op, Group &group) {
+  if (group.ranks == 1 || !graph::isCollective(op))
+    return success();
+  auto communication = op->getAttrOfType<graph::CommunicationAttr>(graph::kCommunicationAttr);
+  if (!communication)
+    return op->emitOpError() << "lacks '" << graph::kCommunicationAttr
+                             << "', which says what it moves; dtc-partition sets it";
+  std::optional<exec::CollectiveRole> role =
+      exec::symbolizeCollectiveRole(graph::stringifyCollectiveRole(communication.getRole()));
+  assert(role && "both dialects have the same roles");
+  group.role = *role;
+  group.async = communication.getAsync();
+  return success();
+}
 
 // The mesh axes of a collective; without any a rank is alone (as in upstream canonicalization).
 FailureOr<Group> groupOf(Operation *op, ArrayRef<int16_t> axes, ExecEmitter &emitter) {
@@ -33,6 +52,8 @@ FailureOr<Group> groupOf(Operation *op, ArrayRef<int16_t> axes, ExecEmitter &emi
     group.axes.push_back(axis);
     group.ranks *= mesh[axis];
   }
+  if (failed(readCommunication(op, group)))
+    return failure();
   return group;
 }
 
@@ -54,7 +75,8 @@ Value staging(ExecEmitter &emitter, RankedTensorType like, StringRef name) {
 void emitCollective(ExecEmitter &emitter, exec::CollectiveKind kind, exec::ReduceKind reduce,
                     Value src, Value dst, const Group &group, int64_t count, Value named) {
   exec::CollectiveOp::create(emitter.instructions(), kind, reduce, src, dst, group.axes, count,
-                             exec::getName(emitter.lookup(named)), /*stream=*/0);
+                             exec::getName(emitter.lookup(named)), group.role, group.async,
+                             /*stream=*/0);
 }
 
 // [outer, ranks, part, inner] (row-major) to [ranks, outer, part, inner]; `part` is one rank's

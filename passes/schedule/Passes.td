@@ -36,17 +36,17 @@ def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
 }
 
 def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp"> {
-  let summary = "Merges collectives of data parallelism into few large ones";
+  let summary = "Merges reductions of gradients and gathers of parameters into few large ones";
   let description = [{
     Gradient reductions move to right after their gradient is complete; neighbours of one kind over the same axes become
     one collective over one buffer. Gradients of all-reduces lie in it from the start, without copies; what is scattered
     or gathered is packed and unpacked, as part of the copies that do so already where there are some.
     ```mlir
     // Before:
-    exec.collective all_reduce sum %a to %a axes [0] count 64 "grad a"
-    exec.collective all_reduce sum %b to %b axes [0] count 64 "grad b"
+    exec.collective all_reduce sum %a to %a axes [0] count 64 "grad a" gradient async
+    exec.collective all_reduce sum %b to %b axes [0] count 64 "grad b" gradient async
     // After, %a and %b being views of %gradients.0:
-    exec.collective all_reduce sum %gradients.0 to %gradients.0 axes [0] count 128 "grad a +1"
+    exec.collective all_reduce sum %gradients.0 to %gradients.0 axes [0] count 128 "grad a +1" gradient async
     ```
   }];
   let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
@@ -55,17 +55,17 @@ def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp">
 }
 
 def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
-  let summary = "Moves collectives that compute need not wait for to a stream of their own";
+  let summary = "Moves collectives that may run beside compute to a stream of their own";
   let description = [{
-    Reductions of gradients and gathers of parameters go to stream 1; events keep every dependence between streams, and
-    stream 0 waits for all at the end.
+    Collectives that are `async`, with the copies that unpack what they gather, go to stream 1; events keep every
+    dependence between streams, and stream 0 waits for all at the end.
     ```mlir
     // Before:
-    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g"
+    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" gradient async
     // After:
     exec.record 0
     exec.wait 0 stream 1
-    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" stream 1
+    exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" gradient async stream 1
     ```
   }];
   let options = [Option<"inFlight", "in-flight", "unsigned", /*default=*/"4",

@@ -26,6 +26,20 @@ Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh)
   return fromAttr(cast<graph::StateOp>(op).getPlacementAttr(), mesh);
 }
 
+std::optional<Placement> placementInUse(ModuleOp module, StringRef symbol, const Mesh &mesh) {
+  auto parameter = module.lookupSymbol<graph::ParameterOp>(symbol);
+  if (!parameter || !parameter.getInUse() || *parameter.getInUse() == parameter.getPlacement())
+    return std::nullopt;
+  return fromAttr(*parameter.getInUse(), mesh);
+}
+
+// Nothing waits for a gradient before the end of the step, nor for a parameter before its next use.
+static graph::CommunicationAttr communication(MLIRContext *context, graph::CollectiveRole role,
+                                              int64_t use = 0) {
+  bool async = role == graph::CollectiveRole::Gradient || role == graph::CollectiveRole::Parameter;
+  return graph::CommunicationAttr::get(context, role, async, use);
+}
+
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
                                          const Mesh &mesh, const PlacementPolicy &policy,
                                          BlockResolver resolve)
@@ -39,19 +53,42 @@ void FunctionPartitioner::addArgument(BlockArgument argument, const Placement &p
   auto global = cast<RankedTensorType>(argument.getType());
   Value local =
       to.getBody().front().addArgument(localType(global, placement, mesh), argument.getLoc());
-  values[argument] = {local, placement, weight};
+  values[argument] = {local, placement, weight, std::nullopt};
 }
 
-void FunctionPartitioner::move(Value value, const Placement &placement) {
-  Value local = localAs(value, placement);
-  values[value].local = local;
-  values[value].placement = placement;
+void FunctionPartitioner::move(Value value, const Placement &placement,
+                               graph::CollectiveRole role) {
+  Value local = localAs(value, placement, role);
+  PlacedValue &now = values[value];
+  now.local = local;
+  now.placement = placement;
+  now.role = role;
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
+  return localAs(value, placement, roleOf(value));
+}
+
+Value FunctionPartitioner::localAs(Value value, const Placement &placement,
+                                   graph::CollectiveRole role) {
   const PlacedValue &now = values.find(value)->second;
   return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()),
-                 now.placement, placement, mesh);
+                 now.placement, placement, mesh, communication(builder.getContext(), role));
+}
+
+// What the tensor is to the step. Only gradients of parameters have a hint.
+graph::CollectiveRole FunctionPartitioner::roleOf(Value value) const {
+  const PlacedValue &now = values.find(value)->second;
+  if (now.role)
+    return *now.role;
+  if (now.weight)
+    return graph::CollectiveRole::Parameter;
+  if (hints.count(value))
+    return graph::CollectiveRole::Gradient;
+  // Single numbers: the loss, a norm.
+  if (cast<RankedTensorType>(value.getType()).getRank() == 0)
+    return graph::CollectiveRole::Control;
+  return defaultRole;
 }
 
 ValueRange FunctionPartitioner::returned() const {
@@ -93,17 +130,20 @@ std::optional<Placement> FunctionPartitioner::hintOf(Value value) const {
 }
 
 LogicalResult FunctionPartitioner::rewrite(Operation &op) {
+  gatherOperands(op);
   if (auto get = dyn_cast<graph::GetOp>(op)) {
     rewriteGet(get);
     return success();
   }
   if (auto set = dyn_cast<graph::SetOp>(op)) {
-    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh));
+    Value local = localAs(set.getValue(), placementOfSymbol(module, set.getSymbol(), mesh),
+                          graph::CollectiveRole::Parameter);
     graph::SetOp::create(builder, set.getLoc(), set.getSymbolAttr(), local);
     return success();
   }
   if (auto input = dyn_cast<graph::InputOp>(op)) {
-    values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh), false};
+    values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh), false,
+                                 std::nullopt};
     return success();
   }
   if (auto call = dyn_cast<graph::CallOp>(op))
@@ -120,7 +160,27 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
   auto local = graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh),
                                     get.getSymbolAttr());
   bool weight = isa<graph::ParameterOp>(module.lookupSymbol(get.getSymbol()));
-  values[get.getResult()] = {local.getResult(), placement, weight};
+  values[get.getResult()] = {local.getResult(), placement, weight, std::nullopt};
+  std::optional<Placement> inUse = placementInUse(module, get.getSymbol(), mesh);
+  if (inUse && gathersForUses)
+    resting[get.getResult()] = {local.getResult(), placement, *inUse};
+}
+
+// Each use gets the parameter anew, so that no rank holds all of it from one use to the next.
+void FunctionPartitioner::gatherOperands(Operation &op) {
+  llvm::SmallPtrSet<Value, 4> done;
+  for (Value operand : op.getOperands()) {
+    auto found = resting.find(operand);
+    if (found == resting.end() || !done.insert(operand).second)
+      continue;
+    RestingParameter &parameter = found->second;
+    Value local = reshard(
+        builder, op.getLoc(), parameter.local, cast<RankedTensorType>(operand.getType()),
+        parameter.atRest, parameter.inUse, mesh,
+        communication(builder.getContext(), graph::CollectiveRole::Parameter, ++parameter.uses));
+    values[operand].local = local;
+    values[operand].placement = parameter.inUse;
+  }
 }
 
 LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
@@ -157,7 +217,7 @@ LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
                                      FlatSymbolRefAttr::get(block->func.getSymNameAttr()), operands,
                                      call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
   for (auto [index, result] : llvm::enumerate(call.getResults()))
-    values[result] = {local.getResult(index), block->results[index], false};
+    values[result] = {local.getResult(index), block->results[index], false, std::nullopt};
   return success();
 }
 
@@ -217,9 +277,13 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   if (failed(checkOneAxisPerLoop(op, decision, mesh)))
     return failure();
 
+  // What experts get and give travels for them, whichever op needs it brought there.
+  std::optional<graph::CollectiveRole> role;
+  if (!rule.capacityLoops.empty())
+    role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
   for (auto [operand, placement] : llvm::zip(op.getOperands(), decision.operands))
-    operands.push_back(localAs(operand, placement));
+    operands.push_back(localAs(operand, placement, role.value_or(roleOf(operand))));
   SmallVector<Type> types;
   for (auto [result, placement] : llvm::zip(op.getResults(), decision.results))
     types.push_back(localType(cast<RankedTensorType>(result.getType()), placement, mesh));
@@ -230,7 +294,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
 
   bool view = op.getNumOperands() == 1 && states[0].weight && rule.jointlyLinear;
   for (auto [index, result] : llvm::enumerate(op.getResults()))
-    values[result] = {local->getResult(index), decision.results[index], view};
+    values[result] = {local->getResult(index), decision.results[index], view, role};
   return success();
 }
 

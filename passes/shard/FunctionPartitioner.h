@@ -26,9 +26,13 @@ struct LocalBlock {
 
 using BlockResolver = std::function<llvm::FailureOr<LocalBlock>(const BlockKey &)>;
 
-// The placement and global type of a parameter or state; the symbol exists (verified by graph.get
-// and graph.set).
+// Where a parameter or state rests between steps; the symbol exists (verified by graph.get and
+// graph.set).
 Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const Mesh &mesh);
+
+// Where the step wants a parameter to compute with it; nothing where that is as it rests.
+std::optional<Placement> placementInUse(mlir::ModuleOp module, llvm::StringRef symbol,
+                                        const Mesh &mesh);
 
 class FunctionPartitioner {
 public:
@@ -39,8 +43,12 @@ public:
   void addArgument(mlir::BlockArgument argument, const Placement &placement, bool weight);
   // Says where `value` of the old function will be wanted.
   void setHint(mlir::Value value, const Placement &placement) { hints[value] = placement; }
-  // Brings a value to `placement` at once, for all its users.
-  void move(mlir::Value value, const Placement &placement);
+  // Brings a value to `placement` at once, for all its users; it is a `role` from then on.
+  void move(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
+  // What collectives move where nothing more is known: an activation unless set.
+  void setDefaultRole(graph::CollectiveRole role) { defaultRole = role; }
+  // Parameters that do not rest where they are used are brought there for each use.
+  void gatherForUses() { gathersForUses = true; }
 
   mlir::LogicalResult rewriteBody();
 
@@ -49,6 +57,7 @@ public:
     return values.find(value)->second.placement;
   }
   mlir::Value localAs(mlir::Value value, const Placement &placement);
+  mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
 
   // Ends the new function and sets its type.
   void finish(mlir::ValueRange results);
@@ -59,12 +68,21 @@ private:
     mlir::Value local;
     Placement placement;
     bool weight = false;
+    std::optional<graph::CollectiveRole> role; // what it is, where its op or argument says so
+  };
+  // A parameter as it rests, where it is used placed otherwise.
+  struct RestingParameter {
+    mlir::Value local;
+    Placement atRest, inUse;
+    int64_t uses = 0;
   };
 
   void spreadHints();
   std::optional<Placement> hintOf(mlir::Value value) const;
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
+  void gatherOperands(mlir::Operation &op);
+  graph::CollectiveRole roleOf(mlir::Value value) const;
   mlir::LogicalResult rewriteCall(graph::CallOp call);
   mlir::LogicalResult checkSplit(mlir::Operation &op, const graph::OpRule &rule) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
@@ -77,7 +95,10 @@ private:
   PlacementPolicy policy;
   BlockResolver resolve;
   mlir::OpBuilder builder;
+  graph::CollectiveRole defaultRole = graph::CollectiveRole::Activation;
+  bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;
+  llvm::DenseMap<mlir::Value, RestingParameter> resting;
   llvm::DenseMap<mlir::Value, Placement> hints;
 };
 

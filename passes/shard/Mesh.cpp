@@ -9,8 +9,8 @@ using namespace mlir;
 
 namespace dtc {
 
-static constexpr llvm::StringLiteral kMeshName = "mesh";
-static constexpr llvm::StringLiteral kAxisNames = "graph.axis_names";
+using graph::kAxisNamesAttr;
+using graph::kMeshName;
 
 int Mesh::axisNamed(llvm::StringRef name) const {
   for (auto [index, axis] : llvm::enumerate(names))
@@ -31,16 +31,15 @@ FailureOr<Mesh> readMesh(ModuleOp module) {
   if (!grid)
     return module.emitError(
         "the module has no 'shard.grid @mesh'; run dtc-set-mesh or apply a plan first");
-  auto names = grid->getAttrOfType<ArrayAttr>(kAxisNames);
-  if (!names || names.size() != grid.getShape().size())
-    return grid.emitOpError("needs '")
-           << kAxisNames << "' with one name for each of its " << grid.getShape().size() << " axes";
+  auto names = grid->getAttrOfType<ArrayAttr>(kAxisNamesAttr);
+  if (!names)
+    return grid.emitOpError("needs '") << kAxisNamesAttr << "' with one name for each of its "
+                                       << grid.getShape().size() << " axes";
   Mesh mesh;
   for (auto [name, size] : llvm::zip(names, grid.getShape())) {
-    auto text = dyn_cast<StringAttr>(name);
-    if (!text || size < 1)
-      return grid.emitOpError("needs axis names that are strings and sizes of 1 or more");
-    mesh.names.push_back(text.str());
+    if (size < 1)
+      return grid.emitOpError("needs sizes of 1 or more");
+    mesh.names.push_back(cast<StringAttr>(name).str());
     mesh.sizes.push_back(size);
   }
   return mesh;
@@ -54,7 +53,7 @@ void writeMesh(ModuleOp module, const Mesh &mesh) {
   SmallVector<Attribute> names;
   for (const std::string &name : mesh.names)
     names.push_back(builder.getStringAttr(name));
-  grid->setAttr(kAxisNames, builder.getArrayAttr(names));
+  grid->setAttr(kAxisNamesAttr, builder.getArrayAttr(names));
 }
 
 Placement replicated(const Mesh &mesh) {

@@ -33,6 +33,6 @@ AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice);
 // Attribute of an op: the choice on the axis that splits weights, which the partitioner follows
 // instead of choosing. On a graph.call: what its operands are brought to there, an entry for each:
 // a dim to split, split::kNone for whole ones, or split::kKeep.
-inline constexpr llvm::StringLiteral kSplitAttr = "graph.split";
+using graph::kSplitAttr;
 
 } // namespace dtc

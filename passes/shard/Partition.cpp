@@ -11,23 +11,18 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr llvm::StringLiteral kPlacement = "graph.placement";
-constexpr llvm::StringLiteral kGradientOf = "graph.gradient_of";
-constexpr llvm::StringLiteral kAccumulated = "graph.accumulated";
-constexpr llvm::StringLiteral kInput = "graph.input";
-
 class ModulePartitioner {
 public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
       : module(module), mesh(mesh), builder(module.getContext()) {
     policy.dataAxis = mesh.axisNamed("dp");
     policy.weightAxis = mesh.axisNamed("tp");
-    policy.sequenceParallel = module->hasAttr("graph.sequence_parallel");
+    policy.sequenceParallel = module->hasAttr(graph::kSequenceParallelAttr);
   }
 
   LogicalResult run() {
-    auto microbatch = module.lookupSymbol<graph::FuncOp>("microbatch");
-    auto update = module.lookupSymbol<graph::FuncOp>("update");
+    auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+    auto update = module.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
     if (!microbatch || !update)
       return module.emitError(
           "partitioning needs '@microbatch' and '@update'; run dtc-differentiate and "
@@ -43,6 +38,13 @@ private:
   LogicalResult partitionMicrobatch(graph::FuncOp func);
   LogicalResult partitionUpdate(graph::FuncOp func);
   FailureOr<LocalBlock> partitionBlock(const BlockKey &key);
+
+  // Where the gradient of a parameter is wanted in @microbatch but for the data axis, over which it
+  // stays a sum: where the parameter is used.
+  Placement parameterInUse(StringRef parameter) {
+    return placementInUse(module, parameter, mesh)
+        .value_or(placementOfSymbol(module, parameter, mesh));
+  }
 
   // Where the optimizer wants the gradient of a parameter: as its state, or without state as the
   // parameter.
@@ -85,16 +87,16 @@ private:
   static std::string crossingName(DictionaryAttr attrs) {
     if (!attrs)
       return "";
-    if (auto parameter = attrs.getAs<FlatSymbolRefAttr>(kGradientOf))
+    if (auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr))
       return "gradient " + parameter.getValue().str();
-    if (auto name = attrs.getAs<StringAttr>(kAccumulated))
+    if (auto name = attrs.getAs<StringAttr>(graph::kAccumulatedAttr))
       return "sum " + name.str();
     return "";
   }
 
   DictionaryAttr withPlacement(DictionaryAttr attrs, const Placement &placement) {
     NamedAttrList list(attrs);
-    list.set(kPlacement, toAttr(module.getContext(), placement));
+    list.set(graph::kPlacementAttr, toAttr(module.getContext(), placement));
     return list.getDictionary(module.getContext());
   }
 
@@ -109,13 +111,14 @@ private:
 };
 
 LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
-  graph::FuncOp local = createLocal(func, "microbatch");
+  graph::FuncOp local = createLocal(func, graph::kMicrobatchFunction.str());
   FunctionPartitioner partitioner = partitionerFor(func, local);
+  partitioner.gatherForUses();
   for (BlockArgument argument : func.getArguments()) {
     Placement placement = replicated(mesh);
     auto type = cast<RankedTensorType>(argument.getType());
     if (policy.dataAxis >= 0 && type.getRank() > 0 &&
-        func.getArgAttr(argument.getArgNumber(), kInput)) {
+        func.getArgAttr(argument.getArgNumber(), graph::kInputAttr)) {
       int64_t parts = mesh.sizes[policy.dataAxis];
       if (type.getDimSize(0) % parts != 0)
         return func.emitOpError("has a batch of ")
@@ -126,13 +129,13 @@ LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
   }
   auto parameterOf = [&](unsigned index) -> FlatSymbolRefAttr {
     DictionaryAttr attrs = func.getResultAttrDict(index);
-    return attrs ? attrs.getAs<FlatSymbolRefAttr>(kGradientOf) : FlatSymbolRefAttr();
+    return attrs ? attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr) : FlatSymbolRefAttr();
   };
   for (auto [index, value] : llvm::enumerate(partitioner.returned())) {
     FlatSymbolRefAttr parameter = parameterOf(index);
     if (!parameter)
       continue;
-    Placement wanted = placementOfSymbol(module, parameter.getValue(), mesh);
+    Placement wanted = parameterInUse(parameter.getValue());
     if (policy.dataAxis >= 0) // sums over the data axis are finished once a step, in @update
       wanted[policy.dataAxis] = AxisPlacement::partial(graph::ReduceKind::Sum);
     partitioner.setHint(value, wanted);
@@ -145,12 +148,18 @@ LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
   for (auto [index, value] : llvm::enumerate(partitioner.returned())) {
     Placement placement = partitioner.placementOf(value);
     if (FlatSymbolRefAttr parameter = parameterOf(index)) {
-      Placement wanted = placementOfSymbol(module, parameter.getValue(), mesh);
+      // A parameter that rests elsewhere is held in part, and so is its gradient, at once.
+      Placement wanted = parameterInUse(parameter.getValue());
+      bool restsElsewhere = wanted != placementOfSymbol(module, parameter.getValue(), mesh);
+      if (restsElsewhere)
+        wanted = gradientRequest(parameter.getValue());
       for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-        if (!placement[axis].isPartial())
+        if (restsElsewhere || !placement[axis].isPartial())
           placement[axis] = wanted[axis];
+      results.push_back(partitioner.localAs(value, placement, graph::CollectiveRole::Gradient));
+    } else {
+      results.push_back(partitioner.localAs(value, placement));
     }
-    results.push_back(partitioner.localAs(value, placement));
     attrs.push_back(withPlacement(func.getResultAttrDict(index), placement));
     crossings[crossingName(attrs.back())] = placement;
   }
@@ -165,8 +174,9 @@ LogicalResult ModulePartitioner::partitionMicrobatch(graph::FuncOp func) {
 }
 
 LogicalResult ModulePartitioner::partitionUpdate(graph::FuncOp func) {
-  graph::FuncOp local = createLocal(func, "update");
+  graph::FuncOp local = createLocal(func, graph::kUpdateFunction.str());
   FunctionPartitioner partitioner = partitionerFor(func, local);
+  partitioner.setDefaultRole(graph::CollectiveRole::Control);
   SmallVector<DictionaryAttr> attrs;
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr dict = func.getArgAttrDict(argument.getArgNumber());
@@ -180,9 +190,12 @@ LogicalResult ModulePartitioner::partitionUpdate(graph::FuncOp func) {
   }
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr dict = func.getArgAttrDict(argument.getArgNumber());
-    auto parameter = dict.getAs<FlatSymbolRefAttr>(kGradientOf);
-    partitioner.move(argument,
-                     parameter ? gradientRequest(parameter.getValue()) : replicated(mesh));
+    auto parameter = dict.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
+    if (parameter)
+      partitioner.move(argument, gradientRequest(parameter.getValue()),
+                       graph::CollectiveRole::Gradient);
+    else
+      partitioner.move(argument, replicated(mesh), graph::CollectiveRole::Control);
   }
   if (failed(partitioner.rewriteBody()))
     return failure();

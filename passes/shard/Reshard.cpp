@@ -10,8 +10,6 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr llvm::StringLiteral kGrid = "mesh";
-
 shard::ReductionKindAttr toShardKind(MLIRContext *context, graph::ReduceKind kind) {
   return shard::ReductionKindAttr::get(context, kind == graph::ReduceKind::Max
                                                     ? shard::ReductionKind::Max
@@ -27,7 +25,7 @@ public:
   Value emit(const ReshardStep &step, Value value) {
     using Kind = ReshardStep::Kind;
     auto type = RankedTensorType::get(step.after, element);
-    auto grid = FlatSymbolRefAttr::get(builder.getContext(), kGrid);
+    auto grid = FlatSymbolRefAttr::get(builder.getContext(), graph::kMeshName);
     SmallVector<int16_t> axes(step.axes.begin(), step.axes.end());
     auto group = builder.getDenseI16ArrayAttr(axes);
     auto reduction = toShardKind(builder.getContext(), step.reduce);
@@ -43,7 +41,7 @@ public:
       return shard::AllToAllOp::create(builder, loc, type, grid, group, value,
                                        builder.getIndexAttr(step.newDim), dim);
     case Kind::Slice:
-      return shard::AllSliceOp::create(builder, loc, type, value, kGrid,
+      return shard::AllSliceOp::create(builder, loc, type, value, graph::kMeshName,
                                        ArrayRef<shard::GridAxis>(axes), step.dim);
     case Kind::Pad:
       return graph::PadOp::create(
@@ -93,10 +91,14 @@ private:
 } // namespace
 
 Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType global,
-              const Placement &from, const Placement &to, const Mesh &mesh) {
+              const Placement &from, const Placement &to, const Mesh &mesh,
+              graph::CommunicationAttr communication) {
   StepEmitter emitter(builder, loc, global.getElementType());
-  for (const ReshardStep &step : reshardSteps(global.getShape(), from, to, mesh))
+  for (const ReshardStep &step : reshardSteps(global.getShape(), from, to, mesh)) {
     local = emitter.emit(step, local);
+    if (step.communicates())
+      local.getDefiningOp()->setAttr(graph::kCommunicationAttr, communication);
+  }
   return local;
 }
 

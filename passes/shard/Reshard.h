@@ -6,10 +6,11 @@
 namespace dtc {
 
 // Emits the steps (see reshardSteps) that take `local`, this rank's part of a tensor of type
-// `global` placed `from`, to placement `to`, and returns the local value.
+// `global` placed `from`, to placement `to`, and returns the local value. Every collective carries
+// `communication`, what the tensor is to the step.
 mlir::Value reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value local,
                     mlir::RankedTensorType global, const Placement &from, const Placement &to,
-                    const Mesh &mesh);
+                    const Mesh &mesh, graph::CommunicationAttr communication);
 
 // Bytes that one rank sends in these steps plus a charge for each collective, the measure by which
 // placements are compared.

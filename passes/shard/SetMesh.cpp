@@ -23,9 +23,9 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
     Mesh mesh{{"dp", "tp"}, {dp, tp}};
     writeMesh(module, mesh);
     Builder builder(module.getContext());
-    module->setAttr("graph.zero", builder.getI64IntegerAttr(zero));
+    module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)
-      module->setAttr("graph.sequence_parallel", builder.getUnitAttr());
+      module->setAttr(graph::kSequenceParallelAttr, builder.getUnitAttr());
     ParameterPlacementOptions options{/*weightAxis=*/1, {/*dataAxis=*/0, sequenceParallel}};
     if (failed(chooseParameterPlacements(module, mesh, options)))
       signalPassFailure();

@@ -28,12 +28,13 @@ int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh 
 } // namespace
 
 void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
-  auto zero = module->getAttrOfType<IntegerAttr>("graph.zero");
+  auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
   int axis = mesh.axisNamed("dp");
   for (auto state : module.getOps<graph::StateOp>()) {
     auto parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
-    if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1) {
+    if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1 &&
+        placement[axis].isReplicate()) {
       int64_t dim =
           bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[axis]);
       if (dim >= 0)

@@ -34,6 +34,19 @@ void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
               ",\"args\":{\"name\":", quoted(name), "}},\n");
 }
 
+// What went over the network, as this rank ran it: "bytes" are those of the larger buffer.
+std::string communicated(const BoundInstruction &instruction) {
+  const format::Collective *op = instruction.command.source->op_as_Collective();
+  if (!op)
+    return "";
+  auto ranks = static_cast<uint64_t>(instruction.comm->size());
+  uint64_t blocks = op->kind() == format::CollectiveKind::all_reduce ? 1 : ranks;
+  return text(",\"kind\":\"", EnumNameCollectiveKind(op->kind()), "\",\"role\":\"",
+              EnumNameCollectiveRole(op->role()), "\",\"group\":", quoted(instruction.comm->name()),
+              ",\"ranks\":", ranks,
+              ",\"bytes\":", op->count() * blocks * bytesOf(dataType(op->dtype())));
+}
+
 } // namespace
 
 Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
@@ -45,13 +58,13 @@ Status writeChromeTrace(const std::string &path, int rank, const format::Manifes
                    stream == 0 ? "compute" : text("communication ", stream));
     for (const TraceEvent &event : streams[stream]) {
       const BoundInstruction &instruction = program.instructions[event.instruction];
-      out +=
-          text("{\"ph\":\"X\",\"name\":",
-               quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
-               nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
-               ",\"ts\":", micros(event.beginSeconds),
-               ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
-               ",\"args\":{\"step\":", event.step, ",\"instruction\":", event.instruction, "}},\n");
+      out += text("{\"ph\":\"X\",\"name\":",
+                  quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
+                  nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
+                  ",\"ts\":", micros(event.beginSeconds),
+                  ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
+                  ",\"args\":{\"step\":", event.step, ",\"instruction\":", event.instruction,
+                  communicated(instruction), "}},\n");
     }
   }
   appendMetadata(out, "process_name", rank, 0, text("rank ", rank));

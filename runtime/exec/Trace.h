@@ -17,7 +17,8 @@ struct TraceEvent {
 };
 
 // Writes one process for this rank and one thread for each stream. Each of the events has name,
-// place in the model, class, step and index of its instruction. `streams[s]` are the events of
+// place in the model, class, step and index of its instruction; a collective also kind, role,
+// group, its number of ranks and the bytes of its larger buffer. `streams[s]` are the events of
 // stream s.
 Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
                         const BoundProgram &program,

@@ -95,11 +95,34 @@ const char *opName(Op op) {
   return "unknown op";
 }
 
+std::string groupOf(const Manifest &manifest, const Collective &collective) {
+  std::string out;
+  for (uint32_t i = 0; i < sizeOf(collective.axes()); ++i) {
+    uint32_t axis = collective.axes()->Get(i);
+    out = text(out, out.empty() ? "" : " x ",
+               axis < manifest.mesh()->size() ? manifest.mesh()->Get(axis)->name()->string_view()
+                                              : "an axis that is not there");
+  }
+  return out.empty() ? "one rank" : out;
+}
+
+// A file that is being checked may hold any number for kind, role and axes.
+static std::string describe(const Manifest &manifest, const Collective &collective) {
+  constexpr const char *moved[] = {"gradients",         "parameters",        "activations",
+                                   "tokens of experts", "tensors of stages", "control values"};
+  constexpr size_t numRoles = sizeof(moved) / sizeof(*moved);
+  static_assert(numRoles == static_cast<size_t>(CollectiveRole::MAX) + 1);
+  auto role = static_cast<size_t>(collective.role());
+  std::string out = text(
+      collective.kind() <= CollectiveKind::MAX ? EnumNameCollectiveKind(collective.kind())
+                                               : "collective",
+      " of ", role < numRoles ? moved[role] : "something", " over ", groupOf(manifest, collective));
+  return collective.name() ? text(out, " '", collective.name()->string_view(), "'") : out;
+}
+
 std::string describe(const Manifest &manifest, const Instruction &instruction) {
-  std::string out = opName(instruction.op_type());
   const Collective *collective = instruction.op_as_Collective();
-  if (collective && collective->name())
-    out = text(out, " '", collective->name()->string_view(), "'");
+  std::string out = collective ? describe(manifest, *collective) : opName(instruction.op_type());
   if (const Launch *launch = instruction.op_as_Launch())
     if (launch->kernel() < sizeOf(manifest.kernels()))
       out = text(out, " of '", manifest.kernels()->Get(launch->kernel())->symbol()->string_view(),

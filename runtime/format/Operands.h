@@ -28,7 +28,11 @@ void rankScalarsOf(const Instruction &instruction, std::vector<RankScalar> &scal
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);
 
-// "gemm at model.mlir:12:3 (h.0.mlp)"; without the place where the file has none.
+// The mesh axes of a collective: "dp", "dp x cp".
+std::string groupOf(const Manifest &manifest, const Collective &collective);
+
+// "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the
+// place where the file has none.
 std::string describe(const Manifest &manifest, const Instruction &instruction);
 
 // 1, 2, 4 or 8; 0 for a value that is no DType.

@@ -331,9 +331,11 @@ rt::Status InstructionVerifier::verifyOp(const StridedCopy &op) const {
 }
 
 rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
-  if (op.kind() > CollectiveKind::MAX || op.reduce() > ReduceKind::MAX || op.dtype() > DType::MAX)
+  if (op.kind() > CollectiveKind::MAX || op.reduce() > ReduceKind::MAX || op.dtype() > DType::MAX ||
+      op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
-                ", dtype ", static_cast<int>(op.dtype()), ", of which one is not known");
+                ", dtype ", static_cast<int>(op.dtype()), ", role ", static_cast<int>(op.role()),
+                ", of which one is not known");
   uint64_t ranks = 1;
   for (uint32_t i = 0; i < sizeOf(op.axes()); ++i) {
     uint32_t axis = op.axes()->Get(i);

@@ -85,7 +85,14 @@ exec.program @collective_c2 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
   // expected-error @+1 {{has destination 'y' of 64 bytes; want 128 bytes}}
-  exec.collective all_gather sum %x to %y axes [0] count 16 "x"
+  exec.collective all_gather sum %x to %y axes [0] count 16 "x" activation
+}
+
+// -----
+exec.program @collective_c4 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" activation f32 64 bytes
+  // expected-error @+1 {{is on stream 1, but compute waits for it; only what is async leaves stream 0}}
+  exec.collective all_reduce sum %x to %x axes [0] count 16 "x" activation stream 1
 }
 
 // -----

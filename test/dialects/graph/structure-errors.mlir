@@ -43,6 +43,30 @@ graph.parameter @w : tensor<4xf32> init normal(0.0, -1.0)
 
 // -----
 
+// parameter_c7
+// expected-error @+1 {{'graph.parameter' op is used on 2 mesh axes, but rests on 1}}
+graph.parameter @w : tensor<4xf32> init zeros placement <[replicate]> in_use <[replicate, replicate]>
+
+// -----
+
+// parameter_c7, without a place at rest
+// expected-error @+1 {{'graph.parameter' op is used on 1 mesh axes, but rests on 0}}
+graph.parameter @w : tensor<4xf32> init zeros in_use <[replicate]>
+
+// -----
+
+// parameter_c7, partial
+// expected-error @+1 {{'graph.parameter' op is partial on mesh axis 0; what is stored must be replicated or split}}
+graph.parameter @w : tensor<4xf32> init zeros placement <[replicate]> in_use <[partial(sum)]>
+
+// -----
+
+// parameter_c7, a dim that does not exist
+// expected-error @+1 {{'graph.parameter' op is split along dim 1 on mesh axis 0, but has 1 dims}}
+graph.parameter @w : tensor<4xf32> init zeros placement <[replicate]> in_use <[shard(1)]>
+
+// -----
+
 // an unknown initialiser
 // expected-error @+1 {{custom op 'graph.parameter' initialiser 'uniform' is not known; write zeros, ones, constant(value) or normal(mean, stddev)}}
 graph.parameter @w : tensor<4xf32> init uniform(0.0, 1.0)

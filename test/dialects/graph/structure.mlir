@@ -7,6 +7,8 @@ shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"]}
 graph.parameter @"h.0.w" : tensor<16x3x4xf32> init normal(0.0, 0.02) stored [16, 12] decay placement <[replicate, shard(0)]>
 // CHECK: graph.parameter @bias : tensor<10xf32> init zeros placement <[shard(0), shard(0)]>
 graph.parameter @bias : tensor<10xf32> init zeros placement <[shard(0), shard(0)]>
+// CHECK: graph.parameter @split : tensor<4x8xf32> init zeros placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
+graph.parameter @split : tensor<4x8xf32> init zeros placement <[shard(0), shard(1)]> in_use <[replicate, shard(1)]>
 // CHECK: graph.parameter @ones : tensor<16xf32> init ones
 graph.parameter @ones : tensor<16xf32> init ones
 // CHECK: graph.parameter @half : tensor<16xf32> init constant(5.000000e-01) decay

@@ -11,7 +11,7 @@
 // CHECK:         exec.zero %[[GAP]]
 // CHECK:         exec.record 0
 // CHECK:         exec.wait 0 stream 1
-// CHECK:         exec.collective all_reduce sum %[[ALL]] to %[[ALL]] axes [0] count 48 "grad a +1" stream 1
+// CHECK:         exec.collective all_reduce sum %[[ALL]] to %[[ALL]] axes [0] count 48 "grad a +1" gradient async stream 1
 // CHECK:         exec.record 1 stream 1
 // CHECK:         exec.wait 1
 // CHECK-NOT:     exec.collective
@@ -20,15 +20,15 @@ exec.program @all_reduces mesh ["dp"] sizes [2] {
   %b = exec.buffer "b" gradient f32 128 bytes
   exec.zero %a
   exec.zero %b
-  exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a"
-  exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b"
+  exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a" gradient async
+  exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b" gradient async
 }
 
 // A copy that packs a gradient packs it into the bucket.
 // CHECK-LABEL: exec.program @reduce_scatters
 // CHECK:         exec.copy %a to %[[ALL:.*]] sizes [2, 16] from [16, 1] at <0> into [32, 1] at <0>
 // CHECK:         exec.copy %b to %[[ALL]] sizes [2, 4, 4] from [4, 8, 1] at <0> into [32, 4, 1] at <16>
-// CHECK:         exec.collective reduce_scatter sum %[[ALL]] to %{{.*}} axes [0] count 32 "grad a +1" stream 1
+// CHECK:         exec.collective reduce_scatter sum %[[ALL]] to %{{.*}} axes [0] count 32 "grad a +1" gradient async stream 1
 exec.program @reduce_scatters mesh ["dp"] sizes [2] {
   %a = exec.buffer "a" gradient f32 128 bytes
   %b = exec.buffer "b" gradient f32 128 bytes
@@ -37,18 +37,48 @@ exec.program @reduce_scatters mesh ["dp"] sizes [2] {
   %y = exec.buffer "y" temporary f32 64 bytes
   exec.zero %a
   exec.zero %b
-  exec.collective reduce_scatter sum %a to %x axes [0] count 16 "grad a"
+  exec.collective reduce_scatter sum %a to %x axes [0] count 16 "grad a" gradient async
   exec.copy %b to %pack sizes [2, 4, 4] from [4, 8, 1] at <0> into [16, 4, 1] at <0>
-  exec.collective reduce_scatter sum %pack to %y axes [0] count 16 "grad b"
+  exec.collective reduce_scatter sum %pack to %y axes [0] count 16 "grad b" gradient async
 }
 
 // Sums over two axes, one after the other, are one sum over both.
 // CHECK-LABEL: exec.program @joins
-// CHECK:         exec.collective all_reduce sum %g to %g axes [0, 1] count 16 "grad g" stream 1
+// CHECK:         exec.collective all_reduce sum %g to %g axes [0, 1] count 16 "grad g" gradient async stream 1
 // CHECK-NOT:     exec.collective
 exec.program @joins mesh ["dp", "tp"] sizes [2, 2] {
   %g = exec.buffer "g" gradient f32 64 bytes
   exec.zero %g
-  exec.collective all_reduce sum %g to %g axes [1] count 16 "grad g"
-  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g"
+  exec.collective all_reduce sum %g to %g axes [1] count 16 "grad g" gradient async
+  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+}
+
+// What compute waits for stays where it is, on its stream, whatever buffer it is about.
+// CHECK-LABEL: exec.program @waits
+// CHECK:         exec.collective all_reduce sum %a to %a axes [0] count 16 "a" activation{{$}}
+// CHECK-NEXT:    exec.collective all_reduce sum %b to %b axes [0] count 16 "b" control{{$}}
+exec.program @waits mesh ["dp"] sizes [2] {
+  %a = exec.buffer "a" gradient f32 64 bytes
+  %b = exec.buffer "b" gradient f32 64 bytes
+  exec.zero %a
+  exec.zero %b
+  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" activation
+  exec.collective all_reduce sum %b to %b axes [0] count 16 "b" control
+}
+
+// Parameters that are gathered for one use travel together and get their name; who uses one waits for the gather.
+// CHECK-LABEL: exec.program @gathers
+// CHECK:         exec.collective all_gather sum %{{.*}} to %[[ALL:.*]] axes [0] count 32 "w +1" parameter async stream 1
+// CHECK:         exec.copy %[[ALL]] to %x sizes [2, 16] from [32, 1] at <0> into [16, 1] at <0>
+// CHECK:         exec.copy %[[ALL]] to %y sizes [2, 16] from [32, 1] at <16> into [16, 1] at <0>
+// CHECK:         exec.gemm %x, %y to %z
+exec.program @gathers mesh ["dp"] sizes [2] {
+  %w = exec.buffer "w" parameter f32 64 bytes persistent
+  %v = exec.buffer "v" parameter f32 64 bytes persistent
+  %x = exec.buffer "x" temporary f32 128 bytes
+  %y = exec.buffer "y" temporary f32 128 bytes
+  %z = exec.buffer "z" temporary f32 64 bytes
+  exec.collective all_gather sum %w to %x axes [0] count 16 "a" parameter async
+  exec.collective all_gather sum %v to %y axes [0] count 16 "b" parameter async
+  exec.gemm %x, %y to %z sizes [4, 4, 8] strides [8, 4, 4]
 }

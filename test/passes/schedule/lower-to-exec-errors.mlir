@@ -132,13 +132,28 @@ module @axis_order {
 }
 
 // -----
+module @no_role {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @x : tensor<4x4xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<4x4xf32>
+    // expected-error @+1 {{lacks 'graph.communication', which says what it moves; dtc-partition sets it}}
+    %y = shard.all_reduce %x on @mesh grid_axes = [1] : tensor<4x4xf32> -> tensor<4x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 module @reduction {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
   graph.parameter @x : tensor<4x4xf32> init zeros
   graph.func @microbatch() {
     %x = graph.get @x : tensor<4x4xf32>
     // expected-error @+1 {{reduces by product; the runtime reduces by sum and max}}
-    %y = shard.all_reduce %x on @mesh grid_axes = [1] reduction = product : tensor<4x4xf32> -> tensor<4x4xf32>
+    %y = shard.all_reduce %x on @mesh grid_axes = [1] reduction = product {graph.communication = #graph.communication<activation>} : tensor<4x4xf32> -> tensor<4x4xf32>
     graph.return
   }
   graph.func @update() {
@@ -149,7 +164,7 @@ module @reduction {
 // -----
 module @axis_names {
   // expected-error @+1 {{lacks 'graph.axis_names' with a name for each of its 2 axes}}
-  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp"]}
+  shard.grid @mesh(shape = 2x2)
   graph.func @microbatch() {
     graph.return
   }

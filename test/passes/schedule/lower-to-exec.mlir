@@ -8,7 +8,7 @@
 // CHECK:         exec.input tokens %tokens shape [2, 2, 8] axes [-1, 0, -1]
 // CHECK:         %[[T1:.*]] = exec.view %tokens "tokens.1" i32 64 bytes at 64
 // CHECK:         exec.embedding %wte, %{{.*}} to %[[E:.*]] rows 32 columns 16 tokens 16 first_row <0 + 32 * axis 1>
-// CHECK:         exec.collective all_reduce sum %[[E]] to %[[X:.*]] axes [1] count 256
+// CHECK:         exec.collective all_reduce sum %[[E]] to %[[X:.*]] axes [1] count 256 "{{.*}}" activation
 // CHECK:         exec.gemm %[[X]], %w to %[[Y:.*]] sizes [16, 16, 16] strides [16, 16, 16]
 // CHECK:         exec.launch @kernel_0(%[[Y]], %{{.*}}) to(%{{.*}}, %[[DY:.*]]) range 1
 // CHECK:         exec.gemm %[[X]] transposed, %[[DY]] to %[[DW:.*]] sizes
@@ -22,9 +22,9 @@
 
 // PLAN-LABEL:  exec.program @step {{.*}} arena {{[0-9]+}} bytes streams 2
 // PLAN:          exec.gemm %{{.*}} transposed, %{{.*}} to %grad_w {{.*}} beta 1.0
-// PLAN:          exec.collective reduce_scatter sum %grad_w {{.*}} "grad w" stream 1
+// PLAN:          exec.collective reduce_scatter sum %grad_w {{.*}} "grad w" gradient async stream 1
 // PLAN:          exec.launch @kernel_1(%wte, %{{.*}}) to(%wte)
-// PLAN:          exec.collective all_gather sum %{{.*}} to %w axes [0] count 128 "w" stream 1
+// PLAN:          exec.collective all_gather sum %{{.*}} to %w axes [0] count 128 "w" parameter async stream 1
 // PLAN-NOT:      exec.copy
 module @m attributes {graph.micro_batches = 2 : i64, graph.vocabulary = 64 : i64, graph.sequence_length = 8 : i64} {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
@@ -37,18 +37,18 @@ module @m attributes {graph.micro_batches = 2 : i64, graph.vocabulary = 64 : i64
     %wte = graph.get @wte : tensor<32x16xf32>
     %w = graph.get @w : tensor<16x16xf32>
     %e = graph.embedding %wte, %t {windows = [#graph.window<loop = 3, axis = "tp", local = 32, global = 63>]} : (tensor<32x16xf32>, tensor<2x8xi32>) -> tensor<2x8x16xf32>
-    %x = shard.all_reduce %e on @mesh grid_axes = [1] : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+    %x = shard.all_reduce %e on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>} : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
     %y = graph.linear %x, %w : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     %loss, %dy = graph.call @kernel_0(%y, %u) : (tensor<2x8x16xf32>, tensor<2x8xi32>) -> (tensor<f32>, tensor<2x8x16xf32>)
     %dw = graph.linear_weight_grad %x, %dy : (tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<16x16xf32>
     %dx0 = graph.linear %dy, %w transposed : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
-    %dx = shard.all_reduce %dx0 on @mesh grid_axes = [1] : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+    %dx = shard.all_reduce %dx0 on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>} : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
     %dwte = graph.embedding_grad %t, %dx {windows = [#graph.window<loop = 3, axis = "tp", local = 32, global = 63>]} : (tensor<2x8xi32>, tensor<2x8x16xf32>) -> tensor<32x16xf32>
     graph.return %loss, %dwte, %dw : tensor<f32>, tensor<32x16xf32>, tensor<16x16xf32>
   }
   graph.func @update(%loss: tensor<f32> {graph.accumulated = "loss"}, %dwte: tensor<32x16xf32> {graph.gradient_of = @wte}, %dw: tensor<16x16xf32> {graph.gradient_of = @w}) -> (tensor<f32> {graph.output = "grad_norm"}) {
-    %g = shard.all_reduce %dwte on @mesh grid_axes = [0] : tensor<32x16xf32> -> tensor<32x16xf32>
-    %h = shard.reduce_scatter %dw on @mesh grid_axes = [0] scatter_axis = 0 : tensor<16x16xf32> -> tensor<8x16xf32>
+    %g = shard.all_reduce %dwte on @mesh grid_axes = [0] {graph.communication = #graph.communication<gradient async>} : tensor<32x16xf32> -> tensor<32x16xf32>
+    %h = shard.reduce_scatter %dw on @mesh grid_axes = [0] scatter_axis = 0 {graph.communication = #graph.communication<gradient async>} : tensor<16x16xf32> -> tensor<8x16xf32>
     %n = graph.call @kernel_2(%g, %h) : (tensor<32x16xf32>, tensor<8x16xf32>) -> tensor<f32>
     %wte = graph.get @wte : tensor<32x16xf32>
     %w = graph.get @w : tensor<16x16xf32>
@@ -56,7 +56,7 @@ module @m attributes {graph.micro_batches = 2 : i64, graph.vocabulary = 64 : i64
     %wl = shard.all_slice %w on @mesh grid_axes = [0] slice_axis = 0 : tensor<16x16xf32> -> tensor<8x16xf32>
     %wte2 = graph.call @kernel_1(%wte, %g) : (tensor<32x16xf32>, tensor<32x16xf32>) -> tensor<32x16xf32>
     %w2, %m2 = graph.call @kernel_3(%wl, %h, %m) : (tensor<8x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>)
-    %wg = shard.all_gather %w2 on @mesh grid_axes = [0] gather_axis = 0 : tensor<8x16xf32> -> tensor<16x16xf32>
+    %wg = shard.all_gather %w2 on @mesh grid_axes = [0] gather_axis = 0 {graph.communication = #graph.communication<parameter async>} : tensor<8x16xf32> -> tensor<16x16xf32>
     graph.set @wte, %wte2 : tensor<32x16xf32>
     graph.set @w, %wg : tensor<16x16xf32>
     graph.set @"w.exp_avg", %m2 : tensor<8x16xf32>

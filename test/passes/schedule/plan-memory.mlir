@@ -25,7 +25,7 @@ exec.program @waits mesh ["dp"] sizes [2] streams 2 events 2 {
   exec.zero %a
   exec.record 0
   exec.wait 0 stream 1
-  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" stream 1
+  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" gradient async stream 1
   exec.record 1 stream 1
   exec.zero %b
   exec.wait 1

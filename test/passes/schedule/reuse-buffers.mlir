@@ -34,5 +34,5 @@ exec.program @reduces mesh ["dp"] sizes [2] {
   %y = exec.buffer "y" temporary f32 64 bytes
   exec.zero %x
   // CHECK: exec.collective all_reduce sum %[[X:.*]] to %[[X]] axes [0]
-  exec.collective all_reduce sum %x to %y axes [0] count 16 "x"
+  exec.collective all_reduce sum %x to %y axes [0] count 16 "x" activation
 }

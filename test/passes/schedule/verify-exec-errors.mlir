@@ -28,7 +28,7 @@ exec.program @race mesh ["dp"] sizes [2] arena 64 bytes streams 2 {
   // expected-note @+1 {{the other instruction}}
   exec.zero %a
   // expected-error @+1 {{uses 'a' at the same time as an instruction of another stream}}
-  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" stream 1
+  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" gradient async stream 1
 }
 
 // -----

@@ -14,7 +14,7 @@ module {
 
 module {
   // expected-error @+1 {{needs 'graph.axis_names' with one name for each of its 2 axes}}
-  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp"]}
+  shard.grid @mesh(shape = 2x1)
 }
 
 // -----

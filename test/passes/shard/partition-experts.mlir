@@ -13,7 +13,7 @@ module {
   // CHECK:       graph.expert_linear %[[MINE]], %{{.*}} transposed : (tensor<2x2x32x16xf32>, tensor<2x32x16xf32>)
   // CHECK-NOT:   shard.
   // CHECK:       %[[PART:.*]] = graph.moe_combine {{.*}} {windows = [#graph.window<loop = 0, axis = "ep", local = 2, global = 8>]} : (tensor<2x2x32x16xf32>,
-  // CHECK:       shard.all_reduce %[[PART]] on @mesh grid_axes = [1]
+  // CHECK:       shard.all_reduce %[[PART]] on @mesh grid_axes = [1] {graph.communication = #graph.communication<expert>}
   // CHECK:       graph.expert_linear_weight_grad %[[MINE]], {{.*}} -> tensor<2x32x16xf32>
   graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.input = "tokens"}, %x: tensor<4x128x16xf32> {graph.input = "targets"})
       -> (tensor<f32> {graph.accumulated = "loss"}, tensor<8x32x16xf32> {graph.gradient_of = @"experts.*.up"}) {

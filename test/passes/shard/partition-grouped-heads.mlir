@@ -12,7 +12,7 @@ module {
     %wk = graph.get @k : tensor<1x8x16xf32>
     %q = graph.linear %x, %wq transposed : (tensor<4x4x16xf32>, tensor<2x8x16xf32>) -> tensor<4x4x2x8xf32>
     %k = graph.linear %x, %wk transposed : (tensor<4x4x16xf32>, tensor<1x8x16xf32>) -> tensor<4x4x1x8xf32>
-    // CHECK: %[[Q:.*]] = shard.all_gather {{.*}} gather_axis = 2 : tensor<4x4x1x8xf32> -> tensor<4x4x2x8xf32>
+    // CHECK: %[[Q:.*]] = shard.all_gather {{.*}} gather_axis = 2 {graph.communication = #graph.communication<activation>} : tensor<4x4x1x8xf32> -> tensor<4x4x2x8xf32>
     // CHECK: graph.attention %[[Q]], {{.*}} : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>)
     %a, %lse = graph.attention %q, %k, %k scale 1.0 : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>) -> (tensor<4x4x2x8xf32>, tensor<4x2x4xf32>)
     graph.return %a : tensor<4x4x2x8xf32>

@@ -10,12 +10,12 @@ module {
     // CHECK: %[[T:.*]] = graph.get @table : tensor<4x8xf32>
     %table = graph.get @table : tensor<13x8xf32>
     // CHECK: %[[E:.*]] = graph.embedding %[[T]], %{{.*}} {windows = [#graph.window<loop = {{[0-9]+}}, axis = "tp", local = 4, global = 13>]}
-    // CHECK: %[[X:.*]] = shard.all_reduce %[[E]]
+    // CHECK: %[[X:.*]] = shard.all_reduce %[[E]] {{.*}}<activation>
     %x = graph.embedding %table, %tokens : (tensor<13x8xf32>, tensor<4x64xi32>) -> tensor<4x64x8xf32>
     // CHECK: %[[L:.*]] = graph.linear %[[X]], %[[T]] transposed {{.*}} -> tensor<4x64x4xf32>
     %logits = graph.linear %x, %table transposed : (tensor<4x64x8xf32>, tensor<13x8xf32>) -> tensor<4x64x13xf32>
     // CHECK: %[[M:.*]] = graph.reduce max %[[L]] dims [2] {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 13>]}
-    // CHECK: %[[MAX:.*]] = shard.all_reduce %[[M]] on @mesh grid_axes = [1] reduction = max
+    // CHECK: %[[MAX:.*]] = shard.all_reduce %[[M]] on @mesh grid_axes = [1] reduction = max {graph.communication = #graph.communication<activation>}
     // CHECK: %[[S:.*]] = graph.sum_exp %[[L]], %[[MAX]] {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 13>]}
     // CHECK: %[[P:.*]] = graph.pick %[[L]], %{{.*}} {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 13>]}
     %loss, %lse = graph.cross_entropy %logits, %targets : (tensor<4x64x13xf32>, tensor<4x64xi32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)

@@ -13,9 +13,9 @@ module attributes {graph.sequence_parallel} {
     %up = graph.get @up : tensor<512x64xf32>
     %norm = graph.get @norm : tensor<512xf32>
     // CHECK: %[[Y:.*]] = graph.linear {{.*}} -> tensor<4x64x512xf32>
-    // CHECK: %[[S:.*]] = shard.reduce_scatter %[[Y]] on @mesh grid_axes = [1] scatter_axis = 1 : tensor<4x64x512xf32> -> tensor<4x32x512xf32>
+    // CHECK: %[[S:.*]] = shard.reduce_scatter %[[Y]] on @mesh grid_axes = [1] scatter_axis = 1 {graph.communication = #graph.communication<activation>} : tensor<4x64x512xf32> -> tensor<4x32x512xf32>
     // CHECK: graph.rms_norm %[[S]]
-    // CHECK: shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1 : tensor<4x32x512xf32> -> tensor<4x64x512xf32>
+    // CHECK: shard.all_gather %{{.*}} on @mesh grid_axes = [1] gather_axis = 1 {graph.communication = #graph.communication<activation>} : tensor<4x32x512xf32> -> tensor<4x64x512xf32>
     %0 = graph.linear %x, %down : (tensor<4x64x32xf32>, tensor<32x512xf32>) -> tensor<4x64x512xf32>
     %1, %r = graph.rms_norm %0, %norm : (tensor<4x64x512xf32>, tensor<512xf32>) -> (tensor<4x64x512xf32>, tensor<4x64xf32>)
     %2 = graph.linear %1, %up : (tensor<4x64x512xf32>, tensor<512x64xf32>) -> tensor<4x64x64xf32>

@@ -19,7 +19,7 @@ module {
     // CHECK: %[[A:.*]] = graph.silu %[[H]]
     // CHECK-NOT: shard.
     // CHECK: %[[Y:.*]] = graph.linear %[[A]], %{{.*}} : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
-    // CHECK: shard.all_reduce %[[Y]] on @mesh grid_axes = [1]
+    // CHECK: shard.all_reduce %[[Y]] on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>}
     %0 = graph.linear %x, %up : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
     %1 = graph.silu %0 : tensor<4x8x32xf32>
     %2 = graph.linear %1, %down : (tensor<4x8x32xf32>, tensor<32x16xf32>) -> tensor<4x8x16xf32>
@@ -29,10 +29,10 @@ module {
     %5 = graph.linear_weight_grad %x, %0 : (tensor<4x8x16xf32>, tensor<4x8x32xf32>) -> tensor<16x32xf32>
     graph.return %4, %5 : tensor<f32>, tensor<16x32xf32>
   }
-  // The loss is summed over ranks here, once a step.
+  // The loss is summed over ranks here, once a step; it is no tensor of the model, and the gradient can wait.
   // CHECK-LABEL: graph.func @update
-  // CHECK:       shard.all_reduce %{{.*}} on @mesh grid_axes = [0] : tensor<f32>
-  // CHECK:       shard.all_reduce %{{.*}} on @mesh grid_axes = [0] : tensor<16x16xf32>
+  // CHECK:       shard.all_reduce %{{.*}} on @mesh grid_axes = [0] {graph.communication = #graph.communication<control>} : tensor<f32>
+  // CHECK:       shard.all_reduce %{{.*}} on @mesh grid_axes = [0] {graph.communication = #graph.communication<gradient async>} : tensor<16x16xf32>
   graph.func @update(%loss: tensor<f32> {graph.accumulated = "loss"}, %g: tensor<16x32xf32> {graph.gradient_of = @up})
       -> (tensor<f32> {graph.output = "loss"}) {
     graph.set @up, %g : tensor<16x32xf32>

@@ -13,11 +13,11 @@ module attributes {graph.zero = 1 : i64} {
   }
   // CHECK-LABEL: graph.func @update
   graph.func @update(%g: tensor<6x4xf32> {graph.gradient_of = @w}) {
-    // CHECK: %[[G:.*]] = shard.reduce_scatter %{{.*}} on @mesh grid_axes = [0] scatter_axis = 0 : tensor<6x4xf32> -> tensor<3x4xf32>
+    // CHECK: %[[G:.*]] = shard.reduce_scatter %{{.*}} on @mesh grid_axes = [0] scatter_axis = 0 {graph.communication = #graph.communication<gradient async>} : tensor<6x4xf32> -> tensor<3x4xf32>
     // CHECK: %[[W:.*]] = graph.get @w : tensor<6x4xf32>
     // CHECK: %[[P:.*]] = shard.all_slice %[[W]] on @mesh grid_axes = [0] slice_axis = 0 : tensor<6x4xf32> -> tensor<3x4xf32>
     // CHECK: %[[NEW:.*]], %[[B:.*]] = graph.sgd %[[P]], %[[G]]
-    // CHECK: %[[ALL:.*]] = shard.all_gather %[[NEW]] on @mesh grid_axes = [0] gather_axis = 0 : tensor<3x4xf32> -> tensor<6x4xf32>
+    // CHECK: %[[ALL:.*]] = shard.all_gather %[[NEW]] on @mesh grid_axes = [0] gather_axis = 0 {graph.communication = #graph.communication<parameter async>} : tensor<3x4xf32> -> tensor<6x4xf32>
     // CHECK: graph.set @w, %[[ALL]]
     // CHECK: graph.set @w.momentum, %[[B]]
     %w = graph.get @w : tensor<6x4xf32>

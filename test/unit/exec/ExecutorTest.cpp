@@ -229,10 +229,14 @@ TEST(Executor, WritesATraceOfAllStreams) {
   std::ifstream in(path);
   std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::filesystem::remove(path);
-  EXPECT_NE(trace.find("\"name\":\"collective 'loss' at sample.mlir:3:5 (block)\""),
-            std::string::npos)
+  EXPECT_NE(
+      trace.find("\"name\":\"all_reduce of gradients over dp 'loss' at sample.mlir:3:5 (block)\""),
+      std::string::npos)
       << trace;
   EXPECT_NE(trace.find("\"cat\":\"gemm\""), std::string::npos);
+  EXPECT_NE(trace.find("\"kind\":\"all_reduce\",\"role\":\"gradient\",\"group\":"),
+            std::string::npos)
+      << trace;
   EXPECT_NE(trace.find("\"args\":{\"step\":2,"), std::string::npos);
   EXPECT_EQ(trace.find("\"name\":\"record"), std::string::npos);
   EXPECT_EQ(trace.find(",\n]"), std::string::npos) << "a comma before the end is not JSON";

@@ -86,7 +86,10 @@ TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {
           return;
         Status status = executor.runStep(result);
         EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
-        EXPECT_EQ(status.message().find("rank 0, step 2, instruction 0, collective 'grad x': "), 0u)
+        EXPECT_EQ(
+            status.message().find("rank 0, step 2, instruction 0, all_reduce of gradients over dp "
+                                  "'grad x': "),
+            0u)
             << status.message();
       },
       1, 0.5);

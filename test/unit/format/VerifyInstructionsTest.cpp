@@ -178,6 +178,8 @@ const Corruption corruptions[] = {
     {"CollectiveCount", &At::allReduce, [](I &i) { i.op.AsCollective()->count = 2; }, "'loss'"},
     {"CollectiveKind", &At::allReduce,
      [](I &i) { i.op.AsCollective()->kind = static_cast<CollectiveKind>(4); }, "kind is 4"},
+    {"CollectiveRole", &At::allReduce,
+     [](I &i) { i.op.AsCollective()->role = static_cast<CollectiveRole>(6); }, "role 6"},
     {"CollectiveGather", &At::allReduce,
      [](I &i) { i.op.AsCollective()->kind = CollectiveKind::all_gather; },
      "'dst' is 'loss' (buffer 12) of 4 bytes, wanted at least 8"},

@@ -38,7 +38,9 @@ TEST(Executable, NamesWhatIsTooMuch) {
             "the plan has recompute = mixed" + yet + "--fix recompute=none");
   EXPECT_EQ(why([](Decisions &d) { d.recompute = d.recomputeMost = Recompute::Full; }),
             "the plan has recompute = full" + yet + "--fix recompute=none");
-  EXPECT_EQ(why([](Decisions &d) { d.order = {'d', 't', 'c', 'p'}; }),
+  EXPECT_EQ(why([](Decisions &d) {
+              d.order = {'d', 't', 'c', 'p'};
+            }),
             "the plan has axis_order = dp tp cp pp" + yet + "--executable");
 }
 

@@ -31,7 +31,10 @@ protected:
     if (block.getNumArguments() == 0)
       block.addArgument(before, module->getLoc());
     builder.setInsertionPointToEnd(&block);
-    Value result = reshard(builder, module->getLoc(), block.getArgument(0), global, from, to, mesh);
+    Value result =
+        reshard(builder, module->getLoc(), block.getArgument(0), global, from, to, mesh,
+                graph::CommunicationAttr::get(&context, graph::CollectiveRole::Activation,
+                                              /*async=*/false, /*use=*/0));
     graph::ReturnOp::create(builder, module->getLoc(), result);
     EXPECT_TRUE(succeeded(verify(*module)));
     std::string what = describe(shape, from, to, mesh);

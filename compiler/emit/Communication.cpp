@@ -1,0 +1,39 @@
+// What the ranks of a program send each other in a training step.
+#include "compiler/emit/Communication.h"
+
+#include "runtime/format/Operands.h"
+
+#include <algorithm>
+
+namespace dtc {
+
+uint64_t leastBytesSent(format::CollectiveKind kind, uint64_t bytes, uint64_t ranks) {
+  uint64_t passes = kind == format::CollectiveKind::all_reduce ? 2 : 1;
+  // A buffer of n blocks divides by n; that of an all_reduce need not, and the odd bytes count.
+  return (passes * (ranks - 1) * bytes + ranks - 1) / ranks;
+}
+
+std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::Program &program) {
+  std::vector<Traffic> all;
+  for (const format::Instruction *instruction : *program.instructions()) {
+    const format::Collective *op = instruction->op_as_Collective();
+    if (!op)
+      continue;
+    uint64_t ranks = 1;
+    for (uint32_t i = 0; i < format::sizeOf(op->axes()); ++i)
+      ranks *= manifest.mesh()->Get(op->axes()->Get(i))->size();
+    bool isWhole = op->kind() == format::CollectiveKind::all_reduce;
+    uint64_t bytes = op->count() * format::bytesOf(op->dtype()) * (isWhole ? 1 : ranks);
+    std::string group = format::groupOf(manifest, *op);
+    auto found = std::find_if(all.begin(), all.end(), [&](const Traffic &traffic) {
+      return traffic.group == group && traffic.kind == op->kind() && traffic.role == op->role();
+    });
+    if (found == all.end())
+      found = all.insert(all.end(), Traffic{group, op->kind(), op->role()});
+    ++found->count;
+    found->bytes += leastBytesSent(op->kind(), bytes, ranks);
+  }
+  return all;
+}
+
+} // namespace dtc

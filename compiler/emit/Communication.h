@@ -1,0 +1,28 @@
+// What the ranks of a program send each other in a training step.
+#pragma once
+
+#include "runtime/format/dte_generated.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// All collectives of one group, kind and role.
+struct Traffic {
+  std::string group; // mesh axes: "dp", "dp x cp"
+  format::CollectiveKind kind;
+  format::CollectiveRole role;
+  uint64_t count = 0;
+  uint64_t bytes = 0; // that one rank sends
+};
+
+// Per training step of one rank, in the order in which they first come.
+std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::Program &program);
+
+// Bytes that one of `ranks` ranks sends with the algorithms that send least (Patarasuk and Yuan
+// 2009, doi:10.1016/j.jpdc.2008.09.002, theorem 1), `bytes` being those of the larger buffer:
+// all_reduce 2 (n-1)/n of them, the others (n-1)/n.
+uint64_t leastBytesSent(format::CollectiveKind kind, uint64_t bytes, uint64_t ranks);
+
+} // namespace dtc

@@ -1,0 +1,236 @@
+// Checks the discardable attributes of the graph dialect: that each is declared, stands where it is
+// read, and holds what is read from it.
+#include "dialects/graph/Attributes.h"
+
+#include "dialects/graph/Graph.h"
+
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+// What an attribute may stand on.
+enum class Holder { Module, Mesh, Collective, Op, Argument, Result };
+
+StringRef nameOf(Holder holder) {
+  switch (holder) {
+  case Holder::Module:
+    return "the module";
+  case Holder::Mesh:
+    return "'shard.grid'";
+  case Holder::Collective:
+    return "a collective of the 'shard' dialect";
+  case Holder::Op:
+    return "an op of the 'graph' dialect";
+  case Holder::Argument:
+    return "an argument of 'graph.func'";
+  case Holder::Result:
+    return "a result of 'graph.func'";
+  }
+  llvm_unreachable("all holders have a name");
+}
+
+bool isCount(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64) && number.getInt() >= 1;
+}
+bool isZeroStage(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64) && number.getInt() >= 0 && number.getInt() <= 3;
+}
+bool isName(Attribute value) {
+  auto text = dyn_cast<StringAttr>(value);
+  return text && !text.empty();
+}
+bool isNames(Attribute value) {
+  auto names = dyn_cast<ArrayAttr>(value);
+  return names && llvm::all_of(names, isName);
+}
+bool isSplit(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return isa<DenseI64ArrayAttr>(value) || (number && number.getType().isInteger(64));
+}
+template <typename Attr> bool isOf(Attribute value) { return isa<Attr>(value); }
+
+struct Declaration {
+  StringRef name;
+  SmallVector<Holder, 2> holders;
+  bool (*fits)(Attribute);
+  StringRef wanted;
+};
+
+const std::vector<Declaration> &declarations() {
+  static const std::vector<Declaration> all = {
+      {kVocabularyAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
+      {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
+      {kAxisNamesAttr, {Holder::Mesh}, isNames, "an array of names"},
+      {kInputAttr, {Holder::Argument}, isName, "a name"},
+      {kOutputAttr, {Holder::Result}, isName, "a name"},
+      {kGradientOfAttr,
+       {Holder::Argument, Holder::Result},
+       isOf<FlatSymbolRefAttr>,
+       "the symbol of a parameter"},
+      {kAccumulatedAttr, {Holder::Argument, Holder::Result}, isName, "a name"},
+      {kPlacementAttr,
+       {Holder::Argument, Holder::Result},
+       isOf<PlacementAttr>,
+       "a #graph.placement"},
+      {kSplitAttr, {Holder::Op}, isSplit, "a whole number (i64) or an array<i64>"},
+      {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
+  };
+  return all;
+}
+
+bool isHolder(Operation *op, Holder holder) {
+  switch (holder) {
+  case Holder::Module:
+    return isa<ModuleOp>(op);
+  case Holder::Mesh:
+    return isa<shard::GridOp>(op);
+  case Holder::Collective:
+    return isCollective(op);
+  case Holder::Op:
+    return isa<GraphDialect>(op->getDialect());
+  case Holder::Argument:
+  case Holder::Result:
+    return false;
+  }
+  llvm_unreachable("all holders are told apart");
+}
+
+// The declared name that is nearest to a mistyped one; empty where none is near.
+StringRef nearest(StringRef name) {
+  StringRef best;
+  unsigned least = 4; // more changed letters are another word
+  for (const Declaration &declared : declarations())
+    if (unsigned distance = name.edit_distance(declared.name); distance < least) {
+      least = distance;
+      best = declared.name;
+    }
+  return best;
+}
+
+// `where` is "" or "argument 2 " for messages; `stands` says whether that is one of the holders.
+LogicalResult check(Operation *op, const Twine &where, NamedAttribute attribute,
+                    llvm::function_ref<bool(Holder)> stands) {
+  StringRef name = attribute.getName();
+  auto declared = llvm::find_if(
+      declarations(), [&](const Declaration &declaration) { return declaration.name == name; });
+  if (declared == declarations().end()) {
+    InFlightDiagnostic error = op->emitOpError() << where << "has attribute '" << name
+                                                 << "', which the graph dialect does not declare";
+    if (StringRef meant = nearest(name); !meant.empty())
+      error << "; did you mean '" << meant << "'?";
+    return error;
+  }
+  if (llvm::none_of(declared->holders, stands)) {
+    InFlightDiagnostic error = op->emitOpError()
+                               << where << "has attribute '" << name << "', which belongs on ";
+    llvm::interleave(
+        declared->holders, error, [&](Holder holder) { error << nameOf(holder); }, " or ");
+    return error;
+  }
+  if (!declared->fits(attribute.getValue()))
+    return op->emitOpError() << where << "has '" << name << "' of " << attribute.getValue()
+                             << ", but " << declared->wanted << " is wanted";
+  return success();
+}
+
+// The placement of an argument or result splits dims that exist.
+LogicalResult checkPlacement(Operation *op, const Twine &where, NamedAttribute attribute,
+                             Type type) {
+  auto placement = dyn_cast<PlacementAttr>(attribute.getValue());
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (attribute.getName() != kPlacementAttr || !placement || !tensor)
+    return success();
+  for (const auto &[axis, split] : llvm::enumerate(placement.getAxes()))
+    if (split.isShard() && split.dim >= tensor.getRank())
+      return op->emitOpError() << where << "is split along dim " << split.dim << " on mesh axis "
+                               << axis << ", but has " << tensor.getRank() << " dims";
+  return success();
+}
+} // namespace
+
+bool dtc::graph::isCollective(Operation *op) {
+  return isa<shard::AllReduceOp, shard::AllGatherOp, shard::ReduceScatterOp, shard::AllToAllOp,
+             shard::BroadcastOp, shard::SendOp, shard::RecvOp>(op);
+}
+
+LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (failed(check(op, "", attribute, [&](Holder holder) { return isHolder(op, holder); })))
+    return failure();
+  auto grid = dyn_cast<shard::GridOp>(op);
+  if (!grid || attribute.getName() != kAxisNamesAttr)
+    return success();
+  size_t names = cast<ArrayAttr>(attribute.getValue()).size();
+  if (names != grid.getShape().size())
+    return op->emitOpError() << "has " << names << " names in '" << kAxisNamesAttr
+                             << "', but a name for each of its " << grid.getShape().size()
+                             << " axes is wanted";
+  return success();
+}
+
+LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned index,
+                                                     NamedAttribute attribute) {
+  std::string where = "argument " + std::to_string(index) + " ";
+  if (failed(
+          check(op, where, attribute, [&](Holder holder) { return holder == Holder::Argument; })))
+    return failure();
+  return checkPlacement(op, where, attribute, op->getRegion(region).getArgument(index).getType());
+}
+
+LogicalResult GraphDialect::verifyRegionResultAttribute(Operation *op, unsigned region,
+                                                        unsigned index, NamedAttribute attribute) {
+  std::string where = "result " + std::to_string(index) + " ";
+  if (failed(check(op, where, attribute, [&](Holder holder) { return holder == Holder::Result; })))
+    return failure();
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function ? checkPlacement(op, where, attribute, function.getResultTypes()[index])
+                  : success();
+}
+
+Attribute CommunicationAttr::parse(AsmParser &parser, Type) {
+  SMLoc loc = parser.getCurrentLocation();
+  StringRef keyword;
+  if (parser.parseLess() || parser.parseKeyword(&keyword))
+    return {};
+  std::optional<CollectiveRole> role = symbolizeCollectiveRole(keyword);
+  if (!role) {
+    parser.emitError(loc) << "role '" << keyword
+                          << "' is not known; write gradient, parameter, activation, expert, "
+                             "pipeline or control";
+    return {};
+  }
+  bool async = succeeded(parser.parseOptionalKeyword("async"));
+  int64_t use = 0;
+  if (succeeded(parser.parseOptionalKeyword("use")) && parser.parseInteger(use))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return CommunicationAttr::getChecked([&] { return parser.emitError(loc); }, parser.getContext(),
+                                       *role, async, use);
+}
+
+void CommunicationAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyCollectiveRole(getRole());
+  if (getAsync())
+    printer << " async";
+  if (getUse() > 0)
+    printer << " use " << getUse();
+  printer << ">";
+}
+
+LogicalResult CommunicationAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                        CollectiveRole role, bool, int64_t use) {
+  if (use < 0)
+    return emitError() << "uses count from 1, not " << use;
+  if (use > 0 && role != CollectiveRole::Parameter)
+    return emitError() << "only a parameter is brought to one of its uses, not "
+                       << stringifyCollectiveRole(role);
+  return success();
+}

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Ranks send what the plan says: the collectives that ran, by the profile, are those that `dtc inspect` counts.
+
+The profile has the communicator's own name and size and the bytes of the buffer it was given, per event; what a rank sends
+for them is worked out here, from the definition of the algorithm: a ring of n ranks passes n - 1 blocks on, twice for an
+all-reduce.
+"""
+import collections
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import dtc, train
+
+STEPS, BATCH, SEQUENCE = 2, 8, 16
+CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
+          "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": SEQUENCE, "rms_norm_eps": 1e-5,
+          "tie_word_embeddings": False}
+# Pins, and the roles that must be among what is sent.
+CASES = [({"dp": 2, "tp": 1, "zero": 0, "sp": 0, "micro_batch": 2}, {"gradient", "control"}),
+         ({"dp": 2, "tp": 1, "zero": 1, "sp": 0, "micro_batch": 4}, {"gradient", "parameter", "control"}),
+         ({"dp": 1, "tp": 2, "zero": 0, "sp": 1, "micro_batch": 8}, {"activation", "gradient", "control"}),
+         ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"})]
+
+
+def sent(kind, ranks, bytes_):
+    """What a rank of a ring sends for one collective over a buffer of `bytes_`."""
+    block = -(-bytes_ // ranks)
+    if kind == "all_reduce":
+        return -(-2 * (ranks - 1) * bytes_ // ranks)
+    return (ranks - 1) * block
+
+
+def profiled(trace):
+    """(group, kind, role) -> [count, bytes] of one step, from the profile of one rank."""
+    total = collections.defaultdict(lambda: [0, 0])
+    for event in json.loads(Path(trace).read_text())["traceEvents"]:
+        args = event.get("args", {})
+        if "kind" in args:
+            entry = total[args["group"], args["kind"], args["role"]]
+            entry[0] += 1
+            entry[1] += sent(args["kind"], args["ranks"], args["bytes"])
+    for key, (count, bytes_) in total.items():
+        if count % STEPS or bytes_ % STEPS:
+            sys.exit(f"FAILED: {key}: {count} collectives and {bytes_} bytes are not the same in all of {STEPS} steps")
+    return {key: (count // STEPS, bytes_ // STEPS) for key, (count, bytes_) in total.items()}
+
+
+def inspected(dte):
+    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    return {(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
+
+
+def run_case(folder, pins, roles):
+    ranks = pins["dp"] * pins["tp"]
+    what = " ".join(f"{key}={value}" for key, value in pins.items())
+    dte, trace = folder / "model.dte", folder / "trace.json"
+    dtc("compile", folder / "config.json", "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
+        BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte)
+    train(dte, ranks, folder / "text.txt", STEPS, "--threads", 1, "--profile", trace)
+    planned = inspected(dte)
+    traces = sorted(folder.glob("trace*.json"))
+    if len(traces) != ranks:
+        sys.exit(f"FAILED: {what}: {len(traces)} profiles of {ranks} ranks")
+    for path in traces:
+        found = profiled(path)
+        path.unlink()
+        if found != planned:
+            sys.exit(f"FAILED: {what}: {path.name} has {found}, dtc inspect says {planned}")
+    missing = roles - {role for _, _, role in planned}
+    if missing:
+        sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {planned}")
+    print(f"{what}: {sum(count for count, _ in planned.values())} collectives, {sum(b for _, b in planned.values())} bytes")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "config.json").write_text(json.dumps(CONFIG))
+        rng = random.Random(1)
+        (folder / "text.txt").write_bytes(bytes(rng.randrange(60) for _ in range(4000)))
+        for pins, roles in CASES:
+            run_case(folder, pins, roles)
+    print(f"{len(CASES)} plans send what they say")
+
+
+if __name__ == "__main__":
+    main()
