@@ -32,7 +32,7 @@ TEST(ParseStack, TakesWhatItDoesNotSayFromTheStackThatItExtends) {
   EXPECT_EQ(file->stack.extends, (std::vector<std::string>{"gpu", "dtc"}));
 }
 
-// Each flag and each figure is read into its own member, and its bounds are accepted.
+// Each flag and each figure is read, at its bounds, too.
 TEST(ParseStack, ReadsEachKey) {
   for (const StackFlag &flag : stackFlags())
     for (bool value : {false, true}) {
@@ -54,6 +54,62 @@ TEST(ParseStack, ReadsEachKey) {
       ASSERT_TRUE(stack.ok()) << stack.error().text();
       EXPECT_EQ((*stack).*figure.member, value) << figure.key.str();
     }
+}
+
+// Keys and members by name, one by one: the table could pair them wrongly.
+TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
+  auto figure = [](llvm::StringRef key) {
+    for (const StackFigure &each : stackFigures())
+      if (each.key == key)
+        return each.member;
+    return decltype(StackFigure::member)(nullptr);
+  };
+  auto flag = [](llvm::StringRef key) {
+    for (const StackFlag &each : stackFlags())
+      if (each.key == key)
+        return each.member;
+    return decltype(StackFlag::member)(nullptr);
+  };
+  EXPECT_EQ(figure("product_share"), &SoftwareStack::productShare);
+  EXPECT_EQ(figure("attention_share"), &SoftwareStack::attentionShare);
+  EXPECT_EQ(figure("grouped_share"), &SoftwareStack::groupedShare);
+  EXPECT_EQ(figure("expert_imbalance"), &SoftwareStack::expertImbalance);
+  EXPECT_EQ(figure("memory_traffic"), &SoftwareStack::memoryTraffic);
+  EXPECT_EQ(figure("composite_traffic"), &SoftwareStack::compositeTraffic);
+  EXPECT_EQ(figure("score_traffic"), &SoftwareStack::scoreTraffic);
+  EXPECT_EQ(figure("loss_traffic"), &SoftwareStack::lossTraffic);
+  EXPECT_EQ(figure("cast_traffic"), &SoftwareStack::castTraffic);
+  EXPECT_EQ(figure("dispatch_traffic"), &SoftwareStack::dispatchTraffic);
+  EXPECT_EQ(figure("accumulate_bytes"), &SoftwareStack::accumulateBytes);
+  EXPECT_EQ(figure("seconds_per_layer"), &SoftwareStack::hostSecondsPerLayer);
+  EXPECT_EQ(figure("seconds_per_expert"), &SoftwareStack::hostSecondsPerExpert);
+  EXPECT_EQ(figure("kept_share"), &SoftwareStack::keptShare);
+  EXPECT_EQ(figure("kept_share_8_bit"), &SoftwareStack::keptShare8);
+  EXPECT_EQ(figure("rms_norm_kept"), &SoftwareStack::rmsNormKept);
+  EXPECT_EQ(figure("logit_bytes"), &SoftwareStack::logitBytes);
+  EXPECT_EQ(figure("selective_share"), &SoftwareStack::selectiveShare);
+  EXPECT_EQ(figure("tp_hidden"), &SoftwareStack::tpHidden);
+  EXPECT_EQ(figure("cp_hidden"), &SoftwareStack::cpHidden);
+  EXPECT_EQ(figure("ep_hidden"), &SoftwareStack::epHidden);
+  EXPECT_EQ(figure("dp_hidden"), &SoftwareStack::dpHidden);
+  EXPECT_EQ(figure("gather_hidden"), &SoftwareStack::gatherHidden);
+  EXPECT_EQ(figure("p2p_hidden"), &SoftwareStack::p2pHidden);
+  EXPECT_EQ(figure("overlap_slowdown"), &SoftwareStack::overlapSlowdown);
+  EXPECT_EQ(figure("gather_share"), &SoftwareStack::gatherShare);
+  EXPECT_EQ(figure("reduce_bytes"), &SoftwareStack::reduceBytes);
+  EXPECT_EQ(figure("reserved"), &SoftwareStack::reservedBytes);
+  EXPECT_EQ(figure("communicator"), &SoftwareStack::communicatorBytes);
+  EXPECT_EQ(figure("fragmentation"), &SoftwareStack::fragmentation);
+  EXPECT_EQ(figure("gradient_bytes"), &SoftwareStack::gradientBytes);
+  EXPECT_EQ(flag("searches_placements"), &SoftwareStack::searchesPlacements);
+  EXPECT_EQ(flag("chooses_buckets"), &SoftwareStack::choosesBuckets);
+  EXPECT_EQ(flag("runs_programs"), &SoftwareStack::runsPrograms);
+  EXPECT_EQ(flag("joins_pointwise"), &SoftwareStack::joinsPointwise);
+  EXPECT_EQ(flag("blocked_attention"), &SoftwareStack::blockedAttention);
+  EXPECT_EQ(flag("gathers_logits"), &SoftwareStack::gathersLogits);
+  EXPECT_EQ(flag("selective_attention"), &SoftwareStack::selectiveAttention);
+  EXPECT_EQ(flag("gathers_again"), &SoftwareStack::gathersAgain);
+  EXPECT_EQ(flag("sends_tokens_once"), &SoftwareStack::sendsTokensOnce);
 }
 
 TEST(ParseStack, RefusesWhatIsOutOfBounds) {
