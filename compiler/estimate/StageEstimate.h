@@ -1,7 +1,7 @@
 // Costs the stages of one set of decisions. Internal to this folder.
 #pragma once
 
-#include "compiler/estimate/StageSplit.h"
+#include "compiler/estimate/SharedEstimates.h"
 #include "compiler/estimate/StepEstimate.h"
 
 namespace dtc {
@@ -53,6 +53,7 @@ private:
   struct Place {
     const ModelCost &model;
     const Topology &topology;
+    size_t kind = 0; // of ModelCost::places
     double memoryLimit = 0;
     PartTimes embedding{}, head{};
     std::vector<PartTimes> blocks{};
@@ -89,7 +90,7 @@ private:
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                       const Place &place) const;
   const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
-                                                   const Topology &topology) const;
+                                                   const Place &place) const;
   void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
   double hiddenPasses() const;
   void chooseExchange(std::vector<StageEstimate> &stages);
@@ -102,6 +103,8 @@ private:
   const EstimateRequest &request;
   const Overlap &overlap;
   const ProcessMemory &process;
+  SharedEstimates::Parts own;    // where the request shares none
+  SharedEstimates::Parts &known; // already
   std::vector<Place> places;     // one, or as ModelCost::places has them
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;
