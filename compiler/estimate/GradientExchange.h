@@ -2,17 +2,13 @@
 // Internal to this folder.
 #pragma once
 
+#include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/CellCost.h"
 
 namespace dtc {
 
 // One bucket, which is complete when the backward pass is: nothing overlaps.
 constexpr int64_t kOneBucket = int64_t(1) << 50;
-
-// In place of a size: as many buckets as Megatron-Core makes (Buckets.h), each on its way as soon
-// as it is full. The share of the passes that hides them is the stack's, whatever the last one
-// takes.
-constexpr int64_t kStackBuckets = 0;
 
 // The sizes that the planner chooses from, bytes on the wire: powers of two from 4 MiB to 1 GiB,
 // then kOneBucket. Small buckets pay the latency of many collectives; of large ones the last, which

@@ -1,6 +1,7 @@
 // Time and memory of one training step under a complete set of decisions.
 #pragma once
 
+#include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/CellCost.h"
 #include "compiler/estimate/StagePlaces.h"
 #include "compiler/estimate/StageSplit.h"
