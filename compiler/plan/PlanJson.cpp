@@ -281,7 +281,7 @@ public:
     }
   }
 
-  // What plans of the first planner do not have.
+  // Plans that people write may leave these out.
   void stageDetails(const Json &entry, PlanStage &stage) {
     const Json &chunks = *optional(entry, "chunks");
     for (const Json &chunk : chunks.is_array() ? chunks : Json::array()) {

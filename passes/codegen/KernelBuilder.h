@@ -31,10 +31,14 @@ struct Lanes {
 // Values are f32 in registers whatever the buffers hold. Every loop has fixed bounds, so that the
 // parts of a row are added up in the same order whichever units a call covers.
 //
-// Example, y = x * 2 over rows of C: kernel.forEachUnit([&](Value row) { Value base =
-// kernel.mul(row, C);
-//   kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) { Value at =
-//   kernel.add(base, column); ... }) });
+// Example, y = x * 2 over rows of C:
+//   kernel.forEachUnit([&](Value row) {
+//     Value base = kernel.mul(row, C);
+//     kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) {
+//       Value at = kernel.add(base, column);
+//       ...
+//     });
+//   });
 class KernelBuilder {
 public:
   using Value = mlir::Value;

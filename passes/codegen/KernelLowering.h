@@ -21,12 +21,11 @@ llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target)
 llvm::LogicalResult vectorizeKernels(mlir::ModuleOp module);
 
 // 3. Approximates functions of vectors, forms fused multiply-adds, and converts all to the LLVM
-// dialect with plain
-//    pointers for buffers.
+//    dialect with plain pointers for buffers.
 void buildLlvmPipeline(mlir::OpPassManager &passes);
 
-// 4. Gives every kernel the runtime's signature: void(ptr buffers, ptr scalars, i64 begin, i64
-// end).
+// 4. Gives every kernel the runtime's signature:
+//    void(ptr buffers, ptr scalars, i64 begin, i64 end).
 void addKernelEntries(mlir::ModuleOp module);
 
 // How a func.func of step 1 divides its arguments.

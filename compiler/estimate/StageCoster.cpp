@@ -1,5 +1,5 @@
 // Costs the stages of one set of decisions.
-#include "compiler/estimate/StageEstimate.h"
+#include "compiler/estimate/StageCoster.h"
 
 #include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/HostOffload.h"
