@@ -40,14 +40,14 @@ void addExpertGroups(const Decisions &d, AxisGroups &groups) {
 
 // All stages on one kind of devices.
 ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
-                 const CellPrecision &precision, const SoftwareStack &software) {
+                 const CellPrecision &precision) {
   ModelCost cost;
   cost.cells = &cells;
   cost.groups = groupsOf(decisions);
   CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
                   static_cast<double>(decisions.ep)};
   auto costOf = [&](const BlockCell &cell) {
-    return costBlock(cell, scale, cost.groups, topology, precision, software);
+    return costBlock(cell, scale, cost.groups, topology, precision);
   };
   cost.embedding = costOf(cells.embedding);
   cost.head = costOf(cells.head);
@@ -84,11 +84,11 @@ AxisGroups groupsOf(const Decisions &d) {
 }
 
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software) {
-  ModelCost cost = costOn(topology, cells, decisions, precision, software);
+                    const CellPrecision &precision) {
+  ModelCost cost = costOn(topology, cells, decisions, precision);
   cost.places = placeStages(decisions, topology);
   for (const Topology &kind : cost.places.kinds)
-    cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
+    cost.kinds.push_back(costOn(kind, cells, decisions, precision));
   addTransfers(cost, decisions, topology);
   return cost;
 }

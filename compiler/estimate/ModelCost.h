@@ -31,6 +31,6 @@ struct ModelCost {
   std::vector<double> transfers;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software);
+                    const CellPrecision &precision);
 
 } // namespace dtc

@@ -16,10 +16,8 @@ public:
   // Whether the host has room for what it keeps of a stage.
   bool hostHolds(size_t index, const StageEstimate &stage) const;
 
-  // Of the stages: in buckets of which size gradients travel; 0: as the software stack has them.
-  int64_t bucketBytes() const {
-    return request.bucketSizes.empty() ? 0 : request.bucketSizes[exchange];
-  }
+  // Of the stages: in buckets of which size gradients travel; kStackBuckets: as the stack does.
+  int64_t bucketBytes() const { return request.bucketSizes[exchange]; }
 
   // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
   struct Exposed {
@@ -33,8 +31,7 @@ public:
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
-  // What follows the last micro-batch at the least: the host's overhead, and its update where that
-  // is on the host.
+  // What follows the last micro-batch at the least: the update, where that is on the host.
   double leastSecondsOncePerStep() const;
 
 private:
@@ -91,7 +88,6 @@ private:
   void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                       const Place &place) const;
-  GradientExchange exchangeOfStack(double dense, double expert, const Topology &topology) const;
   const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
                                                    const Place &place) const;
   void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
@@ -104,7 +100,8 @@ private:
   const ModelCost &model;
   const Decisions &d;
   const EstimateRequest &request;
-  const SoftwareStack &software;
+  const Overlap &overlap;
+  const ProcessMemory &process;
   SharedEstimates::Parts own;    // where the request shares none
   SharedEstimates::Parts &known; // already
   std::vector<Place> places;     // one, or as ModelCost::places has them

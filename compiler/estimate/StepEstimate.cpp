@@ -14,11 +14,15 @@
 namespace dtc {
 namespace {
 
+// Of the seconds of transfers between stages, with virtual stages: they run beside another chunk.
+// Source: overlap_p2p_communication of Megatron-LM's schedules.py.
+constexpr double kInterleavedHidden = 1;
+
 // Milliseconds a step and what it consists of, from stages that are costed.
 class Pipeline {
 public:
-  Pipeline(const Decisions &decisions, const EstimateRequest &request, StepEstimate &step)
-      : d(decisions), request(request), step(step) {}
+  Pipeline(const Decisions &decisions, const Overlap &overlap, StepEstimate &step)
+      : d(decisions), overlap(overlap), step(step) {}
 
   void run() {
     double m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
@@ -45,9 +49,8 @@ public:
     }
     step.exposedGradientSeconds = gradients;
     step.optimizerSeconds = optimizer;
-    step.hostSeconds = request.software->hostSecondsPerStep;
     step.loopSeconds = loop;
-    step.stepSeconds = loop + gradients + optimizer + step.hostSeconds;
+    step.stepSeconds = loop + gradients + optimizer;
   }
 
 private:
@@ -81,9 +84,8 @@ private:
   double transferSeconds() const {
     if (d.pp == 1)
       return 0;
-    const SoftwareStack &software = *request.software;
     double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
-    double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
+    double hidden = d.virtualStages > 1 ? kInterleavedHidden : overlap.transfers;
     double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
     if (!step.transfers.empty())
       way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
@@ -91,7 +93,7 @@ private:
   }
 
   const Decisions &d;
-  const EstimateRequest &request;
+  const Overlap &overlap;
   StepEstimate &step;
 };
 
@@ -119,7 +121,7 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
   if (isSame && isSlower)
     return std::numeric_limits<double>::infinity();
   // Sums in another order differ in their last bits.
-  return (microBatches * slowest + update + step.hostSeconds) * (1 - 1e-9);
+  return (microBatches * slowest + update) * (1 - 1e-9);
 }
 
 // What the stack holds beside the program stays.
@@ -153,7 +155,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
       step.fullestStage = index;
     }
   }
-  Pipeline(decisions, request, step).run();
+  Pipeline(decisions, model.cells->overlap, step).run();
   step.leastLoopSeconds =
       decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
   setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
@@ -216,7 +218,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
   constexpr double rounding = 1 - 1e-9;
-  return rounding * all / static_cast<double>(d.pp) + request.software->reservedBytes <=
+  return rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved <=
          request.memoryLimit;
 }
 

@@ -1,6 +1,7 @@
 // Time and memory of one training step under a complete set of decisions.
 #pragma once
 
+#include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/StageEstimate.h"
 
@@ -15,11 +16,11 @@ struct StepEstimate {
   double computeSeconds = 0;   // kernels of the slowest stage, recomputation included
   double recomputeSeconds = 0; // of these
   double exposedTpSeconds = 0, exposedCpSeconds = 0, exposedEpSeconds = 0;
-  double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0, hostSeconds = 0;
+  double exposedGradientSeconds = 0, p2pSeconds = 0, optimizerSeconds = 0;
   // What ZeRO-2 and 3 move for each layer and micro-batch: parameters gathered, gradients
   // scattered.
   double exposedGatherSeconds = 0;
-  int64_t bucketBytes = 0;    // in which gradients travel; 0: as the software stack has them
+  int64_t bucketBytes = 0;    // in which gradients travel, or kStackBuckets
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where these differ
   double loopSeconds = 0;        // all micro-batches through all stages
@@ -43,11 +44,12 @@ struct StepEstimate {
 
 struct EstimateRequest {
   const Topology *topology = nullptr;
-  const SoftwareStack *software = nullptr;
+  const SoftwareStack *software =
+      nullptr; // for who makes cells: estimates know what it made of them
   CellPrecision precision;
   double memoryLimit = 0; // bytes of a device
-  // Of buckets in which gradients travel: the planner takes the best. Empty: as the stack does it.
-  std::vector<int64_t> bucketSizes{};
+  // Of buckets in which gradients travel: the planner takes the best.
+  std::vector<int64_t> bucketSizes{kStackBuckets};
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
   // Where given, what dtc compiles needs what its program does.

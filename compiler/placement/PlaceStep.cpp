@@ -48,8 +48,8 @@ void restGradients(ModuleOp step, const Mesh &mesh) {
 
 // Whether an axis other than that of data has ranks.
 bool hasChoice(const Mesh &mesh) {
-  for (auto [name, size] : llvm::zip(mesh.names, mesh.sizes))
-    if (name != "dp" && size > 1)
+  for (auto [role, size] : llvm::zip(mesh.roles, mesh.sizes))
+    if (role != AxisRole::Data && size > 1)
       return true;
   return false;
 }

@@ -37,8 +37,8 @@ bool hasPartial(const Placement &placement) {
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
-      prices(problem.prices), dataAxis(mesh.axisNamed("dp")), tensorAxis(mesh.axisNamed("tp")),
-      expertAxis(mesh.axisNamed("ep")), roles(module, graph::kMicrobatchFunction), weights(module) {}
+      prices(problem.prices), dataAxis(mesh.axisOf(AxisRole::Data)), tensorAxis(mesh.axisOf(AxisRole::Tensor)),
+      expertAxis(mesh.axisOf(AxisRole::Expert)), roles(module, graph::kMicrobatchFunction), weights(module) {}
 
 LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -317,9 +317,7 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
     if (static_cast<int>(axis) == expertAxis)
       return llvm::is_contained(rule.expertLoops, static_cast<unsigned>(loop));
-    bool isOfSequence = bits[loop] == ScalesWithSequence;
-    return bits[loop] != ScalesWithBatch && !isOfExperts &&
-           !(isOfSequence && splitsWeights && !sequenceParallel);
+    return bits[loop] != ScalesWithBatch && !isOfExperts;
   };
   for (size_t loop = 0; loop < rule.loops.size(); ++loop)
     if (isOfAxis(loop) && rule.loops[loop].size >= mesh.sizes[axis] &&
@@ -412,6 +410,15 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
 }
 
 // ------------------------------------------------------------------------------- nodes and edges
+
+double PlacementNetwork::seconds(Type type, const Placement &from, const Placement &to) const {
+  if (!costs)
+    return 0;
+  bool mayScatter = !splitsWeights || sequenceParallel || tensorAxis < 0;
+  if (!mayScatter && from[tensorAxis].isPartial() && to[tensorAxis].isShard())
+    return kNever;
+  return costs->moveSeconds(type, from, to);
+}
 
 int PlacementNetwork::addNode(size_t values) {
   solver::ProblemNode node;

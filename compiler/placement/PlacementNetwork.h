@@ -25,8 +25,8 @@ struct PlacementProblem {
   mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
   const Mesh &mesh;
   bool sequenceParallel = false;
-  // As Megatron does it: weights of products are whole only where no dim is long enough, and the
-  // sequence is split under sequence parallelism alone.
+  // As Megatron does it: weights of products are whole only where no dim is long enough, and sums
+  // are scattered under sequence parallelism alone.
   bool splitsWeights = false;
   const OpSplits *told = nullptr;        // choices on the axis of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
@@ -105,9 +105,7 @@ private:
   void returnGradient(mlir::Value value, const Place &parameter);
   void addCost(int node, size_t value, double seconds);
   void addEdge(int a, int b, std::vector<int64_t> table);
-  double seconds(mlir::Type type, const Placement &from, const Placement &to) const {
-    return costs ? costs->moveSeconds(type, from, to) : 0;
-  }
+  double seconds(mlir::Type type, const Placement &from, const Placement &to) const;
   const Placement &chosen(const Place &place, llvm::ArrayRef<int32_t> choice) const {
     return place.placements[place.node < 0 ? 0 : static_cast<size_t>(
                                                      choice[static_cast<size_t>(place.node)])];

@@ -31,7 +31,7 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
 LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
                         const SearchedPlacements &placements) {
   StepOptions step = stepOptions();
-  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
   placeParameters(module, placements.parameters, /*axis=*/1, mesh.numAxes());
   writeMesh(module, mesh);
   if (sequenceParallel)

@@ -1,6 +1,7 @@
 // What the ways of splitting one op over the mesh cost on a device and its links.
 #include "compiler/planner/DeviceCosts.h"
 
+#include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/OpFacts.h"
 #include "passes/shard/ReshardSteps.h"
 
@@ -69,11 +70,12 @@ double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule,
     add(result.getType(), resultUnder(rule, index, split),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
   cellOp.joined = isJoined(op);
-  cellOp.flops *= times;
-  cellOp.batch *= static_cast<int64_t>(times);
-  for (Amount *bytes : {&cellOp.bytes, &cellOp.looseBytes})
+  CellOp applied = applyStack(std::move(cellOp), software, precision.compute);
+  applied.flops *= times;
+  applied.batch *= static_cast<int64_t>(times);
+  for (Amount *bytes : {&applied.bytes, &applied.looseBytes})
     bytes->parts[0] *= times;
-  return costOp(cellOp, CellScale(), topology, precision, software).seconds / times;
+  return costOp(applied, CellScale(), topology, precision).seconds / times;
 }
 
 int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop,

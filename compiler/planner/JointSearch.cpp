@@ -1,6 +1,8 @@
 // Finds the fastest decisions that fit.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/workload/ApplyStack.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -70,6 +72,14 @@ private:
            options.seconds;
   }
 
+  // The cells as the software computes them.
+  const ModelCells &appliedOf(const ModelCells &model) {
+    auto [it, isNew] = applied.try_emplace(&model);
+    if (isNew)
+      it->second = applyStack(model, *request.software, request.precision.compute);
+    return it->second;
+  }
+
   const ModelCost *costOf(const Decisions &d) {
     const PlacementPoint &point =
         *frontier.of(d.tp, d.sequenceParallel)[static_cast<size_t>(d.placement)];
@@ -81,7 +91,7 @@ private:
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew) {
       it->second =
-          costModel(point.cells, d, *request.topology, request.precision, *request.software);
+          costModel(appliedOf(point.cells), d, *request.topology, request.precision);
       it->second.placements = &point.placements;
     }
     return &it->second;
@@ -242,6 +252,7 @@ private:
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
   PlacementFrontier frontier;
+  std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;

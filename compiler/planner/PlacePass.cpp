@@ -42,10 +42,12 @@ private:
       found = loadTopology(topology, nodes);
     if (!found)
       return module.emitError(found.error().message);
-    const SoftwareStack *software = softwareNamed("dtc", found->device);
+    Result<SoftwareStack> software = loadStackFor("dtc", found->device);
+    if (!software)
+      return module.emitError(software.error().message);
     CellPrecision precision = cellPrecision("f32", "adamw", *software);
     std::vector<RankGroup> groups = groupsOf(*mesh);
-    int tensorAxis = mesh->axisNamed("tp");
+    int tensorAxis = mesh->axisOf(AxisRole::Tensor);
     PlacementPrices prices;
     if (!search)
       prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,

@@ -31,11 +31,11 @@ OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
 struct NominalBasis {
   explicit NominalBasis(int64_t ranks)
       : topology(*loadTopology("dgx-h100", llvm::divideCeil(ranks, 8), 0)),
-        software(softwareNamed("dtc", topology.device)),
-        precision(cellPrecision("bf16", "adamw", *software)) {}
+        software(*loadStackFor("dtc", topology.device)),
+        precision(cellPrecision("bf16", "adamw", software)) {}
 
   Topology topology;
-  const SoftwareStack *software;
+  SoftwareStack software;
   CellPrecision precision;
 };
 
@@ -63,7 +63,7 @@ PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth
                             bool splitsWeights, const PlacementBasis &basis) const {
   if (!step)
     return std::nullopt;
-  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
   DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
                     basis.software, basis.times);
   PlacementPrices prices;
@@ -89,7 +89,7 @@ std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
   PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
   return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
                   /*splitsWeights=*/true,
-                  {group, nominal.topology, nominal.precision, *nominal.software, kBeyondLatency});
+                  {group, nominal.topology, nominal.precision, nominal.software, kBeyondLatency});
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {

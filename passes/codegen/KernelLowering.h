@@ -12,9 +12,9 @@ namespace dtc {
 void registerLoweringDialects(mlir::DialectRegistry &registry);
 
 // 1. Adds to `target` a func.func for every kernel function of `source`, with the arguments
-//    (memref<Nxtype> per operand, memref<Nxtype> per result, index per kernel_scalars, begin:
-//    index, end: index). Pointwise kernels hold one linalg.generic over all points; the others hold
-//    their loops over the units.
+//    (memref<Nxtype> per operand, memref<Nxtype> per result, index per piece of kernel_scalars,
+//    begin: index, end: index). Pointwise kernels hold one linalg.generic over all points; the
+//    others hold their loops over the units.
 llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target);
 
 // 2. Replaces every linalg.generic of a kernel by vector code in loops over the units.

@@ -7,13 +7,13 @@ module {}
 
 // expected-error @+1 {{placing needs '@microbatch' and '@update'; run dtc-differentiate and dtc-add-optimizer first}}
 module {
-  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
 }
 
 // -----
 
 module {
-  shard.grid @mesh(shape = 4x1) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 4x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   // expected-error @+1 {{has a batch of 6 samples, which dp = 4 does not divide}}
   graph.func @microbatch(%x: tensor<6x4xf32> {graph.input = "tokens"}) {
     graph.return
@@ -27,7 +27,7 @@ module {
 
 // What is decided already is checked before it is used.
 module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens"}) {
     // expected-error @+1 {{has 2 loops, so it can't be split along loop 5}}
     %0 = graph.exp %x {graph.splits = array<i64: -1, 5>} : tensor<8x4xf32>
@@ -41,7 +41,7 @@ module {
 // -----
 
 module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens"}) {
     graph.return
   }
@@ -55,7 +55,7 @@ module {
 
 // Layers are one block, partitioned once.
 module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @"h.0.w" : tensor<4x4xf32> init zeros placement <[replicate, shard(0)]>
   // expected-error @+1 {{parameter 'h.1.w' is placed otherwise than 'h.0.w', which the same block reads as the same argument; place both alike}}
   graph.parameter @"h.1.w" : tensor<4x4xf32> init zeros placement <[replicate, shard(1)]>

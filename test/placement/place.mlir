@@ -3,7 +3,7 @@
 // A gated MLP as Megatron splits it: both products that read %x by columns, the last one by rows. In backward the two
 // gradients of %x are sums over the ranks that are added before they are finished.
 module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   // CHECK: graph.parameter @gate : {{.*}} placement <[replicate, shard(1)]>
   graph.parameter @gate : tensor<512x2048xf32> init zeros
   // CHECK: graph.parameter @up : {{.*}} placement <[replicate, shard(1)]>
@@ -50,7 +50,7 @@ module {
 // What is passed from call to call is split over samples, what a forward block saves for its backward stays where it was
 // made, and the squares of a gradient stay an unfinished sum until their root is wanted.
 module {
-  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @w : tensor<16x16xf32> init zeros
   // CHECK-LABEL: graph.func private @forward
   // CHECK-SAME: tensor<4x8x16xf32> {graph.placement = #graph.placement<[shard(0), replicate]>}

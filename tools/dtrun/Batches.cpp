@@ -7,15 +7,16 @@
 namespace dtc::rt {
 namespace {
 
-// The mesh axis that shards `dim` of an input, as size and this rank's coordinate.
-void findAxis(const format::Input &input, uint32_t dim, const format::Manifest &manifest,
+// Of the mesh axes that shard `dim` of an input together: how many parts, and which is this rank's.
+void findPart(const format::Input &input, uint32_t dim, const format::Manifest &manifest,
               const std::vector<uint32_t> &coordinates, uint64_t &size, uint64_t &coordinate) {
   for (uint32_t i = 0; i < format::sizeOf(input.shards()); ++i) {
     const format::ShardedDim &shard = *input.shards()->Get(i);
     if (shard.dim() != dim)
       continue;
-    size = manifest.mesh()->Get(shard.axis())->size();
-    coordinate = coordinates[shard.axis()];
+    uint64_t ranks = manifest.mesh()->Get(shard.axis())->size();
+    size *= ranks;
+    coordinate = coordinate * ranks + coordinates[shard.axis()];
   }
 }
 
@@ -40,10 +41,10 @@ Status Batches::open(const std::string &path, uint64_t seed, const Executable &e
   spec.microBatch = manifest.micro_batch();
   spec.numMicroBatches = manifest.num_micro_batches();
   spec.sequenceLength = manifest.sequence_length();
-  findAxis(*input, 1, manifest, executor.coordinates(), spec.dataParallelSize,
+  findPart(*input, 1, manifest, executor.coordinates(), spec.dataParallelSize,
            spec.dataParallelCoordinate);
   uint64_t slices = 1, slice = 0;
-  findAxis(*input, 2, manifest, executor.coordinates(), slices, slice);
+  findPart(*input, 2, manifest, executor.coordinates(), slices, slice);
   uint64_t sliceLength = spec.sequenceLength / slices; // divides: the verifier has checked
   spec.sequenceBegin = slice * sliceLength;
   spec.sequenceEnd = spec.sequenceBegin + sliceLength;
