@@ -2,8 +2,8 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/emit/Emit.h"
-#include "compiler/plan/ApplyPlan.h"
 #include "compiler/placement/PlaceStep.h"
+#include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"

@@ -3,10 +3,10 @@
 
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/plan/PlacementText.h"
+#include "compiler/planner/PlacementSearch.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ModelFacts.h"
-#include "compiler/planner/PlacementSearch.h"
 
 #include "llvm/ADT/STLExtras.h"
 

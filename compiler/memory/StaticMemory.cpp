@@ -1,11 +1,11 @@
 // What the compiler itself says of a plan.
 #include "compiler/memory/StaticMemory.h"
 
-#include "passes/Pipelines.h"
-#include "compiler/plan/ApplyPlan.h"
-#include "compiler/workload/DimRoles.h"
 #include "compiler/placement/PlaceStep.h"
+#include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/PlacementText.h"
+#include "compiler/workload/DimRoles.h"
+#include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 
 #include "mlir/IR/OwningOpRef.h"

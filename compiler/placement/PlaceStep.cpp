@@ -37,8 +37,7 @@ void writePlacements(PlacedStep &placed, ModuleOp step) {
 void restGradients(ModuleOp step, const Mesh &mesh) {
   auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
   for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
-    auto symbol =
-        microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     if (symbol && placementInUse(step, symbol.getValue(), mesh))
       microbatch.setResultAttr(
           index, kPlacementAttr,

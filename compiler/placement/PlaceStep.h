@@ -1,8 +1,8 @@
 // Writes where everything in a step is: what partitioning obeys.
 #pragma once
 
-#include "compiler/plan/OpSplits.h"
 #include "compiler/placement/PlacementNetwork.h"
+#include "compiler/plan/OpSplits.h"
 
 namespace dtc {
 

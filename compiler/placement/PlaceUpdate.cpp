@@ -71,8 +71,7 @@ private:
   }
 
   // The loop along which an operand is split, else "partial" where sums are only added.
-  int choiceOn(unsigned axis, Operation &op, const graph::OpRule &rule,
-               ArrayRef<int> taken) const {
+  int choiceOn(unsigned axis, Operation &op, const graph::OpRule &rule, ArrayRef<int> taken) const {
     if (mesh.sizes[axis] == 1)
       return split::kNone;
     bool hasSum = false, mayStaySum = rule.jointlyLinear;

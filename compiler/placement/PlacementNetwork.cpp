@@ -37,8 +37,9 @@ bool hasPartial(const Placement &placement) {
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
-      prices(problem.prices), dataAxis(mesh.axisOf(AxisRole::Data)), tensorAxis(mesh.axisOf(AxisRole::Tensor)),
-      expertAxis(mesh.axisOf(AxisRole::Expert)), roles(module, graph::kMicrobatchFunction), weights(module) {}
+      prices(problem.prices), dataAxis(mesh.axisOf(AxisRole::Data)),
+      tensorAxis(mesh.axisOf(AxisRole::Tensor)), expertAxis(mesh.axisOf(AxisRole::Expert)),
+      roles(module, graph::kMicrobatchFunction), weights(module) {}
 
 LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -237,7 +238,8 @@ FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightC
       std::vector<Placement> before = place.placements;
       for (const Placement &placement : before)
         for (int64_t dim = 0; dim < entry.type.getRank(); ++dim)
-          if (entry.type.getDimSize(dim) >= mesh.sizes[axis] && partsOf(placement, mesh, dim) == 1) {
+          if (entry.type.getDimSize(dim) >= mesh.sizes[axis] &&
+              partsOf(placement, mesh, dim) == 1) {
             place.placements.push_back(placement);
             place.placements.back()[axis] = AxisPlacement::shard(dim);
           }
@@ -259,9 +261,8 @@ FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightC
 bool PlacementNetwork::mustSplit(unsigned weightClass,
                                  const std::vector<Placement> &placements) const {
   return splitsWeights && tensorAxis >= 0 && weights[weightClass].isInProduct &&
-         llvm::any_of(placements, [&](const Placement &placement) {
-           return placement[tensorAxis].isShard();
-         });
+         llvm::any_of(placements,
+                      [&](const Placement &placement) { return placement[tensorAxis].isShard(); });
 }
 
 PlacementNetwork::Place PlacementNetwork::placeOfWeight(Value value) {
@@ -276,8 +277,8 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
   std::vector<int64_t> table;
   for (const Placement &from : source.placements)
     for (const Placement &to : parameter.placements)
-      table.push_back(units(seconds(value.getType(), from, to) /
-                            (hasPartial(from) ? prices.microBatches : 1)));
+      table.push_back(
+          units(seconds(value.getType(), from, to) / (hasPartial(from) ? prices.microBatches : 1)));
   if (source.node != parameter.node)
     addEdge(source.node, parameter.node, std::move(table));
 }
@@ -330,7 +331,8 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
 
 ArrayRef<OpSplits::Op> PlacementNetwork::toldOf(graph::FuncOp func) const {
   auto it = told->functions.find(func.getSymName().str());
-  return it == told->functions.end() ? ArrayRef<OpSplits::Op>() : ArrayRef<OpSplits::Op>(it->second);
+  return it == told->functions.end() ? ArrayRef<OpSplits::Op>()
+                                     : ArrayRef<OpSplits::Op>(it->second);
 }
 
 // What the plan says of the op; its ops come in the order of the function's.
@@ -351,7 +353,8 @@ FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
                                                             const graph::OpRule &rule) {
   if (op->hasAttr(kSplitsAttr)) { // decided already
     FailureOr<OpSplit> given = readSplit(op, rule, mesh);
-    return failed(given) ? FailureOr<std::vector<OpSplit>>(failure()) : std::vector<OpSplit>{*given};
+    return failed(given) ? FailureOr<std::vector<OpSplit>>(failure())
+                         : std::vector<OpSplit>{*given};
   }
   std::vector<OpSplit> splits{OpSplit()};
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {

@@ -2,11 +2,11 @@
 // Internal to this folder.
 #pragma once
 
-#include "compiler/workload/DimRoles.h"
-#include "compiler/plan/OpSplits.h"
 #include "compiler/placement/PlacementCosts.h"
 #include "compiler/placement/WeightClasses.h"
+#include "compiler/plan/OpSplits.h"
 #include "compiler/solver/Problem.h"
+#include "compiler/workload/DimRoles.h"
 
 #include "llvm/ADT/MapVector.h"
 
@@ -107,8 +107,9 @@ private:
   void addEdge(int a, int b, std::vector<int64_t> table);
   double seconds(mlir::Type type, const Placement &from, const Placement &to) const;
   const Placement &chosen(const Place &place, llvm::ArrayRef<int32_t> choice) const {
-    return place.placements[place.node < 0 ? 0 : static_cast<size_t>(
-                                                     choice[static_cast<size_t>(place.node)])];
+    return place
+        .placements[place.node < 0 ? 0
+                                   : static_cast<size_t>(choice[static_cast<size_t>(place.node)])];
   }
 
   mlir::ModuleOp module;

@@ -1,9 +1,9 @@
 // Partitions the folded model and hands its functions to the cell builder.
 #include "compiler/placement/ReadCells.h"
 
-#include "passes/Pipelines.h"
-#include "compiler/workload/CellBuilder.h"
 #include "compiler/placement/PlaceStep.h"
+#include "compiler/workload/CellBuilder.h"
+#include "passes/Pipelines.h"
 
 #include "mlir/Pass/PassManager.h"
 

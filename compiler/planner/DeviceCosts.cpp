@@ -46,8 +46,7 @@ double DeviceCosts::updateSeconds(Type type, const Placement &placement) const {
   return secondsOf(work, topology.device);
 }
 
-double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule,
-                                 ArrayRef<int> split) const {
+double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule, ArrayRef<int> split) const {
   if (rule.loops.empty() || isa<graph::ReshapeOp>(op))
     return 0; // scalars and views
   CellOp cellOp;
@@ -71,15 +70,14 @@ double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule,
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
   cellOp.joined = isJoined(op);
   CellOp applied = applyStack(std::move(cellOp), software, precision.compute);
-  applied.flops *= times;
-  applied.batch *= static_cast<int64_t>(times);
+  applied.flops *= weights.microBatches;
+  applied.batch *= static_cast<int64_t>(weights.microBatches);
   for (Amount *bytes : {&applied.bytes, &applied.looseBytes})
-    bytes->parts[0] *= times;
-  return costOp(applied, CellScale(), topology, precision).seconds / times;
+    bytes->parts[0] *= weights.microBatches;
+  return costOp(applied, CellScale(), topology, precision).seconds / weights.microBatches;
 }
 
-int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop,
-                                  ArrayRef<int> split) const {
+int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop, ArrayRef<int> split) const {
   int64_t parts = 1;
   for (auto [axis, choice] : llvm::enumerate(split))
     if (choice == static_cast<int>(loop))
@@ -87,8 +85,7 @@ int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop,
   return llvm::divideCeil(rule.loops[loop].size, parts);
 }
 
-void DeviceCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule,
-                                ArrayRef<int> split) const {
+void DeviceCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, ArrayRef<int> split) const {
   cellOp.kind = WorkKind::Product;
   cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
   cellOp.flops = rule.flopsPerPoint;
@@ -104,7 +101,7 @@ void DeviceCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule,
 }
 
 void DeviceCosts::addAttention(CellOp &cellOp, Operation *op, const graph::OpRule &rule,
-                                  ArrayRef<int> split) const {
+                               ArrayRef<int> split) const {
   auto local = [&](size_t operand) {
     return localType(cast<RankedTensorType>(op->getOperand(operand).getType()),
                      operandUnder(rule, operand, split), mesh);
@@ -136,18 +133,20 @@ static CollectiveKind collectiveOf(ReshardStep::Kind kind) {
 }
 
 double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) const {
-  double bytes = wholeElements(step) * elementBytes * times;
+  double bytes = wholeElements(step) * elementBytes * weights.microBatches;
   if (step.communicates()) {
     RankGroup group; // the innermost ranks first
     for (unsigned axis : llvm::reverse(step.axes))
       group.append(groups[axis]);
-    return collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) / times;
+    return weights.collectives *
+           collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) /
+           weights.microBatches;
   }
   if (step.kind != ReshardStep::Kind::Scale)
-    return 0; // copies of parts, which kernels read in place
+    return 0;     // copies of parts, which kernels read in place
   OpWork scaling; // read and written
   scaling.bytes = 2 * bytes;
-  return secondsOf(scaling, topology.device) / times;
+  return secondsOf(scaling, topology.device) / weights.microBatches;
 }
 
 double DeviceCosts::moveSeconds(Type type, const Placement &from, const Placement &to) const {

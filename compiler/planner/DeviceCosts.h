@@ -9,14 +9,22 @@ namespace dtc {
 
 struct ReshardStep;
 
+// How seconds count against each other.
+struct CostWeights {
+  // Seconds are those of so many micro-batches at once, divided by their number: latencies count
+  // for less where they are many.
+  double microBatches = 1;
+  double collectives = 1; // what a second of theirs is worth in seconds of compute
+};
+
 class DeviceCosts : public PlacementCosts {
 public:
-  // `groups`: where the ranks of each mesh axis are. Seconds are those of `times` micro-batches at
-  // once, divided by their number: latencies count for less where they are many.
+  // `groups`: where the ranks of each mesh axis are.
   DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
-                 const CellPrecision &precision, const SoftwareStack &software, double times = 1)
+              const CellPrecision &precision, const SoftwareStack &software,
+              CostWeights weights = {})
       : mesh(mesh), groups(std::move(groups)), topology(topology), precision(precision),
-        software(software), times(times) {}
+        software(software), weights(weights) {}
 
   double opSeconds(mlir::Operation *op, const graph::OpRule &rule,
                    llvm::ArrayRef<int> split) const override;
@@ -38,7 +46,7 @@ private:
   const Topology &topology;
   const CellPrecision &precision;
   const SoftwareStack &software;
-  double times;
+  CostWeights weights;
 };
 
 } // namespace dtc

@@ -13,12 +13,30 @@ namespace dtc {
 
 namespace {
 
-// A mesh under a point of the frontier of its tensor parallelism.
 struct BoundedMesh {
   size_t index;
-  int point;
-  double bound;
+  double bound; // under the best of its placements
 };
+
+// How much faster at most a part of the model is under other placements: the least ratio of the
+// seconds of a block, forward or backward, collectives included.
+double leastRatio(const ModelCost &point, const ModelCost &base) {
+  double least = 1;
+  auto compare = [&](const BlockCost &a, const BlockCost &b) {
+    double forward = b.forward + b.forwardTp + b.forwardCp + b.forwardEp;
+    double backward = b.backward() + b.backwardTp + b.backwardCp + b.backwardEp;
+    if (forward > 0)
+      least = std::min(least, (a.forward + a.forwardTp + a.forwardCp + a.forwardEp) / forward);
+    if (backward > 0)
+      least =
+          std::min(least, (a.backward() + a.backwardTp + a.backwardCp + a.backwardEp) / backward);
+  };
+  compare(point.embedding, base.embedding);
+  compare(point.head, base.head);
+  for (auto [a, b] : llvm::zip(point.blocks, base.blocks))
+    compare(a, b);
+  return least;
+}
 
 class Searcher {
 public:
@@ -51,9 +69,7 @@ private:
         leastLeft = std::min(leastLeft, mesh.bound);
         break;
       }
-      Decisions decisions = meshes[mesh.index];
-      decisions.placement = mesh.point;
-      costDetails(decisions);
+      costMesh(meshes[mesh.index]);
     }
   }
 
@@ -90,8 +106,7 @@ private:
     CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew) {
-      it->second =
-          costModel(appliedOf(point.cells), d, *request.topology, request.precision);
+      it->second = costModel(appliedOf(point.cells), d, *request.topology, request.precision);
       it->second.placements = &point.placements;
     }
     return &it->second;
@@ -114,13 +129,17 @@ private:
     std::vector<BoundedMesh> order;
     for (size_t index = 0; index < meshes.size(); ++index) {
       Decisions mesh = meshes[index];
-      for (int point : pointsOf(mesh)) {
+      double bound = std::numeric_limits<double>::infinity();
+      llvm::SmallVector<int, 4> points = pointsOf(mesh);
+      for (int point : points) {
         mesh.placement = point;
-        order.push_back({index, point, leastOf(*costOf(mesh), mesh)});
+        bound = std::min(bound, leastOf(*costOf(mesh), mesh));
       }
+      if (!points.empty())
+        order.push_back({index, bound});
     }
     llvm::sort(order, [](const BoundedMesh &a, const BoundedMesh &b) {
-      return std::tie(a.bound, a.index, a.point) < std::tie(b.bound, b.index, b.point);
+      return std::tie(a.bound, a.index) < std::tie(b.bound, b.index);
     });
     return order;
   }
@@ -133,13 +152,47 @@ private:
     return lowerBoundSeconds(model, mesh, request);
   }
 
-  void costDetails(const Decisions &mesh) {
-    const ModelCost *model = costOf(mesh);
+  // The first point tells the others what they have to beat.
+  void costMesh(Decisions mesh) {
+    std::vector<double> floors;
+    const ModelCost *first = nullptr;
+    for (int point : pointsOf(mesh)) {
+      mesh.placement = point;
+      const ModelCost *model = costOf(mesh);
+      double ratio = first ? leastRatio(*model, *first) : 1;
+      costDetails(mesh, *model, ratio, floors);
+      first = first ? first : model;
+    }
+  }
+
+  // `floors`: of each of the mesh's details the least seconds under the first point that any
+  // recomputation leaves it, filled by that; another point that makes no part faster than by
+  // `ratio` is not below ratio x floor.
+  void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
+                   std::vector<double> &floors) {
+    bool isFirst = floors.empty();
     std::vector<Candidate> candidates;
-    for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
-      if (mayHostHelp(d) && maySelectiveHelp(d) && isOpen(*model, d))
-        if (std::optional<Candidate> candidate = estimate(*model, d))
-          candidates.push_back(std::move(*candidate));
+    std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
+    for (auto [index, d] : llvm::enumerate(details)) {
+      if (isFirst)
+        floors.push_back(0);
+      else if (options.prune && ratio * floors[index] >= incumbent)
+        continue;
+      if (!mayHostHelp(d)) {
+        if (isFirst)
+          floors.back() = leastWithHost;
+        continue;
+      }
+      double bound = lowerBoundSeconds(model, d, request);
+      if (isFirst)
+        floors.back() = bound;
+      if (!maySelectiveHelp(d) || !isOpen(model, d, bound))
+        continue;
+      std::optional<Candidate> candidate = estimate(model, d);
+      if (isFirst)
+        floors.back() = std::max(bound, leastWithoutRecomputation);
+      if (candidate)
+        candidates.push_back(std::move(*candidate));
     }
     // The likely best first: it spares others their schedule.
     sortBySeconds(candidates);
@@ -147,13 +200,12 @@ private:
       consider(std::move(candidate));
   }
 
-  bool isOpen(const ModelCost &model, const Decisions &d) const {
+  bool isOpen(const ModelCost &model, const Decisions &d, double bound) const {
     if (!options.prune)
       return true;
     // Where something fits already, what can't need not be named as the leanest either.
     bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
-    return (!needNotLook || mayFit(model, d, request)) &&
-           lowerBoundSeconds(model, d, request) < incumbent && !templates.count(d);
+    return (!needNotLook || mayFit(model, d, request)) && bound < incumbent && !templates.count(d);
   }
 
   // What the same decisions with the optimizer on the device say about it: they come before.
@@ -190,6 +242,7 @@ private:
     lastCosted = d;
     noteMix(candidate);
     leastWithHost = candidate.step.leastWithHostSeconds;
+    leastWithoutRecomputation = candidate.step.leastSeconds() - candidate.step.recomputeSeconds;
     if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
       result.leanest = candidate;
     if (!candidate.step.fits && !options.ignoreMemory)
@@ -258,6 +311,7 @@ private:
   std::optional<Decisions> lastCosted;
   std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
+  double leastWithoutRecomputation = 0;    // seconds, of the same
   double incumbent; // seconds of the best candidate so far, or what it has to beat
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;

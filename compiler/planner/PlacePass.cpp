@@ -52,7 +52,8 @@ private:
     if (!search)
       prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,
                               module->hasAttr(graph::kSequenceParallelAttr));
-    DeviceCosts costs(*mesh, groups, *found, precision, *software, search ? 1 : kBeyondLatency);
+    DeviceCosts costs(*mesh, groups, *found, precision, *software,
+                      search ? CostWeights() : kBytesFirst);
     return placeStep(module, costs, prices, /*splitsWeights=*/!search);
   }
 };

@@ -15,7 +15,7 @@ namespace {
 // a micro-batch: from "memory is free" to "memory is what binds".
 constexpr std::array<double, 3> kWorthOfKept = {0, 0.1, 0.5};
 constexpr std::array<double, 3> kWorthOfParameters = {0.02, 1, 100};
-constexpr size_t kMostPoints = 3;
+constexpr size_t kMostPoints = 2;
 // A rank holds this many times the parameters that Megatron's placements leave it, at most, where
 // weights count as split.
 constexpr double kSplitWeights = 1.05;

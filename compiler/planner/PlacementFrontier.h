@@ -51,8 +51,7 @@ public:
   const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel);
 
 private:
-  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel,
-                                     const ModelCells &megatron);
+  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel, const ModelCells &megatron);
 
   CellStore &store;
   const EstimateRequest &request;

@@ -46,7 +46,8 @@ PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
   constexpr double bytes = 1 << 28; // beyond latency
   double gathering = collectiveSeconds(CollectiveKind::AllGather, bytes, group, topology) / bytes;
   PlacementPrices prices;
-  prices.secondsPerKeptByte = (sequenceParallel ? kKeptOfSequence : kKeptWhole) * gathering;
+  prices.secondsPerKeptByte =
+      (sequenceParallel ? kKeptOfSequence : kKeptWhole) * kBytesFirst.collectives * gathering;
   prices.secondsPerParameterByte = kMegatronsParameterByte;
   return prices;
 }
@@ -58,14 +59,15 @@ PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
     decomposeCrossEntropy(*step);
 }
 
-std::optional<SearchedPlacements>
-PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel, const MemoryWorth &worth,
-                            bool splitsWeights, const PlacementBasis &basis) const {
+std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,
+                                                              const MemoryWorth &worth,
+                                                              bool splitsWeights,
+                                                              const PlacementBasis &basis) const {
   if (!step)
     return std::nullopt;
   Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
   DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
-                    basis.software, basis.times);
+                    basis.software, basis.weights);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
@@ -89,7 +91,7 @@ std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
   PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
   return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
                   /*splitsWeights=*/true,
-                  {group, nominal.topology, nominal.precision, nominal.software, kBeyondLatency});
+                  {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst});
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {

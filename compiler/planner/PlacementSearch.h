@@ -4,6 +4,7 @@
 #include "compiler/estimate/CellCost.h"
 #include "compiler/placement/PlacementNetwork.h"
 #include "compiler/placement/ReadCells.h"
+#include "compiler/planner/DeviceCosts.h"
 
 namespace dtc {
 
@@ -19,11 +20,12 @@ struct PlacementBasis {
   const Topology &topology;
   const CellPrecision &precision;
   const SoftwareStack &software;
-  double times = 1; // as many micro-batches at once
+  CostWeights weights{};
 };
 
-// As many micro-batches at once as make latencies count for nothing.
-constexpr double kBeyondLatency = 1024;
+// Of Megatron's placements: latencies count for nothing, and no work is shared out at the price of
+// bytes sent.
+constexpr CostWeights kBytesFirst{/*microBatches=*/1024, /*collectives=*/16};
 
 // What memory is worth so that the cheapest placements with split weights are those that Megatron's
 // authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,

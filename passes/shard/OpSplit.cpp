@@ -121,8 +121,8 @@ constexpr StringLiteral kMend =
 
 LogicalResult checkChoice(Operation *op, const graph::OpRule &rule, int choice, int64_t parts) {
   if (choice >= static_cast<int>(rule.loops.size()) || choice < split::kPartial)
-    return op->emitOpError("has ") << rule.loops.size()
-                                   << " loops, so it can't be split along loop " << choice << kMend;
+    return op->emitOpError("has ")
+           << rule.loops.size() << " loops, so it can't be split along loop " << choice << kMend;
   if (choice >= 0 && !canSplitLoop(rule, choice, parts))
     return op->emitOpError("can't be split along loop ")
            << choice << " into " << parts << " parts: its rule does not allow it" << kMend;

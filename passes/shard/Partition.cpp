@@ -34,9 +34,8 @@ private:
   // A new function that takes over the name once the old functions are gone.
   graph::FuncOp createLocal(graph::FuncOp func) {
     builder.setInsertionPointToEnd(module.getBody());
-    auto local =
-        graph::FuncOp::create(builder, func.getLoc(), "local." + func.getSymName().str(),
-                              FunctionType::get(module.getContext(), {}, {}));
+    auto local = graph::FuncOp::create(builder, func.getLoc(), "local." + func.getSymName().str(),
+                                       FunctionType::get(module.getContext(), {}, {}));
     local.setSymVisibilityAttr(func.getSymVisibilityAttr());
     if (local.getBody().empty())
       local.getBody().emplaceBlock();

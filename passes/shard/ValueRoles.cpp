@@ -44,8 +44,7 @@ void ValueRoles::followParameters(ModuleOp step) {
     Value value = found.pop_back_val();
     for (OpOperand &use : value.getUses()) {
       if (auto call = dyn_cast<graph::CallOp>(use.getOwner()))
-        add(step.lookupSymbol<graph::FuncOp>(call.getCallee())
-                .getArgument(use.getOperandNumber()));
+        add(step.lookupSymbol<graph::FuncOp>(call.getCallee()).getArgument(use.getOperandNumber()));
       else if (isView(use.getOwner()))
         add(use.getOwner()->getResult(0));
     }
