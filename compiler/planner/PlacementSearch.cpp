@@ -13,7 +13,7 @@ namespace {
 // What a byte that is kept costs, over gathering it again. Where activations are whole nothing is
 // cut into parts only to be gathered again; under sequence parallelism what is gathered for forward
 // is not kept for backward.
-constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.5;
+constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.05;
 // Seconds of a byte of parameters and states: less than gathering it for a use takes, so that
 // vectors are whole; enough for tables of words to be split.
 constexpr double kMegatronsParameterByte = 1e-13;

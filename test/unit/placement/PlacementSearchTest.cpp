@@ -104,7 +104,7 @@ TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
 // arXiv:2205.05198, section 4.2.2). What is cheapest sends no more.
 TEST_F(PlacementSearchTest, SendsNoMoreThanMegatron) {
   std::pair<OwningOpRef<ModuleOp>, double> models[] = {{gpt3(), 2048.0 * 12288 * 4},
-                                                       {llama(4096), 4096.0 * 4096 * 4}};
+                                                       {llama(2048), 2048.0 * 4096 * 4}};
   for (auto &[module, activation] : models) {
     FoldedModel folded = foldLayers(*module);
     for (int64_t tp : {2, 4, 8})
