@@ -18,7 +18,10 @@ module {
     // CHECK: %[[MAX:.*]] = shard.all_reduce %[[M]] on @mesh grid_axes = [1] reduction = max {graph.communication = #graph.communication<activation>}
     // CHECK: %[[S:.*]] = graph.sum_exp %[[L]], %[[MAX]] {windows = [#graph.window<loop = 2, local = 4, global = 13, axes = [1]>]}
     // CHECK: %[[P:.*]] = graph.pick %[[L]], %{{.*}} {windows = [#graph.window<loop = 2, local = 4, global = 13, axes = [1]>]}
-    %loss, %lse = graph.cross_entropy %logits, %targets : (tensor<4x64x13xf32>, tensor<4x64xi32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
+    %max = graph.reduce max %logits dims [2] {graph.splits = array<i64: -1, 2>} : tensor<4x64x13xf32> -> tensor<4x64xf32>
+    %sum = graph.sum_exp %logits, %max {graph.splits = array<i64: -1, 2>} : (tensor<4x64x13xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
+    %picked = graph.pick %logits, %targets {graph.splits = array<i64: -1, 2>} : (tensor<4x64x13xf32>, tensor<4x64xi32>) -> tensor<4x64xf32>
+    %loss = graph.subtract %sum, %picked : (tensor<4x64xf32>, tensor<4x64xf32>) -> tensor<4x64xf32>
     graph.return %loss : tensor<4x64xf32>
   }
   graph.func @update(%loss: tensor<4x64xf32> {graph.accumulated = "loss"}) {
