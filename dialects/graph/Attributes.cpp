@@ -2,7 +2,7 @@
 // read, and holds what is read from it.
 #include "dialects/graph/Attributes.h"
 
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Inputs.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -32,6 +32,10 @@ StringRef nameOf(Holder holder) {
   llvm_unreachable("all holders have a name");
 }
 
+bool isWhole(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64);
+}
 bool isCount(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   return number && number.getType().isInteger(64) && number.getInt() >= 1;
@@ -63,13 +67,14 @@ struct Declaration {
 
 const std::vector<Declaration> &declarations() {
   static const std::vector<Declaration> all = {
-      {kVocabularyAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
       {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
       {kAxisNamesAttr, {Holder::Mesh}, isNames, "an array of names"},
       {kInputAttr, {Holder::Argument}, isName, "a name"},
+      {kBelowAttr, {Holder::Argument}, isCount, "a whole number of 1 or more (i64)"},
+      {kIgnoredAttr, {Holder::Argument}, isWhole, "a whole number (i64)"},
       {kOutputAttr, {Holder::Result}, isName, "a name"},
       {kGradientOfAttr,
        {Holder::Argument, Holder::Result},
@@ -80,6 +85,7 @@ const std::vector<Declaration> &declarations() {
        {Holder::Argument, Holder::Result},
        isOf<PlacementAttr>,
        "a #graph.placement"},
+      {kAddsUpAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitAttr, {Holder::Op}, isSplit, "a whole number (i64) or an array<i64>"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };
@@ -180,6 +186,8 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned reg
   std::string where = "argument " + std::to_string(index) + " ";
   if (failed(
           check(op, where, attribute, [&](Holder holder) { return holder == Holder::Argument; })))
+    return failure();
+  if (failed(checkInputName(op, index, attribute)))
     return failure();
   return checkPlacement(op, where, attribute, op->getRegion(region).getArgument(index).getType());
 }

@@ -7,9 +7,9 @@
 namespace dtc::graph {
 
 // Of the module.
-constexpr llvm::StringLiteral kVocabularyAttr = "graph.vocabulary";          // words, i64
-constexpr llvm::StringLiteral kSequenceLengthAttr = "graph.sequence_length"; // tokens, i64
-constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";     // of a step, i64
+// Dim 1 of the inputs that are sequences, i64; a model without sequences has none.
+constexpr llvm::StringLiteral kSequenceLengthAttr = "graph.sequence_length";
+constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches"; // of a step, i64
 constexpr llvm::StringLiteral kZeroAttr = "graph.zero"; // ZeRO stage, i64: places optimizer state
 constexpr llvm::StringLiteral kSequenceParallelAttr = "graph.sequence_parallel"; // unit
 
@@ -17,12 +17,21 @@ constexpr llvm::StringLiteral kSequenceParallelAttr = "graph.sequence_parallel";
 constexpr llvm::StringLiteral kAxisNamesAttr = "graph.axis_names";
 
 // Of arguments and results of graph.func.
-constexpr llvm::StringLiteral kInputAttr = "graph.input";            // argument: name of the data
+constexpr llvm::StringLiteral kInputAttr = "graph.input"; // argument: name of the data
+// Argument: where it is an index, what it is below, and the one that is ignored besides (i64).
+constexpr llvm::StringLiteral kBelowAttr = "graph.below";
+constexpr llvm::StringLiteral kIgnoredAttr = "graph.ignored";
 constexpr llvm::StringLiteral kOutputAttr = "graph.output";          // result: what to report it as
 constexpr llvm::StringLiteral kGradientOfAttr = "graph.gradient_of"; // @parameter
-// Name of a sum over micro-batches that is no gradient.
+// Name of a sum over micro-batches that is no gradient: the loss, and of a weighted mean what to
+// divide it by.
 constexpr llvm::StringLiteral kAccumulatedAttr = "graph.accumulated";
+constexpr llvm::StringLiteral kLossSum = "loss", kWeightSum = "weight";
 constexpr llvm::StringLiteral kPlacementAttr = "graph.placement"; // #graph.placement
+
+// Of '@loss' (unit): it is a sum over the samples, so that those of micro-batches add up to that of
+// a step; else it is a mean.
+constexpr llvm::StringLiteral kAddsUpAttr = "graph.adds_up";
 
 // Of an op: the loop that the axis of weights splits; of a graph.call: an entry for each operand.
 constexpr llvm::StringLiteral kSplitAttr = "graph.split";

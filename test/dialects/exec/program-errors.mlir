@@ -100,3 +100,24 @@ exec.program @event_c1 mesh ["dp"] sizes [2] {
   // expected-error @+1 {{names event 0; the program has 0 events}}
   exec.record 0
 }
+
+// -----
+exec.program @input_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{'images' of shape [1, 4, 8] takes 128 bytes; its buffer has 64 bytes}}
+  exec.input "images" %x shape [1, 4, 8] axes [-1, 0, -1]
+}
+
+// -----
+exec.program @input_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{has 1 axes for 1 dims; want one each, for micro-batches, samples and those of a sample}}
+  exec.input "images" %x shape [16] axes [0]
+}
+
+// -----
+exec.program @scalar_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 4 bytes persistent
+  // expected-error @+1 {{seed is in a buffer of 4 bytes of 'f32'; want one i64}}
+  exec.scalar seed %x
+}
