@@ -14,6 +14,7 @@ namespace dtc {
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
     : model(model), d(decisions), request(request), software(*request.software),
+      known(request.shared ? request.shared->of(decisions) : own),
       dataRanks(static_cast<double>(d.dp * d.cp)),
       expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
   places.reserve(std::max<size_t>(1, model.kinds.size()));
@@ -28,7 +29,7 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
 }
 
 void StageCoster::addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit) {
-  Place &place = places.emplace_back(Place{cost, topology, memoryLimit});
+  Place &place = places.emplace_back(Place{cost, topology, places.size(), memoryLimit});
   place.embedding = timesOf(cost.embedding, place);
   place.head = timesOf(cost.head, place);
   for (const BlockCost &block : cost.blocks)
@@ -39,7 +40,7 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
                                   CollectiveKind kind, const Place &place) const {
   double dense = block.denseParameters * bytesPerParameter,
          expert = block.expertParameters * bytesPerParameter;
-  auto [it, isNew] = model.gathers.try_emplace({&place.topology, kind, dense, expert}, 0.0);
+  auto [it, isNew] = known.gathers.try_emplace({place.kind, kind, dense, expert}, 0.0);
   if (isNew)
     it->second = collectiveSeconds(kind, dense, model.groups.dense, place.topology) +
                  collectiveSeconds(kind, expert, model.groups.expert, place.topology);
@@ -169,21 +170,21 @@ LayerChunks StageCoster::cut() const {
   if (d.evenStages && chunks > 1)
     return cutEvenly(layers, chunks);
   // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
-  ModelCost::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
+  SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
   if (places.size() > 1)
     key = {chunks, d.recompute, d.recomputeMost, d.zero, d.offloadOptimizer, d.schedule};
-  LayerChunks &known = model.cuts[key];
-  if (!known.empty())
-    return known;
+  LayerChunks &cut = known.cuts[key];
+  if (!cut.empty())
+    return cut;
   if (chunks == 1)
-    return known = {{0, layers - 1}};
+    return cut = {{0, layers - 1}};
   if (places.size() > 1)
-    return known = cutOverPlaces(layers, chunks);
+    return cut = cutOverPlaces(layers, chunks);
   const Place &place = places.front();
   std::vector<double> seconds;
   for (int64_t layer = 0; layer < layers; ++layer)
     seconds.push_back(leastOf(place.timesOfLayer(layer)));
-  return known = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+  return cut = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
 }
 
 LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
@@ -416,14 +417,13 @@ GradientExchange StageCoster::exchangeOfStack(double dense, double expert,
 }
 
 const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
-                                                              const Topology &topology) const {
-  std::vector<GradientExchange> &known =
-      model.exchanges[{&topology, std::min<int64_t>(d.zero, 3), dense, expert}];
-  if (known.empty())
+                                                              const Place &place) const {
+  std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
+  if (exchanges.empty())
     for (int64_t bytes : request.bucketSizes)
-      known.push_back(
-          exchangeIn(bytes, dense, expert, d.zero, model.groups, topology, request.precision));
-  return known;
+      exchanges.push_back(exchangeIn(bytes, dense, expert, d.zero, model.groups, place.topology,
+                                     request.precision));
+  return exchanges;
 }
 
 // One of the ways in which the stage may exchange its gradients, once a step.
@@ -490,7 +490,7 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   if (request.bucketSizes.empty())
     addExchange(stage, exchangeOfStack(dense, expert, topology), sums);
   else
-    for (const GradientExchange &each : exchangesOf(dense, expert, topology))
+    for (const GradientExchange &each : exchangesOf(dense, expert, place))
       addExchange(stage, each, sums);
   double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
   // States, master copy and gradient are read, states and parameters written; the norm of the

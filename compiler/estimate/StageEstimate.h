@@ -1,7 +1,7 @@
 // Costs the stages of one set of decisions. Internal to this folder.
 #pragma once
 
-#include "compiler/estimate/StageSplit.h"
+#include "compiler/estimate/SharedEstimates.h"
 #include "compiler/estimate/StepEstimate.h"
 
 namespace dtc {
@@ -55,6 +55,7 @@ private:
   struct Place {
     const ModelCost &model;
     const Topology &topology;
+    size_t kind = 0; // of ModelCost::places
     double memoryLimit = 0;
     PartTimes embedding{}, head{};
     std::vector<PartTimes> blocks{};
@@ -92,7 +93,7 @@ private:
                       const Place &place) const;
   GradientExchange exchangeOfStack(double dense, double expert, const Topology &topology) const;
   const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
-                                                   const Topology &topology) const;
+                                                   const Place &place) const;
   void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
   double hiddenPasses() const;
   void chooseExchange(std::vector<StageEstimate> &stages);
@@ -104,6 +105,8 @@ private:
   const Decisions &d;
   const EstimateRequest &request;
   const SoftwareStack &software;
+  SharedEstimates::Parts own;    // where the request shares none
+  SharedEstimates::Parts &known; // already
   std::vector<Place> places;     // one, or as ModelCost::places has them
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;

@@ -2,19 +2,18 @@
 #pragma once
 
 #include "compiler/estimate/CellCost.h"
-#include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/StagePlaces.h"
 #include "compiler/estimate/StageSplit.h"
 #include "compiler/memory/MemoryParts.h"
 #include "compiler/pipeline/Schedule.h"
 #include "compiler/plan/Decisions.h"
 
-#include <map>
-#include <tuple>
+#include <limits>
 
 namespace dtc {
 
 class ProgramMemory;
+class SharedEstimates;
 struct SearchedPlacements;
 
 // Ranks of each axis under an order of axes.
@@ -37,17 +36,6 @@ struct ModelCost {
   // they differ.
   double transferSeconds = 0;
   std::vector<double> transfers;
-  // Cuts that were made already, by what they follow from.
-  using CutKey = std::tuple<int64_t, Recompute, Recompute, int64_t, bool, ScheduleKind>;
-  mutable std::map<CutKey, LayerChunks> cuts;
-  // Exchanges of gradients in the sizes of buckets of the one request that the costs are used for,
-  // by devices, ZeRO stage, dense and expert parameters.
-  using ExchangeKey = std::tuple<const Topology *, int64_t, double, double>;
-  mutable std::map<ExchangeKey, std::vector<GradientExchange>> exchanges;
-  // Seconds of gathering or scattering a block between replicas, by its bytes of dense and of
-  // expert parameters.
-  using GatherKey = std::tuple<const Topology *, CollectiveKind, double, double>;
-  mutable std::map<GatherKey, double> gathers;
 };
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
                     const CellPrecision &precision, const SoftwareStack &software);
@@ -124,6 +112,8 @@ struct EstimateRequest {
   bool isLimitOfDevice = false;
   // Where given, what dtc compiles needs what its program does.
   ProgramMemory *programs = nullptr;
+  // Where given, what decisions have in common is computed once.
+  SharedEstimates *shared = nullptr;
 };
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as

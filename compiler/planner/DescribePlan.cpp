@@ -1,6 +1,7 @@
 // Turns chosen decisions into a plan.
 #include "compiler/planner/DescribePlan.h"
 
+#include "compiler/estimate/GradientExchange.h"
 #include "compiler/plan/DecisionNames.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 // Chooses the plan that trains fastest and fits.
 #include "compiler/planner/Planner.h"
 
+#include "compiler/estimate/SharedEstimates.h"
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/plan/Executable.h"
@@ -62,6 +63,7 @@ public:
         modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;
+    estimate.shared = &shared;
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
     if (request.gradDtype == "bf16")
       estimate.precision.reduceBytes = 2;
@@ -237,6 +239,7 @@ private:
   ModelFacts facts;
   bool modelCompiles; // no op of it is ahead of the compiler
   EstimateRequest estimate;
+  SharedEstimates shared;
   std::optional<ProgramMemory> programs;
   SpaceLimits limits;
 };

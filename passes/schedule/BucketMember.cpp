@@ -35,8 +35,7 @@ std::string dtc::getBucketKey(exec::CollectiveOp collective) {
   llvm::raw_string_ostream stream(key);
   stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
          << exec::stringifyReduceKind(collective.getReduce()) << ' '
-         << exec::getDtype(collective.getSrc()) << ' '
-         << exec::stringifyCollectiveRole(collective.getRole());
+         << exec::getDtype(collective.getSrc());
   for (int64_t axis : collective.getAxes())
     stream << ' ' << axis;
   return key;

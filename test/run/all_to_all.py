@@ -3,7 +3,7 @@
 
 No plan of the planner asks for it today, so plans are edited, as people may: with the words' table split by columns and the
 positions' table by rows, a value split along the hidden dim meets a weight split along the sequence, forward and backward.
-Where a dim does not divide by the ranks, the way is gather and slice; the results are the same.
+Where a dim does not divide by the ranks, it is padded for the exchange; the results are the same.
 """
 import json
 import random
@@ -15,9 +15,8 @@ from pathlib import Path
 from dtc_tools import compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
-# Ranks of dp and tp, sequence length, width, heads, and whether the parts divide.
-CASES = [(1, 2, 16, 24, 4, True), (2, 2, 16, 24, 4, True), (1, 4, 16, 24, 4, True), (1, 4, 8, 16, 2, True),
-         (1, 4, 10, 24, 4, False), (2, 2, 7, 18, 3, False)]
+# Ranks of dp and tp, sequence length, width, heads; the parts of the last two do not divide.
+CASES = [(1, 2, 16, 24, 4), (2, 2, 16, 24, 4), (1, 4, 16, 24, 4), (1, 4, 8, 16, 2), (1, 4, 10, 24, 4), (2, 2, 7, 18, 3)]
 BATCH = 4
 
 
@@ -43,7 +42,7 @@ def train_plan(folder, config, sequence, mesh, edits):
     return [step["loss"] for step in losses], read_safetensors(dump), (temps / "03-schedule.mlir").read_text()
 
 
-def run_case(dp, tp, sequence, width, heads, divides):
+def run_case(dp, tp, sequence, width, heads):
     what = f"dp={dp} tp={tp} sequence {sequence} width {width}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -55,8 +54,8 @@ def run_case(dp, tp, sequence, width, heads, divides):
         edits = {"transformer.wte.weight": "shard(1)", "transformer.wpe.weight": "shard(0)"}
         losses, params, program = train_plan(folder, config, sequence, {"dp": dp, "tp": tp}, edits)
         exchanges = len(re.findall(r"exec\.collective +all_to_all ", program))
-        if (exchanges > 0) != divides:
-            sys.exit(f"FAILED: {what}: the program has {exchanges} all_to_all, wanted {'some' if divides else 'none'}")
+        if exchanges == 0:
+            sys.exit(f"FAILED: {what}: the program has no all_to_all")
         for step, (a, b) in enumerate(zip(losses, losses1), 1):
             if abs(a - b) > TOLERANCE * abs(b):
                 sys.exit(f"FAILED: {what}: loss of step {step} is {a}, on one device {b}")

@@ -24,14 +24,12 @@ sp = 1: each all-reduce is a scatter and a gather, which together send the same:
 """
 import argparse
 import json
-import os
 import sys
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 
 from dtc_tools import dtc
-
-MODELS = Path(__file__).resolve().parents[2] / "models" / "configs"
 
 
 def llama(vocabulary, hidden, ffn, layers, heads, kv_heads, kind="llama"):
@@ -60,7 +58,7 @@ def layers_key(config):
 def megatron(config, batch, sequence, layers, tp, sp):
     hidden = config.get("n_embd") or config["hidden_size"]
     activation, tokens = 4 * batch * sequence * hidden, 4 * batch * sequence
-    share = (tp - 1) / tp
+    share = Fraction(tp - 1, tp)
     loss = 3 * 2 * share * tokens
     if not sp:
         return (4 * layers + 2) * 2 * share * activation + loss
@@ -102,7 +100,7 @@ def main():
                     found = measured(Path(name), config, batch, sequence, layers, tp, sp)
                     wanted = megatron(config, batch, sequence, layers, tp, sp)
                     above += found > wanted
-                    print(f"{model:12} {tp:2} {sp:2} {found / 1e6:10.1f} {wanted / 1e6:10.1f} {found / wanted:6.3f}"
+                    print(f"{model:12} {tp:2} {sp:2} {found / 1e6:10.1f} {float(wanted) / 1e6:10.1f} {float(found / wanted):6.3f}"
                           f"{'  above' if found > wanted else ''}", flush=True)
     if above:
         print(f"{above} above Megatron")

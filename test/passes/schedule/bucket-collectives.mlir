@@ -82,3 +82,30 @@ exec.program @gathers mesh ["dp"] sizes [2] {
   exec.collective all_gather sum %v to %y axes [0] count 16 "b" parameter async
   exec.gemm %x, %y to %z sizes [4, 4, 8] strides [8, 4, 4]
 }
+
+// Sums of two roles stay two: only one of them is what compute waits for.
+// CHECK-LABEL: exec.program @two_roles
+// CHECK:         exec.collective all_reduce sum %g to %g axes [1] count 16 "g" activation{{$}}
+// CHECK:         exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async stream 1
+exec.program @two_roles mesh ["dp", "tp"] sizes [2, 2] {
+  %g = exec.buffer "g" gradient f32 64 bytes
+  exec.zero %g
+  exec.collective all_reduce sum %g to %g axes [1] count 16 "g" activation
+  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+}
+
+// What is gathered is not unpacked while the old value is still read: the copy stays where it is, on stream 0.
+// CHECK-LABEL: exec.program @old_value
+// CHECK:         exec.collective all_gather sum %mine to %all axes [0] count 16 "mine" parameter async stream 1
+// CHECK:         exec.copy %w to %y
+// CHECK:         exec.copy %all to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>{{$}}
+exec.program @old_value mesh ["dp"] sizes [2] {
+  %w = exec.buffer "w" parameter f32 128 bytes persistent
+  %mine = exec.buffer "mine" temporary f32 64 bytes
+  %all = exec.buffer "all" communication f32 128 bytes
+  %y = exec.buffer "y" output f32 128 bytes persistent
+  exec.zero %mine
+  exec.collective all_gather sum %mine to %all axes [0] count 16 "mine" parameter async
+  exec.copy %w to %y sizes [32] from [1] at <0> into [1] at <0>
+  exec.copy %all to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
+}

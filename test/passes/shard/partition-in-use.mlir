@@ -1,5 +1,5 @@
 // A parameter that rests split and is used whole is gathered for each use, and its gradient goes back to where it rests.
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-partition --canonicalize --cse -split-input-file | FileCheck %s
 
 module {
   shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"]}
@@ -45,5 +45,32 @@ module {
     graph.set @w, %p : tensor<4x4xf32>
     graph.set @w.momentum, %b : tensor<4x4xf32>
     graph.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// A sum that a rank adds up from parts of the parameter's gradient is a gradient wherever it moves, and what rests split
+// over the data axis already is split no further for the optimizer's state.
+module attributes {graph.zero = 1 : i64} {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  graph.parameter @v : tensor<4x8xf32> init zeros placement <[shard(1), replicate]> in_use <[replicate, replicate]>
+  // CHECK: graph.state @v.momentum of @v : tensor<4x8xf32> placement <[shard(1), replicate]>
+  graph.state @v.momentum of @v : tensor<4x8xf32>
+  // CHECK-LABEL: graph.func @microbatch
+  // CHECK:       shard.reduce_scatter {{.*}} {graph.communication = #graph.communication<gradient async>} : tensor<4x8xf32> -> tensor<4x4xf32>
+  graph.func @microbatch(%x: tensor<2x4xf32> {graph.input = "tokens"}, %t: tensor<2x8xf32> {graph.input = "targets"})
+      -> (tensor<4x8xf32> {graph.gradient_of = @v}) {
+    %g = graph.linear_weight_grad %x, %t : (tensor<2x4xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+    graph.return %g : tensor<4x8xf32>
+  }
+  // A norm is one number, which no tensor of the model waits for.
+  // CHECK-LABEL: graph.func @update
+  // CHECK:       %[[S:.*]] = graph.sum_squares
+  // CHECK:       shard.all_reduce %[[S]] on @mesh grid_axes = [0] {graph.communication = #graph.communication<control>}
+  graph.func @update(%g: tensor<4x8xf32> {graph.gradient_of = @v}) -> (tensor<f32> {graph.output = "grad_norm"}) {
+    %s = graph.sum_squares %g : tensor<4x8xf32>
+    %n = graph.sqrt %s : tensor<f32>
+    graph.return %n : tensor<f32>
   }
 }

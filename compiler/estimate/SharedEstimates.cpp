@@ -1,0 +1,21 @@
+// What estimates of many decisions have in common.
+#include "compiler/estimate/SharedEstimates.h"
+
+namespace dtc {
+
+SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
+  Decisions key;
+  key.dp = d.dp;
+  key.tp = d.tp;
+  key.pp = d.pp;
+  key.cp = d.cp;
+  key.ep = d.ep;
+  key.order = d.order;
+  key.partOrder = d.partOrder;
+  key.sequenceParallel = d.sequenceParallel;
+  key.placement = d.placement;
+  key.microBatch = d.microBatch;
+  return known[key];
+}
+
+} // namespace dtc

@@ -1,0 +1,51 @@
+// What estimates of many decisions have in common, so that it is computed once.
+#pragma once
+
+#include "compiler/estimate/GradientExchange.h"
+#include "compiler/estimate/StageSplit.h"
+#include "compiler/plan/Decisions.h"
+
+#include <map>
+
+namespace dtc {
+
+// Belongs to one search: one model, whose cells follow from tp, sequence parallelism and placement,
+// and one EstimateRequest. It may live shorter or longer than the costs that it was filled from.
+class SharedEstimates {
+public:
+  // What a cut into chunks follows from.
+  struct CutKey {
+    int64_t chunks;
+    Recompute recompute, recomputeMost;
+    int64_t zero;
+    bool offloadOptimizer;
+    ScheduleKind schedule;
+    auto operator<=>(const CutKey &) const = default;
+  };
+  // Gradients of so many elements of parameters, on devices of StagePlaces::kinds.
+  struct ExchangeKey {
+    size_t kind;
+    int64_t zero;
+    double dense, expert;
+    auto operator<=>(const ExchangeKey &) const = default;
+  };
+  // So many bytes of a block's parameters, gathered or scattered between replicas.
+  struct GatherKey {
+    size_t kind;
+    CollectiveKind collective;
+    double denseBytes, expertBytes;
+    auto operator<=>(const GatherKey &) const = default;
+  };
+  // Of decisions that agree in the sizes and places of all groups, and in what a micro-batch is.
+  struct Parts {
+    std::map<CutKey, LayerChunks> cuts;
+    std::map<ExchangeKey, std::vector<GradientExchange>> exchanges; // by bucket size
+    std::map<GatherKey, double> gathers;                            // seconds
+  };
+  Parts &of(const Decisions &decisions);
+
+private:
+  std::map<Decisions, Parts> known;
+};
+
+} // namespace dtc

@@ -1,0 +1,74 @@
+// Sharing what decisions have in common changes no estimate.
+#include "compiler/estimate/SharedEstimates.h"
+
+#include "compiler/estimate/StepEstimate.h"
+#include "compiler/planner/JointSearch.h"
+#include "models/Gpt2.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+// Every mesh of the devices with every detail, with and without sharing.
+void compareAll(const Topology &topology, const Pins &pins) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  loadDialects(context);
+  Gpt2Config config;
+  config.vocabulary = 512;
+  config.positions = 512;
+  config.width = 256;
+  config.layers = 6;
+  config.heads = 8;
+  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, config.positions);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  SpaceLimits limits;
+  limits.devices = topology.numDevices();
+  limits.globalBatch = 4;
+  limits.layers = 6;
+  limits.sequence = 512;
+  if (!topology.isUniform())
+    limits.groups = topology.groups;
+  EstimateRequest alone;
+  alone.topology = &topology;
+  alone.software = softwareNamed("dtc", topology.device);
+  alone.precision = cellPrecision("bf16", "adamw", *alone.software);
+  alone.memoryLimit = 2e9;
+  alone.bucketSizes = bucketSizes().take_back(3).vec();
+  SharedEstimates shared;
+  EstimateRequest sharing = alone;
+  sharing.shared = &shared;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  ASSERT_TRUE(meshes.ok());
+  for (const Decisions &mesh : *meshes) {
+    const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
+    ASSERT_NE(model, nullptr);
+    ModelCost cost = costModel(*model, mesh, topology, alone.precision, *alone.software);
+    for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
+      StepEstimate a = estimateStep(cost, d, alone), b = estimateStep(cost, d, sharing);
+      ASSERT_EQ(a.stepSeconds, b.stepSeconds);
+      ASSERT_EQ(a.peakBytes, b.peakBytes);
+      ASSERT_EQ(a.bucketBytes, b.bucketBytes);
+      ASSERT_EQ(lowerBoundSeconds(cost, d, alone), lowerBoundSeconds(cost, d, sharing));
+    }
+  }
+}
+
+} // namespace
+
+TEST(SharedEstimates, AreThoseThatAreMadeAlone) {
+  compareAll(*loadTopology("dgx-h100", 1, 4), Pins());
+}
+
+// Two stages, one on a node of each kind, in both orders.
+TEST(SharedEstimates, AreThoseOfTheRightDevices) {
+  Pins pins;
+  pins.tp = 8;
+  pins.pp = 2;
+  compareAll(loadTopology("mixed-a100-h100")->slice(24, 16), pins);
+}
