@@ -60,7 +60,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
 void printTime(llvm::raw_ostream &out, const Plan &plan) {
   const PlanPrediction &p = plan.predicted;
   Throughput rate = throughputOf(plan);
-  out << "  step              " << seconds(p.stepSeconds) << ", " << rateOf(plan) << ", "
+  out << "  step              " << seconds(p.stepSeconds) << ", "
+      << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
       << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
   Table table({"", "seconds", "share"});
   for (const TimePart &part : timeParts())

@@ -3,7 +3,8 @@
 
 No plan asks for it today, so the model says `in_use` itself, and the plan is edited to rest every parameter split. Every use
 then gathers, forward and backward apart, and every gradient is scattered to where its parameter rests, micro-batch by
-micro-batch: the bytes that are sent follow from that, and are compared as well.
+micro-batch: the bytes that are sent follow from that, and are compared as well; so are those that rest, which is what a rank
+saves.
 """
 import collections
 import json
@@ -65,6 +66,11 @@ def rest_split(text, plan, dp):
     return re.sub(pattern, declare, text), gathered
 
 
+def inspect(dte):
+    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    return program
+
+
 def run_case(folder, model, wanted, dp, tp, micro_batch):
     what = f"dp={dp} tp={tp} micro_batch={micro_batch}"
     path, plan = plan_of(folder, model, dp, tp, micro_batch)
@@ -79,7 +85,12 @@ def run_case(folder, model, wanted, dp, tp, micro_batch):
     worst = compare_tensors(params, wanted[1], TOLERANCE, what)
 
     sent = collections.Counter()
-    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    program, whole = inspect(dte), inspect(wanted[2])
+    for kind in ("parameter", "optimizer"):
+        share = program["memory"][kind] * dp * tp / whole["memory"][kind]
+        # Padding, and with tp what every rank has: norms, positions, biases behind sums.
+        if not 0.99 < share < (1.05 if tp == 1 else 1.2):
+            sys.exit(f"FAILED: {what}: the ranks together hold {share:.2f} times the bytes of kind {kind} of one device")
     for each in program["communication"]:
         sent[each["group"], each["kind"], each["role"]] += each["bytes"]
     micro_batches = BATCH // (dp * micro_batch)
