@@ -138,7 +138,7 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
     inlined. Arguments and results may carry `graph.input`, `graph.output`, `graph.gradient_of` and `graph.placement`.
 
     The arguments of `@loss` are the inputs of the model: what a run reads from its data files, under the names that they have
-    here (`%images` is input "images"; in `@microbatch` attribute `graph.input` keeps it). An input is of f32 or i32, and its
+    here (`%labels` is input "labels"; in `@microbatch` attribute `graph.input` keeps it). An input is of f32 or i32, and its
     first dim is the batch.
 
     Constraints:
@@ -148,10 +148,8 @@ def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, Aut
 
     Example:
     ```mlir
-    graph.func @loss(%images: tensor<?x64xf32>, %labels: tensor<?xi32>) -> tensor<f32> {
-      %w = graph.get @head : tensor<10x64xf32>
-      %logits = graph.linear %images, %w transposed : (tensor<?x64xf32>, tensor<10x64xf32>) -> tensor<?x10xf32>
-      %rows, %lse = graph.cross_entropy %logits, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<?xf32>, tensor<?xf32>)
+    graph.func @loss(%scores: tensor<?x10xf32>, %labels: tensor<?xi32>) -> tensor<f32> {
+      %rows, %lse = graph.cross_entropy %scores, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<?xf32>, tensor<?xf32>)
       %mean = graph.reduce mean %rows dims [0] : tensor<?xf32> -> tensor<f32>
       graph.return %mean : tensor<f32>
     }
