@@ -2,6 +2,7 @@
 #include "bench/planner/ChosenPlans.h"
 
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 
 #include <algorithm>
 
@@ -70,8 +71,8 @@ private:
     const ModelCells *own = cells.get(item.decisions.tp, item.decisions.sequenceParallel);
     if (!own)
       return;
-    ModelCost cost =
-        costModel(*own, item.decisions, item.topology, request.precision, *request.software);
+    ModelCells applied = applyStack(*own, *request.software, request.precision.compute);
+    ModelCost cost = costModel(applied, item.decisions, item.topology, request.precision);
     StepEstimate published = estimateStep(cost, item.decisions, request);
     if (!published.fits) {
       ++result.tooLarge;

@@ -1,11 +1,38 @@
 // Estimates of published cases.
 #include "bench/planner/Evaluate.h"
 
+#include "compiler/workload/ApplyStack.h"
+
+#include "llvm/Support/FileSystem.h"
+
 namespace dtc::published {
 
-Knobs::Knobs() {
-  for (const SoftwareStack &stack : softwareStacks())
-    stacks.emplace(stack.name.str(), stack);
+Result<Knobs> Knobs::load(const std::string &stackFolder) {
+  std::vector<std::string> all = dtc::stackNames();
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator it(stackFolder, code), end; it != end && !code;
+       it.increment(code))
+    if (llvm::StringRef(it->path()).ends_with(".toml"))
+      all.push_back(it->path());
+  if (code)
+    return UserError("reading the stack files of '" + stackFolder + "': " + code.message(),
+                     "name the folder bench/planner/stacks with --stacks");
+  Knobs knobs;
+  for (const std::string &each : all) {
+    Result<SoftwareStack> stack = loadStack(each);
+    if (!stack)
+      return stack.error();
+    if (!knobs.stacks.emplace(stack->name, *stack).second)
+      return UserError("'" + each + "' has the name of another stack, '" + stack->name + "'");
+  }
+  return knobs;
+}
+
+std::vector<std::string> Knobs::stackNames() const {
+  std::vector<std::string> names;
+  for (const auto &[name, stack] : stacks)
+    names.push_back(name);
+  return names;
 }
 
 static Topology scaled(const Topology &base, const DeviceFactors &factors) {
@@ -29,7 +56,8 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   const SoftwareStack &software = knobs.stack(item.stack);
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
-  ModelCost model = costModel(*item.cells, item.decisions, topology, request.precision, software);
+  ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
+  ModelCost model = costModel(cells, item.decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, item.decisions, request);
   outcome.layer = model.blocks.front();
   return outcome;

@@ -13,10 +13,12 @@ struct DeviceFactors {
   double products = 1, memory = 1, insideBandwidth = 1, betweenBandwidth = 1, latency = 1;
 };
 
-// Constants in use: the tables', unless a fit says otherwise.
+// Constants in use: the files', unless a fit says otherwise.
 class Knobs {
 public:
-  Knobs();
+  // Those of dtc's catalogue and of the stack files of a folder.
+  static Result<Knobs> load(const std::string &stackFolder);
+  std::vector<std::string> stackNames() const;
   SoftwareStack &stack(llvm::StringRef name) { return stacks.at(name.str()); }
   const SoftwareStack &stack(llvm::StringRef name) const { return stacks.at(name.str()); }
   bool hasStack(llvm::StringRef name) const { return stacks.count(name.str()); }

@@ -1,7 +1,9 @@
 // Fits constants of the cost model on the fitting half of the published rows.
 #include "bench/planner/Fit.h"
 
+#include "bench/planner/FittedConstants.h"
 #include "bench/planner/Sources.h"
+#include "compiler/stack/StackFields.h"
 
 #include "llvm/Support/Format.h"
 
@@ -11,37 +13,35 @@
 namespace dtc::published {
 namespace {
 
-// A constant and the range that it makes sense in.
+// A figure of stack files and the range that it makes sense in.
 struct StackField {
   llvm::StringRef name;
-  double SoftwareStack::*member;
   double least, most;
   double step; // the first one tried, of the value where it is a factor, absolute otherwise
 };
 constexpr StackField stackFields[] = {
-    {"productShare", &SoftwareStack::productShare, 0.3, 1.3, 0.05},
-    {"attentionShare", &SoftwareStack::attentionShare, 0.1, 2.0, 0.1},
-    {"memoryTraffic", &SoftwareStack::memoryTraffic, 0.3, 6, 0.2},
-    {"castTraffic", &SoftwareStack::castTraffic, 0, 3, 0.2},
-    {"compositeTraffic", &SoftwareStack::compositeTraffic, 1, 12, 1},
-    {"scoreTraffic", &SoftwareStack::scoreTraffic, 2, 30, 2},
-    {"lossTraffic", &SoftwareStack::lossTraffic, 1, 12, 1},
-    {"accumulateBytes", &SoftwareStack::accumulateBytes, 0, 16, 2},
-    {"tpHidden", &SoftwareStack::tpHidden, 0, 1, 0.2},
-    {"cpHidden", &SoftwareStack::cpHidden, 0, 1, 0.2},
-    {"epHidden", &SoftwareStack::epHidden, 0, 1, 0.2},
-    {"dpHidden", &SoftwareStack::dpHidden, 0, 1, 0.2},
-    {"gatherHidden", &SoftwareStack::gatherHidden, 0, 1, 0.2},
-    {"gatherShare", &SoftwareStack::gatherShare, 0.05, 1, 0.1},
-    {"p2pHidden", &SoftwareStack::p2pHidden, 0, 1, 0.3},
-    {"interleavedP2pHidden", &SoftwareStack::interleavedP2pHidden, 0, 1, 0.3},
-    {"overlapSlowdown", &SoftwareStack::overlapSlowdown, 1, 1.6, 0.05},
-    {"expertImbalance", &SoftwareStack::expertImbalance, 1, 2, 0.1},
-    {"groupedShare", &SoftwareStack::groupedShare, 0.3, 1.3, 0.05},
-    {"dispatchTraffic", &SoftwareStack::dispatchTraffic, 1, 12, 1},
-    {"hostSecondsPerExpert", &SoftwareStack::hostSecondsPerExpert, 0, 1e-3, 5e-5},
-    {"hostSecondsPerLayer", &SoftwareStack::hostSecondsPerLayer, 0, 5e-3, 2e-4},
-    {"hostSecondsPerStep", &SoftwareStack::hostSecondsPerStep, 0, 2, 0.02},
+    {"product_share", 0.3, 1.3, 0.05},
+    {"attention_share", 0.1, 2.0, 0.1},
+    {"memory_traffic", 0.3, 6, 0.2},
+    {"cast_traffic", 0, 3, 0.2},
+    {"composite_traffic", 1, 12, 1},
+    {"score_traffic", 2, 30, 2},
+    {"loss_traffic", 1, 12, 1},
+    {"accumulate_bytes", 0, 16, 2},
+    {"tp_hidden", 0, 1, 0.2},
+    {"cp_hidden", 0, 1, 0.2},
+    {"ep_hidden", 0, 1, 0.2},
+    {"dp_hidden", 0, 1, 0.2},
+    {"gather_hidden", 0, 1, 0.2},
+    {"gather_share", 0.05, 1, 0.1},
+    {"p2p_hidden", 0, 1, 0.3},
+    {"overlap_slowdown", 1, 1.6, 0.05},
+    {"expert_imbalance", 1, 2, 0.1},
+    {"grouped_share", 0.3, 1.3, 0.05},
+    {"dispatch_traffic", 1, 12, 1},
+    {"seconds_per_expert", 0, 1e-3, 5e-5},
+    {"seconds_per_layer", 0, 5e-3, 2e-4},
+    {"fragmentation", 1, 2, 0.1},
 };
 
 struct DeviceField {
@@ -56,6 +56,13 @@ constexpr DeviceField deviceFields[] = {
     {"betweenBandwidth", &DeviceFactors::betweenBandwidth, 0.2, 2, 0.1},
     {"latency", &DeviceFactors::latency, 0.1, 10, 0.3},
 };
+
+double SoftwareStack::*memberOf(llvm::StringRef key) {
+  auto figure =
+      llvm::find_if(stackFigures(), [&](const StackFigure &each) { return each.key == key; });
+  assert(figure != stackFigures().end() && "the fields above are keys of stack files");
+  return figure->member;
+}
 
 struct Knob {
   std::string name;
@@ -90,9 +97,9 @@ std::vector<Knob> knobsNamed(const std::vector<std::string> &names, Knobs &knobs
     bool ofStacks = false;
     for (const StackField &entry : stackFields) {
       Knob knob{(owners + "." + entry.name).str(), {}, entry.least, entry.most, entry.step, 0, 0};
-      for (const SoftwareStack &stack : softwareStacks())
-        if (ownerIs(owners, stack.name))
-          knob.values.push_back(&(knobs.stack(stack.name).*entry.member));
+      for (const std::string &stack : knobs.stackNames())
+        if (ownerIs(owners, stack))
+          knob.values.push_back(&(knobs.stack(stack).*memberOf(entry.name)));
       ofStacks |= !knob.values.empty();
       if (!knob.values.empty() && (field == "*" || field == entry.name))
         result.push_back(knob);
@@ -202,6 +209,13 @@ void fitQuietly(const std::vector<std::unique_ptr<Case>> &cases,
   std::vector<Knob> list = knobsNamed(names, knobs);
   Fitter fitter(cases, knobs, uses);
   descend(list, rounds, fitter, [](int, double) {});
+}
+
+void printFittedFigures(const Knobs &knobs, llvm::raw_ostream &out) {
+  for (const FittedConstant &constant : fittedConstants())
+    for (const std::string &stack : knobs.stackNames())
+      if (ownerIs(constant.owners, stack))
+        out << stack << " " << constant.field << "\n";
 }
 
 std::optional<double> knobValue(const std::string &name, const Knobs &knobs) {

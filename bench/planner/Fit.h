@@ -7,9 +7,9 @@
 
 namespace dtc::published {
 
-// `names` are "stack.field" or "device.field" ("H100.products", "megatron-core.tpHidden"); "x.*" is
-// all fields of one, "x+y.f" and "x*.f" one constant that several share. Coordinate descent in ever
-// smaller steps on the mean of |log(estimate / published)|, where families of near-duplicate
+// `names` are "stack.field" or "device.field" ("H100.products", "megatron-core.tp_hidden"); "x.*"
+// is all fields of one, "x+y.f" and "x*.f" one constant that several share. Coordinate descent in
+// ever smaller steps on the mean of |log(estimate / published)|, where families of near-duplicate
 // sources weigh as the root of their number of rows and no row counts for more than a factor of 2.
 // Prints the constants that it ends at. Returns the exit code.
 int fitKnobs(const std::vector<std::unique_ptr<Case>> &cases, const std::vector<std::string> &names,
@@ -23,6 +23,9 @@ void fitQuietly(const std::vector<std::unique_ptr<Case>> &cases,
 
 // Whether `owners`, the part of a name before the dot, has the case's stack or device.
 bool movesCase(llvm::StringRef owners, const Case &item);
+
+// Prints the stacks and keys that fittedConstants names, a pair a line: "nanotron memory_traffic".
+void printFittedFigures(const Knobs &knobs, llvm::raw_ostream &out);
 
 // What a constant is, nothing where no stack or device has the name.
 std::optional<double> knobValue(const std::string &name, const Knobs &knobs);

@@ -7,11 +7,12 @@
 
 namespace dtc::published {
 
-// Software.cpp and Constants.cpp mark them [fit].
+// Stack files and Constants.cpp mark them [fit].
 struct FittedConstant {
   llvm::StringRef owners, field; // as in names of --fit
-  // What stands in its place where no row tells: the default of Software.h, or the value of the
-  // stack `like`; of a device's products, what it sustains (DeviceConstants::sustained).
+  // What stands in its place where no row tells: the figure of stacks/dtc.toml or gpu.toml, or the
+  // value of the stack `like`; of a device's products, what it sustains
+  // (DeviceConstants::sustained).
   double prior = 0;
   llvm::StringRef like = "";
 

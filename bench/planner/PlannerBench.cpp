@@ -22,14 +22,22 @@ struct Options {
   std::vector<std::string> fit;
   int rounds = 3;
   int64_t cells = 0;
-  std::string root = ".";
+  std::string root = ".", stacks = DTC_SOURCE_DIR "/bench/planner/stacks";
   double searchSeconds = 1;
-  bool figures = false, memory = false, leaveOneOut = false;
+  bool figures = false, memory = false, leaveOneOut = false, fitted = false;
 };
 
 int run(const Options &options) {
   if (options.memory) {
     printStaticPlans(compareStaticPlans(), llvm::outs());
+    return 0;
+  }
+  Result<Knobs> loaded = Knobs::load(options.stacks);
+  if (!loaded)
+    return loaded.error().report(llvm::errs());
+  Knobs &knobs = *loaded;
+  if (options.fitted) {
+    printFittedFigures(knobs, llvm::outs());
     return 0;
   }
   if (!llvm::sys::fs::exists(options.table)) {
@@ -64,7 +72,6 @@ int run(const Options &options) {
       printCells(*item, llvm::outs());
   if (options.cells)
     return 0;
-  Knobs knobs;
   if (!options.constants.empty()) {
     Result<std::string> constants = readFile(options.constants, int64_t(1) << 20);
     if (!constants)
@@ -124,10 +131,13 @@ int main(int argc, char **argv) {
                "only compare estimates of memory with the static plans of programs that compile");
   app.add_option("--root", options.root, "folder of the repository, for --figures")
       ->capture_default_str();
+  app.add_option("--stacks", options.stacks, "folder of stack files beside dtc's catalogue")
+      ->capture_default_str();
   app.add_option("--search-seconds", options.searchSeconds, "the most that one search may take")
       ->capture_default_str();
   app.add_flag("--leave-one-out", options.leaveOneOut,
                "also fit constants without each family of sources and print the errors on it");
+  app.add_flag("--fitted", options.fitted, "only list the fitted figures of stacks");
   app.add_option("--rounds", options.rounds, "rounds of a fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   return run(options);

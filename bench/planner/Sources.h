@@ -17,7 +17,7 @@ enum class FlopsFormula {
 // Rows of a source whose name contains `name`; the first match counts.
 struct SourceRule {
   llvm::StringRef name;
-  llvm::StringRef stack;     // of compiler/planner's table; the notes may refine it
+  llvm::StringRef stack;     // by name; the notes may refine it
   llvm::StringRef family;    // sources that are near-duplicates of one another
   FlopsFormula formula;      // of tflops_per_gpu and mfu
   int64_t zero;              // where zero_stage is empty

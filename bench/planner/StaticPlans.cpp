@@ -4,6 +4,7 @@
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
@@ -113,7 +114,7 @@ std::string nameOf(const Shape &shape, int64_t sequence, const Decisions &d) {
 // The estimate as the search makes it.
 std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) {
   Topology topology = *loadTopology("cpu", 0, d.devices());
-  const SoftwareStack &software = *softwareNamed("dtc", topology.device);
+  SoftwareStack software = *loadStackFor(kOwnStack, topology.device);
   FoldedModel folded = foldLayers(module);
   CellStore cells(folded);
   ProgramMemory programs(module, "adamw");
@@ -126,7 +127,8 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
   request.precision = cellPrecision("f32", "adamw", software);
   request.memoryLimit = std::numeric_limits<double>::max();
   request.programs = &programs;
-  ModelCost cost = costModel(*own, d, topology, request.precision, software);
+  ModelCells applied = applyStack(*own, software, request.precision.compute);
+  ModelCost cost = costModel(applied, d, topology, request.precision);
   return estimateStep(cost, d, request).peakBytes;
 }
 

@@ -79,14 +79,13 @@ LinkReach reachOf(LinkKind kind, const DeviceKind &device) {
   case LinkKind::Pcie:
     return {0.80, 0.85, 0}; // assumed: packet overhead and two crossings of the root complex
   case LinkKind::InfiniBand:
-    return {0.97, 0.97, 0.90}; // [azure]  Azure/AI-benchmarking-guide, Azure_Results: nccl-tests
-                               // all-reduce on 8 A100, 8 H200 and
-                               //          4 GB200.
+    // [azure]     Azure/AI-benchmarking-guide, Azure_Results: nccl-tests all-reduce on 8 A100,
+    //             8 H200 and 4 GB200.
     // [coreweave] coreweave/nccl-tests, pull request 92: all-reduce on 2 nodes of 8 H100.
     // [tests-152] NVIDIA/nccl-tests, issues 152 and 309, and [nccl-527] NVIDIA/nccl, issue 527:
-    // all-reduce
-    //          on 2 nodes of 8 A100 with 100 and 50 GB/s a node, and of 8 H100.
+    //             all-reduce on 2 nodes of 8 A100 with 100 and 50 GB/s a node, and of 8 H100.
     // [simai]; SHARP assumed
+    return {0.97, 0.97, 0.90};
   case LinkKind::Efa:
     return {0.955, 0.90, 0}; // [stas] 382 of 400 GB/s a node of 8 B200; pairs assumed
   case LinkKind::Ethernet:

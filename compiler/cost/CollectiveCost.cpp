@@ -1,5 +1,5 @@
 // Seconds of one collective over the levels of links.
-#include "compiler/cost/Calibration.h"
+#include "compiler/cost/CalibratedCost.h"
 #include "compiler/cost/MixedCost.h"
 #include "compiler/cost/NcclCost.h"
 

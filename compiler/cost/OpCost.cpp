@@ -1,5 +1,5 @@
 // Seconds of one op on one device.
-#include "compiler/cost/Calibration.h"
+#include "compiler/cost/CalibratedCost.h"
 #include "compiler/cost/Constants.h"
 
 #include <algorithm>

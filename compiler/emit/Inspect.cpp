@@ -26,8 +26,10 @@ std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t ra
 }
 
 int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates) {
-  format::RankScalar value = format::orZero(scalar);
-  return value.base() + (value.axis() < 0 ? 0 : value.stride() * coordinates[value.axis()]);
+  int64_t value = scalar ? scalar->base() : 0;
+  for (uint32_t i = 0; scalar && i < format::sizeOf(scalar->terms()); ++i)
+    value += scalar->terms()->Get(i)->stride() * coordinates[scalar->terms()->Get(i)->axis()];
+  return value;
 }
 
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program) {

@@ -25,6 +25,8 @@ void shards(OStream &json,
       json.object([&] {
         json.attribute("dim", values->Get(i)->dim());
         json.attribute("axis", values->Get(i)->axis());
+        if (values->Get(i)->zigzag())
+          json.attribute("zigzag", true);
       });
   });
 }

@@ -22,29 +22,36 @@ format::DType dtypeOf(Type type) {
   return type.isInteger(64) ? format::DType::i64 : format::DType::u8;
 }
 
-format::RankScalar scalarOf(exec::RankScalarAttr scalar) {
-  return {scalar.getBase(), scalar.getStride(), scalar.getAxis()};
+std::unique_ptr<format::RankScalarT> tableOf(exec::RankScalarAttr scalar) {
+  auto table = std::make_unique<format::RankScalarT>();
+  table->base = scalar.getBase();
+  for (auto [axis, stride] : llvm::enumerate(scalar.getStrides()))
+    if (stride != 0)
+      table->terms.emplace_back(stride, static_cast<uint32_t>(axis));
+  return table;
+}
+
+// Null for 0, as most of them are.
+std::unique_ptr<format::RankScalarT> scalarOf(std::optional<exec::RankScalarAttr> scalar) {
+  bool isZero = !scalar || (scalar->getBase() == 0 && scalar->isConstant());
+  return isZero ? nullptr : tableOf(*scalar);
 }
 
 template <typename To> std::vector<To> vectorOf(ArrayRef<int64_t> values) {
   return {values.begin(), values.end()};
 }
 
-std::vector<std::unique_ptr<format::ShardedDimT>> shardsOf(ArrayRef<int64_t> axes) {
+std::vector<std::unique_ptr<format::ShardedDimT>> shardsOf(const exec::Splits &splits) {
   std::vector<std::unique_ptr<format::ShardedDimT>> shards;
-  for (auto [dim, axis] : llvm::enumerate(axes)) {
-    if (axis < 0)
-      continue;
-    auto shard = std::make_unique<format::ShardedDimT>();
-    shard->dim = static_cast<uint32_t>(dim);
-    shard->axis = static_cast<uint32_t>(axis);
-    shards.push_back(std::move(shard));
-  }
+  for (auto [dim, axes] : llvm::enumerate(splits.axes))
+    for (int64_t axis : axes) {
+      auto shard = std::make_unique<format::ShardedDimT>();
+      shard->dim = static_cast<uint32_t>(dim);
+      shard->axis = static_cast<uint32_t>(axis);
+      shard->zigzag = splits.isZigzag(axis);
+      shards.push_back(std::move(shard));
+    }
   return shards;
-}
-
-int64_t partsOf(ArrayRef<int64_t> axes, size_t dim, ArrayRef<int64_t> mesh) {
-  return axes[dim] < 0 ? 1 : mesh[axes[dim]];
 }
 } // namespace
 
@@ -124,7 +131,7 @@ void ManifestBuilder::addTensor(Op op, std::vector<std::unique_ptr<format::Tenso
   table->global_shape = vectorOf<uint64_t>(op.getGlobalShape());
   table->stored_shape = vectorOf<uint64_t>(op.getStoredShape());
   table->local_shape = vectorOf<uint64_t>(op.getLocalShape());
-  table->shards = shardsOf(op.getAxes());
+  table->shards = shardsOf(exec::Splits(op.getAxes(), op.getZigzag()));
   table->init = static_cast<format::InitKind>(op.getInit());
   table->mean = op.getMean().convertToDouble();
   table->stddev = op.getStddev().convertToDouble();
@@ -138,17 +145,18 @@ void ManifestBuilder::addInput(exec::InputOp input) {
   table->buffer = indexOf(input.getBuffer());
   table->dtype = dtypeOf(exec::getDtype(input.getBuffer()));
   table->shape = vectorOf<uint64_t>(input.getShape());
-  table->shards = shardsOf(input.getAxes());
+  exec::Splits splits(input.getAxes(), input.getZigzag());
+  table->shards = shardsOf(splits);
   table->below = input.getBelow();
   if (input.getIgnored())
     table->ignored = *input.getIgnored();
-  ArrayRef<int64_t> shape = input.getShape(), axes = input.getAxes();
+  ArrayRef<int64_t> shape = input.getShape(), mesh = program.getAxisSizes();
   for (size_t dim = 2; dim < shape.size(); ++dim)
-    table->sample_shape.push_back(shape[dim] * partsOf(axes, dim, program.getAxisSizes()));
+    table->sample_shape.push_back(shape[dim] * splits.getParts(dim, mesh));
   out->inputs.push_back(std::move(table));
   manifest.num_micro_batches = shape[0];
   manifest.micro_batch = shape[1];
-  manifest.global_batch = shape[0] * shape[1] * partsOf(axes, 1, program.getAxisSizes());
+  manifest.global_batch = shape[0] * shape[1] * splits.getParts(1, mesh);
 }
 
 uint32_t ManifestBuilder::addLocation(Location location) {
@@ -198,7 +206,7 @@ void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {
     table.buffers.push_back(indexOf(buffer));
   if (op.getScalars())
     for (auto scalar : op.getScalars()->getAsRange<exec::RankScalarAttr>())
-      table.scalars.push_back(scalarOf(scalar));
+      table.scalars.push_back(tableOf(scalar));
   uint64_t &range = manifest.kernels[table.kernel]->range;
   range = std::max(range, table.range);
   result.Set(std::move(table));
@@ -245,11 +253,8 @@ template <typename Op> void ManifestBuilder::fillAttention(Op op, format::Attent
   table.dropout = op.getDropout().convertToDouble();
   table.dropout_id = op.getDropoutId();
   table.total_heads = op.getTotalHeads();
-  format::RankScalar none(0, 0, -1);
-  table.first_batch = std::make_unique<format::RankScalar>(
-      op.getFirstBatch() ? scalarOf(*op.getFirstBatch()) : none);
-  table.first_head =
-      std::make_unique<format::RankScalar>(op.getFirstHead() ? scalarOf(*op.getFirstHead()) : none);
+  table.first_batch = scalarOf(op.getFirstBatch());
+  table.first_head = scalarOf(op.getFirstHead());
   if (op.getSeed())
     table.seed = indexOf(op.getSeed());
   if (op.getStep())
@@ -282,7 +287,7 @@ void ManifestBuilder::fill(exec::EmbeddingOp op, format::OpUnion &result) {
   table.rows = op.getRows();
   table.columns = op.getColumns();
   table.tokens = op.getTokens();
-  table.first_row = std::make_unique<format::RankScalar>(scalarOf(op.getFirstRow()));
+  table.first_row = scalarOf(op.getFirstRow());
   result.Set(std::move(table));
 }
 
@@ -294,7 +299,7 @@ void ManifestBuilder::fill(exec::EmbeddingGradOp op, format::OpUnion &result) {
   table.rows = op.getRows();
   table.columns = op.getColumns();
   table.tokens = op.getTokens();
-  table.first_row = std::make_unique<format::RankScalar>(scalarOf(op.getFirstRow()));
+  table.first_row = scalarOf(op.getFirstRow());
   table.accumulate = op.getAccumulate();
   result.Set(std::move(table));
 }
@@ -307,8 +312,8 @@ void ManifestBuilder::fill(exec::CopyOp op, format::OpUnion &result) {
   table.sizes = vectorOf<uint64_t>(op.getSizes());
   table.src_strides = vectorOf<int64_t>(op.getSrcStrides());
   table.dst_strides = vectorOf<int64_t>(op.getDstStrides());
-  table.src_offset = std::make_unique<format::RankScalar>(scalarOf(op.getSrcOffset()));
-  table.dst_offset = std::make_unique<format::RankScalar>(scalarOf(op.getDstOffset()));
+  table.src_offset = scalarOf(op.getSrcOffset());
+  table.dst_offset = scalarOf(op.getDstOffset());
   table.accumulate = op.getAccumulate();
   result.Set(std::move(table));
 }

@@ -15,16 +15,10 @@ int64_t scaled(int64_t size, uint8_t bits, const CellScale &scale) {
   return std::max<int64_t>(1, std::llround(static_cast<double>(size) * scale.factor(bits)));
 }
 
-// Of experts, each with its own parameters.
-bool isOfExperts(const CellOp &op) {
-  return op.kind == WorkKind::Product && (op.batchScale & ScalesWithExperts);
-}
-
 class BlockCoster {
 public:
-  BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision,
-              const SoftwareStack &software)
-      : scale(scale), topology(topology), precision(precision), software(software) {}
+  BlockCoster(const CellScale &scale, const Topology &topology, const CellPrecision &precision)
+      : scale(scale), topology(topology), precision(precision) {}
 
   // What the op launches; of attention, as one blocked kernel.
   OpWork workOf(const CellOp &op) const {
@@ -34,46 +28,33 @@ public:
     // Of 8-bit training the products of linear layers alone are in 8 bits.
     if (op.kind != WorkKind::Product && work.type == ComputeType::FP8)
       work.type = ComputeType::BF16;
-    work.bytes = op.bytes.at(scale);
-    if (op.kind == WorkKind::Memory) {
-      work.bytes *= op.isLoss        ? software.lossTraffic
-                    : op.isComposite ? software.compositeTraffic * software.memoryTraffic
-                    : isExchange(op) ? software.dispatchTraffic * software.memoryTraffic
-                                     : software.memoryTraffic;
-    } else {
+    work.bytes = op.bytes.at(scale) * op.traffic;
+    if (op.kind != WorkKind::Memory) {
       work.m = scaled(op.m, op.mScale, scale);
       work.n = scaled(op.n, op.nScale, scale);
       work.k = scaled(op.k, op.kScale, scale);
       work.batch = scaled(op.batch, op.batchScale, scale);
       work.flops = op.flops * scale.factor(op.flopsScale) * (op.causal ? 0.5 : 1);
     }
-    if (!software.joinsPointwise)
-      work.bytes += op.looseBytes.at(scale) * software.memoryTraffic;
+    if (op.looseTraffic > 0)
+      work.bytes += op.looseBytes.at(scale) * op.looseTraffic;
     work.bytes *= precision.activationShare;
     return work;
-  }
-
-  // Of the rate that compute/cost gives the op, as the stack's own kernel reaches it.
-  double shareOf(const CellOp &op) const {
-    return isOfExperts(op)                  ? software.productShare * software.groupedShare
-           : op.kind == WorkKind::Product   ? software.productShare
-           : op.kind == WorkKind::Attention ? software.attentionShare
-                                            : 1;
   }
 
   double secondsOfOp(const CellOp &op) const {
     const DeviceKind &device = topology.device;
     OpWork work = workOf(op);
-    if (op.kind == WorkKind::Attention && !software.blockedAttention)
+    if (op.kind == WorkKind::Attention && !op.isBlocked)
       return unfusedAttention(work, op);
     if (op.kind != WorkKind::Memory)
       work.flops /= constantsOf(device).sustained;
-    double seconds = secondsOf(work, device) / shareOf(op);
-    if (op.kind == WorkKind::Product && work.type == ComputeType::FP8)
-      seconds += castSeconds(work);
-    if (op.joined && software.joinsPointwise)
+    double seconds = secondsOf(work, device) / op.rateShare;
+    if (op.castTraffic > 0)
+      seconds += castSeconds(work, op);
+    if (op.joined)
       seconds = std::max(0.0, seconds - device.launchLatency);
-    return seconds * imbalanceOf(op);
+    return seconds * op.imbalance;
   }
 
   // Experts that a rank has; 0 in blocks without.
@@ -85,23 +66,12 @@ public:
   }
 
 private:
-  // Orders tokens by expert, or back.
-  static bool isExchange(const CellOp &op) {
-    return op.name == "moe_dispatch" || op.name == "moe_combine";
-  }
-
   // Operands of 8-bit products are cast, and transposed for the other products
   // that they are in.
-  double castSeconds(const OpWork &product) const {
+  double castSeconds(const OpWork &product, const CellOp &op) const {
     OpWork cast;
-    cast.bytes = product.bytes * software.castTraffic;
+    cast.bytes = product.bytes * op.castTraffic;
     return cast.bytes > 0 ? secondsOf(cast, topology.device) : 0;
-  }
-
-  // Ops on tokens of experts wait for the fullest one.
-  double imbalanceOf(const CellOp &op) const {
-    bool expert = (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
-    return expert ? software.expertImbalance : 1;
   }
 
   // Products of heads one by one, scores in memory, nothing saved by causality.
@@ -116,18 +86,17 @@ private:
     values.flops /= sustained;
     OpWork rows;
     rows.type = precision.compute;
-    rows.bytes = passes * software.scoreTraffic * 4 * precision.activationShare *
+    rows.bytes = passes * op.scoreTraffic * 4 * precision.activationShare *
                  static_cast<double>(attention.batch) *
                  static_cast<double>(attention.m * attention.n);
     return (passes * (secondsOf(scores, topology.device) + secondsOf(values, topology.device))) /
-               software.productShare +
+               op.rateShare +
            secondsOf(rows, topology.device);
   }
 
   const CellScale &scale;
   const Topology &topology;
   const CellPrecision &precision;
-  const SoftwareStack &software;
 };
 
 // Of `copies` of a token that go to random ranks, the share that goes to different ones: to
@@ -161,8 +130,7 @@ void waitForHost(BlockCost &cost, double launch) {
   cost.backwardInput = std::max(cost.backwardInput, 2 * launch - cost.backwardWeight);
 }
 
-void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster,
-                const SoftwareStack &software) {
+void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coster) {
   std::vector<double> seconds;
   for (const CellOp &op : cell.ops) {
     double s = coster.secondsOfOp(op);
@@ -173,15 +141,9 @@ void addCompute(BlockCost &cost, const BlockCell &cell, const BlockCoster &coste
     if (op.kind != WorkKind::Memory)
       cost.matrix += s;
   }
-  if (!software.selectiveAttention)
-    for (int index : cell.selectiveOps)
-      cost.selective += seconds[static_cast<size_t>(index)];
-  waitForHost(cost, software.hostSecondsPerLayer +
-                        software.hostSecondsPerExpert * coster.expertsOf(cell));
-  if (software.selectiveAttention || !software.blockedAttention)
-    for (const auto &[op, s] : llvm::zip(cell.ops, seconds))
-      if (op.kind == WorkKind::Attention && op.phase == CellPhase::Forward)
-        cost.selective += s;
+  for (int index : cell.selectiveOps)
+    cost.selective += seconds[static_cast<size_t>(index)];
+  waitForHost(cost, cell.hostSeconds + cell.hostSecondsPerExpert * coster.expertsOf(cell));
 }
 
 } // namespace
@@ -205,72 +167,65 @@ CellPrecision cellPrecision(llvm::StringRef precision, llvm::StringRef optimizer
 }
 
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
-                 const CellPrecision &precision, const SoftwareStack &software) {
-  BlockCoster coster(scale, topology, precision, software);
+                 const CellPrecision &precision) {
+  BlockCoster coster(scale, topology, precision);
   double sustained = op.kind == WorkKind::Memory ? 1 : constantsOf(topology.device).sustained;
-  return {coster.workOf(op), coster.secondsOfOp(op), sustained, coster.shareOf(op)};
+  return {coster.workOf(op), coster.secondsOfOp(op), sustained};
 }
 
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
                        const RankGroup &group, const Topology &topology,
-                       const CellPrecision &precision, const SoftwareStack &software) {
+                       const CellPrecision &precision) {
   double bytes = collective.bytes.at(scale) * precision.activationShare;
-  if (collective.axis == CellAxis::Ep && software.sendsTokensOnce)
+  if (collective.sendsOnce)
     bytes *= distinctShare(collective.copies, group, topology);
   return bytes;
 }
 
-OpWork accumulationOf(double parameters, const SoftwareStack &software) {
+CellAxis hidingAxisOf(const CellCollective &collective) {
+  return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
+}
+
+OpWork accumulationOf(double parameters, const BlockCell &cell) {
   OpWork work;
-  work.bytes = parameters * software.accumulateBytes;
+  work.bytes = parameters * cell.accumulateBytes;
   return work;
 }
 
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
-                    const Topology &topology, const CellPrecision &precision,
-                    const SoftwareStack &software) {
+                    const Topology &topology, const CellPrecision &precision) {
   BlockCost cost;
-  addCompute(cost, cell, BlockCoster(scale, topology, precision, software), software);
+  addCompute(cost, cell, BlockCoster(scale, topology, precision));
   for (const CellCollective &collective : cell.collectives) {
-    // Of tokens of experts on tensor ranks, too, nothing hides an exchange but
-    // what hides theirs.
-    bool ofExperts = collective.axis == CellAxis::Ep || isOfCapacity(collective.bytes);
     const RankGroup &group = collective.axis == CellAxis::Tp   ? groups.tp
                              : collective.axis == CellAxis::Cp ? groups.cp
                                                                : groups.ep;
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
-    double bytes = collectiveBytes(collective, scale, group, topology, precision, software);
+    double bytes = collectiveBytes(collective, scale, group, topology, precision);
     double seconds = collectiveSeconds(collective.kind, bytes, group, topology);
     bool forward = collective.phase == CellPhase::Forward;
-    (ofExperts                         ? (forward ? cost.forwardEp : cost.backwardEp)
-     : collective.axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
-                                       : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
+    CellAxis axis = hidingAxisOf(collective);
+    (axis == CellAxis::Ep   ? (forward ? cost.forwardEp : cost.backwardEp)
+     : axis == CellAxis::Tp ? (forward ? cost.forwardTp : cost.backwardTp)
+                            : (forward ? cost.forwardCp : cost.backwardCp)) += seconds;
   }
   double share = precision.activationShare;
   cost.input = cell.input.at(scale) * share;
-  double keptShare = share * software.keptShare *
-                     (precision.compute == ComputeType::FP8 ? software.keptShare8 : 1);
-  cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare);
-  cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare);
-  cost.kept += cell.rmsNormInputs.at(scale) * share * software.rmsNormKept;
+  double keptShare = share * cell.keptShare;
+  double norms = cell.rmsNormInputs.at(scale) * share;
+  cost.kept = std::max(cost.input, cell.kept.at(scale) * keptShare) + norms * cell.normKept;
+  cost.keptSelective = std::max(cost.input, cell.keptSelective.at(scale) * keptShare) +
+                       norms * cell.normKeptSelective;
+  if (cell.selectiveShare > 0) {
+    cost.selective = cell.selectiveShare * cost.forward;
+    cost.keptSelective = cost.input + (1 - cell.selectiveShare) * (cost.kept - cost.input);
+  }
   // Softmax rows, their dropout mask and what comes out of it: 2 + 1 + 2 bytes (Korthikanti et al.
   // 2022, 5 a s^2 b).
-  if (software.selectiveAttention)
-    cost.keptSelective = cost.kept;
-  double keptWithoutScores = cost.kept;
-  if (!software.blockedAttention)
-    cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
-  if (software.selectiveShare > 0) {
-    cost.selective = software.selectiveShare * cost.forward;
-    cost.keptSelective =
-        cost.input + (1 - software.selectiveShare) * (keptWithoutScores - cost.input);
-  }
+  cost.kept += 5 * cell.attentionScores.at(scale) * share / 0.5;
   // The graph's own count is one copy kept and one gradient, 2 bytes each.
-  double parts = software.gathersLogits && !groups.tp.empty()
-                     ? static_cast<double>(groups.tp.front().size)
-                     : 1;
-  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, software.logitBytes * parts - 4);
+  double lossBytes = cell.logits.at(scale) / 4 * std::max(0.0, cell.logitBytes - 4);
   cost.forwardTransient = cell.forwardTransient.at(scale) * share;
   cost.transient =
       std::max(cost.forwardTransient, cell.backwardTransient.at(scale) * share + lossBytes);
@@ -278,7 +233,7 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
     (bits & ScalesWithExperts ? cost.expertParameters : cost.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
   cost.sharedGradients = cell.sharedGradients.at(scale);
-  OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, software);
+  OpWork accumulation = accumulationOf(cost.denseParameters + cost.expertParameters, cell);
   cost.backwardWeight += secondsOf(accumulation, topology.device);
   return cost;
 }

@@ -1,7 +1,7 @@
 // Seconds and bytes of one block of a model under a micro-batch and the degrees that split it.
 #pragma once
 
-#include "compiler/estimate/Software.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/workload/Cells.h"
 
 namespace dtc {
@@ -47,22 +47,24 @@ struct AxisGroups {
 struct OpCosting {
   OpWork work;
   double seconds = 0;
-  double sustained = 1;     // of the rate of compute/cost, in steps of training
-  double softwareShare = 1; // of the rate of compute/cost, as the stack's own kernel reaches it
+  double sustained = 1; // of the rate of compute/cost, in steps of training
 };
 OpCosting costOp(const CellOp &op, const CellScale &scale, const Topology &topology,
-                 const CellPrecision &precision, const SoftwareStack &software);
+                 const CellPrecision &precision);
 
 // What a collective of a block sends, as collectiveSeconds wants it.
 double collectiveBytes(const CellCollective &collective, const CellScale &scale,
                        const RankGroup &group, const Topology &topology,
-                       const CellPrecision &precision, const SoftwareStack &software);
+                       const CellPrecision &precision);
+
+// The axis whose share of hidden seconds counts for a collective: nothing hides an exchange of
+// tokens of experts, be it on tensor ranks, but what hides those of expert parallelism.
+CellAxis hidingAxisOf(const CellCollective &collective);
 
 // Adding the gradients of so many elements of parameters to those of the step, every micro-batch.
-OpWork accumulationOf(double parameters, const SoftwareStack &software);
+OpWork accumulationOf(double parameters, const BlockCell &cell);
 
 BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGroups &groups,
-                    const Topology &topology, const CellPrecision &precision,
-                    const SoftwareStack &software);
+                    const Topology &topology, const CellPrecision &precision);
 
 } // namespace dtc

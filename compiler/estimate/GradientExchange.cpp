@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace dtc {
 
@@ -22,13 +23,17 @@ GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, in
   GradientExchange exchange;
   auto add = [&](BucketSeconds &buckets, CollectiveKind kind, double bytes,
                  const RankGroup &group) {
-    if (bucketsOf(bytes, group) == 0)
+    auto ofStack = static_cast<double>(bucketsOf(bytes, group));
+    if (ofStack == 0)
       return;
-    double count = std::max(1.0, std::ceil(bytes / static_cast<double>(bucketBytes)));
+    bool isStacks = bucketBytes == kStackBuckets;
+    double count =
+        isStacks ? ofStack : std::max(1.0, std::ceil(bytes / static_cast<double>(bucketBytes)));
     double each = collectiveSeconds(kind, bytes / count, group, topology);
     buckets.all += count * each;
-    buckets.last += each;
-    buckets.count = std::max(buckets.count, count);
+    buckets.last += isStacks ? 0 : each;
+    buckets.count =
+        std::max(buckets.count, isStacks ? std::numeric_limits<double>::infinity() : count);
   };
   auto addBoth = [&](BucketSeconds &buckets, CollectiveKind kind, double bytesEach) {
     add(buckets, kind, dense * bytesEach, groups.dense);

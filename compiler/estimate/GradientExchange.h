@@ -2,6 +2,7 @@
 // Internal to this folder.
 #pragma once
 
+#include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/CellCost.h"
 
 namespace dtc {
@@ -14,7 +15,8 @@ constexpr int64_t kOneBucket = int64_t(1) << 50;
 // nothing can hide, is long.
 llvm::ArrayRef<int64_t> bucketSizes();
 
-// Seconds of all buckets, of the last one, and how many there are.
+// Seconds of all buckets, of the last one, and how many there are; of kStackBuckets 0 and infinity:
+// they are hidden like a stream.
 struct BucketSeconds {
   double all = 0, last = 0, count = 0;
 };

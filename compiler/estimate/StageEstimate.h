@@ -1,116 +1,40 @@
-// Costs the stages of one set of decisions. Internal to this folder.
+// Time and memory of one stage of a pipeline.
 #pragma once
 
-#include "compiler/estimate/SharedEstimates.h"
-#include "compiler/estimate/StepEstimate.h"
+#include "compiler/memory/MemoryParts.h"
+#include "compiler/pipeline/Schedule.h"
+
+#include <limits>
 
 namespace dtc {
 
-class StageCoster {
-public:
-  StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
-
-  std::vector<StageEstimate> stages();
-  // Whether the cut into stages depends on what memory holds.
-  bool cutsByMemory() const { return places.size() > 1 && !d.evenStages; }
-  // Whether the host has room for what it keeps of a stage.
-  bool hostHolds(size_t index, const StageEstimate &stage) const;
-
-  // Of the stages: in buckets of which size gradients travel; 0: as the software stack has them.
-  int64_t bucketBytes() const {
-    return request.bucketSizes.empty() ? 0 : request.bucketSizes[exchange];
-  }
-
-  // Waits for collectives inside the layers of a stage, seconds of one micro-batch.
-  struct Exposed {
-    double tp = 0, cp = 0, ep = 0, gather = 0;
+// One stage of the pipeline, all its chunks together; seconds of one micro-batch.
+struct StageEstimate {
+  std::vector<std::pair<int64_t, int64_t>> chunks;           // layers [first, last] of each
+  std::vector<ChunkTimes> chunkTimes;                        // of each, bytes kept included
+  double forward = 0, backwardInput = 0, backwardWeight = 0; // recomputation, waits included
+  double computeSeconds = 0;                                 // of these, kernels
+  double exposedSeconds = 0;   // of these, collectives inside the layers that nothing hides
+  double recomputeSeconds = 0; // of these, recomputation
+  int64_t fullLayers = 0, selectiveLayers = 0; // that recompute
+  // The ways in which gradients may travel, while they are compared.
+  struct Exchange {
+    double seconds, exposedSeconds;
   };
-  Exposed exposedOf(size_t stage) const { return exposed[stage]; }
-
-  // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
-  // and head; and the slowest stage.
-  double leastSecondsOfModel() const;
-  double leastSecondsOfSlowestStage() const;
-  // The least that a micro-batch takes on its way down one chunk and up again, or only down.
-  double leastSecondsOfChunk(bool isDownOnly) const;
-  // What follows the last micro-batch at the least: the host's overhead, and its update where that
-  // is on the host.
-  double leastSecondsOncePerStep() const;
-
-private:
-  // One layer, or embedding or head, of one micro-batch.
-  struct PartTimes {
-    double forward = 0, backwardInput = 0, backwardWeight = 0;
-    Exposed exposed;
-    double compute = 0;
-    double recomputeSelective = 0, recomputeFull = 0;
-    double total() const { return forward + backwardInput + backwardWeight; }
-    double recomputeOf(Recompute recompute) const {
-      return recompute == Recompute::Full        ? recomputeFull
-             : recompute == Recompute::Selective ? recomputeSelective
-                                                 : 0;
-    }
-  };
-  // The devices of a stage: what the model's parts cost there.
-  struct Place {
-    const ModelCost &model;
-    const Topology &topology;
-    size_t kind = 0; // of ModelCost::places
-    double memoryLimit = 0;
-    PartTimes embedding{}, head{};
-    std::vector<PartTimes> blocks{};
-
-    const BlockCost &blockOf(int64_t layer) const { return model.blocks[blockIndex(layer)]; }
-    const PartTimes &timesOfLayer(int64_t layer) const { return blocks[blockIndex(layer)]; }
-    size_t blockIndex(int64_t layer) const {
-      return static_cast<size_t>(model.cells->chain[static_cast<size_t>(layer)]);
-    }
-  };
-  void addPlace(const ModelCost &cost, const Topology &topology, double memoryLimit);
-  const Place &placeOf(size_t stage) const {
-    return places[model.places.empty() ? 0 : model.places.kindOfStage[stage]];
-  }
-  PartTimes timesOf(const BlockCost &block, const Place &place) const;
-  // Seconds to gather a block's parameters, or to scatter their gradients, under ZeRO-3.
-  double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
-                       const Place &place) const;
-
-  double leastOf(const PartTimes &layer) const {
-    return layer.total() + layer.recomputeOf(d.recompute);
-  }
-  LayerChunks cut() const;
-  LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
-  int64_t mostLayersOf(size_t stage) const;
-  size_t stageOf(size_t chunk) const;
-  void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
-               const PartTimes &times, Recompute recompute) const;
-  void costStage(size_t index, const LayerChunks &chunks, const std::vector<size_t> &held,
-                 StageEstimate &stage);
-  void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
-  void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
-  void noteWithoutStates(StageEstimate &stage) const;
-  void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
-                      const Place &place) const;
-  GradientExchange exchangeOfStack(double dense, double expert, const Topology &topology) const;
-  const std::vector<GradientExchange> &exchangesOf(double dense, double expert,
-                                                   const Place &place) const;
-  void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
-  double hiddenPasses() const;
-  void chooseExchange(std::vector<StageEstimate> &stages);
-  double inFlightOf(size_t index) const;
-
-  double keptOf(const BlockCost &block, Recompute recompute) const;
-
-  const ModelCost &model;
-  const Decisions &d;
-  const EstimateRequest &request;
-  const SoftwareStack &software;
-  SharedEstimates::Parts own;    // where the request shares none
-  SharedEstimates::Parts &known; // already
-  std::vector<Place> places;     // one, or as ModelCost::places has them
-  double dataRanks, expertRanks; // that share dense and expert parameters
-  std::vector<Exposed> exposed;
-  size_t exchange = 0; // of request.bucketSizes
+  std::vector<Exchange> exchanges;
+  double gradientSeconds = 0; // collectives of gradients and parameters, once a step
+  double exposedGradientSeconds = 0;
+  double optimizerSeconds = 0;
+  double hostOptimizerSeconds = 0; // that it takes with its states in the host's memory
+  double hostBytes = 0;            // of the host's memory for one device
+  // Of a micro-batch, if the memory of the optimizer's states were free for less recomputation;
+  // infinite where the stage does not fit even then.
+  double microBatchWithoutStates = std::numeric_limits<double>::infinity();
+  double memoryLimit = 0;       // bytes of one of its devices
+  double inFlight = 0;          // micro-batches whose activations are alive at the peak
+  double keptPerMicroBatch = 0; // bytes
+  MemoryParts memory;
+  double microBatch() const { return forward + backwardInput + backwardWeight; }
 };
 
 } // namespace dtc

@@ -1,8 +1,8 @@
 // Which devices each pipeline stage has.
 #include "compiler/estimate/StagePlaces.h"
 
+#include "compiler/estimate/ModelCost.h"
 #include "compiler/estimate/PartOrders.h"
-#include "compiler/estimate/StepEstimate.h"
 
 #include <map>
 #include <numeric>

@@ -1,7 +1,7 @@
 // Seconds that activations and their gradients take from stage to stage.
 #include "compiler/estimate/StageTransfers.h"
 
-#include "compiler/estimate/StepEstimate.h"
+#include "compiler/estimate/ModelCost.h"
 
 #include "llvm/ADT/STLExtras.h"
 

@@ -1,7 +1,7 @@
 // Adds up a training step from the costs of its blocks.
 #include "compiler/estimate/StepEstimate.h"
 
-#include "compiler/estimate/StageEstimate.h"
+#include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StageTransfers.h"
 #include "compiler/memory/ProgramMemory.h"
 
@@ -14,41 +14,15 @@
 namespace dtc {
 namespace {
 
-int64_t strideOf(const Decisions &d, char axis) {
-  int64_t stride = 1;
-  for (char inner : d.order) {
-    if (inner == axis)
-      return stride;
-    stride *= d.sizeOf(inner);
-  }
-  return stride;
-}
-
-// The ranks of expert parallelism: the innermost of context and data.
-void addExpertGroups(const Decisions &d, AxisGroups &groups) {
-  int64_t left = d.ep;
-  for (char axis : d.order) {
-    if (axis != 'c' && axis != 'd')
-      continue;
-    int64_t size = axis == 'c' ? d.cp : d.dp, stride = strideOf(d, axis);
-    int64_t taken = std::gcd(left, size);
-    if (taken > 1)
-      groups.ep.push_back({taken, stride});
-    if (size / taken > 1)
-      groups.expert.push_back({size / taken, stride * taken});
-    left /= taken;
-  }
-  if (groups.ep.empty())
-    groups.ep.push_back({1, 1});
-  if (groups.expert.empty())
-    groups.expert.push_back({1, 1});
-}
+// Of the seconds of transfers between stages, with virtual stages: they run beside another chunk.
+// Source: overlap_p2p_communication of Megatron-LM's schedules.py.
+constexpr double kInterleavedHidden = 1;
 
 // Milliseconds a step and what it consists of, from stages that are costed.
 class Pipeline {
 public:
-  Pipeline(const Decisions &decisions, const EstimateRequest &request, StepEstimate &step)
-      : d(decisions), request(request), step(step) {}
+  Pipeline(const Decisions &decisions, const Overlap &overlap, StepEstimate &step)
+      : d(decisions), overlap(overlap), step(step) {}
 
   void run() {
     double m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
@@ -75,9 +49,8 @@ public:
     }
     step.exposedGradientSeconds = gradients;
     step.optimizerSeconds = optimizer;
-    step.hostSeconds = request.software->hostSecondsPerStep;
     step.loopSeconds = loop;
-    step.stepSeconds = loop + gradients + optimizer + step.hostSeconds;
+    step.stepSeconds = loop + gradients + optimizer;
   }
 
 private:
@@ -111,9 +84,8 @@ private:
   double transferSeconds() const {
     if (d.pp == 1)
       return 0;
-    const SoftwareStack &software = *request.software;
     double v = static_cast<double>(d.virtualStages), m = static_cast<double>(d.numMicroBatches);
-    double hidden = d.virtualStages > 1 ? software.interleavedP2pHidden : software.p2pHidden;
+    double hidden = d.virtualStages > 1 ? kInterleavedHidden : overlap.transfers;
     double way = 2 * static_cast<double>(d.pp - 1) * step.transferSeconds;
     if (!step.transfers.empty())
       way = 2 * std::accumulate(step.transfers.begin(), step.transfers.end(), 0.0);
@@ -121,65 +93,11 @@ private:
   }
 
   const Decisions &d;
-  const EstimateRequest &request;
+  const Overlap &overlap;
   StepEstimate &step;
 };
 
 } // namespace
-
-AxisGroups groupsOf(const Decisions &d) {
-  AxisGroups groups;
-  groups.tp = {{d.tp, strideOf(d, 't')}};
-  groups.cp = {{d.cp, strideOf(d, 'c')}};
-  groups.pp = {{d.pp, strideOf(d, 'p')}};
-  for (char axis : d.order) {
-    int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
-    if (size > 1)
-      groups.dense.push_back({size, strideOf(d, axis)});
-  }
-  if (groups.dense.empty())
-    groups.dense.push_back({1, 1});
-  addExpertGroups(d, groups);
-  return groups;
-}
-
-// All stages on one kind of devices.
-static ModelCost costOn(const Topology &topology, const ModelCells &cells,
-                        const Decisions &decisions, const CellPrecision &precision,
-                        const SoftwareStack &software) {
-  ModelCost cost;
-  cost.cells = &cells;
-  cost.groups = groupsOf(decisions);
-  CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
-                  static_cast<double>(decisions.ep)};
-  auto costOf = [&](const BlockCell &cell) {
-    return costBlock(cell, scale, cost.groups, topology, precision, software);
-  };
-  cost.embedding = costOf(cells.embedding);
-  cost.head = costOf(cells.head);
-  for (const BlockCell &block : cells.blocks)
-    cost.blocks.push_back(costOf(block));
-  cost.tiedParameters = cells.tied.at(scale);
-  auto add = [&](const BlockCost &block) {
-    cost.allDense += block.denseParameters;
-    cost.allExpert += block.expertParameters;
-  };
-  add(cost.embedding);
-  add(cost.head);
-  for (int block : cells.chain)
-    add(cost.blocks[static_cast<size_t>(block)]);
-  return cost;
-}
-
-ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
-                    const CellPrecision &precision, const SoftwareStack &software) {
-  ModelCost cost = costOn(topology, cells, decisions, precision, software);
-  cost.places = placeStages(decisions, topology);
-  for (const Topology &kind : cost.places.kinds)
-    cost.kinds.push_back(costOn(kind, cells, decisions, precision, software));
-  addTransfers(cost, decisions, topology);
-  return cost;
-}
 
 // Another time of all micro-batches; what of it is neither work nor stage transfers is bubble.
 static void setLoop(StepEstimate &step, double seconds, double transfers) {
@@ -203,7 +121,7 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
   if (isSame && isSlower)
     return std::numeric_limits<double>::infinity();
   // Sums in another order differ in their last bits.
-  return (microBatches * slowest + update + step.hostSeconds) * (1 - 1e-9);
+  return (microBatches * slowest + update) * (1 - 1e-9);
 }
 
 // What the stack holds beside the program stays.
@@ -237,7 +155,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
       step.fullestStage = index;
     }
   }
-  Pipeline(decisions, request, step).run();
+  Pipeline(decisions, model.cells->overlap, step).run();
   step.leastLoopSeconds =
       decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
   setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);
@@ -300,7 +218,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
   constexpr double rounding = 1 - 1e-9;
-  return rounding * all / static_cast<double>(d.pp) + request.software->reservedBytes <=
+  return rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved <=
          request.memoryLimit;
 }
 

@@ -4,6 +4,7 @@
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/plan/PlacementText.h"
 #include "compiler/support/Diagnostics.h"
+#include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ModelFacts.h"
 #include "compiler/workload/ReadCells.h"
 
@@ -34,12 +35,12 @@ CostedOp costedOp(const BlockCell &cell, size_t index, bool isLayer, const CellS
   result.name = op.name;
   result.parameter = isLayer ? layerPattern(op.parameter) : op.parameter;
   result.phase = op.phase;
-  result.joined = op.joined && costed.software->joinsPointwise;
+  result.joined = op.joined;
   result.isSelective = llvm::is_contained(cell.selectiveOps, static_cast<int>(index));
-  OpCosting costing = costOp(op, scale, costed.topology, costed.precision, *costed.software);
+  OpCosting costing = costOp(op, scale, costed.topology, costed.precision);
   result.work = costing.work;
   result.seconds = costing.seconds;
-  result.softwareShare = costing.softwareShare;
+  result.softwareShare = op.rateShare;
   result.terms = explainOp(costing.work, costed.topology.device);
   result.terms.computeSeconds /= costing.sustained;
   result.terms.sustained *= costing.sustained;
@@ -52,15 +53,14 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   result.kind = collective.kind;
   result.phase = collective.phase;
   result.of = collective.of;
-  const SoftwareStack &software = *costed.software;
   bool isTp = collective.axis == CellAxis::Tp, isCp = collective.axis == CellAxis::Cp;
   result.axis = isTp ? "tp" : isCp ? "cp" : "ep";
-  result.exposedShare = 1 - (isTp   ? software.tpHidden
-                             : isCp ? software.cpHidden
-                                    : software.epHidden);
+  CellAxis hiding = hidingAxisOf(collective);
+  result.exposedShare = 1 - (hiding == CellAxis::Tp   ? costed.overlap.tp
+                             : hiding == CellAxis::Cp ? costed.overlap.cp
+                                                      : costed.overlap.ep);
   const RankGroup &group = costed.groupOf(result.axis);
-  result.bytes =
-      collectiveBytes(collective, scale, group, costed.topology, costed.precision, software);
+  result.bytes = collectiveBytes(collective, scale, group, costed.topology, costed.precision);
   result.choice = explainCollective(collective.kind, result.bytes, group, costed.topology);
   return result;
 }
@@ -80,8 +80,7 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
-  OpWork accumulation =
-      accumulationOf(part.denseParameters + part.expertParameters, *costed.software);
+  OpWork accumulation = accumulationOf(part.denseParameters + part.expertParameters, cell);
   if (accumulation.bytes > 0) {
     const DeviceKind &device = costed.topology.device;
     CostedOp op;
@@ -157,11 +156,10 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.topology = topologyOf(plan, topology, stage);
   const Decisions &d = plan.decisions;
   costed.groups = groupsOf(d);
-  costed.software = softwareNamed(plan.origin.software, topology.device);
-  if (!costed.software)
-    return UserError("explaining the plan: there is no software stack '" + plan.origin.software +
-                     "'");
-  costed.precision = cellPrecision(plan.precision, plan.optimizer, *costed.software);
+  Result<SoftwareStack> software = loadStackFor(plan.origin.software, topology.device);
+  if (!software)
+    return software.error();
+  costed.precision = cellPrecision(plan.precision, plan.optimizer, *software);
   if (plan.origin.gradDtype == "bf16")
     costed.precision.reduceBytes = 2;
   FoldedModel folded = foldLayers(model);
@@ -169,6 +167,8 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   std::optional<ModelCells> cells = readCellsOf(plan, folded);
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
+  cells = applyStack(std::move(*cells), *software, costed.precision.compute);
+  costed.overlap = cells->overlap;
   CellScale scale{static_cast<double>(d.microBatch), static_cast<double>(d.cp),
                   static_cast<double>(d.ep)};
   costed.tiedParameters = cells->tied.at(scale);

@@ -47,7 +47,7 @@ struct CostedPlan {
   Topology topology; // the whole one, or where devices are not all alike, that of one stage
   AxisGroups groups;
   CellPrecision precision;
-  const SoftwareStack *software = nullptr;
+  Overlap overlap;               // of the software
   std::vector<CostedPart> parts; // in the order of the model
   double tiedParameters = 0;     // elements that embedding and head share
   double transferBytes = 0;      // of an activation from stage to stage

@@ -15,7 +15,7 @@ constexpr size_t kMostOps = 12;
 struct StageSeconds {
   double products = 0, attention = 0, memoryBound = 0;
   double other = 0; // of compute: waiting for launches, compute slowed by collectives beside it
-  double exposedLayers = 0, exposedGradients = 0, optimizer = 0, host = 0, waiting = 0;
+  double exposedLayers = 0, exposedGradients = 0, optimizer = 0, waiting = 0;
 };
 
 class StageExplainer {
@@ -77,7 +77,6 @@ private:
             {"exposed_layers_s", "exposed collectives of layers", sums.exposedLayers},
             {"exposed_gradients_s", "exposed collectives of gradients", sums.exposedGradients},
             {"optimizer_s", "optimizer", sums.optimizer},
-            {"host_s", "host", sums.host},
             {"waiting_s", "waiting for other stages", sums.waiting}};
   }
 
@@ -91,9 +90,8 @@ private:
     sums.exposedGradients = stage.gradientSeconds;
     sums.exposedLayers = std::max(0.0, stage.exposedCommSeconds - stage.gradientSeconds);
     sums.optimizer = stage.optimizerSeconds;
-    sums.host = plan.predicted.times.host;
     sums.waiting = std::max(0.0, plan.predicted.stepSeconds - stage.computeSeconds -
-                                     stage.exposedCommSeconds - sums.optimizer - sums.host);
+                                     stage.exposedCommSeconds - sums.optimizer);
   }
 
   void printHeader(llvm::raw_ostream &out) const {

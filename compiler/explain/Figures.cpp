@@ -31,7 +31,6 @@ constexpr TimePart kTimeParts[] = {
     {"transfers between stages", "stage_transfers_s", &PlanTimes::stageTransfers},
     {"bubble", "bubble_s", &PlanTimes::bubble},
     {"optimizer", "optimizer_s", &PlanTimes::optimizer},
-    {"host", "host_s", &PlanTimes::host},
 };
 
 constexpr MemoryPart kMemoryParts[] = {

@@ -149,13 +149,12 @@ Result<SimulatedStep> compareWithSimulation(const Plan &plan) {
     step.gradientSeconds = std::max(step.gradientSeconds, stage.gradientSeconds);
     step.optimizerSeconds = std::max(step.optimizerSeconds, stage.optimizerSeconds);
   }
-  step.hostSeconds = plan.predicted.times.host;
   step.loopSeconds = simulation->timing.makespan;
-  step.stepSeconds = simulation->result.makespan + step.hostSeconds;
-  step.predictedLoopSeconds = plan.predicted.loopSeconds > 0
-                                  ? plan.predicted.loopSeconds
-                                  : plan.predicted.stepSeconds - step.gradientSeconds -
-                                        step.optimizerSeconds - step.hostSeconds;
+  step.stepSeconds = simulation->result.makespan;
+  step.predictedLoopSeconds =
+      plan.predicted.loopSeconds > 0
+          ? plan.predicted.loopSeconds
+          : plan.predicted.stepSeconds - step.gradientSeconds - step.optimizerSeconds;
   step.simulation = std::move(*simulation);
   return step;
 }

@@ -22,7 +22,7 @@ struct SimulatedStep {
   double loopSeconds = 0;          // of all micro-batches, simulated
   double stepSeconds = 0;          // simulated, gradients, update and host included
   double predictedLoopSeconds = 0; // by the plan
-  double gradientSeconds = 0, optimizerSeconds = 0, hostSeconds = 0; // after the loop, by the plan
+  double gradientSeconds = 0, optimizerSeconds = 0; // after the loop, by the plan
 };
 Result<SimulatedStep> compareWithSimulation(const Plan &plan);
 

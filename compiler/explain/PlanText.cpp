@@ -5,6 +5,7 @@
 #include "compiler/explain/Runners.h"
 #include "compiler/explain/StageRows.h"
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/support/Table.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -52,6 +53,8 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   if (d.pp > 1)
     out << "  pipeline          " << counted(d.pp, "stage") << ", " << planNameOf(d.schedule)
         << (d.virtualStages > 1 ? ", " + counted(d.virtualStages, "virtual stage") : "") << "\n";
+  if (plan.origin.software != kOwnStack)
+    out << "  software          " << plan.origin.software << "\n";
   if (plan.devices > 1)
     out << "  links             " << orderText(d.order) << ", from the innermost out\n";
   out << "\n";

@@ -53,7 +53,7 @@ void printBoth(llvm::raw_ostream &out, const Plan &plan, const SimulatedStep &st
   row("all micro-batches", step.loopSeconds, step.predictedLoopSeconds);
   table.print(out, 2);
   out << "  after the micro-batches: gradients " << seconds(step.gradientSeconds) << ", optimizer "
-      << seconds(step.optimizerSeconds) << ", host " << seconds(step.hostSeconds)
+      << seconds(step.optimizerSeconds)
       << ";\n  the prediction adds up the longest of each, the simulation lets a stage start "
          "when it is done\n";
 }
@@ -162,7 +162,6 @@ std::string simulationToJson(const Plan &plan, const SimulatedStep &step) {
   json["predicted_loop_s"] = step.predictedLoopSeconds;
   json["gradients_s"] = step.gradientSeconds;
   json["optimizer_s"] = step.optimizerSeconds;
-  json["host_s"] = step.hostSeconds;
   json["idle_fraction"] = simulation.bubbleFraction;
   json["bubble_fraction"] = simulation.timing.bubbleFraction;
   json["stages"] = Json::array();

@@ -44,7 +44,8 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched
   addBindBatch(passes, stepOf(plan));
   if (failed(passes.run(*bound)))
     return false;
-  Mesh mesh{{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}};
+  Mesh mesh{
+      {"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}, {AxisRole::Data, AxisRole::Tensor}};
   ParameterPlacementOptions options;
   options.weightAxis = plan.decisions.tp > 1 ? 1 : -1;
   options.policy = {/*dataAxis=*/0, plan.decisions.sequenceParallel};

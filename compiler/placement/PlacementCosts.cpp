@@ -1,6 +1,7 @@
 // What the ways of splitting one op over tensor parallelism cost.
 #include "compiler/placement/PlacementCosts.h"
 
+#include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/OpFacts.h"
 #include "passes/shard/ReshardSteps.h"
 
@@ -84,7 +85,8 @@ double PlacementCosts::opSeconds(Operation *op, const graph::OpRule &rule, int c
     add(result.getType(), resultUnder(rule, index, choice),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
   cellOp.joined = isJoined(op);
-  return costOp(cellOp, CellScale(), topology, precision, software).seconds;
+  CellOp applied = applyStack(std::move(cellOp), software, precision.compute);
+  return costOp(applied, CellScale(), topology, precision).seconds;
 }
 
 void PlacementCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, int choice) const {

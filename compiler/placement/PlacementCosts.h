@@ -14,8 +14,8 @@ public:
   // `group` are the ranks of tensor parallelism.
   PlacementCosts(const DimRoles &roles, RankGroup group, int64_t tp, const Topology &topology,
                  const CellPrecision &precision, const SoftwareStack &software)
-      : roles(roles), group(std::move(group)), mesh{{"tp"}, {tp}}, topology(topology),
-        precision(precision), software(software) {}
+      : roles(roles), group(std::move(group)), mesh{{"tp"}, {tp}, {AxisRole::Tensor}},
+        topology(topology), precision(precision), software(software) {}
 
   int64_t parts() const { return mesh.sizes[0]; }
   bool hasSamples(mlir::Value value) const { return roles.bitsOf(value) & ScalesWithBatch; }

@@ -1,6 +1,8 @@
 // Keeps the searched placements that nothing dominates.
 #include "compiler/placement/PlacementFrontier.h"
 
+#include "compiler/workload/ApplyStack.h"
+
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -66,8 +68,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
   decisions.dp = request.topology->numDevices() / tp;
   decisions.sequenceParallel = sequenceParallel;
   auto costOf = [&](const ModelCells &cells) {
-    return meritsOf(
-        costModel(cells, decisions, *request.topology, request.precision, *request.software));
+    ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
+    return meritsOf(costModel(applied, decisions, *request.topology, request.precision));
   };
   const Merits own = costOf(policy);
   const CellPrecision &p = request.precision;

@@ -9,7 +9,9 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-Mesh meshOf(const Plan &plan) { return {{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}}; }
+Mesh meshOf(const Plan &plan) {
+  return {{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}, {AxisRole::Data, AxisRole::Tensor}};
+}
 
 // "replicate" or "shard(DIM)" with DIM below `numDims`.
 std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {

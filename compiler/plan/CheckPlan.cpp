@@ -1,3 +1,4 @@
+// Checks a plan that people may have edited.
 #include "compiler/plan/CheckPlan.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -98,7 +99,7 @@ Found checkStages(const Plan &plan) {
                                      " stages, wanted pp = " + number(plan.decisions.pp)};
   Runs runs;
   for (const PlanStage &stage : plan.stages) {
-    // Plans of the first planner have no chunks.
+    // A plan without chunks has one run of layers in each stage.
     if (stage.chunks.empty())
       runs.push_back({stage.firstLayer, stage.lastLayer});
     else if (stage.firstLayer != stage.chunks.front().first ||

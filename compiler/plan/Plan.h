@@ -56,7 +56,7 @@ struct PlanTimes {
   double exposedTensor = 0, exposedContext = 0, exposedExpert = 0, exposedGradients = 0,
          stageTransfers = 0;
   double exposedGathers = 0; // of layers under ZeRO-2 and 3, every micro-batch
-  double bubble = 0, optimizer = 0, host = 0;
+  double bubble = 0, optimizer = 0;
 };
 
 struct PlanPrediction {

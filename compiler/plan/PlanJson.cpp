@@ -72,8 +72,7 @@ Json timesToJson(const PlanTimes &times) {
           {"exposed_gradients_s", times.exposedGradients},
           {"stage_transfers_s", times.stageTransfers},
           {"bubble_s", times.bubble},
-          {"optimizer_s", times.optimizer},
-          {"host_s", times.host}};
+          {"optimizer_s", times.optimizer}};
 }
 
 Json predictedToJson(const PlanPrediction &p) {
@@ -282,7 +281,7 @@ public:
     }
   }
 
-  // What plans of the first planner do not have.
+  // Plans that people write may leave these out.
   void stageDetails(const Json &entry, PlanStage &stage) {
     const Json &chunks = *optional(entry, "chunks");
     for (const Json &chunk : chunks.is_array() ? chunks : Json::array()) {
@@ -361,7 +360,6 @@ public:
     number(*time, "stage_transfers_s", p.times.stageTransfers);
     number(*time, "bubble_s", p.times.bubble);
     number(*time, "optimizer_s", p.times.optimizer);
-    number(*time, "host_s", p.times.host);
     if (optional(*time, "exposed_gathers_s"))
       number(*time, "exposed_gathers_s", p.times.exposedGathers);
     number(*value, "transfer_s", p.transferSeconds);

@@ -112,10 +112,9 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
   times.exposedGradients = step.exposedGradientSeconds;
   times.stageTransfers = step.p2pSeconds;
   times.optimizer = step.optimizerSeconds;
-  times.host = step.hostSeconds;
   // What is left of the slowest stage's step is waiting for others.
   times.bubble = std::max(0.0, step.stepSeconds - step.computeSeconds - p.exposedCommSeconds -
-                                   times.optimizer - times.host);
+                                   times.optimizer);
 }
 
 } // namespace

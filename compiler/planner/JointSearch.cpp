@@ -1,6 +1,8 @@
 // Finds the fastest decisions that fit.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/workload/ApplyStack.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <algorithm>
@@ -106,6 +108,14 @@ private:
            options.seconds;
   }
 
+  // The cells as the software computes them.
+  const ModelCells &appliedOf(const ModelCells &model) {
+    auto [it, isNew] = applied.try_emplace(&model);
+    if (isNew)
+      it->second = applyStack(model, *request.software, request.precision.compute);
+    return it->second;
+  }
+
   // Null where the model can't be partitioned that way.
   const ModelCost *costOf(const Decisions &d) {
     const ModelCells *model = cellsOf(d);
@@ -118,7 +128,7 @@ private:
     CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew)
-      it->second = costModel(*model, d, *request.topology, request.precision, *request.software);
+      it->second = costModel(appliedOf(*model), d, *request.topology, request.precision);
     if (isNew && d.placement != 0)
       it->second.placements = &pointOf(d).placements;
     return &it->second;
@@ -274,6 +284,7 @@ private:
   const SearchOptions &options;
   std::chrono::steady_clock::time_point start;
   PlacementFrontier frontier;
+  std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;

@@ -57,7 +57,8 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.topology.fingerprint << "\n"
       << request.topology.nodes << " " << request.topology.numDevices() << "\n"
       << request.globalBatch << " " << request.precision << " " << request.optimizer << " "
-      << request.gradDtype << " " << request.software << "\n"
+      << request.gradDtype << " "
+      << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
       << request.executable << " " << request.searchSeconds << "\n";
   for (const auto &[key, value] : request.fixed)

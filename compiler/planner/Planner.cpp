@@ -30,9 +30,6 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 std::string bytesText(double bytes) { return printRounded(bytes, Quantity::Bytes); }
 
-// Stacks of others, and compiled programs, have buckets of their own.
-constexpr llvm::StringRef kOwnOnGpus = "dtc-gpu";
-
 std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
   if (pins.bucketMebibytes)
     return {*pins.bucketMebibytes << 20};
@@ -42,10 +39,11 @@ std::vector<int64_t> bucketSizesUnder(const Pins &pins) {
 }
 
 std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &software) {
-  if ((pins.overlap || pins.bucketMebibytes) && software.name != kOwnOnGpus)
-    return UserError("--fix overlap and bucket_mib: software '" + software.name.str() +
+  if ((pins.overlap || pins.bucketMebibytes) && !software.choosesBuckets)
+    return UserError("--fix overlap and bucket_mib: software '" + software.name +
                          "' sends gradients in buckets of its own",
-                     "the planner chooses buckets where dtc trains on GPUs");
+                     "the planner chooses buckets where dtc trains on GPUs, and where a stack's "
+                     "'chooses_buckets' is true");
   if (pins.bucketMebibytes && pins.overlap == 0)
     return UserError("--fix overlap=0,bucket_mib=" + std::to_string(*pins.bucketMebibytes) +
                          ": without overlap gradients travel as a whole",
@@ -70,7 +68,7 @@ public:
     estimate.memoryLimit =
         static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
     estimate.isLimitOfDevice = !request.maxMemoryBytes;
-    if (software.name == kOwnOnGpus)
+    if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
@@ -80,16 +78,17 @@ public:
     limits.layers = facts.layers;
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
-    bool compiles = modelCompiles && whyNotExecutable(request.precision, request.optimizer).empty();
+    bool compiles = modelCompiles && software.runsPrograms &&
+                    whyNotExecutable(request.precision, request.optimizer).empty();
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
-    if (limits.executable && compiles && request.software == "dtc")
+    if (limits.executable && compiles)
       estimate.programs = &programs.emplace(request.model, request.optimizer);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
-        request.software == "dtc" && pins.searchedPlacements.value_or(!pins.sp.has_value());
+        software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
     limits.mayOffload = request.topology.device.host.isKnown();
   }
 
@@ -168,7 +167,8 @@ private:
       bool compiles = modelCompiles && whyNotExecutable(plan).empty();
       if (!compiles && limits.executable)
         continue;
-      if (!compiles || request.topology.device.deviceClass != DeviceClass::Cpu)
+      if (!compiles || !estimate.software->runsPrograms ||
+          request.topology.device.deviceClass != DeviceClass::Cpu)
         return index;
       if (++lowered > kMostLowered)
         return plans.size();
@@ -246,13 +246,19 @@ private:
 
 } // namespace
 
+// What the request is for: dtc itself where it does not say.
+static Result<SoftwareStack> softwareOf(const PlanRequest &request) {
+  return request.software ? Result<SoftwareStack>(*request.software)
+                          : loadStackFor(kOwnStack, request.topology.device);
+}
+
 Result<Plan> leanestPlan(const PlanRequest &request) {
   Result<Pins> pins = readPins(request.fixed);
   if (!pins)
     return pins.error();
-  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
+  Result<SoftwareStack> software = softwareOf(request);
   if (!software)
-    return UserError("there is no software stack '" + request.software + "'");
+    return software.error();
   return PlanSearcher(request, *pins, *software).leanest();
 }
 
@@ -297,9 +303,9 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
   if (request.executable)
     if (std::optional<UserError> error = checkExecutable(request, *pins))
       return *error;
-  const SoftwareStack *software = softwareNamed(request.software, request.topology.device);
+  Result<SoftwareStack> software = softwareOf(request);
   if (!software)
-    return UserError("there is no software stack '" + request.software + "'");
+    return software.error();
   if (pins->offload.value_or(0) && !request.topology.device.host.isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",

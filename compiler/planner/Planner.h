@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/plan/Plan.h"
+#include "compiler/stack/SoftwareStack.h"
 #include "compiler/topology/Topology.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -22,8 +23,8 @@ struct PlanRequest {
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.
   bool executable = false;
-  std::string software = "dtc"; // a row of Software.h
-  double searchSeconds = 60;    // the search ends then with the best that it has
+  std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
+  double searchSeconds = 60;             // the search ends then with the best that it has
 };
 
 struct PlanOutcome {

@@ -71,7 +71,6 @@ svg .halo { paint-order: stroke; stroke: var(--page); stroke-width: 3px; stroke-
 .time-compute { fill: #74aaf0; } .time-recompute { fill: #3f76bf; } .time-tensor { fill: #f2b05e; }
 .time-context { fill: #e0c33e; } .time-expert { fill: #c9784a; } .time-gradients { fill: #b49ae0; }
 .time-gathers { fill: #8d78c9; } .time-transfers { fill: #e58aa6; } .time-bubble { fill: #c7ced7; } .time-optimizer { fill: #6fc39a; }
-.time-host { fill: #8a8f98; }
 .point { fill-opacity: .75; stroke: var(--page); stroke-width: .75; }
 .re-none { fill: #4f8fe4; } .re-selective { fill: #4aab7d; } .re-full { fill: #e5963a; }
 .re-mixed { fill: #b07fd6; }

@@ -13,10 +13,9 @@ namespace dtc::html {
 namespace {
 
 // In the order of figures::timeParts.
-constexpr llvm::StringLiteral kClasses[] = {"time-compute",   "time-recompute", "time-tensor",
-                                            "time-context",   "time-expert",    "time-gathers",
-                                            "time-gradients", "time-transfers", "time-bubble",
-                                            "time-optimizer", "time-host"};
+constexpr llvm::StringLiteral kClasses[] = {
+    "time-compute", "time-recompute", "time-tensor",    "time-context", "time-expert",
+    "time-gathers", "time-gradients", "time-transfers", "time-bubble",  "time-optimizer"};
 constexpr size_t kMostOthers = 7;
 
 void drawBar(Svg &svg, const Plan &plan, const Scale &x, double y, double height) {

@@ -58,12 +58,14 @@ struct SimResult {
   std::vector<int> criticalPath;
 };
 
-// What is simulated. Add devices, streams, links and tasks; every add returns an index. Example:
+// What is simulated. Add devices, streams, links and tasks; every add returns an index.
+// Example:
 //   Simulation simulation;
 //   int gpu = simulation.addDevice({"gpu 0"});
-//   int compute = simulation.addStream({gpu, "compute"}), comm = simulation.addStream({gpu,
-//   "comm"}); int link = simulation.addLink({"nvlink", 450e9}); int work =
-//   simulation.addTask({SimTaskKind::Compute, "matmul", {compute}, {}, 1e-3});
+//   int compute = simulation.addStream({gpu, "compute"});
+//   int comm = simulation.addStream({gpu, "comm"});
+//   int link = simulation.addLink({"nvlink", 450e9});
+//   int work = simulation.addTask({SimTaskKind::Compute, "matmul", {compute}, {}, 1e-3});
 //   simulation.addTask({SimTaskKind::Transfer, "send", {comm}, {work}, 5e-6, 1e6, {link}});
 //   Result<SimResult> result = simulation.run();
 class Simulation {

@@ -22,10 +22,10 @@ struct Reduction {
 
 // Repeats, until nothing changes:
 //   1. values without a finite partner at some edge, or that overrun the limit even where all else
-//   uses its least, go;
+//      uses its least, go;
 //   2. nodes with one value go, and edges whose table is a sum of two unary costs;
 //   3. a node whose value follows from a neighbour's is merged into it (its usage becomes part of
-//   the neighbour's profile over time);
+//      the neighbour's profile over time);
 //   4. a node whose memory never matters and that has at most two neighbours is minimised out;
 //   5. a value that another one dominates in costs, at every neighbour and in memory, goes.
 // Points of time at which the limit can't be exceeded, or where no more is live than at another

@@ -41,8 +41,7 @@ double secondsNow() {
 // One round has two jobs that share nothing and may run side by side:
 //   1. the bound; once it stands still, the champion, the best search so far, goes on;
 //   2. the challenger, started from the relaxed problem at the newest prices of memory; for every
-//   other trial the champion goes
-//      on instead, while the bound has job 1.
+//      other trial the champion goes on instead, while the bound has job 1.
 // Between rounds the challenger takes the champion's place where it is better. On small problems,
 // branch and bound takes over where the bound stands still, with two parts a round.
 class Rounds {

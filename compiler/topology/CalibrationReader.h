@@ -1,8 +1,8 @@
 // Reads and prints [calibration] of a topology file. Internal to this folder.
 #pragma once
 
+#include "compiler/support/TomlReader.h"
 #include "compiler/topology/Calibration.h"
-#include "compiler/topology/TomlReader.h"
 
 namespace dtc {
 

@@ -2,14 +2,14 @@
 // flags.
 #pragma once
 
+#include "compiler/support/OutputFormat.h"
+
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdint>
 #include <string>
 
 namespace dtc {
-
-enum class OutputFormat { Text, Json };
 
 // All return the exit code: 0, or 1 after one message on `errors`.
 

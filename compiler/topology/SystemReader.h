@@ -1,8 +1,8 @@
 // Reads one system of one kind of device. Internal to this folder.
 #pragma once
 
+#include "compiler/support/TomlReader.h"
 #include "compiler/topology/Description.h"
-#include "compiler/topology/TomlReader.h"
 
 namespace dtc {
 

@@ -55,7 +55,7 @@ struct Amount {
 // gradients of weights, which nobody waits for.
 enum class CellPhase : uint8_t { Forward, BackwardInput, BackwardWeight };
 
-// One op on one rank. Bytes are those of f32; CostSettings says how they shrink in 16 bits.
+// One op on one rank. Bytes are those of f32; CellPrecision says how they shrink in 16 bits.
 struct CellOp {
   std::string name;      // of the op in the graph dialect, without "graph."
   std::string parameter; // that it reads, or whose gradient it computes; "" where none
@@ -73,7 +73,21 @@ struct CellOp {
   bool isLoss = false; // of the logits, or their gradient
   bool isComposite =
       false; // RMS normalisation or rotary embedding, which some stacks compose of ops
+
+  // As software computes it (applyStack), who does what the graph says unless told otherwise.
+  double rateShare = 1;    // of the rate that compute/cost gives its kind
+  double traffic = 1;      // times `bytes`
+  double looseTraffic = 0; // times `looseBytes`
+  bool isBlocked = true;   // of attention: its scores are never in memory
+  double scoreTraffic = 0; // otherwise: elements moved for each score of a pass
+  double castTraffic = 0;  // times its bytes, which casting its operands moves beside it
+  double imbalance = 1;    // times its seconds: the fullest rank over the mean
 };
+
+// Of experts, each with its own parameters.
+inline bool isOfExperts(const CellOp &op) {
+  return op.kind == WorkKind::Product && (op.batchScale & ScalesWithExperts);
+}
 
 // A collective of a block. Tp: inside the tensor-parallel group; Cp: keys and values, or their
 // gradients, of all ranks that share a sequence; Ep: tokens on their way to and from experts.
@@ -82,8 +96,9 @@ struct CellCollective {
   CellAxis axis = CellAxis::Tp;
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
-  Amount bytes;      // of the whole tensor as collectiveSeconds wants it, f32
-  double copies = 1; // Ep: of each token
+  Amount bytes;           // of the whole tensor as collectiveSeconds wants it, f32
+  double copies = 1;      // Ep: of each token
+  bool sendsOnce = false; // Ep: copies for the same place travel as one
   // The ops of the block that it is there for: those whose partial results it adds up, those that
   // read what it gathers, or the one that exchanges.
   std::vector<int> of = {};
@@ -100,11 +115,37 @@ struct BlockCell {
   std::vector<int> selectiveOps; // indices of the forward ops that are then run again
   Amount logits;                 // bytes that the loss reads
   Amount rmsNormInputs;          // bytes that RMS normalisations read
-  Amount attentionScores;        // elements of softmax rows that unfused attention keeps
+  Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank
   Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a
                           // step
+
+  // As software computes it (applyStack).
+  double keptShare = 1;                       // times `kept` and `keptSelective`
+  double normKept = 0, normKeptSelective = 0; // times `rmsNormInputs`, on top of these
+  // Where not 0: selective recomputation is of so much of the forward pass, whatever
+  // `selectiveOps` says, and frees as much of what is kept.
+  double selectiveShare = 0;
+  double logitBytes = 4;      // alive for each logit that a rank sees while their gradient is made
+  double accumulateBytes = 0; // moved for each parameter to add its gradient to the step's
+  // That the host takes to launch the forward pass; on top for each expert of a rank.
+  double hostSeconds = 0, hostSecondsPerExpert = 0;
+};
+
+// What runs beside compute, as shares.
+struct Overlap {
+  double tp = 0, cp = 0, ep = 0; // of the seconds of collectives inside blocks
+  double gradients = 0;          // of the passes, behind which gradients and parameters can travel
+  double gathers = 0;   // of a block's compute, behind which what ZeRO moves for it can travel
+  double transfers = 0; // of the seconds of transfers between stages, without virtual stages
+  double slowdown = 1;  // 1, and what compute loses to each second beside it
+};
+
+// Memory of a process beside what is alive.
+struct ProcessMemory {
+  double reserved = 0, perCommunicator = 0; // bytes; a communicator for each axis
+  double fragmentation = 1;                 // times activations and temporaries
 };
 
 // A model on a tensor-parallel group of `tp` ranks.
@@ -116,6 +157,12 @@ struct ModelCells {
   std::vector<int> chain;        // block of each layer, in order
   Amount tied; // elements of parameters that embedding and head share: with several stages both
                // hold them
+
+  // As software runs it (applyStack).
+  Overlap overlap;
+  ProcessMemory process;
+  double gatherShare = 1;    // of a collective's rate, that what ZeRO moves for a block reaches
+  bool gathersAgain = false; // full recomputation gathers once for itself, once for the gradients
 };
 
 } // namespace dtc

@@ -34,7 +34,7 @@ LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
   StepOptions step = stepOptions();
   if (failed(runPasses(module, [&](OpPassManager &p) { addBindBatch(p, step); })))
     return failure();
-  Mesh mesh{{"dp", "tp"}, {1, tp}};
+  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
   if (placements) {
     placeParameters(module, placements->parameters, /*axis=*/1, mesh.numAxes());
   } else {

@@ -32,6 +32,22 @@ int64_t getBytes(mlir::Value buffer);
 mlir::Type getDtype(mlir::Value buffer);
 llvm::StringRef getName(mlir::Value buffer);
 
+// How the dims of a tensor are split: `axes` and `zigzag` of its declaration.
+struct Splits {
+  llvm::SmallVector<llvm::SmallVector<int64_t, 2>> axes; // per dim, outermost first
+  llvm::SmallVector<int64_t, 2> zigzag;
+
+  Splits() = default;
+  Splits(mlir::ArrayAttr axes, std::optional<llvm::ArrayRef<int64_t>> zigzag);
+  mlir::ArrayAttr getAxesAttr(mlir::MLIRContext *context) const;
+  mlir::DenseI64ArrayAttr getZigzagAttr(mlir::MLIRContext *context) const; // null without any
+  bool isZigzag(int64_t axis) const { return llvm::is_contained(zigzag, axis); }
+  // Ranks that hold different parts of a dim.
+  int64_t getParts(size_t dim, llvm::ArrayRef<int64_t> mesh) const;
+  // What a rank holds of a dim of `size` elements.
+  int64_t getLocalSize(size_t dim, int64_t size, llvm::ArrayRef<int64_t> mesh) const;
+};
+
 // Bytes of one element; i1 and other packed types are not buffers of a program.
 int64_t getElementBytes(mlir::Type dtype);
 

@@ -7,6 +7,9 @@
 using namespace mlir;
 using namespace dtc::exec;
 
+// No mesh has more; keeps a slip of the pen from asking for a huge attribute.
+static constexpr int64_t kMaxMeshAxes = 64;
+
 #include "dialects/exec/ExecDialect.cpp.inc"
 #include "dialects/exec/ExecEnums.cpp.inc"
 #include "dialects/exec/ExecInterfaces.cpp.inc"
@@ -35,12 +38,102 @@ void ExecDialect::initialize() {
       >();
 }
 
-LogicalResult RankScalarAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
-                                     int64_t base, int64_t stride, int32_t axis) {
-  if ((stride != 0) != (axis >= 0))
-    return emitError() << "a stride of " << stride << " with mesh axis " << axis
-                       << ": a rank scalar has both or neither";
+// base ((`+` | `-`) stride `*` `axis` index)*
+Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
+  int64_t base = 0;
+  SmallVector<std::pair<int64_t, int64_t>> terms;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseInteger(base))
+    return {};
+  while (true) {
+    bool plus = succeeded(parser.parseOptionalPlus());
+    if (!plus && failed(parser.parseOptionalMinus()))
+      break;
+    int64_t stride = 0, axis = 0;
+    if (parser.parseInteger(stride) || parser.parseStar() || parser.parseKeyword("axis") ||
+        parser.parseInteger(axis))
+      return {};
+    if (axis < 0 || axis >= kMaxMeshAxes) {
+      parser.emitError(loc) << "a rank scalar names mesh axis " << axis << ", but axes are 0 to "
+                            << kMaxMeshAxes - 1;
+      return {};
+    }
+    terms.emplace_back(axis, plus ? stride : -stride);
+  }
+  if (parser.parseGreater())
+    return {};
+  return getOfTerms(parser.getContext(), base, terms);
+}
+
+void RankScalarAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getBase();
+  for (auto [axis, stride] : llvm::enumerate(getStrides()))
+    if (stride != 0)
+      printer << (stride < 0 ? " - " : " + ") << (stride < 0 ? -stride : stride) << " * axis "
+              << axis;
+  printer << '>';
+}
+
+LogicalResult RankScalarAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t,
+                                     ArrayRef<int64_t> strides) {
+  if (!strides.empty() && strides.back() == 0)
+    return emitError() << "a rank scalar ends with a stride of 0; leave it out";
   return success();
+}
+
+RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
+                                          ArrayRef<std::pair<int64_t, int64_t>> terms) {
+  SmallVector<int64_t> strides;
+  for (auto [axis, stride] : terms) {
+    if (axis >= static_cast<int64_t>(strides.size()))
+      strides.resize(axis + 1, 0);
+    strides[axis] += stride;
+  }
+  while (!strides.empty() && strides.back() == 0)
+    strides.pop_back();
+  return get(context, base, strides);
+}
+
+std::pair<int64_t, int64_t> RankScalarAttr::getBounds(ArrayRef<int64_t> axisSizes) const {
+  int64_t low = getBase(), high = low;
+  for (auto [stride, size] : llvm::zip(getStrides(), axisSizes))
+    (stride < 0 ? low : high) += stride * (size - 1);
+  return {low, high};
+}
+
+Splits::Splits(ArrayAttr axesAttr, std::optional<ArrayRef<int64_t>> zigzagAxes) {
+  for (auto dim : axesAttr.getAsRange<ArrayAttr>()) {
+    axes.emplace_back();
+    for (auto axis : dim.getAsRange<IntegerAttr>())
+      axes.back().push_back(axis.getInt());
+  }
+  if (zigzagAxes)
+    zigzag.assign(zigzagAxes->begin(), zigzagAxes->end());
+}
+
+ArrayAttr Splits::getAxesAttr(MLIRContext *context) const {
+  Builder builder(context);
+  SmallVector<Attribute> dims;
+  for (ArrayRef<int64_t> dim : axes)
+    dims.push_back(builder.getI64ArrayAttr(dim));
+  return builder.getArrayAttr(dims);
+}
+
+DenseI64ArrayAttr Splits::getZigzagAttr(MLIRContext *context) const {
+  return zigzag.empty() ? DenseI64ArrayAttr() : DenseI64ArrayAttr::get(context, zigzag);
+}
+
+int64_t Splits::getParts(size_t dim, ArrayRef<int64_t> mesh) const {
+  int64_t parts = 1;
+  for (int64_t axis : axes[dim])
+    parts *= mesh[axis];
+  return parts;
+}
+
+int64_t Splits::getLocalSize(size_t dim, int64_t size, ArrayRef<int64_t> mesh) const {
+  auto hasTwo = [&](int64_t axis) { return isZigzag(axis) && mesh[axis] > 1; };
+  int64_t pieces = llvm::any_of(axes[dim], hasTwo) ? 2 : 1, all = pieces * getParts(dim, mesh);
+  return pieces * (size / all + (size % all != 0));
 }
 
 BufferRange dtc::exec::getRange(Value buffer) {

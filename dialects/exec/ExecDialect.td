@@ -62,15 +62,25 @@ def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime repor
   I32EnumAttrCase<"LearningRate", 2, "learning_rate">]>;
 def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
 
-// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1> is 5 + 16 * coordinate on mesh axis 1.
+// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2> is 5 + 16 * coordinate on mesh axis 1
+// - 2 * coordinate on mesh axis 2.
 def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
   let mnemonic = "rank_scalar";
-  let summary = "base + stride * coordinate of the rank on a mesh axis";
-  let parameters = (ins "int64_t":$base, DefaultValuedParameter<"int64_t", "0">:$stride,
-    DefaultValuedParameter<"int32_t", "-1">:$axis);
-  let assemblyFormat = "`<` $base (`+` $stride^ `*` `axis` $axis)? `>`";
+  let summary = "base + sum of stride * coordinate of the rank on a mesh axis";
+  let description = [{
+    `strides[i]` belongs to mesh axis i; axes beyond the last stride have none.
+  }];
+  let parameters = (ins "int64_t":$base, OptionalArrayRefParameter<"int64_t">:$strides);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>());">];
   let extraClassDeclaration = [{
-    bool isConstant() const { return getStride() == 0; }
+    bool isConstant() const { return getStrides().empty(); }
+    // The smallest and largest value that a rank of the mesh can have; it has all axes that have a stride.
+    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes) const;
+    // Of `terms` (axis, stride), in any order; those of one axis add up.
+    static RankScalarAttr getOfTerms(::mlir::MLIRContext *context, int64_t base,
+      ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms);
   }];
   let genVerifyDecl = 1;
 }

@@ -56,11 +56,7 @@ LogicalResult verifyRows(Op op, StringRef tableRole, Value table, StringRef outR
 // First and last element that a box touches on any rank.
 std::pair<int64_t, int64_t> boxBounds(ProgramOp program, ArrayRef<int64_t> sizes,
                                       ArrayRef<int64_t> strides, RankScalarAttr offset) {
-  int64_t low = offset.getBase(), high = low;
-  if (offset.getAxis() >= 0) {
-    int64_t reach = offset.getStride() * (program.getAxisSizes()[offset.getAxis()] - 1);
-    (reach < 0 ? low : high) += reach;
-  }
+  auto [low, high] = offset.getBounds(program.getAxisSizes());
   for (auto [size, stride] : llvm::zip(sizes, strides))
     (stride < 0 ? low : high) += stride * (size - 1);
   return {low, high};
@@ -69,8 +65,8 @@ std::pair<int64_t, int64_t> boxBounds(ProgramOp program, ArrayRef<int64_t> sizes
 LogicalResult verifyBox(CopyOp op, StringRef role, Value buffer, ArrayRef<int64_t> strides,
                         RankScalarAttr offset) {
   auto program = op->getParentOfType<ProgramOp>();
-  if (offset.getAxis() >= static_cast<int64_t>(program.getAxisSizes().size()))
-    return op.emitOpError() << "uses mesh axis " << offset.getAxis() << " of "
+  if (offset.getStrides().size() > program.getAxisSizes().size())
+    return op.emitOpError() << "uses mesh axis " << offset.getStrides().size() - 1 << " of "
                             << program.getAxisSizes().size();
   auto [low, high] = boxBounds(program, op.getSizes(), strides, offset);
   int64_t elements = getBytes(buffer) / getElementBytes(getDtype(buffer));
@@ -265,7 +261,7 @@ bool EmbeddingGradOp::accumulateInto(Value target) {
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
                    bool accumulate) {
   int64_t elements = getBytes(src) / getElementBytes(getDtype(src));
-  auto zero = RankScalarAttr::get(builder.getContext(), 0, 0, -1);
+  auto zero = RankScalarAttr::get(builder.getContext(), 0);
   build(builder, state, src, dst, ArrayRef<int64_t>{elements}, ArrayRef<int64_t>{1}, zero,
         ArrayRef<int64_t>{1}, zero, accumulate, /*stream=*/0);
 }

@@ -24,35 +24,46 @@ LogicalResult verifyDtype(Operation *op, Type dtype, int64_t bytes) {
   return success();
 }
 
-// The shape that a rank holds of `global`.
-FailureOr<SmallVector<int64_t>> localShape(Operation *op, ArrayRef<int64_t> global,
-                                           ArrayRef<int64_t> axes) {
+// The axes are there, each once, and at most one of a dim is zigzag.
+LogicalResult verifySplits(Operation *op, const Splits &splits, size_t numDims) {
   ArrayRef<int64_t> mesh = op->getParentOfType<ProgramOp>().getAxisSizes();
-  if (axes.size() != global.size())
-    return op->emitOpError() << "has " << axes.size() << " axes for " << global.size() << " dims";
-  SmallVector<int64_t> local(global);
+  if (splits.axes.size() != numDims)
+    return op->emitOpError() << "has axes of " << splits.axes.size() << " dims for " << numDims
+                             << " dims";
   llvm::SmallDenseSet<int64_t> used;
-  for (auto [dim, axis] : llvm::enumerate(axes)) {
-    if (axis < -1 || axis >= static_cast<int64_t>(mesh.size()))
-      return op->emitOpError() << "splits dim " << dim << " over mesh axis " << axis
-                               << "; the mesh has " << mesh.size() << " axes";
-    if (axis < 0)
-      continue;
-    if (!used.insert(axis).second)
-      return op->emitOpError() << "splits two dims over mesh axis " << axis;
-    local[dim] = (local[dim] + mesh[axis] - 1) / mesh[axis];
+  size_t numZigzag = 0;
+  for (auto [dim, axes] : llvm::enumerate(splits.axes)) {
+    for (int64_t axis : axes) {
+      if (axis < 0 || axis >= static_cast<int64_t>(mesh.size()))
+        return op->emitOpError() << "splits dim " << dim << " over mesh axis " << axis
+                                 << "; the mesh has " << mesh.size() << " axes";
+      if (!used.insert(axis).second) // parameter_c4, state_c4
+        return op->emitOpError() << "splits two dims over mesh axis " << axis;
+    }
+    auto ofDim = llvm::count_if(axes, [&](int64_t axis) { return splits.isZigzag(axis); });
+    if (ofDim > 1) // parameter_c5, state_c5
+      return op->emitOpError() << "splits dim " << dim << " zigzag over " << ofDim
+                               << " mesh axes; want one at most";
+    numZigzag += ofDim;
   }
-  return local;
+  if (numZigzag != splits.zigzag.size()) // parameter_c5, state_c5
+    return op->emitOpError() << "has zigzag axes [" << splits.zigzag
+                             << "], some of which split no dim";
+  return success();
 }
 
 template <typename Op> LogicalResult verifyTensor(Op op) {
-  FailureOr<SmallVector<int64_t>> want = localShape(op, op.getGlobalShape(), op.getAxes());
-  if (failed(want))
+  Splits splits(op.getAxes(), op.getZigzag());
+  if (failed(verifySplits(op, splits, op.getGlobalShape().size())))
     return failure();
-  if (!llvm::equal(*want, op.getLocalShape()))
+  ArrayRef<int64_t> mesh = op->template getParentOfType<ProgramOp>().getAxisSizes();
+  SmallVector<int64_t> want;
+  for (auto [dim, size] : llvm::enumerate(op.getGlobalShape()))
+    want.push_back(splits.getLocalSize(dim, size, mesh));
+  if (!llvm::equal(want, op.getLocalShape()))
     return op.emitOpError() << "'" << op.getName() << "' has local shape [" << op.getLocalShape()
-                            << "]; global shape, axes and mesh give [" << *want << "]";
-  int64_t bytes = product(*want) * getElementBytes(getDtype(op.getBuffer()));
+                            << "]; global shape, axes and mesh give [" << want << "]";
+  int64_t bytes = product(want) * getElementBytes(getDtype(op.getBuffer()));
   if (bytes != getBytes(op.getBuffer()))
     return op.emitOpError() << "'" << op.getName() << "' has a buffer of "
                             << getBytes(op.getBuffer()) << " bytes; its local shape takes " << bytes
@@ -152,10 +163,11 @@ LogicalResult ParameterOp::verify() { return verifyTensor(*this); }
 LogicalResult StateOp::verify() { return verifyTensor(*this); }
 
 LogicalResult InputOp::verify() {
-  if (getShape().size() < 2 || getAxes().size() != getShape().size()) // input_c2
-    return emitOpError()
-           << "has " << getAxes().size() << " axes for " << getShape().size()
-           << " dims; want one each, for micro-batches, samples and those of a sample";
+  if (getShape().size() < 2) // input_c2
+    return emitOpError() << "has shape [" << getShape()
+                         << "]; want dims for micro-batches, samples and those of a sample";
+  if (failed(verifySplits(*this, Splits(getAxes(), getZigzag()), getShape().size())))
+    return failure(); // input_c2
   int64_t bytes = product(getShape()) * getElementBytes(getDtype(getBuffer()));
   if (bytes != getBytes(getBuffer())) // input_c1
     return emitOpError() << "'" << getName() << "' of shape [" << getShape() << "] takes " << bytes

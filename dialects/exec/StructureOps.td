@@ -92,30 +92,33 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
   let hasVerifier = 1;
 }
 
-// `axes`: per dim the mesh axis that splits it, or -1. `local`: what a rank holds, padding included.
+// `axes`: per dim the mesh axes that split it, outermost first. `zigzag`: those of them of which a rank has two pieces.
+// `local`: what a rank holds, padding included.
 class Exec_TensorDecl<string mnemonic, string what> : Exec_Op<mnemonic> {
   let summary = "Declares " # what;
   let description = [{
     Shapes are in elements: `global` without padding, `stored` as in safetensors (same elements, row-major), `local`
-    what each rank holds, ceil(global / axis size) in dims that `axes` splits.
+    what each rank holds, ceil(global / ranks) in dims that `axes` splits. Of n ranks on a `zigzag` axis the one at
+    coordinate c has chunks c and 2n-1-c of 2n, so that its part is twice ceil(global / 2 ranks).
 
     Constraints:
     - (C1) the local shape is that of global, axes and mesh.
     - (C2) the buffer has the bytes of the local shape.
     - (C3) stored and global have as many elements.
     - (C4) no mesh axis splits two dims.
+    - (C5) a zigzag axis splits a dim, which has no other one.
 
     Example:
     ```mlir
     %w = exec.buffer "w" parameter f32 64 bytes persistent
-    exec.}] # mnemonic # [{ "w" %w global [7, 4] stored [28] local [4, 4] axes [0, -1] init zeros
+    exec.}] # mnemonic # [{ "w" %w global [7, 4] stored [28] local [4, 4] axes [[0], []] init zeros
     ```
   }];
   let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
-    DenseI64ArrayAttr:$local_shape, DenseI64ArrayAttr:$axes, Exec_InitKindAttr:$init,
+    DenseI64ArrayAttr:$local_shape, IndexListArrayAttr:$axes, OptionalAttr<DenseI64ArrayAttr>:$zigzag, Exec_InitKindAttr:$init,
     DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev, DefaultValuedAttr<I64Attr, "0">:$init_key);
   let assemblyFormat = [{$name $buffer `global` $global_shape `stored` $stored_shape `local` $local_shape `axes` $axes
-    `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? attr-dict}];
+    (`zigzag` $zigzag^)? `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? attr-dict}];
   let hasVerifier = 1;
 }
 def Exec_ParameterOp : Exec_TensorDecl<"parameter", "a trained tensor">;
@@ -124,8 +127,8 @@ def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state">;
 def Exec_InputOp : Exec_Op<"input"> {
   let summary = "Declares what the runtime reads from data files every step";
   let description = [{
-    `shape` is what a rank reads: [micro-batches, samples, its part of a sample]; `axes` as in exec.parameter. Integers are
-    from 0 to below `below`, or `ignored`, where they are indices.
+    `shape` is what a rank reads: [micro-batches, samples, its part of a sample]; `axes` and `zigzag` as in exec.parameter.
+    Integers are from 0 to below `below`, or `ignored`, where they are indices.
 
     Constraints:
     - (C1) the buffer has the bytes of the shape.
@@ -134,12 +137,13 @@ def Exec_InputOp : Exec_Op<"input"> {
     Example:
     ```mlir
     %tokens = exec.buffer "tokens" input i32 4096 bytes persistent
-    exec.input "tokens" %tokens shape [2, 4, 128] axes [-1, 0, -1] below 50257
+    exec.input "tokens" %tokens shape [2, 4, 128] axes [[], [0], []] below 50257
     ```
   }];
-  let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, DenseI64ArrayAttr:$axes,
-    DefaultValuedAttr<I64Attr, "0">:$below, OptionalAttr<I64Attr>:$ignored);
-  let assemblyFormat = "$name $buffer `shape` $shape `axes` $axes (`below` $below^)? (`ignored` $ignored^)? attr-dict";
+  let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, IndexListArrayAttr:$axes,
+    OptionalAttr<DenseI64ArrayAttr>:$zigzag, DefaultValuedAttr<I64Attr, "0">:$below, OptionalAttr<I64Attr>:$ignored);
+  let assemblyFormat = [{$name $buffer `shape` $shape `axes` $axes (`zigzag` $zigzag^)? (`below` $below^)?
+    (`ignored` $ignored^)? attr-dict}];
   let hasVerifier = 1;
 }
 def Exec_ScalarOp : Exec_Op<"scalar"> {

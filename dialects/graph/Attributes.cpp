@@ -52,6 +52,14 @@ bool isNames(Attribute value) {
   auto names = dyn_cast<ArrayAttr>(value);
   return names && llvm::all_of(names, isName);
 }
+bool isRoles(Attribute value) {
+  auto isRole = [](Attribute role) {
+    auto text = dyn_cast<StringAttr>(role);
+    return text && symbolizeAxisRole(text.getValue());
+  };
+  auto roles = dyn_cast<ArrayAttr>(value);
+  return roles && llvm::all_of(roles, isRole);
+}
 bool isSplit(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   return isa<DenseI64ArrayAttr>(value) || (number && number.getType().isInteger(64));
@@ -72,6 +80,10 @@ const std::vector<Declaration> &declarations() {
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
       {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
       {kAxisNamesAttr, {Holder::Mesh}, isNames, "an array of names"},
+      {kAxisRolesAttr,
+       {Holder::Mesh},
+       isRoles,
+       "an array of roles: data, tensor, context, expert or pipeline"},
       {kInputAttr, {Holder::Argument}, isName, "a name"},
       {kBelowAttr, {Holder::Argument}, isCount, "a whole number of 1 or more (i64)"},
       {kIgnoredAttr, {Holder::Argument}, isWhole, "a whole number (i64)"},
@@ -171,13 +183,15 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (failed(check(op, "", attribute, [&](Holder holder) { return isHolder(op, holder); })))
     return failure();
   auto grid = dyn_cast<shard::GridOp>(op);
-  if (!grid || attribute.getName() != kAxisNamesAttr)
+  bool isNames = attribute.getName() == kAxisNamesAttr;
+  if (!grid || (!isNames && attribute.getName() != kAxisRolesAttr))
     return success();
-  size_t names = cast<ArrayAttr>(attribute.getValue()).size();
-  if (names != grid.getShape().size())
-    return op->emitOpError() << "has " << names << " names in '" << kAxisNamesAttr
-                             << "', but a name for each of its " << grid.getShape().size()
-                             << " axes is wanted";
+  size_t entries = cast<ArrayAttr>(attribute.getValue()).size();
+  StringRef entry = isNames ? "name" : "role";
+  if (entries != grid.getShape().size())
+    return op->emitOpError() << "has " << entries << " " << entry << "s in '"
+                             << attribute.getName().getValue() << "', but a " << entry
+                             << " for each of its " << grid.getShape().size() << " axes is wanted";
   return success();
 }
 

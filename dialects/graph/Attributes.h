@@ -15,6 +15,9 @@ constexpr llvm::StringLiteral kSequenceParallelAttr = "graph.sequence_parallel";
 
 // Of `shard.grid @mesh`: an array of strings, a name for each axis.
 constexpr llvm::StringLiteral kAxisNamesAttr = "graph.axis_names";
+// Of the same: the name of an AxisRole for each axis. Passes ask for an axis by what it is for; its
+// name is for people.
+constexpr llvm::StringLiteral kAxisRolesAttr = "graph.axis_roles";
 
 // Of arguments and results of graph.func.
 constexpr llvm::StringLiteral kInputAttr = "graph.input"; // argument: name of the data

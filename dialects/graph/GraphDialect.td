@@ -65,6 +65,13 @@ def Graph_CollectiveRole : Graph_I32Enum<"CollectiveRole", "what a collective mo
   I32EnumAttrCase<"Pipeline", 4, "pipeline">,     // between stages
   I32EnumAttrCase<"Control", 5, "control">]>;     // single numbers: loss, norm
 
+def Graph_AxisRole : Graph_I32Enum<"AxisRole", "what a mesh axis is for", [
+  I32EnumAttrCase<"Data", 0, "data">,          // its ranks have other samples
+  I32EnumAttrCase<"Tensor", 1, "tensor">,      // other parts of the weights
+  I32EnumAttrCase<"Context", 2, "context">,    // other parts of each sequence, through attention
+  I32EnumAttrCase<"Expert", 3, "expert">,      // other experts
+  I32EnumAttrCase<"Pipeline", 4, "pipeline">]>; // other layers
+
 class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Graph_Dialect, name, traits> {
   let mnemonic = mnem;
 }
@@ -72,20 +79,43 @@ class Graph_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<Gr
 // #graph.placement<[replicate, shard(1), partial(sum)]>: one entry per mesh axis, outermost first.
 def Graph_PlacementAttr : Graph_Attr<"Placement", "placement"> {
   let summary = "Where a tensor lives: one entry per mesh axis";
+  let description = [{
+    `replicate`, `shard(dim)` or `partial(sum|max)`, which is for sums and maxima that are still to be taken over the axis.
+
+    Axes that split the same dim do so in the order of the mesh, outermost first; `[shard(0), shard(0)]` on 2x4 gives the
+    rank at (i, j) part 4i + j of 8. `level` says another order: by ascending level, then in the order of the mesh.
+    `[shard(0, level 1), shard(0)]` gives it part 2j + i. Levels are the smallest that say the order, so that equal
+    placements are equal attributes.
+
+    `shard(dim, zigzag)` cuts what the axes outside of it leave into 2n chunks, of which the rank at coordinate c of n has c
+    and 2n-1-c; the axes inside of it split each of the two.
+
+    A dim is padded once, at its end, to equal pieces for all ranks.
+  }];
   let parameters = (ins ArrayRefParameter<"::dtc::graph::AxisPlacement">:$axes);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
 }
 
-// #graph.window<loop = 2, axis = "tp", local = 6283, global = 50257>
+// #graph.window<loop = 2, local = 6283, global = 50257, axes = [1]>
 def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
   let summary = "Which part of a global loop this rank has";
   let description = [{
-    Local index i of loop `loop` is global index `coordinate(axis) * local + i`; indices of `global` or more are padding.
-    `axis` empty: the loop is whole, only padded.
+    `axes` are the mesh axes that split loop `loop`, outermost first; without any the loop is whole, only padded. Local
+    index i is global index `coordinate * local + i`, the coordinate counted over all axes; indices of `global` or more are
+    padding. With a `zigzag` axis the rank has two pieces of local / 2, one after the other, which start where the
+    #graph.placement says.
   }];
-  let parameters = (ins "unsigned":$loop, StringRefParameter<"mesh axis">:$axis, "int64_t":$local, "int64_t":$global);
-  let assemblyFormat = "`<` struct(params) `>`";
+  let parameters = (ins "unsigned":$loop, "int64_t":$local, "int64_t":$global,
+    OptionalArrayRefParameter<"int64_t">:$axes, DefaultValuedParameter<"int64_t", "-1">:$zigzag);
+  let assemblyFormat = [{`<` `loop` `=` $loop `,` `local` `=` $local `,` `global` `=` $global
+    (`,` `axes` `=` `[` $axes^ `]`)? (`zigzag` $zigzag^)? `>`}];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    bool isSplit() const { return !getAxes().empty(); }
+    int64_t getPieces() const { return getZigzag() < 0 ? 1 : 2; }
+    int64_t getPieceSize() const { return getLocal() / getPieces(); }
+  }];
 }
 
 // #graph.communication<gradient async>

@@ -106,6 +106,22 @@ LogicalResult PlacementAttr::verify(function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
+LogicalResult WindowAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned loop,
+                                 int64_t local, int64_t global, ArrayRef<int64_t> axes,
+                                 int64_t zigzag) {
+  for (const auto &[i, axis] : llvm::enumerate(axes))
+    if (axis < 0 || llvm::is_contained(axes.take_front(i), axis))
+      return emitError() << "window of loop " << loop << " is split over mesh axis " << axis
+                         << (axis < 0 ? ", but axes count from 0" : " twice");
+  if (zigzag >= 0 && !llvm::is_contained(axes, zigzag))
+    return emitError() << "window of loop " << loop << " is zigzag over mesh axis " << zigzag
+                       << ", which does not split it";
+  if (zigzag >= 0 && local % 2 != 0)
+    return emitError() << "window of loop " << loop << " is zigzag, so its " << local
+                       << " indices must be two equal pieces";
+  return success();
+}
+
 // Axes that split `dim`, outermost first.
 static SmallVector<unsigned, 2> orderedAxes(ArrayRef<AxisPlacement> placement, int64_t dim) {
   SmallVector<unsigned, 2> axes;
@@ -177,6 +193,34 @@ std::optional<SmallVector<int64_t>> dtc::graph::getMeshSizes(Operation *insideMo
   if (!grid)
     return std::nullopt;
   return SmallVector<int64_t>(grid.getShape());
+}
+
+WindowAttr dtc::graph::getWindow(MLIRContext *context, unsigned loop, const DimSplit &split,
+                                 int64_t global) {
+  SmallVector<int64_t> axes(split.axes.begin(), split.axes.end());
+  return WindowAttr::get(context, loop, split.localSize(global), global, axes,
+                         split.zigzag < 0 ? -1 : axes[split.zigzag]);
+}
+
+FailureOr<SmallVector<PieceStart, 2>> dtc::graph::getPieceStarts(WindowAttr window,
+                                                                 ArrayRef<int64_t> meshSizes) {
+  DimSplit split;
+  for (int64_t axis : window.getAxes()) {
+    if (axis >= static_cast<int64_t>(meshSizes.size()))
+      return failure();
+    if (meshSizes[axis] == 1)
+      continue;
+    if (axis == window.getZigzag()) {
+      split.zigzag = static_cast<int>(split.axes.size());
+      split.pieces = 2;
+    }
+    split.axes.push_back(static_cast<unsigned>(axis));
+    split.parts *= meshSizes[axis];
+  }
+  if (split.pieces != window.getPieces() ||
+      (!split.axes.empty() && split.localSize(window.getGlobal()) != window.getLocal()))
+    return failure();
+  return getPieceStarts(split, window.getGlobal(), meshSizes);
 }
 
 RankedTensorType dtc::graph::getLocalType(RankedTensorType global,

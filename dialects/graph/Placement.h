@@ -49,6 +49,13 @@ struct PieceStart {
 llvm::SmallVector<PieceStart, 2> getPieceStarts(const DimSplit &split, int64_t global,
                                                 llvm::ArrayRef<int64_t> meshSizes);
 
+// The window of a loop split as `split` says, and what a window says on a mesh: where its pieces
+// start. Fails without a word where the mesh lacks one of its axes or makes other sizes of it.
+WindowAttr getWindow(mlir::MLIRContext *context, unsigned loop, const DimSplit &split,
+                     int64_t global);
+llvm::FailureOr<llvm::SmallVector<PieceStart, 2>> getPieceStarts(WindowAttr window,
+                                                                 llvm::ArrayRef<int64_t> meshSizes);
+
 // The same placement with the smallest levels that say it, so that equal placements compare equal.
 // Example: [shard(0, level 3), shard(0)] becomes [shard(0, level 1), shard(0)], and
 // [shard(0, level 1), replicate] becomes [shard(0), replicate].

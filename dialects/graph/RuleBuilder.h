@@ -6,8 +6,12 @@
 namespace dtc::graph {
 
 // Collects loops and the dims that they make up.
-// Example, a sum over the last dim of x[8,16]: RuleBuilder b(op); auto rows = b.loops(x, 0, 1);
-// auto last = b.loop(16, LoopKind::Sum); b.operand(rows + last); b.result(rows).
+// Example, a sum over the last dim of x[8,16]:
+//   RuleBuilder b(op);
+//   auto rows = b.loops(x, 0, 1);
+//   auto last = b.loop(16, LoopKind::Sum);
+//   b.operand(rows + last);
+//   b.result(rows);
 class RuleBuilder {
 public:
   // Loop of `size` points; a dim made of it alone.

@@ -13,8 +13,8 @@ class ThreadPool;
 
 // C[m,n] = alpha * op(A) * op(B) + beta * C, `batch` times, operands `stride*` elements apart.
 // op(A) is [m,k]: A itself with leading dimension lda when !transA, else the transpose of A [k,m].
-// Same for B [k,n]. Cost: 2*batch*m*n*k flops. Uses oneDNN or OpenBLAS, whichever measured faster
-// for the shape class (GemmTable.cpp).
+// Same for B [k,n]. Cost: 2*batch*m*n*k flops. GemmTable.cpp says which library multiplies what, in
+// tiles of which size.
 struct GemmArgs {
   const float *a;
   const float *b;
@@ -27,10 +27,13 @@ struct GemmArgs {
 };
 void gemm(const GemmArgs &args, ThreadPool &pool);
 
-// q, out [batch, queries, heads, headDim]; k, v [batch, keys, kvHeads, headDim]; lse [batch, heads,
-// queries]. out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score
-// matrix is never stored. causal: query i sees keys j <= i + keys - queries. heads % kvHeads == 0;
-// query head h reads kv head h / (heads/kvHeads). Source: Dao 2023, arXiv:2307.08691.
+// out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score matrix is
+// never stored. causal: query i sees keys j <= i + keys - queries. Query head h reads kv head
+// h / (heads/kvHeads); heads % kvHeads == 0.
+//   q, out  [batch, queries, heads, headDim]
+//   k, v    [batch, keys, kvHeads, headDim]
+//   lse     [batch, heads, queries]
+// Source: Dao 2023, arXiv:2307.08691.
 // `globalHead0`, `globalBatch0`, `totalHeads` place this rank's part of the heads and batch in the
 // whole, so that dropout does not depend on the plan.
 struct AttentionArgs {
@@ -55,8 +58,8 @@ struct AttentionGradArgs {
 };
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
 
-// out[t,:] = table[ids[t] - firstRow, :] where that row exists among `rows`, else 0. table [rows,
-// columns], out [tokens, columns].
+// out[t,:] = table[ids[t] - firstRow, :] where that row exists among `rows`, else 0.
+// table [rows, columns], out [tokens, columns].
 void embedding(const float *table, const int32_t *ids, float *out, int64_t rows, int64_t columns,
                int64_t tokens, int64_t firstRow, ThreadPool &pool);
 

@@ -66,17 +66,21 @@ private:
     }
     buffers.begin = argument(signature.begin());
     buffers.end = argument(signature.end());
-    buffers.windowOffsets = windowOffsets();
+    buffers.windows = windowStarts();
     KernelBuilder kernelBuilder(builder, op.getLoc(), std::move(buffers));
     op.emitKernel(kernelBuilder);
   }
 
-  SmallVector<std::pair<WindowAttr, Value>> windowOffsets() {
-    SmallVector<std::pair<WindowAttr, Value>> offsets;
+  SmallVector<WindowStarts> windowStarts() {
+    SmallVector<WindowStarts> windows;
+    unsigned next = signature.numBuffers;
     if (auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName))
-      for (auto [i, window] : llvm::enumerate(scalars.getAsRange<WindowAttr>()))
-        offsets.push_back({window, argument(signature.numBuffers + i)});
-    return offsets;
+      for (WindowAttr window : scalars.getAsRange<WindowAttr>()) {
+        windows.push_back({window, {}});
+        for (int64_t piece = 0; piece < window.getPieces(); ++piece)
+          windows.back().starts.push_back(argument(next++));
+      }
+    return windows;
   }
 
   // The buffer as an array over those loops that move through it, and its map from all loops.
@@ -157,10 +161,10 @@ private:
     for (size_t loop = 0; loop < getSpace(kernel).size(); ++loop)
       indices.push_back(linalg::IndexOp::create(nested, op->getLoc(), loop));
     for (WindowAttr window : getWindows(op))
-      for (auto &[known, offset] : windowOffsets())
-        if (known == window)
+      for (const WindowStarts &known : windowStarts())
+        if (known.window == window)
           indices[window.getLoop()] =
-              arith::AddIOp::create(nested, op->getLoc(), indices[window.getLoop()], offset);
+              globalIndex(nested, op->getLoc(), known, indices[window.getLoop()]);
     return indices;
   }
 
@@ -175,9 +179,11 @@ private:
 } // namespace
 
 KernelSignature KernelSignature::of(FuncOp kernel) {
-  auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName);
-  return {static_cast<unsigned>(kernel.getNumArguments() + kernel.getNumResults()),
-          scalars ? static_cast<unsigned>(scalars.size()) : 0};
+  unsigned numScalars = 0;
+  if (auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName))
+    for (WindowAttr window : scalars.getAsRange<WindowAttr>())
+      numScalars += window.getPieces();
+  return {static_cast<unsigned>(kernel.getNumArguments() + kernel.getNumResults()), numScalars};
 }
 
 LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target) {

@@ -45,7 +45,7 @@ public:
   std::pair<Value, Value> target(Value targets, Value row) const {
     Value word = k.loadIndex(targets, row);
     if (window)
-      word = arith::SubIOp::create(k.builder, k.loc, word, k.windowOffset(window));
+      word = k.localOf(window, word);
     // As unsigned numbers, words before the first are larger than all others.
     Value inside = arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::ult, word,
                                          k.index(shape.columns));

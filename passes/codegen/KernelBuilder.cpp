@@ -51,20 +51,24 @@ Value KernelBuilder::rem(Value a, int64_t b) {
 graph::WindowAttr KernelBuilder::findWindow(ArrayRef<graph::WindowAttr> windows, unsigned loop,
                                             int64_t size) {
   for (graph::WindowAttr window : windows)
-    if (window.getLoop() == loop && (!window.getAxis().empty() || window.getGlobal() < size))
+    if (window.getLoop() == loop && (window.isSplit() || window.getGlobal() < size))
       return window;
   return nullptr;
 }
 
-Value KernelBuilder::windowOffset(graph::WindowAttr window) {
-  for (auto &[known, offset] : buffers.windowOffsets)
-    if (known == window)
-      return offset;
-  return index(0);
+WindowStarts KernelBuilder::startsOf(graph::WindowAttr window) {
+  for (const WindowStarts &known : buffers.windows)
+    if (known.window == window)
+      return known;
+  return {window, {index(0)}};
+}
+
+Value KernelBuilder::localOf(graph::WindowAttr window, Value global) {
+  return localIndex(builder, loc, startsOf(window), global);
 }
 
 Value KernelBuilder::validSize(graph::WindowAttr window) {
-  return arith::SubIOp::create(builder, loc, index(window.getGlobal()), windowOffset(window));
+  return validIndices(builder, loc, startsOf(window));
 }
 
 KernelBuilder::Values KernelBuilder::forLoop(Value begin, Value end, int64_t step,

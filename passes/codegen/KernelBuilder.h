@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/OpDefinition.h"
+#include "passes/codegen/WindowIndex.h"
 
 namespace dtc {
 
@@ -31,22 +32,25 @@ struct Lanes {
 // Values are f32 in registers whatever the buffers hold. Every loop has fixed bounds, so that the
 // parts of a row are added up in the same order whichever units a call covers.
 //
-// Example, y = x * 2 over rows of C: kernel.forEachUnit([&](Value row) { Value base =
-// kernel.mul(row, C);
-//   kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) { Value at =
-//   kernel.add(base, column); ... }) });
+// Example, y = x * 2 over rows of C:
+//   kernel.forEachUnit([&](Value row) {
+//     Value base = kernel.mul(row, C);
+//     kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) {
+//       Value at = kernel.add(base, column);
+//       ...
+//     });
+//   });
 class KernelBuilder {
 public:
   using Value = mlir::Value;
   using ValueRange = mlir::ValueRange;
   using Values = llvm::SmallVector<mlir::Value>;
 
-  // `windowOffsets[i]` is the first global index that `windows[i]` covers.
   struct Buffers {
     llvm::SmallVector<mlir::Value> operands; // memref<Nxtype>
     llvm::SmallVector<mlir::Value> results;  // the same; null where nobody reads the result
     mlir::Value begin, end;                  // units, index
-    llvm::SmallVector<std::pair<graph::WindowAttr, mlir::Value>> windowOffsets;
+    llvm::SmallVector<WindowStarts> windows; // of split loops
   };
   KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, Buffers buffers)
       : builder(builder), loc(loc), buffers(std::move(buffers)) {}
@@ -63,13 +67,13 @@ public:
   Value div(Value a, int64_t b);
   Value rem(Value a, int64_t b);
 
-  // The number of elements of the loop of `window` that are no padding, from this rank's first:
-  // global - offset.
+  // How many of this rank's elements of the loop of `window` are no padding, from its first on.
   Value validSize(graph::WindowAttr window);
   // The window of `loop` among `windows` that needs care: null unless it is split or has padding.
   static graph::WindowAttr findWindow(llvm::ArrayRef<graph::WindowAttr> windows, unsigned loop,
                                       int64_t size);
-  Value windowOffset(graph::WindowAttr window);
+  // The element of this rank that is global index `global` (see localIndex).
+  Value localOf(graph::WindowAttr window, Value global);
 
   // Loops. The body gets the index and the carried values and returns their next values.
   using LoopBody = llvm::function_ref<Values(Value, ValueRange)>;
@@ -129,6 +133,8 @@ public:
   mlir::Location loc;
 
 private:
+  WindowStarts startsOf(graph::WindowAttr window);
+
   Buffers buffers;
 };
 

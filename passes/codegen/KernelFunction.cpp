@@ -162,7 +162,7 @@ void dtc::setKernelAttributes(FuncOp kernel) {
   SmallVector<Attribute> scalars;
   for (Operation &op : kernel.getBody().front())
     for (WindowAttr window : getWindows(&op))
-      if (!window.getAxis().empty() && !llvm::is_contained(scalars, window))
+      if (window.isSplit() && !llvm::is_contained(scalars, window))
         scalars.push_back(window);
   kernel->setAttr(kernelRangeName, builder.getI64IntegerAttr(range));
   kernel->setAttr(kernelScalarsName, builder.getArrayAttr(scalars));

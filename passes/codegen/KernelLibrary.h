@@ -17,7 +17,7 @@ struct KernelTarget {
 // An ELF shared object for x86-64 Linux with one function per kernel:
 //   void NAME(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end)
 // `buffers`: operands, then results, each aligned to its element type (8 bytes for scalars);
-// `scalars`: per kernel_scalars entry the coordinate times the local size; units [begin, end) of
+// `scalars`: where each piece of each kernel_scalars entry starts; units [begin, end) of
 // kernel_range.
 struct KernelLibrary {
   std::vector<char> bytes;          // empty when there are no kernels

@@ -12,21 +12,20 @@ namespace dtc {
 void registerLoweringDialects(mlir::DialectRegistry &registry);
 
 // 1. Adds to `target` a func.func for every kernel function of `source`, with the arguments
-//    (memref<Nxtype> per operand, memref<Nxtype> per result, index per kernel_scalars, begin:
-//    index, end: index). Pointwise kernels hold one linalg.generic over all points; the others hold
-//    their loops over the units.
+//    (memref<Nxtype> per operand, memref<Nxtype> per result, index per piece of kernel_scalars,
+//    begin: index, end: index). Pointwise kernels hold one linalg.generic over all points; the
+//    others hold their loops over the units.
 llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target);
 
 // 2. Replaces every linalg.generic of a kernel by vector code in loops over the units.
 llvm::LogicalResult vectorizeKernels(mlir::ModuleOp module);
 
 // 3. Approximates functions of vectors, forms fused multiply-adds, and converts all to the LLVM
-// dialect with plain
-//    pointers for buffers.
+//    dialect with plain pointers for buffers.
 void buildLlvmPipeline(mlir::OpPassManager &passes);
 
-// 4. Gives every kernel the runtime's signature: void(ptr buffers, ptr scalars, i64 begin, i64
-// end).
+// 4. Gives every kernel the runtime's signature:
+//    void(ptr buffers, ptr scalars, i64 begin, i64 end).
 void addKernelEntries(mlir::ModuleOp module);
 
 // How a func.func of step 1 divides its arguments.

@@ -16,7 +16,7 @@ namespace {
 enum class Level { Kernel, Row, Vector };
 
 // 1. Sorts the values of the body by how often they change: once per kernel, per row, or per
-// vector.
+//    vector.
 // 2. Computes the values of the first two kinds as scalars, before the loop over rows and in it.
 // 3. Computes the others in vectors along the innermost loop, the last of which is masked where a
 // row ends inside it.

@@ -102,7 +102,7 @@ private:
   }
 
   exec::RankScalarAttr at(int64_t element) {
-    return exec::RankScalarAttr::get(program.getContext(), element, 0, -1);
+    return exec::RankScalarAttr::get(program.getContext(), element);
   }
 
   void buildAllReduce() {

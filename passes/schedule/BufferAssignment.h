@@ -32,10 +32,9 @@ struct AccessList {
 
 // Steps:
 // 1. Copies, last first: the source is made a part of the destination, so that its producer writes
-// where the copy would
-//    have put it. This needs: no one uses that part of the destination while the source is live
-//    (but an in-place operand of the producer), and what is left of the source after the copy is
-//    only read, before the destination changes.
+//    where the copy would have put it. This needs: no one uses that part of the destination while
+//    the source is live (but an in-place operand of the producer), and what is left of the source
+//    after the copy is only read, before the destination changes.
 // 2. In-place pairs, first to last: a result takes the buffer of an operand that dies there.
 // 3. Copies whose source has come to be their destination are redundant.
 //

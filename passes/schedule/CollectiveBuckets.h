@@ -14,7 +14,7 @@ namespace dtc {
 
 // Collectives are offered in program order. Steps:
 // 1. One bucket is open for each key (kind, reduction, axes, element type); a collective joins that
-// of its key.
+//    of its key.
 // 2. A bucket that would pass `limitBytes` is closed first; a collective bigger than that is alone.
 // 3. The user closes buckets with a member that cannot be delayed past an instruction.
 //

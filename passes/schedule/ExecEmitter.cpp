@@ -1,6 +1,8 @@
 // Builds a program: which buffer holds which tensor, and where the next instruction goes.
 #include "passes/schedule/ExecEmitter.h"
 
+#include "dialects/graph/Placement.h"
+
 using namespace mlir;
 using namespace dtc;
 
@@ -103,33 +105,46 @@ void ExecEmitter::copy(Value src, int64_t srcOffset, Value dst, int64_t dstOffse
 }
 
 exec::RankScalarAttr ExecEmitter::constant(int64_t base) {
-  return exec::RankScalarAttr::get(program.getContext(), base, 0, -1);
+  return exec::RankScalarAttr::get(program.getContext(), base);
+}
+
+graph::WindowAttr ExecEmitter::findWindow(ArrayAttr windows, unsigned loop) {
+  if (windows)
+    for (auto window : windows.getAsRange<graph::WindowAttr>())
+      if (window.getLoop() == loop)
+        return window;
+  return {};
 }
 
 FailureOr<exec::RankScalarAttr> ExecEmitter::firstIndex(Operation *op, ArrayAttr windows,
                                                         unsigned loop, int64_t base,
                                                         int64_t scale) {
-  if (windows)
-    for (auto window : windows.getAsRange<graph::WindowAttr>())
-      if (window.getLoop() == loop)
-        return firstIndex(op, window, base, scale);
-  return constant(base);
+  graph::WindowAttr window = findWindow(windows, loop);
+  if (!window)
+    return constant(base);
+  auto starts = pieceStarts(op, window, base, scale);
+  if (failed(starts))
+    return failure();
+  if (starts->size() != 1)
+    return op->emitOpError() << "has loop " << loop
+                             << " split zigzag, where its kernel takes one piece";
+  return starts->front();
 }
 
-FailureOr<exec::RankScalarAttr> ExecEmitter::firstIndex(Operation *op, graph::WindowAttr window,
-                                                        int64_t base, int64_t scale) {
-  if (window.getAxis().empty())
-    return constant(base);
-  for (auto [axis, name] : llvm::enumerate(program.getAxisNames().getAsValueRange<StringAttr>())) {
-    if (name != window.getAxis())
-      continue;
-    if (getMesh()[axis] == 1)
-      return constant(base);
-    return exec::RankScalarAttr::get(op->getContext(), base, window.getLocal() * scale,
-                                     static_cast<int32_t>(axis));
+FailureOr<SmallVector<exec::RankScalarAttr, 2>>
+ExecEmitter::pieceStarts(Operation *op, graph::WindowAttr window, int64_t base, int64_t scale) {
+  auto starts = graph::getPieceStarts(window, getMesh());
+  if (failed(starts))
+    return op->emitOpError() << "has " << window << ", which is none of mesh [" << getMesh() << "]";
+  SmallVector<exec::RankScalarAttr, 2> scalars;
+  for (const graph::PieceStart &start : *starts) {
+    SmallVector<std::pair<int64_t, int64_t>> terms;
+    for (const graph::PieceStart::Term &term : start.terms)
+      terms.emplace_back(term.axis, term.stride * scale);
+    scalars.push_back(
+        exec::RankScalarAttr::getOfTerms(op->getContext(), base + start.base * scale, terms));
   }
-  return op->emitOpError() << "has a window on mesh axis '" << window.getAxis()
-                           << "', which the mesh does not have";
+  return scalars;
 }
 
 FailureOr<RankedTensorType> dtc::getStaticType(Operation *op, Value value) {

@@ -50,14 +50,17 @@ public:
             bool accumulate = false);
 
   exec::RankScalarAttr constant(int64_t base);
+  // The window of a loop among `windows`, or null where the loop has none.
+  static graph::WindowAttr findWindow(mlir::ArrayAttr windows, unsigned loop);
   // Global index of the local index 0 of loop `loop`, times `scale`, plus `base`: from the window
-  // in `windows`, or constant where the loop has none. Fails after a diagnostic for an axis that
-  // the mesh lacks.
+  // in `windows`, or constant where the loop has none. Fails after a diagnostic where the mesh
+  // makes no such window, or it has two pieces.
   llvm::FailureOr<exec::RankScalarAttr> firstIndex(mlir::Operation *op, mlir::ArrayAttr windows,
                                                    unsigned loop, int64_t base = 0,
                                                    int64_t scale = 1);
-  llvm::FailureOr<exec::RankScalarAttr> firstIndex(mlir::Operation *op, graph::WindowAttr window,
-                                                   int64_t base = 0, int64_t scale = 1);
+  // The same for each piece of a window.
+  llvm::FailureOr<llvm::SmallVector<exec::RankScalarAttr, 2>>
+  pieceStarts(mlir::Operation *op, graph::WindowAttr window, int64_t base = 0, int64_t scale = 1);
   llvm::ArrayRef<int64_t> getMesh() { return program.getAxisSizes(); }
 
   // Prefix of the names of buffers that `define` makes from now on, e.g. "m1.".

@@ -78,28 +78,31 @@ LogicalResult ExecLowering::createProgram() {
   return success();
 }
 
-FailureOr<SmallVector<int64_t>> ExecLowering::splitAxes(Operation *op, StringRef name,
-                                                        int64_t numDims,
-                                                        graph::PlacementAttr placement) {
-  SmallVector<int64_t> axes(numDims, -1);
+FailureOr<exec::Splits> ExecLowering::splitsOf(Operation *op, StringRef name, int64_t numDims,
+                                               graph::PlacementAttr placement) {
+  exec::Splits splits;
+  splits.axes.resize(numDims);
   if (!placement)
-    return axes;
+    return splits;
   if (placement.getAxes().size() != emitter->getMesh().size())
     return op->emitOpError() << "has '" << name << "' placed " << placement << ", on "
                              << placement.getAxes().size() << " mesh axes; the mesh has "
                              << emitter->getMesh().size();
-  for (auto [axis, where] : llvm::enumerate(placement.getAxes())) {
+  for (const graph::AxisPlacement &where : placement.getAxes()) {
     if (where.isPartial())
       return op->emitOpError() << "has '" << name << "' placed " << placement
                                << "; a sum that is not finished has no place at rest";
-    if (!where.isShard() || emitter->getMesh()[axis] == 1)
-      continue;
-    if (axes[where.dim] >= 0)
-      return op->emitOpError() << "has dim " << where.dim << " of '" << name
-                               << "' split over two mesh axes; want at most one";
-    axes[where.dim] = static_cast<int64_t>(axis);
+    if (where.isShard() && where.dim >= numDims)
+      return op->emitOpError() << "has '" << name << "' placed " << placement << "; it has "
+                               << numDims << " dims";
   }
-  return axes;
+  for (int64_t dim = 0; dim < numDims; ++dim) {
+    graph::DimSplit split = graph::getDimSplit(placement.getAxes(), emitter->getMesh(), dim);
+    splits.axes[dim].assign(split.axes.begin(), split.axes.end());
+    if (split.zigzag >= 0)
+      splits.zigzag.push_back(split.axes[split.zigzag]);
+  }
+  return splits;
 }
 
 // Parameter and state differ in what they know about storage and initial value only.
@@ -108,9 +111,11 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
                                           exec::BufferKind kind) {
   emitter->setLocation(op.getLoc());
   graph::PlacementAttr placement = op.getPlacement().value_or(graph::PlacementAttr());
-  auto axes = splitAxes(op, op.getSymName(), type.getRank(), placement);
-  if (failed(axes))
+  auto splits = splitsOf(op, op.getSymName(), type.getRank(), placement);
+  if (failed(splits))
     return failure();
+  ArrayAttr axes = splits->getAxesAttr(op.getContext());
+  DenseI64ArrayAttr zigzag = splits->getZigzagAttr(op.getContext());
   ArrayRef<int64_t> local = type.getShape();
   if (placement)
     local = graph::getLocalType(type, placement.getAxes(), emitter->getMesh()).getShape();
@@ -123,12 +128,12 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
     auto key = static_cast<int64_t>(llvm::xxh3_64bits(op.getSymName()));
     auto init = static_cast<exec::InitKind>(op.getInit());
     emitter->declared(exec::ParameterOp::create(front, op.getLoc(), op.getSymName(), buffer,
-                                                type.getShape(), stored, local, *axes, init,
+                                                type.getShape(), stored, local, axes, zigzag, init,
                                                 op.getMean(), op.getStddev(), key));
   } else {
     APFloat zero(0.0);
     emitter->declared(exec::StateOp::create(front, op.getLoc(), op.getSymName(), buffer,
-                                            type.getShape(), stored, local, *axes,
+                                            type.getShape(), stored, local, axes, zigzag,
                                             exec::InitKind::Zeros, zero, zero, 0));
   }
   return success();
@@ -166,15 +171,13 @@ LogicalResult ExecLowering::declareInputs() {
       return failure();
     auto placement =
         microBatch.getArgAttrOfType<graph::PlacementAttr>(index, graph::kPlacementAttr);
-    auto axes = splitAxes(microBatch, name, type->getRank(), placement);
-    if (failed(axes))
+    auto splits = splitsOf(microBatch, name, type->getRank(), placement);
+    if (failed(splits))
       return failure();
-    globalMicroBatch = type->getDimSize(0);
-    if ((*axes)[0] >= 0)
-      globalMicroBatch *= emitter->getMesh()[(*axes)[0]];
+    globalMicroBatch = type->getDimSize(0) * splits->getParts(0, emitter->getMesh());
     SmallVector<int64_t> shape(type->getShape());
     shape.insert(shape.begin(), numMicroBatches);
-    axes->insert(axes->begin(), -1);
+    splits->axes.insert(splits->axes.begin(), SmallVector<int64_t, 2>());
     Value buffer = emitter->createBuffer(name, exec::BufferKind::Input, type->getElementType(),
                                          numElements(shape), /*persistent=*/true);
     OpBuilder front = emitter->declarations();
@@ -182,7 +185,8 @@ LogicalResult ExecLowering::declareInputs() {
     auto ignored = microBatch.getArgAttrOfType<IntegerAttr>(index, graph::kIgnoredAttr);
     emitter->declared(exec::InputOp::create(
         front, microBatch.getLoc(), name, buffer, front.getDenseI64ArrayAttr(shape),
-        front.getDenseI64ArrayAttr(*axes), below ? below : front.getI64IntegerAttr(0), ignored));
+        splits->getAxesAttr(module.getContext()), splits->getZigzagAttr(module.getContext()),
+        below ? below : front.getI64IntegerAttr(0), ignored));
     inputs.push_back(buffer);
   }
   return success();

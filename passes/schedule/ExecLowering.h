@@ -43,10 +43,9 @@ private:
   void markActivations(graph::FuncOp function);
   void eraseUnusedKernels();
 
-  // Per dim the mesh axis that splits it, or -1.
-  llvm::FailureOr<llvm::SmallVector<int64_t>> splitAxes(mlir::Operation *op, llvm::StringRef name,
-                                                        int64_t numDims,
-                                                        graph::PlacementAttr placement);
+  // How a placement splits a tensor that is the same on the ranks that it does not split.
+  llvm::FailureOr<exec::Splits> splitsOf(mlir::Operation *op, llvm::StringRef name, int64_t numDims,
+                                         graph::PlacementAttr placement);
 
   mlir::ModuleOp module;
   graph::FuncOp microBatch, update;

@@ -197,8 +197,7 @@ struct LowerAllToAll : ExecLoweringInterface::ExternalModel<LowerAllToAll, shard
   }
 };
 
-// No communication: a copy whose source offset depends on the rank, one per mesh axis as a rank
-// scalar has one axis.
+// No communication: a copy whose source offset depends on the rank.
 struct LowerAllSlice : ExecLoweringInterface::ExternalModel<LowerAllSlice, shard::AllSliceOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto slice = cast<shard::AllSliceOp>(op);
@@ -214,25 +213,16 @@ struct LowerAllSlice : ExecLoweringInterface::ExternalModel<LowerAllSlice, shard
     ArrayRef<int64_t> shape = typeOf(slice.getInput()).getShape();
     int64_t outer = numElements(shape.take_front(dim));
     int64_t inner = numElements(shape.drop_front(dim + 1)), size = shape[dim];
-    int64_t left = group->ranks;
-    for (int64_t axis : group->axes) {
-      int64_t ranks = emitter.getMesh()[axis];
-      if (ranks == 1)
-        continue;
-      left /= ranks;
-      int64_t part = size / ranks;
-      Value dst = left == 1 ? emitter.define(slice.getResult())
-                            : emitter.createBuffer("slice", exec::BufferKind::Temporary,
-                                                   exec::getDtype(src), outer * part * inner);
-      Box box{{outer, part * inner}, {size * inner, 1}, {part * inner, 1}};
-      auto offset =
-          exec::RankScalarAttr::get(op->getContext(), 0, part * inner, static_cast<int32_t>(axis));
-      emitter.copy(src, offset, dst, emitter.constant(0), box);
-      src = dst;
-      size = part;
-      if (left == 1)
-        break;
+    int64_t part = size / group->ranks, stride = part * inner;
+    SmallVector<std::pair<int64_t, int64_t>> terms;
+    for (int64_t axis : llvm::reverse(group->axes)) {
+      if (emitter.getMesh()[axis] > 1)
+        terms.emplace_back(axis, stride);
+      stride *= emitter.getMesh()[axis];
     }
+    emitter.copy(src, exec::RankScalarAttr::getOfTerms(op->getContext(), 0, terms),
+                 emitter.define(slice.getResult()), emitter.constant(0),
+                 {{outer, part * inner}, {size * inner, 1}, {part * inner, 1}});
     return success();
   }
 };

@@ -153,26 +153,54 @@ struct LowerAttentionGrad
   }
 };
 
+// A rank's rows of a table, as pieces that follow each other in the table as in this rank's part.
+struct RowPieces {
+  SmallVector<exec::RankScalarAttr, 2> firstRows;
+  int64_t rows, columns; // of one piece
+
+  Value of(Value table, size_t piece, ExecEmitter &emitter) const {
+    return emitter.createView(table, static_cast<int64_t>(piece) * rows * columns, rows * columns);
+  }
+};
+
 // The one loop of a table's rows is the one whose global index the op's rule says it needs.
-template <typename Op> FailureOr<exec::RankScalarAttr> firstRow(Op op, ExecEmitter &emitter) {
+template <typename Op>
+FailureOr<RowPieces> rowPieces(Op op, ArrayRef<int64_t> table, ExecEmitter &emitter) {
   if (!cast<RankedTensorType>(op.getIds().getType()).getElementType().isInteger(32))
     return op.emitOpError() << "has ids of " << op.getIds().getType() << "; the runtime takes i32";
-  graph::OpRule rule = op.getRule();
-  ArrayAttr windows = op.getWindows().value_or(ArrayAttr());
-  return emitter.firstIndex(op, windows, rule.indexedLoops.front());
+  RowPieces pieces{{emitter.constant(0)}, table[0], table[1]};
+  unsigned loop = op.getRule().indexedLoops.front();
+  graph::WindowAttr window = ExecEmitter::findWindow(op.getWindows().value_or(ArrayAttr()), loop);
+  if (!window)
+    return pieces;
+  auto starts = emitter.pieceStarts(op, window);
+  if (failed(starts))
+    return failure();
+  pieces.firstRows = *starts;
+  pieces.rows /= static_cast<int64_t>(starts->size());
+  return pieces;
 }
 
+// Ids that are not in a piece give 0, so that the pieces' results add up.
 struct LowerEmbedding : ExecLoweringInterface::ExternalModel<LowerEmbedding, graph::EmbeddingOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto embedding = cast<graph::EmbeddingOp>(op);
-    FailureOr<exec::RankScalarAttr> first = firstRow(embedding, emitter);
-    if (failed(wantF32(op)) || failed(first))
+    FailureOr<RowPieces> pieces = rowPieces(embedding, shapeOf(embedding.getTable()), emitter);
+    if (failed(wantF32(op)) || failed(pieces))
       return failure();
-    ArrayRef<int64_t> table = shapeOf(embedding.getTable());
-    exec::EmbeddingOp::create(emitter.instructions(), emitter.lookup(embedding.getTable()),
-                              emitter.lookup(embedding.getIds()),
-                              emitter.define(embedding.getResult()), table[0], table[1],
-                              numElements(shapeOf(embedding.getIds())), *first, /*stream=*/0);
+    Value table = emitter.lookup(embedding.getTable()), ids = emitter.lookup(embedding.getIds());
+    Value result = emitter.define(embedding.getResult());
+    int64_t tokens = numElements(shapeOf(embedding.getIds()));
+    for (auto [piece, first] : llvm::enumerate(pieces->firstRows)) {
+      Value out = piece == 0
+                      ? result
+                      : emitter.createBuffer("piece", exec::BufferKind::Temporary,
+                                             exec::getDtype(result), tokens * pieces->columns);
+      exec::EmbeddingOp::create(emitter.instructions(), pieces->of(table, piece, emitter), ids, out,
+                                pieces->rows, pieces->columns, tokens, first, /*stream=*/0);
+      if (piece > 0)
+        exec::CopyOp::create(emitter.instructions(), out, result, /*accumulate=*/true);
+    }
     return success();
   }
 };
@@ -181,14 +209,16 @@ struct LowerEmbeddingGrad
     : ExecLoweringInterface::ExternalModel<LowerEmbeddingGrad, graph::EmbeddingGradOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto grad = cast<graph::EmbeddingGradOp>(op);
-    FailureOr<exec::RankScalarAttr> first = firstRow(grad, emitter);
-    if (failed(wantF32(op)) || failed(first))
+    FailureOr<RowPieces> pieces = rowPieces(grad, shapeOf(grad.getResult()), emitter);
+    if (failed(wantF32(op)) || failed(pieces))
       return failure();
-    ArrayRef<int64_t> table = shapeOf(grad.getResult());
-    exec::EmbeddingGradOp::create(emitter.instructions(), emitter.lookup(grad.getIds()),
-                                  emitter.lookup(grad.getDy()), emitter.define(grad.getResult()),
-                                  table[0], table[1], numElements(shapeOf(grad.getIds())), *first,
-                                  /*accumulate=*/false, /*stream=*/0);
+    Value result = emitter.define(grad.getResult());
+    for (auto [piece, first] : llvm::enumerate(pieces->firstRows))
+      exec::EmbeddingGradOp::create(emitter.instructions(), emitter.lookup(grad.getIds()),
+                                    emitter.lookup(grad.getDy()),
+                                    pieces->of(result, piece, emitter), pieces->rows,
+                                    pieces->columns, numElements(shapeOf(grad.getIds())), first,
+                                    /*accumulate=*/false, /*stream=*/0);
     return success();
   }
 };

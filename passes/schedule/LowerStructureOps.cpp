@@ -98,10 +98,10 @@ private:
     if (!windows)
       return scalars;
     for (auto window : windows.getAsRange<graph::WindowAttr>()) {
-      FailureOr<exec::RankScalarAttr> scalar = emitter.firstIndex(op, window);
-      if (failed(scalar))
+      auto starts = emitter.pieceStarts(op, window);
+      if (failed(starts))
         return failure();
-      scalars.push_back(*scalar);
+      scalars.append(starts->begin(), starts->end());
     }
     return scalars;
   }

@@ -24,10 +24,10 @@ int64_t timeOfMostLive(llvm::ArrayRef<PlannedBuffer> buffers);
 // arXiv:2001.03288).
 // 1. An order: by size, by size times life, or by start, the biggest or earliest first.
 // 2. Each buffer goes to the smallest gap that it fits between placed buffers that are live with
-// it, the lowest of equal ones; else above them.
+//    it, the lowest of equal ones; else above them.
 // 3. The arena ends where the highest buffer does.
 // 4. While it is larger than what is ever live, what sticks out of that is placed first and all
-// again, a few times (as in Joslin and Clements 1999, "Squeaky Wheel" Optimization).
+//    again, a few times (as in Joslin and Clements 1999, "Squeaky Wheel" Optimization).
 //
 // Example: a 64 bytes live [0, 1], b 64 bytes live [1, 2], c 64 bytes live [2, 3]: 128 bytes, c
 // where a was.

@@ -1,10 +1,9 @@
 // Rewrites the body of one function from the logical device to one rank.
 #include "passes/shard/FunctionPartitioner.h"
 
+#include "dialects/graph/Placement.h"
 #include "passes/shard/OpSplit.h"
 #include "passes/shard/Reshard.h"
-
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -302,13 +301,14 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
 void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const graph::OpRule &rule,
                                         const OpDecision &decision) {
   SmallVector<Attribute> windows;
-  for (auto [axis, loop] : llvm::enumerate(decision.loops)) {
-    if (loop < 0 || mesh.sizes[axis] == 1 ||
-        !llvm::is_contained(rule.indexedLoops, static_cast<unsigned>(loop)))
-      continue;
-    int64_t global = rule.loops[loop].size;
-    windows.push_back(graph::WindowAttr::get(op.getContext(), loop, mesh.names[axis],
-                                             llvm::divideCeil(global, mesh.sizes[axis]), global));
+  for (unsigned loop : rule.indexedLoops) {
+    Placement ofLoop = replicated(mesh);
+    for (auto [axis, split] : llvm::enumerate(decision.loops))
+      if (split == static_cast<int>(loop))
+        ofLoop[axis] = AxisPlacement::shard(0);
+    graph::DimSplit split = graph::getDimSplit(ofLoop, mesh.sizes, 0);
+    if (!split.axes.empty())
+      windows.push_back(graph::getWindow(op.getContext(), loop, split, rule.loops[loop].size));
   }
   if (!windows.empty())
     local.setAttr("windows", builder.getArrayAttr(windows));

@@ -10,6 +10,7 @@ using namespace mlir;
 namespace dtc {
 
 using graph::kAxisNamesAttr;
+using graph::kAxisRolesAttr;
 using graph::kMeshName;
 
 int Mesh::axisNamed(llvm::StringRef name) const {
@@ -17,6 +18,19 @@ int Mesh::axisNamed(llvm::StringRef name) const {
     if (axis == name)
       return static_cast<int>(index);
   return -1;
+}
+
+SmallVector<unsigned, 2> Mesh::axesOf(AxisRole role) const {
+  SmallVector<unsigned, 2> axes;
+  for (auto [index, each] : llvm::enumerate(roles))
+    if (each == role)
+      axes.push_back(index);
+  return axes;
+}
+
+int Mesh::axisOf(AxisRole role) const {
+  SmallVector<unsigned, 2> axes = axesOf(role);
+  return axes.empty() ? -1 : static_cast<int>(axes.front());
 }
 
 int64_t Mesh::numRanks() const {
@@ -32,15 +46,18 @@ FailureOr<Mesh> readMesh(ModuleOp module) {
     return module.emitError(
         "the module has no 'shard.grid @mesh'; run dtc-set-mesh or apply a plan first");
   auto names = grid->getAttrOfType<ArrayAttr>(kAxisNamesAttr);
-  if (!names)
-    return grid.emitOpError("needs '") << kAxisNamesAttr << "' with one name for each of its "
-                                       << grid.getShape().size() << " axes";
+  auto roles = grid->getAttrOfType<ArrayAttr>(kAxisRolesAttr);
+  if (!names || !roles)
+    return grid.emitOpError("needs '")
+           << (names ? kAxisRolesAttr : kAxisNamesAttr) << "' with one "
+           << (names ? "role" : "name") << " for each of its " << grid.getShape().size() << " axes";
   Mesh mesh;
-  for (auto [name, size] : llvm::zip(names, grid.getShape())) {
+  for (auto [name, role, size] : llvm::zip(names, roles, grid.getShape())) {
     if (size < 1)
       return grid.emitOpError("needs sizes of 1 or more");
     mesh.names.push_back(cast<StringAttr>(name).str());
     mesh.sizes.push_back(size);
+    mesh.roles.push_back(*graph::symbolizeAxisRole(cast<StringAttr>(role).getValue()));
   }
   return mesh;
 }
@@ -54,6 +71,11 @@ void writeMesh(ModuleOp module, const Mesh &mesh) {
   for (const std::string &name : mesh.names)
     names.push_back(builder.getStringAttr(name));
   grid->setAttr(kAxisNamesAttr, builder.getArrayAttr(names));
+  SmallVector<Attribute> roles;
+  for (AxisRole role : mesh.roles)
+    roles.push_back(builder.getStringAttr(graph::stringifyAxisRole(role)));
+  if (!roles.empty())
+    grid->setAttr(kAxisRolesAttr, builder.getArrayAttr(roles));
 }
 
 Placement replicated(const Mesh &mesh) {

@@ -9,21 +9,26 @@
 namespace dtc {
 
 using graph::AxisPlacement;
+using graph::AxisRole;
 
 // Axes outermost first, as in the module's `shard.grid @mesh`; rank = row-major index of the
 // coordinates.
 struct Mesh {
   llvm::SmallVector<std::string, 3> names;
   llvm::SmallVector<int64_t, 3> sizes;
+  llvm::SmallVector<AxisRole, 3> roles; // empty where nobody asks for them
 
   size_t numAxes() const { return names.size(); }
-  // -1 when the mesh has no such axis.
+  // -1 when the mesh has no such axis; plans name axes.
   int axisNamed(llvm::StringRef name) const;
+  // The axes of a role, outermost first; the first of them, or -1 where there is none.
+  llvm::SmallVector<unsigned, 2> axesOf(AxisRole role) const;
+  int axisOf(AxisRole role) const;
   int64_t numRanks() const;
 };
 
-// Reads `shard.grid @mesh` and its attribute graph.axis_names. Emits a diagnostic when they are
-// missing or disagree.
+// Reads `shard.grid @mesh` and its attributes graph.axis_names and graph.axis_roles. Emits a
+// diagnostic when one is missing.
 llvm::FailureOr<Mesh> readMesh(mlir::ModuleOp module);
 
 // Adds `shard.grid @mesh` to the module, replacing the one that is there.

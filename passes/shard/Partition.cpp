@@ -15,8 +15,8 @@ class ModulePartitioner {
 public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
       : module(module), mesh(mesh), builder(module.getContext()) {
-    policy.dataAxis = mesh.axisNamed("dp");
-    policy.weightAxis = mesh.axisNamed("tp");
+    policy.dataAxis = mesh.axisOf(AxisRole::Data);
+    policy.weightAxis = mesh.axisOf(AxisRole::Tensor);
     policy.sequenceParallel = module->hasAttr(graph::kSequenceParallelAttr);
   }
 

@@ -20,7 +20,7 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
           << dp.getValue() << " and " << tp.getValue();
       return signalPassFailure();
     }
-    Mesh mesh{{"dp", "tp"}, {dp, tp}};
+    Mesh mesh{{"dp", "tp"}, {dp, tp}, {AxisRole::Data, AxisRole::Tensor}};
     writeMesh(module, mesh);
     Builder builder(module.getContext());
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));

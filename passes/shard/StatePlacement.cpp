@@ -29,7 +29,7 @@ int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh 
 
 void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
-  int axis = mesh.axisNamed("dp");
+  int axis = mesh.axisOf(AxisRole::Data);
   for (auto state : module.getOps<graph::StateOp>()) {
     auto parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);

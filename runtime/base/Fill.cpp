@@ -63,7 +63,7 @@ static void fillRun(const TensorSpec &spec, uint64_t seed, uint64_t first, float
   }
 }
 
-Status initialiseTensor(const TensorSpec &spec, uint64_t seed,
+Status initialiseTensor(const TensorSpec &spec, uint64_t seed, std::span<const uint32_t> meshSizes,
                         std::span<const uint32_t> coordinates, std::span<float> local,
                         int threads) {
   if (spec.localShape.size() != spec.globalShape.size() ||
@@ -71,16 +71,16 @@ Status initialiseTensor(const TensorSpec &spec, uint64_t seed,
     return Status::invalidArgument(text("initialising tensor '", spec.name, "': the buffer has ",
                                         local.size(), " elements, its local shape ",
                                         elementCount(spec.localShape)));
-  ShardBox box;
-  DTC_RETURN_IF_ERROR(shardBox(spec, coordinates, box));
-  if (elementCount(box.extent) != local.size())
+  std::vector<ShardBox> boxes;
+  DTC_RETURN_IF_ERROR(shardBoxes(spec, meshSizes, coordinates, boxes));
+  if (elementCount(boxes) != local.size())
     std::fill(local.begin(), local.end(), 0.0f);
 
   // A thread is worth its start only for some milliseconds of work.
   constexpr uint64_t minPerThread = 1 << 18;
   uint64_t parts = std::clamp<uint64_t>(local.size() / minPerThread, 1, std::max(threads, 1));
   auto fillPart = [&](uint64_t part) {
-    forEachRun(spec, box, [&](uint64_t global, uint64_t at, uint64_t length) {
+    forEachRun(spec, boxes, [&](uint64_t global, uint64_t at, uint64_t length) {
       // Part p takes [p, p + 1) / parts of the local buffer: here what of it falls into this run.
       uint64_t begin = std::clamp(local.size() / parts * part, at, at + length);
       uint64_t end = part + 1 == parts

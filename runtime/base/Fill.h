@@ -11,9 +11,9 @@
 
 namespace dtc::rt {
 
-// Fills `local` (as many elements as spec.localShape) for the rank at `coordinates`, with up to
-// `threads` threads. InvalidArgument when sizes do not agree.
-Status initialiseTensor(const TensorSpec &spec, uint64_t seed,
+// Fills `local` (as many elements as spec.localShape) for the rank at `coordinates` of the
+// mesh, with up to `threads` threads. InvalidArgument when sizes do not agree.
+Status initialiseTensor(const TensorSpec &spec, uint64_t seed, std::span<const uint32_t> meshSizes,
                         std::span<const uint32_t> coordinates, std::span<float> local,
                         int threads = 1);
 

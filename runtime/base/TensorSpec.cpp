@@ -24,11 +24,27 @@ static format::Checked checkedCount(std::span<const uint64_t> shape) {
   return count;
 }
 
-static const ShardedDim *shardOf(const TensorSpec &spec, size_t dim) {
-  for (const ShardedDim &shard : spec.shards)
-    if (shard.dim == dim)
-      return &shard;
-  return nullptr;
+// How one dimension is split: axes outermost first.
+struct DimShards {
+  std::vector<ShardedDim> axes;
+  uint64_t ranks = 1, pieces = 1;
+
+  uint64_t pieceSize(uint64_t size) const {
+    uint64_t all = ranks * pieces;
+    return size / all + (size % all != 0);
+  }
+};
+
+static DimShards shardsOf(const TensorSpec &spec, std::span<const uint32_t> meshSizes, size_t dim) {
+  DimShards result;
+  for (const ShardedDim &shard : spec.shards) {
+    if (shard.dim != dim || meshSizes[shard.axis] == 1)
+      continue;
+    result.axes.push_back(shard);
+    result.ranks *= meshSizes[shard.axis];
+    result.pieces *= shard.zigzag ? 2 : 1;
+  }
+  return result;
 }
 
 static Status checkShards(const TensorSpec &spec, std::span<const uint32_t> meshSizes) {
@@ -42,11 +58,19 @@ static Status checkShards(const TensorSpec &spec, std::span<const uint32_t> mesh
       return Status::invalidArgument(text("tensor '", spec.name, "' is sharded over mesh axis ",
                                           shard.axis, ", but the mesh has ", meshSizes.size(),
                                           " axes"));
-    for (size_t j = 0; j < i; ++j)
-      if (spec.shards[j].dim == shard.dim || spec.shards[j].axis == shard.axis)
+    if (meshSizes[shard.axis] == 0)
+      return Status::invalidArgument(text("tensor '", spec.name, "' is sharded over mesh axis ",
+                                          shard.axis, ", which has no ranks"));
+    for (size_t j = 0; j < i; ++j) {
+      const ShardedDim &before = spec.shards[j];
+      if (before.axis == shard.axis)
         return Status::invalidArgument(text("tensor '", spec.name, "' shards dimension ", shard.dim,
                                             " over mesh axis ", shard.axis,
-                                            ", one of which it uses already"));
+                                            ", which it uses already"));
+      if (before.dim == shard.dim && before.zigzag && shard.zigzag)
+        return Status::invalidArgument(text("tensor '", spec.name, "' shards dimension ", shard.dim,
+                                            " zigzag over two mesh axes; wanted one at most"));
+    }
   }
   return Status::okStatus();
 }
@@ -65,36 +89,65 @@ Status checkTensorSpec(const TensorSpec &spec, std::span<const uint32_t> meshSiz
     return Status::invalidArgument(text("tensor '", spec.name, "' has ", global.value(),
                                         " elements, but its stored shape has another number"));
   for (size_t dim = 0; dim < spec.globalShape.size(); ++dim) {
-    const ShardedDim *shard = shardOf(spec, dim);
-    uint64_t parts = shard ? meshSizes[shard->axis] : 1;
-    uint64_t size = spec.globalShape[dim];
-    uint64_t wanted = parts ? size / parts + (size % parts != 0) : 0;
-    if (parts == 0 || spec.localShape[dim] != wanted)
+    DimShards shards = shardsOf(spec, meshSizes, dim);
+    uint64_t size = spec.globalShape[dim], wanted = shards.pieceSize(size) * shards.pieces;
+    if (spec.localShape[dim] != wanted)
       return Status::invalidArgument(text("tensor '", spec.name, "' has local size ",
                                           spec.localShape[dim], " in dimension ", dim, "; wanted ",
-                                          wanted, " (", size, " over ", parts, ")"));
+                                          wanted, " (", size, " over ", shards.ranks, ")"));
   }
   return Status::okStatus();
 }
 
-Status shardBox(const TensorSpec &spec, std::span<const uint32_t> coordinates, ShardBox &box) {
-  box.begin.assign(spec.globalShape.size(), 0);
-  box.extent = spec.globalShape;
-  for (const ShardedDim &shard : spec.shards) {
-    if (shard.axis >= coordinates.size() || shard.dim >= spec.globalShape.size())
-      return Status::invalidArgument(text("tensor '", spec.name, "' is sharded over mesh axis ",
-                                          shard.axis, ", but the rank has ", coordinates.size(),
-                                          " coordinates"));
-    uint64_t global = spec.globalShape[shard.dim], local = spec.localShape[shard.dim];
-    uint64_t begin = std::min(global, coordinates[shard.axis] * local);
-    box.begin[shard.dim] = begin;
-    box.extent[shard.dim] = std::min(local, global - begin);
+// Where piece `piece` of the rank's part starts in the whole dimension: from the inside out, a step
+// on an axis passes all pieces of the axes inside of it.
+static uint64_t pieceStart(const DimShards &shards, uint64_t pieceSize, uint64_t piece,
+                           std::span<const uint32_t> meshSizes,
+                           std::span<const uint32_t> coordinates) {
+  uint64_t start = 0, stride = pieceSize;
+  for (size_t i = shards.axes.size(); i-- > 0;) {
+    const ShardedDim &shard = shards.axes[i];
+    uint64_t chunks = meshSizes[shard.axis] * (shard.zigzag ? 2ull : 1ull);
+    uint64_t chunk = coordinates[shard.axis];
+    start += (shard.zigzag && piece == 1 ? chunks - 1 - chunk : chunk) * stride;
+    stride *= chunks;
+  }
+  return start;
+}
+
+Status shardBoxes(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
+                  std::span<const uint32_t> coordinates, std::vector<ShardBox> &boxes) {
+  if (coordinates.size() != meshSizes.size())
+    return Status::invalidArgument(text("tensor '", spec.name, "': the rank has ",
+                                        coordinates.size(), " coordinates on a mesh of ",
+                                        meshSizes.size(), " axes"));
+  boxes.assign(1, {});
+  for (size_t dim = 0; dim < spec.globalShape.size(); ++dim) {
+    DimShards shards = shardsOf(spec, meshSizes, dim);
+    uint64_t global = spec.globalShape[dim], size = shards.pieceSize(global);
+    std::vector<ShardBox> longer;
+    for (const ShardBox &box : boxes)
+      for (uint64_t piece = 0; piece < shards.pieces; ++piece) {
+        uint64_t begin = std::min(global, pieceStart(shards, size, piece, meshSizes, coordinates));
+        longer.push_back(box);
+        longer.back().begin.push_back(begin);
+        longer.back().local.push_back(piece * size);
+        longer.back().extent.push_back(std::min(size, global - begin));
+      }
+    boxes = std::move(longer);
   }
   return Status::okStatus();
 }
 
-void forEachRun(const TensorSpec &spec, const ShardBox &box,
-                const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
+uint64_t elementCount(std::span<const ShardBox> boxes) {
+  uint64_t count = 0;
+  for (const ShardBox &box : boxes)
+    count += elementCount(box.extent);
+  return count;
+}
+
+static void forEachRunOf(const TensorSpec &spec, const ShardBox &box,
+                         const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
   size_t dims = spec.globalShape.size();
   // 1. Dimensions after `inner` are whole, without padding: they and `inner` make one run.
   size_t inner = dims;
@@ -114,7 +167,7 @@ void forEachRun(const TensorSpec &spec, const ShardBox &box,
     for (size_t dim = 0; dim < dims; ++dim) {
       uint64_t digit = dim < inner ? index[dim] : 0;
       global = global * spec.globalShape[dim] + box.begin[dim] + digit;
-      local = local * spec.localShape[dim] + digit;
+      local = local * spec.localShape[dim] + box.local[dim] + digit;
     }
     run(global, local, length);
     size_t dim = inner;
@@ -123,6 +176,12 @@ void forEachRun(const TensorSpec &spec, const ShardBox &box,
     if (dim == 0)
       return;
   }
+}
+
+void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
+                const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
+  for (const ShardBox &box : boxes)
+    forEachRunOf(spec, box, run);
 }
 
 std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank) {

@@ -16,25 +16,27 @@ namespace dtc::rt {
 
 enum class InitKind { Zeros, Ones, Constant, Normal }; // in the order of dte.fbs
 
+// Axes that split the same dim stand outermost first; see dte.fbs.
 struct ShardedDim {
   uint32_t dim, axis;
+  bool zigzag = false;
 };
 
 struct TensorSpec {
   std::string name;                  // of the model file
   std::vector<uint64_t> globalShape; // without padding
   std::vector<uint64_t> storedShape; // in safetensors: as many elements as globalShape, row-major
-  std::vector<uint64_t> localShape;  // with padding: ceil(global / axis size) where sharded
-  std::vector<ShardedDim> shards;    // at most one axis a dimension
+  std::vector<uint64_t> localShape;  // with padding: ceil(global / ranks) where sharded
+  std::vector<ShardedDim> shards;    // no axis twice
   InitKind init = InitKind::Zeros;
   float mean = 0, stddev = 1; // of Normal; Constant is `mean`
   uint64_t initKey = 0;
 };
 
-// What one rank holds: global indices [begin, begin + extent) per dimension, the rest of
-// localShape is padding. Any extent may be 0: a rank that holds nothing but padding.
+// A box of what one rank holds: global indices [begin, begin + extent) per dimension, which lie at
+// `local` of the rank's part. Any extent may be 0: nothing but padding.
 struct ShardBox {
-  std::vector<uint64_t> begin, extent;
+  std::vector<uint64_t> begin, local, extent;
 };
 
 uint64_t elementCount(std::span<const uint64_t> shape);
@@ -42,12 +44,17 @@ uint64_t elementCount(std::span<const uint64_t> shape);
 // Checks shapes and shards against each other and the mesh. InvalidArgument names tensor and dim.
 Status checkTensorSpec(const TensorSpec &spec, std::span<const uint32_t> meshSizes);
 
-// The box of the rank at `coordinates` (one per mesh axis). `spec` must have passed the check.
-Status shardBox(const TensorSpec &spec, std::span<const uint32_t> coordinates, ShardBox &box);
+// Everything that the rank at `coordinates` (one per mesh axis) holds: one box, or two for every
+// dimension of which it has two pieces. `spec` must have passed the check.
+Status shardBoxes(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
+                  std::span<const uint32_t> coordinates, std::vector<ShardBox> &boxes);
 
-// Calls run(global flat index, local flat index, length) for the longest pieces of `box` that are
-// contiguous in both the unpadded global and the padded local tensor, in rising order.
-void forEachRun(const TensorSpec &spec, const ShardBox &box,
+// Elements of the boxes: those of the rank's part that are no padding.
+uint64_t elementCount(std::span<const ShardBox> boxes);
+
+// Calls run(global flat index, local flat index, length) for the longest pieces of each box that
+// are contiguous in both the unpadded global and the padded local tensor, in rising order.
+void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
                 const std::function<void(uint64_t, uint64_t, uint64_t)> &run);
 
 // The coordinates of `rank`: row-major, first axis outermost.

@@ -80,7 +80,7 @@ Status Dumper::agreeOnTensors() {
       for (uint64_t size : *shape)
         all += text(size, " ");
     for (const ShardedDim &shard : spec.shards)
-      all += text(shard.dim, "/", shard.axis, " ");
+      all += text(shard.dim, "/", shard.axis, shard.zigzag ? "z " : " ");
   }
   auto hash = static_cast<int64_t>(XXH3_64bits(all.data(), all.size()));
   int64_t mine[2] = {hash, ~hash}, largest[2];
@@ -110,13 +110,14 @@ bool Dumper::isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const
   return true;
 }
 
-// Copies the box of the rank at `at` from its padded shard into the whole tensor.
-static void place(const TensorSpec &spec, std::span<const uint32_t> at,
-                  const std::vector<float> &local, std::vector<float> &whole) {
-  ShardBox box;
-  if (!shardBox(spec, at, box).ok())
+// Copies what the rank at `at` holds from its padded shard into the whole tensor.
+static void place(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
+                  std::span<const uint32_t> at, const std::vector<float> &local,
+                  std::vector<float> &whole) {
+  std::vector<ShardBox> boxes;
+  if (!shardBoxes(spec, meshSizes, at, boxes).ok())
     return; // checked before
-  forEachRun(spec, box, [&](uint64_t global, uint64_t from, uint64_t length) {
+  forEachRun(spec, boxes, [&](uint64_t global, uint64_t from, uint64_t length) {
     std::copy_n(local.begin() + static_cast<ptrdiff_t>(from), length,
                 whole.begin() + static_cast<ptrdiff_t>(global));
   });
@@ -130,7 +131,7 @@ Status Dumper::receiveShards(const TensorSpec &spec, std::vector<float> &whole, 
       continue;
     DTC_RETURN_IF_ERROR(world.receive(local.data(), local.size(), DataType::F32, rank));
     if (status.ok())
-      place(spec, at, local, whole);
+      place(spec, meshSizes, at, local, whole);
   }
   return Status::okStatus();
 }
@@ -151,7 +152,7 @@ Status Dumper::gather(size_t index, Status &status) {
   }
   std::vector<float> whole(elementCount(spec.globalShape));
   if (status.ok())
-    place(spec, coordinates, local, whole);
+    place(spec, meshSizes, coordinates, local, whole);
   local = {};
   DTC_RETURN_IF_ERROR(receiveShards(spec, whole, status));
   if (status.ok())

@@ -132,17 +132,18 @@ Status Matcher::match(std::vector<const SafetensorsEntry *> &entries) {
 }
 
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> coordinates, const ShardWriter &write) {
+                      std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates,
+                      const ShardWriter &write) {
   SafetensorsFile file;
   DTC_RETURN_IF_ERROR(file.open(path));
   std::vector<const SafetensorsEntry *> entries;
   DTC_RETURN_IF_ERROR(Matcher(file, tensors).match(entries));
   for (size_t i = 0; i < tensors.size(); ++i) {
-    ShardBox box;
-    DTC_RETURN_IF_ERROR(shardBox(tensors[i], coordinates, box));
+    std::vector<ShardBox> boxes;
+    DTC_RETURN_IF_ERROR(shardBoxes(tensors[i], meshSizes, coordinates, boxes));
     std::vector<float> local(elementCount(tensors[i].localShape));
     Status status;
-    forEachRun(tensors[i], box, [&](uint64_t global, uint64_t at, uint64_t length) {
+    forEachRun(tensors[i], boxes, [&](uint64_t global, uint64_t at, uint64_t length) {
       if (status.ok())
         status = file.readFloats(*entries[i], global, std::span(local).subspan(at, length));
     });

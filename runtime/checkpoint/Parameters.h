@@ -23,12 +23,14 @@ Status dumpParameters(const std::string &path, std::span<const TensorSpec> tenso
                       std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
                       const std::map<std::string, std::string> &metadata = {{"format", "pt"}});
 
-// Reads `path` and gives each tensor's shard for the rank at `coordinates` to `write`, padding 0.
+// Reads `path` and gives each tensor's shard for the rank at `coordinates` of the mesh to `write`,
+// padding 0.
 // F32, BF16 and F16 tensors are accepted. Names may differ by the prefix "transformer."; buffers
 // that Hugging Face files carry (attn.bias, attn.masked_bias, rotary_emb.inv_freq) are skipped, and
 // so is "lm_head.weight" where it equals the embedding it is tied to. Every missing, unknown and
 // misshaped tensor is named (the first few) in one InvalidArgument.
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> coordinates, const ShardWriter &write);
+                      std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates,
+                      const ShardWriter &write);
 
 } // namespace dtc::rt

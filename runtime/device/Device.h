@@ -12,11 +12,15 @@
 namespace dtc::rt {
 
 // An instruction with all that depends on the rank filled in.
-//   Launch: buffers as listed, scalars as listed.      Gemm: a, b, c.
-//   Attention: q, k, v, out, lse, seed, step (null without dropout); scalars first_batch,
-//   first_head. AttentionGrad: those of forward, then dout, dq, dk, dv, scratch. Embedding: table,
-//   ids, out; scalar first_row.      EmbeddingGrad: grad, ids, dout; scalar first_row. StridedCopy:
-//   src, dst, moved by their offsets.     Zero: dst.
+//   Launch         buffers and scalars as listed
+//   Gemm           a, b, c
+//   Attention      q, k, v, out, lse, seed, step (null without dropout);
+//                  scalars first_batch, first_head
+//   AttentionGrad  those of forward, then dout, dq, dk, dv, scratch
+//   Embedding      table, ids, out; scalar first_row
+//   EmbeddingGrad  grad, ids, dout; scalar first_row
+//   StridedCopy    src, dst, moved by their offsets
+//   Zero           dst
 // Sizes are read from `source`, which has been verified.
 struct Command {
   const format::Instruction *source = nullptr;

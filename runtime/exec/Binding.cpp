@@ -57,7 +57,7 @@ private:
   std::vector<int> records;        // per event, of the instructions bound so far
   std::map<uint32_t, int> symbols; // per kernel
   std::vector<format::Operand> operands;
-  std::vector<format::RankScalar> scalars;
+  std::vector<const format::RankScalar *> scalars;
 };
 
 void Binder::bindBuffers(const format::Instruction &instruction, Command &command) {
@@ -70,7 +70,7 @@ void Binder::bindBuffers(const format::Instruction &instruction, Command &comman
     command.buffers.push_back(absent ? nullptr : device.arena() + buffer->offset());
     command.bytes += absent ? 0 : buffer->bytes();
   }
-  for (const format::RankScalar &scalar : scalars)
+  for (const format::RankScalar *scalar : scalars)
     command.scalars.push_back(resolve(scalar, coordinates));
   if (const format::StridedCopy *copy = instruction.op_as_StridedCopy()) {
     auto elementBytes = static_cast<int64_t>(format::bytesOf(copy->dtype()));
@@ -128,7 +128,8 @@ TensorSpec tensorSpec(const format::Tensor &tensor) {
   spec.storedShape = toVector(tensor.stored_shape());
   spec.localShape = toVector(tensor.local_shape());
   for (uint32_t i = 0; i < format::sizeOf(tensor.shards()); ++i)
-    spec.shards.push_back({tensor.shards()->Get(i)->dim(), tensor.shards()->Get(i)->axis()});
+    spec.shards.push_back({tensor.shards()->Get(i)->dim(), tensor.shards()->Get(i)->axis(),
+                           tensor.shards()->Get(i)->zigzag()});
   spec.init = static_cast<InitKind>(tensor.init());
   spec.mean = tensor.mean();
   spec.stddev = tensor.stddev();
@@ -143,10 +144,13 @@ DataType dataType(format::DType type) {
   return static_cast<DataType>(type);
 }
 
-int64_t resolve(const format::RankScalar &scalar, const std::vector<uint32_t> &coordinates) {
-  if (scalar.stride() == 0)
-    return scalar.base();
-  return scalar.base() + scalar.stride() * coordinates[static_cast<size_t>(scalar.axis())];
+int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates) {
+  int64_t value = scalar ? scalar->base() : 0;
+  for (uint32_t i = 0; scalar && i < format::sizeOf(scalar->terms()); ++i) {
+    const format::RankTerm &term = *scalar->terms()->Get(i);
+    value += term.stride() * coordinates[term.axis()];
+  }
+  return value;
 }
 
 Status bindProgram(const format::Manifest &manifest, const format::Program &program,

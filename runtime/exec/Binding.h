@@ -33,8 +33,8 @@ TensorSpec tensorSpec(const format::Tensor &tensor);
 
 DataType dataType(format::DType type);
 
-// base + stride * coordinate on its axis.
-int64_t resolve(const format::RankScalar &scalar, const std::vector<uint32_t> &coordinates);
+// base + sum of stride * coordinate on the axis of each term; 0 for null.
+int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates);
 
 // Binds `program` to the arena of `device` and loads its kernels' symbols, whose code segments the
 // device has loaded: `codeSegments` maps Kernel.code_segment to the device's number of it.

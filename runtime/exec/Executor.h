@@ -5,8 +5,8 @@
 //   std::unique_ptr<Executor> executor;
 //   DTC_RETURN_IF_ERROR(Executor::create(*executable, world, device, {}, executor));
 //   ... fill tensors through device.copyIn(executor->address(tensor->buffer()), ...) ...
-//   DTC_RETURN_IF_ERROR(executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f, .seed =
-//   1})); DTC_RETURN_IF_ERROR(executor->writeInput("tokens", std::as_bytes(std::span(tokens))));
+//   DTC_RETURN_IF_ERROR(executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f}));
+//   DTC_RETURN_IF_ERROR(executor->writeInput("tokens", std::as_bytes(std::span(tokens))));
 //   StepResult result;
 //   DTC_RETURN_IF_ERROR(executor->runStep(result));
 #pragma once

@@ -47,21 +47,21 @@ void operandsOf(const Instruction &instruction, std::vector<Operand> &operands) 
   }
 }
 
-void rankScalarsOf(const Instruction &instruction, std::vector<RankScalar> &scalars) {
+void rankScalarsOf(const Instruction &instruction, std::vector<const RankScalar *> &scalars) {
   scalars.clear();
   if (const Launch *op = instruction.op_as_Launch()) {
     for (uint32_t i = 0; i < sizeOf(op->scalars()); ++i)
-      scalars.push_back(*op->scalars()->Get(i));
+      scalars.push_back(op->scalars()->Get(i));
   } else if (const Attention *op = instruction.op_as_Attention()) {
-    scalars = {orZero(op->first_batch()), orZero(op->first_head())};
+    scalars = {op->first_batch(), op->first_head()};
   } else if (const AttentionGrad *op = instruction.op_as_AttentionGrad()) {
-    scalars = {orZero(op->forward()->first_batch()), orZero(op->forward()->first_head())};
+    scalars = {op->forward()->first_batch(), op->forward()->first_head()};
   } else if (const Embedding *op = instruction.op_as_Embedding()) {
-    scalars = {orZero(op->first_row())};
+    scalars = {op->first_row()};
   } else if (const EmbeddingGrad *op = instruction.op_as_EmbeddingGrad()) {
-    scalars = {orZero(op->first_row())};
+    scalars = {op->first_row()};
   } else if (const StridedCopy *op = instruction.op_as_StridedCopy()) {
-    scalars = {orZero(op->src_offset()), orZero(op->dst_offset())};
+    scalars = {op->src_offset(), op->dst_offset()};
   }
 }
 

@@ -22,8 +22,8 @@ struct Operand {
 // verified manifest. Example: for a Gemm it is {"a", 0}, {"b", 1}, {"c", 2}.
 void operandsOf(const Instruction &instruction, std::vector<Operand> &operands);
 
-// The rank scalars of an instruction in the order of its fields.
-void rankScalarsOf(const Instruction &instruction, std::vector<RankScalar> &scalars);
+// The rank scalars of an instruction in the order of its fields; null where one is absent, so 0.
+void rankScalarsOf(const Instruction &instruction, std::vector<const RankScalar *> &scalars);
 
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);
@@ -37,11 +37,6 @@ std::string describe(const Manifest &manifest, const Instruction &instruction);
 
 // 1, 2, 4 or 8; 0 for a value that is no DType.
 uint64_t bytesOf(DType type);
-
-// The struct, or no dependence on the rank and value 0 where the field is absent.
-inline RankScalar orZero(const RankScalar *scalar) {
-  return scalar ? *scalar : RankScalar(0, 0, -1);
-}
 
 template <typename Vector> uint32_t sizeOf(const Vector *vector) {
   return vector ? vector->size() : 0;

@@ -100,19 +100,21 @@ rt::Status InstructionVerifier::sizeInRange(const char *name, uint64_t size) con
 
 rt::Status InstructionVerifier::bounds(const char *name, const RankScalar *scalar,
                                        Bounds &bounds) const {
-  RankScalar value = orZero(scalar);
-  bounds = {value.base(), value.base()};
-  if (value.stride() != 0) {
-    if (value.axis() < 0 || static_cast<size_t>(value.axis()) >= context.ranges.size())
-      return fail("'", name, "' depends on mesh axis ", value.axis(), ", the mesh has ",
+  bounds = {scalar ? scalar->base() : 0, scalar ? scalar->base() : 0};
+  if (scalar && !isAligned(scalar->terms()))
+    return fail("the terms of '", name, "' are not aligned to 8 bytes");
+  for (uint32_t i = 0; scalar && i < sizeOf(scalar->terms()); ++i) {
+    const RankTerm &term = *scalar->terms()->Get(i);
+    if (term.axis() >= context.ranges.size())
+      return fail("'", name, "' depends on mesh axis ", term.axis(), ", the mesh has ",
                   context.ranges.size());
-    CoordinateRange range = context.ranges[static_cast<size_t>(value.axis())];
+    CoordinateRange range = context.ranges[term.axis()];
     int64_t first = 0, last = 0;
-    if (!checkedMul<int64_t>(value.stride(), range.first, first) ||
-        !checkedMul<int64_t>(value.stride(), range.last, last) ||
-        !checkedAdd(value.base(), first, first) || !checkedAdd(value.base(), last, last))
+    if (!checkedMul<int64_t>(term.stride(), range.first, first) ||
+        !checkedMul<int64_t>(term.stride(), range.last, last) ||
+        !checkedAdd(bounds.low, std::min(first, last), bounds.low) ||
+        !checkedAdd(bounds.high, std::max(first, last), bounds.high))
       return fail("'", name, "' does not fit in 64 bits on some rank");
-    bounds = {std::min(first, last), std::max(first, last)};
   }
   if (bounds.low < -maxScalar || bounds.high > maxScalar)
     return fail("'", name, "' is ", bounds.low, " to ", bounds.high, ", wanted at most ", maxScalar,
@@ -125,8 +127,6 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
   if (op.kernel() >= sizeOf(kernels))
     return fail("the kernel is ", op.kernel(), ", there are ", sizeOf(kernels));
   const Kernel &kernel = *kernels->Get(op.kernel());
-  if (!isAligned(op.scalars()))
-    return fail("its scalars are not aligned to 8 bytes");
   if (sizeOf(op.buffers()) != kernel.num_buffers() || sizeOf(op.scalars()) != kernel.num_scalars())
     return fail("it has ", sizeOf(op.buffers()), " buffers and ", sizeOf(op.scalars()),
                 " scalars, the kernel takes ", kernel.num_buffers(), " and ", kernel.num_scalars());

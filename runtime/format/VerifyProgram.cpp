@@ -37,7 +37,7 @@ rt::Status verifyBuffers(const ProgramContext &context) {
   return {};
 }
 
-// Dims and axes of a sharding are there, and none is used twice.
+// Dims and axes of a sharding are there, no axis is used twice, and one of a dim at most is zigzag.
 rt::Status verifyShards(const ProgramContext &context, const std::string &what,
                         const Shards *shards, uint32_t dims) {
   for (uint32_t i = 0; i < sizeOf(shards); ++i) {
@@ -47,20 +47,41 @@ rt::Status verifyShards(const ProgramContext &context, const std::string &what,
     if (shard.axis() >= context.manifest.mesh()->size())
       return context.failHere(what, " is sharded over axis ", shard.axis(), ", the mesh has ",
                               context.manifest.mesh()->size());
-    for (uint32_t k = 0; k < i; ++k)
-      if (shards->Get(k)->dim() == shard.dim() || shards->Get(k)->axis() == shard.axis())
-        return context.failHere(what, " names dim ", shard.dim(), " or axis ", shard.axis(),
-                                " twice in its shards");
+    for (uint32_t k = 0; k < i; ++k) {
+      const ShardedDim &before = *shards->Get(k);
+      if (before.axis() == shard.axis())
+        return context.failHere(what, " names axis ", shard.axis(), " twice in its shards");
+      if (before.dim() == shard.dim() && before.zigzag() && shard.zigzag())
+        return context.failHere(what, " is sharded zigzag on dim ", shard.dim(), " over axes ",
+                                before.axis(), " and ", shard.axis(), ", wanted one at most");
+    }
   }
   return {};
 }
 
-// Size of the axis that shards `dim`, 1 where none does.
-uint64_t shardsOf(const ProgramContext &context, const Shards *shards, uint32_t dim) {
-  for (uint32_t i = 0; i < sizeOf(shards); ++i)
-    if (shards->Get(i)->dim() == dim)
-      return context.manifest.mesh()->Get(shards->Get(i)->axis())->size();
-  return 1;
+// How a dim is sharded: over `ranks`, each of which has `pieces`.
+struct DimShards {
+  Checked ranks = 1;
+  uint64_t pieces = 1;
+
+  // What a rank holds of `size` elements, padding included.
+  Checked localSize(uint64_t size) const {
+    Checked all = ranks * pieces;
+    return all.ok() ? Checked(size / all.value() + (size % all.value() != 0)) * pieces : all;
+  }
+};
+
+DimShards shardsOf(const ProgramContext &context, const Shards *shards, uint32_t dim) {
+  DimShards result;
+  for (uint32_t i = 0; i < sizeOf(shards); ++i) {
+    const ShardedDim &shard = *shards->Get(i);
+    uint32_t size = context.manifest.mesh()->Get(shard.axis())->size();
+    if (shard.dim() != dim || size == 1)
+      continue;
+    result.ranks = result.ranks * size;
+    result.pieces *= shard.zigzag() ? 2 : 1;
+  }
+  return result;
 }
 
 // The buffer is there, has the type, and holds `elements` of it.
@@ -94,13 +115,15 @@ rt::Status verifyShapes(const ProgramContext &context, const std::string &what,
   DTC_RETURN_IF_ERROR(verifyShards(context, what, tensor.shards(), dims));
   for (uint32_t dim = 0; dim < dims; ++dim) {
     uint64_t global = tensor.global_shape()->Get(dim);
-    uint64_t parts = shardsOf(context, tensor.shards(), dim);
-    uint64_t wanted = global / parts + (global % parts != 0);
+    DimShards parts = shardsOf(context, tensor.shards(), dim);
+    Checked wanted = parts.localSize(global);
     if (global == 0)
       return context.failHere(what, " has global size 0 on dim ", dim, ", wanted at least 1");
-    if (tensor.local_shape()->Get(dim) != wanted)
+    if (!wanted.ok() || tensor.local_shape()->Get(dim) != wanted.value())
       return context.failHere(what, " has local size ", tensor.local_shape()->Get(dim), " on dim ",
-                              dim, ", wanted ", wanted, " for ", global, " over ", parts);
+                              dim, ", wanted ", wanted.ok() ? wanted.value() : 0, " for ", global,
+                              " over ", parts.ranks.value(), " ranks of ", parts.pieces,
+                              parts.pieces == 1 ? " piece" : " pieces");
   }
   Checked elements = elementsOf(tensor.global_shape());
   Checked stored = elementsOf(tensor.stored_shape());
@@ -178,27 +201,32 @@ rt::Status verifyInputShape(const ProgramContext &context, const std::string &wh
     return context.failHere(what, " has ", dims, " dims, wanted micro-batches, batch and the ",
                             sizeOf(input.sample_shape()), " of a sample, ", maxDims, " at most");
   DTC_RETURN_IF_ERROR(verifyShards(context, what, input.shards(), dims));
-  if (shardsOf(context, input.shards(), 0) != 1)
+  DimShards batch = shardsOf(context, input.shards(), 1);
+  if (shardsOf(context, input.shards(), 0).ranks.value() != 1)
     return context.failHere(what, " is sharded on dim 0, wanted whole micro-batches");
+  if (batch.pieces != 1)
+    return context.failHere(what, " is sharded zigzag on dim 1, wanted one run of samples");
   if (input.shape()->Get(0) != manifest.num_micro_batches() ||
       input.shape()->Get(1) != manifest.micro_batch())
     return context.failHere(what, " has ", input.shape()->Get(0), " micro-batches of ",
                             input.shape()->Get(1), ", wanted ", manifest.num_micro_batches(),
                             " of ", manifest.micro_batch());
   for (uint32_t dim = 2; dim < dims; ++dim) {
-    uint64_t size = input.sample_shape()->Get(dim - 2);
-    Checked whole = Checked(input.shape()->Get(dim)) * shardsOf(context, input.shards(), dim);
-    if (size == 0 || !whole.ok() || whole.value() != size)
-      return context.failHere(what, " has size ", input.shape()->Get(dim), " on dim ", dim,
-                              ", wanted this rank's part of ", size, ", 1 or more");
+    uint64_t size = input.sample_shape()->Get(dim - 2), local = input.shape()->Get(dim);
+    DimShards parts = shardsOf(context, input.shards(), dim);
+    Checked whole = Checked(local) * parts.ranks;
+    if (size == 0 || !whole.ok() || whole.value() != size || local % parts.pieces != 0)
+      return context.failHere(what, " has size ", local, " on dim ", dim,
+                              ", wanted this rank's part of ", size, ", 1 or more in each of ",
+                              parts.pieces, parts.pieces == 1 ? " piece" : " pieces");
   }
-  uint64_t batchParts = shardsOf(context, input.shards(), 1);
-  Checked batch = Checked(manifest.num_micro_batches()) * manifest.micro_batch() * batchParts;
-  if (!batch.ok() || batch.value() != manifest.global_batch() || batch.value() == 0)
+  Checked samples =
+      Checked(manifest.num_micro_batches()) * manifest.micro_batch() * batch.ranks.value();
+  if (!samples.ok() || samples.value() != manifest.global_batch() || samples.value() == 0)
     return context.failHere("global_batch is ", manifest.global_batch(),
                             ", wanted micro-batches * micro-batch * ranks that split ", what, ": ",
                             manifest.num_micro_batches(), " * ", manifest.micro_batch(), " * ",
-                            batchParts);
+                            batch.ranks.value());
   return {};
 }
 

@@ -11,7 +11,7 @@ namespace dtc {
 struct PlanningFlags {
   std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32",
                      maxMemory;
-  std::string fix;
+  std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
 
@@ -25,6 +25,7 @@ void addPlan(CLI::App &app, int &exitCode);
 void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);
 void addTopology(CLI::App &app, int &exitCode);
+void addStack(CLI::App &app, int &exitCode);
 void addSimulate(CLI::App &app, int &exitCode);
 void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);

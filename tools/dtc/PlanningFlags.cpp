@@ -45,6 +45,11 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       .add_option("--max-memory", maxMemory,
                   "bytes a device may use ('64 GiB' or a number), or none")
       ->check(notEmpty());
+  command
+      .add_option("--stack", stack,
+                  "the software that runs the plan: a name of 'dtc stack list', or a TOML file")
+      ->check(notEmpty())
+      ->capture_default_str();
   command.add_flag(
       "--executable", executable,
       "keep the search to what 'dtc compile' lowers today (always so for topologies of "
@@ -64,6 +69,10 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   if (!topology)
     return topology.error();
   request.topology = *topology;
+  Result<SoftwareStack> software = loadStackFor(flags.stack, topology->device);
+  if (!software)
+    return software.error();
+  request.software = std::move(*software);
   request.globalBatch = flags.globalBatch;
   request.precision = flags.precision;
   request.optimizer = flags.optimizer;

@@ -40,6 +40,7 @@ int main(int argc, char **argv) {
   dtc::addCompile(app, exitCode);
   dtc::addInspect(app, exitCode);
   dtc::addTopology(app, exitCode);
+  dtc::addStack(app, exitCode);
   dtc::addSimulate(app, exitCode);
   dtc::addExplain(app, exitCode);
   dtc::addDiff(app, exitCode);

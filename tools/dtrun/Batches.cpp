@@ -1,9 +1,8 @@
 #include "tools/dtrun/Batches.h"
 
-#include "runtime/base/TensorSpec.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/TokenSource.h"
-#include "runtime/format/Operands.h"
+#include "tools/dtrun/InputPart.h"
 
 #include <algorithm>
 
@@ -11,51 +10,6 @@ namespace dtc::rt {
 namespace {
 
 using format::text;
-
-SampleType typeOf(const format::Input &input) {
-  SampleType type;
-  type.input = input.name()->str();
-  type.element = input.dtype() == format::DType::f32 ? SampleElement::F32 : SampleElement::I32;
-  for (uint32_t dim = 0; dim < format::sizeOf(input.sample_shape()); ++dim)
-    type.shape.push_back(input.sample_shape()->Get(dim));
-  type.below = input.below();
-  if (input.ignored())
-    type.ignored = *input.ignored();
-  return type;
-}
-
-// The rank's part of a sample: a shard of a tensor of the sample's shape.
-Status findRuns(const format::Input &input, const SampleType &type,
-                const std::vector<uint32_t> &coordinates, BatchSpec &spec) {
-  TensorSpec sample;
-  sample.name = type.input;
-  sample.globalShape = type.shape;
-  sample.localShape.assign(input.shape()->begin() + 2, input.shape()->end());
-  for (uint32_t i = 0; i < format::sizeOf(input.shards()); ++i)
-    if (const format::ShardedDim &shard = *input.shards()->Get(i); shard.dim() >= 2)
-      sample.shards.push_back({shard.dim() - 2, shard.axis()});
-  ShardBox box;
-  DTC_RETURN_IF_ERROR(shardBox(sample, coordinates, box));
-  spec.elements = elementCount(sample.localShape);
-  forEachRun(sample, box, [&](uint64_t from, uint64_t to, uint64_t length) {
-    spec.runs.push_back({from, to, length});
-  });
-  return {};
-}
-
-Status makeSpec(const format::Input &input, const SampleType &type,
-                const format::Manifest &manifest, const std::vector<uint32_t> &coordinates,
-                BatchSpec &spec) {
-  spec.globalBatch = manifest.global_batch();
-  spec.microBatch = manifest.micro_batch();
-  spec.numMicroBatches = manifest.num_micro_batches();
-  for (uint32_t i = 0; i < format::sizeOf(input.shards()); ++i)
-    if (const format::ShardedDim &shard = *input.shards()->Get(i); shard.dim() == 1) {
-      spec.dataParallelSize = manifest.mesh()->Get(shard.axis())->size();
-      spec.dataParallelCoordinate = coordinates[shard.axis()];
-    }
-  return findRuns(input, type, coordinates, spec);
-}
 
 bool isTokens(const SampleType &type) {
   return (type.input == "tokens" || type.input == "targets") && type.shape.size() == 1 &&
@@ -133,9 +87,8 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
   globalBatch = manifest.global_batch();
   for (const format::Input *input : *executor.program().inputs()) {
     Column &column = columns.emplace_back();
-    column.type = typeOf(*input);
-    DTC_RETURN_IF_ERROR(
-        makeSpec(*input, column.type, manifest, executor.coordinates(), column.spec));
+    column.type = sampleTypeOf(*input);
+    DTC_RETURN_IF_ERROR(findPart(*input, manifest, executor.coordinates(), column.spec));
     column.values.resize(column.spec.numMicroBatches * column.spec.microBatch *
                          column.spec.elements * kSampleElementBytes);
   }

@@ -23,14 +23,15 @@ Status specsOf(const Tensors *tensors, std::vector<TensorSpec> &specs) {
   return {};
 }
 
-Status initialise(const Tensors *tensors, Executor &executor, Device &device, uint64_t seed,
-                  int threads) {
+Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Executor &executor,
+                  Device &device, uint64_t seed, int threads) {
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(specsOf(tensors, specs));
   std::vector<float> local;
   for (uint32_t i = 0; i < specs.size(); ++i) {
     local.resize(elementCount(specs[i].localShape));
-    DTC_RETURN_IF_ERROR(initialiseTensor(specs[i], seed, executor.coordinates(), local, threads));
+    DTC_RETURN_IF_ERROR(
+        initialiseTensor(specs[i], seed, mesh, executor.coordinates(), local, threads));
     DTC_RETURN_IF_ERROR(device.copyIn(executor.address(tensors->Get(i)->buffer()), local.data(),
                                       local.size() * sizeof(float)));
   }
@@ -42,13 +43,14 @@ Status initialise(const Tensors *tensors, Executor &executor, Device &device, ui
 Status fillParameters(const Executable &executable, Executor &executor, Device &device,
                       uint64_t seed, const std::string &init, int threads) {
   const format::Program &program = executor.program();
-  DTC_RETURN_IF_ERROR(initialise(program.optimizer_state(), executor, device, seed, threads));
+  std::vector<uint32_t> mesh = meshSizes(executable.manifest());
+  DTC_RETURN_IF_ERROR(initialise(program.optimizer_state(), mesh, executor, device, seed, threads));
   if (init.empty())
-    return initialise(program.parameters(), executor, device, seed, threads);
+    return initialise(program.parameters(), mesh, executor, device, seed, threads);
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(specsOf(program.parameters(), specs));
   return loadParameters(
-      init, specs, executor.coordinates(), [&](size_t index, std::span<const float> local) {
+      init, specs, mesh, executor.coordinates(), [&](size_t index, std::span<const float> local) {
         auto i = static_cast<uint32_t>(index);
         uint32_t buffer = program.parameters()->Get(i)->buffer();
         return device.copyIn(executor.address(buffer), local.data(), local.size_bytes());

@@ -39,7 +39,36 @@ exec.program @view_c1 mesh ["dp"] sizes [2] {
 exec.program @parameter_c1 mesh ["dp"] sizes [2] {
   %x = exec.buffer "w" parameter f32 16 bytes
   // expected-error @+1 {{'w' has local shape [4]; global shape, axes and mesh give [3]}}
-  exec.parameter "w" %x global [5] stored [5] local [4] axes [0] init zeros
+  exec.parameter "w" %x global [5] stored [5] local [4] axes [[0]] init zeros
+}
+
+// -----
+exec.program @parameter_c4 mesh ["dp", "tp"] sizes [2, 2] {
+  %x = exec.buffer "w" parameter f32 16 bytes
+  // expected-error @+1 {{splits two dims over mesh axis 1}}
+  exec.parameter "w" %x global [4, 4] stored [16] local [2, 2] axes [[1], [1]] init zeros
+}
+
+// -----
+exec.program @parameter_c5 mesh ["dp", "tp"] sizes [2, 2] {
+  %x = exec.buffer "w" parameter f32 16 bytes
+  // expected-error @+1 {{splits dim 0 zigzag over 2 mesh axes; want one at most}}
+  exec.parameter "w" %x global [16] stored [16] local [4] axes [[0, 1]] zigzag [0, 1] init zeros
+}
+
+// -----
+exec.program @parameter_c5_elsewhere mesh ["dp", "tp"] sizes [2, 2] {
+  %x = exec.buffer "w" parameter f32 16 bytes
+  // expected-error @+1 {{has zigzag axes [1], some of which split no dim}}
+  exec.parameter "w" %x global [8] stored [8] local [4] axes [[0]] zigzag [1] init zeros
+}
+
+// -----
+// Two pieces of ceil(9 / 8).
+exec.program @parameter_two_pieces mesh ["dp", "tp"] sizes [2, 2] {
+  %x = exec.buffer "w" parameter f32 12 bytes
+  // expected-error @+1 {{'w' has local shape [3]; global shape, axes and mesh give [4]}}
+  exec.parameter "w" %x global [9] stored [9] local [3] axes [[0, 1]] zigzag [1] init zeros
 }
 
 // -----
@@ -105,14 +134,21 @@ exec.program @event_c1 mesh ["dp"] sizes [2] {
 exec.program @input_c1 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" input f32 64 bytes persistent
   // expected-error @+1 {{'images' of shape [1, 4, 8] takes 128 bytes; its buffer has 64 bytes}}
-  exec.input "images" %x shape [1, 4, 8] axes [-1, 0, -1]
+  exec.input "images" %x shape [1, 4, 8] axes [[], [0], []]
 }
 
 // -----
 exec.program @input_c2 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" input f32 64 bytes persistent
-  // expected-error @+1 {{has 1 axes for 1 dims; want one each, for micro-batches, samples and those of a sample}}
-  exec.input "images" %x shape [16] axes [0]
+  // expected-error @+1 {{has shape [16]; want dims for micro-batches, samples and those of a sample}}
+  exec.input "images" %x shape [16] axes [[0]]
+}
+
+// -----
+exec.program @input_c2_axes mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{has axes of 2 dims for 3 dims}}
+  exec.input "images" %x shape [1, 2, 8] axes [[], [0]]
 }
 
 // -----
@@ -120,4 +156,19 @@ exec.program @scalar_c1 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" input f32 4 bytes persistent
   // expected-error @+1 {{seed is in a buffer of 4 bytes of 'f32'; want one i64}}
   exec.scalar seed %x
+}
+
+// -----
+exec.program @copy_terms mesh ["dp", "tp"] sizes [2, 2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 32 bytes
+  // expected-error @+1 {{reaches elements -4 to 15 of source 'x', which has 16}}
+  exec.copy %x to %y sizes [8] from [1] at <4 + 4 * axis 0 - 8 * axis 1> into [1] at <0>
+}
+
+// -----
+exec.program @scalar_axis mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{a rank scalar names mesh axis 64, but axes are 0 to 63}}
+  exec.copy %x to %x sizes [8] from [1] at <0 + 4 * axis 64> into [1] at <0>
 }

@@ -103,7 +103,7 @@ graph.func @attention_c10(%q: tensor<?x8x4x16xf32>, %k: tensor<?x4x2x16xf32>, %v
 // attention_c11
 graph.func @attention_c11(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
   // expected-error @+1 {{'graph.attention' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
-  %0, %l = graph.attention %q, %k, %v scale 0.25 {windows = [#graph.window<loop = 1, axis = "tp", local = 2, global = 4>]} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  %0, %l = graph.attention %q, %k, %v scale 0.25 {windows = [#graph.window<loop = 1, local = 2, global = 4, axes = [1]>]} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

@@ -85,7 +85,7 @@ graph.func @embedding_grad_c3(%i: tensor<?x8xi32>, %d: tensor<?x8x16xf32>) {
 // embedding_grad_c4
 graph.func @embedding_grad_c4(%i: tensor<?x8xi32>, %d: tensor<?x8x16xf32>) {
   // expected-error @+1 {{'graph.embedding_grad' op entry 0 of 'windows' is about loop 0, whose index does not matter to this op}}
-  %0 = graph.embedding_grad %i, %d {windows = [#graph.window<loop = 0, axis = "tp", local = 8, global = 16>]} : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
+  %0 = graph.embedding_grad %i, %d {windows = [#graph.window<loop = 0, local = 8, global = 16, axes = [1]>]} : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
   graph.return
 }
 
@@ -175,7 +175,7 @@ graph.func @cross_entropy_grad_c4(%x: tensor<?x256xf32>, %t: tensor<?xi32>, %e: 
 // cross_entropy_grad_c5
 graph.func @cross_entropy_grad_c5(%x: tensor<?x256xf32>, %t: tensor<?xi32>, %e: tensor<?xf32>, %d: tensor<?xf32>) {
   // expected-error @+1 {{'graph.cross_entropy_grad' op entry 0 of 'windows' is about loop 0, whose index does not matter to this op}}
-  %0 = graph.cross_entropy_grad %x, %t, %e, %d {windows = [#graph.window<loop = 0, axis = "tp", local = 8, global = 16>]} : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?x256xf32>
+  %0 = graph.cross_entropy_grad %x, %t, %e, %d {windows = [#graph.window<loop = 0, local = 8, global = 16, axes = [1]>]} : (tensor<?x256xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>) -> tensor<?x256xf32>
   graph.return
 }
 

@@ -373,7 +373,7 @@ graph.func @moe_dispatch_c7_element(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2
 // moe_dispatch_c8
 graph.func @moe_dispatch_c8(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2xi32>, %s: tensor<?x128x2xi32>, %w: tensor<?x128x2xf32>) {
   // expected-error @+1 {{'graph.moe_dispatch' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
-  %0 = graph.moe_dispatch %x to %e at %s weighted %w group 64 capacity 1.0 {windows = [#graph.window<loop = 1, axis = "ep", local = 2, global = 8>]} : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<8x?x32x16xf32>
+  %0 = graph.moe_dispatch %x to %e at %s weighted %w group 64 capacity 1.0 {windows = [#graph.window<loop = 1, local = 2, global = 8, axes = [0]>]} : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<8x?x32x16xf32>
   graph.return
 }
 

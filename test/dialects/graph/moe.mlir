@@ -44,9 +44,9 @@ graph.func @move(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2xi32>, %w: tensor<?
 // One rank's two of eight experts: the capacity is that of all eight.
 // CHECK-LABEL: graph.func @part
 graph.func @part(%x: tensor<4x128x16xf32>, %e: tensor<4x128x2xi32>) {
-  // CHECK: {windows = [#graph.window<loop = 0, axis = "ep", local = 2, global = 8>]} : {{.*}} -> tensor<2x4x32x16xf32>
+  // CHECK: {windows = [#graph.window<loop = 0, local = 2, global = 8, axes = [1]>]} : {{.*}} -> tensor<2x4x32x16xf32>
   // expected-remark @+1 {{loops 0:2 parallel}}
-  %r = graph.moe_dispatch %x to %e at %e group 64 capacity 1.0 {windows = [#graph.window<loop = 0, axis = "ep", local = 2, global = 8>]} : (tensor<4x128x16xf32>, tensor<4x128x2xi32>, tensor<4x128x2xi32>) -> tensor<2x4x32x16xf32>
+  %r = graph.moe_dispatch %x to %e at %e group 64 capacity 1.0 {windows = [#graph.window<loop = 0, local = 2, global = 8, axes = [1]>]} : (tensor<4x128x16xf32>, tensor<4x128x2xi32>, tensor<4x128x2xi32>) -> tensor<2x4x32x16xf32>
   graph.return
 }
 

@@ -175,7 +175,7 @@ graph.func @embedding_c3(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
 // embedding_c4
 graph.func @embedding_c4(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
   // expected-error @+1 {{'graph.embedding' op entry 0 of 'windows' is about loop 0, whose index does not matter to this op}}
-  %0 = graph.embedding %t, %i {windows = [#graph.window<loop = 0, axis = "tp", local = 1, global = 2>]} : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
+  %0 = graph.embedding %t, %i {windows = [#graph.window<loop = 0, local = 1, global = 2, axes = [1]>]} : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
   graph.return
 }
 
@@ -193,7 +193,7 @@ graph.func @embedding_c4_kind(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
 // embedding_c4_sizes
 graph.func @embedding_c4_sizes(%t: tensor<256x16xf32>, %i: tensor<?xi32>) {
   // expected-error @+1 {{'graph.embedding' op entry 0 of 'windows' has sizes 0 and 256, but 1 or more is wanted}}
-  %0 = graph.embedding %t, %i {windows = [#graph.window<loop = 2, axis = "tp", local = 0, global = 256>]} : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
+  %0 = graph.embedding %t, %i {windows = [#graph.window<loop = 2, local = 0, global = 256, axes = [1]>]} : (tensor<256x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
   graph.return
 }
 
@@ -301,7 +301,7 @@ graph.func @rotary_table_c4() {
 // rotary_table_c5
 graph.func @rotary_table_c5() {
   // expected-error @+1 {{'graph.rotary_table' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
-  %c, %s = graph.rotary_table [1.0, 0.1] {windows = [#graph.window<loop = 1, axis = "tp", local = 1, global = 2>]} : tensor<8x2xf32>, tensor<8x2xf32>
+  %c, %s = graph.rotary_table [1.0, 0.1] {windows = [#graph.window<loop = 1, local = 1, global = 2, axes = [1]>]} : tensor<8x2xf32>, tensor<8x2xf32>
   graph.return
 }
 
@@ -427,7 +427,7 @@ graph.func @sum_exp_c4(%x: tensor<4x256xbf16>, %m: tensor<4xbf16>) {
 // sum_exp_c5
 graph.func @sum_exp_c5(%x: tensor<4x256xf32>, %m: tensor<4xf32>) {
   // expected-error @+1 {{'graph.sum_exp' op entry 0 of 'windows' is about loop 0, whose index does not matter to this op}}
-  %0 = graph.sum_exp %x, %m {windows = [#graph.window<loop = 0, axis = "tp", local = 4, global = 8>]} : (tensor<4x256xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %0 = graph.sum_exp %x, %m {windows = [#graph.window<loop = 0, local = 4, global = 8, axes = [1]>]} : (tensor<4x256xf32>, tensor<4xf32>) -> tensor<4xf32>
   graph.return
 }
 
@@ -472,7 +472,7 @@ graph.func @pick_c4(%x: tensor<4x256xf16>, %t: tensor<4xi32>) {
 // pick_c5
 graph.func @pick_c5(%x: tensor<4x256xf32>, %t: tensor<4xi32>) {
   // expected-error @+1 {{'graph.pick' op entry 0 of 'windows' is about loop 9, whose index does not matter to this op}}
-  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 9, axis = "tp", local = 4, global = 8>]} : (tensor<4x256xf32>, tensor<4xi32>) -> tensor<4xf32>
+  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 9, local = 4, global = 8, axes = [1]>]} : (tensor<4x256xf32>, tensor<4xi32>) -> tensor<4xf32>
   graph.return
 }
 
@@ -517,7 +517,7 @@ graph.func @dropout_c3(%x: tensor<?x8xf32>, %s: tensor<i64>, %t: tensor<f32>) {
 // dropout_c4
 graph.func @dropout_c4(%x: tensor<?x8xf32>, %s: tensor<i64>, %t: tensor<f32>) {
   // expected-error @+1 {{'graph.dropout' op entry 0 of 'windows' is about loop 2, whose index does not matter to this op}}
-  %0 = graph.dropout %x p 0.5 id 0 key(%s, %t) {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 8>]} : tensor<?x8xf32>
+  %0 = graph.dropout %x p 0.5 id 0 key(%s, %t) {windows = [#graph.window<loop = 2, local = 4, global = 8, axes = [1]>]} : tensor<?x8xf32>
   graph.return
 }
 

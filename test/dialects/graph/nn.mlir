@@ -31,9 +31,9 @@ graph.func @embedding(%t: tensor<256x16xf32>, %part: tensor<128x16xf32>, %ids: t
   // CHECK: graph.embedding %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:256 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3}}
   %0 = graph.embedding %t, %ids : (tensor<256x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
-  // CHECK: graph.embedding {{.*}} {windows = [#graph.window<loop = 3, axis = "tp", local = 128, global = 256>]}
+  // CHECK: graph.embedding {{.*}} {windows = [#graph.window<loop = 3, local = 128, global = 256, axes = [1]>]}
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:128 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3}}
-  %1 = graph.embedding %part, %ids {windows = [#graph.window<loop = 3, axis = "tp", local = 128, global = 256>]} : (tensor<128x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
+  %1 = graph.embedding %part, %ids {windows = [#graph.window<loop = 3, local = 128, global = 256, axes = [1]>]} : (tensor<128x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
   graph.return
 }
 

@@ -49,7 +49,7 @@ graph.func @reduce_c4(%x: tensor<?x8xf32>) {
 // reduce_c5
 graph.func @reduce_c5(%x: tensor<?x8xf32>) {
   // expected-error @+1 {{'graph.reduce' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
-  %0 = graph.reduce sum %x dims [1] {windows = [#graph.window<loop = 1, axis = "tp", local = 8, global = 16>]} : tensor<?x8xf32> -> tensor<?xf32>
+  %0 = graph.reduce sum %x dims [1] {windows = [#graph.window<loop = 1, local = 8, global = 16, axes = [1]>]} : tensor<?x8xf32> -> tensor<?xf32>
   graph.return
 }
 

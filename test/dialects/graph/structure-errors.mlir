@@ -91,6 +91,40 @@ graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(-1)]>
 
 // -----
 
+// levels that are not the smallest
+// expected-error @+1 {{custom op 'graph.parameter' placement on mesh axis 0 is shard(0, level 2), but the levels of the axes that split dim 0 are numbered from 0, one up where a later axis of the mesh stands outside: write shard(0, level 1)}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(0, level 2), shard(0)]>
+
+// -----
+
+// a level of an axis that stands where the mesh puts it
+// expected-error @+1 {{placement on mesh axis 1 is shard(0, level 1), but the levels}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(0), shard(0, level 1)]>
+
+// -----
+
+// two pieces of two pieces
+// expected-error @+1 {{custom op 'graph.parameter' placement splits dim 1 zigzag over mesh axes 0 and 1, but one at most is possible}}
+graph.parameter @w : tensor<10x4xf32> init zeros placement <[shard(1, zigzag), shard(1, zigzag)]>
+
+// -----
+
+// windows that contradict themselves
+// expected-error @+1 {{window of loop 1 is split over mesh axis 0 twice}}
+module attributes {window = #graph.window<loop = 1, local = 4, global = 8, axes = [0, 0]>} {}
+
+// -----
+
+// expected-error @+1 {{window of loop 1 is zigzag over mesh axis 2, which does not split it}}
+module attributes {window = #graph.window<loop = 1, local = 4, global = 8, axes = [0] zigzag 2>} {}
+
+// -----
+
+// expected-error @+1 {{window of loop 1 is zigzag, so its 5 indices must be two equal pieces}}
+module attributes {window = #graph.window<loop = 1, local = 5, global = 8, axes = [0] zigzag 0>} {}
+
+// -----
+
 // state_c1
 graph.parameter @w : tensor<4xf32> init zeros
 // expected-error @+1 {{'graph.state' op has dynamic dim 0; only the batch may be dynamic}}
@@ -362,3 +396,13 @@ graph.func @loss(%x: tensor<?x8xbf16>) {
 graph.func @loss(%x: tensor<f32>) {
   graph.return
 }
+
+// -----
+
+// expected-error @+1 {{'shard.grid' op has 'graph.axis_roles' of ["dat"], but an array of roles: data, tensor, context, expert or pipeline is wanted}}
+shard.grid @mesh(shape = 2) {graph.axis_roles = ["dat"]}
+
+// -----
+
+// expected-error @+1 {{'shard.grid' op has 1 roles in 'graph.axis_roles', but a role for each of its 2 axes is wanted}}
+shard.grid @mesh(shape = 2x2) {graph.axis_roles = ["data"]}

@@ -30,6 +30,12 @@ graph.func private @kernel_0() attributes {kernel, kernel_range = 8 : i64} {
 }
 
 // Split dims are read as this rank's part: 16 over 4, and 10 over 2 then 4, rounded up.
+// Axis 1 splits dim 0 outside of axis 0; of dim 1 a rank has two pieces.
+// CHECK: graph.parameter @ordered : tensor<16x8xf32> init zeros placement <[shard(0, level 1), shard(0)]>
+graph.parameter @ordered : tensor<16x8xf32> init zeros placement <[shard(0, level 1), shard(0)]>
+// CHECK: graph.parameter @pieces : tensor<16x8xf32> init zeros placement <[shard(0), shard(1, zigzag)]>
+graph.parameter @pieces : tensor<16x8xf32> init zeros placement <[shard(0), shard(1, zigzag)]>
+
 // CHECK: graph.func @microbatch(%{{.*}}: tensor<?x16xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>})
 // CHECK-SAME: -> (tensor<?x16xf32> {graph.output = "loss", graph.placement = #graph.placement<[partial(sum), partial(max)]>})
 graph.func @microbatch(%x: tensor<?x16xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>})

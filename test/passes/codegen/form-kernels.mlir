@@ -109,9 +109,9 @@ graph.func @norm(%x: tensor<16x256xf32>, %w: tensor<256xf32>, %b: tensor<256xf32
 // The coordinates that a kernel reads are those of its split loops.
 // CHECK-LABEL: graph.func @windows
 // CHECK:       graph.func private @kernel_0
-// CHECK-SAME:    kernel_scalars = [#graph.window<loop = 1, axis = "tp", local = 16, global = 31>]
+// CHECK-SAME:    kernel_scalars = [#graph.window<loop = 1, local = 16, global = 31, axes = [1]>]
 graph.func @windows(%x: tensor<4x16xf32>, %t: tensor<4xi32>) -> tensor<4xf32> {
-  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 1, axis = "tp", local = 16, global = 31>]}
+  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 1, local = 16, global = 31, axes = [1]>]}
     : (tensor<4x16xf32>, tensor<4xi32>) -> tensor<4xf32>
   graph.return %0 : tensor<4xf32>
 }

@@ -63,8 +63,8 @@ graph.func private @softmax_grad(%y: tensor<4x200xf32>, %dy: tensor<4x200xf32>) 
 // BUFFERS-SAME:    %[[X:.*]]: memref<20xf32>, %[[T:.*]]: memref<4xi32>, %[[Y:.*]]: memref<4xf32>, %[[OFFSET:.*]]: index, %{{.*}}: index, %{{.*}}: index) attributes {dtc.num_scalars = 1 : i64}
 // BUFFERS:         arith.subi %{{.*}}, %[[OFFSET]]
 graph.func private @pick(%x: tensor<4x5xf32>, %t: tensor<4xi32>) -> tensor<4xf32>
-    attributes {kernel, kernel_scalars = [#graph.window<loop = 1, axis = "tp", local = 5, global = 9>]} {
-  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 1, axis = "tp", local = 5, global = 9>]}
+    attributes {kernel, kernel_scalars = [#graph.window<loop = 1, local = 5, global = 9, axes = [1]>]} {
+  %0 = graph.pick %x, %t {windows = [#graph.window<loop = 1, local = 5, global = 9, axes = [1]>]}
     : (tensor<4x5xf32>, tensor<4xi32>) -> tensor<4xf32>
   graph.return %0 : tensor<4xf32>
 }

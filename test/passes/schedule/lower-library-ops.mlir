@@ -100,7 +100,7 @@ module @attention {
 // With dropout: the global index of the first sample (dp) and of the first query head (tp, two per kv head), and how many
 // heads there are without padding. The second micro-batch starts at sample 8.
 // CHECK-LABEL: module @attention_dropout
-// CHECK:         exec.input "tokens" %tokens shape [2, 4, 4] axes [-1, 0, -1]{{$}}
+// CHECK:         exec.input "tokens" %tokens shape [2, 4, 4] axes {{\[\[}}], [0], []]{{$}}
 // CHECK:         exec.scalar seed %seed
 // CHECK:         exec.scalar step %step
 module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
@@ -115,13 +115,13 @@ module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
     // CHECK:      exec.attention %q, %k, %k to %[[O:.*]], %[[LSE:.*]] batch 4 queries 4 keys 4 heads 4 kv_heads 2 head_dim 8
     // CHECK-SAME:   scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
     %o, %lse = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step)
-        {windows = [#graph.window<loop = 0, axis = "dp", local = 4, global = 8>, #graph.window<loop = 1, axis = "tp", local = 2, global = 3>]}
+        {windows = [#graph.window<loop = 0, local = 4, global = 8, axes = [0]>, #graph.window<loop = 1, local = 2, global = 3, axes = [1]>]}
       : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<i64>, tensor<f32>)
       -> (tensor<4x4x4x8xf32>, tensor<4x4x4xf32>)
     // CHECK-NEXT: exec.attention_grad %q, %k, %k, %[[O]], %[[LSE]], %[[O]] to %{{.*}}, %{{.*}}, %{{.*}} scratch %{{.*}} batch 4
     // CHECK-SAME:   dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
     %dq, %dk, %dv = graph.attention_grad %q, %k, %k, %o, %lse, %o scale 0.25 dropout 0.1 id 7 key(%seed, %step)
-        {windows = [#graph.window<loop = 0, axis = "dp", local = 4, global = 8>, #graph.window<loop = 1, axis = "tp", local = 2, global = 3>]}
+        {windows = [#graph.window<loop = 0, local = 4, global = 8, axes = [0]>, #graph.window<loop = 1, local = 2, global = 3, axes = [1]>]}
       : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x4x8xf32>, tensor<4x4x4xf32>,
          tensor<4x4x4x8xf32>, tensor<i64>, tensor<f32>) -> (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>)
     // CHECK-NEXT: exec.attention %{{.*}} first(<8 + 4 * axis 0>, <0 + 4 * axis 1>) of 6{{$}}
@@ -144,14 +144,24 @@ module @embedding {
     // CHECK: exec.embedding %table, %tokens to %embedding.0 rows 16 columns 5 tokens 16 first_row <0>{{$}}
     %0 = graph.embedding %table, %t : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
     // CHECK-NEXT: exec.embedding %table, %tokens to %embedding.1 rows 16 columns 5 tokens 16 first_row <0 + 16 * axis 1>{{$}}
-    %1 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, axis = "tp", local = 16, global = 61>]}
+    %1 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, local = 16, global = 61, axes = [1]>]}
       : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
     // An axis of one rank has all rows.
     // CHECK-NEXT: exec.embedding %table, %tokens to %embedding.2 rows 16 columns 5 tokens 16 first_row <0>{{$}}
-    %2 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, axis = "dp", local = 16, global = 16>]}
+    %2 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, local = 16, global = 16, axes = [0]>]}
       : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
     // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.1 to %embedding_grad.0 rows 16 columns 5 tokens 16 first_row <0 + 16 * axis 1>{{$}}
-    %3 = graph.embedding_grad %t, %1 {windows = [#graph.window<loop = 3, axis = "tp", local = 16, global = 61>]}
+    %3 = graph.embedding_grad %t, %1 {windows = [#graph.window<loop = 3, local = 16, global = 61, axes = [1]>]}
+      : (tensor<2x8xi32>, tensor<2x8x5xf32>) -> tensor<16x5xf32>
+    // A rank's rows in two pieces: looked up piece by piece, and what is not in one is 0.
+    // CHECK-NEXT: exec.embedding %table.0, %tokens to %embedding.3 rows 8 columns 5 tokens 16 first_row <0 + 8 * axis 1>
+    // CHECK-NEXT: exec.embedding %table.1, %tokens to %piece rows 8 columns 5 tokens 16 first_row <56 - 8 * axis 1>
+    // CHECK-NEXT: exec.copy %piece to %embedding.3 {{.*}} accumulate
+    %4 = graph.embedding %table, %t {windows = [#graph.window<loop = 3, local = 16, global = 64, axes = [1] zigzag 1>]}
+      : (tensor<16x5xf32>, tensor<2x8xi32>) -> tensor<2x8x5xf32>
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.1.0 rows 8 columns 5 tokens 16 first_row <0 + 8 * axis 1>
+    // CHECK-NEXT: exec.embedding_grad %tokens, %embedding.3 to %embedding_grad.1.1 rows 8 columns 5 tokens 16 first_row <56 - 8 * axis 1>
+    %5 = graph.embedding_grad %t, %4 {windows = [#graph.window<loop = 3, local = 16, global = 64, axes = [1] zigzag 1>]}
       : (tensor<2x8xi32>, tensor<2x8x5xf32>) -> tensor<16x5xf32>
     graph.return
   }

@@ -6,9 +6,9 @@
 // back unchanged needs no copy.
 // CHECK-LABEL: module @get_and_set
 // CHECK:         %w = exec.buffer "w" parameter f32 128 bytes persistent
-// CHECK:         exec.parameter "w" %w global [7, 8] stored [56] local [4, 8] axes [0, -1] init normal stddev 2.000000e-02 key
+// CHECK:         exec.parameter "w" %w global [7, 8] stored [56] local [4, 8] axes {{\[\[}}0], []] init normal stddev 2.000000e-02 key
 // CHECK:         %w.m = exec.buffer "w.m" optimizer f32 64 bytes persistent
-// CHECK:         exec.state "w.m" %w.m global [7, 8] stored [56] local [4, 4] axes [0, 1] init zeros{{$}}
+// CHECK:         exec.state "w.m" %w.m global [7, 8] stored [56] local [4, 4] axes {{\[\[}}0], [1]] init zeros{{$}}
 module @get_and_set {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
   graph.parameter @w : tensor<7x8xf32> init normal(0.0, 0.02) stored [56] placement <[shard(0), replicate]>
@@ -92,8 +92,8 @@ module @call {
   }
   graph.func private @shift(%x: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> attributes {kernel, kernel_range = 4 : i64,
       kernel_in_place = [array<i64: 0, 0>],
-      kernel_scalars = [#graph.window<loop = 0, axis = "tp", local = 4, global = 8>, #graph.window<loop = 1, axis = "dp", local = 8, global = 8>,
-                        #graph.window<loop = 1, axis = "", local = 8, global = 8>]} {
+      kernel_scalars = [#graph.window<loop = 0, local = 4, global = 8, axes = [1]>, #graph.window<loop = 1, local = 8, global = 8, axes = [0]>,
+                        #graph.window<loop = 1, local = 8, global = 8>]} {
     %0 = graph.add %x, %s : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
     graph.return %0 : tensor<4x8xf32>
   }

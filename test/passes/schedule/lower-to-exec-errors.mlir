@@ -61,8 +61,8 @@ module @window_axis {
   graph.parameter @x : tensor<4x4xf32> init zeros
   graph.func @microbatch(%t: tensor<8xi32> {graph.input = "tokens"}) {
     %x = graph.get @x : tensor<4x4xf32>
-    // expected-error @+1 {{has a window on mesh axis 'tp', which the mesh does not have}}
-    %y = graph.embedding %x, %t {windows = [#graph.window<loop = 2, axis = "tp", local = 4, global = 8>]} : (tensor<4x4xf32>, tensor<8xi32>) -> tensor<8x4xf32>
+    // expected-error @+1 {{has #graph.window<loop = 2, local = 4, global = 8, axes = [1]>, which is none of mesh [2]}}
+    %y = graph.embedding %x, %t {windows = [#graph.window<loop = 2, local = 4, global = 8, axes = [1]>]} : (tensor<4x4xf32>, tensor<8xi32>) -> tensor<8x4xf32>
     graph.return
   }
   graph.func @update() {
@@ -197,11 +197,18 @@ module @other_mesh {
 }
 
 // -----
-module @two_axes {
-  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
-  // expected-error @+1 {{has dim 0 of 'x' split over two mesh axes; want at most one}}
-  graph.parameter @x : tensor<4x4xf32> init zeros placement <[shard(0), shard(0)]>
+module @zigzag_heads {
+  shard.grid @mesh(shape = 2) {graph.axis_names = ["cp"]}
+  graph.parameter @q : tensor<1x8x4x16xf32> init zeros
+  graph.parameter @k : tensor<1x8x4x16xf32> init zeros
   graph.func @microbatch() {
+    %q = graph.get @q : tensor<1x8x4x16xf32>
+    %k = graph.get @k : tensor<1x8x4x16xf32>
+    %s = graph.input seed : tensor<i64>
+    %t = graph.input step : tensor<f32>
+    // expected-error @+1 {{has loop 1 split zigzag, where its kernel takes one piece}}
+    %0, %l = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%s, %t) {windows = [#graph.window<loop = 1, local = 4, global = 8, axes = [0] zigzag 0>]}
+      : (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<1x8x4x16xf32>, tensor<1x4x8xf32>)
     graph.return
   }
   graph.func @update() {

@@ -4,8 +4,8 @@
 // Two micro-batches of 2 samples on each of 2 ranks, weights split over tp: views of the tokens, one buffer per
 // gradient, the update at the end.
 // CHECK-LABEL: exec.program @step mesh ["dp", "tp"] sizes [2, 2]
-// CHECK:         exec.parameter "wte" %wte global [63, 16] stored [63, 16] local [32, 16] axes [1, -1]
-// CHECK:         exec.input "tokens" %tokens shape [2, 2, 8] axes [-1, 0, -1] below 32 ignored -1
+// CHECK:         exec.parameter "wte" %wte global [63, 16] stored [63, 16] local [32, 16] axes {{\[\[}}1], []]
+// CHECK:         exec.input "tokens" %tokens shape [2, 2, 8] axes {{\[\[}}], [0], []] below 32 ignored -1
 // CHECK:         %[[T1:.*]] = exec.view %tokens "tokens.1" i32 64 bytes at 64
 // CHECK:         exec.embedding %wte, %{{.*}} to %[[E:.*]] rows 32 columns 16 tokens 16 first_row <0 + 32 * axis 1>
 // CHECK:         exec.collective all_reduce sum %[[E]] to %[[X:.*]] axes [1] count 256 "{{.*}}" activation
@@ -36,14 +36,14 @@ module @m attributes {graph.micro_batches = 2 : i64, graph.sequence_length = 8 :
      -> (tensor<f32> {graph.accumulated = "loss"}, tensor<32x16xf32> {graph.gradient_of = @wte}, tensor<16x16xf32> {graph.gradient_of = @w}) {
     %wte = graph.get @wte : tensor<32x16xf32>
     %w = graph.get @w : tensor<16x16xf32>
-    %e = graph.embedding %wte, %t {windows = [#graph.window<loop = 3, axis = "tp", local = 32, global = 63>]} : (tensor<32x16xf32>, tensor<2x8xi32>) -> tensor<2x8x16xf32>
+    %e = graph.embedding %wte, %t {windows = [#graph.window<loop = 3, local = 32, global = 63, axes = [1]>]} : (tensor<32x16xf32>, tensor<2x8xi32>) -> tensor<2x8x16xf32>
     %x = shard.all_reduce %e on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>} : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
     %y = graph.linear %x, %w : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     %loss, %dy = graph.call @kernel_0(%y, %u) : (tensor<2x8x16xf32>, tensor<2x8xi32>) -> (tensor<f32>, tensor<2x8x16xf32>)
     %dw = graph.linear_weight_grad %x, %dy : (tensor<2x8x16xf32>, tensor<2x8x16xf32>) -> tensor<16x16xf32>
     %dx0 = graph.linear %dy, %w transposed : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     %dx = shard.all_reduce %dx0 on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>} : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
-    %dwte = graph.embedding_grad %t, %dx {windows = [#graph.window<loop = 3, axis = "tp", local = 32, global = 63>]} : (tensor<2x8xi32>, tensor<2x8x16xf32>) -> tensor<32x16xf32>
+    %dwte = graph.embedding_grad %t, %dx {windows = [#graph.window<loop = 3, local = 32, global = 63, axes = [1]>]} : (tensor<2x8xi32>, tensor<2x8x16xf32>) -> tensor<32x16xf32>
     graph.return %loss, %dwte, %dw : tensor<f32>, tensor<32x16xf32>, tensor<16x16xf32>
   }
   graph.func @update(%loss: tensor<f32> {graph.accumulated = "loss"}, %dwte: tensor<32x16xf32> {graph.gradient_of = @wte}, %dw: tensor<16x16xf32> {graph.gradient_of = @w}) -> (tensor<f32> {graph.output = "grad_norm"}) {

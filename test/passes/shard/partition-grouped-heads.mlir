@@ -3,7 +3,7 @@
 // Two query heads share one kv head, so attention can't be split over two ranks: the second would have a query head and
 // only padding for its kv head. Queries are gathered, and attention runs whole on both ranks.
 module {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @q : tensor<2x8x16xf32> init zeros placement <[replicate, shard(0)]>
   graph.parameter @k : tensor<1x8x16xf32> init zeros placement <[replicate, shard(0)]>
   // CHECK-LABEL: graph.func @microbatch

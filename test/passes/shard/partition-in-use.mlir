@@ -2,7 +2,7 @@
 // RUN: dtc-opt %s --dtc-partition --canonicalize --cse -split-input-file | FileCheck %s
 
 module {
-  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @w : tensor<4x4xf32> init zeros placement <[shard(1), replicate]> in_use <[replicate, replicate]>
   // State lies with what the optimizer changes, the parameter at rest.
   // CHECK: graph.state @w.momentum of @w : tensor<4x4xf32> placement <[shard(1), replicate]>
@@ -53,7 +53,7 @@ module {
 // A sum that a rank adds up from parts of the parameter's gradient is a gradient wherever it moves, and what rests split
 // over the data axis already is split no further for the optimizer's state.
 module attributes {graph.zero = 1 : i64} {
-  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @v : tensor<4x8xf32> init zeros placement <[shard(1), replicate]> in_use <[replicate, replicate]>
   // CHECK: graph.state @v.momentum of @v : tensor<4x8xf32> placement <[shard(1), replicate]>
   graph.state @v.momentum of @v : tensor<4x8xf32>

@@ -3,7 +3,7 @@
 // Under sequence parallelism a sum over tp is scattered over the sequence, norms work on their part of it, and the next
 // column split gathers it again.
 module attributes {graph.sequence_parallel} {
-  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @down : tensor<32x512xf32> init zeros placement <[replicate, shard(0)]>
   graph.parameter @up : tensor<512x64xf32> init zeros placement <[replicate, shard(1)]>
   graph.parameter @norm : tensor<512xf32> init ones placement <[replicate, replicate]>

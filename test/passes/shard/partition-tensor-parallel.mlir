@@ -3,7 +3,7 @@
 // Column split, then row split: one sum at the end, none between. The batch stays split over dp, and weight gradients
 // leave as unfinished sums over dp.
 module {
-  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @up : tensor<16x32xf32> init zeros placement <[replicate, shard(1)]>
   graph.parameter @down : tensor<32x16xf32> init zeros placement <[replicate, shard(0)]>
 

@@ -2,7 +2,7 @@
 
 // ZeRO-1 is a placement of the optimizer's state: the gradient is reduce-scattered to it, the new parameter gathered.
 module attributes {graph.zero = 1 : i64} {
-  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"]}
+  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @w : tensor<6x4xf32> init zeros
   // CHECK: graph.state @w.momentum of @w : tensor<6x4xf32> placement <[shard(0), replicate]>
   graph.state @w.momentum of @w : tensor<6x4xf32>

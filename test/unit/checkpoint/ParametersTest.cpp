@@ -45,9 +45,10 @@ std::vector<TensorSpec> model(const Mesh &mesh) {
   };
 }
 
-std::vector<float> shardOf(const TensorSpec &spec, const std::vector<uint32_t> &at) {
+std::vector<float> shardOf(const TensorSpec &spec, const Mesh &mesh,
+                           const std::vector<uint32_t> &at) {
   std::vector<float> local(elementCount(spec.localShape));
-  EXPECT_TRUE(initialiseTensor(spec, 17, at, local).ok());
+  EXPECT_TRUE(initialiseTensor(spec, 17, mesh, at, local).ok());
   return local;
 }
 
@@ -70,7 +71,7 @@ protected:
         auto read = [&](size_t index, std::span<float> local) {
           if (rank == failingRank && specs[index].name == "transformer.h.0.mlp.weight")
             return Status::internal("the device is gone");
-          std::vector<float> values = shardOf(specs[index], at);
+          std::vector<float> values = shardOf(specs[index], mesh, at);
           EXPECT_EQ(values.size(), local.size());
           std::copy(values.begin(), values.end(), local.begin());
           return Status::okStatus();
@@ -83,8 +84,9 @@ protected:
     return statuses;
   }
 
-  Status load(const std::vector<TensorSpec> &specs, const std::vector<uint32_t> &at = {}) {
-    return loadParameters(path("x"), specs, at,
+  Status load(const std::vector<TensorSpec> &specs, const std::vector<uint32_t> &mesh = {},
+              const std::vector<uint32_t> &at = {}) {
+    return loadParameters(path("x"), specs, mesh, at,
                           [](size_t, std::span<const float>) { return Status::okStatus(); });
   }
   // Writes a file of zeros.
@@ -115,7 +117,7 @@ TEST_F(ParametersTest, DumpsTheSameBytesFromEveryMesh) {
   for (const TensorSpec &spec : model({})) {
     std::vector<float> values(elementCount(spec.globalShape));
     ASSERT_TRUE(file.readFloats(*file.find(spec.name), 0, values).ok());
-    EXPECT_EQ(values, shardOf(spec, {})) << spec.name;
+    EXPECT_EQ(values, shardOf(spec, {}, {})) << spec.name;
   }
 }
 
@@ -128,9 +130,9 @@ TEST_F(ParametersTest, LoadsEveryShardOfWhatWasDumped) {
     auto at = meshCoordinates(mesh, rank);
     size_t next = 0;
     Status status =
-        loadParameters(path("x"), specs, at, [&](size_t index, std::span<const float> local) {
+        loadParameters(path("x"), specs, mesh, at, [&](size_t index, std::span<const float> local) {
           EXPECT_EQ(index, next++);
-          EXPECT_EQ(std::vector<float>(local.begin(), local.end()), shardOf(specs[index], at))
+          EXPECT_EQ(std::vector<float>(local.begin(), local.end()), shardOf(specs[index], mesh, at))
               << specs[index].name << " of rank " << rank;
           return Status::okStatus();
         });
@@ -240,7 +242,7 @@ TEST_F(ParametersTest, ConvertsHalfPrecisionAndRefusesIntegers) {
   std::vector<TensorSpec> specs = {tensor("a", {3}, {3}, {{0, 0}}, mesh),
                                    tensor("b", {2}, {2}, {}, mesh)};
   std::vector<std::vector<float>> got;
-  ASSERT_TRUE(loadParameters(path("x"), specs, std::vector<uint32_t>{1},
+  ASSERT_TRUE(loadParameters(path("x"), specs, mesh, std::vector<uint32_t>{1},
                              [&](size_t, std::span<const float> local) {
                                got.emplace_back(local.begin(), local.end());
                                return Status::okStatus();
@@ -258,10 +260,10 @@ TEST_F(ParametersTest, ConvertsHalfPrecisionAndRefusesIntegers) {
 TEST_F(ParametersTest, PassesTheErrorsOfTheWriter) {
   writeTensors({{"b", {2}}});
   Status status = loadParameters(
-      path("x"), std::vector{tensor("b", {2}, {2}, {}, {})}, {},
+      path("x"), std::vector{tensor("b", {2}, {2}, {}, {})}, {}, {},
       [](size_t, std::span<const float>) { return Status::internal("the device is gone"); });
   EXPECT_EQ(status.message(), "the device is gone");
-  EXPECT_EQ(loadParameters(path("none"), {}, {}, nullptr).statusCode(), StatusCode::NotFound);
+  EXPECT_EQ(loadParameters(path("none"), {}, {}, {}, nullptr).statusCode(), StatusCode::NotFound);
 }
 } // namespace
 } // namespace dtc::rt

@@ -17,8 +17,8 @@ std::string rowType(int64_t rows, const std::string &type = "f32") {
   return "tensor<" + std::to_string(rows) + "x" + type + ">";
 }
 std::string window(int64_t local, int64_t global) {
-  return "{windows = [#graph.window<loop = 1, axis = \"tp\", local = " + std::to_string(local) +
-         ", global = " + std::to_string(global) + ">]}";
+  return "{windows = [#graph.window<loop = 1, local = " + std::to_string(local) +
+         ", global = " + std::to_string(global) + ", axes = [0]>]}";
 }
 
 // Targets in [0, words), but for one before and one after them.
@@ -169,6 +169,33 @@ TEST(CrossEntropyKernel, SplitsWordsOverRanks) {
       expectNear(grad.run({xs, ts, maxima, ds}, {offset})[0], gradient, 4e-6, 4e-6);
     }
   }
+}
+
+// Of 13 words the first of two ranks has 0 to 3 and 12, in two pieces of 4, the second 4 to 11.
+TEST(CrossEntropyKernel, FindsWordsInTwoPieces) {
+  std::string x = logitsType(2, 8), t = rowType(2, "i32"), r = rowType(2);
+  std::string windows =
+      "{windows = [#graph.window<loop = 1, local = 8, global = 13, axes = [0] zigzag 0>]}";
+  CompiledKernel pick("(%x: " + x + ", %t: " + t + ") -> " + r,
+                      "%0 = graph.pick %x, %t " + windows + " : (" + x + ", " + t + ") -> " + r,
+                      "%0");
+  CompiledKernel sumExp(
+      "(%x: " + x + ", %m: " + r + ") -> " + r,
+      "%0 = graph.sum_exp %x, %m " + windows + " : (" + x + ", " + r + ") -> " + r, "%0");
+  Values xs = randomValues(16, 1), maxima = {0, 0};
+  auto sumOf = [&](int64_t row, int64_t words) {
+    double sum = 0;
+    for (int64_t word = 0; word < words; ++word)
+      sum += std::exp(xs[row * 8 + word]);
+    return sum;
+  };
+  EXPECT_EQ(pick.run({xs, {3, 12}}, {0, 12})[0], (Values{xs[3], xs[8 + 4]}));
+  EXPECT_EQ(pick.run({xs, {4, 11}}, {0, 12})[0], (Values{0, 0}));
+  EXPECT_EQ(pick.run({xs, {13, 14}}, {0, 12})[0], (Values{0, 0}));
+  EXPECT_EQ(pick.run({xs, {4, 11}}, {4, 8})[0], (Values{xs[0], xs[8 + 7]}));
+  EXPECT_EQ(pick.run({xs, {3, 12}}, {4, 8})[0], (Values{0, 0}));
+  expectNear(sumExp.run({xs, maxima}, {0, 12})[0], {sumOf(0, 5), sumOf(1, 5)}, 2e-6);
+  expectNear(sumExp.run({xs, maxima}, {4, 8})[0], {sumOf(0, 8), sumOf(1, 8)}, 2e-6);
 }
 
 TEST(CrossEntropyKernel, PicksNothingForTargetsOutside) {

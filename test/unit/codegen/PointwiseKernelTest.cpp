@@ -295,7 +295,7 @@ TEST(PointwiseKernel, MakesRotaryTables) {
   CompiledKernel kernel(
       "() -> (tensor<5x3xf32>, tensor<5x3xf32>)",
       "%0, %1 = graph.rotary_table [1.0, 0.1, 1000.0] {windows = [#graph.window<loop = "
-      "0, axis = \"sp\", local = 5, global = 10>]} : tensor<5x3xf32>, tensor<5x3xf32>",
+      "0, local = 5, global = 10, axes = [0]>]} : tensor<5x3xf32>, tensor<5x3xf32>",
       "%0, %1");
   auto results = kernel.run({}, {5});
   double frequencies[] = {1, 0.1f, 1000};
@@ -305,6 +305,23 @@ TEST(PointwiseKernel, MakesRotaryTables) {
       EXPECT_NEAR(results[0][position * 3 + i], std::cos(angle), 2e-7);
       EXPECT_NEAR(results[1][position * 3 + i], std::sin(angle), 2e-7);
     }
+}
+
+// The second of two ranks has positions 2 and 3, then 4 and 5, in two pieces; the first 0, 1, 6, 7.
+TEST(PointwiseKernel, KnowsThePositionsOfTwoPieces) {
+  CompiledKernel kernel("() -> (tensor<4x1xf32>, tensor<4x1xf32>)",
+                        "%0, %1 = graph.rotary_table [1.0] {windows = [#graph.window<loop = 0, "
+                        "local = 4, global = 8, axes = [0] zigzag 0>]} : tensor<4x1xf32>, "
+                        "tensor<4x1xf32>",
+                        "%0, %1");
+  auto expectPositions = [&](const std::vector<int64_t> &starts,
+                             const std::vector<double> &positions) {
+    auto results = kernel.run({}, {starts[0], starts[1]});
+    for (size_t i = 0; i < positions.size(); ++i)
+      EXPECT_NEAR(results[1][i], std::sin(positions[i]), 2e-7) << i;
+  };
+  expectPositions({0, 6}, {0, 1, 6, 7});
+  expectPositions({2, 4}, {2, 3, 4, 5});
 }
 
 namespace {
@@ -322,6 +339,29 @@ uint32_t philox(uint64_t key, std::array<uint32_t, 4> c) {
 
 } // namespace
 
+// The same element is dropped wherever it lies: two pieces of 2 columns out of 8.
+TEST(PointwiseKernel, DropsByGlobalElementOfTwoPieces) {
+  auto dropout = [](const std::string &type, const std::string &windows) {
+    return CompiledKernel("(%x: " + type + ", %seed: tensor<i64>, %step: tensor<f32>) -> " + type,
+                          "%0 = graph.dropout %x p 0.5 id 9 key(%seed, %step) {global_shape = "
+                          "array<i64: 4, 8>" +
+                              windows + "} : " + type,
+                          "%0");
+  };
+  std::vector<double> all(32, 1), part(16, 1);
+  CompiledKernel whole = dropout(tensor("4x8"), "");
+  std::vector<double> wanted = whole.run({all, {77}, {3}}, {})[0];
+  CompiledKernel kernel =
+      dropout(tensor("4x4"),
+              ", windows = [#graph.window<loop = 1, local = 4, global = 8, axes = [0] zigzag 0>]");
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    int64_t starts[] = {2 * rank, 6 - 2 * rank};
+    std::vector<double> found = kernel.run({part, {77}, {3}}, {starts[0], starts[1]})[0];
+    for (int64_t i = 0; i < 16; ++i)
+      EXPECT_EQ(found[i], wanted[i / 4 * 8 + starts[i % 4 / 2] + i % 2]) << rank << " " << i;
+  }
+}
+
 TEST(PointwiseKernel, DropsByGlobalElement) {
   EXPECT_EQ(philox(0, {0, 0, 0, 0}), 0x6627e8d5u);
   constexpr uint64_t seed = 0x1234567890;
@@ -336,8 +376,8 @@ TEST(PointwiseKernel, DropsByGlobalElement) {
         "global_shape = array<i64: 4, " +
             whole +
             ">, windows = [#graph.window<loop = 1, "
-            "axis = \"tp\", local = " +
-            n + ", global = " + whole + ">]} : " + type,
+            "local = " +
+            n + ", global = " + whole + ", axes = [0]>]} : " + type,
         "%0");
     auto x = randomValues(4 * columns, 1);
     auto found = kernel.run({x, {static_cast<double>(seed)}, {7}}, {2 * columns})[0];

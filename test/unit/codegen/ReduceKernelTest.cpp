@@ -136,9 +136,9 @@ TEST(ReduceKernel, LeavesPaddingOutOfTheMaximum) {
       int64_t global = 2 * shape[dim] - 3;
       std::string text = "graph.reduce max %x dims " + list(dims) +
                          " {windows = [#graph.window<loop = " + std::to_string(dim) +
-                         ", axis = \"tp\", local = " + std::to_string(shape[dim]) +
-                         ", global = " + std::to_string(global) + ">]} : " + tensor(shape) +
-                         " -> " + tensor(result);
+                         ", local = " + std::to_string(shape[dim]) +
+                         ", global = " + std::to_string(global) +
+                         ", axes = [0]>]} : " + tensor(shape) + " -> " + tensor(result);
       SCOPED_TRACE(text);
       CompiledKernel kernel("(%x: " + tensor(shape) + ") -> " + tensor(result), "%0 = " + text,
                             "%0");
@@ -149,6 +149,25 @@ TEST(ReduceKernel, LeavesPaddingOutOfTheMaximum) {
       EXPECT_EQ(kernel.run({x}, {shape[dim]})[0],
                 reduce("max", x, shape, dims, {{dim, shape[dim] - 3}}));
     }
+}
+
+// Two pieces of 4 from the outside in: of 13 elements the first rank has 0 to 3 and 12, the second
+// 4 to 11.
+TEST(ReduceKernel, LeavesPaddingOfTwoPiecesOut) {
+  for (std::vector<int64_t> shape : {std::vector<int64_t>{3, 8}, {8, 3}}) {
+    int64_t dim = shape[0] == 8 ? 0 : 1;
+    std::string text = "graph.reduce max %x dims " + list({dim}) +
+                       " {windows = [#graph.window<loop = " + std::to_string(dim) +
+                       ", local = 8, global = 13, axes = [0] zigzag 0>]} : " + tensor(shape) +
+                       " -> tensor<3xf32>";
+    SCOPED_TRACE(text);
+    CompiledKernel kernel("(%x: " + tensor(shape) + ") -> tensor<3xf32>", "%0 = " + text, "%0");
+    Values x = randomValues(24, 1);
+    for (double &value : x)
+      value = static_cast<float>(value - 10); // below the zeros that padding may hold
+    EXPECT_EQ(kernel.run({x}, {0, 12})[0], reduce("max", x, shape, {dim}, {{dim, 5}}));
+    EXPECT_EQ(kernel.run({x}, {4, 8})[0], reduce("max", x, shape, {dim}));
+  }
 }
 
 TEST(ReduceKernel, SumsSquares) {

@@ -2,9 +2,11 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ReadCells.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -32,8 +34,8 @@ protected:
   BlockCost layerOf(const Decisions &decisions, const SoftwareStack &software) {
     std::optional<ModelCells> cells = readCells(folded, decisions.tp, decisions.sequenceParallel);
     EXPECT_TRUE(cells.has_value());
-    return costModel(*cells, decisions, topology, cellPrecision("bf16", "adamw", software),
-                     software)
+    ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
+    return costModel(applied, decisions, topology, cellPrecision("bf16", "adamw", software))
         .blocks.front();
   }
 
@@ -41,11 +43,12 @@ protected:
     Decisions decisions;
     decisions.dp = 8;
     decisions.zero = zero;
-    SoftwareStack software;
+    SoftwareStack software = ownStack();
     std::optional<ModelCells> cells = readCells(folded, 1, false);
     EXPECT_TRUE(cells.has_value());
     EstimateRequest request{&topology, &software, cellPrecision("bf16", "adamw", software), 1e30};
-    ModelCost cost = costModel(*cells, decisions, topology, request.precision, software);
+    ModelCells applied = applyStack(*cells, software, ComputeType::BF16);
+    ModelCost cost = costModel(applied, decisions, topology, request.precision);
     StepEstimate step = estimateStep(cost, decisions, request);
     parameters = cost.blocks.front().denseParameters * kLayers + cost.embedding.denseParameters +
                  cost.head.denseParameters - cost.tiedParameters;
@@ -66,14 +69,14 @@ TEST_F(MemoryFormulaTest, LayerKeepsKorthikantisBytes) {
   Decisions decisions;
   decisions.microBatch = 2;
   double elements = kSequence * 2 * kWidth;
-  EXPECT_NEAR(layerOf(decisions, SoftwareStack()).kept, 32 * elements, 0.002 * 32 * elements);
+  EXPECT_NEAR(layerOf(decisions, ownStack()).kept, 32 * elements, 0.002 * 32 * elements);
 }
 
 TEST_F(MemoryFormulaTest, ScoresInMemoryAddFiveBytesEach) {
-  SoftwareStack software;
+  SoftwareStack software = ownStack();
   software.blockedAttention = false;
   Decisions decisions;
-  double more = layerOf(decisions, software).kept - layerOf(decisions, SoftwareStack()).kept;
+  double more = layerOf(decisions, software).kept - layerOf(decisions, ownStack()).kept;
   EXPECT_DOUBLE_EQ(more, 5 * kHeads * kSequence * kSequence);
 }
 
@@ -82,13 +85,13 @@ TEST_F(MemoryFormulaTest, TensorParallelismDividesAllButTheStream) {
   Decisions decisions;
   decisions.tp = 4;
   double elements = kSequence * kWidth;
-  EXPECT_NEAR(layerOf(decisions, SoftwareStack()).kept, (8 + 24.0 / 4) * elements,
+  EXPECT_NEAR(layerOf(decisions, ownStack()).kept, (8 + 24.0 / 4) * elements,
               0.005 * 14 * elements);
 }
 
 TEST_F(MemoryFormulaTest, FullRecomputationKeepsTheInput) {
   Decisions decisions;
-  EXPECT_DOUBLE_EQ(layerOf(decisions, SoftwareStack()).input, 2 * kSequence * kWidth);
+  EXPECT_DOUBLE_EQ(layerOf(decisions, ownStack()).input, 2 * kSequence * kWidth);
 }
 
 // 2 bytes a parameter, 4 of gradient, 12 of state, of which ZeRO 1, 2 and 3 divide one more each;

@@ -2,8 +2,10 @@
 #include "compiler/estimate/PartOrders.h"
 
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -80,7 +82,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   limits.groups = topology->groups;
   EstimateRequest request;
   request.topology = &*topology;
-  request.software = softwareNamed("dtc", topology->device);
+  request.software = &ownStack(topology->device);
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   int notOfRanks = 0;
   for (int64_t batch : {24, 48})
@@ -108,7 +110,8 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
           const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
           if (!model)
             continue;
-          ModelCost cost = costModel(*model, mesh, *topology, request.precision, *request.software);
+          ModelCells applied = applyStack(*model, *request.software, request.precision.compute);
+          ModelCost cost = costModel(applied, mesh, *topology, request.precision);
           for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
             StepEstimate step = estimateStep(cost, d, request);
             if (!step.fits)

@@ -3,8 +3,10 @@
 
 #include "compiler/estimate/StepEstimate.h"
 #include "compiler/planner/JointSearch.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -36,7 +38,7 @@ void compareAll(const Topology &topology, const Pins &pins) {
     limits.groups = topology.groups;
   EstimateRequest alone;
   alone.topology = &topology;
-  alone.software = softwareNamed("dtc", topology.device);
+  alone.software = &ownStack(topology.device);
   alone.precision = cellPrecision("bf16", "adamw", *alone.software);
   alone.memoryLimit = 2e9;
   alone.bucketSizes = bucketSizes().take_back(3).vec();
@@ -48,7 +50,8 @@ void compareAll(const Topology &topology, const Pins &pins) {
   for (const Decisions &mesh : *meshes) {
     const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
     ASSERT_NE(model, nullptr);
-    ModelCost cost = costModel(*model, mesh, topology, alone.precision, *alone.software);
+    ModelCells applied = applyStack(*model, *alone.software, alone.precision.compute);
+    ModelCost cost = costModel(applied, mesh, topology, alone.precision);
     for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
       StepEstimate a = estimateStep(cost, d, alone), b = estimateStep(cost, d, sharing);
       ASSERT_EQ(a.stepSeconds, b.stepSeconds);

@@ -1,5 +1,6 @@
 // Stages on unlike devices: cuts, places and plans.
 #include "compiler/estimate/StagePlaces.h"
+#include "compiler/estimate/StageSplit.h"
 #include "compiler/estimate/StepEstimate.h"
 
 #include "gtest/gtest.h"

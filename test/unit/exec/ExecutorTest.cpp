@@ -108,7 +108,7 @@ TEST(Executor, LooksUpRowsAndScattersGradients) {
   look.out = out;
   look.rows = look.tokens = 3;
   look.columns = 2;
-  look.first_row = std::make_unique<format::RankScalar>(10, 0, -1);
+  look.first_row = test::rankScalar(10);
   builder.add(look);
   format::EmbeddingGradT scatter;
   scatter.grad = grad;
@@ -116,7 +116,7 @@ TEST(Executor, LooksUpRowsAndScattersGradients) {
   scatter.dout = out;
   scatter.rows = scatter.tokens = 3;
   scatter.columns = 2;
-  scatter.first_row = std::make_unique<format::RankScalar>(10, 0, -1);
+  scatter.first_row = test::rankScalar(10);
   builder.add(scatter);
   test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
     put(executor, device, table, iota(6));

@@ -69,13 +69,28 @@ TEST(Ranks, GroupsFollowTheMesh) {
   });
 }
 
+// Coordinates on both axes pick the part, and a piece is counted from the end.
+TEST(Ranks, RankScalarsAddUpTheirTerms) {
+  ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
+  uint32_t src = builder.buffer("src", 8), dst = builder.buffer("dst", 2);
+  format::StridedCopyT op = test::copy(src, dst, 2);
+  op.src_offset = test::rankScalar(6, {{-4, 0}, {-2, 1}});
+  builder.add(std::move(op));
+  test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    put(executor, device, src, {0, 1, 2, 3, 4, 5, 6, 7});
+    test::step(executor);
+    float first = static_cast<float>(6 - 4 * (rank / 2) - 2 * (rank % 2));
+    EXPECT_EQ(get(executor, device, dst), (std::vector<float>{first, first + 1}));
+  });
+}
+
 // Each rank copies its own row of a table into the row before it, counted from the end.
 TEST(Ranks, RankScalarsPickTheRanksPart) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
   uint32_t src = builder.buffer("src", 8), dst = builder.buffer("dst", 8);
   format::StridedCopyT op = test::copy(src, dst, 2);
-  op.src_offset = std::make_unique<format::RankScalar>(1, 4, 1);
-  op.dst_offset = std::make_unique<format::RankScalar>(6, -2, 0);
+  op.src_offset = test::rankScalar(1, {{4, 1}});
+  op.dst_offset = test::rankScalar(6, {{-2, 0}});
   builder.add(std::move(op));
   test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
     put(executor, device, src, {0, 1, 2, 3, 4, 5, 6, 7});

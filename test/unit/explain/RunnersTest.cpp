@@ -55,7 +55,7 @@ TEST(LosesOn, NamesTheLargestParts) {
   other.predicted.times.compute = 10;
   other.predicted.times.bubble = 2;
   other.predicted.times.exposedGradients = 1;
-  other.predicted.times.host = 0.1;
+  other.predicted.times.optimizer = 0.1;
   EXPECT_EQ(losesOn(plan, other), "bubble +2 s, exposed gradient comm +1 s");
   EXPECT_EQ(losesOn(plan, plan), "a tie");
   other.predicted.fits = false;

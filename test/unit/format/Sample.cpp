@@ -14,10 +14,6 @@ namespace {
 
 constexpr uint64_t tokensPerRank = 8, width = 8, words = 16;
 
-std::unique_ptr<RankScalar> constant(int64_t value) {
-  return std::make_unique<RankScalar>(value, 0, -1);
-}
-
 AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed, uint32_t step) {
   AttentionT op;
   op.q = op.k = op.v = x;
@@ -34,8 +30,8 @@ AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed
   op.seed = seed;
   op.step = step;
   op.dropout_id = 3;
-  op.first_batch = std::make_unique<RankScalar>(0, 2, 0);
-  op.first_head = constant(0);
+  op.first_batch = rankScalar(0, {{2, 0}});
+  op.first_head = rankScalar(0);
   op.total_heads = 2;
   return op;
 }
@@ -66,7 +62,7 @@ EmbeddingT lookUp(uint32_t table, uint32_t ids, uint32_t out) {
   op.rows = words;
   op.columns = width;
   op.tokens = tokensPerRank;
-  op.first_row = constant(0);
+  op.first_row = rankScalar(0);
   return op;
 }
 
@@ -206,6 +202,13 @@ std::vector<uint8_t> ProgramBuilder::file() {
   for (const auto &each : manifest.programs)
     manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, each->arena_bytes);
   return writeUnchecked(manifest, segments);
+}
+
+std::unique_ptr<RankScalarT> rankScalar(int64_t base, std::vector<RankTerm> terms) {
+  auto scalar = std::make_unique<RankScalarT>();
+  scalar->base = base;
+  scalar->terms = std::move(terms);
+  return scalar;
 }
 
 CollectiveT collective(CollectiveKind kind, std::vector<uint32_t> axes, uint32_t src, uint32_t dst,

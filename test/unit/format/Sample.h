@@ -55,6 +55,10 @@ private:
   uint64_t ranks = 1;
 };
 
+// base + sum over `terms` of stride * coordinate; terms are {stride, axis}.
+std::unique_ptr<format::RankScalarT> rankScalar(int64_t base,
+                                                std::vector<format::RankTerm> terms = {});
+
 format::CollectiveT collective(format::CollectiveKind kind, std::vector<uint32_t> axes,
                                uint32_t src, uint32_t dst, uint64_t count);
 // All of `src` to `dst`, both contiguous, f32.

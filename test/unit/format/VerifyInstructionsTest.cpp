@@ -47,8 +47,8 @@ TEST_P(InstructionCorruption, IsNamed) {
       << status.message();
 }
 
-std::unique_ptr<RankScalar> scalar(int64_t base, int64_t stride, int32_t axis) {
-  return std::make_unique<RankScalar>(base, stride, axis);
+std::unique_ptr<RankScalarT> scalar(int64_t base, int64_t stride, uint32_t axis) {
+  return test::rankScalar(base, {{stride, axis}});
 }
 
 using I = InstructionT;
@@ -64,7 +64,7 @@ const Corruption corruptions[] = {
     {"LaunchBuffers", &At::launch, [](I &i) { i.op.AsLaunch()->buffers.pop_back(); },
      "it has 1 buffers and 0 scalars, the kernel takes 2 and 0"},
     {"LaunchScalars", &At::launch,
-     [](I &i) { i.op.AsLaunch()->scalars.push_back(RankScalar(0, 0, -1)); },
+     [](I &i) { i.op.AsLaunch()->scalars.push_back(test::rankScalar(0)); },
      "it has 2 buffers and 1 scalars"},
     {"LaunchBuffer", &At::launch, [](I &i) { i.op.AsLaunch()->buffers[0] = 99; },
      "'buffers' is buffer 99"},
@@ -137,6 +137,11 @@ const Corruption corruptions[] = {
      "'first_row' does not fit in 64 bits on some rank"},
     {"EmbeddingAxis", &At::embedding, [](I &i) { i.op.AsEmbedding()->first_row = scalar(0, 1, 1); },
      "'first_row' depends on mesh axis 1, the mesh has 1"},
+    {"EmbeddingTerms", &At::embedding,
+     [](I &i) {
+       i.op.AsEmbedding()->first_row = test::rankScalar(INT64_MAX - 5, {{4, 0}, {4, 0}});
+     },
+     "'first_row' does not fit in 64 bits on some rank"},
     {"EmbeddingGradColumns", &At::embeddingGrad, [](I &i) { i.op.AsEmbeddingGrad()->columns = 16; },
      "'grad' is 'grad'"},
     {"CopyDims", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes.assign(13, 1); },
@@ -152,6 +157,11 @@ const Corruption corruptions[] = {
      "the box of 'src' does not fit in 64 bits"},
     {"CopyOnSomeRank", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_offset = scalar(0, 1, 0); },
      "'src' is elements 0 to 64 of"},
+    {"CopyOfTwoTerms", &At::copy,
+     [](I &i) {
+       i.op.AsStridedCopy()->src_offset = test::rankScalar(0, {{-1, 0}, {2, 0}});
+     },
+     "'src' is elements -1 to 65 of"},
     {"CopyTwice", &At::copy,
      [](I &i) {
        i.op.AsStridedCopy()->dst_strides = {1, 1};
@@ -323,7 +333,7 @@ TEST(VerifyInstructions, AcceptsAReversedCopy) {
   uint32_t a = builder.buffer("a", 4), b = builder.buffer("b", 4);
   StridedCopyT op = test::copy(a, b, 4);
   op.src_strides = {-1};
-  op.src_offset = scalar(3, 0, -1);
+  op.src_offset = test::rankScalar(3);
   builder.add(std::move(op));
   builder.file();
   rt::Status status = verify(builder.manifest);

@@ -305,5 +305,52 @@ TEST(Verify, NamesASegmentThatIsWrong) {
   }
 }
 
+// 10 rows over both axes are 3 a rank; two pieces of ceil(10 / 8) where one axis is zigzag.
+TEST(Verify, CountsAllAxesOfADim) {
+  auto message = [](std::vector<uint64_t> local, bool first, bool second) {
+    test::ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
+    builder.parameter("w", {10}, true, 0, 1);
+    TensorT &tensor = *builder.program().parameters[0];
+    tensor.shards.push_back(std::make_unique<ShardedDimT>());
+    tensor.shards[0]->zigzag = first;
+    tensor.shards[1]->axis = 1;
+    tensor.shards[1]->zigzag = second;
+    tensor.local_shape = std::move(local);
+    return verify(builder.file()).message();
+  };
+  EXPECT_EQ(message({3}, false, false), "");
+  EXPECT_EQ(message({4}, false, true), "");
+  EXPECT_NE(message({5}, false, false).find("has local size 5 on dim 0, wanted 3"),
+            std::string::npos);
+  EXPECT_NE(message({3}, true, false).find("wanted 4 for 10 over 4 ranks of 2 pieces"),
+            std::string::npos);
+  EXPECT_NE(message({4}, true, true).find("sharded zigzag on dim 0 over axes 0 and 1"),
+            std::string::npos);
+}
+
+// Samples of 8 tokens over 2 ranks, 4 of them zigzag as well as in one run; but samples themselves
+// are read in one run.
+TEST(Verify, TakesInputsThatAreSplitInSamples) {
+  auto message = [](uint32_t dim, std::vector<uint64_t> shape, uint64_t length, bool zigzag) {
+    test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3});
+    for (std::unique_ptr<InputT> &input : builder.program().inputs) {
+      input->shape = shape;
+      input->sample_shape = {length};
+      input->shards[0]->dim = dim;
+      input->shards[0]->zigzag = zigzag;
+    }
+    builder.manifest.global_batch = dim == 1 ? 4 : 2;
+    return verify(builder.file()).message();
+  };
+  EXPECT_EQ(message(1, {1, 2, 4}, 4, false), "");
+  EXPECT_EQ(message(2, {1, 2, 4}, 8, false), "");
+  EXPECT_EQ(message(2, {1, 2, 4}, 8, true), "");
+  EXPECT_NE(message(2, {1, 2, 3}, 6, true)
+                .find("has size 3 on dim 2, wanted this rank's part of 6, "
+                      "1 or more in each of 2 pieces"),
+            std::string::npos);
+  EXPECT_NE(message(1, {1, 2, 4}, 4, true).find("is sharded zigzag on dim 1"), std::string::npos);
+}
+
 } // namespace
 } // namespace dtc::format

@@ -40,6 +40,60 @@ TEST_F(Placement, NestsSplitsOfOneDim) {
             "tensor<2xf32>");
 }
 
+// Two pieces of ceil(10 / 8) each, whichever axes of 2 and 2 split the dim.
+TEST_F(Placement, GivesZigzagRanksTwoPieces) {
+  EXPECT_EQ(local("tensor<10xf32>", "#graph.placement<[shard(0, zigzag), shard(0)]>", {2, 2}),
+            "tensor<4xf32>");
+  EXPECT_EQ(local("tensor<10xf32>", "#graph.placement<[shard(0), shard(0, zigzag)]>", {4, 1}),
+            "tensor<3xf32>");
+}
+
+TEST(DimSplit, OrdersAxesByLevelThenMesh) {
+  AxisPlacement sum = AxisPlacement::partial(ReduceKind::Sum);
+  AxisPlacement axes[] = {AxisPlacement::shard(0, 1), AxisPlacement::shard(0), sum,
+                          AxisPlacement::shard(0)};
+  DimSplit split = getDimSplit(axes, {2, 3, 2, 5}, 0);
+  EXPECT_EQ(split.axes, (SmallVector<unsigned, 2>{1, 3, 0}));
+  EXPECT_EQ(split.parts, 30);
+  EXPECT_EQ(getDimSplit(axes, {2, 3, 2, 5}, 1).parts, 1);
+}
+
+TEST(DimSplit, HasOneFormForEachOrder) {
+  auto canonical = [](std::initializer_list<int64_t> levels) {
+    SmallVector<AxisPlacement> axes;
+    for (int64_t level : levels)
+      axes.push_back(AxisPlacement::shard(0, level));
+    SmallVector<int64_t> result;
+    for (const AxisPlacement &axis : canonicalPlacement(axes))
+      result.push_back(axis.level);
+    return result;
+  };
+  EXPECT_EQ(canonical({0, 1, 2}), (SmallVector<int64_t>{0, 0, 0}));
+  EXPECT_EQ(canonical({5, 3, 3}), (SmallVector<int64_t>{1, 0, 0}));
+  EXPECT_EQ(canonical({2, 1, 0}), (SmallVector<int64_t>{2, 1, 0}));
+  EXPECT_EQ(canonical({1, 2, 0}), (SmallVector<int64_t>{1, 1, 0}));
+}
+
+// 64 positions: zig-zag over axis 1 of 4 alone, then with axis 0 of 2 outside and axis 2 of 2
+// inside.
+TEST(DimSplit, SaysWherePiecesStart) {
+  auto text = [](ArrayRef<AxisPlacement> axes, ArrayRef<int64_t> mesh) {
+    std::string result;
+    for (const PieceStart &start : getPieceStarts(getDimSplit(axes, mesh, 0), 64, mesh)) {
+      result += (result.empty() ? "" : ", ") + std::to_string(start.base);
+      for (const PieceStart::Term &term : start.terms)
+        result += " + " + std::to_string(term.stride) + "*" + std::to_string(term.axis);
+    }
+    return result;
+  };
+  AxisPlacement whole = AxisPlacement::replicate(), shard = AxisPlacement::shard(0),
+                zigzag = AxisPlacement::shard(0, 0, true);
+  EXPECT_EQ(text({whole, shard}, {2, 4}), "0 + 16*1");
+  EXPECT_EQ(text({whole, zigzag}, {2, 4}), "0 + 8*1, 56 + -8*1");
+  EXPECT_EQ(text({shard, zigzag, shard}, {2, 4, 2}),
+            "0 + 32*0 + 4*1 + 2*2, 28 + 32*0 + -4*1 + 2*2");
+}
+
 TEST_F(Placement, LeavesReplicatedPartialAndDynamicDims) {
   EXPECT_EQ(local("tensor<?x8xf32>", "#graph.placement<[shard(0), partial(sum)]>", {2, 4}),
             "tensor<?x8xf32>");

@@ -6,6 +6,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -120,7 +121,7 @@ TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
   Topology topology = *loadTopology("cpu", 0, 4);
   EstimateRequest request;
   request.topology = &topology;
-  request.software = softwareNamed("dtc", topology.device);
+  request.software = &ownStack(topology.device);
   request.precision = cellPrecision("f32", "adamw", *request.software);
   FoldedModel folded = foldLayers(*model);
   std::optional<ModelCells> policy = readCells(folded, d.tp, d.sequenceParallel);

@@ -1,10 +1,12 @@
 // Placements over tensor parallelism that are searched for.
 #include "compiler/placement/PlacementFrontier.h"
+#include "compiler/workload/ApplyStack.h"
 
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "passes/shard/ParameterPlacement.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -20,7 +22,7 @@ protected:
     loadDialects(context);
     topology.emplace(*loadTopology("dgx-h100", 8, 0));
     request.topology = &*topology;
-    request.software = softwareNamed("dtc", topology->device);
+    request.software = &ownStack(topology->device);
     request.precision = cellPrecision("bf16", "adamw", *request.software);
   }
 
@@ -58,7 +60,8 @@ protected:
 
   // Seconds of the layer, collectives included, for one sample.
   double layerSeconds(const ModelCells &cells, const Decisions &d) const {
-    ModelCost cost = costModel(cells, d, *topology, request.precision, *request.software);
+    ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
+    ModelCost cost = costModel(applied, d, *topology, request.precision);
     return secondsOf(cost.blocks.front());
   }
   static double secondsOf(const BlockCost &part) {
@@ -81,7 +84,7 @@ TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
   OwningOpRef<ModuleOp> module = gpt3();
   FoldedModel folded = foldLayers(*module);
   OwningOpRef<ModuleOp> placed(folded.module->clone());
-  Mesh mesh{{"dp", "tp"}, {1, 8}};
+  Mesh mesh{{"dp", "tp"}, {1, 8}, {AxisRole::Data, AxisRole::Tensor}};
   ParameterPlacementOptions options{/*weightAxis=*/1, {/*dataAxis=*/0, true}};
   ASSERT_TRUE(succeeded(chooseParameterPlacements(*placed, mesh, options)));
   std::optional<SearchedPlacements> found = cheapest(folded, decisions(8, true), {0, 1e-9});
@@ -188,7 +191,8 @@ TEST_F(PlacementSearchTest, PointsOfTheFrontierHaveMerits) {
     all.push_back(&point.cells);
   // Seconds, kept bytes, parameters and summed gradients of all parts.
   auto meritsOf = [&](const ModelCells &cells) {
-    ModelCost cost = costModel(cells, d, *topology, request.precision, *request.software);
+    ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
+    ModelCost cost = costModel(applied, d, *topology, request.precision);
     std::array<double, 4> merits{};
     auto add = [&](const BlockCost &part) {
       merits[0] += secondsOf(part);

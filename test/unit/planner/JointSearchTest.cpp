@@ -2,9 +2,11 @@
 #include "compiler/planner/JointSearch.h"
 
 #include "compiler/plan/DecisionNames.h"
+#include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -97,7 +99,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         c.pins.schedule = ScheduleKind::OneForwardOneBackward;
       c.request.topology = &*topology;
       // Where nothing but tensors is counted, little memory binds on every mesh.
-      SoftwareStack software = *softwareNamed("dtc", topology->device);
+      SoftwareStack software = ownStack(topology->device);
       if (variant % 2 == 0)
         software.communicatorBytes = 0;
       c.request.software = &software;
@@ -144,7 +146,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
   c.limits.sequence = 1024;
   c.limits.mayOffload = true;
   c.request.topology = &*topology;
-  c.request.software = softwareNamed("dtc", topology->device);
+  c.request.software = &ownStack(topology->device);
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
@@ -188,7 +190,7 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
       c.limits.groups = few.groups;
       c.limits.mayOffload = batch != 24;
       c.request.topology = &few;
-      c.request.software = softwareNamed("dtc", few.device);
+      c.request.software = &ownStack(few.device);
       c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
       c.request.memoryLimit = c.request.software->reservedBytes + memory;
       Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
@@ -215,7 +217,7 @@ TEST_F(JointSearchTest, BoundsHold) {
   c.limits.layers = 6;
   c.limits.sequence = 1024;
   c.request.topology = &*topology;
-  c.request.software = softwareNamed("dtc", topology->device);
+  c.request.software = &ownStack(topology->device);
   c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   c.request.memoryLimit = 80e9;
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
@@ -223,7 +225,8 @@ TEST_F(JointSearchTest, BoundsHold) {
   for (const Decisions &mesh : *meshes) {
     const ModelCells *model = cells.get(mesh.tp, mesh.sequenceParallel);
     ASSERT_NE(model, nullptr);
-    ModelCost cost = costModel(*model, mesh, *topology, c.request.precision, *c.request.software);
+    ModelCells applied = applyStack(*model, *c.request.software, c.request.precision.compute);
+    ModelCost cost = costModel(applied, mesh, *topology, c.request.precision);
     for (const Decisions &d : enumerateDetails(mesh, c.limits, c.pins)) {
       StepEstimate step = estimateStep(cost, d, c.request);
       double bound = lowerBoundSeconds(cost, d, c.request), ofCut = step.leastSeconds();
@@ -245,12 +248,13 @@ TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
   ASSERT_TRUE(cells && topology);
   EstimateRequest request;
   request.topology = &*topology;
-  request.software = softwareNamed("dtc", topology->device);
+  request.software = &ownStack(topology->device);
   request.precision = cellPrecision("bf16", "adamw", *request.software);
   request.memoryLimit = 1e15;
   Decisions d;
   d.microBatch = 8;
-  ModelCost model = costModel(*cells, d, *topology, request.precision, *request.software);
+  ModelCells applied = applyStack(*cells, *request.software, request.precision.compute);
+  ModelCost model = costModel(applied, d, *topology, request.precision);
   StepEstimate none = estimateStep(model, d, request);
   d.recompute = d.recomputeMost = Recompute::Selective;
   StepEstimate all = estimateStep(model, d, request);

@@ -39,7 +39,7 @@ std::string check(ArrayRef<int64_t> shape, const Placement &from, const Placemen
 }
 
 TEST(ReshardSteps, MovesAlongOneAxis) {
-  Mesh mesh{{"tp"}, {2}};
+  Mesh mesh{{"tp"}, {2}, {}};
   EXPECT_EQ(check({4, 6}, {shard(0)}, {whole}, mesh), "all_gather 0");
   EXPECT_EQ(check({4, 6}, {whole}, {shard(1)}, mesh), "slice 0");
   EXPECT_EQ(check({4, 6}, {sum}, {whole}, mesh), "all_reduce 0");
@@ -53,7 +53,7 @@ TEST(ReshardSteps, MovesAlongOneAxis) {
 }
 
 TEST(ReshardSteps, PadsWhatDoesNotDivide) {
-  Mesh mesh{{"tp"}, {4}};
+  Mesh mesh{{"tp"}, {4}, {}};
   EXPECT_EQ(check({6, 5}, {shard(0)}, {whole}, mesh), "all_gather 0; crop");
   EXPECT_EQ(check({6, 5}, {whole}, {shard(1)}, mesh), "pad; slice 0");
   EXPECT_EQ(check({6, 5}, {sum}, {shard(0)}, mesh), "pad; reduce_scatter 0");
@@ -64,7 +64,7 @@ TEST(ReshardSteps, PadsWhatDoesNotDivide) {
 }
 
 TEST(ReshardSteps, JoinsAxesInOneCollective) {
-  Mesh mesh{{"dp", "cp", "tp"}, {2, 2, 2}};
+  Mesh mesh{{"dp", "cp", "tp"}, {2, 2, 2}, {}};
   EXPECT_EQ(check({8, 6}, {sum, sum, sum}, {whole, whole, whole}, mesh), "all_reduce 0,1,2");
   EXPECT_EQ(check({8, 6}, {shard(0), shard(0), whole}, {whole, whole, whole}, mesh),
             "all_gather 0,1");
@@ -78,7 +78,7 @@ TEST(ReshardSteps, JoinsAxesInOneCollective) {
 
 // What makes parts smaller goes first, what makes them larger last.
 TEST(ReshardSteps, ReducesBeforeItGathers) {
-  Mesh mesh{{"dp", "tp"}, {2, 4}};
+  Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   EXPECT_EQ(check({8, 16}, {shard(0), sum}, {whole, shard(1)}, mesh),
             "reduce_scatter 1; all_gather 0");
   EXPECT_EQ(check({8, 16}, {whole, sum}, {shard(0), whole}, mesh), "slice 0; all_reduce 1");
@@ -86,7 +86,7 @@ TEST(ReshardSteps, ReducesBeforeItGathers) {
 
 // The outer axis keeps its place while the inner one comes or goes.
 TEST(ReshardSteps, LeavesOuterAxesInPlace) {
-  Mesh mesh{{"dp", "tp"}, {2, 4}};
+  Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   EXPECT_EQ(check({16, 8}, {shard(0), shard(0)}, {shard(0), whole}, mesh), "all_gather 1");
   EXPECT_EQ(check({16, 8}, {shard(0), shard(0)}, {shard(0), shard(1)}, mesh), "all_to_all 1");
   EXPECT_EQ(check({16, 8}, {shard(0), sum}, {shard(0), shard(0)}, mesh), "reduce_scatter 1");
@@ -104,21 +104,21 @@ TEST(ReshardSteps, LeavesOuterAxesInPlace) {
 }
 
 TEST(ReshardSteps, ReordersForZigzag) {
-  Mesh one{{"cp"}, {4}};
+  Mesh one{{"cp"}, {4}, {}};
   EXPECT_EQ(check({16}, {whole}, {zigzag(0)}, one), "reorder; slice 0");
   EXPECT_EQ(check({16}, {zigzag(0)}, {whole}, one), "all_gather 0; reorder");
   EXPECT_EQ(check({16, 8}, {zigzag(0)}, {shard(1)}, one), "all_to_all 0; reorder");
   EXPECT_EQ(check({16, 8}, {shard(1)}, {zigzag(0)}, one), "reorder; all_to_all 0");
   EXPECT_EQ(check({16, 8}, {sum}, {zigzag(0)}, one), "reorder; reduce_scatter 0");
   EXPECT_EQ(check({13}, {zigzag(0)}, {whole}, one), "all_gather 0; reorder; crop");
-  Mesh two{{"cp", "tp"}, {2, 2}};
+  Mesh two{{"cp", "tp"}, {2, 2}, {}};
   EXPECT_EQ(check({16}, {zigzag(0), shard(0)}, {zigzag(0), whole}, two), "all_gather 1; reorder");
   EXPECT_EQ(check({16}, {zigzag(0), whole}, {zigzag(0), shard(0)}, two), "reorder; slice 1");
   EXPECT_EQ(check({16}, {zigzag(0), shard(0)}, {whole, whole}, two), "all_gather 0,1; reorder");
 }
 
 TEST(ReshardSteps, MakesWayWhereAxesWaitForEachOther) {
-  Mesh mesh{{"dp", "tp"}, {2, 4}};
+  Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   EXPECT_EQ(check({8, 16}, {shard(0), shard(1)}, {shard(1), whole}, mesh),
             "all_gather 1; all_to_all 0");
   EXPECT_EQ(check({8, 16}, {shard(0), shard(1)}, {shard(1), shard(0)}, mesh),
@@ -136,7 +136,7 @@ TEST(ReshardSteps, AnyToAny) {
 
 // By a ring: twice (n - 1) / n of the tensor to add up, once to gather, scatter or exchange.
 TEST(ReshardSteps, CountsWhatARankSends) {
-  Mesh mesh{{"dp", "tp"}, {2, 4}};
+  Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   auto sent = [&](const Placement &from, const Placement &to) {
     double total = 0;
     for (const ReshardStep &step : reshardSteps({8, 16}, from, to, mesh))

@@ -58,7 +58,7 @@ private:
 };
 
 TEST_F(ReshardTest, EmitsOneOpAStep) {
-  Mesh mesh{{"dp", "tp"}, {2, 4}};
+  Mesh mesh{{"dp", "tp"}, {2, 4}, {}};
   AxisPlacement whole = AxisPlacement::replicate(), rows = AxisPlacement::shard(0),
                 columns = AxisPlacement::shard(1),
                 sum = AxisPlacement::partial(graph::ReduceKind::Sum);
@@ -72,7 +72,7 @@ TEST_F(ReshardTest, EmitsOneOpAStep) {
 
 // Two chunks of each rank: the first half in order, then the second backwards.
 TEST_F(ReshardTest, EmitsReorderedBlocksAsSlicesAndAConcat) {
-  Mesh mesh{{"cp"}, {2}};
+  Mesh mesh{{"cp"}, {2}, {}};
   EXPECT_EQ(check({8}, {AxisPlacement::shard(0, 0, true)}, {AxisPlacement::replicate()}, mesh),
             "all_gather slice slice slice concat");
 }

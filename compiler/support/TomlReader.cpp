@@ -1,5 +1,5 @@
 // Typed reads from a TOML table.
-#include "compiler/topology/TomlReader.h"
+#include "compiler/support/TomlReader.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -201,6 +201,13 @@ double TableReader::quantity(llvm::StringRef key, Quantity quantity, bool zeroAl
     return 1;
   }
   return *value;
+}
+
+double TableReader::quantity(llvm::StringRef key, Quantity kind, double low, double high) {
+  double value = quantity(key, kind, /*zeroAllowed=*/true);
+  if (!errors.error && (value < low || value > high))
+    failType(key, printExact(low, kind) + " to " + printExact(high, kind));
+  return value;
 }
 
 const toml::array *TableReader::array(llvm::StringRef key, size_t least, size_t most,

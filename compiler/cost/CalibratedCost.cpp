@@ -1,5 +1,5 @@
 // Measured curves as the cost model asks them.
-#include "compiler/cost/Calibration.h"
+#include "compiler/cost/CalibratedCost.h"
 
 #include "compiler/cost/Curves.h"
 

@@ -1,5 +1,5 @@
 // Costs the stages of one set of decisions.
-#include "compiler/estimate/StageEstimate.h"
+#include "compiler/estimate/StageCoster.h"
 
 #include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/HostOffload.h"
@@ -13,8 +13,8 @@ namespace dtc {
 
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
-    : model(model), d(decisions), request(request), software(*request.software),
-      known(request.shared ? request.shared->of(decisions) : own),
+    : model(model), d(decisions), request(request), overlap(model.cells->overlap),
+      process(model.cells->process), known(request.shared ? request.shared->of(decisions) : own),
       dataRanks(static_cast<double>(d.dp * d.cp)),
       expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
   places.reserve(std::max<size_t>(1, model.kinds.size()));
@@ -44,19 +44,18 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
   if (isNew)
     it->second = collectiveSeconds(kind, dense, model.groups.dense, place.topology) +
                  collectiveSeconds(kind, expert, model.groups.expert, place.topology);
-  return it->second / software.gatherShare;
+  return it->second / model.cells->gatherShare;
 }
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
   PartTimes times;
-  double tp = 1 - software.tpHidden, cp = 1 - software.cpHidden, ep = 1 - software.epHidden;
+  double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
   Exposed backward{tp * block.backwardTp, cp * block.backwardCp, ep * block.backwardEp, 0};
   // What runs beside compute slows it.
-  double slow = software.overlapSlowdown - 1;
+  double slow = overlap.slowdown - 1;
   auto slowdown = [&](double tpAll, double cpAll, double epAll) {
-    return slow *
-           (software.tpHidden * tpAll + software.cpHidden * cpAll + software.epHidden * epAll);
+    return slow * (overlap.tp * tpAll + overlap.cp * cpAll + overlap.ep * epAll);
   };
   double forwardCompute =
       block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
@@ -66,10 +65,10 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
     double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
     double gather =
         d.zero >= 3 ? gatherSeconds(block, p.parameterBytes, CollectiveKind::AllGather, place) : 0;
-    double hide = software.gatherHidden;
+    double hide = overlap.gathers;
     forward.gather = std::max(0.0, gather - hide * forwardCompute);
     // What is released after the forward pass is gathered for recomputation and once more after it.
-    bool isTwice = software.gathersAgain && d.recompute == Recompute::Full;
+    bool isTwice = model.cells->gathersAgain && d.recompute == Recompute::Full;
     double waits = scatter + (isTwice ? 2 : 1) * gather;
     double beside = block.backward() + (isTwice ? forwardCompute : 0);
     backward.gather = std::max(0.0, waits - hide * beside);
@@ -133,9 +132,8 @@ double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
 }
 
 double StageCoster::leastSecondsOncePerStep() const {
-  double seconds = software.hostSecondsPerStep;
   if (!d.offloadOptimizer)
-    return seconds;
+    return 0;
   // No stage updates less than the mean; embedding and head share at most what is tied.
   double least = std::numeric_limits<double>::infinity();
   for (const Place &place : places) {
@@ -151,7 +149,7 @@ double StageCoster::leastSecondsOncePerStep() const {
                                      place.topology.device.host);
     least = std::min(least, update.updateSeconds);
   }
-  return seconds + least;
+  return least;
 }
 
 bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {
@@ -220,11 +218,11 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
     double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
                    p.gradientBytes * (d.zero >= 2 ? part : whole) +
                    (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
-                   software.fragmentation * inFlightOf(stage) * kept;
+                   process.fragmentation * inFlightOf(stage) * kept;
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);
   }
-  double room = place.memoryLimit - software.reservedBytes - software.fragmentation * transient;
+  double room = place.memoryLimit - process.reserved - process.fragmentation * transient;
   return static_cast<int64_t>(std::clamp(room / most, 0.0, 1e9));
 }
 
@@ -359,20 +357,20 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
   if (d.zero >= 2 && dataRanks > 1)
     memory.gradients += 2 * largestLayer * p.reduceBytes;
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
-  double fragmentation = software.fragmentation;
+  double fragmentation = process.fragmentation;
   memory.activations = fragmentation * (stage.inFlight * stage.keptPerMicroBatch +
                                         (hasHead ? place.model.head.kept : 0));
   if (stage.fullLayers > 0)
     transient += largestKept;
   memory.temporaries = fragmentation * transient;
   double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
-  memory.communication = axes * software.communicatorBytes;
-  memory.reserved = software.reservedBytes;
+  memory.communication = axes * process.perCommunicator;
+  memory.reserved = process.reserved;
   addOncePerStep(stage, dense, expert, summed, place);
 }
 
 void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
-  double fragmentation = software.fragmentation;
+  double fragmentation = process.fragmentation;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
       noteWithoutStates(stage);
@@ -398,24 +396,6 @@ void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place)
     }
 }
 
-// As the software stack does it: Megatron-Core's buckets, of which a share is hidden.
-GradientExchange StageCoster::exchangeOfStack(double dense, double expert,
-                                              const Topology &topology) const {
-  const CellPrecision &p = request.precision;
-  auto collective = [&](CollectiveKind kind, double bytes) {
-    return bucketedSeconds(kind, dense * bytes, model.groups.dense, topology) +
-           bucketedSeconds(kind, expert * bytes, model.groups.expert, topology);
-  };
-  GradientExchange exchange;
-  if (d.zero == 0)
-    exchange.reduce.all = collective(CollectiveKind::AllReduce, p.reduceBytes);
-  if (d.zero == 1)
-    exchange.reduce.all = collective(CollectiveKind::ReduceScatter, p.reduceBytes);
-  if (d.zero == 1 || d.zero == 2)
-    exchange.gather.all = collective(CollectiveKind::AllGather, p.parameterBytes);
-  return exchange;
-}
-
 const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,
                                                               const Place &place) const {
   std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
@@ -432,26 +412,23 @@ void StageCoster::addExchange(StageEstimate &stage, const GradientExchange &exch
   double backward = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
   double forward = hiddenPasses() * stage.forward, reduce = exchange.reduce.all,
          gather = exchange.gather.all;
-  bool isStacks = request.bucketSizes.empty();
-  double exposedReduce =
-      isStacks ? std::max(0.0, reduce - backward) : exposedSeconds(exchange.reduce, backward);
-  double exposedGather =
-      isStacks ? std::max(0.0, gather - forward) : exposedSeconds(exchange.gather, forward);
+  double exposedReduce = exposedSeconds(exchange.reduce, backward);
+  double exposedGather = exposedSeconds(exchange.gather, forward);
   if (d.virtualStages > 1) { // the first chunk's gather and the last one's reduction
     double chunk = 1 / static_cast<double>(d.virtualStages);
-    exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - software.dpHidden));
-    exposedGather = std::max(exposedGather, chunk * gather * (1 - software.dpHidden));
+    exposedReduce = std::max(exposedReduce, chunk * reduce * (1 - overlap.gradients));
+    exposedGather = std::max(exposedGather, chunk * gather * (1 - overlap.gradients));
   }
   double hidden = reduce + gather - exposedReduce - exposedGather;
   stage.exchanges.push_back({reduce + gather + sums, exposedReduce + exposedGather + sums +
-                                                         (software.overlapSlowdown - 1) * hidden});
+                                                         (overlap.slowdown - 1) * hidden});
 }
 
 // With virtual stages the gradients of a chunk are done while the last micro-batches are still in
 // the others.
 double StageCoster::hiddenPasses() const {
   double passes = d.virtualStages > 1 ? static_cast<double>(std::min(d.pp, d.numMicroBatches)) : 1;
-  return software.dpHidden * passes;
+  return overlap.gradients * passes;
 }
 
 // All stages take the way by which the last of them is done first. A later stage is done with its
@@ -487,11 +464,8 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   double sums = bucketedSeconds(CollectiveKind::AllReduce,
                                 summed * p.reduceBytes / (d.zero >= 1 ? dataRanks : 1),
                                 model.groups.tp, topology);
-  if (request.bucketSizes.empty())
-    addExchange(stage, exchangeOfStack(dense, expert, topology), sums);
-  else
-    for (const GradientExchange &each : exchangesOf(dense, expert, place))
-      addExchange(stage, each, sums);
+  for (const GradientExchange &each : exchangesOf(dense, expert, place))
+    addExchange(stage, each, sums);
   double own = d.zero >= 1 ? dense / dataRanks + expert / expertRanks : dense + expert;
   // States, master copy and gradient are read, states and parameters written; the norm of the
   // gradients is one more pass over them.

@@ -1,9 +1,8 @@
-// Typed reads from a TOML table, with errors that point at the key or value. Internal to this
-// folder.
+// Typed reads from a TOML table, with errors that point at the key or value.
 #pragma once
 
+#include "compiler/support/Toml.h"
 #include "compiler/support/Units.h"
-#include "compiler/topology/Toml.h"
 
 namespace dtc {
 
@@ -51,6 +50,8 @@ public:
   bool flag(llvm::StringRef key, bool fallback);
   // A string with a unit, above zero unless `zeroAllowed`.
   double quantity(llvm::StringRef key, Quantity quantity, bool zeroAllowed = false);
+  // The same within bounds, which may include zero.
+  double quantity(llvm::StringRef key, Quantity quantity, double low, double high);
 
   // Arrays; empty after an error. Counts: 1 to `most` of them. Quantities, words: `length` of them.
   std::vector<int64_t> counts(llvm::StringRef key, int64_t low, int64_t high, size_t most);

@@ -1,0 +1,96 @@
+// Costs the parts of a model.
+#include "compiler/estimate/ModelCost.h"
+
+#include "compiler/estimate/StageTransfers.h"
+
+#include <numeric>
+
+namespace dtc {
+namespace {
+
+int64_t strideOf(const Decisions &d, char axis) {
+  int64_t stride = 1;
+  for (char inner : d.order) {
+    if (inner == axis)
+      return stride;
+    stride *= d.sizeOf(inner);
+  }
+  return stride;
+}
+
+// The ranks of expert parallelism: the innermost of context and data.
+void addExpertGroups(const Decisions &d, AxisGroups &groups) {
+  int64_t left = d.ep;
+  for (char axis : d.order) {
+    if (axis != 'c' && axis != 'd')
+      continue;
+    int64_t size = axis == 'c' ? d.cp : d.dp, stride = strideOf(d, axis);
+    int64_t taken = std::gcd(left, size);
+    if (taken > 1)
+      groups.ep.push_back({taken, stride});
+    if (size / taken > 1)
+      groups.expert.push_back({size / taken, stride * taken});
+    left /= taken;
+  }
+  if (groups.ep.empty())
+    groups.ep.push_back({1, 1});
+  if (groups.expert.empty())
+    groups.expert.push_back({1, 1});
+}
+
+// All stages on one kind of devices.
+ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisions &decisions,
+                 const CellPrecision &precision) {
+  ModelCost cost;
+  cost.cells = &cells;
+  cost.groups = groupsOf(decisions);
+  CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
+                  static_cast<double>(decisions.ep)};
+  auto costOf = [&](const BlockCell &cell) {
+    return costBlock(cell, scale, cost.groups, topology, precision);
+  };
+  cost.embedding = costOf(cells.embedding);
+  cost.head = costOf(cells.head);
+  for (const BlockCell &block : cells.blocks)
+    cost.blocks.push_back(costOf(block));
+  cost.tiedParameters = cells.tied.at(scale);
+  auto add = [&](const BlockCost &block) {
+    cost.allDense += block.denseParameters;
+    cost.allExpert += block.expertParameters;
+  };
+  add(cost.embedding);
+  add(cost.head);
+  for (int block : cells.chain)
+    add(cost.blocks[static_cast<size_t>(block)]);
+  return cost;
+}
+
+} // namespace
+
+AxisGroups groupsOf(const Decisions &d) {
+  AxisGroups groups;
+  groups.tp = {{d.tp, strideOf(d, 't')}};
+  groups.cp = {{d.cp, strideOf(d, 'c')}};
+  groups.pp = {{d.pp, strideOf(d, 'p')}};
+  for (char axis : d.order) {
+    int64_t size = axis == 'c' ? d.cp : axis == 'd' ? d.dp : 1;
+    if (size > 1)
+      groups.dense.push_back({size, strideOf(d, axis)});
+  }
+  if (groups.dense.empty())
+    groups.dense.push_back({1, 1});
+  addExpertGroups(d, groups);
+  return groups;
+}
+
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision) {
+  ModelCost cost = costOn(topology, cells, decisions, precision);
+  cost.places = placeStages(decisions, topology);
+  for (const Topology &kind : cost.places.kinds)
+    cost.kinds.push_back(costOn(kind, cells, decisions, precision));
+  addTransfers(cost, decisions, topology);
+  return cost;
+}
+
+} // namespace dtc

@@ -1,0 +1,36 @@
+// Seconds and bytes of all parts of a model under the decisions that they follow from.
+#pragma once
+
+#include "compiler/estimate/CellCost.h"
+#include "compiler/estimate/StagePlaces.h"
+#include "compiler/plan/Decisions.h"
+
+namespace dtc {
+
+struct SearchedPlacements;
+
+// Ranks of each axis under an order of axes.
+AxisGroups groupsOf(const Decisions &decisions);
+
+// Costs of the parts of a model under (tp, sp, cp, ep, micro-batch); shared by all decisions that
+// agree in these and in the groups.
+struct ModelCost {
+  const ModelCells *cells = nullptr;
+  const SearchedPlacements *placements = nullptr; // null: the partitioner's own
+  BlockCost embedding, head;
+  std::vector<BlockCost> blocks;
+  double tiedParameters = 0;
+  double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
+  AxisGroups groups;
+  // Where stages are on unlike devices: the same on each of `places.kinds`.
+  StagePlaces places;
+  std::vector<ModelCost> kinds;
+  // Of one activation from a stage to the next, where that takes longest; and by boundary, where
+  // they differ.
+  double transferSeconds = 0;
+  std::vector<double> transfers;
+};
+ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,
+                    const CellPrecision &precision);
+
+} // namespace dtc

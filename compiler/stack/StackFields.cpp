@@ -1,0 +1,114 @@
+// The keys of a stack file.
+#include "compiler/stack/StackFields.h"
+
+namespace dtc {
+namespace {
+
+using Stack = SoftwareStack;
+
+constexpr llvm::StringRef tables[] = {"planner",       "kernels", "traffic",     "host",  "kept",
+                                      "recomputation", "overlap", "collectives", "memory"};
+
+// clang-format off
+constexpr StackFlag flags[] = {
+    {"planner", "searches_placements", &Stack::searchesPlacements,
+     "which loop each op splits is searched; else it is as the partitioner chooses, which is Megatron's pattern"},
+    {"planner", "chooses_buckets", &Stack::choosesBuckets,
+     "the size of gradient buckets is searched; else they are Megatron-Core's: 40 M elements, or 1 M a rank where that is more"},
+    {"planner", "runs_programs", &Stack::runsPrograms,
+     "it runs what 'dtc compile' writes, whose memory is planned to the byte"},
+    {"kernels", "joins_pointwise", &Stack::joinsPointwise, "chains of elementwise ops are one kernel"},
+    {"kernels", "blocked_attention", &Stack::blockedAttention,
+     "attention works block by block (FlashAttention): its scores are never in memory"},
+    {"kept", "gathers_logits", &Stack::gathersLogits,
+     "the loss sees the logits of all words on each rank of a tensor-parallel group"},
+    {"recomputation", "selective_attention", &Stack::selectiveAttention,
+     "selective recomputation is of attention alone; else of all that costs no product"},
+    {"recomputation", "gathers_again", &Stack::gathersAgain,
+     "of ZeRO-3 with full recomputation: parameters are gathered once for recomputing and once more for the backward pass"},
+    {"collectives", "sends_tokens_once", &Stack::sendsTokensOnce,
+     "an expert-parallel exchange sends a token once to each rank, and over a network once to each node, however many of its experts are there"},
+};
+
+constexpr StackFigure figures[] = {
+    {"kernels", "product_share", &Stack::productShare, 0.05, 4,
+     "times the rate that compute/cost gives matrix products"},
+    {"kernels", "attention_share", &Stack::attentionShare, 0.05, 4,
+     "times the rate that compute/cost gives blocked attention"},
+    {"kernels", "grouped_share", &Stack::groupedShare, 0.05, 4,
+     "times product_share, of products of several experts"},
+    {"kernels", "expert_imbalance", &Stack::expertImbalance, 1, 64,
+     "work of the fullest expert over the mean, for which all wait"},
+    {"traffic", "memory_traffic", &Stack::memoryTraffic, 0.05, 64,
+     "times the bytes that the graph counts for ops without products: casts, dropout masks and copies come on top"},
+    {"traffic", "composite_traffic", &Stack::compositeTraffic, 0.05, 64,
+     "times memory_traffic, of RMS normalisation and rotary embedding: more where they are composed of a library's ops"},
+    {"traffic", "score_traffic", &Stack::scoreTraffic, 0, 256,
+     "of attention that is not blocked: elements moved for each score of a pass, besides those of its two products"},
+    {"traffic", "loss_traffic", &Stack::lossTraffic, 0.05, 64,
+     "times the bytes of logits that the graph counts for the loss and its gradient, in place of memory_traffic"},
+    {"traffic", "cast_traffic", &Stack::castTraffic, 0, 64,
+     "of 8-bit training: times the bytes of a product's operands and result, to cast and transpose them"},
+    {"traffic", "dispatch_traffic", &Stack::dispatchTraffic, 0.05, 64,
+     "times memory_traffic, of ordering tokens by expert and back, which the graph does in one pass each"},
+    {"traffic", "accumulate_bytes", &Stack::accumulateBytes, 0, 64,
+     "bytes moved for each parameter and micro-batch to add its gradient to the step's"},
+    {"host", "seconds_per_layer", &Stack::hostSecondsPerLayer, 0, 1,
+     "that the host takes to launch a layer's forward, which is never shorter; its backward takes twice that", Quantity::Seconds},
+    {"host", "seconds_per_expert", &Stack::hostSecondsPerExpert, 0, 1,
+     "the same on top, for each expert of a rank", Quantity::Seconds},
+    {"kept", "kept_share", &Stack::keptShare, 0.05, 8,
+     "times the bytes that the graph keeps from a layer's forward for its backward"},
+    {"kept", "kept_share_8_bit", &Stack::keptShare8, 0.05, 8,
+     "times kept_share, of 8-bit training, which may keep inputs of products in 8 bits"},
+    {"kept", "rms_norm_kept", &Stack::rmsNormKept, 0, 64,
+     "times the input of an RMS normalisation, kept on top for its backward"},
+    {"kept", "logit_bytes", &Stack::logitBytes, 0, 256,
+     "bytes alive for each logit while the loss's gradient is computed: the logits, copies in f32, the gradient itself"},
+    {"recomputation", "selective_share", &Stack::selectiveShare, 0, 1,
+     "of a layer's forward, where selective recomputation is of so much of it and frees as much of what is kept; 0: as selective_attention says"},
+    {"overlap", "tp_hidden", &Stack::tpHidden, 0, 1,
+     "share of the seconds of tensor-parallel collectives that run beside compute"},
+    {"overlap", "cp_hidden", &Stack::cpHidden, 0, 1, "the same of context parallelism"},
+    {"overlap", "ep_hidden", &Stack::epHidden, 0, 1, "the same of expert parallelism"},
+    {"overlap", "dp_hidden", &Stack::dpHidden, 0, 1,
+     "share of the backward pass that reductions of gradients can hide behind, and of the forward pass that ZeRO's gathers once a step can"},
+    {"overlap", "gather_hidden", &Stack::gatherHidden, 0, 1,
+     "share of a layer's compute that what ZeRO-2 and 3 move for the layer can hide behind"},
+    {"overlap", "p2p_hidden", &Stack::p2pHidden, 0, 1,
+     "share of the seconds of transfers between stages that run beside compute, without virtual stages"},
+    {"overlap", "overlap_slowdown", &Stack::overlapSlowdown, 1, 4,
+     "1 and the seconds that compute loses to each second of a collective beside it"},
+    {"collectives", "gather_share", &Stack::gatherShare, 0.01, 4,
+     "times the rate that compute/cost gives collectives, of what ZeRO-2 and 3 move for a layer"},
+    {"collectives", "reduce_bytes", &Stack::reduceBytes, 0.5, 8,
+     "bytes of a gradient on the wire, of training in 16 or 8 bits"},
+    {"memory", "reserved", &Stack::reservedBytes, 0, 1e12,
+     "of each device: context, workspaces of libraries", Quantity::Bytes},
+    {"memory", "communicator", &Stack::communicatorBytes, 0, 1e12,
+     "for each mesh axis of more than one rank: buffers of the collectives' library", Quantity::Bytes},
+    {"memory", "fragmentation", &Stack::fragmentation, 1, 8,
+     "times activations and temporaries: what the allocator takes over what is alive"},
+    {"memory", "gradient_bytes", &Stack::gradientBytes, 0.5, 8,
+     "bytes of an accumulated gradient, of training in 16 or 8 bits"},
+};
+// clang-format on
+
+} // namespace
+
+llvm::ArrayRef<llvm::StringRef> stackTables() { return tables; }
+llvm::ArrayRef<StackFigure> stackFigures() { return figures; }
+llvm::ArrayRef<StackFlag> stackFlags() { return flags; }
+
+std::vector<llvm::StringRef> keysOf(llvm::StringRef table) {
+  std::vector<llvm::StringRef> keys;
+  for (const StackFlag &flag : flags)
+    if (flag.table == table)
+      keys.push_back(flag.key);
+  for (const StackFigure &figure : figures)
+    if (figure.table == table)
+      keys.push_back(figure.key);
+  return keys;
+}
+
+} // namespace dtc

@@ -1,0 +1,99 @@
+// What a software stack makes of a model's cells.
+#include "compiler/workload/ApplyStack.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace dtc {
+namespace {
+
+// Orders tokens by expert, or back.
+bool isExchange(const CellOp &op) { return op.name == "moe_dispatch" || op.name == "moe_combine"; }
+
+// Whether it works on the tokens of experts, of which ranks get unequal numbers.
+bool isOfTokensOfExperts(const CellOp &op) {
+  return (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
+}
+
+// Of the rate that compute/cost gives the op. Attention that is not blocked is products of heads.
+double rateShareOf(const CellOp &op, const SoftwareStack &stack) {
+  switch (op.kind) {
+  case WorkKind::Product:
+    return isOfExperts(op) ? stack.productShare * stack.groupedShare : stack.productShare;
+  case WorkKind::Attention:
+    return stack.blockedAttention ? stack.attentionShare : stack.productShare;
+  case WorkKind::Memory:
+    return 1;
+  }
+  return 1;
+}
+
+// Times the bytes of an op, where they are what it takes.
+double trafficOf(const CellOp &op, const SoftwareStack &stack) {
+  if (op.kind != WorkKind::Memory)
+    return 1;
+  return op.isLoss        ? stack.lossTraffic
+         : op.isComposite ? stack.compositeTraffic * stack.memoryTraffic
+         : isExchange(op) ? stack.dispatchTraffic * stack.memoryTraffic
+                          : stack.memoryTraffic;
+}
+
+// What selective recomputation runs again, and what stays kept. Where it is of attention alone that
+// is all of `kept`, which leaves attention's scores out.
+void setSelective(BlockCell &cell, const SoftwareStack &stack) {
+  cell.selectiveShare = stack.selectiveShare;
+  if (stack.selectiveAttention) {
+    cell.keptSelective = cell.kept;
+    cell.normKeptSelective = cell.normKept;
+    cell.selectiveOps.clear();
+  }
+  if (stack.selectiveAttention || !stack.blockedAttention)
+    for (auto [index, op] : llvm::enumerate(cell.ops))
+      if (op.kind == WorkKind::Attention && op.phase == CellPhase::Forward)
+        cell.selectiveOps.push_back(static_cast<int>(index));
+}
+
+void applyTo(BlockCell &cell, const SoftwareStack &stack, ComputeType compute, int64_t tp) {
+  for (CellOp &op : cell.ops)
+    op = applyStack(std::move(op), stack, compute);
+  for (CellCollective &collective : cell.collectives)
+    collective.sendsOnce = collective.axis == CellAxis::Ep && stack.sendsTokensOnce;
+  cell.keptShare = stack.keptShare * (compute == ComputeType::FP8 ? stack.keptShare8 : 1);
+  cell.normKept = stack.rmsNormKept;
+  cell.hostSeconds = stack.hostSecondsPerLayer;
+  cell.hostSecondsPerExpert = stack.hostSecondsPerExpert;
+  cell.accumulateBytes = stack.accumulateBytes;
+  cell.logitBytes = stack.logitBytes * static_cast<double>(stack.gathersLogits ? tp : 1);
+  if (stack.blockedAttention)
+    cell.attentionScores = {};
+  setSelective(cell, stack);
+}
+
+} // namespace
+
+CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
+  op.rateShare = rateShareOf(op, stack);
+  op.traffic = trafficOf(op, stack);
+  op.looseTraffic = stack.joinsPointwise ? 0 : stack.memoryTraffic;
+  op.joined = op.joined && stack.joinsPointwise;
+  op.isBlocked = stack.blockedAttention;
+  op.scoreTraffic = stack.scoreTraffic;
+  bool casts = op.kind == WorkKind::Product && compute == ComputeType::FP8;
+  op.castTraffic = casts ? stack.castTraffic : 0;
+  op.imbalance = isOfTokensOfExperts(op) ? stack.expertImbalance : 1;
+  return op;
+}
+
+ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType compute) {
+  applyTo(cells.embedding, stack, compute, cells.tp);
+  applyTo(cells.head, stack, compute, cells.tp);
+  for (BlockCell &block : cells.blocks)
+    applyTo(block, stack, compute, cells.tp);
+  cells.overlap = {stack.tpHidden,     stack.cpHidden,  stack.epHidden,       stack.dpHidden,
+                   stack.gatherHidden, stack.p2pHidden, stack.overlapSlowdown};
+  cells.process = {stack.reservedBytes, stack.communicatorBytes, stack.fragmentation};
+  cells.gatherShare = stack.gatherShare;
+  cells.gathersAgain = stack.gathersAgain;
+  return cells;
+}
+
+} // namespace dtc

@@ -1,0 +1,14 @@
+"""Prints the word of a plan for what layers recompute, which has to follow from what its stages say layer by layer.
+
+  check-recompute.py PLAN.json...
+"""
+import json
+import sys
+
+for path in sys.argv[1:]:
+    with open(path) as file:
+        plan = json.load(file)
+    layers = {word for stage in plan["stages"] for word in stage["recompute"]}
+    word = layers.pop() if len(layers) == 1 else "mixed"
+    assert plan["recompute"] == word, f"{path}: recompute is {plan['recompute']}, its stages say {word}"
+    print(word)

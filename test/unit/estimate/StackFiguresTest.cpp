@@ -1,0 +1,123 @@
+// That every figure of a stack is felt by the cost of a step.
+#include "compiler/estimate/CellCost.h"
+#include "compiler/stack/StackFields.h"
+#include "compiler/workload/ApplyStack.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+CellOp op(const char *name, WorkKind kind, CellPhase phase, uint8_t scale = 0) {
+  CellOp op;
+  op.name = name;
+  op.kind = kind;
+  op.phase = phase;
+  op.m = op.n = op.k = 1024;
+  op.batch = 4;
+  op.batchScale = scale;
+  op.flops = 2.0 * 1024 * 1024 * 1024 * 4;
+  op.bytes.parts[0] = 1e9;
+  op.looseBytes.parts[0] = 1e8;
+  return op;
+}
+
+// One op of each kind that stacks treat in their own way, on tokens of experts.
+BlockCell cellOfEachKind() {
+  BlockCell cell;
+  cell.ops = {op("matmul", WorkKind::Product, CellPhase::Forward),
+              op("grouped_matmul", WorkKind::Product, CellPhase::Forward,
+                 ScalesWithExperts | ScalesWithCapacity),
+              op("attention", WorkKind::Attention, CellPhase::Forward),
+              op("attention_grad", WorkKind::Attention, CellPhase::BackwardInput),
+              op("gelu", WorkKind::Memory, CellPhase::Forward),
+              op("rms_norm", WorkKind::Memory, CellPhase::Forward),
+              op("cross_entropy", WorkKind::Memory, CellPhase::Forward),
+              op("moe_dispatch", WorkKind::Memory, CellPhase::Forward)};
+  cell.ops[4].joined = true;
+  cell.ops[5].isComposite = true;
+  cell.ops[6].isLoss = true;
+  cell.selectiveOps = {4, 5};
+  cell.collectives.resize(1);
+  cell.collectives[0].axis = CellAxis::Ep;
+  cell.collectives[0].kind = CollectiveKind::AllToAll;
+  cell.collectives[0].bytes.parts[0] = 1e9;
+  cell.collectives[0].copies = 8;
+  cell.input.parts[0] = 1e6;
+  cell.kept.parts[0] = 1e9;
+  cell.keptSelective.parts[0] = 5e8;
+  cell.rmsNormInputs.parts[0] = 1e7;
+  cell.attentionScores.parts[0] = 1e7;
+  cell.logits.parts[0] = 1e8;
+  cell.parameters.parts[0] = 1e8;
+  return cell;
+}
+
+void add(std::vector<double> &felt, const BlockCost &cost) {
+  felt.insert(felt.end(), {cost.forward, cost.backwardInput, cost.backwardWeight, cost.selective,
+                           cost.forwardEp, cost.kept, cost.keptSelective, cost.transient});
+}
+
+// All that a step's cost takes from a stack, where attention is blocked and where not, in 16 and in
+// 8 bits, and where the host is slower than kernels.
+std::vector<double> feltOf(const SoftwareStack &stack) {
+  Topology topology = *loadTopology("dgx-h100");
+  AxisGroups groups;
+  groups.tp = {{4, 1}};
+  groups.ep = {{8, 1}};
+  groups.cp = groups.dense = groups.expert = groups.pp = {{1, 1}};
+  std::vector<double> felt;
+  for (bool isBlocked : {false, true})
+    for (const char *precision : {"bf16", "fp8"}) {
+      SoftwareStack variant = stack;
+      variant.blockedAttention = isBlocked && stack.blockedAttention;
+      CellPrecision p = cellPrecision(precision, "adamw", variant);
+      ModelCells cells;
+      cells.tp = 4;
+      cells.blocks = {cellOfEachKind()};
+      ModelCells applied = applyStack(cells, variant, p.compute);
+      BlockCell busy = applied.blocks[0]; // kernels are slower than the host
+      busy.hostSeconds = busy.hostSecondsPerExpert = 0;
+      add(felt, costBlock(busy, {}, groups, topology, p));
+      BlockCell empty = applied.blocks[0]; // but for a product of experts: the host is slower
+      empty.ops.erase(empty.ops.begin() + 2, empty.ops.end());
+      empty.selectiveOps.clear();
+      for (CellOp &each : empty.ops)
+        each.m = each.n = each.k = 1, each.flops = 1, each.bytes = each.looseBytes = {};
+      add(felt, costBlock(empty, {}, groups, topology, p));
+      const Overlap &o = applied.overlap;
+      felt.insert(felt.end(), {o.tp, o.cp, o.ep, o.gradients, o.gathers, o.transfers, o.slowdown});
+      felt.insert(felt.end(),
+                  {applied.process.reserved, applied.process.perCommunicator,
+                   applied.process.fragmentation, applied.gatherShare,
+                   static_cast<double>(applied.gathersAgain), p.gradientBytes, p.reduceBytes});
+    }
+  return felt;
+}
+
+SoftwareStack base() {
+  SoftwareStack stack = ownStack();
+  stack.hostSecondsPerLayer = stack.hostSecondsPerExpert = 1e-3;
+  stack.logitBytes = 8;
+  return stack;
+}
+
+TEST(StackFigures, AreAllFelt) {
+  const std::vector<double> before = feltOf(base());
+  for (const StackFigure &figure : stackFigures()) {
+    SoftwareStack other = base();
+    double value = other.*figure.member;
+    other.*figure.member = value == 0 || figure.quantity ? 2 * value + 0.25 : 1.25 * value;
+    EXPECT_NE(feltOf(other), before) << figure.key.str();
+  }
+  for (const StackFlag &flag : stackFlags()) {
+    SoftwareStack other = base();
+    other.*flag.member = !(other.*flag.member);
+    if (flag.table != "planner")
+      EXPECT_NE(feltOf(other), before) << flag.key.str();
+  }
+}
+
+} // namespace
+} // namespace dtc

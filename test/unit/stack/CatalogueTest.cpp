@@ -1,0 +1,126 @@
+// The stacks of the catalogue and those of the bench: that they read, and that they say where their
+// figures are from.
+#include "compiler/stack/StackFields.h"
+#include "compiler/stack/StackFile.h"
+#include "compiler/support/File.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+using namespace dtc;
+
+namespace {
+
+std::vector<std::string> filesOf(const std::string &folder) {
+  std::vector<std::string> files;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator it(DTC_SOURCE_DIR "/" + folder, code), end; it != end;
+       it.increment(code))
+    if (llvm::StringRef(it->path()).ends_with(".toml"))
+      files.push_back(it->path());
+  EXPECT_FALSE(files.empty()) << folder;
+  return files;
+}
+
+std::vector<std::string> allFiles() {
+  std::vector<std::string> files = filesOf("stacks");
+  for (const std::string &file : filesOf("bench/planner/stacks"))
+    files.push_back(file);
+  return files;
+}
+
+bool namesASource(llvm::StringRef comment) {
+  for (llvm::StringRef word : {"[code]", "[doc]", "[fit]", "[measured]", "[assumed]"})
+    if (comment.contains(word))
+      return true;
+  return false;
+}
+
+} // namespace
+
+TEST(StackCatalogue, HasTheFilesOfTheFolder) {
+  std::set<std::string> names;
+  for (const std::string &file : filesOf("stacks"))
+    names.insert(llvm::StringRef(file).rsplit('/').second.drop_back(5).str());
+  std::vector<std::string> listed = stackNames();
+  EXPECT_EQ(std::set<std::string>(listed.begin(), listed.end()), names);
+}
+
+TEST(StackCatalogue, NamesAreThoseOfTheFiles) {
+  for (const std::string &file : allFiles()) {
+    Result<SoftwareStack> stack = loadStack(file);
+    ASSERT_TRUE(stack.ok()) << stack.error().text();
+    EXPECT_EQ(stack->name + ".toml", llvm::StringRef(file).rsplit('/').second.str());
+    EXPECT_NE(stack->description, "") << file;
+  }
+}
+
+// On the line of the figure, or in the comment right above it.
+TEST(StackCatalogue, EachFigureSaysItsSource) {
+  for (const std::string &file : allFiles()) {
+    Result<std::string> text = readFile(file);
+    ASSERT_TRUE(text.ok());
+    llvm::SmallVector<llvm::StringRef> lines;
+    llvm::StringRef(*text).split(lines, '\n');
+    bool inTable = false;
+    std::string above;
+    for (llvm::StringRef line : lines) {
+      inTable |= line.starts_with("[");
+      if (line.starts_with("#")) {
+        above += line.str();
+        continue;
+      }
+      if (inTable && line.contains('=')) {
+        EXPECT_TRUE(namesASource(line.split('#').second) || namesASource(above))
+            << file << ": " << line.str();
+      }
+      above.clear();
+    }
+  }
+}
+
+// As in "dtc stack show": each key once.
+TEST(StackCatalogue, KeysAreInOneTableEach) {
+  std::set<std::string> keys;
+  size_t count = 0;
+  for (llvm::StringRef table : stackTables())
+    for (llvm::StringRef key : keysOf(table)) {
+      keys.insert(key.str());
+      ++count;
+    }
+  EXPECT_EQ(keys.size(), count);
+  EXPECT_EQ(count, stackFlags().size() + stackFigures().size());
+}
+
+TEST(LoadStackFor, TakesTheStackOfTheDevice) {
+  DeviceKind cpu, gpu;
+  cpu.deviceClass = DeviceClass::Cpu;
+  gpu.deviceClass = DeviceClass::Gpu;
+  EXPECT_EQ(loadStackFor(kOwnStack, cpu)->name, "dtc");
+  EXPECT_EQ(loadStackFor(kOwnStack, gpu)->name, "dtc-gpu");
+  EXPECT_EQ(loadStackFor("dtc-gpu", cpu)->name, "dtc-gpu");
+  EXPECT_EQ(loadStackFor("megatron-core", gpu)->name, "megatron-core");
+}
+
+// What stands in for dtc on GPUs is of that one alone: not of stacks that say their differences to
+// it.
+TEST(LoadStackFor, InheritsNoStackOfGpus) {
+  Result<SoftwareStack> mine = parseStack("name = \"mine\"\nextends = \"dtc\"\n", "mine.toml");
+  ASSERT_TRUE(mine.ok()) << mine.error().text();
+  EXPECT_EQ(mine->onGpu, "");
+}
+
+// Figures of the table that the planner's published errors were made with.
+TEST(StackCatalogue, DtcOnGpusHasKernelsOfMegatronCoreAndHidesNoTensorCollectives) {
+  SoftwareStack own = *loadStack("dtc-gpu"), core = *loadStack("megatron-core");
+  EXPECT_EQ(own.attentionShare, core.attentionShare);
+  EXPECT_EQ(own.hostSecondsPerLayer, 7e-5);
+  EXPECT_EQ(core.tpHidden, 1);
+  EXPECT_EQ(own.tpHidden, 0);
+  EXPECT_EQ(own.reservedBytes, 2.9e9);
+  EXPECT_TRUE(own.choosesBuckets && own.runsPrograms && own.searchesPlacements);
+  EXPECT_FALSE(core.choosesBuckets || core.runsPrograms || core.searchesPlacements);
+}

@@ -1,0 +1,215 @@
+// Stack files: what is read, and what is said about mistakes.
+#include "compiler/stack/StackFile.h"
+#include "compiler/stack/StackFields.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+using namespace dtc;
+
+namespace {
+
+constexpr const char *kHead = "name = \"mine\"\nextends = \"gpu\"\n";
+
+std::string errorOf(const std::string &text) {
+  Result<SoftwareStack> stack = parseStack(text, "s.toml");
+  return stack ? "" : stack.error().text();
+}
+
+} // namespace
+
+TEST(ParseStack, TakesWhatItDoesNotSayFromTheStackThatItExtends) {
+  Result<StackFile> file =
+      readStack(std::string(kHead) + "[overlap]\ntp_hidden = 0.25\n", "s.toml");
+  ASSERT_TRUE(file.ok()) << file.error().text();
+  EXPECT_EQ(file->stack.tpHidden, 0.25);
+  EXPECT_EQ(file->saidBy.at("tp_hidden"), "mine");
+  EXPECT_EQ(file->stack.fragmentation, 1.05);
+  EXPECT_EQ(file->saidBy.at("fragmentation"), "gpu");
+  EXPECT_EQ(file->stack.productShare, 1);
+  EXPECT_EQ(file->saidBy.at("product_share"), "dtc");
+  EXPECT_EQ(file->stack.extends, (std::vector<std::string>{"gpu", "dtc"}));
+}
+
+// Each flag and each figure is read, at its bounds, too.
+TEST(ParseStack, ReadsEachKey) {
+  for (const StackFlag &flag : stackFlags())
+    for (bool value : {false, true}) {
+      std::string text = kHead + ("[" + flag.table + "]\n" + flag.key + " = ").str() +
+                         (value ? "true" : "false") + "\n";
+      Result<SoftwareStack> stack = parseStack(text, "s.toml");
+      ASSERT_TRUE(stack.ok()) << stack.error().text();
+      EXPECT_EQ((*stack).*flag.member, value) << flag.key.str();
+    }
+  for (const StackFigure &figure : stackFigures())
+    for (double value : {figure.least, figure.most}) {
+      char buffer[64];
+      snprintf(buffer, sizeof(buffer), "%.17g", value);
+      std::string written =
+          figure.quantity ? "\"" + printExact(value, *figure.quantity) + "\"" : buffer;
+      std::string text =
+          kHead + ("[" + figure.table + "]\n" + figure.key + " = ").str() + written + "\n";
+      Result<SoftwareStack> stack = parseStack(text, "s.toml");
+      ASSERT_TRUE(stack.ok()) << stack.error().text();
+      EXPECT_EQ((*stack).*figure.member, value) << figure.key.str();
+    }
+}
+
+// Keys and members by name, one by one: the table could pair them wrongly.
+TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
+  auto figure = [](llvm::StringRef key) {
+    for (const StackFigure &each : stackFigures())
+      if (each.key == key)
+        return each.member;
+    return decltype(StackFigure::member)(nullptr);
+  };
+  auto flag = [](llvm::StringRef key) {
+    for (const StackFlag &each : stackFlags())
+      if (each.key == key)
+        return each.member;
+    return decltype(StackFlag::member)(nullptr);
+  };
+  EXPECT_EQ(figure("product_share"), &SoftwareStack::productShare);
+  EXPECT_EQ(figure("attention_share"), &SoftwareStack::attentionShare);
+  EXPECT_EQ(figure("grouped_share"), &SoftwareStack::groupedShare);
+  EXPECT_EQ(figure("expert_imbalance"), &SoftwareStack::expertImbalance);
+  EXPECT_EQ(figure("memory_traffic"), &SoftwareStack::memoryTraffic);
+  EXPECT_EQ(figure("composite_traffic"), &SoftwareStack::compositeTraffic);
+  EXPECT_EQ(figure("score_traffic"), &SoftwareStack::scoreTraffic);
+  EXPECT_EQ(figure("loss_traffic"), &SoftwareStack::lossTraffic);
+  EXPECT_EQ(figure("cast_traffic"), &SoftwareStack::castTraffic);
+  EXPECT_EQ(figure("dispatch_traffic"), &SoftwareStack::dispatchTraffic);
+  EXPECT_EQ(figure("accumulate_bytes"), &SoftwareStack::accumulateBytes);
+  EXPECT_EQ(figure("seconds_per_layer"), &SoftwareStack::hostSecondsPerLayer);
+  EXPECT_EQ(figure("seconds_per_expert"), &SoftwareStack::hostSecondsPerExpert);
+  EXPECT_EQ(figure("kept_share"), &SoftwareStack::keptShare);
+  EXPECT_EQ(figure("kept_share_8_bit"), &SoftwareStack::keptShare8);
+  EXPECT_EQ(figure("rms_norm_kept"), &SoftwareStack::rmsNormKept);
+  EXPECT_EQ(figure("logit_bytes"), &SoftwareStack::logitBytes);
+  EXPECT_EQ(figure("selective_share"), &SoftwareStack::selectiveShare);
+  EXPECT_EQ(figure("tp_hidden"), &SoftwareStack::tpHidden);
+  EXPECT_EQ(figure("cp_hidden"), &SoftwareStack::cpHidden);
+  EXPECT_EQ(figure("ep_hidden"), &SoftwareStack::epHidden);
+  EXPECT_EQ(figure("dp_hidden"), &SoftwareStack::dpHidden);
+  EXPECT_EQ(figure("gather_hidden"), &SoftwareStack::gatherHidden);
+  EXPECT_EQ(figure("p2p_hidden"), &SoftwareStack::p2pHidden);
+  EXPECT_EQ(figure("overlap_slowdown"), &SoftwareStack::overlapSlowdown);
+  EXPECT_EQ(figure("gather_share"), &SoftwareStack::gatherShare);
+  EXPECT_EQ(figure("reduce_bytes"), &SoftwareStack::reduceBytes);
+  EXPECT_EQ(figure("reserved"), &SoftwareStack::reservedBytes);
+  EXPECT_EQ(figure("communicator"), &SoftwareStack::communicatorBytes);
+  EXPECT_EQ(figure("fragmentation"), &SoftwareStack::fragmentation);
+  EXPECT_EQ(figure("gradient_bytes"), &SoftwareStack::gradientBytes);
+  EXPECT_EQ(flag("searches_placements"), &SoftwareStack::searchesPlacements);
+  EXPECT_EQ(flag("chooses_buckets"), &SoftwareStack::choosesBuckets);
+  EXPECT_EQ(flag("runs_programs"), &SoftwareStack::runsPrograms);
+  EXPECT_EQ(flag("joins_pointwise"), &SoftwareStack::joinsPointwise);
+  EXPECT_EQ(flag("blocked_attention"), &SoftwareStack::blockedAttention);
+  EXPECT_EQ(flag("gathers_logits"), &SoftwareStack::gathersLogits);
+  EXPECT_EQ(flag("selective_attention"), &SoftwareStack::selectiveAttention);
+  EXPECT_EQ(flag("gathers_again"), &SoftwareStack::gathersAgain);
+  EXPECT_EQ(flag("sends_tokens_once"), &SoftwareStack::sendsTokensOnce);
+}
+
+TEST(ParseStack, RefusesWhatIsOutOfBounds) {
+  for (const StackFigure &figure : stackFigures()) {
+    double value = 2 * figure.most;
+    std::string written =
+        figure.quantity ? "\"" + printExact(value, *figure.quantity) + "\"" : std::to_string(value);
+    std::string error =
+        errorOf(kHead + ("[" + figure.table + "]\n" + figure.key + " = ").str() + written + "\n");
+    EXPECT_EQ(error.find("s.toml:4:"), 0u) << error;
+    EXPECT_NE(error.find("error: '" + figure.key.str() + "' of [" + figure.table.str() + "] is "),
+              std::string::npos)
+        << error;
+    EXPECT_NE(error.find(", wanted "), std::string::npos) << error;
+  }
+}
+
+TEST(ParseStack, RefusesNumbersThatAreNone) {
+  for (const char *value : {"nan", "inf", "-inf", "-0.5", "\"1\"", "[1]"})
+    EXPECT_NE(errorOf(std::string(kHead) + "[overlap]\ntp_hidden = " + value + "\n")
+                  .find("s.toml:4:13: error: 'tp_hidden' of [overlap] is "),
+              std::string::npos)
+        << value;
+}
+
+TEST(ParseStack, SaysWhatIsWrongAndWhere) {
+  EXPECT_EQ(errorOf("extends = \"gpu\"\n"), "s.toml:1:1: error: the file has no 'name'");
+  EXPECT_EQ(errorOf("name = \"a b\"\nextends = \"gpu\"\n"),
+            "s.toml:1:8: error: 'name' of the file is 'a b', wanted letters, digits and any of "
+            "'-_.+', 64 at most\n"
+            "s.toml:1:8: note: the name goes into plans; words about the stack go into "
+            "'description'");
+  EXPECT_EQ(errorOf("name = \"gpu\"\nextends = \"gpu\"\n"),
+            "s.toml:1:8: error: 'name' of the file is 'gpu', as of a stack that it extends\n"
+            "s.toml:1:8: note: 'dtc stack show' tells them apart by name");
+  EXPECT_EQ(errorOf(std::string(kHead) + "on_gpu = \"dtc-gpus\"\n"),
+            "s.toml:3:10: error: 'on_gpu' of the file is 'dtc-gpus', which the catalogue lacks\n"
+            "s.toml:3:10: note: did you mean 'dtc-gpu'?");
+  EXPECT_EQ(errorOf(std::string(kHead) + "[overlaps]\n"),
+            "s.toml:3:2: error: unknown key 'overlaps' in the file\n"
+            "s.toml:3:2: note: did you mean 'overlap'?");
+  EXPECT_EQ(errorOf(std::string(kHead) + "overlap = 1\n"),
+            "s.toml:3:11: error: 'overlap' of the file is 1, wanted a table, [overlap]");
+  EXPECT_EQ(errorOf(std::string(kHead) + "[host]\nseconds_per_layer = \"2 h\"\n"),
+            "s.toml:4:21: error: 'seconds_per_layer' of [host]: '2 h' is not a time: 'h' is not "
+            "one of its units\n"
+            "s.toml:4:21: note: write a number and a unit, one of ns, us, ms, s");
+  EXPECT_EQ(errorOf("name = \"mine\"\nextends = \"absent.toml\"\n")
+                .find("s.toml:2:11: error: 'extends' of the file is 'absent.toml': reading "),
+            0u);
+}
+
+TEST(Fingerprint, DiffersWhereAFigureDoes) {
+  SoftwareStack own = *loadStack(kOwnStack);
+  for (const StackFigure &figure : stackFigures()) {
+    SoftwareStack other = own;
+    other.*figure.member += 1e-9;
+    EXPECT_NE(fingerprintOf(own), fingerprintOf(other)) << figure.key.str();
+  }
+  for (const StackFlag &flag : stackFlags()) {
+    SoftwareStack other = own;
+    other.*flag.member = !(other.*flag.member);
+    EXPECT_NE(fingerprintOf(own), fingerprintOf(other)) << flag.key.str();
+  }
+  EXPECT_EQ(fingerprintOf(own), fingerprintOf(*loadStack(kOwnStack)));
+}
+
+// Whatever stands in a file, it is read or refused with a message.
+TEST(ParseStack, SurvivesMutations) {
+  std::mt19937_64 random(1);
+  const std::string alphabet = "[]{}=\"'#.,\n 0123456789truefalsnan-+e_";
+  std::string whole = textOf(stackCatalogue(), "dtc").str(),
+              differences = textOf(stackCatalogue(), "dtc-gpu").str();
+  int read = 0, refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = round % 2 ? whole : differences;
+    for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; --edits) {
+      size_t at = random() % text.size();
+      switch (random() % 3) {
+      case 0:
+        text[at] = alphabet[random() % alphabet.size()];
+        break;
+      case 1:
+        text.erase(at, 1 + random() % 12);
+        break;
+      default:
+        text.insert(at, text.substr(random() % text.size(), random() % 12));
+      }
+    }
+    Result<SoftwareStack> stack = parseStack(text, "s.toml");
+    ++(stack ? read : refused);
+    if (!stack) {
+      EXPECT_NE(stack.error().message, "");
+      continue;
+    }
+    for (const StackFigure &figure : stackFigures()) {
+      double value = (*stack).*figure.member;
+      EXPECT_TRUE(value >= figure.least && value <= figure.most) << figure.key.str();
+    }
+  }
+  EXPECT_GT(read, 200); // in comments, and of names and digits
+  EXPECT_GT(refused, 200);
+}
