@@ -36,14 +36,15 @@ for dialect in graph exec; do
 done
 
 {
-  echo "<!-- Written by tools/gen-docs.sh from passes/*/Passes.td; edit those. -->"
+  echo "<!-- Written by tools/gen-docs.sh from passes/*/Passes.td and compiler/planner/Passes.td; edit those. -->"
   echo "# Passes"
   echo
   echo "In pipeline order by phase; within a phase by name. \`dtc-opt --FLAG file.mlir\` runs one."
-  for phase in graph shard schedule codegen; do
-    [ -f "passes/$phase/Passes.td" ] || continue
+  for folder in passes/graph compiler/planner passes/shard passes/schedule passes/codegen; do
+    [ -f "$folder/Passes.td" ] || continue
+    phase=${folder##*/}
     printf '\n## %s\n\n' "$phase"
-    tblgen -gen-pass-doc "passes/$phase/Passes.td" -o "$out/$phase.raw"
+    tblgen -gen-pass-doc "$folder/Passes.td" -o "$out/$phase.raw"
     tidy_page <"$out/$phase.raw" | sed -e 1d -e 's/^### .-dtc\(.*\).$/### --dtc\1/'
   done
 } | cat -s >"$out/passes.md"

@@ -3,7 +3,7 @@
 
 #include "bench/planner/Row.h"
 #include "compiler/estimate/StepEstimate.h"
-#include "compiler/workload/ReadCells.h"
+#include "compiler/planner/PlacementSearch.h"
 
 #include <map>
 #include <memory>

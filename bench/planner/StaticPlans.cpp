@@ -118,7 +118,7 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
   FoldedModel folded = foldLayers(module);
   CellStore cells(folded);
   ProgramMemory programs(module, "adamw");
-  const ModelCells *own = cells.get(d.tp, d.sequenceParallel);
+  const PlacementPoint *own = cells.point(d.tp, d.sequenceParallel);
   if (!own)
     return std::nullopt;
   EstimateRequest request;
@@ -127,14 +127,18 @@ std::optional<double> estimatedBytes(mlir::ModuleOp module, const Decisions &d) 
   request.precision = cellPrecision("f32", "adamw", software);
   request.memoryLimit = std::numeric_limits<double>::max();
   request.programs = &programs;
-  ModelCells applied = applyStack(*own, software, request.precision.compute);
+  ModelCells applied = applyStack(own->cells, software, request.precision.compute);
   ModelCost cost = costModel(applied, d, topology, request.precision);
+  cost.placements = &own->placements;
   return estimateStep(cost, d, request).peakBytes;
 }
 
 std::optional<double> plannedBytes(mlir::ModuleOp module, const Decisions &d) {
+  FoldedModel folded = foldLayers(module);
+  CellStore cells(folded);
+  const PlacementPoint *own = cells.point(d.tp, d.sequenceParallel);
   Plan plan = compiledPlan(d, "adamw");
-  if (!placeTensors(module, plan))
+  if (!own || !placeTensors(module, plan, own->placements))
     return std::nullopt;
   return staticMemoryBytes(module, plan);
 }

@@ -2,6 +2,7 @@
 #include "compiler/driver/Compile.h"
 
 #include "compiler/emit/Emit.h"
+#include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Executable.h"
 #include "compiler/support/Diagnostics.h"
@@ -69,7 +70,7 @@ public:
     if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
         !done)
       return done.error();
-    if (failed(applySplits(module, plan.opSplits)))
+    if (failed(placeStep(module, plan.opSplits)))
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();

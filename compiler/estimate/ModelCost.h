@@ -16,7 +16,7 @@ AxisGroups groupsOf(const Decisions &decisions);
 // agree in these and in the groups.
 struct ModelCost {
   const ModelCells *cells = nullptr;
-  const SearchedPlacements *placements = nullptr; // null: the partitioner's own
+  const SearchedPlacements *placements = nullptr; // that the cells were read under, where known
   BlockCost embedding, head;
   std::vector<BlockCost> blocks;
   double tiedParameters = 0;

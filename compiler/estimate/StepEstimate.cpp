@@ -127,7 +127,7 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
 // What the stack holds beside the program stays.
 static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const ModelCost &model,
                         const Decisions &decisions) {
-  std::optional<MemoryParts> program = programs.of(decisions, model.placements);
+  std::optional<MemoryParts> program = programs.of(decisions, *model.placements);
   if (!program)
     return;
   program->communication += memory.communication;

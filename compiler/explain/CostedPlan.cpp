@@ -3,10 +3,10 @@
 
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/plan/PlacementText.h"
+#include "compiler/planner/PlacementSearch.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ModelFacts.h"
-#include "compiler/workload/ReadCells.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -126,7 +126,7 @@ std::string recomputeOf(const PlanStage &stage, int64_t layer) {
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())
     return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel);
-  SearchedPlacements placements{plan.opSplits, {}};
+  SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();

@@ -2,8 +2,8 @@
 #include "compiler/memory/ProgramMemory.h"
 
 #include "compiler/memory/StaticMemory.h"
+#include "compiler/placement/ReadCells.h"
 #include "compiler/plan/Executable.h"
-#include "compiler/workload/ReadCells.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 
@@ -43,7 +43,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
 }
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
-                                             const SearchedPlacements *placements) {
+                                             const SearchedPlacements &placements) {
   if (!isChain || !isExecutable(d))
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
@@ -71,7 +71,7 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
 }
 
 std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
-                                                  const SearchedPlacements *placements,
+                                                  const SearchedPlacements &placements,
                                                   int64_t microBatches) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options;

@@ -23,14 +23,14 @@ class ProgramMemory {
 public:
   ProgramMemory(mlir::ModuleOp model, std::string optimizer);
 
-  // Bytes of one rank; `placements` may be null. Nothing for decisions that dtc can't compile,
+  // Bytes of one rank; Nothing for decisions that dtc can't compile,
   // after a diagnostic where lowering fails, and for models whose layers are of several kinds.
-  std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements *placements);
+  std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements);
 
 private:
   using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t>;
   std::optional<BytesByKind> bytesOf(const Decisions &decisions,
-                                     const SearchedPlacements *placements, int64_t microBatches);
+                                     const SearchedPlacements &placements, int64_t microBatches);
 
   std::string optimizer;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;

@@ -1,12 +1,12 @@
 // What the compiler itself says of a plan.
 #include "compiler/memory/StaticMemory.h"
 
+#include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/PlacementText.h"
 #include "compiler/workload/DimRoles.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
-#include "passes/shard/ParameterPlacement.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -37,28 +37,20 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 
 } // namespace
 
-bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements *searched) {
-  OwningOpRef<ModuleOp> bound(model.clone());
-  PassManager passes(model.getContext());
-  passes.enableVerifier(false);
-  addBindBatch(passes, stepOf(plan));
-  if (failed(passes.run(*bound)))
-    return false;
-  Mesh mesh{
-      {"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}, {AxisRole::Data, AxisRole::Tensor}};
-  ParameterPlacementOptions options;
-  options.weightAxis = plan.decisions.tp > 1 ? 1 : -1;
-  options.policy = {/*dataAxis=*/0, plan.decisions.sequenceParallel};
-  if (searched) {
-    plan.opSplits = searched->splits;
-    placeParameters(*bound, searched->parameters, /*axis=*/1, mesh.numAxes());
-  } else if (failed(chooseParameterPlacements(*bound, mesh, options))) {
-    return false;
-  }
-  recordPlacements(*bound, plan);
-  if (plan.decisions.ep > 1)
-    for (const auto &entry : expertDims(*bound))
+bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
+  OwningOpRef<ModuleOp> placed(model.clone());
+  plan.opSplits = placements.splits;
+  placeParameters(*placed, placements.parameters, /*axis=*/1, /*numAxes=*/2);
+  recordPlacements(*placed, plan);
+  if (plan.decisions.ep > 1) {
+    PassManager passes(model.getContext());
+    passes.enableVerifier(false);
+    addBindBatch(passes, stepOf(plan));
+    if (failed(passes.run(*placed)))
+      return false;
+    for (const auto &entry : expertDims(*placed))
       plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
+  }
   // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
   if (plan.decisions.zero >= 3 && plan.decisions.dp > 1)
     for (auto &[name, axes] : plan.tensors)
@@ -77,7 +69,7 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   addGraphPhase(graph, stepOf(plan));
   addShardPhase(passes);
   addSchedulePhase(passes, options);
-  if (failed(graph.run(*module)) || failed(applySplits(*module, plan.opSplits)) ||
+  if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
       failed(passes.run(*module)))
     return false;
   for (auto program : module->getOps<exec::ProgramOp>())

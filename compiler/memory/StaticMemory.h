@@ -9,11 +9,10 @@
 
 namespace dtc {
 
-// Chooses where the parameters of `model` live under the plan's tensor parallelism and records it
-// in `plan.tensors`; experts are split over ep, and under ZeRO-3 the rest over dp. Where placements
-// were searched for they are taken, and the splits of ops too; null: the partitioner's own. False
-// after a diagnostic.
-bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements *searched = nullptr);
+// Records in `plan.tensors` and `plan.opSplits` where the parameters of `model` live and how its ops
+// are split under the plan's tensor parallelism; experts are split over ep, and under ZeRO-3 the
+// rest over dp. False after a diagnostic.
+bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements &placements);
 
 struct ScheduleOptions;
 

@@ -1,4 +1,4 @@
-// Builds the cost-function network of a block's placements.
+// Builds the cost-function network of a step's placements.
 #include "compiler/placement/PlacementNetwork.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,6 +12,7 @@ namespace {
 
 // The solver counts in whole tenths of a nanosecond.
 constexpr double kUnitsPerSecond = 1e10;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 // Beyond so many placements a tensor's copies are not counted as sets.
 constexpr size_t kMostTargets = 5;
 
@@ -19,26 +20,407 @@ int64_t units(double seconds) {
   return std::isfinite(seconds) ? std::llround(seconds * kUnitsPerSecond) : solver::kInfiniteCost;
 }
 
-graph::GetOp getOf(Value value) { return value.getDefiningOp<graph::GetOp>(); }
+// Sums that are not finished are finished where they are.
+Placement finished(Placement placement) {
+  for (AxisPlacement &axis : placement)
+    if (axis.isPartial())
+      axis = AxisPlacement::replicate();
+  return placement;
+}
 
-// The parameter whose gradient `value` of '@microbatch' is.
-FlatSymbolRefAttr gradientOf(Value value) {
-  if (!value.hasOneUse())
-    return {};
-  OpOperand &use = *value.getUses().begin();
-  auto func = dyn_cast<graph::FuncOp>(use.getOwner()->getParentOp());
-  if (!func || !use.getOwner()->hasTrait<OpTrait::IsTerminator>())
-    return {};
-  return func.getResultAttrOfType<FlatSymbolRefAttr>(use.getOperandNumber(),
-                                                     graph::kGradientOfAttr);
+bool hasPartial(const Placement &placement) {
+  return llvm::any_of(placement, [](const AxisPlacement &axis) { return axis.isPartial(); });
 }
 
 } // namespace
 
-AxisPlacement PlacementNetwork::boundaryOf(Value value) const {
-  bool isActivation =
-      costs.hasSamples(value) && cast<RankedTensorType>(value.getType()).getRank() >= 3;
-  return isActivation && sequenceParallel ? AxisPlacement::shard(1) : AxisPlacement::replicate();
+PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
+    : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
+      splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
+      prices(problem.prices), dataAxis(mesh.axisOf(AxisRole::Data)),
+      tensorAxis(mesh.axisOf(AxisRole::Tensor)), expertAxis(mesh.axisOf(AxisRole::Expert)),
+      roles(module, graph::kMicrobatchFunction), weights(module) {}
+
+LogicalResult PlacementNetwork::build() {
+  auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+  if (failed(placeInputs(microbatch)) || failed(enter(microbatch)))
+    return failure();
+  if (isTold())
+    for (const auto &[name, ops] : told->functions)
+      if (auto func = module.lookupSymbol<graph::FuncOp>(name); !func || !arguments.contains(func))
+        return module.emitError("the plan's op_splits name the function '")
+               << name << "', which the model's step does not have; plan this model again";
+  // Parameters that nothing reads are somewhere, too.
+  for (unsigned index = 0; index < weights.size(); ++index)
+    if (failed(placeClass(index)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
+  std::vector<Place> &list = arguments[microbatch];
+  for (BlockArgument argument : microbatch.getArguments()) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    Placement placement = replicated(mesh);
+    if (dataAxis >= 0 && type.getRank() > 0 && mesh.sizes[dataAxis] > 1) {
+      int64_t parts = mesh.sizes[dataAxis];
+      if (type.getDimSize(0) % parts != 0)
+        return microbatch.emitOpError("has a batch of ")
+               << type.getDimSize(0) << " samples, which " << mesh.names[dataAxis] << " = " << parts
+               << " does not divide";
+      placement[dataAxis] = AxisPlacement::shard(0);
+    }
+    list.push_back(places[argument] = {-1, {placement}});
+  }
+  return success();
+}
+
+// Adds what the function does; its arguments have a place.
+LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
+  Uses uses;
+  for (Operation &op : func.getBody().front().without_terminator()) {
+    if (auto get = dyn_cast<graph::GetOp>(op)) {
+      if (failed(placeClass(*weights.of(get.getSymbol()))))
+        return failure();
+      places[get.getResult()] = placeOfWeight(get.getResult());
+    } else if (auto call = dyn_cast<graph::CallOp>(op)) {
+      if (failed(addCall(call, uses)))
+        return failure();
+    } else if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+      if (failed(addOp(&op, interface, uses)))
+        return failure();
+    } else {
+      for (Value result : op.getResults()) // scalars of the run
+        places[result] = {-1, {replicated(mesh)}};
+    }
+  }
+  if (isTold())
+    if (size_t count = toldOf(func).size(); toldOps[func] < count)
+      return func.emitOpError("has ") << toldOps[func] << " ops, the plan's op_splits have "
+                                      << count << "; plan this model again with 'dtc plan'";
+  if (func.getSymName() == graph::kMicrobatchFunction)
+    leaveStep(func);
+  else
+    leaveBlock(func, uses);
+  connect(uses);
+  return success();
+}
+
+LogicalResult PlacementNetwork::addCall(graph::CallOp call, Uses &uses) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+  bool isNew = !arguments.contains(callee);
+  if (isNew) {
+    placeArguments(call, callee);
+    if (failed(enter(callee)))
+      return failure();
+  }
+  for (auto [operand, place] : llvm::zip(call.getOperands(), arguments[callee]))
+    if (!weights.of(operand))
+      use(uses, operand, place);
+  for (auto [index, result] : llvm::enumerate(call.getResults())) {
+    places[result] = results[callee][index];
+    if (callee.getResultAttr(index, graph::kSavedAttr))
+      saved.insert(result);
+  }
+  return success();
+}
+
+void PlacementNetwork::placeArguments(graph::CallOp call, graph::FuncOp callee) {
+  std::vector<Place> list;
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands())) {
+    Place place{-1, {boundaryOf(argument)}};
+    if (weights.of(argument)) {
+      place = placeOfWeight(argument);
+    } else if (saved.contains(operand)) {
+      saved.insert(argument);
+      place = places.lookup(operand);
+    }
+    list.push_back(places[argument] = place);
+  }
+  arguments[callee] = std::move(list);
+}
+
+void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
+  std::vector<Place> list;
+  for (auto [index, value] :
+       llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
+    Place source = places.lookup(value);
+    bool isSaved = static_cast<bool>(func.getResultAttr(index, graph::kSavedAttr));
+    if (isSaved) {
+      for (auto [choice, placement] : llvm::enumerate(source.placements)) {
+        placement = finished(placement);
+        if (source.node >= 0 && costs)
+          addCost(source.node, choice,
+                  prices.secondsPerKeptByte * costs->keptBytes(value.getType(), placement));
+      }
+      use(uses, value, source);
+    } else if (isActivation(value)) {
+      source = {-1, {boundaryOf(value)}};
+      use(uses, value, source);
+    }
+    list.push_back(std::move(source));
+  }
+  results[func] = std::move(list);
+}
+
+void PlacementNetwork::leaveStep(graph::FuncOp microbatch) {
+  std::vector<Place> list;
+  for (auto [index, value] :
+       llvm::enumerate(microbatch.getBody().front().getTerminator()->getOperands())) {
+    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+    std::optional<unsigned> parameter =
+        symbol ? weights.of(symbol.getValue()) : std::optional<unsigned>();
+    if (parameter && succeeded(placeClass(*parameter)))
+      returnGradient(value, classPlaces[*parameter]);
+    list.push_back(places.lookup(value));
+  }
+  results[microbatch] = std::move(list);
+}
+
+// Samples: what data parallelism splits.
+bool PlacementNetwork::isActivation(Value value) const {
+  return roles.bitsOf(value) & ScalesWithBatch;
+}
+
+Placement PlacementNetwork::boundaryOf(Value value) const {
+  Placement placement = replicated(mesh);
+  ArrayRef<uint8_t> dims = roles.of(value);
+  auto dimOf = [&](auto matches) {
+    return static_cast<int64_t>(llvm::find_if(dims, matches) - dims.begin());
+  };
+  int64_t numDims = static_cast<int64_t>(dims.size());
+  int64_t samples = dimOf([](uint8_t bits) { return bits & ScalesWithBatch; });
+  if (samples == numDims)
+    return placement;
+  if (dataAxis >= 0 && mesh.sizes[dataAxis] > 1)
+    placement[dataAxis] = AxisPlacement::shard(samples);
+  int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
+  int64_t channels = dimOf([](uint8_t bits) { return bits == 0; });
+  if (sequenceParallel && tensorAxis >= 0 && sequence < numDims && channels < numDims)
+    placement[tensorAxis] = AxisPlacement::shard(sequence);
+  return placement;
+}
+
+// -------------------------------------------------------------------------------------- parameters
+
+// Where the step computes with a parameter, where that is said already.
+static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
+  return parameter.getInUseAttr() ? parameter.getInUseAttr() : parameter.getPlacementAttr();
+}
+
+static std::optional<Placement> placementOf(const WeightClasses::Class &weights, const Mesh &mesh) {
+  for (graph::ParameterOp parameter : weights.parameters)
+    if (graph::PlacementAttr attr = inUse(parameter))
+      return fromAttr(attr, mesh);
+  return std::nullopt;
+}
+
+FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightClass) {
+  auto [it, isNew] = classPlaces.try_emplace(weightClass);
+  if (!isNew)
+    return it->second;
+  const WeightClasses::Class &entry = weights[weightClass];
+  Place place;
+  if (std::optional<Placement> given = placementOf(entry, mesh)) {
+    graph::ParameterOp first = entry.parameters.front();
+    for (graph::ParameterOp parameter : entry.parameters)
+      if (fromAttr(inUse(parameter), mesh) != *given)
+        return parameter.emitError()
+               << "parameter '" << parameter.getSymName() << "' is placed otherwise than '"
+               << first.getSymName()
+               << "', which the same block reads as the same argument; place both alike";
+    place.placements.push_back(*given);
+  } else {
+    place.placements.push_back(replicated(mesh));
+    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
+      if (static_cast<int>(axis) == dataAxis || mesh.sizes[axis] == 1)
+        continue;
+      std::vector<Placement> before = place.placements;
+      for (const Placement &placement : before)
+        for (int64_t dim = 0; dim < entry.type.getRank(); ++dim)
+          if (entry.type.getDimSize(dim) >= mesh.sizes[axis] &&
+              partsOf(placement, mesh, dim) == 1) {
+            place.placements.push_back(placement);
+            place.placements.back()[axis] = AxisPlacement::shard(dim);
+          }
+    }
+  }
+  place.node = addNode(place.placements.size());
+  bool mustBeSplit = mustSplit(weightClass, place.placements);
+  for (auto [value, placement] : llvm::enumerate(place.placements)) {
+    if (mustBeSplit && tensorAxis >= 0 && !placement[tensorAxis].isShard())
+      addCost(place.node, value, kNever);
+    if (costs)
+      addCost(place.node, value,
+              prices.secondsPerParameterByte * costs->parameterBytes(entry.type, placement) +
+                  costs->updateSeconds(entry.type, placement) / prices.microBatches);
+  }
+  return it->second = place;
+}
+
+bool PlacementNetwork::mustSplit(unsigned weightClass,
+                                 const std::vector<Placement> &placements) const {
+  return splitsWeights && tensorAxis >= 0 && weights[weightClass].isInProduct &&
+         llvm::any_of(placements,
+                      [&](const Placement &placement) { return placement[tensorAxis].isShard(); });
+}
+
+PlacementNetwork::Place PlacementNetwork::placeOfWeight(Value value) {
+  return classPlaces.at(*weights.of(value));
+}
+
+// Sums are finished once a step; anything else is moved every micro-batch.
+void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
+  Place &source = places[value];
+  if (source.node < 0 || !costs)
+    return;
+  std::vector<int64_t> table;
+  for (const Placement &from : source.placements)
+    for (const Placement &to : parameter.placements)
+      table.push_back(
+          units(seconds(value.getType(), from, to) / (hasPartial(from) ? prices.microBatches : 1)));
+  if (source.node != parameter.node)
+    addEdge(source.node, parameter.node, std::move(table));
+}
+
+// --------------------------------------------------------------------------------------------- ops
+
+// On an axis where every value has one placement: the loop that an operand is split along; a sum
+// stays unfinished as long as it can.
+int PlacementNetwork::followOperands(unsigned axis, Operation *op,
+                                     const graph::OpRule &rule) const {
+  bool hasSum = false, mayStaySum = rule.jointlyLinear;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    const AxisPlacement &now = places.lookup(operand).placements.front()[axis];
+    if (now.isShard()) {
+      int loop = loopOfDim(rule.operands[index], now.dim);
+      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[axis]))
+        return loop;
+    }
+    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
+    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
+    hasSum |= isSum;
+    mayStaySum &= isSum || isScalar;
+  }
+  return hasSum && mayStaySum ? split::kPartial : split::kNone;
+}
+
+std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
+                                             const graph::OpRule &rule) const {
+  if (mesh.sizes[axis] == 1)
+    return {split::kNone};
+  if (static_cast<int>(axis) == dataAxis)
+    return {followOperands(axis, op, rule)};
+  std::vector<int> choices{split::kNone};
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  // A loop over a sequence whose tokens went through experts has the bit of samples, too.
+  auto isOfAxis = [&](size_t loop) {
+    bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
+    if (static_cast<int>(axis) == expertAxis)
+      return llvm::is_contained(rule.expertLoops, static_cast<unsigned>(loop));
+    return bits[loop] != ScalesWithBatch && !isOfExperts;
+  };
+  for (size_t loop = 0; loop < rule.loops.size(); ++loop)
+    if (isOfAxis(loop) && rule.loops[loop].size >= mesh.sizes[axis] &&
+        canSplitLoop(rule, static_cast<int>(loop), mesh.sizes[axis]))
+      choices.push_back(static_cast<int>(loop));
+  if (rule.jointlyLinear)
+    choices.push_back(split::kPartial);
+  return choices;
+}
+
+ArrayRef<OpSplits::Op> PlacementNetwork::toldOf(graph::FuncOp func) const {
+  auto it = told->functions.find(func.getSymName().str());
+  return it == told->functions.end() ? ArrayRef<OpSplits::Op>()
+                                     : ArrayRef<OpSplits::Op>(it->second);
+}
+
+// What the plan says of the op; its ops come in the order of the function's.
+FailureOr<int> PlacementNetwork::toldChoice(Operation *op) {
+  auto func = cast<graph::FuncOp>(op->getParentOp());
+  ArrayRef<OpSplits::Op> list = toldOf(func);
+  size_t next = toldOps[func]++;
+  StringRef name = op->getName().stripDialect();
+  if (next < list.size() && list[next].name == name)
+    return list[next].choice;
+  return op->emitOpError("is op ")
+         << next << " of '@" << func.getSymName() << "', where the plan's op_splits have "
+         << (next >= list.size() ? std::string("no more") : "'" + list[next].name + "'")
+         << "; plan this model again with 'dtc plan'";
+}
+
+FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
+                                                            const graph::OpRule &rule) {
+  if (op->hasAttr(kSplitsAttr)) { // decided already
+    FailureOr<OpSplit> given = readSplit(op, rule, mesh);
+    return failed(given) ? FailureOr<std::vector<OpSplit>>(failure())
+                         : std::vector<OpSplit>{*given};
+  }
+  std::vector<OpSplit> splits{OpSplit()};
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
+    std::vector<int> choices;
+    if (isTold() && static_cast<int>(axis) == tensorAxis) {
+      // Scalars have no loop to choose.
+      FailureOr<int> choice = rule.loops.empty() ? followOperands(axis, op, rule) : toldChoice(op);
+      if (failed(choice))
+        return failure();
+      choices = {*choice};
+    } else {
+      choices = choicesOn(axis, op, rule);
+    }
+    std::vector<OpSplit> longer;
+    for (const OpSplit &split : splits)
+      for (int choice : choices)
+        if (isTold() || choice < 0 || !llvm::is_contained(split, choice)) {
+          longer.push_back(split);
+          longer.back().push_back(choice);
+        }
+    splits = std::move(longer);
+  }
+  return splits;
+}
+
+LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface interface, Uses &uses) {
+  graph::OpRule rule = interface.getRule();
+  FailureOr<std::vector<OpSplit>> found = choicesOf(op, rule);
+  if (failed(found))
+    return failure();
+  std::vector<OpSplit> splits = std::move(*found);
+  if (isTold()) // what is told is checked before it is used
+    for (const OpSplit &split : splits) {
+      setSplit(op, split);
+      if (failed(readSplit(op, rule, mesh)))
+        return failure();
+    }
+  int node = addNode(splits.size());
+  for (auto [value, split] : llvm::enumerate(splits))
+    if (costs)
+      addCost(node, value, costs->opSeconds(op, rule, split));
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    Place place{node, {}};
+    for (const OpSplit &split : splits)
+      place.placements.push_back(resultUnder(rule, index, split));
+    places[result] = std::move(place);
+  }
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    Place need{node, {}};
+    for (const OpSplit &split : splits)
+      need.placements.push_back(operandUnder(rule, index, split));
+    use(uses, operand, std::move(need));
+  }
+  ops[op] = {node, std::move(splits)};
+  return success();
+}
+
+// ------------------------------------------------------------------------------- nodes and edges
+
+double PlacementNetwork::seconds(Type type, const Placement &from, const Placement &to) const {
+  if (!costs)
+    return 0;
+  bool mayScatter = !splitsWeights || sequenceParallel || tensorAxis < 0;
+  if (!mayScatter && from[tensorAxis].isPartial() && to[tensorAxis].isShard())
+    return kNever;
+  return costs->moveSeconds(type, from, to);
 }
 
 int PlacementNetwork::addNode(size_t values) {
@@ -61,54 +443,8 @@ void PlacementNetwork::addEdge(int a, int b, std::vector<int64_t> table) {
   network.tables.push_back(std::move(table));
 }
 
-PlacementNetwork::Place PlacementNetwork::parameterOf(graph::GetOp get) {
-  auto [it, isNew] = parameters.try_emplace(get.getSymbol().str());
-  if (!isNew)
-    return it->second;
-  auto type = cast<RankedTensorType>(get.getType());
-  Place place;
-  place.placements.push_back(AxisPlacement::replicate());
-  for (int64_t dim = 0; dim < type.getRank(); ++dim)
-    if (type.getDimSize(dim) >= costs.parts())
-      place.placements.push_back(AxisPlacement::shard(dim));
-  place.node = addNode(place.placements.size());
-  for (auto [value, placement] : llvm::enumerate(place.placements))
-    addCost(place.node, value,
-            prices.secondsPerParameterByte * costs.parameterBytes(type, placement) +
-                costs.updateSeconds(type, placement) / prices.microBatches);
-  return it->second = place;
-}
-
-void PlacementNetwork::addOps(graph::FuncOp func, Uses &uses) {
-  for (Operation &op : func.getBody().front().without_terminator()) {
-    auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    if (!interface)
-      continue;
-    graph::OpRule rule = interface.getRule();
-    std::vector<int> choices = costs.choicesOf(&op, rule);
-    int node = addNode(choices.size());
-    for (auto [value, choice] : llvm::enumerate(choices))
-      addCost(node, value, costs.opSeconds(&op, rule, choice));
-    for (auto [index, result] : llvm::enumerate(op.getResults())) {
-      Place place{node, {}};
-      for (int choice : choices)
-        place.placements.push_back(resultUnder(rule, index, choice));
-      places[result] = place;
-    }
-    for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-      Place need{node, {}};
-      for (int choice : choices)
-        need.placements.push_back(operandUnder(rule, index, choice));
-      use(uses, operand, need);
-    }
-    ops[&op] = {node, std::move(choices)};
-  }
-}
-
 void PlacementNetwork::connectOne(Type type, const Place &source, const Place &need) {
-  if (source.node == need.node && source.node >= 0)
-    return;
-  if (source.node < 0 || need.node < 0) {
+  if (source.node < 0 || need.node < 0 || source.node == need.node) {
     int node = std::max(source.node, need.node);
     if (node < 0)
       return;
@@ -119,62 +455,69 @@ void PlacementNetwork::connectOne(Type type, const Place &source, const Place &n
     return;
   }
   std::vector<int64_t> table;
-  for (const AxisPlacement &from : source.placements)
-    for (const AxisPlacement &to : need.placements)
+  for (const Placement &from : source.placements)
+    for (const Placement &to : need.placements)
       table.push_back(units(seconds(type, from, to)));
   addEdge(source.node, need.node, std::move(table));
 }
 
+// `needs` of the source's own node are what it brings its tensor to itself.
 void PlacementNetwork::connectThroughCopies(Type type, const Place &source, ArrayRef<Place> needs,
-                                            ArrayRef<AxisPlacement> targets) {
+                                            ArrayRef<Placement> targets) {
   size_t sets = size_t(1) << targets.size();
   Place copies{addNode(sets), {}};
-  auto setSeconds = [&](const AxisPlacement &from, size_t set) {
+  auto has = [&](size_t set, const Placement &placement) {
+    return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
+  };
+  // What the source's value `from` makes of a set.
+  auto setCost = [&](size_t from, size_t set) {
     double sum = 0;
     for (auto [bit, target] : llvm::enumerate(targets))
       if (set >> bit & 1)
-        sum += seconds(type, from, target);
+        sum += seconds(type, source.placements[from], target);
+    for (const Place &need : needs)
+      if (need.node == source.node && need.placements[from] != source.placements[from] &&
+          !has(set, need.placements[from]))
+        sum = kNever;
     return sum;
   };
   if (source.node < 0)
     for (size_t set = 0; set < sets; ++set)
-      addCost(copies.node, set, setSeconds(source.placements[0], set));
+      addCost(copies.node, set, setCost(0, set));
   else {
     std::vector<int64_t> table;
-    for (const AxisPlacement &from : source.placements)
+    for (size_t from = 0; from < source.placements.size(); ++from)
       for (size_t set = 0; set < sets; ++set)
-        table.push_back(units(setSeconds(from, set)));
+        table.push_back(units(setCost(from, set)));
     addEdge(source.node, copies.node, std::move(table));
   }
   for (const Place &need : needs) {
-    auto has = [&](size_t set, const AxisPlacement &placement) {
-      return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
-    };
-    if (need.node < 0) {
-      for (size_t set = 0; set < sets; ++set)
-        if (!has(set, need.placements[0]))
-          addCost(copies.node, set, std::numeric_limits<double>::infinity());
+    if (need.node == source.node)
       continue;
-    }
     std::vector<int64_t> table;
     for (size_t set = 0; set < sets; ++set)
-      for (const AxisPlacement &placement : need.placements)
+      for (const Placement &placement : need.placements)
         table.push_back(has(set, placement) ? 0 : solver::kInfiniteCost);
-    addEdge(copies.node, need.node, std::move(table));
+    if (need.node >= 0)
+      addEdge(copies.node, need.node, std::move(table));
+    else
+      for (size_t set = 0; set < sets; ++set)
+        addCost(copies.node, set, has(set, need.placements[0]) ? 0 : kNever);
   }
 }
 
 void PlacementNetwork::connect(const Uses &uses) {
+  if (!costs)
+    return;
   for (const auto &[value, needs] : uses) {
-    auto it = places.find(value);
-    if (it == places.end())
-      continue;
-    const Place &source = it->second;
-    SmallVector<AxisPlacement> targets;
+    const Place source = places.lookup(value);
+    SmallVector<Placement> targets;
     for (const Place &need : needs)
-      for (const AxisPlacement &placement : need.placements)
-        if (!llvm::is_contained(targets, placement))
+      for (auto [index, placement] : llvm::enumerate(need.placements)) {
+        bool isThere = need.node == source.node && placement == source.placements[index];
+        if (!isThere && !llvm::is_contained(targets, placement))
           targets.push_back(placement);
+      }
     if (needs.size() > 1 && targets.size() <= kMostTargets)
       connectThroughCopies(value.getType(), source, needs, targets);
     else
@@ -183,135 +526,34 @@ void PlacementNetwork::connect(const Uses &uses) {
   }
 }
 
-void PlacementNetwork::require(Value value, const AxisPlacement &placement) {
-  auto it = places.find(value);
-  if (it == places.end() || it->second.node < 0)
-    return;
-  for (auto [index, now] : llvm::enumerate(it->second.placements))
-    if (!(now == placement))
-      addCost(it->second.node, index, std::numeric_limits<double>::infinity());
-}
+// ------------------------------------------------------------------------------------------ decode
 
-void PlacementNetwork::keep(Value value) {
-  auto it = places.find(value);
-  if (it == places.end() || it->second.node < 0 || isa<BlockArgument>(value))
-    return;
-  for (auto [index, placement] : llvm::enumerate(it->second.placements))
-    addCost(it->second.node, index,
-            // A sum that is not finished would be finished on its way.
-            placement.isPartial()
-                ? std::numeric_limits<double>::infinity()
-                : prices.secondsPerKeptByte * costs.keptBytes(value.getType(), placement));
-}
-
-// Sums over tensor parallelism are finished once a step; anything else is moved every micro-batch.
-void PlacementNetwork::returnGradient(Value value, graph::GetOp get) {
-  Place source = places.lookup(value), target = parameterOf(get);
-  if (source.node < 0)
-    return;
-  std::vector<int64_t> table;
-  for (const AxisPlacement &from : source.placements)
-    for (const AxisPlacement &to : target.placements)
-      table.push_back(
-          units(seconds(value.getType(), from, to) / (from.isPartial() ? prices.microBatches : 1)));
-  addEdge(source.node, target.node, std::move(table));
-}
-
-bool PlacementNetwork::addBlock(ModuleOp module, graph::CallOp forward, graph::CallOp backward) {
-  auto forwardFunc = module.lookupSymbol<graph::FuncOp>(forward.getCallee());
-  auto backwardFunc = module.lookupSymbol<graph::FuncOp>(backward.getCallee());
-  for (graph::FuncOp func : {forwardFunc, backwardFunc})
-    if (!func.getBody().getOps<graph::CallOp>().empty())
-      return false;
-  auto declare = [&](Value argument, Value operand) {
-    if (auto get = getOf(operand))
-      places[argument] = parameterOf(get);
-    else
-      places[argument] = {-1, {boundaryOf(argument)}};
-  };
-  for (auto [argument, operand] : llvm::zip(forwardFunc.getArguments(), forward.getOperands()))
-    declare(argument, operand);
-  Uses forwardUses, backwardUses;
-  addOps(forwardFunc, forwardUses);
-  Operation *forwardEnd = forwardFunc.getBody().front().getTerminator();
-  for (auto [index, result] : llvm::enumerate(forward.getResults())) {
-    bool isKept = llvm::is_contained(result.getUsers(), backward.getOperation());
-    bool isRead =
-        llvm::any_of(result.getUsers(), [&](Operation *user) { return user != backward; });
-    if (isKept)
-      keep(forwardEnd->getOperand(index));
-    if (isRead)
-      require(forwardEnd->getOperand(index), boundaryOf(forwardEnd->getOperand(index)));
-  }
-  for (auto [argument, operand] : llvm::zip(backwardFunc.getArguments(), backward.getOperands())) {
-    auto result = dyn_cast<OpResult>(operand);
-    if (result && result.getOwner() == forward)
-      places[argument] = places.lookup(forwardEnd->getOperand(result.getResultNumber()));
-    else
-      declare(argument, operand);
-  }
-  addOps(backwardFunc, backwardUses);
-  Operation *backwardEnd = backwardFunc.getBody().front().getTerminator();
-  for (auto [index, result] : llvm::enumerate(backward.getResults())) {
-    Value value = backwardEnd->getOperand(index);
-    FlatSymbolRefAttr symbol = gradientOf(result);
-    graph::GetOp parameter;
-    for (Value operand : forward.getOperands())
-      if (auto get = getOf(operand); get && symbol && get.getSymbol() == symbol.getValue())
-        parameter = get;
-    if (parameter)
-      returnGradient(value, parameter);
-    else if (!result.use_empty())
-      require(value, boundaryOf(value));
-  }
-  connect(forwardUses);
-  connect(backwardUses);
-  return true;
-}
-
-void PlacementNetwork::addRest(graph::FuncOp microbatch) {
-  for (BlockArgument argument : microbatch.getArguments())
-    places[argument] = {-1, {AxisPlacement::replicate()}};
-  for (auto get : microbatch.getBody().getOps<graph::GetOp>())
-    if (llvm::any_of(get->getUsers(), [](Operation *user) { return !isa<graph::CallOp>(user); }))
-      places[get.getResult()] = parameterOf(get);
-  for (auto call : microbatch.getBody().getOps<graph::CallOp>())
-    for (Value result : call.getResults())
-      places[result] = {-1, {boundaryOf(result)}};
-  Uses uses;
-  addOps(microbatch, uses);
-  for (auto call : microbatch.getBody().getOps<graph::CallOp>()) {
-    std::vector<int64_t> told;
-    for (Value operand : call.getOperands()) {
-      bool isMade =
-          operand.getDefiningOp() && !isa<graph::GetOp, graph::CallOp>(operand.getDefiningOp());
-      AxisPlacement wanted = boundaryOf(operand);
-      if (isMade)
-        use(uses, operand, {-1, {wanted}});
-      told.push_back(!isMade ? split::kKeep : wanted.isShard() ? wanted.dim : split::kNone);
-    }
-    calls[call] = std::move(told);
-  }
-  Operation *end = microbatch.getBody().front().getTerminator();
-  for (auto [index, value] : llvm::enumerate(end->getOperands())) {
-    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
-    if (!symbol || !value.getDefiningOp() || isa<graph::CallOp>(value.getDefiningOp()))
-      continue;
-    for (auto get : microbatch.getBody().getOps<graph::GetOp>())
-      if (get.getSymbol() == symbol.getValue() && places.count(get.getResult()))
-        returnGradient(value, get);
-  }
-  connect(uses);
-}
-
-void PlacementNetwork::decode(ArrayRef<int32_t> choice, SolvedPlacements &solved) const {
+PlacedStep PlacementNetwork::decode(ArrayRef<int32_t> choice) const {
+  PlacedStep step;
   for (const auto &[op, entry] : ops)
-    solved.splits[op] = entry.second[static_cast<size_t>(choice[static_cast<size_t>(entry.first)])];
-  for (const auto &[symbol, place] : parameters)
-    solved.parameters[symbol] =
-        place.placements[static_cast<size_t>(choice[static_cast<size_t>(place.node)])];
-  for (const auto &[call, told] : calls)
-    solved.calls[call] = told;
+    step.ops[op] = entry.second[static_cast<size_t>(choice[static_cast<size_t>(entry.first)])];
+  for (const auto &[index, place] : classPlaces)
+    for (graph::ParameterOp parameter : weights[index].parameters)
+      step.parameters[parameter.getSymName().str()] = chosen(place, choice);
+  auto choose = [&](const auto &from, auto &to) {
+    for (const auto &[func, list] : from)
+      for (const Place &place : list)
+        to[func].push_back(chosen(place, choice));
+  };
+  choose(arguments, step.arguments);
+  choose(results, step.results);
+  // Gradients leave as they come but for splits that are not their parameter's.
+  ModuleOp owner = module;
+  auto microbatch = owner.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+  for (auto [index, placement] : llvm::enumerate(step.results[microbatch]))
+    if (auto symbol =
+            microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr)) {
+      const Placement &parameter = step.parameters.at(symbol.getValue().str());
+      for (auto [axis, wanted] : llvm::zip(placement, parameter))
+        if (!axis.isPartial())
+          axis = wanted;
+    }
+  return step;
 }
 
 } // namespace dtc

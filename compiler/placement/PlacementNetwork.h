@@ -1,13 +1,16 @@
-// The placements of a block's ops over tensor parallelism as a cost-function network for
-// compiler/solver. Internal to this folder.
+// The placements of a step over all mesh axes as a cost-function network for compiler/solver.
+// Internal to this folder.
 #pragma once
 
 #include "compiler/placement/PlacementCosts.h"
+#include "compiler/placement/WeightClasses.h"
+#include "compiler/plan/OpSplits.h"
 #include "compiler/solver/Problem.h"
+#include "compiler/workload/DimRoles.h"
 
 #include "llvm/ADT/MapVector.h"
 
-#include <map>
+#include <set>
 
 namespace dtc {
 
@@ -17,71 +20,115 @@ struct PlacementPrices {
   double microBatches = 8;
 };
 
-// A choice for every op of a step, and for every parameter of a folded model.
-struct SolvedPlacements {
-  llvm::MapVector<mlir::Operation *, int> splits;          // as split::kNone ...
-  std::map<std::string, AxisPlacement> parameters;         // by symbol
-  std::map<mlir::Operation *, std::vector<int64_t>> calls; // kSplitAttr of a graph.call
+// What a network is made of.
+struct PlacementProblem {
+  mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
+  const Mesh &mesh;
+  bool sequenceParallel = false;
+  // As Megatron does it: weights of products are whole only where no dim is long enough, and sums
+  // are scattered under sequence parallelism alone.
+  bool splitsWeights = false;
+  const OpSplits *told = nullptr;        // choices on the axis of tensor parallelism
+  const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
+  PlacementPrices prices;
+};
+
+// Where everything in a step is.
+struct PlacedStep {
+  llvm::MapVector<mlir::Operation *, OpSplit> ops;
+  llvm::MapVector<mlir::Operation *, std::vector<Placement>> arguments, results; // of functions
+  std::map<std::string, Placement> parameters;                                   // by symbol
 };
 
 // Nodes are ops, whose values are the ways of splitting them, and parameters, whose values are the
 // dims to split them along. Costs of a node: seconds of the kernel, prices of what is kept for
-// backward or stored. Costs between two: seconds of the collective that takes the tensor from where
+// backward or stored. Costs between two: seconds of the collectives that take the tensor from where
 // its maker leaves it to where its reader needs it. A tensor with several readers has a node of its
 // own, whose values are the sets of placements that it is brought to: each collective is paid once.
 //
-// Activations between blocks are split over the sequence where `sequenceParallel`, else whole.
+// Functions are entered once, where they are called first. Across calls
+// - parameters that are passed to one argument are one node (WeightClasses);
+// - what a forward block saves for its backward is where its maker leaves it, sums finished;
+// - activations are split over samples on the data axis, and over the sequence on the tensor axis
+//   where `sequenceParallel`;
+// - gradients of parameters stay as they are, sums unfinished until the end of the step.
+//
+// The data axis has no choice: what is split over samples stays so, and sums over samples stay
+// unfinished as long as they can.
 class PlacementNetwork {
 public:
-  PlacementNetwork(const PlacementCosts &costs, const PlacementPrices &prices,
-                   bool sequenceParallel)
-      : costs(costs), prices(prices), sequenceParallel(sequenceParallel) {}
+  explicit PlacementNetwork(const PlacementProblem &problem);
 
-  // The ops of a block: `forward` and `backward` are its calls in '@microbatch'. False where the
-  // block calls others.
-  bool addBlock(mlir::ModuleOp module, graph::CallOp forward, graph::CallOp backward);
-  // The ops of '@microbatch' itself.
-  void addRest(graph::FuncOp microbatch);
+  // Fails after a diagnostic: a batch that the data axis does not divide, a placement of parameters
+  // or told splits that are not this step's.
+  mlir::LogicalResult build();
 
   const solver::Problem &problem() const { return network; }
-  // Adds what `choice`, a value for each node, says.
-  void decode(llvm::ArrayRef<int32_t> choice, SolvedPlacements &solved) const;
+  // What `choice`, a value for each node, says of everything but '@update'.
+  PlacedStep decode(llvm::ArrayRef<int32_t> choice) const;
 
 private:
   // Where a tensor is under each value of a node; node -1: one placement, whatever is chosen.
   struct Place {
     int node = -1;
-    std::vector<AxisPlacement> placements;
+    std::vector<Placement> placements;
   };
   using Uses = llvm::MapVector<mlir::Value, llvm::SmallVector<Place, 4>>;
 
-  AxisPlacement boundaryOf(mlir::Value value) const;
+  // Whether there is tensor parallelism, and no choice about it.
+  bool isTold() const { return told && tensorAxis >= 0 && mesh.sizes[tensorAxis] > 1; }
+  mlir::LogicalResult enter(graph::FuncOp func);
+  mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
+  void leaveBlock(graph::FuncOp func, Uses &uses);
+  void leaveStep(graph::FuncOp microbatch);
+  mlir::LogicalResult addCall(graph::CallOp call, Uses &uses);
+  void placeArguments(graph::CallOp call, graph::FuncOp callee);
+  mlir::LogicalResult addOp(mlir::Operation *op, graph::RuleOpInterface interface, Uses &uses);
+
+  bool isActivation(mlir::Value value) const;
+  Placement boundaryOf(mlir::Value value) const;
+  llvm::FailureOr<Place> placeClass(unsigned weightClass);
+  Place placeOfWeight(mlir::Value value);
+  bool mustSplit(unsigned weightClass, const std::vector<Placement> &placements) const;
+  int followOperands(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
+  std::vector<int> choicesOn(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
+  llvm::FailureOr<std::vector<OpSplit>> choicesOf(mlir::Operation *op, const graph::OpRule &rule);
+  llvm::ArrayRef<OpSplits::Op> toldOf(graph::FuncOp func) const;
+  llvm::FailureOr<int> toldChoice(mlir::Operation *op);
+
   int addNode(size_t values);
-  Place parameterOf(graph::GetOp get);
-  void addOps(graph::FuncOp func, Uses &uses);
   void use(Uses &uses, mlir::Value value, Place need) { uses[value].push_back(std::move(need)); }
   void connect(const Uses &uses);
   void connectOne(mlir::Type type, const Place &source, const Place &need);
   void connectThroughCopies(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs,
-                            llvm::ArrayRef<AxisPlacement> targets);
-  // Forbids all but `placement`.
-  void require(mlir::Value value, const AxisPlacement &placement);
-  void keep(mlir::Value value);
-  void returnGradient(mlir::Value value, graph::GetOp parameter);
+                            llvm::ArrayRef<Placement> targets);
+  void returnGradient(mlir::Value value, const Place &parameter);
   void addCost(int node, size_t value, double seconds);
   void addEdge(int a, int b, std::vector<int64_t> table);
-  double seconds(mlir::Type type, const AxisPlacement &from, const AxisPlacement &to) const {
-    return costs.moveSeconds(type, from, to);
+  double seconds(mlir::Type type, const Placement &from, const Placement &to) const;
+  const Placement &chosen(const Place &place, llvm::ArrayRef<int32_t> choice) const {
+    return place
+        .placements[place.node < 0 ? 0
+                                   : static_cast<size_t>(choice[static_cast<size_t>(place.node)])];
   }
 
-  const PlacementCosts &costs;
-  const PlacementPrices &prices;
-  bool sequenceParallel;
+  mlir::ModuleOp module;
+  const Mesh &mesh;
+  bool sequenceParallel, splitsWeights;
+  const OpSplits *told;
+  const PlacementCosts *costs;
+  PlacementPrices prices;
+  int dataAxis, tensorAxis, expertAxis;
+  DimRoles roles;
+  WeightClasses weights;
+
   solver::Problem network;
   llvm::DenseMap<mlir::Value, Place> places;
-  llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<int>>> ops;
-  std::map<std::string, Place> parameters;
-  std::map<mlir::Operation *, std::vector<int64_t>> calls;
+  std::map<unsigned, Place> classPlaces;
+  llvm::DenseSet<mlir::Value> saved;
+  llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<OpSplit>>> ops;
+  llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // of functions
+  std::map<mlir::Operation *, size_t> toldOps; // of functions: ops with a rule so far
 };
 
 } // namespace dtc

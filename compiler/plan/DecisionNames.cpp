@@ -111,7 +111,7 @@ std::string recomputeText(const Decisions &d) {
 }
 
 llvm::StringRef placementText(const Decisions &d) {
-  return d.placement > 0 ? "searched" : "policy";
+  return d.placement > 0 ? "searched" : "megatron";
 }
 
 llvm::ArrayRef<DecisionName> decisionNames() { return kNames; }

@@ -26,7 +26,7 @@ std::optional<AxisOrder> orderFrom(llvm::StringRef text);
 // The least and the most that layers recompute in one word: "mixed" where they differ.
 std::string recomputeText(const Decisions &decisions);
 
-// "searched", or "policy" where the partitioner chooses op by op.
+// "searched" or "megatron".
 llvm::StringRef placementText(const Decisions &decisions);
 
 // Which decisions short descriptions of a plan name.

@@ -31,7 +31,7 @@ struct Decisions {
   bool evenStages = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
-  int placement = 0; // a point of the frontier of (tp, sp); 0: as the partitioner chooses op by op
+  int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
   // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.

@@ -10,15 +10,14 @@
 
 namespace dtc {
 
-// Of functions of the differentiated step. Empty: the partitioner chooses op by op.
+// Of functions of the differentiated step. Empty: there is no tensor parallelism.
 struct OpSplits {
   struct Op {
     std::string name; // without "graph."; a plan whose ops differ is not of this model
     int choice;       // as split::kNone ... of passes/shard/OpSplit.h
     bool operator==(const Op &) const = default;
   };
-  std::map<std::string, std::vector<Op>> functions;  // ops with a rule, in program order
-  std::map<std::string, std::vector<int64_t>> calls; // by callee: kSplitAttr of its calls
+  std::map<std::string, std::vector<Op>> functions; // ops with loops, in program order
   bool empty() const { return functions.empty(); }
   bool operator==(const OpSplits &) const = default;
 };
@@ -29,10 +28,6 @@ struct SearchedPlacements {
   std::map<std::string, int64_t> parameters; // the dim that is split, -1: whole
   bool operator==(const SearchedPlacements &) const = default;
 };
-
-// Writes kSplitAttr on the ops of a module after the graph phase. Cross entropies are decomposed,
-// as splits are of their parts. Errors (diagnostics): a function or op that is missing or another.
-llvm::LogicalResult applySplits(mlir::ModuleOp step, const OpSplits &splits);
 
 // Gives the parameters of a whole forward model (`@loss`) the placements of its folded one on the
 // mesh axis `axis`: layers have that of the layer that was kept. Parameters that are not named stay

@@ -112,7 +112,7 @@ struct Plan {
   std::vector<PlanStage> stages;
   // Parameter -> mesh axis -> "replicate" or "shard(DIM)".
   std::map<std::string, std::map<std::string, std::string>> tensors;
-  OpSplits opSplits; // of ops over tensor parallelism, where they were searched for
+  OpSplits opSplits; // of ops over tensor parallelism
   PlanPrediction predicted;
   PlanSearch search;
   PlanOrigin origin;

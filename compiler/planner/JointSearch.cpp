@@ -11,31 +11,42 @@
 
 namespace dtc {
 
-const ModelCells *CellStore::get(int64_t tp, bool sequenceParallel) {
-  auto [it, isNew] = cells.try_emplace({tp, sequenceParallel});
-  if (isNew)
-    it->second = readCells(model, tp, sequenceParallel);
-  return it->second ? &*it->second : nullptr;
-}
-
 namespace {
-
-// Searched placements are tried where tensor parallelism's collectives take this share of a step.
-constexpr double kLeastExposed = 0.002;
 
 struct BoundedMesh {
   size_t index;
-  double bound;
+  double bound; // under the best of its placements
 };
+
+// How much faster at most a part of the model is under other placements: the least ratio of the
+// seconds of a block, forward or backward, collectives included.
+double leastRatio(const ModelCost &point, const ModelCost &base) {
+  double least = 1;
+  auto compare = [&](const BlockCost &a, const BlockCost &b) {
+    double forward = b.forward + b.forwardTp + b.forwardCp + b.forwardEp;
+    double backward = b.backward() + b.backwardTp + b.backwardCp + b.backwardEp;
+    if (forward > 0)
+      least = std::min(least, (a.forward + a.forwardTp + a.forwardCp + a.forwardEp) / forward);
+    if (backward > 0)
+      least =
+          std::min(least, (a.backward() + a.backwardTp + a.backwardCp + a.backwardEp) / backward);
+  };
+  compare(point.embedding, base.embedding);
+  compare(point.head, base.head);
+  for (auto [a, b] : llvm::zip(point.blocks, base.blocks))
+    compare(a, b);
+  return least;
+}
 
 class Searcher {
 public:
   Searcher(CellStore &cells, const std::vector<Decisions> &meshes, const SpaceLimits &limits,
            const Pins &pins, const EstimateRequest &request, const SearchOptions &options)
-      : cells(cells), meshes(meshes), limits(limits), pins(pins), request(request),
-        options(options), start(std::chrono::steady_clock::now()),
-        frontier(cells.folded(), request,
-                 {pins.searchedPlacements.value_or(false), pins.tp.has_value()}),
+      : meshes(meshes), limits(limits), pins(pins), request(request), options(options),
+        start(std::chrono::steady_clock::now()),
+        frontier(cells, request,
+                 {limits.searchesPlacements, pins.searchedPlacements.value_or(false),
+                  pins.tp.has_value()}),
         incumbent(options.fasterThan) {}
 
   SearchResult run() {
@@ -43,8 +54,6 @@ public:
       costTemplates();
     std::vector<BoundedMesh> order = boundMeshes();
     visit(order);
-    if (limits.searchesPlacements)
-      trySearchedPlacements();
     result.lowerBound = std::min(incumbent, leastLeft);
     result.complete = leastLeft >= incumbent;
     finish();
@@ -60,47 +69,18 @@ private:
         leastLeft = std::min(leastLeft, mesh.bound);
         break;
       }
-      costDetails(meshes[mesh.index]);
+      costMesh(meshes[mesh.index]);
     }
   }
 
-  // The best candidates again, under the points of the frontier of their tensor parallelism.
-  void trySearchedPlacements() {
-    shrink();
-    const std::vector<Candidate> best = result.ranked;
-    if (pins.searchedPlacements.value_or(false)) { // the others only say where to look
-      result.ranked.clear();
-      incumbent = options.fasterThan;
-    }
-    for (const Candidate &candidate : best) {
-      Decisions d = candidate.decisions;
-      bool mayGain =
-          candidate.step.exposedTpSeconds >= kLeastExposed * candidate.step.stepSeconds ||
-          pins.searchedPlacements.value_or(false);
-      if (d.tp == 1 || outOfTime() || !mayGain)
-        continue;
-      const std::vector<PlacementPoint> &points =
-          frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel));
-      for (size_t point = 0; point < points.size(); ++point) {
-        d.placement = static_cast<int>(point) + 1;
-        const ModelCost *model = costOf(d);
-        if (!options.prune || lowerBoundSeconds(*model, d, request) < incumbent)
-          if (std::optional<Candidate> twin = estimate(*model, d))
-            consider(std::move(*twin));
-      }
-    }
-  }
-
-  const ModelCells *cellsOf(const Decisions &d) {
-    const ModelCells *policy = cells.get(d.tp, d.sequenceParallel);
-    if (d.placement == 0 || !policy)
-      return policy;
-    return &pointOf(d).cells;
-  }
-
-  const PlacementPoint &pointOf(const Decisions &d) {
-    const ModelCells &policy = *cells.get(d.tp, d.sequenceParallel);
-    return frontier.of(d.tp, d.sequenceParallel, policy)[static_cast<size_t>(d.placement) - 1];
+  // The points that the pins allow: those searched for, or Megatron's alone, or all.
+  llvm::SmallVector<int, 4> pointsOf(const Decisions &d) {
+    llvm::SmallVector<int, 4> numbers;
+    bool mustBeSearched = pins.searchedPlacements.value_or(false);
+    int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel).size());
+    for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
+      numbers.push_back(number);
+    return numbers;
   }
 
   bool outOfTime() const {
@@ -116,39 +96,48 @@ private:
     return it->second;
   }
 
-  // Null where the model can't be partitioned that way.
   const ModelCost *costOf(const Decisions &d) {
-    const ModelCells *model = cellsOf(d);
-    if (!model)
-      return nullptr;
+    const PlacementPoint &point =
+        *frontier.of(d.tp, d.sequenceParallel)[static_cast<size_t>(d.placement)];
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
     order += ":" + std::to_string(d.partOrder);
     CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
     auto [it, isNew] = costs.try_emplace(key);
-    if (isNew)
-      it->second = costModel(appliedOf(*model), d, *request.topology, request.precision);
-    if (isNew && d.placement != 0)
-      it->second.placements = &pointOf(d).placements;
+    if (isNew) {
+      it->second = costModel(appliedOf(point.cells), d, *request.topology, request.precision);
+      it->second.placements = &point.placements;
+    }
     return &it->second;
   }
 
   void costTemplates() {
-    for (const Decisions &d : expertTemplates(limits, pins, options.devicesPerNode)) {
+    for (Decisions d : expertTemplates(limits, pins, options.devicesPerNode)) {
+      llvm::SmallVector<int, 4> points = pointsOf(d);
+      if (points.empty())
+        continue;
+      d.placement = points.front();
       if (!templates.insert(d).second)
         continue;
-      if (const ModelCost *model = costOf(d))
-        if (std::optional<Candidate> candidate = estimate(*model, d))
-          consider(std::move(*candidate));
+      if (std::optional<Candidate> candidate = estimate(*costOf(d), d))
+        consider(std::move(*candidate));
     }
   }
 
   std::vector<BoundedMesh> boundMeshes() {
     std::vector<BoundedMesh> order;
-    for (size_t index = 0; index < meshes.size(); ++index)
-      if (const ModelCost *model = costOf(meshes[index]))
-        order.push_back({index, leastOf(*model, meshes[index])});
+    for (size_t index = 0; index < meshes.size(); ++index) {
+      Decisions mesh = meshes[index];
+      double bound = std::numeric_limits<double>::infinity();
+      llvm::SmallVector<int, 4> points = pointsOf(mesh);
+      for (int point : points) {
+        mesh.placement = point;
+        bound = std::min(bound, leastOf(*costOf(mesh), mesh));
+      }
+      if (!points.empty())
+        order.push_back({index, bound});
+    }
     llvm::sort(order, [](const BoundedMesh &a, const BoundedMesh &b) {
       return std::tie(a.bound, a.index) < std::tie(b.bound, b.index);
     });
@@ -163,13 +152,47 @@ private:
     return lowerBoundSeconds(model, mesh, request);
   }
 
-  void costDetails(const Decisions &mesh) {
-    const ModelCost *model = costOf(mesh);
+  // The first point tells the others what they have to beat.
+  void costMesh(Decisions mesh) {
+    std::vector<double> floors;
+    const ModelCost *first = nullptr;
+    for (int point : pointsOf(mesh)) {
+      mesh.placement = point;
+      const ModelCost *model = costOf(mesh);
+      double ratio = first ? leastRatio(*model, *first) : 1;
+      costDetails(mesh, *model, ratio, floors);
+      first = first ? first : model;
+    }
+  }
+
+  // `floors`: of each of the mesh's details the least seconds under the first point that any
+  // recomputation leaves it, filled by that; another point that makes no part faster than by
+  // `ratio` is not below ratio x floor.
+  void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
+                   std::vector<double> &floors) {
+    bool isFirst = floors.empty();
     std::vector<Candidate> candidates;
-    for (const Decisions &d : enumerateDetails(mesh, limits, pins)) {
-      if (mayHostHelp(d) && maySelectiveHelp(d) && isOpen(*model, d))
-        if (std::optional<Candidate> candidate = estimate(*model, d))
-          candidates.push_back(std::move(*candidate));
+    std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
+    for (auto [index, d] : llvm::enumerate(details)) {
+      if (isFirst)
+        floors.push_back(0);
+      else if (options.prune && ratio * floors[index] >= incumbent)
+        continue;
+      if (!mayHostHelp(d)) {
+        if (isFirst)
+          floors.back() = leastWithHost;
+        continue;
+      }
+      double bound = lowerBoundSeconds(model, d, request);
+      if (isFirst)
+        floors.back() = bound;
+      if (!maySelectiveHelp(d) || !isOpen(model, d, bound))
+        continue;
+      std::optional<Candidate> candidate = estimate(model, d);
+      if (isFirst)
+        floors.back() = std::max(bound, leastWithoutRecomputation);
+      if (candidate)
+        candidates.push_back(std::move(*candidate));
     }
     // The likely best first: it spares others their schedule.
     sortBySeconds(candidates);
@@ -177,13 +200,12 @@ private:
       consider(std::move(candidate));
   }
 
-  bool isOpen(const ModelCost &model, const Decisions &d) const {
+  bool isOpen(const ModelCost &model, const Decisions &d, double bound) const {
     if (!options.prune)
       return true;
     // Where something fits already, what can't need not be named as the leanest either.
     bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
-    return (!needNotLook || mayFit(model, d, request)) &&
-           lowerBoundSeconds(model, d, request) < incumbent && !templates.count(d);
+    return (!needNotLook || mayFit(model, d, request)) && bound < incumbent && !templates.count(d);
   }
 
   // What the same decisions with the optimizer on the device say about it: they come before.
@@ -220,6 +242,7 @@ private:
     lastCosted = d;
     noteMix(candidate);
     leastWithHost = candidate.step.leastWithHostSeconds;
+    leastWithoutRecomputation = candidate.step.leastSeconds() - candidate.step.recomputeSeconds;
     if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
       result.leanest = candidate;
     if (!candidate.step.fits && !options.ignoreMemory)
@@ -269,14 +292,12 @@ private:
   // What the candidate's placements are, for whoever gets the result.
   void keepPlacements(const Decisions &d) {
     std::pair<int64_t, bool> key{d.tp, d.sequenceParallel};
-    if (d.placement == 0 || result.placements.count(key))
+    if (result.placements.count(key))
       return;
-    for (const PlacementPoint &point :
-         frontier.of(d.tp, d.sequenceParallel, *cells.get(d.tp, d.sequenceParallel)))
-      result.placements[key].push_back(point.placements);
+    for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel))
+      result.placements[key].push_back(point->placements);
   }
 
-  CellStore &cells;
   const std::vector<Decisions> &meshes;
   const SpaceLimits &limits;
   const Pins &pins;
@@ -290,6 +311,7 @@ private:
   std::optional<Decisions> lastCosted;
   std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
+  double leastWithoutRecomputation = 0;    // seconds, of the same
   double incumbent; // seconds of the best candidate so far, or what it has to beat
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;
@@ -297,11 +319,9 @@ private:
 
 } // namespace
 
-const SearchedPlacements *SearchResult::placementsOf(const Decisions &decisions) const {
-  if (decisions.placement == 0)
-    return nullptr;
-  return &placements.at({decisions.tp, decisions.sequenceParallel})
-              .at(static_cast<size_t>(decisions.placement) - 1);
+const SearchedPlacements &SearchResult::placementsOf(const Decisions &decisions) const {
+  return placements.at({decisions.tp, decisions.sequenceParallel})
+      .at(static_cast<size_t>(decisions.placement));
 }
 
 SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,

@@ -2,9 +2,8 @@
 // this folder.
 #pragma once
 
-#include "compiler/placement/PlacementFrontier.h"
+#include "compiler/planner/PlacementFrontier.h"
 #include "compiler/planner/SearchSpace.h"
-#include "compiler/workload/ReadCells.h"
 
 #include <functional>
 #include <map>
@@ -24,24 +23,10 @@ struct SearchResult {
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
   bool complete = true;  // the search ended by its bound, not by the clock
-  // What Decisions::placement numbers, from 1: by (tp, sequence parallelism).
+  // What Decisions::placement numbers: by (tp, sequence parallelism).
   std::map<std::pair<int64_t, bool>, std::vector<SearchedPlacements>> placements;
 
-  // Null for the partitioner's own.
-  const SearchedPlacements *placementsOf(const Decisions &decisions) const;
-};
-
-// The cells of a model by tensor-parallel degree, read when they are first asked for.
-class CellStore {
-public:
-  explicit CellStore(const FoldedModel &model) : model(model) {}
-  // Null where the model can't be partitioned that way.
-  const ModelCells *get(int64_t tp, bool sequenceParallel);
-  const FoldedModel &folded() const { return model; }
-
-private:
-  const FoldedModel &model;
-  std::map<std::pair<int64_t, bool>, std::optional<ModelCells>> cells;
+  const SearchedPlacements &placementsOf(const Decisions &decisions) const;
 };
 
 struct SearchOptions {
@@ -54,9 +39,10 @@ struct SearchOptions {
   bool prune = true;                                           // false: cost everything (for tests)
 };
 
-// Best first by lower bound, expert templates first of all; a mesh whose bound is not below the
-// incumbent is not looked at. Ties go to the candidate that is enumerated first. Then, where the
-// limits say so, the best candidates are tried with searched placements.
+// Best first by lower bound, expert templates first of all; a mesh whose bound, under the best of
+// its placements, is not below the incumbent is not looked at. Ties go to the candidate that is
+// enumerated first. Every candidate is costed under every point of the frontier of its tensor
+// parallelism.
 SearchResult searchJointly(CellStore &cells, const std::vector<Decisions> &meshes,
                            const SpaceLimits &limits, const Pins &pins,
                            const EstimateRequest &request, const SearchOptions &options);

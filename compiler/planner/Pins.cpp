@@ -26,9 +26,9 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     return std::nullopt;
   }
   if (name == "placement") {
-    if (text != "searched" && text != "policy")
+    if (text != "searched" && text != "megatron")
       return UserError(given(name, text) + ": there is no such choice of placements",
-                       "choices are policy (op by op, Megatron's pattern) and searched");
+                       "choices are megatron (weights split, Megatron's pattern) and searched");
     pins.searchedPlacements = text == "searched";
     return std::nullopt;
   }

@@ -106,13 +106,13 @@ public:
     options.ignoreMemory = request.ignoreMemory;
     options.fasterThan = fasterThan;
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
+    if (!found.leanest && pins.searchedPlacements.value_or(false))
+      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
+                       "these pins",
+                       "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no candidate could be partitioned"));
-    if (found.ranked.empty() && pins.searchedPlacements.value_or(false) && found.leanest->step.fits)
-      return UserError("--fix placement=searched: the search finds no placements for any mesh of "
-                       "these pins",
-                       "placements are searched where tp is 2 or more; use placement=policy");
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
@@ -121,8 +121,8 @@ public:
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
     size_t chosen = choose(outcome.others, found);
-    if (chosen == outcome.others.size())
-      return nothingFits(*found.leanest);
+    if (chosen == outcome.others.size()) // what could not be lowered has said why
+      return capture.errorOr(nothingFits(*found.leanest));
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
         tellRanks(outcome.others[index], found.ranked[index], request.topology);

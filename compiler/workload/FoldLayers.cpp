@@ -1,5 +1,5 @@
 // Keeps few layers of each kind of a model.
-#include "compiler/workload/ReadCells.h"
+#include "compiler/workload/FoldLayers.h"
 
 #include "dialects/graph/Graph.h"
 

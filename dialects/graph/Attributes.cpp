@@ -60,10 +60,6 @@ bool isRoles(Attribute value) {
   auto roles = dyn_cast<ArrayAttr>(value);
   return roles && llvm::all_of(roles, isRole);
 }
-bool isSplit(Attribute value) {
-  auto number = dyn_cast<IntegerAttr>(value);
-  return isa<DenseI64ArrayAttr>(value) || (number && number.getType().isInteger(64));
-}
 template <typename Attr> bool isOf(Attribute value) { return isa<Attr>(value); }
 
 struct Declaration {
@@ -98,7 +94,8 @@ const std::vector<Declaration> &declarations() {
        isOf<PlacementAttr>,
        "a #graph.placement"},
       {kAddsUpAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
-      {kSplitAttr, {Holder::Op}, isSplit, "a whole number (i64) or an array<i64>"},
+      {kSavedAttr, {Holder::Result}, isOf<UnitAttr>, "no value"},
+      {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };
   return all;

@@ -32,12 +32,16 @@ constexpr llvm::StringLiteral kAccumulatedAttr = "graph.accumulated";
 constexpr llvm::StringLiteral kLossSum = "loss", kWeightSum = "weight";
 constexpr llvm::StringLiteral kPlacementAttr = "graph.placement"; // #graph.placement
 
+// Of a result of a block's forward function that only its backward function reads: unit.
+constexpr llvm::StringLiteral kSavedAttr = "graph.saved";
+
 // Of '@loss' (unit): it is a sum over the samples, so that those of micro-batches add up to that of
 // a step; else it is a mean.
 constexpr llvm::StringLiteral kAddsUpAttr = "graph.adds_up";
 
-// Of an op: the loop that the axis of weights splits; of a graph.call: an entry for each operand.
-constexpr llvm::StringLiteral kSplitAttr = "graph.split";
+// Of an op with a rule: the loop that each mesh axis splits, array<i64>; -1 none, -2 none while its
+// operands and results are sums that are not finished yet.
+constexpr llvm::StringLiteral kSplitsAttr = "graph.splits";
 // Of a collective of the `shard` dialect: #graph.communication, what it moves and whether compute
 // may go on beside it.
 constexpr llvm::StringLiteral kCommunicationAttr = "graph.communication";

@@ -190,6 +190,8 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
       forwardResults.push_back(value);
   }
   finish(block.forward, forwardResults);
+  for (size_t index = results.size(); index < forwardResults.size(); ++index)
+    block.forward.setResultAttr(index, graph::kSavedAttr, builder.getUnitAttr());
   return block;
 }
 

@@ -2,21 +2,11 @@
 #include "passes/shard/FunctionPartitioner.h"
 
 #include "dialects/graph/Placement.h"
-#include "passes/shard/OpSplit.h"
 #include "passes/shard/Reshard.h"
 
 using namespace mlir;
 
 namespace dtc {
-
-std::string BlockKey::text() const {
-  std::string text = callee;
-  for (auto [placement, weight] : llvm::zip(arguments, weights))
-    text += (weight ? "|w" : "|") + toString(placement);
-  for (const std::optional<Placement> &hint : hints)
-    text += hint ? ">" + toString(*hint) : ">";
-  return text;
-}
 
 Placement placementOfSymbol(ModuleOp module, StringRef symbol, const Mesh &mesh) {
   Operation *op = module.lookupSymbol(symbol);
@@ -39,33 +29,53 @@ static graph::CommunicationAttr communication(MLIRContext *context, graph::Colle
   return graph::CommunicationAttr::get(context, role, async, use);
 }
 
+static FailureOr<Placement> readPlacement(graph::FuncOp func, graph::PlacementAttr attr,
+                                          StringRef what, unsigned index, const Mesh &mesh) {
+  if (attr && attr.getAxes().size() == mesh.numAxes())
+    return Placement(attr.getAxes().begin(), attr.getAxes().end());
+  return func.emitOpError("needs '")
+         << kPlacementAttr << "' with an entry for each of the " << mesh.numAxes()
+         << " mesh axes on " << what << ' ' << index << "; run dtc-place first";
+}
+
+FailureOr<Placement> placementOfArgument(graph::FuncOp func, unsigned index, const Mesh &mesh) {
+  return readPlacement(func, func.getArgAttrOfType<graph::PlacementAttr>(index, kPlacementAttr),
+                       "argument", index, mesh);
+}
+
+FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const Mesh &mesh) {
+  return readPlacement(func, func.getResultAttrOfType<graph::PlacementAttr>(index, kPlacementAttr),
+                       "result", index, mesh);
+}
+
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
-                                         const Mesh &mesh, const PlacementPolicy &policy,
+                                         const Mesh &mesh, const ValueRoles &roles,
                                          BlockResolver resolve)
-    : module(module), from(from), to(to), mesh(mesh), policy(policy), resolve(std::move(resolve)),
+    : module(module), from(from), to(to), mesh(mesh), roles(roles), resolve(std::move(resolve)),
       builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
 
-void FunctionPartitioner::addArgument(BlockArgument argument, const Placement &placement,
-                                      bool weight) {
-  auto global = cast<RankedTensorType>(argument.getType());
-  Value local =
-      to.getBody().front().addArgument(localType(global, placement, mesh), argument.getLoc());
-  values[argument] = {local, placement, weight, std::nullopt};
+LogicalResult FunctionPartitioner::addArguments() {
+  for (BlockArgument argument : from.getArguments()) {
+    FailureOr<Placement> placement = placementOfArgument(from, argument.getArgNumber(), mesh);
+    if (failed(placement))
+      return failure();
+    auto global = cast<RankedTensorType>(argument.getType());
+    Value local =
+        to.getBody().front().addArgument(localType(global, *placement, mesh), argument.getLoc());
+    values[argument] = {local, *placement};
+  }
+  return success();
 }
 
-void FunctionPartitioner::move(Value value, const Placement &placement,
-                               graph::CollectiveRole role) {
-  Value local = localAs(value, placement, role);
-  PlacedValue &now = values[value];
-  now.local = local;
-  now.placement = placement;
-  now.role = role;
+void FunctionPartitioner::move(Value value, const Placement &placement) {
+  Value local = localAs(value, placement);
+  values[value] = {local, placement};
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
-  return localAs(value, placement, roleOf(value));
+  return localAs(value, placement, roles.of(value));
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement,
@@ -75,57 +85,26 @@ Value FunctionPartitioner::localAs(Value value, const Placement &placement,
                  now.placement, placement, mesh, communication(builder.getContext(), role));
 }
 
-// What the tensor is to the step. Only gradients of parameters have a hint.
-graph::CollectiveRole FunctionPartitioner::roleOf(Value value) const {
-  const PlacedValue &now = values.find(value)->second;
-  if (now.role)
-    return *now.role;
-  if (now.weight)
-    return graph::CollectiveRole::Parameter;
-  if (hints.count(value))
-    return graph::CollectiveRole::Gradient;
-  // Single numbers: the loss, a norm.
-  if (cast<RankedTensorType>(value.getType()).getRank() == 0)
-    return graph::CollectiveRole::Control;
-  return defaultRole;
-}
-
-ValueRange FunctionPartitioner::returned() const {
-  graph::FuncOp func = from;
-  return func.getBody().front().getTerminator()->getOperands();
-}
-
-void FunctionPartitioner::finish(ValueRange results) {
+LogicalResult FunctionPartitioner::finish() {
+  SmallVector<Value> results;
+  for (auto [index, value] :
+       llvm::enumerate(from.getBody().front().getTerminator()->getOperands())) {
+    FailureOr<Placement> placement = placementOfResult(from, index, mesh);
+    if (failed(placement))
+      return failure();
+    results.push_back(localAs(value, *placement));
+  }
   graph::ReturnOp::create(builder, from.getLoc(), results);
   to.setFunctionType(FunctionType::get(to.getContext(), to.getBody().front().getArgumentTypes(),
-                                       results.getTypes()));
+                                       ValueRange(results).getTypes()));
+  return success();
 }
 
 LogicalResult FunctionPartitioner::rewriteBody() {
-  spreadHints();
   for (Operation &op : from.getBody().front().without_terminator())
     if (failed(rewrite(op)))
       return failure();
   return success();
-}
-
-// A sum's terms are wanted where the sum is wanted.
-void FunctionPartitioner::spreadHints() {
-  for (Operation &op : llvm::reverse(from.getBody().front().without_terminator())) {
-    auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    if (!interface || op.getNumResults() != 1 || !hints.count(op.getResult(0)) ||
-        !interface.getRule().jointlyLinear)
-      continue;
-    Placement hint = hints[op.getResult(0)];
-    for (Value operand : op.getOperands())
-      if (operand.getType() == op.getResult(0).getType())
-        hints.try_emplace(operand, hint);
-  }
-}
-
-std::optional<Placement> FunctionPartitioner::hintOf(Value value) const {
-  auto it = hints.find(value);
-  return it == hints.end() ? std::nullopt : std::optional<Placement>(it->second);
 }
 
 LogicalResult FunctionPartitioner::rewrite(Operation &op) {
@@ -141,8 +120,7 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
     return success();
   }
   if (auto input = dyn_cast<graph::InputOp>(op)) {
-    values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh), false,
-                                 std::nullopt};
+    values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh)};
     return success();
   }
   if (auto call = dyn_cast<graph::CallOp>(op))
@@ -158,8 +136,7 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
   auto global = cast<RankedTensorType>(get.getType());
   auto local = graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh),
                                     get.getSymbolAttr());
-  bool weight = isa<graph::ParameterOp>(module.lookupSymbol(get.getSymbol()));
-  values[get.getResult()] = {local.getResult(), placement, weight, std::nullopt};
+  values[get.getResult()] = {local.getResult(), placement};
   std::optional<Placement> inUse = placementInUse(module, get.getSymbol(), mesh);
   if (inUse && gathersForUses)
     resting[get.getResult()] = {local.getResult(), placement, *inUse};
@@ -177,138 +154,79 @@ void FunctionPartitioner::gatherOperands(Operation &op) {
         builder, op.getLoc(), parameter.local, cast<RankedTensorType>(operand.getType()),
         parameter.atRest, parameter.inUse, mesh,
         communication(builder.getContext(), graph::CollectiveRole::Parameter, ++parameter.uses));
-    values[operand].local = local;
-    values[operand].placement = parameter.inUse;
+    values[operand] = {local, parameter.inUse};
   }
 }
 
 LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
-  BlockKey key{call.getCallee().str(), {}, {}, {}};
-  SmallVector<Value> operands;
-  auto told = call->getAttrOfType<DenseI64ArrayAttr>(kSplitAttr);
-  for (auto [index, operand] : llvm::enumerate(call.getOperands())) {
-    const PlacedValue value = values[operand];
-    Placement wanted = value.placement;
-    if (told && policy.weightAxis >= 0 && told[index] != split::kKeep)
-      wanted[policy.weightAxis] = told[index] == split::kNone ? AxisPlacement::replicate()
-                                                              : AxisPlacement::shard(told[index]);
-    for (unsigned axis = 0; told && axis < mesh.numAxes(); ++axis)
-      if (static_cast<int>(axis) != policy.weightAxis && mesh.sizes[axis] > 1 &&
-          wanted[axis].isShard() && wanted[axis] == wanted[policy.weightAxis])
-        return call.emitOpError("can't have dim ")
-               << wanted[axis].dim << " of operand " << index << " split over '" << mesh.names[axis]
-               << "' and '" << mesh.names[policy.weightAxis] << "'";
-    // Blocks are cut where activations are whole sums, so that a block called twice is partitioned
-    // once.
-    for (AxisPlacement &axis : wanted)
-      if (axis.isPartial())
-        axis = AxisPlacement::replicate();
-    operands.push_back(localAs(operand, wanted));
-    key.arguments.push_back(wanted);
-    key.weights.push_back(value.weight);
-  }
-  for (Value result : call.getResults())
-    key.hints.push_back(hintOf(result));
-  FailureOr<LocalBlock> block = resolve(key);
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+  FailureOr<graph::FuncOp> block = resolve(callee);
   if (failed(block))
     return failure();
-  auto local = graph::CallOp::create(builder, call.getLoc(), block->func.getResultTypes(),
-                                     FlatSymbolRefAttr::get(block->func.getSymNameAttr()), operands,
+  SmallVector<Value> operands;
+  for (auto [index, operand] : llvm::enumerate(call.getOperands()))
+    operands.push_back(localAs(operand, *placementOfArgument(callee, index, mesh)));
+  auto local = graph::CallOp::create(builder, call.getLoc(), block->getResultTypes(),
+                                     FlatSymbolRefAttr::get(block->getSymNameAttr()), operands,
                                      call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
   for (auto [index, result] : llvm::enumerate(call.getResults()))
-    values[result] = {local.getResult(index), block->results[index], false, std::nullopt};
+    values[result] = {local.getResult(index), *placementOfResult(callee, index, mesh)};
   return success();
 }
 
-// Whether the op can be split as kSplitAttr says, wherever the data axis splits it.
-LogicalResult FunctionPartitioner::checkSplit(Operation &op, const graph::OpRule &rule) const {
-  auto attr = op.getAttrOfType<IntegerAttr>(kSplitAttr);
-  if (!attr || policy.weightAxis < 0 || mesh.sizes[policy.weightAxis] == 1)
-    return success();
-  constexpr llvm::StringLiteral mend =
-      "; 'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
-  int64_t choice = attr.getInt(), parts = mesh.sizes[policy.weightAxis];
-  if (choice >= static_cast<int64_t>(rule.loops.size()) || choice < split::kPartial)
-    return op.emitOpError("has ") << rule.loops.size() << " loops, so it can't be split along loop "
-                                  << choice << mend;
-  if (choice >= 0 && !canSplitLoop(rule, static_cast<int>(choice), parts))
-    return op.emitOpError("can't be split along loop ")
-           << choice << " into " << parts << " parts: its rule does not allow it" << mend;
-  if (choice != split::kPartial)
-    return success();
-  if (!rule.jointlyLinear)
-    return op.emitOpError("does not commute with sums, so its operands can't stay partial") << mend;
-  for (Value operand : op.getOperands()) {
-    const AxisPlacement &now = values.find(operand)->second.placement[policy.weightAxis];
-    if (now.isPartial() && now.reduce != graph::ReduceKind::Sum)
-      return op.emitOpError("has a maximum as operand that can't stay partial in a sum") << mend;
-  }
-  return success();
-}
-
-// Whether the loop that kSplitAttr names is left to it by the other axes.
-static LogicalResult checkOneAxisPerLoop(Operation &op, const OpDecision &decision,
-                                         const Mesh &mesh) {
-  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-    for (unsigned other = 0; other < axis; ++other)
-      if (decision.loops[axis] >= 0 && decision.loops[axis] == decision.loops[other] &&
-          mesh.sizes[axis] > 1 && mesh.sizes[other] > 1)
-        return op.emitOpError("can't be split along loop ")
-               << decision.loops[axis] << " over both '" << mesh.names[other] << "' and '"
-               << mesh.names[axis] << "'";
+// A maximum that is not finished can't become a part of a sum.
+LogicalResult FunctionPartitioner::checkSums(Operation &op, ArrayRef<int> split) const {
+  for (auto [axis, choice] : llvm::enumerate(split))
+    for (Value operand : op.getOperands()) {
+      const AxisPlacement &now = values.find(operand)->second.placement[axis];
+      if (choice == split::kPartial && now.isPartial() && now.reduce != graph::ReduceKind::Sum)
+        return op.emitOpError("has a maximum as operand that can't stay partial in a sum; "
+                              "'op_splits' of the plan ask for it: plan this model again with "
+                              "'dtc plan'");
+    }
   return success();
 }
 
 LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
   graph::OpRule rule = interface.getRule();
-  SmallVector<OperandState> states;
-  for (Value operand : op.getOperands()) {
-    const PlacedValue &value = values[operand];
-    states.push_back(
-        {cast<RankedTensorType>(operand.getType()), value.placement, value.weight, false});
-  }
-  SmallVector<std::optional<Placement>> resultHints;
-  for (Value result : op.getResults())
-    resultHints.push_back(hintOf(result));
-  if (failed(checkSplit(op, rule)))
+  FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
+  if (failed(split) || failed(checkSums(op, *split)))
     return failure();
-  OpDecision decision = placeOp(&op, rule, states, resultHints, mesh, policy);
-  if (failed(checkOneAxisPerLoop(op, decision, mesh)))
-    return failure();
-
   // What experts get and give travels for them, whichever op needs it brought there.
   std::optional<graph::CollectiveRole> role;
   if (!rule.capacityLoops.empty())
     role = graph::CollectiveRole::Expert;
   SmallVector<Value> operands;
-  for (auto [operand, placement] : llvm::zip(op.getOperands(), decision.operands))
-    operands.push_back(localAs(operand, placement, role.value_or(roleOf(operand))));
+  for (auto [index, operand] : llvm::enumerate(op.getOperands()))
+    operands.push_back(
+        localAs(operand, operandUnder(rule, index, *split), role.value_or(roles.of(operand))));
   SmallVector<Type> types;
-  for (auto [result, placement] : llvm::zip(op.getResults(), decision.results))
-    types.push_back(localType(cast<RankedTensorType>(result.getType()), placement, mesh));
+  SmallVector<Placement> placements;
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    placements.push_back(resultUnder(rule, index, *split));
+    types.push_back(localType(cast<RankedTensorType>(result.getType()), placements.back(), mesh));
+  }
   OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
   Operation *local = builder.create(state);
-  local->removeAttr(kSplitAttr);
-  attachWindows(op, *local, rule, decision);
-
-  bool view = op.getNumOperands() == 1 && states[0].weight && rule.jointlyLinear;
+  local->removeAttr(kSplitsAttr);
+  attachWindows(op, *local, rule, *split);
   for (auto [index, result] : llvm::enumerate(op.getResults()))
-    values[result] = {local->getResult(index), decision.results[index], view, role};
+    values[result] = {local->getResult(index), placements[index]};
   return success();
 }
 
 // Tells an op whose result depends on global indices which part of its loops it has.
 void FunctionPartitioner::attachWindows(Operation &op, Operation &local, const graph::OpRule &rule,
-                                        const OpDecision &decision) {
+                                        ArrayRef<int> split) {
   SmallVector<Attribute> windows;
   for (unsigned loop : rule.indexedLoops) {
     Placement ofLoop = replicated(mesh);
-    for (auto [axis, split] : llvm::enumerate(decision.loops))
-      if (split == static_cast<int>(loop))
+    for (auto [axis, choice] : llvm::enumerate(split))
+      if (choice == static_cast<int>(loop))
         ofLoop[axis] = AxisPlacement::shard(0);
-    graph::DimSplit split = graph::getDimSplit(ofLoop, mesh.sizes, 0);
-    if (!split.axes.empty())
-      windows.push_back(graph::getWindow(op.getContext(), loop, split, rule.loops[loop].size));
+    graph::DimSplit ofDim = graph::getDimSplit(ofLoop, mesh.sizes, 0);
+    if (!ofDim.axes.empty())
+      windows.push_back(graph::getWindow(op.getContext(), loop, ofDim, rule.loops[loop].size));
   }
   if (!windows.empty())
     local.setAttr("windows", builder.getArrayAttr(windows));

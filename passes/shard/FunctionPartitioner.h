@@ -1,30 +1,15 @@
 // Rewrites the body of one function from the logical device to one rank.
 #pragma once
 
-#include "passes/shard/OpPlacement.h"
+#include "passes/shard/OpSplit.h"
+#include "passes/shard/ValueRoles.h"
 
 #include <functional>
-#include <string>
-#include <vector>
 
 namespace dtc {
 
-// What a block is partitioned for; equal keys share one local function.
-struct BlockKey {
-  std::string callee;
-  std::vector<Placement> arguments;
-  std::vector<bool> weights;                   // which arguments are parameters
-  std::vector<std::optional<Placement>> hints; // per result
-
-  std::string text() const;
-};
-
-struct LocalBlock {
-  graph::FuncOp func;
-  std::vector<Placement> results;
-};
-
-using BlockResolver = std::function<llvm::FailureOr<LocalBlock>(const BlockKey &)>;
+// The function of a rank that stands for a block of the one-device program.
+using BlockResolver = std::function<llvm::FailureOr<graph::FuncOp>(graph::FuncOp)>;
 
 // Where a parameter or state rests between steps; the symbol exists (verified by graph.get and
 // graph.set).
@@ -34,41 +19,40 @@ Placement placementOfSymbol(mlir::ModuleOp module, llvm::StringRef symbol, const
 std::optional<Placement> placementInUse(mlir::ModuleOp module, llvm::StringRef symbol,
                                         const Mesh &mesh);
 
+// Where a function says that its argument or result is (kPlacementAttr). Emits a diagnostic where
+// it does not say so.
+llvm::FailureOr<Placement> placementOfArgument(graph::FuncOp func, unsigned index,
+                                               const Mesh &mesh);
+llvm::FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const Mesh &mesh);
+
+// Obeys: every op is split as its kSplitsAttr says, and every value that crosses a call is where
+// the callee's kPlacementAttr says. What is not where it is needed is resharded there.
 class FunctionPartitioner {
 public:
-  // Fills the empty function `to` from `from`. Calls are resolved by `resolve`.
+  // Fills the empty function `to` from `from`. Callees are resolved by `resolve`.
   FunctionPartitioner(mlir::ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
-                      const PlacementPolicy &policy, BlockResolver resolve);
+                      const ValueRoles &roles, BlockResolver resolve);
 
-  void addArgument(mlir::BlockArgument argument, const Placement &placement, bool weight);
-  // Says where `value` of the old function will be wanted.
-  void setHint(mlir::Value value, const Placement &placement) { hints[value] = placement; }
-  // Brings a value to `placement` at once, for all its users; it is a `role` from then on.
-  void move(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
-  // What collectives move where nothing more is known: an activation unless set.
-  void setDefaultRole(graph::CollectiveRole role) { defaultRole = role; }
+  // Arguments where `from` says that they are. Fails after a diagnostic.
+  mlir::LogicalResult addArguments();
+  // Brings a value to `placement` at once, for all its users.
+  void move(mlir::Value value, const Placement &placement);
+
   // Parameters that do not rest where they are used are brought there for each use.
   void gatherForUses() { gathersForUses = true; }
 
+  // Fails after a diagnostic.
   mlir::LogicalResult rewriteBody();
 
-  mlir::ValueRange returned() const;
-  const Placement &placementOf(mlir::Value value) const {
-    return values.find(value)->second.placement;
-  }
-  mlir::Value localAs(mlir::Value value, const Placement &placement);
-  mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
-
-  // Ends the new function and sets its type.
-  void finish(mlir::ValueRange results);
+  // Ends the new function with what `from` returns, where it says that results are, and sets its
+  // type. Fails after a diagnostic.
+  mlir::LogicalResult finish();
 
 private:
   // A value of the one-device program and its part on a rank.
   struct PlacedValue {
     mlir::Value local;
     Placement placement;
-    bool weight = false;
-    std::optional<graph::CollectiveRole> role; // what it is, where its op or argument says so
   };
   // A parameter as it rests, where it is used placed otherwise.
   struct RestingParameter {
@@ -77,29 +61,26 @@ private:
     int64_t uses = 0;
   };
 
-  void spreadHints();
-  std::optional<Placement> hintOf(mlir::Value value) const;
+  mlir::Value localAs(mlir::Value value, const Placement &placement);
+  mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
+  void gatherOperands(mlir::Operation &op);
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
-  void gatherOperands(mlir::Operation &op);
-  graph::CollectiveRole roleOf(mlir::Value value) const;
   mlir::LogicalResult rewriteCall(graph::CallOp call);
-  mlir::LogicalResult checkSplit(mlir::Operation &op, const graph::OpRule &rule) const;
+  mlir::LogicalResult checkSums(mlir::Operation &op, llvm::ArrayRef<int> split) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
-                     const OpDecision &decision);
+                     llvm::ArrayRef<int> split);
 
   mlir::ModuleOp module;
   graph::FuncOp from, to;
   const Mesh &mesh;
-  PlacementPolicy policy;
+  const ValueRoles &roles;
   BlockResolver resolve;
   mlir::OpBuilder builder;
-  graph::CollectiveRole defaultRole = graph::CollectiveRole::Activation;
   bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;
   llvm::DenseMap<mlir::Value, RestingParameter> resting;
-  llvm::DenseMap<mlir::Value, Placement> hints;
 };
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// The ways in which one op can be split over one mesh axis, and what each makes of its tensors.
+// The ways in which one op can be split over the mesh, and what each makes of its tensors.
 #include "passes/shard/OpSplit.h"
 
 using namespace mlir;
@@ -69,6 +69,12 @@ bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts) {
   return allowsPadding(rule, loop);
 }
 
+int loopOfDim(const graph::TensorLoops &tensor, int64_t dim) {
+  if (dim >= static_cast<int64_t>(tensor.size()) || tensor[dim].empty())
+    return split::kNone;
+  return static_cast<int>(tensor[dim].front());
+}
+
 AxisPlacement operandUnder(const graph::OpRule &rule, size_t operand, int choice) {
   if (choice == split::kPartial)
     return AxisPlacement::partial(graph::ReduceKind::Sum);
@@ -87,6 +93,64 @@ AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice) 
   return AxisPlacement::partial(rule.loops[choice].kind == graph::LoopKind::Max
                                     ? graph::ReduceKind::Max
                                     : graph::ReduceKind::Sum);
+}
+
+Placement operandUnder(const graph::OpRule &rule, size_t operand, ArrayRef<int> split) {
+  Placement placement;
+  for (int choice : split)
+    placement.push_back(operandUnder(rule, operand, choice));
+  return placement;
+}
+
+Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> split) {
+  Placement placement;
+  for (int choice : split)
+    placement.push_back(resultUnder(rule, result, choice));
+  return placement;
+}
+
+void setSplit(Operation *op, ArrayRef<int> split) {
+  SmallVector<int64_t, 3> entries(split.begin(), split.end());
+  op->setAttr(kSplitsAttr, DenseI64ArrayAttr::get(op->getContext(), entries));
+}
+
+namespace {
+
+constexpr StringLiteral kMend =
+    "; 'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
+
+LogicalResult checkChoice(Operation *op, const graph::OpRule &rule, int choice, int64_t parts) {
+  if (choice >= static_cast<int>(rule.loops.size()) || choice < split::kPartial)
+    return op->emitOpError("has ")
+           << rule.loops.size() << " loops, so it can't be split along loop " << choice << kMend;
+  if (choice >= 0 && !canSplitLoop(rule, choice, parts))
+    return op->emitOpError("can't be split along loop ")
+           << choice << " into " << parts << " parts: its rule does not allow it" << kMend;
+  if (choice == split::kPartial && !rule.jointlyLinear)
+    return op->emitOpError("does not commute with sums, so its operands can't stay partial")
+           << kMend;
+  return success();
+}
+
+} // namespace
+
+FailureOr<OpSplit> readSplit(Operation *op, const graph::OpRule &rule, const Mesh &mesh) {
+  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(kSplitsAttr);
+  if (!attr || attr.size() != static_cast<int64_t>(mesh.numAxes()))
+    return op->emitOpError("needs '") << kSplitsAttr << "' with an entry for each of the "
+                                      << mesh.numAxes() << " mesh axes; run dtc-place first";
+  OpSplit split;
+  for (auto [axis, choice] : llvm::enumerate(attr.asArrayRef())) {
+    split.push_back(mesh.sizes[axis] == 1 ? split::kNone : static_cast<int>(choice));
+    if (failed(checkChoice(op, rule, split.back(), mesh.sizes[axis])))
+      return failure();
+    for (unsigned other = 0; other < axis; ++other)
+      if (split.back() >= 0 && split.back() == split[other])
+        return op->emitOpError("can't be split along loop ")
+               << split.back() << " over both '" << mesh.names[other] << "' and '"
+               << mesh.names[axis] << "'" << kMend;
+  }
+  return split;
 }
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// The ways in which one op can be split over one mesh axis, and what each makes of its tensors.
+// The ways in which one op can be split over the mesh, and what each makes of its tensors.
 #pragma once
 
 #include "passes/shard/Mesh.h"
@@ -10,12 +10,14 @@
 
 namespace dtc {
 
-// A loop of the op's rule (0 or more), or one of these.
+// On one mesh axis: a loop of the op's rule (0 or more), or one of these.
 namespace split {
 constexpr int kNone = -1;    // every rank does the same
 constexpr int kPartial = -2; // operands and results are sums that are not finished yet
-constexpr int kKeep = -3;    // of operands of calls: as they are, but for sums, which are finished
 } // namespace split
+
+// One entry per mesh axis.
+using OpSplit = llvm::SmallVector<int, 3>;
 
 // "none", "partial" or the number of the loop, as plans write it; the reverse, nothing for another
 // text.
@@ -26,13 +28,27 @@ std::optional<int> splitFromText(llvm::StringRef text);
 // (parts would not be contiguous there), and divides or may be padded.
 bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts);
 
-// Where the choice needs the op's operand, and leaves its result.
+// The loop that splitting `dim` splits, or split::kNone.
+int loopOfDim(const graph::TensorLoops &tensor, int64_t dim);
+
+// Where the choice on one axis needs the op's operand, and leaves its result.
 AxisPlacement operandUnder(const graph::OpRule &rule, size_t operand, int choice);
 AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice);
 
-// Attribute of an op: the choice on the axis that splits weights, which the partitioner follows
-// instead of choosing. On a graph.call: what its operands are brought to there, an entry for each:
-// a dim to split, split::kNone for whole ones, or split::kKeep.
-using graph::kSplitAttr;
+// The same on all axes.
+Placement operandUnder(const graph::OpRule &rule, size_t operand, llvm::ArrayRef<int> split);
+Placement resultUnder(const graph::OpRule &rule, size_t result, llvm::ArrayRef<int> split);
+
+// What partitioning obeys: of every op with a rule its OpSplit; of arguments and results of
+// functions where they are when the function is called and when it returns.
+using graph::kPlacementAttr;
+using graph::kSplitsAttr;
+
+void setSplit(mlir::Operation *op, llvm::ArrayRef<int> split);
+
+// The op's attribute, checked against its rule and the mesh. Emits a diagnostic where the op has
+// none, or one that its rule does not allow.
+llvm::FailureOr<OpSplit> readSplit(mlir::Operation *op, const graph::OpRule &rule,
+                                   const Mesh &mesh);
 
 } // namespace dtc

@@ -1,27 +1,33 @@
 // Turns the program of one logical device into the program that every rank of the mesh runs.
 #pragma once
 
-#include "passes/shard/OpPlacement.h"
+#include "passes/shard/Mesh.h"
 
 namespace dtc {
 
+// Obeys what the module says: parameters and states carry their placement, ops their kSplitsAttr,
+// arguments and results of functions their kPlacementAttr (OpSplit.h).
 // Steps:
-// 1. Parameters carry their placement; under ZeRO-1 optimizer state is split over the data axis too
-//    (assignStatePlacements).
-// 2. @microbatch: tokens are split over the data axis; every op is placed by placeOp and rewritten
-// on local types, with
-//    reshard between; gradients leave as they come (unfinished sums stay partial) but for splits
-//    that are not their parameter's.
-// 3. A block is partitioned once for each combination of argument placements that it is called
-// with.
-// 4. @update: gradients are first brought to where the optimizer state lives: all-reduce, or
-// reduce-scatter under ZeRO. Emits a diagnostic and fails when something can't be split, e.g. a
-// batch that the data axis does not divide.
+// 1. @microbatch and the blocks it calls are rewritten on local types, with reshard wherever a
+//    value is not where it is needed. Gradients leave as @microbatch's results say: sums may stay
+//    unfinished until the end of the step.
+// 2. @update: gradients are first brought to where the optimizer state lives: all-reduce, or
+//    reduce-scatter where state is split further than its parameter.
+// Emits a diagnostic and fails where an attribute is missing or asks for what a rule does not
+// allow.
 mlir::LogicalResult partitionModule(mlir::ModuleOp module);
 
 // Under graph.zero >= 1: splits each state along the dim that divides best among those the
 // parameter leaves whole. States of parameters without such a dim stay as the parameter.
 void assignStatePlacements(mlir::ModuleOp module, const Mesh &mesh);
+
+// Where the optimizer wants the gradient of a parameter: as its state, or without state as the
+// parameter.
+Placement gradientRequest(mlir::ModuleOp module, llvm::StringRef parameter, const Mesh &mesh);
+
+// The gradient or other sum that an argument or result carries from @microbatch to @update, by
+// name: "gradient wte.weight", "sum loss"; "" for others.
+std::string crossingName(mlir::DictionaryAttr attrs);
 
 // Splits cross_entropy into ops that can be split over words: reduce max, sum_exp, pick, log.
 void decomposeCrossEntropy(mlir::ModuleOp module);

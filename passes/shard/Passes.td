@@ -4,13 +4,13 @@ include "mlir/Pass/PassBase.td"
 def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
   let summary = "Rewrites the step of one device into the step of every rank";
   let description = [{
-    Reads the mesh (`shard.grid @mesh`), the placements of parameters and the module attributes `graph.zero` and
-    `graph.sequence_parallel`; splits every op along the loops of its rule where its operands are, and puts upstream
-    `shard` collectives where a value is not where it is needed. Blocks are partitioned once per combination of
-    argument placements.
+    Obeys: every op is split along the loops that its `graph.splits` name, one entry per mesh axis (-1: not split, -2: sums
+    stay unfinished); arguments and results of functions are where their `graph.placement` says; parameters and states
+    carry their placement. Puts upstream `shard` collectives where a value is not where it is needed. Plans say all of
+    these, or `dtc-place` decides.
     ```mlir
-    // Before, with %w placed [replicate, shard(1)] on dp x tp:
-    %y = graph.linear %x, %w : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
+    // Before, on a 2 x 2 mesh of dp x tp:
+    %y = graph.linear %x, %w {graph.splits = array<i64: 0, 2>} : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
     // After, on a 2 x 2 mesh:
     %y = graph.linear %x, %w : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     ```
@@ -19,12 +19,12 @@ def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
 }
 
 def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
-  let summary = "Gives the module a mesh and its parameters the best placements for it";
+  let summary = "Gives the module a mesh";
   let description = [{
-    For tests and experiments: what applying a plan does, from options. Parameters that have a placement keep it.
+    For tests and experiments: what applying a plan does, from options; `dtc-place` then says where things are.
     ```mlir
-    // Before: graph.parameter @w : tensor<16x32xf32> init zeros
-    // After:  graph.parameter @w : tensor<16x32xf32> init zeros placement <[replicate, shard(1)]>
+    // After, with dp=2 tp=4:
+    shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"]}
     ```
   }];
   let options = [

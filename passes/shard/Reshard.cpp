@@ -102,35 +102,4 @@ Value reshard(OpBuilder &builder, Location loc, Value local, RankedTensorType gl
   return local;
 }
 
-double localBytes(RankedTensorType global, const Placement &placement, const Mesh &mesh) {
-  RankedTensorType local = localType(global, placement, mesh);
-  double elements = 1;
-  for (int64_t size : local.getShape())
-    elements *= ShapedType::isDynamic(size) ? 1 : size;
-  return elements * global.getElementTypeBitWidth() / 8;
-}
-
-// What a collective costs before its first byte, in bytes: ten microseconds at ten gigabytes a
-// second.
-static constexpr double kCollectiveBytes = 100e3;
-
-double reshardBytes(RankedTensorType global, const Placement &from, const Placement &to,
-                    const Mesh &mesh) {
-  // A batch that is not bound yet counts as one sample of each rank.
-  SmallVector<int64_t> shape(global.getShape());
-  double samples = 1;
-  for (auto [index, size] : llvm::enumerate(shape))
-    if (ShapedType::isDynamic(size)) {
-      size = mesh.numRanks();
-      samples *= static_cast<double>(
-          std::max<int64_t>(1, size / partsOf(from, mesh, static_cast<int64_t>(index))));
-    }
-  double total = 0;
-  for (const ReshardStep &step : reshardSteps(shape, from, to, mesh))
-    if (step.communicates())
-      total += kCollectiveBytes +
-               sentElements(step, mesh) / samples * global.getElementTypeBitWidth() / 8;
-  return total;
-}
-
 } // namespace dtc

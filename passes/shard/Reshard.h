@@ -12,12 +12,4 @@ mlir::Value reshard(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value lo
                     mlir::RankedTensorType global, const Placement &from, const Placement &to,
                     const Mesh &mesh, graph::CommunicationAttr communication);
 
-// Bytes that one rank sends in these steps plus a charge for each collective, the measure by which
-// placements are compared.
-double reshardBytes(mlir::RankedTensorType global, const Placement &from, const Placement &to,
-                    const Mesh &mesh);
-
-// Bytes of one rank's part.
-double localBytes(mlir::RankedTensorType global, const Placement &placement, const Mesh &mesh);
-
 } // namespace dtc

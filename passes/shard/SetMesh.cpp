@@ -1,5 +1,5 @@
-// Gives a forward model a mesh and placements from options (pass dtc-set-mesh).
-#include "passes/shard/ParameterPlacement.h"
+// Gives a module a mesh from options (pass dtc-set-mesh).
+#include "passes/shard/Mesh.h"
 #include "passes/shard/Passes.h"
 
 namespace dtc {
@@ -26,9 +26,6 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)
       module->setAttr(graph::kSequenceParallelAttr, builder.getUnitAttr());
-    ParameterPlacementOptions options{/*weightAxis=*/1, {/*dataAxis=*/0, sequenceParallel}};
-    if (failed(chooseParameterPlacements(module, mesh, options)))
-      signalPassFailure();
   }
 };
 

@@ -1,4 +1,5 @@
 // Runs passes of dtc on .mlir files; the tool behind the lit tests.
+#include "compiler/planner/Passes.h"
 #include "dialects/exec/Exec.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/PrintRules.h"
@@ -31,6 +32,7 @@ static void registerPasses() {
   mlir::registerSymbolDCEPass();
   dtc::graph::registerPrintRulesPass();
   dtc::registerDtcGraphPasses();
+  dtc::registerDtcPlannerPasses();
   dtc::registerDtcShardPasses();
   dtc::registerDtcSchedulePasses();
   dtc::registerDtcCodegenPasses();

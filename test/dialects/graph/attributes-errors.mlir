@@ -145,8 +145,8 @@ graph.func @f(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.placement = #graph.pla
 
 // split
 graph.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{'graph.exp' op has 'graph.split' of "none", but a whole number (i64) or an array<i64> is wanted}}
-  %0 = graph.exp %x {graph.split = "none"} : tensor<4xf32>
+  // expected-error @+1 {{'graph.exp' op has 'graph.splits' of "none", but an array<i64> is wanted}}
+  %0 = graph.exp %x {graph.splits = "none"} : tensor<4xf32>
   graph.return
 }
 

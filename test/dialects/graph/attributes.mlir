@@ -17,8 +17,8 @@ module attributes {graph.sequence_length = 8 : i64, graph.micro_batches = 2 : i6
     %1 = shard.all_reduce %0 on @mesh grid_axes = [0] {graph.communication = #graph.communication<parameter async use 2>} : tensor<4x8xf32> -> tensor<4x8xf32>
     // CHECK: shard.all_reduce {{.*}} {graph.communication = #graph.communication<control>}
     %2 = shard.all_reduce %1 on @mesh grid_axes = [0] {graph.communication = #graph.communication<control>} : tensor<4x8xf32> -> tensor<4x8xf32>
-    // CHECK: graph.reduce sum {{.*}} {graph.split = 1 : i64}
-    %3 = graph.reduce sum %2 dims [0, 1] {graph.split = 1 : i64} : tensor<4x8xf32> -> tensor<f32>
+    // CHECK: graph.reduce sum {{.*}} {graph.splits = array<i64: -1, 1>}
+    %3 = graph.reduce sum %2 dims [0, 1] {graph.splits = array<i64: -1, 1>} : tensor<4x8xf32> -> tensor<f32>
     graph.return %3, %2 : tensor<f32>, tensor<4x8xf32>
   }
   // CHECK: graph.func @update(%{{.*}}: tensor<f32> {graph.accumulated = "loss"}) -> (tensor<f32> {graph.output = "loss"})

@@ -41,7 +41,7 @@ module @tiny {
 
   // A block becomes a forward function that also returns what backward needs, and a backward function.
   // CHECK-LABEL: graph.func private @block_forward
-  // CHECK-SAME:  (%[[X:.*]]: tensor<2x4x6xf32>, %[[W:.*]]: tensor<6x6xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x6xf32>)
+  // CHECK-SAME:  (%[[X:.*]]: tensor<2x4x6xf32>, %[[W:.*]]: tensor<6x6xf32>) -> (tensor<2x4x6xf32>, tensor<2x4x6xf32> {graph.saved})
   // CHECK:       %[[H:.*]] = graph.linear %[[X]], %[[W]]
   // CHECK:       %[[S:.*]] = graph.silu %[[H]]
   // CHECK:       %[[Y:.*]] = graph.add %[[X]], %[[S]]

@@ -28,8 +28,66 @@ module {
 
 module {
   shard.grid @mesh(shape = 4x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
-  // expected-error @+1 {{has a batch of 6 samples, which dp = 4 does not divide}}
-  graph.func @microbatch(%x: tensor<6x4xf32> {graph.input = "tokens"}) {
+  // expected-error @+1 {{needs 'graph.placement' with an entry for each of the 2 mesh axes on argument 0; run dtc-place first}}
+  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens"}) {
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @mesh(shape = 4x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
+    // expected-error @+1 {{needs 'graph.splits' with an entry for each of the 2 mesh axes; run dtc-place first}}
+    %0 = graph.exp %x {graph.splits = array<i64: 0>} : tensor<8x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
+    // expected-error @+1 {{can't be split along loop 0 over both 'dp' and 'tp'}}
+    %0 = graph.exp %x {graph.splits = array<i64: 0, 0>} : tensor<8x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+module {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}) {
+    // expected-error @+1 {{does not commute with sums, so its operands can't stay partial}}
+    %0 = graph.exp %x {graph.splits = array<i64: -1, -2>} : tensor<8x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+// A maximum over ranks is not a term of a sum.
+module {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}) {
+    %0 = graph.reduce max %x dims [1] {graph.splits = array<i64: -1, 1>} : tensor<8x4xf32> -> tensor<8xf32>
+    // expected-error @+1 {{has a maximum as operand that can't stay partial in a sum}}
+    %1 = graph.scale %0 by 2.0 {graph.splits = array<i64: -1, -2>} : tensor<8xf32>
     graph.return
   }
   graph.func @update() {

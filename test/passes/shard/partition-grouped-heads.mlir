@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // Two query heads share one kv head, so attention can't be split over two ranks: the second would have a query head and
 // only padding for its kv head. Queries are gathered, and attention runs whole on both ranks.
@@ -10,11 +10,11 @@ module {
   graph.func @microbatch(%x: tensor<4x4x16xf32>) -> (tensor<4x4x2x8xf32> {graph.accumulated = "loss"}) {
     %wq = graph.get @q : tensor<2x8x16xf32>
     %wk = graph.get @k : tensor<1x8x16xf32>
-    %q = graph.linear %x, %wq transposed : (tensor<4x4x16xf32>, tensor<2x8x16xf32>) -> tensor<4x4x2x8xf32>
+    %q = graph.linear %x, %wq transposed {graph.splits = array<i64: -1, 2>} : (tensor<4x4x16xf32>, tensor<2x8x16xf32>) -> tensor<4x4x2x8xf32>
     %k = graph.linear %x, %wk transposed : (tensor<4x4x16xf32>, tensor<1x8x16xf32>) -> tensor<4x4x1x8xf32>
     // CHECK: %[[Q:.*]] = shard.all_gather {{.*}} gather_axis = 2 {graph.communication = #graph.communication<activation>} : tensor<4x4x1x8xf32> -> tensor<4x4x2x8xf32>
     // CHECK: graph.attention %[[Q]], {{.*}} : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>)
-    %a, %lse = graph.attention %q, %k, %k scale 1.0 : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>) -> (tensor<4x4x2x8xf32>, tensor<4x2x4xf32>)
+    %a, %lse = graph.attention %q, %k, %k scale 1.0 {graph.splits = array<i64: -1, -1>} : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>) -> (tensor<4x4x2x8xf32>, tensor<4x2x4xf32>)
     graph.return %a : tensor<4x4x2x8xf32>
   }
   graph.func @update(%loss: tensor<4x4x2x8xf32> {graph.accumulated = "loss"}) {

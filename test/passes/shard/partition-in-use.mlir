@@ -1,5 +1,5 @@
 // A parameter that rests split and is used whole is gathered for each use, and its gradient goes back to where it rests.
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse -split-input-file | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse -split-input-file | FileCheck %s
 
 module {
   shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}

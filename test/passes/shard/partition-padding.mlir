@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // 13 words on 4 ranks: every rank holds 4 rows, the last one 1 of them; ops that read indices get a window.
 module {
@@ -11,9 +11,9 @@ module {
     %table = graph.get @table : tensor<13x8xf32>
     // CHECK: %[[E:.*]] = graph.embedding %[[T]], %{{.*}} {windows = [#graph.window<loop = {{[0-9]+}}, local = 4, global = 13, axes = [1]>]}
     // CHECK: %[[X:.*]] = shard.all_reduce %[[E]] {{.*}}<activation>
-    %x = graph.embedding %table, %tokens : (tensor<13x8xf32>, tensor<4x64xi32>) -> tensor<4x64x8xf32>
+    %x = graph.embedding %table, %tokens {graph.splits = array<i64: -1, 3>} : (tensor<13x8xf32>, tensor<4x64xi32>) -> tensor<4x64x8xf32>
     // CHECK: %[[L:.*]] = graph.linear %[[X]], %[[T]] transposed {{.*}} -> tensor<4x64x4xf32>
-    %logits = graph.linear %x, %table transposed : (tensor<4x64x8xf32>, tensor<13x8xf32>) -> tensor<4x64x13xf32>
+    %logits = graph.linear %x, %table transposed {graph.splits = array<i64: -1, 2>} : (tensor<4x64x8xf32>, tensor<13x8xf32>) -> tensor<4x64x13xf32>
     // CHECK: %[[M:.*]] = graph.reduce max %[[L]] dims [2] {windows = [#graph.window<loop = 2, local = 4, global = 13, axes = [1]>]}
     // CHECK: %[[MAX:.*]] = shard.all_reduce %[[M]] on @mesh grid_axes = [1] reduction = max {graph.communication = #graph.communication<activation>}
     // CHECK: %[[S:.*]] = graph.sum_exp %[[L]], %[[MAX]] {windows = [#graph.window<loop = 2, local = 4, global = 13, axes = [1]>]}

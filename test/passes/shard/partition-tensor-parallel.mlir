@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // Column split, then row split: one sum at the end, none between. The batch stays split over dp, and weight gradients
 // leave as unfinished sums over dp.
@@ -20,11 +20,11 @@ module {
     // CHECK-NOT: shard.
     // CHECK: %[[Y:.*]] = graph.linear %[[A]], %{{.*}} : (tensor<2x8x16xf32>, tensor<16x16xf32>) -> tensor<2x8x16xf32>
     // CHECK: shard.all_reduce %[[Y]] on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>}
-    %0 = graph.linear %x, %up : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
-    %1 = graph.silu %0 : tensor<4x8x32xf32>
-    %2 = graph.linear %1, %down : (tensor<4x8x32xf32>, tensor<32x16xf32>) -> tensor<4x8x16xf32>
-    %3 = graph.exp %2 : tensor<4x8x16xf32>
-    %4 = graph.reduce sum %3 dims [0, 1, 2] : tensor<4x8x16xf32> -> tensor<f32>
+    %0 = graph.linear %x, %up {graph.splits = array<i64: 0, 2>} : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>
+    %1 = graph.silu %0 {graph.splits = array<i64: 0, 2>} : tensor<4x8x32xf32>
+    %2 = graph.linear %1, %down {graph.splits = array<i64: 0, 3>} : (tensor<4x8x32xf32>, tensor<32x16xf32>) -> tensor<4x8x16xf32>
+    %3 = graph.exp %2 {graph.splits = array<i64: 0, -1>} : tensor<4x8x16xf32>
+    %4 = graph.reduce sum %3 dims [0, 1, 2] {graph.splits = array<i64: 0, -1>} : tensor<4x8x16xf32> -> tensor<f32>
     // CHECK: graph.linear_weight_grad {{.*}} -> tensor<16x16xf32>
     %5 = graph.linear_weight_grad %x, %0 : (tensor<4x8x16xf32>, tensor<4x8x32xf32>) -> tensor<16x32xf32>
     graph.return %4, %5 : tensor<f32>, tensor<16x32xf32>

@@ -1,4 +1,4 @@
-// RUN: dtc-opt %s --dtc-partition --canonicalize --cse | FileCheck %s
+// RUN: dtc-opt %s --dtc-place --dtc-partition --canonicalize --cse | FileCheck %s
 
 // ZeRO-1 is a placement of the optimizer's state: the gradient is reduce-scattered to it, the new parameter gathered.
 module attributes {graph.zero = 1 : i64} {

@@ -2,8 +2,8 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
-#include "compiler/workload/ReadCells.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"

@@ -2,6 +2,7 @@
 // verifier and dtc-verify-exec accept.
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/Inspect.h"
+#include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/codegen/Passes.h"
@@ -76,6 +77,7 @@ protected:
     AddOptimizerOptions optimizer;
     optimizer.clipNorm = 1;
     passes.addPass(createAddOptimizer(optimizer));
+    passes.addPass(createPlace());
     passes.addPass(createPartition());
     passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
     passes.addPass(createCanonicalizerPass());

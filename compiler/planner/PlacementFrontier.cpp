@@ -1,5 +1,5 @@
-// Keeps the searched placements that nothing dominates.
-#include "compiler/placement/PlacementFrontier.h"
+// Keeps the placements that nothing dominates.
+#include "compiler/planner/PlacementFrontier.h"
 
 #include "compiler/workload/ApplyStack.h"
 
@@ -15,8 +15,8 @@ namespace {
 // a micro-batch: from "memory is free" to "memory is what binds".
 constexpr std::array<double, 3> kWorthOfKept = {0, 0.1, 0.5};
 constexpr std::array<double, 3> kWorthOfParameters = {0.02, 1, 100};
-constexpr size_t kMostPoints = 3;
-// A rank holds this many times the parameters that the partitioner leaves it, at most, where
+constexpr size_t kMostPoints = 2;
+// A rank holds this many times the parameters that Megatron's placements leave it, at most, where
 // weights count as split.
 constexpr double kSplitWeights = 1.05;
 
@@ -48,21 +48,47 @@ Merits meritsOf(const ModelCost &cost) {
 
 } // namespace
 
-const std::vector<PlacementPoint> &PlacementFrontier::of(int64_t tp, bool sequenceParallel,
-                                                         const ModelCells &policy) {
+const PlacementSearcher &CellStore::searcher() {
+  if (!searching)
+    searching = std::make_unique<PlacementSearcher>(model);
+  return *searching;
+}
+
+const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel) {
   auto [it, isNew] = points.try_emplace({tp, sequenceParallel});
-  if (isNew)
-    it->second = search(tp, sequenceParallel, policy);
+  if (isNew) {
+    std::optional<SearchedPlacements> placements =
+        tp > 1 ? searcher().megatron(tp, sequenceParallel) : SearchedPlacements();
+    std::optional<ModelCells> cells =
+        placements ? readCells(model, tp, sequenceParallel, *placements) : std::nullopt;
+    if (cells)
+      it->second = {std::move(*placements), std::move(*cells)};
+  }
+  return it->second ? &*it->second : nullptr;
+}
+
+const std::vector<const PlacementPoint *> &PlacementFrontier::of(int64_t tp,
+                                                                 bool sequenceParallel) {
+  auto [it, isNew] = points.try_emplace({tp, sequenceParallel});
+  const PlacementPoint *megatron = isNew ? store.point(tp, sequenceParallel) : nullptr;
+  if (!megatron)
+    return it->second;
+  it->second.push_back(megatron);
+  if (tp > 1 && options.searches) {
+    std::vector<PlacementPoint> &found = searched[{tp, sequenceParallel}];
+    found = search(tp, sequenceParallel, megatron->cells);
+    for (const PlacementPoint &point : found)
+      it->second.push_back(&point);
+  }
   return it->second;
 }
 
 std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceParallel,
-                                                      const ModelCells &policy) {
+                                                      const ModelCells &megatron) {
   // What can't be partitioned after all is no point, and nobody's error.
+  const FoldedModel &model = store.folded();
   mlir::ScopedDiagnosticHandler quiet(model.module.get()->getContext(),
                                       [](mlir::Diagnostic &) { return mlir::success(); });
-  if (!searcher)
-    searcher = std::make_unique<PlacementSearcher>(model);
   Decisions decisions;
   decisions.tp = tp;
   decisions.dp = request.topology->numDevices() / tp;
@@ -71,10 +97,12 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
     ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
     return meritsOf(costModel(applied, decisions, *request.topology, request.precision));
   };
-  const Merits own = costOf(policy);
+  const Merits own = costOf(megatron);
   const CellPrecision &p = request.precision;
   double stateBytes = p.parameterBytes + p.gradientBytes + p.optimizerBytes;
-  std::vector<SearchedPlacements> tried;
+  PlacementBasis basis{groupsOf(decisions).tp, *request.topology, request.precision,
+                       *request.software};
+  std::vector<SearchedPlacements> tried{store.point(tp, sequenceParallel)->placements};
   struct Found {
     Merits merits;
     PlacementPoint point;
@@ -86,8 +114,7 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
       MemoryWorth worth{kept * own.seconds / own.kept,
                         parameters * own.seconds / (own.parameters * stateBytes)};
       std::optional<SearchedPlacements> placements =
-          searcher->cheapest(tp, sequenceParallel, worth, groupsOf(decisions).tp, *request.topology,
-                             request.precision, *request.software);
+          store.searcher().cheapest(tp, sequenceParallel, worth, /*splitsWeights=*/false, basis);
       if (!placements || llvm::is_contained(tried, *placements))
         continue;
       tried.push_back(*placements);

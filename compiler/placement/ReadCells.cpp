@@ -1,0 +1,67 @@
+// Partitions the folded model and hands its functions to the cell builder.
+#include "compiler/placement/ReadCells.h"
+
+#include "compiler/placement/PlaceStep.h"
+#include "compiler/workload/CellBuilder.h"
+#include "passes/Pipelines.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Not 1, so that no dim of the batch folds away.
+constexpr int64_t kSamples = 2;
+
+StepOptions stepOptions() {
+  StepOptions step;
+  step.batch = kSamples;
+  return step;
+}
+
+template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
+  PassManager passes(module.getContext());
+  passes.enableVerifier(false);
+  add(passes);
+  return passes.run(module);
+}
+
+LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
+                        const SearchedPlacements &placements) {
+  StepOptions step = stepOptions();
+  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
+  placeParameters(module, placements.parameters, /*axis=*/1, mesh.numAxes());
+  writeMesh(module, mesh);
+  if (sequenceParallel)
+    module->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(module.getContext()));
+  if (failed(runPasses(module, [&](OpPassManager &p) { addGraphPhase(p, step); })) ||
+      failed(placeStep(module, placements.splits)))
+    return failure();
+  return runPasses(module, addShardPhase);
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
+  OwningOpRef<ModuleOp> module(folded.clone());
+  if (failed(runPasses(*module, [](OpPassManager &p) { addGraphPhase(p, stepOptions()); })))
+    return nullptr;
+  return module;
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements) {
+  ModuleOp source = *model.module;
+  OwningOpRef<ModuleOp> module(source.clone());
+  if (failed(partition(*module, tp, sequenceParallel, placements)))
+    return std::nullopt;
+  ModelCells cells = CellBuilder(*module, kSamples).build();
+  cells.tp = tp;
+  cells.sequenceParallel = sequenceParallel;
+  cells.chain = model.chain;
+  return cells;
+}
+
+} // namespace dtc

@@ -1,0 +1,23 @@
+// Reads the cells of a model off the programs that partitioning makes of it.
+#pragma once
+
+#include "compiler/plan/OpSplits.h"
+#include "compiler/workload/Cells.h"
+#include "compiler/workload/FoldLayers.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <optional>
+
+namespace dtc {
+
+// The step of a folded model: bound to a batch, differentiated, with an optimizer. Null after a
+// diagnostic.
+mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
+
+// Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
+// each block does. Nothing after a diagnostic where the model can't be partitioned that way.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    const SearchedPlacements &placements);
+
+} // namespace dtc

@@ -1,0 +1,82 @@
+// Joins the parameters that are passed to the same argument of a block.
+#include "compiler/placement/WeightClasses.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+WeightClasses::WeightClasses(ModuleOp step) {
+  for (auto parameter : step.getOps<graph::ParameterOp>()) {
+    joined.insert(parameter.getOperation());
+    parameters[parameter.getSymName()] = parameter;
+  }
+  // What is passed on by an argument that turns out to be no weight is none either.
+  while (joinCalls(step)) {
+  }
+  number();
+  findProducts(step);
+}
+
+// Whether something was found that is no weight.
+bool WeightClasses::joinCalls(ModuleOp step) {
+  size_t before = others.size();
+  step.walk([&](graph::CallOp call) {
+    auto callee = step.lookupSymbol<graph::FuncOp>(call.getCallee());
+    for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands())) {
+      const void *source = nullptr;
+      if (auto get = operand.getDefiningOp<graph::GetOp>())
+        source = parameters.lookup(get.getSymbol());
+      else if (!others.contains(operand) && joined.contains(operand.getAsOpaquePointer()))
+        source = operand.getAsOpaquePointer();
+      if (source && !others.contains(argument))
+        joined.unionSets(source, argument.getAsOpaquePointer());
+      else if (!source)
+        others.insert(argument);
+    }
+  });
+  return others.size() > before;
+}
+
+void WeightClasses::number() {
+  llvm::DenseMap<const void *, unsigned> leaders;
+  for (auto &entry : parameters) {
+    graph::ParameterOp parameter = entry.second;
+    auto [it, isNew] =
+        leaders.try_emplace(joined.getLeaderValue(parameter.getOperation()), classes.size());
+    if (isNew)
+      classes.push_back({{}, cast<RankedTensorType>(parameter.getType()), false});
+    classes[it->second].parameters.push_back(parameter);
+  }
+  for (const auto *entry : joined)
+    if (auto it = leaders.find(joined.getLeaderValue(entry->getData())); it != leaders.end())
+      numbers[entry->getData()] = it->second;
+}
+
+void WeightClasses::findProducts(ModuleOp step) {
+  step.walk([&](graph::RuleOpInterface op) {
+    if (!op.getRule().matrixProduct)
+      return;
+    for (Value operand : op->getOperands())
+      if (std::optional<unsigned> index = of(operand))
+        classes[*index].isInProduct = true;
+  });
+}
+
+std::optional<unsigned> WeightClasses::of(Value value) const {
+  if (auto get = value.getDefiningOp<graph::GetOp>())
+    return of(get.getSymbol());
+  auto it = numbers.find(value.getAsOpaquePointer());
+  if (it == numbers.end() || others.contains(value))
+    return std::nullopt;
+  return it->second;
+}
+
+std::optional<unsigned> WeightClasses::of(StringRef parameter) const {
+  auto it = parameters.find(parameter);
+  if (it == parameters.end())
+    return std::nullopt;
+  graph::ParameterOp op = it->second;
+  return numbers.lookup(op.getOperation());
+}
+
+} // namespace dtc

@@ -1,0 +1,49 @@
+// Which parameters share a placement: those that are passed to the same argument of a block.
+// Internal to this folder.
+#pragma once
+
+#include "dialects/graph/Graph.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <optional>
+#include <vector>
+
+namespace dtc {
+
+// Example: '@layer' is called with %h.0.w and with %h.1.w as its argument 1: both parameters and
+// the argument are one class.
+class WeightClasses {
+public:
+  // Of '@microbatch' and all functions that it calls.
+  explicit WeightClasses(mlir::ModuleOp step);
+
+  // Nothing for values that are no parameter. An argument that gets a parameter in one call and
+  // something else in another is none.
+  std::optional<unsigned> of(mlir::Value value) const;
+  std::optional<unsigned> of(llvm::StringRef parameter) const;
+
+  struct Class {
+    std::vector<graph::ParameterOp> parameters;
+    mlir::RankedTensorType type;
+    bool isInProduct = false; // a product reads it
+  };
+  const Class &operator[](unsigned index) const { return classes[index]; }
+  size_t size() const { return classes.size(); }
+
+private:
+  bool joinCalls(mlir::ModuleOp step);
+  void number();
+  void findProducts(mlir::ModuleOp step);
+
+  llvm::EquivalenceClasses<const void *> joined; // of values' and parameters' pointers
+  llvm::DenseSet<mlir::Value> others;            // arguments that something else is passed to
+  llvm::DenseMap<const void *, unsigned> numbers;
+  llvm::StringMap<graph::ParameterOp> parameters;
+  std::vector<Class> classes;
+};
+
+} // namespace dtc

@@ -1,0 +1,168 @@
+// What the ways of splitting one op over the mesh cost on a device and its links.
+#include "compiler/planner/DeviceCosts.h"
+
+#include "compiler/workload/ApplyStack.h"
+#include "compiler/workload/OpFacts.h"
+#include "passes/shard/ReshardSteps.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// The optimizer reads and writes a parameter's state about twice each.
+constexpr double kUpdateTraffic = 2;
+
+} // namespace
+
+double DeviceCosts::localElements(Type type, const Placement &placement) const {
+  double elements = 1;
+  for (int64_t size : localType(cast<RankedTensorType>(type), placement, mesh).getShape())
+    elements *= static_cast<double>(size);
+  return elements;
+}
+
+double DeviceCosts::keptBytes(Type type, const Placement &placement) const {
+  auto tensor = cast<RankedTensorType>(type);
+  bool isFloat = tensor.getElementType().isF32();
+  return localElements(type, placement) * tensor.getElementTypeBitWidth() / 8 *
+         (isFloat ? precision.activationShare : 1);
+}
+
+double DeviceCosts::parameterBytes(Type type, const Placement &placement) const {
+  return localElements(type, placement) *
+         (precision.parameterBytes + precision.gradientBytes + precision.optimizerBytes);
+}
+
+double DeviceCosts::updateSeconds(Type type, const Placement &placement) const {
+  OpWork work;
+  work.bytes = kUpdateTraffic * parameterBytes(type, placement);
+  return secondsOf(work, topology.device);
+}
+
+double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule, ArrayRef<int> split) const {
+  if (rule.loops.empty() || isa<graph::ReshapeOp>(op))
+    return 0; // scalars and views
+  CellOp cellOp;
+  cellOp.name = op->getName().stripDialect().str();
+  cellOp.isLoss = isLoss(op);
+  cellOp.isComposite = isComposite(op);
+  if (rule.matrixProduct && op->getNumOperands() == 2)
+    addProduct(cellOp, rule, split);
+  else if (rule.matrixProduct)
+    addAttention(cellOp, op, rule, split);
+  bool fusible = isFusible(op);
+  auto add = [&](Type type, const Placement &placement, bool stays) {
+    double width = cast<RankedTensorType>(type).getElementTypeBitWidth() / 8.0;
+    (stays ? cellOp.looseBytes : cellOp.bytes).parts[0] += localElements(type, placement) * width;
+  };
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    add(operand.getType(), operandUnder(rule, index, split),
+        fusible && isFusible(operand.getDefiningOp()));
+  for (auto [index, result] : llvm::enumerate(op->getResults()))
+    add(result.getType(), resultUnder(rule, index, split),
+        fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
+  cellOp.joined = isJoined(op);
+  CellOp applied = applyStack(std::move(cellOp), software, precision.compute);
+  applied.flops *= weights.microBatches;
+  applied.batch *= static_cast<int64_t>(weights.microBatches);
+  for (Amount *bytes : {&applied.bytes, &applied.looseBytes})
+    bytes->parts[0] *= weights.microBatches;
+  return costOp(applied, CellScale(), topology, precision).seconds / weights.microBatches;
+}
+
+int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop, ArrayRef<int> split) const {
+  int64_t parts = 1;
+  for (auto [axis, choice] : llvm::enumerate(split))
+    if (choice == static_cast<int>(loop))
+      parts *= mesh.sizes[axis];
+  return llvm::divideCeil(rule.loops[loop].size, parts);
+}
+
+void DeviceCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, ArrayRef<int> split) const {
+  cellOp.kind = WorkKind::Product;
+  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
+  cellOp.flops = rule.flopsPerPoint;
+  for (size_t index = 0; index < rule.loops.size(); ++index) {
+    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
+    int64_t size = localSize(rule, index, split);
+    (kind == ProductLoop::Batch ? cellOp.batch
+     : kind == ProductLoop::M   ? cellOp.m
+     : kind == ProductLoop::N   ? cellOp.n
+                                : cellOp.k) *= size;
+    cellOp.flops *= static_cast<double>(size);
+  }
+}
+
+void DeviceCosts::addAttention(CellOp &cellOp, Operation *op, const graph::OpRule &rule,
+                               ArrayRef<int> split) const {
+  auto local = [&](size_t operand) {
+    return localType(cast<RankedTensorType>(op->getOperand(operand).getType()),
+                     operandUnder(rule, operand, split), mesh);
+  };
+  RankedTensorType q = local(0), k = local(1);
+  cellOp.kind = WorkKind::Attention;
+  cellOp.causal = op->hasAttr("causal");
+  cellOp.batch = q.getDimSize(0) * q.getDimSize(2);
+  cellOp.m = q.getDimSize(1);
+  cellOp.n = k.getDimSize(1);
+  cellOp.k = q.getDimSize(3);
+  cellOp.phase = op->getNumResults() == 3 ? CellPhase::BackwardInput : CellPhase::Forward;
+  cellOp.flops = rule.flopsPerPoint;
+  for (size_t index = 0; index < rule.loops.size(); ++index)
+    cellOp.flops *= static_cast<double>(localSize(rule, index, split));
+}
+
+static CollectiveKind collectiveOf(ReshardStep::Kind kind) {
+  switch (kind) {
+  case ReshardStep::Kind::AllReduce:
+    return CollectiveKind::AllReduce;
+  case ReshardStep::Kind::ReduceScatter:
+    return CollectiveKind::ReduceScatter;
+  case ReshardStep::Kind::AllGather:
+    return CollectiveKind::AllGather;
+  default:
+    return CollectiveKind::AllToAll;
+  }
+}
+
+double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) const {
+  double bytes = wholeElements(step) * elementBytes * weights.microBatches;
+  if (step.communicates()) {
+    RankGroup group; // the innermost ranks first
+    for (unsigned axis : llvm::reverse(step.axes))
+      group.append(groups[axis]);
+    return weights.collectives *
+           collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) /
+           weights.microBatches;
+  }
+  if (step.kind != ReshardStep::Kind::Scale)
+    return 0;     // copies of parts, which kernels read in place
+  OpWork scaling; // read and written
+  scaling.bytes = 2 * bytes;
+  return secondsOf(scaling, topology.device) / weights.microBatches;
+}
+
+double DeviceCosts::moveSeconds(Type type, const Placement &from, const Placement &to) const {
+  if (from == to)
+    return 0;
+  for (auto [before, after] : llvm::zip(from, to))
+    if (after.isPartial() && before != after &&
+        (before.isPartial() || after.reduce != graph::ReduceKind::Sum))
+      return kNever;
+  auto tensor = cast<RankedTensorType>(type);
+  double elementBytes = tensor.getElementTypeBitWidth() / 8.0 *
+                        (tensor.getElementType().isF32() ? precision.activationShare : 1);
+  double seconds = 0;
+  for (const ReshardStep &step : reshardSteps(tensor.getShape(), from, to, mesh))
+    seconds += stepSeconds(step, elementBytes);
+  return seconds;
+}
+
+} // namespace dtc

@@ -1,0 +1,52 @@
+// What the ways of splitting one op over the mesh cost on a device and its links. Internal to this
+// folder.
+#pragma once
+
+#include "compiler/estimate/CellCost.h"
+#include "compiler/placement/PlacementCosts.h"
+
+namespace dtc {
+
+struct ReshardStep;
+
+// How seconds count against each other.
+struct CostWeights {
+  // Seconds are those of so many micro-batches at once, divided by their number: latencies count
+  // for less where they are many.
+  double microBatches = 1;
+  double collectives = 1; // what a second of theirs is worth in seconds of compute
+};
+
+class DeviceCosts : public PlacementCosts {
+public:
+  // `groups`: where the ranks of each mesh axis are.
+  DeviceCosts(const Mesh &mesh, std::vector<RankGroup> groups, const Topology &topology,
+              const CellPrecision &precision, const SoftwareStack &software,
+              CostWeights weights = {})
+      : mesh(mesh), groups(std::move(groups)), topology(topology), precision(precision),
+        software(software), weights(weights) {}
+
+  double opSeconds(mlir::Operation *op, const graph::OpRule &rule,
+                   llvm::ArrayRef<int> split) const override;
+  double moveSeconds(mlir::Type type, const Placement &from, const Placement &to) const override;
+  double keptBytes(mlir::Type type, const Placement &placement) const override;
+  double parameterBytes(mlir::Type type, const Placement &placement) const override;
+  double updateSeconds(mlir::Type type, const Placement &placement) const override;
+
+private:
+  double localElements(mlir::Type type, const Placement &placement) const;
+  double stepSeconds(const ReshardStep &step, double elementBytes) const;
+  int64_t localSize(const graph::OpRule &rule, size_t loop, llvm::ArrayRef<int> split) const;
+  void addProduct(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int> split) const;
+  void addAttention(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule,
+                    llvm::ArrayRef<int> split) const;
+
+  const Mesh &mesh;
+  std::vector<RankGroup> groups;
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
+  CostWeights weights;
+};
+
+} // namespace dtc

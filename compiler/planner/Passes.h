@@ -1,0 +1,15 @@
+// Passes that decide where tensors are.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace dtc {
+
+#define GEN_PASS_DECL
+#include "compiler/planner/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "compiler/planner/Passes.h.inc"
+
+} // namespace dtc

@@ -1,0 +1,63 @@
+// The placements over tensor parallelism that are worth costing. Internal to this folder.
+#pragma once
+
+#include "compiler/estimate/StepEstimate.h"
+#include "compiler/planner/PlacementSearch.h"
+
+#include <map>
+#include <memory>
+
+namespace dtc {
+
+// Placements of a model, with what it does under them.
+struct PlacementPoint {
+  SearchedPlacements placements;
+  ModelCells cells;
+};
+
+// Megatron's placements of a model by tensor-parallel degree, made when they are first asked for.
+class CellStore {
+public:
+  explicit CellStore(const FoldedModel &model) : model(model) {}
+  // Null where the model can't be partitioned that way.
+  const PlacementPoint *point(int64_t tp, bool sequenceParallel);
+  const ModelCells *get(int64_t tp, bool sequenceParallel) {
+    const PlacementPoint *found = point(tp, sequenceParallel);
+    return found ? &found->cells : nullptr;
+  }
+  const FoldedModel &folded() const { return model; }
+  const PlacementSearcher &searcher();
+
+private:
+  const FoldedModel &model;
+  std::unique_ptr<PlacementSearcher> searching; // made when it is first needed
+  std::map<std::pair<int64_t, bool>, std::optional<PlacementPoint>> points;
+};
+
+// For a tensor-parallel degree: Megatron's placements, and what the network finds for a few worths
+// of memory where nothing else is at least as good in seconds of a micro-batch, bytes kept for it,
+// parameters and gradients that are added up once a step.
+class PlacementFrontier {
+public:
+  struct Options {
+    bool searches = true;          // false: Megatron's alone
+    bool keepsDominated = false;   // what Megatron's dominate is a point, too
+    bool mustSplitWeights = false; // a rank may not hold more parameters than under Megatron's
+  };
+  PlacementFrontier(CellStore &store, const EstimateRequest &request, const Options &options)
+      : store(store), request(request), options(options) {}
+
+  // Megatron's first, then the fastest first. Empty where the model can't be partitioned that way.
+  const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel);
+
+private:
+  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel, const ModelCells &megatron);
+
+  CellStore &store;
+  const EstimateRequest &request;
+  Options options;
+  std::map<std::pair<int64_t, bool>, std::vector<PlacementPoint>> searched;
+  std::map<std::pair<int64_t, bool>, std::vector<const PlacementPoint *>> points;
+};
+
+} // namespace dtc

@@ -1,0 +1,109 @@
+// Solves the networks of a model's placements.
+#include "compiler/planner/PlacementSearch.h"
+
+#include "compiler/placement/PlaceStep.h"
+#include "compiler/planner/DeviceCosts.h"
+#include "passes/shard/Partition.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// What a byte that is kept costs, over gathering it again. Where activations are whole nothing is
+// cut into parts only to be gathered again; under sequence parallelism what is gathered for forward
+// is not kept for backward.
+constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.5;
+// Seconds of a byte of parameters and states: less than gathering it for a use takes, so that
+// vectors are whole; enough for tables of words to be split.
+constexpr double kMegatronsParameterByte = 1e-13;
+
+OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
+  OpSplits splits;
+  for (const auto &[op, split] : placed.ops)
+    if (!cast<graph::RuleOpInterface>(op).getRule().loops.empty())
+      splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
+          {op->getName().stripDialect().str(), split[axis]});
+  return splits;
+}
+
+// The catalogue's DGX H100 as far as `ranks` need it, in bf16.
+struct NominalBasis {
+  explicit NominalBasis(int64_t ranks)
+      : topology(*loadTopology("dgx-h100", llvm::divideCeil(ranks, 8), 0)),
+        software(*loadStackFor("dtc", topology.device)),
+        precision(cellPrecision("bf16", "adamw", software)) {}
+
+  Topology topology;
+  SoftwareStack software;
+  CellPrecision precision;
+};
+
+} // namespace
+
+PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
+                               bool sequenceParallel) {
+  constexpr double bytes = 1 << 28; // beyond latency
+  double gathering = collectiveSeconds(CollectiveKind::AllGather, bytes, group, topology) / bytes;
+  PlacementPrices prices;
+  prices.secondsPerKeptByte =
+      (sequenceParallel ? kKeptOfSequence : kKeptWhole) * kBytesFirst.collectives * gathering;
+  prices.secondsPerParameterByte = kMegatronsParameterByte;
+  return prices;
+}
+
+PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
+  ModuleOp source = *model.module;
+  step = differentiateFolded(source);
+  if (step)
+    decomposeCrossEntropy(*step);
+}
+
+std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,
+                                                              const MemoryWorth &worth,
+                                                              bool splitsWeights,
+                                                              const PlacementBasis &basis) const {
+  if (!step)
+    return std::nullopt;
+  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
+  DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
+                    basis.software, basis.weights);
+  PlacementPrices prices;
+  prices.secondsPerKeptByte = worth.keptByte;
+  prices.secondsPerParameterByte = worth.parameterByte;
+  PlacementNetwork network({*step, mesh, sequenceParallel, splitsWeights, nullptr, &costs, prices});
+  if (failed(network.build()))
+    return std::nullopt;
+  std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem());
+  if (!choice)
+    return std::nullopt;
+  PlacedStep placed = network.decode(*choice);
+  SearchedPlacements found{splitsOf(placed, 1), {}};
+  for (const auto &[symbol, placement] : placed.parameters)
+    found.parameters[symbol] = placement[1].isShard() ? placement[1].dim : -1;
+  return found;
+}
+
+std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
+                                                              bool sequenceParallel) const {
+  NominalBasis nominal(tp);
+  RankGroup group{{tp, 1}};
+  PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
+  return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
+                  /*splitsWeights=*/true,
+                  {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst});
+}
+
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+  SearchedPlacements placements;
+  if (tp > 1) {
+    std::optional<SearchedPlacements> found =
+        PlacementSearcher(model).megatron(tp, sequenceParallel);
+    if (!found)
+      return std::nullopt;
+    placements = std::move(*found);
+  }
+  return readCells(model, tp, sequenceParallel, placements);
+}
+
+} // namespace dtc

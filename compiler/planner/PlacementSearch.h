@@ -1,0 +1,58 @@
+// Searches the placements of all ops of a model. Internal to this folder.
+#pragma once
+
+#include "compiler/estimate/CellCost.h"
+#include "compiler/placement/PlacementNetwork.h"
+#include "compiler/placement/ReadCells.h"
+#include "compiler/planner/DeviceCosts.h"
+
+namespace dtc {
+
+// What memory is worth: seconds of a byte of activations kept for one micro-batch, and of a byte of
+// parameters with their states.
+struct MemoryWorth {
+  double keptByte = 0, parameterByte = 0;
+};
+
+// Seconds are those of a device and of its tensor-parallel group.
+struct PlacementBasis {
+  RankGroup group; // the ranks of tensor parallelism
+  const Topology &topology;
+  const CellPrecision &precision;
+  const SoftwareStack &software;
+  CostWeights weights{};
+};
+
+// Of Megatron's placements: latencies count for nothing, and no work is shared out at the price of
+// bytes sent.
+constexpr CostWeights kBytesFirst{/*microBatches=*/1024, /*collectives=*/16};
+
+// What memory is worth so that the cheapest placements with split weights are those that Megatron's
+// authors chose by hand (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022,
+// arXiv:2205.05198). `group`: the ranks of tensor parallelism.
+PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
+                               bool sequenceParallel);
+
+class PlacementSearcher {
+public:
+  explicit PlacementSearcher(const FoldedModel &model);
+
+  // The placements that cost least, by one cost-function network for the whole step. With
+  // `splitsWeights` weights of products are split wherever a dim is long enough. Nothing where all
+  // are forbidden, or after a diagnostic.
+  std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
+                                             const MemoryWorth &worth, bool splitsWeights,
+                                             const PlacementBasis &basis) const;
+
+  // Those of megatronPrices. They do not depend on the hardware: the basis is one of the
+  // catalogue's, and latencies do not count.
+  std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel) const;
+
+private:
+  mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
+};
+
+// readCells under the placements of PlacementSearcher::megatron.
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
+
+} // namespace dtc
