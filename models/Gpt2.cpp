@@ -17,7 +17,7 @@ class Gpt2Builder {
 public:
   Gpt2Builder(MLIRContext *context, const Gpt2Config &config, int64_t sequence)
       : config(config), inner(config.innerWidth ? config.innerWidth : 4 * config.width),
-        headDim(config.width / config.heads), model(context, "gpt2", config.vocabulary, sequence) {}
+        headDim(config.width / config.heads), model(context, "gpt2", sequence) {}
 
   OwningOpRef<ModuleOp> build() {
     declareParameters();
@@ -91,8 +91,7 @@ private:
   }
 
   void buildLoss(graph::FuncOp block) {
-    graph::FuncOp func =
-        model.beginFunc(graph::kLossFunction, {model.ids(), model.ids()}, /*isPrivate=*/false);
+    graph::FuncOp func = model.beginLoss();
     Value table = model.get("transformer.wte.weight"),
           positions = model.get("transformer.wpe.weight");
     if (config.positions > model.sequenceLength())

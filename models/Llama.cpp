@@ -16,7 +16,7 @@ struct NamedSpec {
 class LlamaBuilder {
 public:
   LlamaBuilder(MLIRContext *context, const LlamaConfig &config, int64_t sequence)
-      : config(config), model(context, config.name, config.vocabulary, sequence) {}
+      : config(config), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
     declareParameters();
@@ -155,8 +155,7 @@ private:
   }
 
   void buildLoss(graph::FuncOp block) {
-    graph::FuncOp func =
-        model.beginFunc(graph::kLossFunction, {model.ids(), model.ids()}, /*isPrivate=*/false);
+    graph::FuncOp func = model.beginLoss();
     Value table = model.get("model.embed_tokens.weight");
     Value x = model.embedding(table, func.getArgument(0));
     std::pair<Value, Value> rotation = model.rotaryTable(config.inverseFrequencies);

@@ -1,18 +1,17 @@
 // Builds models as graph IR.
 #include "models/ModelBuilder.h"
 
+#include "dialects/graph/Inputs.h"
 #include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 
 namespace dtc {
 
-ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t vocabulary,
-                           int64_t sequence)
+ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequence)
     : builder(context), loc(NameLoc::get(builder.getStringAttr(name))), sequence(sequence) {
   context->loadDialect<graph::GraphDialect>();
   module = ModuleOp::create(loc, name);
-  module.get()->setAttr(graph::kVocabularyAttr, builder.getI64IntegerAttr(vocabulary));
   module.get()->setAttr(graph::kSequenceLengthAttr, builder.getI64IntegerAttr(sequence));
   builder.setInsertionPointToEnd(module->getBody());
 }
@@ -77,6 +76,13 @@ graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, 
     body.addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
   builder.setInsertionPointToEnd(&body);
   return current;
+}
+
+graph::FuncOp ModelBuilder::beginLoss() {
+  graph::FuncOp loss = beginFunc(graph::kLossFunction, {ids(), ids()}, /*isPrivate=*/false);
+  loss.setArgAttr(0, graph::kInputAttr, builder.getStringAttr("tokens"));
+  loss.setArgAttr(1, graph::kInputAttr, builder.getStringAttr("targets"));
+  return loss;
 }
 
 void ModelBuilder::endFunc(ValueRange results) {
@@ -184,7 +190,8 @@ Value ModelBuilder::dropout(Value x, double p) {
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
   RankedTensorType rows = withoutLast(logits);
-  auto loss = graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets);
+  auto loss =
+      graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets, IntegerAttr());
   return mean(loss.getLoss());
 }
 

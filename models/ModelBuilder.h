@@ -46,8 +46,7 @@ struct Routing {
 // A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic.
 class ModelBuilder {
 public:
-  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t vocabulary,
-               int64_t sequence);
+  ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t sequence);
 
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
@@ -59,6 +58,8 @@ public:
   // Starts a function and makes it current. Block functions are private.
   graph::FuncOp beginFunc(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
                           bool isPrivate);
+  // Starts '@loss' with inputs "tokens" and "targets", and makes it current.
+  graph::FuncOp beginLoss();
   void endFunc(mlir::ValueRange results);
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32

@@ -16,9 +16,10 @@ root = os.path.dirname(config.test_source_root)
 bin_dir = os.path.join(config.dtc_build_dir, "bin")
 # build/bin has dtc, dtrun, dtc-opt; LLVM's folder has FileCheck, not, count, split-file, llvm-objdump.
 config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, os.environ["PATH"]])
-# %root: the source tree. %configs: model configurations. %python: the interpreter that runs lit.
+# %root: the source tree. %configs: model configurations. %digits: the classifier. %python: the interpreter that runs lit.
 config.substitutions.append(("%root", root))
 config.substitutions.append(("%configs", os.path.join(root, "models", "configs")))
+config.substitutions.append(("%digits", os.path.join(root, "models", "digits")))
 config.substitutions.append(("%python", "/usr/bin/python3"))
 
 # Several MPI processes on few cores, also as root (as in containers), yielding instead of spinning.

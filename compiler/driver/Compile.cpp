@@ -127,7 +127,7 @@ private:
     EmitInfo info;
     info.modelName = facts.name;
     info.cpuFeatures = target.features;
-    info.vocabulary = facts.vocabulary;
+    info.sequenceLength = facts.sequenceLength;
     info.defaultLearningRate = options.defaultLearningRate;
     info.modelFlopsPerStep = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
     info.peakFlopsPerDevice = options.peakFlopsPerDevice;

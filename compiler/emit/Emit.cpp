@@ -19,7 +19,7 @@ Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, ArrayRef<ch
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;
   manifest.cpu_features = info.cpuFeatures;
-  manifest.vocabulary = info.vocabulary;
+  manifest.sequence_length = info.sequenceLength;
   manifest.default_lr = static_cast<float>(info.defaultLearningRate);
   manifest.model_flops_per_step = info.modelFlopsPerStep;
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;

@@ -10,12 +10,11 @@
 
 namespace dtc {
 
-// What the program itself does not say. Batch, micro-batches and sequence length are those of its
-// tokens.
+// What the program itself does not say. Batch and micro-batches are those of its inputs.
 struct EmitInfo {
   std::string modelName;
   std::vector<std::string> cpuFeatures; // that the code needs, named as in /proc/cpuinfo: "avx2"
-  uint64_t vocabulary = 0;
+  uint64_t sequenceLength = 0;          // tokens of a sample; 0: the model has no sequences
   double defaultLearningRate = 0;
   double modelFlopsPerStep = 0;  // of the whole job, as Megatron-LM counts
   double peakFlopsPerDevice = 0; // 0: unknown

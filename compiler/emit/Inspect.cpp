@@ -156,8 +156,10 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
 
 namespace {
 void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
-  out << formatv("model        {0}, {1} words, {2} tokens a sample\n",
-                 textOf(manifest.model_name()), manifest.vocabulary(), manifest.sequence_length());
+  out << "model        " << textOf(manifest.model_name());
+  if (manifest.sequence_length() > 0)
+    out << formatv(", {0} tokens a sample", manifest.sequence_length());
+  out << '\n';
   out << formatv("written by   {0}\n", textOf(manifest.producer()));
   out << "mesh        ";
   for (const format::Axis *axis : *manifest.mesh())
@@ -174,6 +176,26 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
   }
 }
 
+// "[8, 64]"
+std::string shapeText(const flatbuffers::Vector<uint64_t> *shape) {
+  std::string text;
+  for (uint32_t dim = 0; dim < format::sizeOf(shape); ++dim)
+    text += (dim ? ", " : "") + std::to_string(shape->Get(dim));
+  return "[" + text + "]";
+}
+
+void printInputs(const format::Program &program, llvm::raw_ostream &out) {
+  for (const format::Input *input : *program.inputs()) {
+    out << formatv("input        {0}, {1} {2} a sample", textOf(input->name()),
+                   EnumNameDType(input->dtype()), shapeText(input->sample_shape()));
+    if (input->below() > 0)
+      out << formatv(", below {0}", input->below());
+    if (input->ignored())
+      out << formatv(", {0} is ignored", *input->ignored());
+    out << '\n';
+  }
+}
+
 void printTraffic(const std::vector<Traffic> &all, llvm::raw_ostream &out) {
   if (all.empty())
     return;
@@ -186,6 +208,7 @@ void printTraffic(const std::vector<Traffic> &all, llvm::raw_ostream &out) {
 
 void printProgram(const format::Manifest &manifest, const format::Program &program,
                   llvm::raw_ostream &out) {
+  printInputs(program, out);
   out << formatv("arena        {0} bytes, {1} buffers\n", program.arena_bytes(),
                  program.buffers()->size());
   auto bytes = bytesByKind(program);

@@ -31,6 +31,23 @@ void shards(OStream &json,
   });
 }
 
+void inputs(OStream &json, const format::Program &program) {
+  json.attributeArray("inputs", [&] {
+    for (const format::Input *input : *program.inputs())
+      json.object([&] {
+        json.attribute("name", textOf(input->name()));
+        json.attribute("dtype", EnumNameDType(input->dtype()));
+        numbers(json, "sample_shape", input->sample_shape());
+        numbers(json, "local_shape", input->shape());
+        shards(json, input->shards());
+        if (input->below() > 0)
+          json.attribute("below", static_cast<int64_t>(input->below()));
+        if (input->ignored())
+          json.attribute("ignored", *input->ignored());
+      });
+  });
+}
+
 void tensors(OStream &json, const char *key,
              const flatbuffers::Vector<flatbuffers::Offset<format::Tensor>> *values) {
   json.attributeArray(key, [&] {
@@ -81,6 +98,7 @@ void programs(OStream &json, const format::Manifest &manifest) {
           for (const auto &[name, count] : countOps(*program))
             json.attribute(name, static_cast<int64_t>(count));
         });
+        inputs(json, *program);
         communication(json, trafficOf(manifest, *program));
         tensors(json, "parameters", program->parameters());
         tensors(json, "optimizer_state", program->optimizer_state());
@@ -133,7 +151,6 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
     json.attribute("schema", "dtc.executable/1");
     json.attribute("producer", textOf(manifest.producer()));
     json.attribute("model", textOf(manifest.model_name()));
-    json.attribute("vocabulary", static_cast<int64_t>(manifest.vocabulary()));
     json.attribute("sequence_length", static_cast<int64_t>(manifest.sequence_length()));
     json.attribute("global_batch", static_cast<int64_t>(manifest.global_batch()));
     json.attribute("micro_batch", static_cast<int64_t>(manifest.micro_batch()));

@@ -71,6 +71,12 @@ void ManifestBuilder::build() {
         .Case([&](exec::ParameterOp parameter) { addTensor(parameter, out->parameters); })
         .Case([&](exec::StateOp state) { addTensor(state, out->optimizer_state); })
         .Case([&](exec::InputOp input) { addInput(input); })
+        .Case([&](exec::ScalarOp scalar) {
+          auto table = std::make_unique<format::StepScalarT>();
+          table->role = static_cast<format::ScalarRole>(scalar.getRole());
+          table->buffer = indexOf(scalar.getBuffer());
+          out->scalars.push_back(std::move(table));
+        })
         .Case([&](exec::OutputOp output) {
           auto table = std::make_unique<format::OutputT>();
           table->role = static_cast<format::OutputRole>(output.getRole());
@@ -135,20 +141,22 @@ void ManifestBuilder::addTensor(Op op, std::vector<std::unique_ptr<format::Tenso
 
 void ManifestBuilder::addInput(exec::InputOp input) {
   auto table = std::make_unique<format::InputT>();
-  table->role = static_cast<format::InputRole>(input.getRole());
+  table->name = input.getName().str();
   table->buffer = indexOf(input.getBuffer());
   table->dtype = dtypeOf(exec::getDtype(input.getBuffer()));
   table->shape = vectorOf<uint64_t>(input.getShape());
   exec::Splits splits(input.getAxes(), input.getZigzag());
   table->shards = shardsOf(splits);
-  out->inputs.push_back(std::move(table));
+  table->below = input.getBelow();
+  if (input.getIgnored())
+    table->ignored = *input.getIgnored();
   ArrayRef<int64_t> shape = input.getShape(), mesh = program.getAxisSizes();
-  if (input.getRole() != exec::InputRole::Tokens || shape.size() != 3)
-    return;
+  for (size_t dim = 2; dim < shape.size(); ++dim)
+    table->sample_shape.push_back(shape[dim] * splits.getParts(dim, mesh));
+  out->inputs.push_back(std::move(table));
   manifest.num_micro_batches = shape[0];
   manifest.micro_batch = shape[1];
   manifest.global_batch = shape[0] * shape[1] * splits.getParts(1, mesh);
-  manifest.sequence_length = shape[2] * splits.getParts(2, mesh);
 }
 
 uint32_t ManifestBuilder::addLocation(Location location) {

@@ -101,6 +101,8 @@ double StageCoster::leastSecondsOfModel() const {
 
 double StageCoster::leastSecondsOfSlowestStage() const {
   auto layers = static_cast<int64_t>(model.cells->chain.size());
+  if (layers == 0) // the whole model is one part
+    return 0;
   double least = std::numeric_limits<double>::infinity();
   for (const Place &place : places)
     for (const PartTimes &times : place.blocks)
@@ -120,7 +122,7 @@ double StageCoster::leastSecondsOfSlowestStage() const {
 }
 
 double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
-  if (d.evenStages) // whose first and last chunk may have no layer
+  if (d.evenStages || model.cells->chain.empty()) // the first and last chunk may have no layer
     return 0;
   double least = std::numeric_limits<double>::infinity();
   for (const Place &place : places)

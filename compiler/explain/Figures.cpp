@@ -75,6 +75,13 @@ std::string counted(int64_t count, llvm::StringRef thing) {
   return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");
 }
 
+Throughput throughputOf(const Plan &plan) {
+  const PlanPrediction &p = plan.predicted;
+  if (plan.sequenceLength > 0)
+    return {p.tokensPerSecond, "tokens/s"};
+  return {static_cast<double>(plan.globalBatch) / p.stepSeconds, "samples/s"};
+}
+
 std::string rangesText(llvm::ArrayRef<int64_t> numbers) {
   std::vector<std::string> runs;
   for (size_t first = 0; first < numbers.size();) {

@@ -32,6 +32,13 @@ std::string number(double value, int digits = 3);
 // 1 thing, 2 things.
 std::string counted(int64_t count, llvm::StringRef thing);
 
+// What a plan trains on in a second: tokens, or samples of a model without sequences.
+struct Throughput {
+  double perSecond = 0;
+  const char *unit = ""; // "tokens/s"
+};
+Throughput throughputOf(const Plan &plan);
+
 // Runs of numbers that follow each other. Example: {0, 1, 2, 5, 8, 9} is "0-2, 5, 8-9"; of more
 // than four runs the first two are listed, with how many numbers there are.
 std::string rangesText(llvm::ArrayRef<int64_t> numbers);

@@ -142,20 +142,30 @@ private:
   // Steps are compared where they do the same work, rates where they do not.
   std::string summary() const {
     double stepA = a.predicted.stepSeconds, stepB = b.predicted.stepSeconds;
-    bool sameWork = a.globalBatch * a.sequenceLength == b.globalBatch * b.sequenceLength;
+    bool sameWork = workOf(a) == workOf(b);
     if (stepA <= 0 || stepB <= 0)
       return "one of the plans has no step time";
     double share = stepB / stepA - 1;
     if (!sameWork)
-      return "the steps do different work: a trains " + number(a.predicted.tokensPerSecond) +
-             " tokens/s, b " + number(b.predicted.tokensPerSecond) + " (" +
-             signedPercent(b.predicted.tokensPerSecond / a.predicted.tokensPerSecond - 1) + ")";
+      return differentWork();
     if (diff.decisions.empty() && diff.moved.empty() && diff.times.empty() && diff.memory.empty())
       return "both are the same plan";
     if (std::abs(share) < 5e-4)
       return "a step of b takes as long as one of a, " + seconds(stepB) + causes(stepB - stepA);
     return "a step of b takes " + percent(std::abs(share), 1) + (share > 0 ? " longer" : " less") +
            causes(stepB - stepA);
+  }
+
+  // Tokens of a step, or samples.
+  static int64_t workOf(const Plan &plan) {
+    return plan.globalBatch * std::max<int64_t>(1, plan.sequenceLength);
+  }
+
+  std::string differentWork() const {
+    Throughput ofA = throughputOf(a), ofB = throughputOf(b);
+    return "the steps do different work: a trains " + number(ofA.perSecond) + " " + ofA.unit +
+           ", b " + number(ofB.perSecond) + " (" +
+           signedPercent(ofB.perSecond / ofA.perSecond - 1) + ")";
   }
 
   // The parts that make up most of the change, and those of weight against it.

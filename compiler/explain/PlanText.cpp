@@ -26,9 +26,11 @@ int64_t limitOf(const Plan &plan, const Topology &topology) {
 
 void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "plan for " << plan.modelName << " ("
-      << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6)
-      << " M parameters, sequence " << plan.sequenceLength << ") on " << plan.topologyName << ", "
-      << counted(plan.devices, "device") << ", " << counted(plan.nodes, "node");
+      << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
+  if (plan.sequenceLength > 0)
+    out << ", sequence " << plan.sequenceLength;
+  out << ") on " << plan.topologyName << ", " << counted(plan.devices, "device") << ", "
+      << counted(plan.nodes, "node");
   if (plan.idleNodes > 0)
     out << ", " << plan.idleNodes << " idle";
   out << "\n\n";
@@ -60,9 +62,10 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
 
 void printTime(llvm::raw_ostream &out, const Plan &plan) {
   const PlanPrediction &p = plan.predicted;
+  Throughput rate = throughputOf(plan);
   out << "  step              " << seconds(p.stepSeconds) << ", "
-      << llvm::format("%.0f", p.tokensPerSecond) << " tokens/s, " << number(p.tflopsPerDevice)
-      << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
+      << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
+      << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
   Table table({"", "seconds", "share"});
   for (const TimePart &part : timeParts())
     if (double value = p.times.*part.seconds; value > 1e-9 * p.stepSeconds)

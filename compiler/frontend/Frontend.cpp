@@ -3,7 +3,8 @@
 
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/support/Diagnostics.h"
-#include "dialects/graph/Verify.h"
+#include "dialects/graph/Inputs.h"
+#include "passes/graph/LossForm.h"
 
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -15,20 +16,31 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-LogicalResult checkIds(graph::FuncOp loss, unsigned index, const char *name, int64_t sequence) {
-  auto type = dyn_cast<RankedTensorType>(loss.getArgumentTypes()[index]);
-  if (!type || type.getRank() != 2 || !type.getElementType().isInteger(32))
-    return loss.emitOpError("needs argument ")
-           << index << " (" << name << ") to be tensor<?x" << sequence << "xi32>, not "
-           << loss.getArgumentTypes()[index];
+// Only the batch is open, in the first dim of every input.
+LogicalResult checkInput(graph::FuncOp loss, unsigned index) {
+  auto type = cast<RankedTensorType>(loss.getArgumentTypes()[index]);
+  std::string what = ("has input '" + graph::getInputName(loss, index) + "'").str();
   if (!type.isDynamicDim(0))
-    return loss.emitOpError("needs argument ")
-           << index << " (" << name << ") to have a dynamic batch '?', not " << type.getDimSize(0);
-  if (type.getDimSize(1) != sequence)
-    return loss.emitOpError("has argument ")
-           << index << " (" << name << ") of " << type.getDimSize(1)
-           << " tokens, but graph.sequence_length is " << sequence;
+    return loss.emitOpError(what) << " with a batch of " << type.getDimSize(0)
+                                  << "; dim 0 is the batch, written '?'";
+  for (int64_t dim = 1; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      return loss.emitOpError(what)
+             << " with dim " << dim << " of any size; only dim 0, the batch, is '?'";
   return success();
+}
+
+// graph.sequence_length is dim 1 of the inputs that are sequences.
+LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
+  auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
+  if (!sequence)
+    return success();
+  for (Type type : loss.getArgumentTypes())
+    if (auto tensor = cast<RankedTensorType>(type);
+        tensor.getRank() > 1 && tensor.getDimSize(1) == sequence.getInt())
+      return success();
+  return loss.emitOpError("has no input with dim 1 of graph.sequence_length, which is ")
+         << sequence.getInt();
 }
 
 constexpr const char *kWhatModelsAre =
@@ -69,19 +81,15 @@ LogicalResult checkSize(ModuleOp module) {
 } // namespace
 
 LogicalResult checkModel(ModuleOp module) {
-  for (llvm::StringRef name : {graph::kVocabularyAttr, graph::kSequenceLengthAttr}) {
-    if (!module->hasAttr(name))
-      return module.emitError("the model needs the attribute '")
-             << name << "', a whole number of 1 or more (i64)";
-  }
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   if (!loss)
-    return module.emitError("the model has no function '@loss' (tokens, targets) -> tensor<f32>");
+    return module.emitError("the model has no function '@loss' from its inputs to tensor<f32>");
   if (failed(graph::checkLossSignature(loss)))
     return failure();
-  int64_t sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr).getInt();
-  if (failed(checkIds(loss, 0, "tokens", sequence)) ||
-      failed(checkIds(loss, 1, "targets", sequence)))
+  for (unsigned i = 0; i < loss.getNumArguments(); ++i)
+    if (failed(checkInput(loss, i)))
+      return failure();
+  if (failed(checkSequence(module, loss)) || failed(findLossForm(loss)))
     return failure();
   return checkSize(module);
 }

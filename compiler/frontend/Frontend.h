@@ -16,8 +16,9 @@ namespace dtc {
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
 
-// Checks the shape of a model: '@loss' from i32 tokens and targets [?, sequence] to tensor<f32>,
-// and the attributes graph.vocabulary and graph.sequence_length. Emits diagnostics.
+// Checks the shape of a model: '@loss' from named inputs, whose dim 0 is the batch '?', to
+// tensor<f32>, which is the same however the batch is cut up (LossForm.h); and, where some are
+// sequences, the attribute graph.sequence_length, their dim 1. Emits diagnostics.
 llvm::LogicalResult checkModel(mlir::ModuleOp module);
 
 } // namespace dtc

@@ -412,7 +412,7 @@ public:
       word(*model, "name", plan.modelName);
       integer(*model, "parameters", 0, plan.parameters);
       number(*model, "flops_per_step", plan.flopsPerStep);
-      integer(*model, "sequence_length", 1, plan.sequenceLength);
+      integer(*model, "sequence_length", 0, plan.sequenceLength);
     }
     if (const Json *topology = find(root, "topology")) {
       word(*topology, "name", plan.topologyName);

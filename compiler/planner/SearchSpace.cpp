@@ -71,7 +71,7 @@ private:
     int64_t stages = pp * pins.virtualStages.value_or(1);
     bool useful =
         pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
-    bool contextFits = cp == 1 || (limits.sequence % (2 * cp) == 0 &&
+    bool contextFits = cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
                                    (pins.cp || limits.sequence / cp >= kLeastTokensOfContext));
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
         !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0)
@@ -99,7 +99,8 @@ private:
       d.microBatch = microBatch;
       d.numMicroBatches = samples / microBatch;
       for (int64_t sp : {0, 1}) {
-        bool possible = sp == 0 || (limits.sequence % (d.tp * d.cp) == 0 && (d.tp > 1 || pins.sp));
+        bool possible = sp == 0 || (limits.sequence > 0 && limits.sequence % (d.tp * d.cp) == 0 &&
+                                    (d.tp > 1 || pins.sp));
         if (!possible || !allows(pins.sp, sp))
           continue;
         d.sequenceParallel = sp != 0;
@@ -177,6 +178,12 @@ private:
 
   UserError nothingLeft() const {
     int64_t tp = pins.tp.value_or(1), cp = pins.cp.value_or(1), pp = pins.pp.value_or(1);
+    bool cutsSequences = cp > 1 || (pins.sp && *pins.sp == 1);
+    if (cutsSequences && limits.sequence == 0)
+      return UserError(
+          "--fix " + std::string(cp > 1 ? "cp=" + number(cp) : "sp=1") +
+              ": the model says of no input that it is a sequence",
+          "leave it out, or give the model graph.sequence_length, dim 1 of its inputs");
     if (pins.sp && *pins.sp == 1 && limits.sequence % (tp * cp) != 0)
       return UserError("--fix sp=1 with tp=" + number(tp) +
                            ": tp does not divide the sequence length " + number(limits.sequence),

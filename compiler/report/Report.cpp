@@ -21,13 +21,15 @@ std::string keyFigure(llvm::StringRef name, const std::string &value, const std:
 std::string headerOf(const Plan &plan, int64_t limit) {
   const PlanPrediction &p = plan.predicted;
   std::string size = figures::number(static_cast<double>(plan.parameters) / 1e9) + " G parameters";
-  std::string html = "<header>\n<h1>Plan for " + escape(plan.modelName) + " on " +
-                     escape(plan.topologyName) + "</h1>\n<p>" + escape(size) + ", sequence " +
-                     std::to_string(plan.sequenceLength) + ", on " +
-                     figures::counted(plan.devices, "device") + " in " +
-                     figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
+  std::string html =
+      "<header>\n<h1>Plan for " + escape(plan.modelName) + " on " + escape(plan.topologyName) +
+      "</h1>\n<p>" + escape(size) +
+      (plan.sequenceLength > 0 ? ", sequence " + std::to_string(plan.sequenceLength) : "") +
+      ", on " + figures::counted(plan.devices, "device") + " in " +
+      figures::counted(plan.nodes, "node") + "</p>\n<dl class=\"figures\">\n";
+  figures::Throughput rate = figures::throughputOf(plan);
   html += keyFigure("Step", figures::seconds(p.stepSeconds),
-                    figures::number(p.tokensPerSecond / 1000) + " k tokens/s");
+                    figures::number(rate.perSecond / 1000) + " k " + rate.unit);
   html += keyFigure("Lower bound", figures::seconds(plan.search.lowerBoundSeconds),
                     "no plan of this space is faster, by this cost model");
   html += keyFigure("Gap", figures::percent(plan.search.optimalityGap, 1),

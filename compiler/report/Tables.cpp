@@ -27,8 +27,9 @@ std::string choiceList(const Plan &plan) {
   const Decisions &d = plan.decisions;
   add("Mesh", "data " + text(d.dp) + " x tensor " + text(d.tp) + " x pipeline " + text(d.pp) +
                   " x context " + text(d.cp) + (d.ep > 1 ? ", experts over " + text(d.ep) : ""));
-  add("Batch", text(plan.globalBatch) + " samples of " + text(plan.sequenceLength) +
-                   " tokens = " + figures::counted(d.dp, "rank") + " x " +
+  add("Batch", text(plan.globalBatch) + " samples" +
+                   (plan.sequenceLength > 0 ? " of " + text(plan.sequenceLength) + " tokens" : "") +
+                   " = " + figures::counted(d.dp, "rank") + " x " +
                    figures::counted(d.microBatch, "sample") + " x " + text(d.numMicroBatches) +
                    (d.numMicroBatches == 1 ? " micro-batch" : " micro-batches"));
   add("Memory", "ZeRO " + text(d.zero) + ", recomputation " + recomputeText(d) +

@@ -7,8 +7,15 @@ namespace dtc {
 
 DimRoles::DimRoles(ModuleOp module, StringRef function) : module(module) {
   auto func = module.lookupSymbol<graph::FuncOp>(function);
-  for (BlockArgument argument : func.getArguments())
-    add(argument, {ScalesWithBatch, ScalesWithSequence});
+  auto length = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
+  for (BlockArgument argument : func.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    bool isSequence = length && type && type.getRank() > 1 && type.getDimSize(1) == length.getInt();
+    SmallVector<uint8_t, 2> bits{ScalesWithBatch};
+    if (isSequence)
+      bits.push_back(ScalesWithSequence);
+    add(argument, bits);
+  }
   visit(func);
 }
 

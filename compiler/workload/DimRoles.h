@@ -7,8 +7,9 @@
 
 namespace dtc {
 
-// ScaleBits of every dim of every value, spread from the inputs of `function` ([batch, sequence])
-// through the rules of the ops, into the blocks it calls and back.
+// ScaleBits of every dim of every value, spread from the inputs of `function` ([batch, sequence...]
+// where dim 1 is graph.sequence_length, else [batch, ...]) through the rules of the ops, into the
+// blocks it calls and back.
 class DimRoles {
 public:
   DimRoles(mlir::ModuleOp module, llvm::StringRef function);

@@ -46,8 +46,8 @@ static int64_t countExperts(ModuleOp module) {
 ModelFacts readModelFacts(ModuleOp module) {
   ModelFacts facts;
   facts.name = module.getName().value_or("model").str();
-  facts.vocabulary = module->getAttrOfType<IntegerAttr>(graph::kVocabularyAttr).getInt();
-  facts.sequenceLength = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr).getInt();
+  if (auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr))
+    facts.sequenceLength = sequence.getInt();
   for (auto parameter : module.getOps<graph::ParameterOp>())
     facts.parameters += cast<RankedTensorType>(parameter.getType()).getNumElements();
   facts.experts = countExperts(module);

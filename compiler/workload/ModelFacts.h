@@ -10,10 +10,10 @@ namespace dtc {
 
 struct ModelFacts {
   std::string name;
-  int64_t parameters = 0; // elements of all parameters
-  int64_t layers = 0;     // calls of blocks by '@loss'
-  int64_t vocabulary = 0, sequenceLength = 0;
-  int64_t experts = 1; // of a mixture; 1: dense
+  int64_t parameters = 0;     // elements of all parameters
+  int64_t layers = 0;         // calls of blocks by '@loss'
+  int64_t sequenceLength = 0; // 0 where the model has no sequences
+  int64_t experts = 1;        // of a mixture; 1: dense
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
   // only, attention's included and counted in full, backward twice the forward. Of experts, the
   // rows that tokens fill when all experts are used alike.

@@ -52,11 +52,10 @@ def Exec_InitKind : Exec_I32Enum<"InitKind", "how a tensor starts", [
   I32EnumAttrCase<"Constant", 2, "constant">, I32EnumAttrCase<"Normal", 3, "normal">]>;
 def Exec_InitKindAttr : Exec_EnumAttr<Exec_InitKind, "init_kind">;
 
-def Exec_InputRole : Exec_I32Enum<"InputRole", "a value that the runtime supplies every step", [
-  I32EnumAttrCase<"Tokens", 0, "tokens">, I32EnumAttrCase<"Targets", 1, "targets">,
-  I32EnumAttrCase<"Step", 2, "step">, I32EnumAttrCase<"BaseLr", 3, "base_lr">,
-  I32EnumAttrCase<"TotalSteps", 4, "total_steps">, I32EnumAttrCase<"Seed", 5, "seed">]>;
-def Exec_InputRoleAttr : Exec_EnumAttr<Exec_InputRole, "input_role">;
+def Exec_ScalarRole : Exec_I32Enum<"ScalarRole", "a number that the runtime supplies every step", [
+  I32EnumAttrCase<"Step", 0, "step">, I32EnumAttrCase<"BaseLr", 1, "base_lr">,
+  I32EnumAttrCase<"TotalSteps", 2, "total_steps">, I32EnumAttrCase<"Seed", 3, "seed">]>;
+def Exec_ScalarRoleAttr : Exec_EnumAttr<Exec_ScalarRole, "scalar_role">;
 
 def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime reports every step", [
   I32EnumAttrCase<"Loss", 0, "loss">, I32EnumAttrCase<"GradNorm", 1, "grad_norm">,

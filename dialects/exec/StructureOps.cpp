@@ -163,14 +163,26 @@ LogicalResult ParameterOp::verify() { return verifyTensor(*this); }
 LogicalResult StateOp::verify() { return verifyTensor(*this); }
 
 LogicalResult InputOp::verify() {
+  if (getShape().size() < 2) // input_c2
+    return emitOpError() << "has shape [" << getShape()
+                         << "]; want dims for micro-batches, samples and those of a sample";
   if (failed(verifySplits(*this, Splits(getAxes(), getZigzag()), getShape().size())))
-    return failure();
+    return failure(); // input_c2
   int64_t bytes = product(getShape()) * getElementBytes(getDtype(getBuffer()));
   if (bytes != getBytes(getBuffer())) // input_c1
-    return emitOpError() << stringifyInputRole(getRole()) << " of shape [" << getShape()
-                         << "] takes " << bytes << " bytes; its buffer has "
-                         << getBytes(getBuffer()) << " bytes";
+    return emitOpError() << "'" << getName() << "' of shape [" << getShape() << "] takes " << bytes
+                         << " bytes; its buffer has " << getBytes(getBuffer()) << " bytes";
   return success();
+}
+
+LogicalResult ScalarOp::verify() {
+  bool isSeed = getRole() == ScalarRole::Seed;
+  Type found = getDtype(getBuffer());
+  int64_t bytes = getBytes(getBuffer());
+  if ((isSeed ? found.isInteger(64) && bytes == 8 : found.isF32() && bytes == 4)) // scalar_c1
+    return success();
+  return emitOpError() << stringifyScalarRole(getRole()) << " is in a buffer of " << bytes
+                       << " bytes of " << found << "; want one " << (isSeed ? "i64" : "f32");
 }
 
 LogicalResult OutputOp::verify() {

@@ -125,22 +125,43 @@ def Exec_ParameterOp : Exec_TensorDecl<"parameter", "a trained tensor">;
 def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state">;
 
 def Exec_InputOp : Exec_Op<"input"> {
-  let summary = "Declares what the runtime supplies every step";
+  let summary = "Declares what the runtime reads from data files every step";
   let description = [{
-    `shape` is local; `axes` and `zigzag` as in exec.parameter. Tokens and targets are [micro-batches, samples, sequence].
+    `shape` is what a rank reads: [micro-batches, samples, its part of a sample]; `axes` and `zigzag` as in exec.parameter.
+    Integers are from 0 to below `below`, or `ignored`, where they are indices.
 
     Constraints:
     - (C1) the buffer has the bytes of the shape.
+    - (C2) the shape has dims for micro-batches and samples, and `axes` an entry for each dim.
 
     Example:
     ```mlir
     %tokens = exec.buffer "tokens" input i32 4096 bytes persistent
-    exec.input tokens %tokens shape [2, 4, 128] axes [[], [0], []]
+    exec.input "tokens" %tokens shape [2, 4, 128] axes [[], [0], []] below 50257
     ```
   }];
-  let arguments = (ins Exec_InputRoleAttr:$role, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, IndexListArrayAttr:$axes,
-    OptionalAttr<DenseI64ArrayAttr>:$zigzag);
-  let assemblyFormat = "$role $buffer `shape` $shape `axes` $axes (`zigzag` $zigzag^)? attr-dict";
+  let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$shape, IndexListArrayAttr:$axes,
+    OptionalAttr<DenseI64ArrayAttr>:$zigzag, DefaultValuedAttr<I64Attr, "0">:$below, OptionalAttr<I64Attr>:$ignored);
+  let assemblyFormat = [{$name $buffer `shape` $shape `axes` $axes (`zigzag` $zigzag^)? (`below` $below^)?
+    (`ignored` $ignored^)? attr-dict}];
+  let hasVerifier = 1;
+}
+def Exec_ScalarOp : Exec_Op<"scalar"> {
+  let summary = "Declares a number that the runtime sets every step";
+  let description = [{
+    The same on all ranks: the step, counted from 1, options of the run, and the seed of its random numbers.
+
+    Constraints:
+    - (C1) the buffer holds one f32, or one i64 for the seed.
+
+    Example:
+    ```mlir
+    %step = exec.buffer "step" input f32 4 bytes persistent
+    exec.scalar step %step
+    ```
+  }];
+  let arguments = (ins Exec_ScalarRoleAttr:$role, Exec_Buffer:$buffer);
+  let assemblyFormat = "$role $buffer attr-dict";
   let hasVerifier = 1;
 }
 def Exec_OutputOp : Exec_Op<"output"> {

@@ -2,7 +2,7 @@
 // read, and holds what is read from it.
 #include "dialects/graph/Attributes.h"
 
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Inputs.h"
 
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -32,6 +32,10 @@ StringRef nameOf(Holder holder) {
   llvm_unreachable("all holders have a name");
 }
 
+bool isWhole(Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return number && number.getType().isInteger(64);
+}
 bool isCount(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   return number && number.getType().isInteger(64) && number.getInt() >= 1;
@@ -67,7 +71,6 @@ struct Declaration {
 
 const std::vector<Declaration> &declarations() {
   static const std::vector<Declaration> all = {
-      {kVocabularyAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
@@ -78,6 +81,8 @@ const std::vector<Declaration> &declarations() {
        isRoles,
        "an array of roles: data, tensor, context, expert or pipeline"},
       {kInputAttr, {Holder::Argument}, isName, "a name"},
+      {kBelowAttr, {Holder::Argument}, isCount, "a whole number of 1 or more (i64)"},
+      {kIgnoredAttr, {Holder::Argument}, isWhole, "a whole number (i64)"},
       {kOutputAttr, {Holder::Result}, isName, "a name"},
       {kGradientOfAttr,
        {Holder::Argument, Holder::Result},
@@ -88,6 +93,7 @@ const std::vector<Declaration> &declarations() {
        {Holder::Argument, Holder::Result},
        isOf<PlacementAttr>,
        "a #graph.placement"},
+      {kAddsUpAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSavedAttr, {Holder::Result}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
@@ -191,6 +197,8 @@ LogicalResult GraphDialect::verifyRegionArgAttribute(Operation *op, unsigned reg
   std::string where = "argument " + std::to_string(index) + " ";
   if (failed(
           check(op, where, attribute, [&](Holder holder) { return holder == Holder::Argument; })))
+    return failure();
+  if (failed(checkInputName(op, index, attribute)))
     return failure();
   return checkPlacement(op, where, attribute, op->getRegion(region).getArgument(index).getType());
 }

@@ -7,9 +7,9 @@
 namespace dtc::graph {
 
 // Of the module.
-constexpr llvm::StringLiteral kVocabularyAttr = "graph.vocabulary";          // words, i64
-constexpr llvm::StringLiteral kSequenceLengthAttr = "graph.sequence_length"; // tokens, i64
-constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches";     // of a step, i64
+// Dim 1 of the inputs that are sequences, i64; a model without sequences has none.
+constexpr llvm::StringLiteral kSequenceLengthAttr = "graph.sequence_length";
+constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches"; // of a step, i64
 constexpr llvm::StringLiteral kZeroAttr = "graph.zero"; // ZeRO stage, i64: places optimizer state
 constexpr llvm::StringLiteral kSequenceParallelAttr = "graph.sequence_parallel"; // unit
 
@@ -20,15 +20,24 @@ constexpr llvm::StringLiteral kAxisNamesAttr = "graph.axis_names";
 constexpr llvm::StringLiteral kAxisRolesAttr = "graph.axis_roles";
 
 // Of arguments and results of graph.func.
-constexpr llvm::StringLiteral kInputAttr = "graph.input";            // argument: name of the data
+constexpr llvm::StringLiteral kInputAttr = "graph.input"; // argument: name of the data
+// Argument: where it is an index, what it is below, and the one that is ignored besides (i64).
+constexpr llvm::StringLiteral kBelowAttr = "graph.below";
+constexpr llvm::StringLiteral kIgnoredAttr = "graph.ignored";
 constexpr llvm::StringLiteral kOutputAttr = "graph.output";          // result: what to report it as
 constexpr llvm::StringLiteral kGradientOfAttr = "graph.gradient_of"; // @parameter
-// Name of a sum over micro-batches that is no gradient.
+// Name of a sum over micro-batches that is no gradient: the loss, and of a weighted mean what to
+// divide it by.
 constexpr llvm::StringLiteral kAccumulatedAttr = "graph.accumulated";
+constexpr llvm::StringLiteral kLossSum = "loss", kWeightSum = "weight";
 constexpr llvm::StringLiteral kPlacementAttr = "graph.placement"; // #graph.placement
 
 // Of a result of a block's forward function that only its backward function reads: unit.
 constexpr llvm::StringLiteral kSavedAttr = "graph.saved";
+
+// Of '@loss' (unit): it is a sum over the samples, so that those of micro-batches add up to that of
+// a step; else it is a mean.
+constexpr llvm::StringLiteral kAddsUpAttr = "graph.adds_up";
 
 // Of an op with a rule: the loop that each mesh axis splits, array<i64>; -1 none, -2 none while its
 // operands and results are sums that are not finished yet.

@@ -97,6 +97,9 @@ LogicalResult CrossEntropyGradOp::verify() {
                  .check(*this, "result", getType())) || // cross_entropy_grad_c4
       failed(checkSameElement(*this, "result", getType(), "logits", logits)))
     return failure();
+  if (failed(
+          checkIgnoring(*this, getIgnoring(), tensorType(getTargets())))) // cross_entropy_grad_c6
+    return failure();
   return checkWindows(*this, getWindows()); // cross_entropy_grad_c5
 }
 

@@ -146,13 +146,14 @@ def Graph_CrossEntropyGradOp : Graph_Op<"cross_entropy_grad", [Pure, Graph_Rule]
   let summary = "Gradient of cross_entropy with respect to the logits";
   let description = [{
     dlogits = (exp(logits - lse) - onehot(targets)) * dloss. On the mesh rows and words split; targets are global words, and
-    padded words (`windows`) get 0.
+    padded words (`windows`) get 0, and so do rows whose target is the index after `ignoring`.
 
     Constraints:
     - (C1) `logits` has at least 1 dim.
     - (C2) `targets`, `lse` and `dloss` have the other dims, (C3) the last two in f32.
     - (C4) the result has the type of `logits`.
     - (C5) `windows` are about the words.
+    - (C6) the ignored index is a value of the targets' type.
 
     Example:
     ```mlir
@@ -160,9 +161,10 @@ def Graph_CrossEntropyGradOp : Graph_Op<"cross_entropy_grad", [Pure, Graph_Rule]
       : (tensor<?x8x256xf32>, tensor<?x8xi32>, tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8x256xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, Graph_FloatTensor:$lse, Graph_FloatTensor:$dloss, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, Graph_FloatTensor:$lse, Graph_FloatTensor:$dloss,
+    OptionalAttr<I64Attr>:$ignoring, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$logits `,` $targets `,` $lse `,` $dloss attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `,` $targets `,` $lse `,` $dloss (`ignoring` $ignoring^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

@@ -35,6 +35,15 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
     InterfaceMethod<"Whether buildPoint reads its indices.", "bool", "needsIndices", (ins), "", "return false;">];
 }
 
+// Ops that look something up by integers: what an input that is given to them may hold.
+def IndexOpInterface : OpInterface<"IndexOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Takes integers as indices.";
+  let methods = [
+    InterfaceMethod<"Indices in operand `operand` are from 0 to below this; 0 where it holds none.", "int64_t", "getIndexLimit", (ins "unsigned":$operand)>,
+    InterfaceMethod<"An index that the op leaves out, besides those.", "std::optional<int64_t>", "getIgnoredIndex", (ins), "", "return std::nullopt;">];
+}
+
 // Ops that draw random numbers: keyed so that neither plan nor layer order changes them.
 def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let cppNamespace = "::dtc::graph";

@@ -28,6 +28,8 @@ def Graph_Pointwise : DeclareOpInterfaceMethods<PointwiseOpInterface>;
 def Graph_IndexedPointwise : DeclareOpInterfaceMethods<PointwiseOpInterface, ["needsIndices"]>;
 def Graph_PlanOnly : DeclareOpInterfaceMethods<PlanOnlyOpInterface>;
 def Graph_PlanOnlyIf : DeclareOpInterfaceMethods<PlanOnlyOpInterface, ["whyPlanOnly"]>;
+def Graph_Index : DeclareOpInterfaceMethods<IndexOpInterface>;
+def Graph_IndexButOne : DeclareOpInterfaceMethods<IndexOpInterface, ["getIgnoredIndex"]>;
 def Graph_Random : DeclareOpInterfaceMethods<RandomOpInterface>;
 def Graph_RandomByShape : DeclareOpInterfaceMethods<RandomOpInterface, ["becomePartOf"]>;
 #endif

@@ -127,7 +127,8 @@ LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resul
     return failure();
   if (needed[0])
     grads[0] = CrossEntropyGradOp::create(builder, getLoc(), getLogits().getType(), getLogits(),
-                                          getTargets(), getLse(), resultGrads[0], ArrayAttr());
+                                          getTargets(), getLse(), resultGrads[0], getIgnoringAttr(),
+                                          ArrayAttr());
   return success();
 }
 

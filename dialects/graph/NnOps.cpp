@@ -64,6 +64,10 @@ LogicalResult MatmulOp::verify() {
   return checkProductElement(*this, getType(), "a", a); // matmul_c6
 }
 
+int64_t EmbeddingOp::getIndexLimit(unsigned operand) {
+  return operand == 1 ? tensorType(getTable()).getDimSize(0) : 0;
+}
+
 LogicalResult EmbeddingOp::verify() {
   RankedTensorType table = tensorType(getTable()), ids = tensorType(getIds());
   if (failed(checkNumDims(*this, "table", table, 2)) || // embedding_c1
@@ -162,7 +166,25 @@ LogicalResult CrossEntropyOp::verify() {
     return failure();
   if (failed(checkF32(*this, "loss", getLoss().getType()))) // cross_entropy_c4
     return failure();
-  return checkF32(*this, "lse", getLse().getType()); // cross_entropy_c4
+  if (failed(checkF32(*this, "lse", getLse().getType()))) // cross_entropy_c4
+    return failure();
+  return checkIgnoring(*this, getIgnoring(), targets); // cross_entropy_c5
+}
+
+int64_t CrossEntropyOp::getIndexLimit(unsigned operand) {
+  return operand == 1 ? tensorType(getLogits()).getShape().back() : 0;
+}
+
+std::optional<int64_t> CrossEntropyOp::getIgnoredIndex() { return getIgnoring(); }
+
+LogicalResult CountedOp::verify() {
+  if (failed(checkF32(*this, "result", getType()))) // counted_c1
+    return failure();
+  return checkIgnoring(*this, getIgnoring(), tensorType(getTargets())); // counted_c2
+}
+
+LogicalResult WeightedMeanOp::verify() {
+  return checkF32(*this, "x", getX().getType()); // weighted_mean_c1
 }
 
 LogicalResult SumExpOp::verify() {
@@ -176,6 +198,10 @@ LogicalResult SumExpOp::verify() {
       failed(checkF32(*this, "result", getType())))             // sum_exp_c4
     return failure();
   return checkWindows(*this, getWindows()); // sum_exp_c5
+}
+
+int64_t PickOp::getIndexLimit(unsigned operand) {
+  return operand == 1 ? tensorType(getX()).getShape().back() : 0;
 }
 
 LogicalResult PickOp::verify() {

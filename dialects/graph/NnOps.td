@@ -55,7 +55,7 @@ def Graph_MatmulOp : Graph_Op<"matmul", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasVerifier = 1;
 }
 
-def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient]> {
+def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient, Graph_Index]> {
   let summary = "Looks up rows of a table";
   let description = [{
     out[..., c] = table[ids[...], c]. On the mesh a table split over rows gives partial sums: ids are global, and those
@@ -222,27 +222,70 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
   let hasVerifier = 1;
 }
 
-def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient]> {
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexButOne]> {
   let summary = "Loss of each token";
   let description = [{
     loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim. Rows split over the
     mesh; the words do not, and `dtc-partition` takes the op apart (reduce max, `sum_exp`, `pick`) where they are split.
-    A gradient flows through `loss` only.
+    A gradient flows through `loss` only. Rows whose target is the index after `ignoring` have loss 0 and no gradient, as
+    torch.nn.CrossEntropyLoss(ignore_index) has; `graph.counted` and `graph.weighted_mean` leave them out of the mean.
 
     Constraints:
     - (C1) `logits` has at least 1 dim.
     - (C2) `targets` has the other dims of `logits`.
     - (C3) `loss` and `lse` have them too, (C4) in f32.
+    - (C5) the ignored index is a value of the targets' type.
 
     Example:
     ```mlir
-    %loss, %lse = graph.cross_entropy %logits, %targets : (tensor<?x8x256xf32>, tensor<?x8xi32>)
+    %loss, %lse = graph.cross_entropy %logits, %targets ignoring -100 : (tensor<?x8x256xf32>, tensor<?x8xi32>)
       -> (tensor<?x8xf32>, tensor<?x8xf32>)
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets);
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, OptionalAttr<I64Attr>:$ignoring);
   let results = (outs Graph_FloatTensor:$loss, Graph_FloatTensor:$lse);
-  let assemblyFormat = "$logits `,` $targets attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$logits `,` $targets (`ignoring` $ignoring^)? attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_CountedOp : Graph_Op<"counted", [Pure, Graph_Rule, Graph_Pointwise, SameOperandsAndResultShape]> {
+  let summary = "Which targets count";
+  let description = [{
+    1 where the target is another than the index after `ignoring`, 0 where it is that one. Any dim splits over the mesh.
+
+    Constraints:
+    - (C1) the result has f32.
+    - (C2) the ignored index is a value of the targets' type.
+
+    Example:
+    ```mlir
+    %counted = graph.counted %targets ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins Graph_IntTensor:$targets, I64Attr:$ignoring);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$targets `ignoring` $ignoring attr-dict `:` type($targets) `to` type($result)";
+  let hasVerifier = 1;
+}
+
+def Graph_WeightedMeanOp : Graph_Op<"weighted_mean", [Pure, Graph_Rule, AllTypesMatch<["x", "weights"]>]> {
+  let summary = "The mean of what counts";
+  let description = [{
+    sum(x * weights) / sum(weights) over all elements, 0 where the weights add up to 0. Weights are 0 or more, and their sum is
+    that of the whole step: of all its micro-batches and ranks, not a mean of means. So only `@loss` has it, as what it
+    returns. `dtc-differentiate` makes both sums of it, which `@update` divides, the gradients too.
+
+    Constraints:
+    - (C1) `x` has f32.
+
+    Example:
+    ```mlir
+    %mean = graph.weighted_mean %rows, %counted : tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weights);
+  let results = (outs Graph_Scalar:$result);
+  let assemblyFormat = "$x `,` $weights attr-dict `:` type($x)";
   let hasVerifier = 1;
 }
 
@@ -269,7 +312,7 @@ def Graph_SumExpOp : Graph_Op<"sum_exp", [Pure, Graph_Rule]> {
   let hasVerifier = 1;
 }
 
-def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule]> {
+def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule, Graph_Index]> {
   let summary = "Picks one element of the last dim";
   let description = [{
     result[...] = x[..., targets[...]]. Targets are global; one that is not among this rank's words (`windows`) gives 0, so

@@ -85,3 +85,14 @@ SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, V
 }
 
 bool RotaryTableOp::needsIndices() { return true; }
+
+// target == ignoring ? 0 : 1
+SmallVector<Value> CountedOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                         ValueRange) {
+  PointBuilder b(builder, loc);
+  Type type = operands[0].getType();
+  Value ignored = arith::ConstantOp::create(
+      b.builder, builder.getIntegerAttr(type, static_cast<int64_t>(getIgnoring())));
+  Value counts = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::ne, operands[0], ignored);
+  return {b.select(counts, b.number(1), b.number(0))};
+}

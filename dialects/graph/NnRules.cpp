@@ -146,6 +146,17 @@ OpRule CrossEntropyOp::getRule() {
   return builder.flops(12).take();
 }
 
+// Padded targets are zeros, which may count.
+OpRule CountedOp::getRule() { return pointwiseRule(*this, 1, false); }
+
+// The sum of the weights is that of a step, so none of it can be split; dtc-differentiate takes it
+// apart.
+OpRule WeightedMeanOp::getRule() {
+  RuleBuilder builder;
+  TensorLoops all = builder.loops(getX(), 0, -1, LoopKind::Whole);
+  return builder.operand(all).operand(all).result({}).flops(3).take();
+}
+
 OpRule SumExpOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getMax());

@@ -83,6 +83,21 @@ def Graph_ClipScaleOp : Graph_Op<"clip_scale", [Pure, Graph_Rule, Graph_Pointwis
   let hasVerifier = 1;
 }
 
+def Graph_InverseOrZeroOp : Graph_Op<"inverse_or_zero", [Pure, Graph_Rule, Graph_Pointwise]> {
+  let summary = "1 / x, and 0 where x is 0";
+  let description = [{
+    What sums over a step are multiplied by to be means: 0 where nothing counted.
+
+    Example:
+    ```mlir
+    %scale = graph.inverse_or_zero %weight
+    ```
+  }];
+  let arguments = (ins Graph_Scalar:$x);
+  let results = (outs Graph_Scalar:$result);
+  let assemblyFormat = "$x attr-dict";
+}
+
 def Graph_LearningRateOp : Graph_Op<"learning_rate", [Pure, Graph_Rule, Graph_Pointwise]> {
   let summary = "The learning rate of this step";
   let description = [{

@@ -57,6 +57,14 @@ SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, Val
   return {b.min(b.number(1), ratio)};
 }
 
+SmallVector<Value> InverseOrZeroOp::buildPoint(OpBuilder &builder, Location loc,
+                                               ValueRange operands, ValueRange) {
+  PointBuilder b(builder, loc);
+  Value zero = b.number(0);
+  Value isZero = b.compare(arith::CmpFPredicate::OEQ, operands[0], zero);
+  return {b.select(isZero, zero, b.div(b.number(1), operands[0]))};
+}
+
 SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                               ValueRange) {
   PointBuilder b(builder, loc);

@@ -1,4 +1,5 @@
 // Parameters, state, functions and calls: assembly and checks of symbols.
+#include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/Verify.h"
 
@@ -204,19 +205,87 @@ void FuncOp::build(OpBuilder &builder, OperationState &state, StringRef name, Fu
   state.addRegion();
 }
 
+// The arguments of '@loss' are inputs by their names; that of '%images' is "images".
+static void nameInputs(OpAsmParser &parser, StringRef function,
+                       MutableArrayRef<OpAsmParser::Argument> arguments) {
+  if (function != kLossFunction)
+    return;
+  for (OpAsmParser::Argument &argument : arguments) {
+    NamedAttrList attrs(argument.attrs);
+    if (!attrs.get(kInputAttr))
+      attrs.set(kInputAttr, parser.getBuilder().getStringAttr(argument.ssaName.name.drop_front()));
+    argument.attrs = attrs.getDictionary(parser.getContext());
+  }
+}
+
 ParseResult FuncOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> arguments, ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag,
-                      std::string &) { return builder.getFunctionType(arguments, results); };
-  return function_interface_impl::parseFunctionOp(
-      parser, result, /*allowVariadic=*/false, getFunctionTypeAttrName(result.name), buildType,
-      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+  Builder &builder = parser.getBuilder();
+  StringAttr name;
+  SmallVector<OpAsmParser::Argument> arguments;
+  SmallVector<Type> resultTypes;
+  SmallVector<DictionaryAttr> resultAttrs;
+  bool isVariadic = false;
+  (void)mlir::impl::parseOptionalVisibilityKeyword(parser, result.attributes);
+  if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(), result.attributes) ||
+      function_interface_impl::parseFunctionSignatureWithArguments(
+          parser, /*allowVariadic=*/false, arguments, isVariadic, resultTypes, resultAttrs) ||
+      parser.parseOptionalAttrDictWithKeyword(result.attributes))
+    return failure();
+  nameInputs(parser, name, arguments);
+  SmallVector<Type> types;
+  for (const OpAsmParser::Argument &argument : arguments)
+    types.push_back(argument.type);
+  result.addAttribute(getFunctionTypeAttrName(result.name),
+                      TypeAttr::get(builder.getFunctionType(types, resultTypes)));
+  call_interface_impl::addArgAndResultAttrs(builder, result, arguments, resultAttrs,
+                                            getArgAttrsAttrName(result.name),
+                                            getResAttrsAttrName(result.name));
+  // The verifier says that a body is wanted.
+  OptionalParseResult body = parser.parseOptionalRegion(*result.addRegion(), arguments);
+  return body.has_value() ? ParseResult(*body) : success();
+}
+
+// The attributes of the arguments without the names of inputs that the arguments themselves show.
+static ArrayAttr printedArgAttrs(OpAsmPrinter &printer, FuncOp func) {
+  ArrayAttr all = func.getArgAttrsAttr();
+  if (!all || func.getSymName() != kLossFunction)
+    return all;
+  SmallVector<Attribute> printed;
+  for (auto [argument, dict] : llvm::zip(func.getArguments(), all.getAsRange<DictionaryAttr>())) {
+    std::string shown;
+    llvm::raw_string_ostream stream(shown);
+    printer.printOperand(argument, stream);
+    NamedAttrList attrs(dict);
+    if (auto name = dyn_cast_or_null<StringAttr>(attrs.get(kInputAttr));
+        name && shown == ("%" + name.getValue()).str())
+      attrs.erase(kInputAttr);
+    printed.push_back(attrs.getDictionary(func.getContext()));
+  }
+  return ArrayAttr::get(func.getContext(), printed);
 }
 
 void FuncOp::print(OpAsmPrinter &printer) {
-  function_interface_impl::printFunctionOp(printer, *this, /*isVariadic=*/false,
-                                           getFunctionTypeAttrName(), getArgAttrsAttrName(),
-                                           getResAttrsAttrName());
+  printer << ' ';
+  if (std::optional<StringRef> visibility = getSymVisibility())
+    printer << *visibility << ' ';
+  printer.printSymbolName(getSymName());
+  call_interface_impl::printFunctionSignature(
+      printer, getArgumentTypes(), printedArgAttrs(printer, *this), /*isVariadic=*/false,
+      getResultTypes(), getResAttrsAttr(), &getBody(), /*printEmptyResult=*/false);
+  function_interface_impl::printFunctionAttributes(printer, *this,
+                                                   {SymbolTable::getVisibilityAttrName(),
+                                                    getFunctionTypeAttrName(),
+                                                    getArgAttrsAttrName(), getResAttrsAttrName()});
+  if (getBody().empty())
+    return;
+  printer << ' ';
+  printer.printRegion(getBody(), /*printEntryBlockArgs=*/false, /*printBlockTerminators=*/true);
+}
+
+void FuncOp::getAsmBlockArgumentNames(Region &region, OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    if (StringRef name = getInputName(*this, argument.getArgNumber()); !name.empty())
+      setName(argument, name);
 }
 
 LogicalResult FuncOp::verify() {

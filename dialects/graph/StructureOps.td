@@ -129,18 +129,30 @@ def Graph_InputOp : Graph_Op<"input", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope]> {
+def Graph_FuncOp : Graph_Op<"func", [FunctionOpInterface, IsolatedFromAbove, AutomaticAllocationScope,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
   let summary = "Defines a block of the model or a part of the step";
   let description = [{
     A private function is a block: a layer that `graph.call` repeats. The public ones are `@loss` (the model) and later
     `@microbatch` and `@update` (the step). With `kernel` it is a fusion group that becomes one generated kernel and is not
     inlined. Arguments and results may carry `graph.input`, `graph.output`, `graph.gradient_of` and `graph.placement`.
 
+    The arguments of `@loss` are the inputs of the model: what a run reads from its data files, under the names that they have
+    here (`%labels` is input "labels"; in `@microbatch` attribute `graph.input` keeps it). An input is of f32 or i32, and its
+    first dim is the batch.
+
     Constraints:
     - (C1) the body is one block.
+    - (C2) `graph.input` is a letter or '_', then letters, digits, '_', '.' and '-'; no two arguments have the same.
+    - (C3) an input is a tensor of f32 or i32 with a dim for the batch.
 
     Example:
     ```mlir
+    graph.func @loss(%scores: tensor<?x10xf32>, %labels: tensor<?xi32>) -> tensor<f32> {
+      %rows, %lse = graph.cross_entropy %scores, %labels : (tensor<?x10xf32>, tensor<?xi32>) -> (tensor<?xf32>, tensor<?xf32>)
+      %mean = graph.reduce mean %rows dims [0] : tensor<?xf32> -> tensor<f32>
+      graph.return %mean : tensor<f32>
+    }
     graph.func private @block(%x: tensor<?x8x16xf32>, %w: tensor<16x16xf32>) -> tensor<?x8x16xf32> {
       %y = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x16xf32>) -> tensor<?x8x16xf32>
       graph.return %y : tensor<?x8x16xf32>

@@ -119,6 +119,14 @@ LogicalResult dtc::graph::checkRange(Operation *op, StringRef name, double value
                            << numberText(low) << " to " << numberText(high) << " is wanted";
 }
 
+LogicalResult dtc::graph::checkIgnoring(Operation *op, std::optional<int64_t> ignoring,
+                                        RankedTensorType targets) {
+  if (!ignoring || llvm::isIntN(targets.getElementTypeBitWidth(), *ignoring))
+    return success();
+  return op->emitOpError() << "ignores index " << *ignoring << ", which is no "
+                           << targets.getElementType() << ", the element type of 'targets'";
+}
+
 FailureOr<SmallVector<int64_t>> dtc::graph::broadcastShapes(Operation *op) {
   int64_t rank = 0;
   for (Value operand : op->getOperands())
@@ -138,15 +146,4 @@ FailureOr<SmallVector<int64_t>> dtc::graph::broadcastShapes(Operation *op) {
     }
   }
   return shape;
-}
-
-LogicalResult dtc::graph::checkLossSignature(FuncOp loss) {
-  auto isScalar = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && tensor.getRank() == 0 && tensor.getElementType().isF32();
-  };
-  if (loss.getNumArguments() == 2 && loss.getResultTypes().size() == 1 &&
-      isScalar(loss.getResultTypes()[0]))
-    return success();
-  return loss.emitOpError("must take tokens and targets and return one tensor<f32>, the mean loss");
 }

@@ -1,5 +1,4 @@
-// Helpers of the verifiers: compare shapes dim by dim and say which dim is wrong; checks that
-// several phases make of a model.
+// Helpers of the verifiers: compare shapes dim by dim and say which dim is wrong.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -66,12 +65,12 @@ llvm::LogicalResult checkDimSet(mlir::Operation *op, llvm::StringRef name,
 llvm::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef name, double value, double low,
                                double high);
 
+// Fails unless `ignoring`, an index that targets leave out, is a value of their element type.
+llvm::LogicalResult checkIgnoring(mlir::Operation *op, std::optional<int64_t> ignoring,
+                                  mlir::RankedTensorType targets);
+
 // The shape of operands broadcast together as in NumPy; fails with a diagnostic where sizes differ.
 llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::Operation *op);
-
-// Fails unless the model's function '@loss' takes tokens and targets and returns one tensor<f32>.
-// The types of its arguments are left to the caller: their batch is dynamic before dtc-bind-batch.
-llvm::LogicalResult checkLossSignature(FuncOp loss);
 
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());

@@ -56,6 +56,16 @@ public:
     return {word, inside};
   }
 
+  // 0 for a row whose target is ignored, else `value`.
+  Value unlessIgnored(Value value, std::optional<int64_t> ignoring, Value targets,
+                      Value row) const {
+    if (!ignoring)
+      return value;
+    Value ignored = arith::CmpIOp::create(k.builder, k.loc, arith::CmpIPredicate::eq,
+                                          k.loadIndex(targets, row), k.index(*ignoring));
+    return k.select(ignored, k.constant(0), value);
+  }
+
   // x[row, target], 0 for a target that is not here.
   Value pick(Value x, Value base, Value word, Value inside) const {
     // The load must stay in the row even when its value is not used.
@@ -71,7 +81,7 @@ private:
   Value limit;
 };
 
-// lse = max + log(sum(exp(x - max))); loss = lse - x[target].
+// lse = max + log(sum(exp(x - max))); loss = lse - x[target], 0 where the target is ignored.
 struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel, CrossEntropyOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
 
@@ -83,13 +93,15 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
       Value max = k.maxOfRow(k.operand(0), base, shape.columns);
       Value lse = k.addF(max, k.log(words.sumExp(k.operand(0), base, max)));
       auto [word, inside] = words.target(k.operand(1), row);
-      k.storeScalar(k.subF(lse, words.pick(k.operand(0), base, word, inside)), k.result(0), row);
+      Value loss = k.subF(lse, words.pick(k.operand(0), base, word, inside));
+      std::optional<int64_t> ignoring = cast<CrossEntropyOp>(op).getIgnoring();
+      k.storeScalar(words.unlessIgnored(loss, ignoring, k.operand(1), row), k.result(0), row);
       k.storeScalar(lse, k.result(1), row);
     });
   }
 };
 
-// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words.
+// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words and ignored targets.
 struct CrossEntropyGradKernel
     : KernelOpInterface::ExternalModel<CrossEntropyGradKernel, CrossEntropyGradOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
@@ -101,7 +113,9 @@ struct CrossEntropyGradKernel
     k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value lse = k.loadScalar(k.operand(2), row);
-      Value dloss = k.loadScalar(k.operand(3), row);
+      std::optional<int64_t> ignoring = cast<CrossEntropyGradOp>(op).getIgnoring();
+      Value dloss =
+          words.unlessIgnored(k.loadScalar(k.operand(3), row), ignoring, k.operand(1), row);
       auto [word, inside] = words.target(k.operand(1), row);
       // Read before the row may be overwritten.
       Value own = k.exp(k.subF(words.pick(k.operand(0), base, word, inside), lse));

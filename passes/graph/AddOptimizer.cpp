@@ -1,7 +1,7 @@
 // Adds the function that updates the parameters (pass dtc-add-optimizer).
 #include "passes/graph/Passes.h"
 
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Inputs.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -15,19 +15,26 @@ class UpdateBuilder {
 public:
   UpdateBuilder(ModuleOp module, const AddOptimizerOptions &options)
       : module(module), options(options), builder(module.getContext()), loc(module.getLoc()),
-        scalar(RankedTensorType::get({}, builder.getF32Type())) {}
+        scalar(RankedTensorType::get({}, builder.getF32Type())), weighted(isWeighted(module)) {}
 
   void run() {
     parameters.assign(module.getOps<graph::ParameterOp>().begin(),
                       module.getOps<graph::ParameterOp>().end());
     createFunction();
-    Value norm = buildNorm();
-    Value one = constant(1);
+    Value loss = func.getArgument(0), norm = buildNorm();
+    Value one = constant(1), inverse;
+    if (weighted) { // gradients are those of the sum: so is their norm, and all is divided here
+      inverse = graph::InverseOrZeroOp::create(builder, loc, scalar, func.getArgument(1));
+      loss = times(loss, inverse);
+      norm = times(norm, inverse);
+    }
     Value clip = options.clipNorm > 0
                      ? graph::ClipScaleOp::create(builder, loc, scalar, norm,
                                                   builder.getF64FloatAttr(options.clipNorm))
                            .getResult()
                      : one;
+    if (weighted)
+      clip = times(clip, inverse);
     Value step = input(graph::InputRole::Step);
     auto kind = options.cosine ? graph::ScheduleKind::Cosine : graph::ScheduleKind::Constant;
     Value rate = graph::LearningRateOp::create(
@@ -36,17 +43,29 @@ public:
         llvm::APFloat(options.minRatio));
     for (auto [index, parameter] : llvm::enumerate(parameters)) {
       if (options.optimizer == "adamw")
-        updateByAdamW(parameter, func.getArgument(index + 1), rate, step, clip);
+        updateByAdamW(parameter, gradients()[index], rate, step, clip);
       else
-        updateBySgd(parameter, func.getArgument(index + 1), rate, clip);
+        updateBySgd(parameter, gradients()[index], rate, clip);
     }
-    finish({func.getArgument(0), norm, rate}, {"loss", "grad_norm", "learning_rate"});
+    finish({loss, norm, rate}, {"loss", "grad_norm", "learning_rate"});
   }
 
 private:
+  // Whether '@microbatch' returns what to divide the loss by.
+  static bool isWeighted(ModuleOp module) {
+    auto microBatch = module.lookupSymbol<graph::FuncOp>("microbatch");
+    return llvm::any_of(llvm::seq(microBatch.getNumResults()), [&](unsigned result) {
+      auto name = microBatch.getResultAttrOfType<StringAttr>(result, graph::kAccumulatedAttr);
+      return name && name == graph::kWeightSum;
+    });
+  }
+
   void createFunction() {
     builder.setInsertionPointToEnd(module.getBody());
-    SmallVector<Type> types{scalar};
+    SmallVector<StringRef> sums{graph::kLossSum};
+    if (weighted)
+      sums.push_back(graph::kWeightSum);
+    SmallVector<Type> types(sums.size(), scalar);
     for (graph::ParameterOp parameter : parameters)
       types.push_back(parameter.getType());
     func = graph::FuncOp::create(builder, loc, graph::kUpdateFunction,
@@ -56,12 +75,17 @@ private:
     Block &body = func.getBody().front();
     if (body.getNumArguments() == 0)
       body.addArguments(types, SmallVector<Location>(types.size(), loc));
-    func.setArgAttr(0, graph::kAccumulatedAttr, builder.getStringAttr("loss"));
+    for (auto [index, name] : llvm::enumerate(sums))
+      func.setArgAttr(index, graph::kAccumulatedAttr, builder.getStringAttr(name));
     for (auto [index, parameter] : llvm::enumerate(parameters))
-      func.setArgAttr(index + 1, graph::kGradientOfAttr,
+      func.setArgAttr(sums.size() + index, graph::kGradientOfAttr,
                       FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
     builder.setInsertionPointToEnd(&body);
   }
+
+  ArrayRef<BlockArgument> gradients() { return func.getArguments().take_back(parameters.size()); }
+
+  Value times(Value a, Value b) { return graph::MultiplyOp::create(builder, loc, scalar, a, b); }
 
   Value constant(double value) {
     return graph::ConstantOp::create(builder, loc, scalar, builder.getF64FloatAttr(value));
@@ -71,7 +95,7 @@ private:
 
   Value buildNorm() {
     Value sum;
-    for (BlockArgument gradient : func.getArguments().drop_front()) {
+    for (BlockArgument gradient : gradients()) {
       Value squares = graph::SumSquaresOp::create(builder, loc, scalar, gradient);
       sum = sum ? graph::AddOp::create(builder, loc, scalar, sum, squares).getResult() : squares;
     }
@@ -136,6 +160,7 @@ private:
   OpBuilder builder;
   Location loc;
   RankedTensorType scalar;
+  bool weighted;
   graph::FuncOp func;
   SmallVector<graph::ParameterOp> parameters;
 };

@@ -1,7 +1,8 @@
 // Gives the batch a size (pass dtc-bind-batch).
 #include "passes/graph/Passes.h"
 
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Inputs.h"
+#include "passes/graph/LossForm.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_BINDBATCH
@@ -53,6 +54,8 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
           << batch.getValue();
       return signalPassFailure();
     }
+    if (failed(noteLossForm()))
+      return signalPassFailure();
     getOperation().walk([&](Operation *op) {
       for (Value result : op->getResults())
         result.setType(bind(result.getType(), batch));
@@ -63,6 +66,18 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
       }
     });
     getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
+  }
+
+private:
+  // Later, a mean over the batch is a sum too.
+  LogicalResult noteLossForm() {
+    auto loss = getOperation().lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    if (!loss || loss.getResultTypes().empty())
+      return success();
+    FailureOr<LossForm> form = findLossForm(loss);
+    if (succeeded(form) && *form == LossForm::Sum)
+      loss->setAttr(graph::kAddsUpAttr, UnitAttr::get(&getContext()));
+    return form;
   }
 };
 

@@ -1,6 +1,7 @@
 // Turns the loss into a function that also returns gradients (pass dtc-differentiate).
-#include "dialects/graph/Verify.h"
+#include "dialects/graph/Inputs.h"
 #include "passes/graph/BlockGradients.h"
+#include "passes/graph/InputLimits.h"
 #include "passes/graph/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -12,8 +13,6 @@ namespace dtc {
 using namespace mlir;
 
 namespace {
-
-constexpr llvm::StringLiteral kInputNames[] = {"tokens", "targets"};
 
 LogicalResult checkLoss(graph::FuncOp loss) {
   if (failed(graph::checkLossSignature(loss)))
@@ -29,13 +28,16 @@ LogicalResult checkLoss(graph::FuncOp loss) {
 class LossDifferentiator {
 public:
   LossDifferentiator(ModuleOp module, graph::FuncOp loss, int64_t microBatches)
-      : module(module), loss(loss), scale(1.0 / static_cast<double>(microBatches)), blocks(module) {
-  }
+      : module(module), loss(loss),
+        scale(loss->hasAttr(graph::kAddsUpAttr) ? 1.0 : 1.0 / static_cast<double>(microBatches)),
+        blocks(module) {}
 
   LogicalResult run() {
     Block &body = loss.getBody().front();
     Operation *returned = body.getTerminator();
     OpBuilder builder(returned);
+    limitInputs(builder);
+    Value weight = takeWeightedMeanApart(returned);
     ReverseMode reverse(builder, [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> needed,
                                      SmallVectorImpl<Value> &operandGrads) {
       return blocks.callBackward(builder, call, grads, needed, operandGrads);
@@ -50,6 +52,9 @@ public:
     if (failed(blocks.replaceCalls(ops, reverse)))
       return failure();
     reverse.markActive(ops);
+    if (weight && reverse.isActive(weight))
+      return weight.getDefiningOp()->emitOpError(
+          "has weights that depend on parameters; those of a weighted mean come from inputs alone");
 
     Value value = returned->getOperand(0);
     Location loc = value.getLoc();
@@ -60,14 +65,49 @@ public:
     if (scale != 1)
       value = graph::ScaleOp::create(builder, loc, value.getType(), value,
                                      builder.getF64FloatAttr(scale));
-    returnWithGradients(builder, reverse, value, returned);
+    returnWithGradients(builder, reverse, value, weight, returned);
     eraseUnused();
     return success();
   }
 
 private:
+  // The op that looks something up is far from the file that holds the index: the input itself says
+  // what it may be.
+  void limitInputs(OpBuilder &builder) {
+    for (unsigned i = 0; i < loss.getNumArguments(); ++i) {
+      InputLimit limit = findInputLimit(loss, i);
+      if (limit.below > 0)
+        loss.setArgAttr(i, graph::kBelowAttr, builder.getI64IntegerAttr(limit.below));
+      if (limit.ignored)
+        loss.setArgAttr(i, graph::kIgnoredAttr, builder.getI64IntegerAttr(*limit.ignored));
+    }
+  }
+
+  // Where the loss is a weighted mean, returns the sum of what it adds up instead, and gives the
+  // sum of the weights: both are known at the end of a step only, when '@update' divides.
+  Value takeWeightedMeanApart(Operation *returned) {
+    auto mean = returned->getOperand(0).getDefiningOp<graph::WeightedMeanOp>();
+    if (!mean)
+      return Value();
+    scale = 1;
+    OpBuilder builder(mean);
+    Value x = mean.getX(), weights = mean.getWeights();
+    auto dims =
+        llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(x.getType()).getRank()));
+    auto sum = [&](Value value) -> Value {
+      return graph::ReduceOp::create(builder, mean.getLoc(), mean.getType(), value,
+                                     graph::ReduceKind::Sum, dims);
+    };
+    returned->setOperand(
+        0, sum(graph::MultiplyOp::create(builder, mean.getLoc(), x.getType(), x, weights)));
+    Value weight = sum(weights);
+    mean.erase();
+    return weight;
+  }
+
+  // `weight` is null but for a weighted mean.
   void returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value,
-                           Operation *returned) {
+                           Value weight, Operation *returned) {
     llvm::MapVector<StringRef, Value> sums;
     for (auto get : loss.getBody().getOps<graph::GetOp>()) {
       Value gradient = reverse.gradientOf(get.getResult());
@@ -80,7 +120,12 @@ private:
     }
     SmallVector<Value> results{value};
     SmallVector<DictionaryAttr> attrs{
-        dict(builder, graph::kAccumulatedAttr, builder.getStringAttr("loss"))};
+        dict(builder, graph::kAccumulatedAttr, builder.getStringAttr(graph::kLossSum))};
+    if (weight) {
+      results.push_back(weight);
+      attrs.push_back(
+          dict(builder, graph::kAccumulatedAttr, builder.getStringAttr(graph::kWeightSum)));
+    }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
       if (!gradient)
@@ -95,10 +140,9 @@ private:
     loss.setFunctionType(FunctionType::get(module.getContext(), loss.getArgumentTypes(),
                                            ValueRange(results).getTypes()));
     loss.setSymName(graph::kMicrobatchFunction);
+    loss->removeAttr(graph::kAddsUpAttr);
     for (auto [index, attr] : llvm::enumerate(attrs))
       loss.setResultAttrs(index, attr);
-    for (auto [index, name] : llvm::enumerate(kInputNames))
-      loss.setArgAttr(index, graph::kInputAttr, builder.getStringAttr(name));
   }
 
   static DictionaryAttr dict(OpBuilder &builder, StringRef name, Attribute value) {

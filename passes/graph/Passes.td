@@ -5,7 +5,9 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let summary = "Gives the batch a size";
   let description = [{
     Replaces the dynamic batch dim of every tensor by `batch`, the samples of one micro-batch over all ranks, and turns
-    means into sums with a constant scale, so that splitting the batch later does not change what is divided by.
+    means into sums with a constant scale, so that splitting the batch later does not change what is divided by. Fails where
+    `@loss` would be another number if the batch were cut up in another way; one that is a sum over the samples is marked
+    `graph.adds_up`.
     ```mlir
     // Before: %l = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
     // After:  %l = graph.reduce sum %x dims [0, 1] scale 0.03125 : tensor<4x8xf32> -> tensor<f32>
@@ -19,10 +21,13 @@ def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Reverse-mode differentiation of `@loss`. Each block becomes a pair: `@block_forward` also returns the values that
     `@block_backward` needs. The result is `@microbatch`; loss and gradients are divided by the number of micro-batches,
-    so that their sums over a step are the step's.
+    so that their sums over a step are the step's. They are not where the loss adds up (`graph.adds_up`), nor where it is a
+    weighted mean: then the sum of the weights is returned, too, and the loss and the gradients are those of the sum. Inputs
+    that hold indices learn what they are below (`graph.below`), and which one is ignored (`graph.ignored`).
     ```mlir
     // Before: graph.func @loss(%tokens: tensor<4x8xi32>, %targets: tensor<4x8xi32>) -> tensor<f32>
-    // After:  graph.func @microbatch(%tokens, %targets) -> (tensor<f32> {graph.accumulated = "loss"},
+    // After:  graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.below = 256 : i64, graph.input = "tokens"}, ...)
+    //             -> (tensor<f32> {graph.accumulated = "loss"},
     //                                                       tensor<16x32xf32> {graph.gradient_of = @w})
     ```
   }];
@@ -33,7 +38,8 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Adds the function that updates the parameters from their gradients";
   let description = [{
     Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
-    update per parameter. Weight decay applies to parameters marked `decay`.
+    update per parameter. Weight decay applies to parameters marked `decay`. Where `@microbatch` returns the sum of the
+    weights of a mean, loss, norm and gradients are divided by that of the step first.
     ```mlir
     // After: graph.func @update(%loss {graph.accumulated = "loss"}, %g {graph.gradient_of = @w})
     //            -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}, ...)

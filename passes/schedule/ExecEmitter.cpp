@@ -75,15 +75,14 @@ void ExecEmitter::declareKernel(FlatSymbolRefAttr symbol, ArrayRef<int64_t> buff
                                            scalars, inPlace);
 }
 
-Value ExecEmitter::lookupInput(exec::InputRole role, Type dtype) {
-  Value &buffer = inputs[role];
+Value ExecEmitter::lookupScalar(exec::ScalarRole role, Type dtype) {
+  Value &buffer = scalars[role];
   if (buffer)
     return buffer;
-  buffer = createBuffer(exec::stringifyInputRole(role), exec::BufferKind::Input, dtype, 1,
+  buffer = createBuffer(exec::stringifyScalarRole(role), exec::BufferKind::Input, dtype, 1,
                         /*persistent=*/true);
   OpBuilder front = declarations();
-  declared(exec::InputOp::create(front, builder.getLoc(), role, buffer, ArrayRef<int64_t>{},
-                                 ArrayAttr::get(program.getContext(), {}), DenseI64ArrayAttr()));
+  declared(exec::ScalarOp::create(front, builder.getLoc(), role, buffer));
   return buffer;
 }
 

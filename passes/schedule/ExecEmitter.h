@@ -72,7 +72,7 @@ public:
   void declareTensor(llvm::StringRef name, mlir::Value buffer) { tensors[name] = buffer; }
   mlir::Value lookupTensor(llvm::StringRef name) const { return tensors.lookup(name); }
   // A scalar of the runtime, declared when first asked for.
-  mlir::Value lookupInput(exec::InputRole role, mlir::Type dtype);
+  mlir::Value lookupScalar(exec::ScalarRole role, mlir::Type dtype);
   // Copies `value` to parameter or state `name` when the step is over.
   void setAtEnd(mlir::Value value, mlir::Value tensor) { lastCopies.emplace_back(value, tensor); }
   void emitLastCopies();
@@ -87,7 +87,7 @@ private:
   std::string namePrefix;
   llvm::DenseMap<mlir::Value, exec::BufferKind> kinds;
   llvm::StringMap<mlir::Value> tensors;
-  llvm::DenseMap<exec::InputRole, mlir::Value> inputs;
+  llvm::DenseMap<exec::ScalarRole, mlir::Value> scalars;
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> lastCopies;
 };
 

@@ -1,6 +1,7 @@
 // Turns the partitioned step of a module into one exec.program.
 #include "passes/schedule/ExecLowering.h"
 
+#include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -162,11 +163,9 @@ LogicalResult ExecLowering::declareInputs() {
   for (BlockArgument argument : microBatch.getBody().getArguments()) {
     unsigned index = argument.getArgNumber();
     auto name = microBatch.getArgAttrOfType<StringAttr>(index, graph::kInputAttr);
-    std::optional<exec::InputRole> role =
-        name ? exec::symbolizeInputRole(name.getValue()) : std::nullopt;
-    if (!role || (*role != exec::InputRole::Tokens && *role != exec::InputRole::Targets))
+    if (!name)
       return microBatch.emitOpError()
-             << "has argument " << index << " without 'graph.input' of \"tokens\" or \"targets\"";
+             << "has argument " << index << " without 'graph.input', the name of what it reads";
     FailureOr<RankedTensorType> type = getStaticType(microBatch, argument);
     if (failed(type))
       return failure();
@@ -182,9 +181,12 @@ LogicalResult ExecLowering::declareInputs() {
     Value buffer = emitter->createBuffer(name, exec::BufferKind::Input, type->getElementType(),
                                          numElements(shape), /*persistent=*/true);
     OpBuilder front = emitter->declarations();
-    emitter->declared(exec::InputOp::create(front, microBatch.getLoc(), *role, buffer, shape,
-                                            splits->getAxesAttr(module.getContext()),
-                                            splits->getZigzagAttr(module.getContext())));
+    auto below = microBatch.getArgAttrOfType<IntegerAttr>(index, graph::kBelowAttr);
+    auto ignored = microBatch.getArgAttrOfType<IntegerAttr>(index, graph::kIgnoredAttr);
+    emitter->declared(exec::InputOp::create(
+        front, microBatch.getLoc(), name, buffer, front.getDenseI64ArrayAttr(shape),
+        splits->getAxesAttr(module.getContext()), splits->getZigzagAttr(module.getContext()),
+        below ? below : front.getI64IntegerAttr(0), ignored));
     inputs.push_back(buffer);
   }
   return success();
@@ -257,7 +259,8 @@ void ExecLowering::markActivations(graph::FuncOp function) {
   Operation *lossOp = nullptr;
   for (auto [index, value] :
        llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
-    if (function.getResultAttr(index, graph::kAccumulatedAttr))
+    if (auto name = function.getResultAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
+        name && name == graph::kLossSum)
       lossOp = value.getDefiningOp();
   if (!lossOp)
     return;

@@ -49,11 +49,11 @@ struct LowerSet : ExecLoweringInterface::ExternalModel<LowerSet, graph::SetOp> {
 struct LowerInput : ExecLoweringInterface::ExternalModel<LowerInput, graph::InputOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto input = cast<graph::InputOp>(op);
-    std::optional<exec::InputRole> role =
-        exec::symbolizeInputRole(graph::stringifyInputRole(input.getRole()));
+    std::optional<exec::ScalarRole> role =
+        exec::symbolizeScalarRole(graph::stringifyInputRole(input.getRole()));
     assert(role && "both dialects have the same roles");
     Type dtype = cast<RankedTensorType>(input.getType()).getElementType();
-    emitter.alias(input.getResult(), emitter.lookupInput(*role, dtype));
+    emitter.alias(input.getResult(), emitter.lookupScalar(*role, dtype));
     return success();
   }
 };

@@ -23,6 +23,10 @@ void decomposeCrossEntropy(ModuleOp module) {
     Value lse = graph::AddOp::create(builder, loc, rowType,
                                      graph::LogOp::create(builder, loc, rowType, sum), max);
     Value loss = graph::SubtractOp::create(builder, loc, rowType, lse, picked);
+    if (op.getIgnoringAttr())
+      loss = graph::MultiplyOp::create(
+          builder, loc, rowType, loss,
+          graph::CountedOp::create(builder, loc, rowType, op.getTargets(), op.getIgnoringAttr()));
     op.replaceAllUsesWith(ValueRange{loss, lse});
     op.erase();
   }

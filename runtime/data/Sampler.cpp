@@ -3,8 +3,6 @@
 
 #include "runtime/base/Text.h"
 
-#include <vector>
-
 namespace dtc::rt {
 using format::text;
 
@@ -35,28 +33,11 @@ uint64_t permute(uint64_t index, uint64_t size, uint64_t key0, uint64_t key1) {
   return index;
 }
 
-Status Sampler::create(const TokenSource &source, uint64_t sequenceLength, uint64_t seed,
-                       Sampler &sampler) {
-  uint64_t tokens = source.size();
-  if (sequenceLength == 0)
-    return Status::invalidArgument(
-        text("sampling '", source.name(), "': the sequence length is 0; wanted 1 or more"));
-  if (tokens == 0 || (tokens - 1) / sequenceLength == 0)
-    return Status::invalidArgument(text("sampling '", source.name(), "': it has ", tokens,
-                                        " tokens; one sample of length ", sequenceLength, " needs ",
-                                        sequenceLength + 1));
-  sampler.count = (tokens - 1) / sequenceLength;
-  sampler.stride = sequenceLength;
-  sampler.key = seed;
-  return Status::okStatus();
+uint64_t Sampler::sample(uint64_t g) const {
+  return permute(g % count, count, mix(key), g / count);
 }
 
-uint64_t Sampler::start(uint64_t g) const {
-  return permute(g % count, count, mix(key), g / count) * stride;
-}
-
-static Status checkBatch(const BatchSpec &spec, const Sampler &sampler, uint64_t step, uint64_t end,
-                         size_t tokens, size_t targets) {
+static Status checkBatch(const BatchSpec &spec, uint64_t step, size_t bytes) {
   uint64_t samples = spec.microBatch * spec.numMicroBatches;
   if (samples == 0 || samples * spec.dataParallelSize != spec.globalBatch)
     return Status::invalidArgument(text("reading a batch: micro-batch ", spec.microBatch, " x ",
@@ -65,39 +46,32 @@ static Status checkBatch(const BatchSpec &spec, const Sampler &sampler, uint64_t
   if (spec.dataParallelCoordinate >= spec.dataParallelSize)
     return Status::invalidArgument(text("reading a batch: coordinate ", spec.dataParallelCoordinate,
                                         " of ", spec.dataParallelSize, " ranks"));
-  if (spec.sequenceBegin >= end || end > spec.sequenceLength)
-    return Status::invalidArgument(text("reading a batch: tokens ", spec.sequenceBegin, " to ", end,
-                                        " of samples of length ", spec.sequenceLength));
-  if (spec.sequenceLength != sampler.sequenceLength())
-    return Status::invalidArgument(text("reading a batch: samples of length ", spec.sequenceLength,
-                                        " from a sampler of length ", sampler.sequenceLength()));
   if (step == 0)
     return Status::invalidArgument("reading a batch: step 0; steps count from 1");
-  uint64_t wanted = samples * (end - spec.sequenceBegin);
-  for (size_t size : {tokens, targets})
-    if (size != 0 && size != wanted)
-      return Status::invalidArgument(
-          text("reading a batch: the buffer holds ", size, " tokens; wanted ", wanted));
+  for (const BatchSpec::Run &run : spec.runs)
+    if (run.to > spec.elements || run.length > spec.elements - run.to)
+      return Status::invalidArgument(text("reading a batch: ", run.length, " elements at ", run.to,
+                                          " of a part of ", spec.elements));
+  uint64_t wanted = samples * spec.elements * kSampleElementBytes;
+  if (bytes != wanted)
+    return Status::invalidArgument(
+        text("reading a batch: the buffer holds ", bytes, " bytes; wanted ", wanted));
   return Status::okStatus();
 }
 
-Status fillBatch(const TokenSource &source, const Sampler &sampler, uint64_t step,
-                 const BatchSpec &spec, std::span<int32_t> tokens, std::span<int32_t> targets) {
-  uint64_t end = spec.sequenceEnd ? spec.sequenceEnd : spec.sequenceLength;
-  DTC_RETURN_IF_ERROR(checkBatch(spec, sampler, step, end, tokens.size(), targets.size()));
-  uint64_t length = end - spec.sequenceBegin;
-  std::vector<int32_t> window(length + 1);
+Status fillBatch(const SampleSource &source, const Sampler &sampler, uint64_t step,
+                 const BatchSpec &spec, std::span<std::byte> out) {
+  DTC_RETURN_IF_ERROR(checkBatch(spec, step, out.size()));
   for (uint64_t m = 0; m < spec.numMicroBatches; ++m)
     for (uint64_t i = 0; i < spec.microBatch; ++i) {
-      uint64_t sample = (step - 1) * spec.globalBatch +
+      uint64_t global = (step - 1) * spec.globalBatch +
                         m * spec.microBatch * spec.dataParallelSize +
                         spec.dataParallelCoordinate * spec.microBatch + i;
-      DTC_RETURN_IF_ERROR(source.read(sampler.start(sample) + spec.sequenceBegin, window));
-      uint64_t row = (m * spec.microBatch + i) * length;
-      if (!tokens.empty())
-        std::copy(window.begin(), window.end() - 1, tokens.begin() + static_cast<ptrdiff_t>(row));
-      if (!targets.empty())
-        std::copy(window.begin() + 1, window.end(), targets.begin() + static_cast<ptrdiff_t>(row));
+      uint64_t row = (m * spec.microBatch + i) * spec.elements;
+      for (const BatchSpec::Run &run : spec.runs)
+        DTC_RETURN_IF_ERROR(source.read(
+            sampler.sample(global), run.from,
+            out.subspan((row + run.to) * kSampleElementBytes, run.length * kSampleElementBytes)));
     }
   return Status::okStatus();
 }

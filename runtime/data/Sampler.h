@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/data/TokenSource.h"
+#include "runtime/data/SampleSource.h"
 
 #include <cstdint>
 
@@ -14,38 +14,42 @@ namespace dtc::rt {
 // domains"). `size` >= 1.
 uint64_t permute(uint64_t index, uint64_t size, uint64_t key0, uint64_t key1);
 
-// Samples are windows of T + 1 tokens at stride T: n = (tokens - 1) / T of them. Sample g is window
-// permute(g % n) of epoch g / n, each epoch in an order of its own.
+// The order of n samples: global sample g is sample permute(g % n) of epoch g / n, each epoch in an
+// order of its own. All inputs of a model share one.
 class Sampler {
 public:
-  // InvalidArgument when the source is too short for one window: names it, tokens found and needed.
-  static Status create(const TokenSource &source, uint64_t sequenceLength, uint64_t seed,
-                       Sampler &sampler);
+  Sampler() = default;
+  // `samples` >= 1.
+  Sampler(uint64_t samples, uint64_t seed) : count(samples), key(seed) {}
 
-  uint64_t windows() const { return count; }
-  uint64_t sequenceLength() const { return stride; }
-  // The position of the first token of sample `g`.
-  uint64_t start(uint64_t g) const;
+  uint64_t samples() const { return count; }
+  // Which sample of the source is global sample `g`.
+  uint64_t sample(uint64_t g) const;
 
 private:
-  uint64_t count = 1, stride = 1, key = 0;
+  uint64_t count = 1, key = 0;
 };
 
-// The part of a step's global batch that one rank reads.
+// The part of a step's global batch that one rank reads of one input.
 struct BatchSpec {
   uint64_t globalBatch = 1;     // microBatch * numMicroBatches * dataParallelSize
   uint64_t microBatch = 1;      // samples per micro-batch on this rank
   uint64_t numMicroBatches = 1; //
   uint64_t dataParallelSize = 1, dataParallelCoordinate = 0;
-  uint64_t sequenceLength = 1;                 // T, of the whole sample
-  uint64_t sequenceBegin = 0, sequenceEnd = 0; // the slice of T of this rank; end 0 is T
+  // Of each sample: `length` elements from element `from` of the sample, to element `to` of the
+  // rank's part, which has `elements`.
+  struct Run {
+    uint64_t from, to, length;
+  };
+  std::vector<Run> runs;
+  uint64_t elements = 0;
 };
 
-// Fills `tokens` and `targets`, each [numMicroBatches, microBatch, slice of T], for `step` (from
-// 1): row (m, i) is global sample (step - 1) * globalBatch + m * microBatch * dataParallelSize +
-// dataParallelCoordinate * microBatch + i, targets one token further than tokens. Either may be
-// empty: then it is skipped. InvalidArgument when sizes do not agree; and TokenSource's errors.
-Status fillBatch(const TokenSource &source, const Sampler &sampler, uint64_t step,
-                 const BatchSpec &spec, std::span<int32_t> tokens, std::span<int32_t> targets);
+// Fills `out`, [numMicroBatches, microBatch, part of a sample], for `step` (from 1): row (m, i) is
+// global sample (step - 1) * globalBatch + m * microBatch * dataParallelSize +
+// dataParallelCoordinate * microBatch + i. InvalidArgument when sizes do not agree; and
+// SampleSource's errors.
+Status fillBatch(const SampleSource &source, const Sampler &sampler, uint64_t step,
+                 const BatchSpec &spec, std::span<std::byte> out);
 
 } // namespace dtc::rt

@@ -35,16 +35,17 @@ public:
   char *address(uint32_t index) const override {
     return device.arena() + step.buffers()->Get(index)->offset();
   }
-  const format::Input *findInput(format::InputRole role) const override;
+  const format::Input *findInput(std::string_view name) const override;
+  const format::StepScalar *findScalar(format::ScalarRole role) const override;
   Status setScalars(const StepScalars &scalars) override;
-  Status writeInput(format::InputRole role, std::span<const int32_t> values) override;
+  Status writeInput(std::string_view name, std::span<const std::byte> values) override;
   Status runStep(StepResult &result) override;
   Status writeTrace() const override;
 
 private:
   Status prepareHere();
   Status loadCode();
-  Status setScalar(format::InputRole role, float value);
+  Status setScalar(format::ScalarRole role, float value);
   Status run(const BoundInstruction &instruction);
   Status runCollective(const BoundInstruction &instruction);
   void runStream(size_t stream);
@@ -109,39 +110,46 @@ Status ExecutorImpl::prepare() {
   return agree(world, bindProgram(manifest, step, place, groups, codeSegments, device, bound));
 }
 
-const format::Input *ExecutorImpl::findInput(format::InputRole role) const {
+const format::Input *ExecutorImpl::findInput(std::string_view name) const {
   for (const format::Input *input : *step.inputs())
-    if (input->role() == role)
+    if (input->name()->string_view() == name)
       return input;
   return nullptr;
 }
 
-Status ExecutorImpl::setScalar(format::InputRole role, float value) {
-  const format::Input *input = findInput(role);
-  return input ? device.copyIn(address(input->buffer()), &value, sizeof(value)) : Status();
+const format::StepScalar *ExecutorImpl::findScalar(format::ScalarRole role) const {
+  for (uint32_t i = 0; i < format::sizeOf(step.scalars()); ++i)
+    if (step.scalars()->Get(i)->role() == role)
+      return step.scalars()->Get(i);
+  return nullptr;
+}
+
+Status ExecutorImpl::setScalar(format::ScalarRole role, float value) {
+  const format::StepScalar *scalar = findScalar(role);
+  return scalar ? device.copyIn(address(scalar->buffer()), &value, sizeof(value)) : Status();
 }
 
 Status ExecutorImpl::setScalars(const StepScalars &scalars) {
-  DTC_RETURN_IF_ERROR(setScalar(format::InputRole::step, static_cast<float>(scalars.step)));
-  DTC_RETURN_IF_ERROR(setScalar(format::InputRole::base_lr, scalars.baseLr));
+  DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::step, static_cast<float>(scalars.step)));
+  DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::base_lr, scalars.baseLr));
   DTC_RETURN_IF_ERROR(
-      setScalar(format::InputRole::total_steps, static_cast<float>(scalars.totalSteps)));
-  const format::Input *seed = findInput(format::InputRole::seed);
+      setScalar(format::ScalarRole::total_steps, static_cast<float>(scalars.totalSteps)));
+  const format::StepScalar *seed = findScalar(format::ScalarRole::seed);
   return seed ? device.copyIn(address(seed->buffer()), &scalars.seed, sizeof(scalars.seed))
               : Status();
 }
 
-Status ExecutorImpl::writeInput(format::InputRole role, std::span<const int32_t> values) {
-  const format::Input *input = findInput(role);
+Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte> values) {
+  const format::Input *input = findInput(name);
   if (!input)
-    return {};
-  uint64_t wanted = 1;
+    return Status::invalidArgument(text("the program has no input '", name, "'"));
+  uint64_t wanted = format::bytesOf(input->dtype());
   for (uint64_t size : *input->shape())
     wanted *= size;
   if (values.size() != wanted)
-    return Status::invalidArgument(text("input '", format::EnumNameInputRole(role), "' was given ",
-                                        values.size(), " values, wanted ", wanted));
-  return device.copyIn(address(input->buffer()), values.data(), values.size_bytes());
+    return Status::invalidArgument(
+        text("input '", name, "' was given ", values.size(), " bytes, wanted ", wanted));
+  return device.copyIn(address(input->buffer()), values.data(), values.size());
 }
 
 Status ExecutorImpl::runCollective(const BoundInstruction &instruction) {

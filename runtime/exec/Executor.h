@@ -6,7 +6,7 @@
 //   DTC_RETURN_IF_ERROR(Executor::create(*executable, world, device, {}, executor));
 //   ... fill tensors through device.copyIn(executor->address(tensor->buffer()), ...) ...
 //   DTC_RETURN_IF_ERROR(executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f}));
-//   DTC_RETURN_IF_ERROR(executor->writeInput(format::InputRole::tokens, tokens));
+//   DTC_RETURN_IF_ERROR(executor->writeInput("tokens", std::as_bytes(std::span(tokens))));
 //   StepResult result;
 //   DTC_RETURN_IF_ERROR(executor->runStep(result));
 #pragma once
@@ -17,9 +17,11 @@
 #include "runtime/exec/Loader.h"
 
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dtc::rt {
@@ -64,14 +66,16 @@ public:
   virtual const std::vector<uint32_t> &coordinates() const = 0;
   // Device address of buffer `index` of program().
   virtual char *address(uint32_t index) const = 0;
-  // The input of that role, or null where the program has none.
-  virtual const format::Input *findInput(format::InputRole role) const = 0;
+  // The input of that name, or null where the program has none.
+  virtual const format::Input *findInput(std::string_view name) const = 0;
+  // The scalar of that role, or null where the program does not read it.
+  virtual const format::StepScalar *findScalar(format::ScalarRole role) const = 0;
 
-  // Sets those of step, base_lr, total_steps and seed that are inputs.
+  // Sets those of step, base_lr, total_steps and seed that the program reads.
   virtual Status setScalars(const StepScalars &scalars) = 0;
-  // Fills tokens or targets: as many values as the input's shape has, row-major. Nothing where it
-  // is no input.
-  virtual Status writeInput(format::InputRole role, std::span<const int32_t> values) = 0;
+  // Fills an input: the bytes of its shape, row-major, in its dtype. InvalidArgument where it is no
+  // input or has another size.
+  virtual Status writeInput(std::string_view name, std::span<const std::byte> values) = 0;
 
   // Runs all instructions once. An error names rank, instruction and source location, and stops all
   // streams.

@@ -31,12 +31,11 @@ rt::Status verifyNumbers(const VerifyContext &context) {
   for (const auto &rate : rates)
     if (!std::isfinite(rate.value) || rate.value < 0)
       return context.fail(rate.name, " is ", rate.value, ", wanted a finite number of at least 0");
-  // Token ids are i32 and sizes of a step enter products of three: bounded once, here.
+  // Sizes of a step enter products of three: bounded once, here.
   struct {
     const char *name;
     uint64_t value, limit;
-  } const counts[] = {{"vocabulary", manifest.vocabulary(), uint64_t(1) << 31},
-                      {"sequence_length", manifest.sequence_length(), uint64_t(1) << 31},
+  } const counts[] = {{"sequence_length", manifest.sequence_length(), uint64_t(1) << 31},
                       {"global_batch", manifest.global_batch(), uint64_t(1) << 31},
                       {"micro_batch", manifest.micro_batch(), uint64_t(1) << 31},
                       {"num_micro_batches", manifest.num_micro_batches(), uint64_t(1) << 31}};

@@ -1,4 +1,4 @@
-// Checks what a program declares: arena, buffers, tensors, inputs and outputs.
+// Checks what a program declares: arena, buffers, tensors, inputs, scalars and outputs.
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -189,75 +189,77 @@ rt::Status verifyTensors(const ProgramContext &context) {
   return verifyDisjoint(context);
 }
 
-// [num_micro_batches, local batch, sequence], and what the manifest says of the whole job agrees
-// with it.
-rt::Status verifyTokenInput(const ProgramContext &context, const std::string &what,
+// The shape that a rank reads follows from the sample's, the shards, and what the manifest says of
+// the whole job.
+rt::Status verifyInputShape(const ProgramContext &context, const std::string &what,
                             const Input &input) {
   const Manifest &manifest = context.manifest;
-  if (sizeOf(input.shape()) != 3)
-    return context.failHere(what, " has ", sizeOf(input.shape()),
-                            " dims, wanted 3: micro-batches, batch, sequence");
-  DTC_RETURN_IF_ERROR(verifyShards(context, what, input.shards(), 3));
+  if (!isAligned(input.shape()) || !isAligned(input.sample_shape()))
+    return context.failHere("a shape of ", what, " is not aligned to 8 bytes");
+  uint32_t dims = sizeOf(input.shape());
+  if (dims > maxDims || dims != sizeOf(input.sample_shape()) + 2)
+    return context.failHere(what, " has ", dims, " dims, wanted micro-batches, batch and the ",
+                            sizeOf(input.sample_shape()), " of a sample, ", maxDims, " at most");
+  DTC_RETURN_IF_ERROR(verifyShards(context, what, input.shards(), dims));
   DimShards batch = shardsOf(context, input.shards(), 1);
-  DimShards sequence = shardsOf(context, input.shards(), 2);
   if (shardsOf(context, input.shards(), 0).ranks.value() != 1)
     return context.failHere(what, " is sharded on dim 0, wanted whole micro-batches");
-  if (batch.pieces != 1 || sequence.pieces != 1)
-    return context.failHere(what, " is sharded zigzag, wanted one run of samples and tokens");
-  Checked length = Checked(input.shape()->Get(2)) * sequence.ranks.value();
+  if (batch.pieces != 1)
+    return context.failHere(what, " is sharded zigzag on dim 1, wanted one run of samples");
   if (input.shape()->Get(0) != manifest.num_micro_batches() ||
-      input.shape()->Get(1) != manifest.micro_batch() || !length.ok() ||
-      length.value() != manifest.sequence_length())
-    return context.failHere(what, " has shape [", input.shape()->Get(0), ", ",
-                            input.shape()->Get(1), ", ", input.shape()->Get(2),
-                            "], wanted micro-batches, micro-batch and this rank's part of the "
-                            "sequence length: ",
-                            manifest.num_micro_batches(), ", ", manifest.micro_batch(), ", ",
-                            manifest.sequence_length());
+      input.shape()->Get(1) != manifest.micro_batch())
+    return context.failHere(what, " has ", input.shape()->Get(0), " micro-batches of ",
+                            input.shape()->Get(1), ", wanted ", manifest.num_micro_batches(),
+                            " of ", manifest.micro_batch());
+  for (uint32_t dim = 2; dim < dims; ++dim) {
+    uint64_t size = input.sample_shape()->Get(dim - 2), local = input.shape()->Get(dim);
+    DimShards parts = shardsOf(context, input.shards(), dim);
+    Checked whole = Checked(local) * parts.ranks;
+    if (size == 0 || !whole.ok() || whole.value() != size || local % parts.pieces != 0)
+      return context.failHere(what, " has size ", local, " on dim ", dim,
+                              ", wanted this rank's part of ", size, ", 1 or more in each of ",
+                              parts.pieces, parts.pieces == 1 ? " piece" : " pieces");
+  }
   Checked samples =
       Checked(manifest.num_micro_batches()) * manifest.micro_batch() * batch.ranks.value();
   if (!samples.ok() || samples.value() != manifest.global_batch() || samples.value() == 0)
     return context.failHere("global_batch is ", manifest.global_batch(),
-                            ", wanted micro-batches * micro-batch * data-parallel ranks: ",
+                            ", wanted micro-batches * micro-batch * ranks that split ", what, ": ",
                             manifest.num_micro_batches(), " * ", manifest.micro_batch(), " * ",
                             batch.ranks.value());
-  if (manifest.vocabulary() == 0 || manifest.sequence_length() == 0)
-    return context.failHere("vocabulary is ", manifest.vocabulary(), " and sequence_length is ",
-                            manifest.sequence_length(), ", wanted at least 1");
   return {};
 }
 
-DType typeOf(InputRole role) {
-  if (role == InputRole::tokens || role == InputRole::targets)
-    return DType::i32;
-  return role == InputRole::seed ? DType::i64 : DType::f32;
+rt::Status verifyInput(const ProgramContext &context, const Input &input,
+                       std::unordered_set<std::string_view> &names) {
+  DTC_RETURN_IF_ERROR(context.checkName("the name of an input", input.name()));
+  std::string what = text("input '", input.name()->string_view(), "'");
+  if (input.name()->size() == 0 || !names.insert(input.name()->string_view()).second)
+    return context.failHere(what, " has an empty name or the name of another input");
+  if (input.dtype() != DType::f32 && input.dtype() != DType::i32)
+    return context.failHere(what, " has dtype ", static_cast<int>(input.dtype()),
+                            ", wanted f32 or i32");
+  constexpr uint64_t most = uint64_t(1) << 31; // past the largest i32
+  if (input.below() > (input.dtype() == DType::i32 ? most : 0))
+    return context.failHere(what, " is below ", input.below(), ", wanted at most ", most,
+                            " for i32 and 0 for f32");
+  if (input.ignored() && *input.ignored() != static_cast<int32_t>(*input.ignored()))
+    return context.failHere(what, " ignores ", *input.ignored(), ", wanted an i32");
+  DTC_RETURN_IF_ERROR(verifyInputShape(context, what, input));
+  return verifyHolds(context, what, input.buffer(), input.dtype(), elementsOf(input.shape()));
 }
 
-rt::Status verifyInput(const ProgramContext &context, const Input &input, uint32_t &seen) {
-  if (input.role() > InputRole::MAX)
-    return context.failHere("an input has role ", static_cast<int>(input.role()),
-                            ", wanted at most ", static_cast<int>(InputRole::MAX));
-  std::string what = text("input '", EnumNameInputRole(input.role()), "'");
-  uint32_t bit = 1u << static_cast<int>(input.role());
+rt::Status verifyScalar(const ProgramContext &context, const StepScalar &scalar, uint32_t &seen) {
+  if (scalar.role() > ScalarRole::MAX)
+    return context.failHere("a scalar has role ", static_cast<int>(scalar.role()),
+                            ", wanted at most ", static_cast<int>(ScalarRole::MAX));
+  std::string what = text("scalar '", EnumNameScalarRole(scalar.role()), "'");
+  uint32_t bit = 1u << static_cast<int>(scalar.role());
   if (seen & bit)
     return context.failHere(what, " is there twice");
   seen |= bit;
-  if (input.dtype() != typeOf(input.role()))
-    return context.failHere(what, " has dtype ", static_cast<int>(input.dtype()), ", wanted ",
-                            EnumNameDType(typeOf(input.role())));
-  if (!isAligned(input.shape()))
-    return context.failHere("the shape of ", what, " is not aligned to 8 bytes");
-  if (sizeOf(input.shape()) > maxDims)
-    return context.failHere(what, " has more than ", maxDims, " dims");
-  if (input.role() == InputRole::tokens || input.role() == InputRole::targets) {
-    DTC_RETURN_IF_ERROR(verifyTokenInput(context, what, input));
-  } else {
-    Checked elements = elementsOf(input.shape());
-    if (!elements.ok() || elements.value() != 1 || sizeOf(input.shards()) != 0)
-      return context.failHere(what, " has ", sizeOf(input.shape()), " dims and ",
-                              sizeOf(input.shards()), " shards, wanted one element, not sharded");
-  }
-  return verifyHolds(context, what, input.buffer(), input.dtype(), elementsOf(input.shape()));
+  DType type = scalar.role() == ScalarRole::seed ? DType::i64 : DType::f32;
+  return verifyHolds(context, what, scalar.buffer(), type, 1);
 }
 
 rt::Status verifyOutput(const ProgramContext &context, const Output &output, uint32_t &seen) {
@@ -282,9 +284,12 @@ rt::Status verifyProgram(const ProgramContext &context) {
     return context.failHere("num_events is ", program.num_events(), ", wanted at most ", maxEvents);
   DTC_RETURN_IF_ERROR(verifyBuffers(context));
   DTC_RETURN_IF_ERROR(verifyTensors(context));
-  uint32_t seen = 0;
+  std::unordered_set<std::string_view> names;
   for (const Input *input : *program.inputs())
-    DTC_RETURN_IF_ERROR(verifyInput(context, *input, seen));
+    DTC_RETURN_IF_ERROR(verifyInput(context, *input, names));
+  uint32_t seen = 0;
+  for (uint32_t i = 0; i < sizeOf(program.scalars()); ++i)
+    DTC_RETURN_IF_ERROR(verifyScalar(context, *program.scalars()->Get(i), seen));
   seen = 0;
   for (const Output *output : *program.outputs())
     DTC_RETURN_IF_ERROR(verifyOutput(context, *output, seen));

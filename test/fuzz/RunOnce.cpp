@@ -33,15 +33,15 @@ Status fill(const Tensors *tensors, Executor &executor, Device &device) {
   return {};
 }
 
-Status writeTokens(format::InputRole role, Executor &executor, uint64_t vocabulary) {
-  const format::Input *input = executor.findInput(role);
-  if (!input)
-    return {};
-  std::vector<int32_t> values(input->shape()->Get(0) * input->shape()->Get(1) *
-                              input->shape()->Get(2));
+// Integers that the model may index with; every bit pattern of them is a float, too.
+Status writeInput(const format::Input &input, Executor &executor) {
+  uint64_t count = 1;
+  for (uint64_t size : *input.shape())
+    count *= size;
+  std::vector<int32_t> values(count);
   for (size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<int32_t>(i % vocabulary);
-  return executor.writeInput(role, values);
+    values[i] = static_cast<int32_t>(i % std::max<uint64_t>(input.below(), 1));
+  return executor.writeInput(input.name()->string_view(), std::as_bytes(std::span(values)));
 }
 
 Status runRank(const Executable &executable, Comm &world) {
@@ -50,9 +50,8 @@ Status runRank(const Executable &executable, Comm &world) {
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, {}, executor));
   DTC_RETURN_IF_ERROR(fill(executor->program().parameters(), *executor, *device));
   DTC_RETURN_IF_ERROR(fill(executor->program().optimizer_state(), *executor, *device));
-  uint64_t vocabulary = executable.manifest().vocabulary();
-  DTC_RETURN_IF_ERROR(writeTokens(format::InputRole::tokens, *executor, vocabulary));
-  DTC_RETURN_IF_ERROR(writeTokens(format::InputRole::targets, *executor, vocabulary));
+  for (const format::Input *input : *executor->program().inputs())
+    DTC_RETURN_IF_ERROR(writeInput(*input, *executor));
   DTC_RETURN_IF_ERROR(
       executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f, .seed = 1}));
   StepResult result;

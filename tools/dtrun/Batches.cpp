@@ -1,94 +1,130 @@
 #include "tools/dtrun/Batches.h"
 
-#include "runtime/format/Operands.h"
+#include "runtime/base/Text.h"
+#include "runtime/data/TokenSource.h"
+#include "tools/dtrun/InputPart.h"
 
 #include <algorithm>
 
 namespace dtc::rt {
 namespace {
 
-// Of the mesh axes that shard `dim` of an input together: how many parts, and which is this rank's.
-void findPart(const format::Input &input, uint32_t dim, const format::Manifest &manifest,
-              const std::vector<uint32_t> &coordinates, uint64_t &size, uint64_t &coordinate) {
-  for (uint32_t i = 0; i < format::sizeOf(input.shards()); ++i) {
-    const format::ShardedDim &shard = *input.shards()->Get(i);
-    if (shard.dim() != dim)
-      continue;
-    uint64_t ranks = manifest.mesh()->Get(shard.axis())->size();
-    size *= ranks;
-    coordinate = coordinate * ranks + coordinates[shard.axis()];
-  }
+using format::text;
+
+bool isTokens(const SampleType &type) {
+  return (type.input == "tokens" || type.input == "targets") && type.shape.size() == 1 &&
+         type.element == SampleElement::I32;
 }
 
 } // namespace
 
-Status Batches::open(const std::string &path, uint64_t seed, const Executable &executable,
-                     const Executor &executor) {
-  const format::Manifest &manifest = executable.manifest();
-  const format::Input *tokenInput = executor.findInput(format::InputRole::tokens);
-  const format::Input *targetInput = executor.findInput(format::InputRole::targets);
-  wantsTokens = tokenInput != nullptr;
-  wantsTargets = targetInput != nullptr;
-  const format::Input *input = wantsTokens ? tokenInput : targetInput;
-  if (!input)
-    return {};
+std::string Batches::describeInputs() const {
+  std::string inputs, flag;
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const SampleType &type = columns[i].type;
+    inputs += text(i == 0                   ? ""
+                   : i + 1 < columns.size() ? ", "
+                                            : " and ",
+                   "'", type.input, "' (", describe(type), ")");
+    flag += text(i == 0 ? "--data " : ",", type.input, "=PATH.npy");
+  }
+  return text("the model reads ", inputs, ": ", flag);
+}
 
+Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
+  // Both read the same tokens: what one can't take, neither can.
+  uint64_t length = columns[0].type.shape.empty() ? 0 : columns[0].type.shape[0], vocabulary = 0;
+  for (const Column &column : columns) {
+    if (!isTokens(column.type) || column.type.shape[0] != length)
+      return Status::invalidArgument(
+          text("--data ", path,
+               " is a source of tokens, which fills inputs 'tokens' and 'targets' "
+               "of one length, but ",
+               describeInputs()));
+    if (uint64_t below = column.type.below)
+      vocabulary = vocabulary ? std::min(vocabulary, below) : below;
+  }
   random = path == "synthetic";
-  DTC_RETURN_IF_ERROR(
-      openTokens(path, {.vocabulary = manifest.vocabulary(), .seed = seed}, source));
-  DTC_RETURN_IF_ERROR(Sampler::create(*source, manifest.sequence_length(), seed, sampler));
-  spec.globalBatch = manifest.global_batch();
-  spec.microBatch = manifest.micro_batch();
-  spec.numMicroBatches = manifest.num_micro_batches();
-  spec.sequenceLength = manifest.sequence_length();
-  findPart(*input, 1, manifest, executor.coordinates(), spec.dataParallelSize,
-           spec.dataParallelCoordinate);
-  uint64_t slices = 1, slice = 0;
-  findPart(*input, 2, manifest, executor.coordinates(), slices, slice);
-  uint64_t sliceLength = spec.sequenceLength / slices; // divides: the verifier has checked
-  spec.sequenceBegin = slice * sliceLength;
-  spec.sequenceEnd = spec.sequenceBegin + sliceLength;
-  uint64_t count = spec.numMicroBatches * spec.microBatch * sliceLength;
-  tokens.resize(wantsTokens ? count : 0);
-  targets.resize(wantsTargets ? count : 0);
+  std::unique_ptr<TokenSource> opened;
+  DTC_RETURN_IF_ERROR(openTokens(path, {.vocabulary = vocabulary, .seed = seed}, opened));
+  std::shared_ptr<const TokenSource> tokens = std::move(opened);
+  for (Column &column : columns)
+    DTC_RETURN_IF_ERROR(
+        makeTokenSamples(tokens, length, column.type.input == "targets" ? 1 : 0, column.source));
   return {};
 }
 
-Status Batches::checkAll(int rank, int ranks) const {
-  std::vector<int32_t> block(1 << 20);
-  auto part = static_cast<uint64_t>(rank), parts = static_cast<uint64_t>(ranks);
-  uint64_t share = source->size() / parts + 1;
-  uint64_t begin = std::min(source->size(), part * share);
-  uint64_t end = std::min(source->size(), begin + share);
-  while (begin < end) {
-    uint64_t count = std::min<uint64_t>(end - begin, block.size());
-    DTC_RETURN_IF_ERROR(source->read(begin, std::span(block).first(count)));
-    begin += count;
+Status Batches::openFiles(const std::vector<DataFile> &files) {
+  for (const DataFile &file : files) {
+    auto column = std::find_if(columns.begin(), columns.end(),
+                               [&](const Column &each) { return each.type.input == file.input; });
+    if (column == columns.end())
+      return Status::invalidArgument(
+          text("--data names '", file.input, "', which is no input; ", describeInputs()));
+    DTC_RETURN_IF_ERROR(openNpy(file.path, column->type, column->source));
   }
+  for (const Column &column : columns)
+    if (!column.source)
+      return Status::invalidArgument(
+          text("--data names no file for input '", column.type.input, "'; ", describeInputs()));
+  return {};
+}
+
+Status Batches::checkSampleCounts() const {
+  const Column &first = columns.front();
+  for (const Column &column : columns)
+    if (column.source->samples() != first.source->samples())
+      return Status::invalidArgument(text(
+          "'", first.source->name(), "' has ", first.source->samples(), " samples for input '",
+          first.type.input, "' and '", column.source->name(), "' has ", column.source->samples(),
+          " for input '", column.type.input, "'; all inputs want as many"));
+  return {};
+}
+
+Status Batches::open(const std::string &data, uint64_t seed, const Executable &executable,
+                     const Executor &executor) {
+  const format::Manifest &manifest = executable.manifest();
+  globalBatch = manifest.global_batch();
+  for (const format::Input *input : *executor.program().inputs()) {
+    Column &column = columns.emplace_back();
+    column.type = sampleTypeOf(*input);
+    DTC_RETURN_IF_ERROR(findPart(*input, manifest, executor.coordinates(), column.spec));
+    column.values.resize(column.spec.numMicroBatches * column.spec.microBatch *
+                         column.spec.elements * kSampleElementBytes);
+  }
+  if (columns.empty())
+    return {};
+  std::vector<DataFile> files;
+  DTC_RETURN_IF_ERROR(parseDataFiles(data, files));
+  if (files.front().input.empty())
+    DTC_RETURN_IF_ERROR(openTokenColumns(files.front().path, seed));
+  else
+    DTC_RETURN_IF_ERROR(openFiles(files));
+  DTC_RETURN_IF_ERROR(checkSampleCounts());
+  sampler = Sampler(columns.front().source->samples(), seed);
   return {};
 }
 
 Status Batches::check(uint64_t steps, int rank, int ranks) const {
-  if (!source || random)
+  if (random)
     return {};
-  // Past one epoch every token is read.
-  if (steps > sampler.windows() / spec.globalBatch)
-    return checkAll(rank, ranks);
-  std::vector<int32_t> window(spec.sequenceLength + 1);
-  for (auto sample = static_cast<uint64_t>(rank); sample < steps * spec.globalBatch;
-       sample += static_cast<uint64_t>(ranks))
-    DTC_RETURN_IF_ERROR(source->read(sampler.start(sample), window));
+  for (const Column &column : columns) {
+    // Past one epoch every sample is read, in the order of the file.
+    uint64_t samples = sampler.samples();
+    bool all = steps > samples / globalBatch;
+    uint64_t end = all ? samples : steps * globalBatch;
+    std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
+    for (auto i = static_cast<uint64_t>(rank); i < end; i += static_cast<uint64_t>(ranks))
+      DTC_RETURN_IF_ERROR(column.source->read(all ? i : sampler.sample(i), 0, sample));
+  }
   return {};
 }
 
 Status Batches::load(uint64_t step, Executor &executor) {
-  if (!source)
-    return {};
-  DTC_RETURN_IF_ERROR(fillBatch(*source, sampler, step, spec, tokens, targets));
-  if (wantsTokens)
-    DTC_RETURN_IF_ERROR(executor.writeInput(format::InputRole::tokens, tokens));
-  if (wantsTargets)
-    DTC_RETURN_IF_ERROR(executor.writeInput(format::InputRole::targets, targets));
+  for (Column &column : columns) {
+    DTC_RETURN_IF_ERROR(fillBatch(*column.source, sampler, step, column.spec, column.values));
+    DTC_RETURN_IF_ERROR(executor.writeInput(column.type.input, column.values));
+  }
   return {};
 }
 

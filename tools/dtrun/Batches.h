@@ -1,10 +1,11 @@
-// The tokens of this rank for each step, in the form that the program wants.
+// What this rank reads for each step, in the form that the program wants.
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/data/SampleSource.h"
 #include "runtime/data/Sampler.h"
-#include "runtime/data/TokenSource.h"
 #include "runtime/exec/Executor.h"
+#include "tools/dtrun/DataFiles.h"
 
 #include <memory>
 #include <vector>
@@ -13,27 +14,36 @@ namespace dtc::rt {
 
 class Batches {
 public:
-  // Opens `path` for the program of `executor`; nothing is opened for a program that takes no
-  // tokens.
-  Status open(const std::string &path, uint64_t seed, const Executable &executable,
+  // Opens the files of --data for the inputs of `executor`'s program, each of which must have one;
+  // all have as many samples. Nothing is opened for a program without inputs.
+  Status open(const std::string &data, uint64_t seed, const Executable &executable,
               const Executor &executor);
 
-  // Reads all that `steps` steps will read, a share on each of `ranks` ranks, so that a token
-  // outside the vocabulary is found before the first step.
+  // Reads all that `steps` steps will read, a share on each of `ranks` ranks, so that a value that
+  // an input does not take is found before the first step.
   Status check(uint64_t steps, int rank, int ranks) const;
 
   // Fills the program's inputs for `step`, counted from 1.
   Status load(uint64_t step, Executor &executor);
 
 private:
-  Status checkAll(int rank, int ranks) const;
+  struct Column {
+    SampleType type;
+    BatchSpec spec;
+    std::unique_ptr<SampleSource> source;
+    std::vector<std::byte> values;
+  };
 
-  std::unique_ptr<TokenSource> source;
+  Status openTokenColumns(const std::string &path, uint64_t seed);
+  Status openFiles(const std::vector<DataFile> &files);
+  Status checkSampleCounts() const;
+  // "images f32 [64] and labels i32 []", and how --data names files for them.
+  std::string describeInputs() const;
+
+  std::vector<Column> columns;
   Sampler sampler;
-  BatchSpec spec;
+  uint64_t globalBatch = 1;
   bool random = false; // synthetic: right by construction
-  bool wantsTokens = false, wantsTargets = false;
-  std::vector<int32_t> tokens, targets;
 };
 
 } // namespace dtc::rt

@@ -36,7 +36,8 @@ bool refuseMissingFlags(int argc, char **argv) {
 std::string footer() {
   return "Examples:\n"
          "  dtrun model.dte -n 4 --data input.txt --steps 50\n"
-         "  mpirun -n 4 dtrun model.dte --data tokens/ --format json\n\n"
+         "  mpirun -n 4 dtrun model.dte --data tokens/ --format json\n"
+         "  dtrun digits.dte --data images=images.npy,labels=labels.npy\n\n"
          "Exit codes: 0 done, 1 wrong input, 2 bad usage, 3 a rank died or a collective timed "
          "out,\n  4 the loss is not finite, 70 an internal error.\n\n"
          "Environment:\n" +
@@ -58,9 +59,11 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.add_option("-n", options.ranks, "start this many local ranks")
       ->check(CLI::Range(1, 1 << 20))
       ->type_name("RANKS");
-  app.add_option("--data", options.data,
-                 "tokens to train on: .bin files of llm.c, nanoGPT or Megatron, a text file, a "
-                 "directory of them, or 'synthetic'")
+  app.add_option(
+         "--data", options.data,
+         "what to train on: a source of tokens (.bin files of llm.c, nanoGPT or Megatron, a "
+         "text file, a directory of them, or 'synthetic'), or NAME=FILE.npy for each input "
+         "of the model, separated by commas, with a sample along dim 0")
       ->required()
       ->type_name("PATH");
   app.add_option("--steps", options.steps, "steps to run")

@@ -21,6 +21,10 @@ std::string number(double value, bool known = true, const char *form = "%.9g") {
   return digits;
 }
 
+double tokensPerSecond(const StepReport &report) {
+  return report.samplesPerSecond * static_cast<double>(report.sequenceLength);
+}
+
 double exposedFraction(const StepReport &report) {
   return report.seconds > 0 ? report.result.exposedCommSeconds / report.seconds : 0;
 }
@@ -47,7 +51,8 @@ std::string fields(const StepReport &report) {
   return text("\"step\":", report.step, ",\"loss\":", number(result.loss, result.hasLoss),
               ",\"grad_norm\":", number(result.gradNorm, result.hasGradNorm),
               ",\"lr\":", number(report.learningRate), ",\"step_time_s\":", number(report.seconds),
-              ",\"tokens_per_s\":", number(report.tokensPerSecond),
+              ",\"samples_per_s\":", number(report.samplesPerSecond),
+              ",\"tokens_per_s\":", number(tokensPerSecond(report), report.sequenceLength > 0),
               ",\"mfu\":", number(report.mfu, report.mfu >= 0),
               ",\"exposed_comm_fraction\":", number(exposedFraction(report)),
               ",\"peak_memory_bytes\":", report.peakMemoryBytes);
@@ -62,18 +67,19 @@ std::string stepAsText(const StepReport &report) {
   char line[256];
   std::string norm = result.hasGradNorm ? number(result.gradNorm, true, "%.4g") : "-";
   std::string mfu = report.mfu >= 0 ? number(report.mfu * 100, true, "%.1f%%") : "-";
+  bool hasTokens = report.sequenceLength > 0;
   char loss[32] = "-";
   if (result.hasLoss && std::isnan(result.loss))
     std::snprintf(loss, sizeof(loss), "nan"); // printf would give it a sign
   else if (result.hasLoss)
     std::snprintf(loss, sizeof(loss), "%.5f", static_cast<double>(result.loss));
   std::snprintf(line, sizeof(line),
-                "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s tokens/s  MFU %6s  comm "
+                "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s %s/s  MFU %6s  comm "
                 "%5.1f%%",
                 static_cast<unsigned long long>(report.step), loss, norm.c_str(),
                 static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
-                withSuffix(report.tokensPerSecond).c_str(), mfu.c_str(),
-                exposedFraction(report) * 100);
+                withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond).c_str(),
+                hasTokens ? "tokens" : "samples", mfu.c_str(), exposedFraction(report) * 100);
   return line;
 }
 

@@ -13,20 +13,21 @@ struct StepReport {
   uint64_t step = 0;
   StepResult result;
   double seconds = 0; // of the whole step, loading of data included
-  double tokensPerSecond = 0;
-  double mfu = 0; // 0..1; negative where the file does not know the device's peak
+  double samplesPerSecond = 0;
+  uint64_t sequenceLength = 0; // tokens of a sample; 0 for a model that has no sequences
+  double mfu = 0;              // 0..1; negative where the file does not know the device's peak
   float learningRate = 0;
   uint64_t peakMemoryBytes = 0;
 };
 
 // One JSON object with the keys that other programs read: step, loss, grad_norm, lr, step_time_s,
-// tokens_per_s, mfu, exposed_comm_fraction, peak_memory_bytes. What is not known or not finite is
-// null.
+// samples_per_s, tokens_per_s, mfu, exposed_comm_fraction, peak_memory_bytes. What is not known or
+// not finite is null, and so are the tokens of a model without sequences.
 std::string stepAsJson(const StepReport &report);
 
 // One aligned line with units:
 // "step     3  loss 4.1234  grad norm 1.25  lr 1.00e-03  12.3 ms  41.6k tokens/s  MFU 12.3%
-// comm 4.5%".
+// comm 4.5%"; samples/s for a model without sequences.
 std::string stepAsText(const StepReport &report);
 
 // "1.5 GB": a size for people, powers of 1000.

@@ -95,12 +95,14 @@ void Trainer::announce() const {
   std::string mesh;
   for (const format::Axis *axis : *manifest.mesh())
     mesh += text(mesh.empty() ? " (" : " x ", axis->name()->string_view(), " ", axis->size());
-  std::string line =
-      text(manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
-           ": ", world.size(), world.size() == 1 ? " rank" : " ranks",
-           mesh.empty() ? "" : mesh + ")", ", ", threads, threads == 1 ? " thread" : " threads",
-           " each, ", humanBytes(executor->program().arena_bytes()), " of memory a rank, ",
-           manifest.global_batch(), " x ", manifest.sequence_length(), " tokens a step");
+  std::string line = text(
+      manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
+      ": ", world.size(), world.size() == 1 ? " rank" : " ranks", mesh.empty() ? "" : mesh + ")",
+      ", ", threads, threads == 1 ? " thread" : " threads", " each, ",
+      humanBytes(executor->program().arena_bytes()), " of memory a rank, ", manifest.global_batch(),
+      manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
+                                 : std::string(" samples"),
+      " a step");
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
@@ -118,9 +120,8 @@ Status Trainer::runStep(uint64_t step, StepReport &report) {
   report.step = step;
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
-  double tokens = static_cast<double>(manifest.global_batch()) *
-                  static_cast<double>(manifest.sequence_length());
-  report.tokensPerSecond = tokens / report.seconds;
+  report.samplesPerSecond = static_cast<double>(manifest.global_batch()) / report.seconds;
+  report.sequenceLength = manifest.sequence_length();
   double peak = manifest.peak_flops_per_device() * world.size();
   report.mfu = peak > 0 ? manifest.model_flops_per_step() / report.seconds / peak : -1;
   report.peakMemoryBytes = executor->program().arena_bytes();

@@ -131,6 +131,34 @@ exec.program @event_c1 mesh ["dp"] sizes [2] {
 }
 
 // -----
+exec.program @input_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{'images' of shape [1, 4, 8] takes 128 bytes; its buffer has 64 bytes}}
+  exec.input "images" %x shape [1, 4, 8] axes [[], [0], []]
+}
+
+// -----
+exec.program @input_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{has shape [16]; want dims for micro-batches, samples and those of a sample}}
+  exec.input "images" %x shape [16] axes [[0]]
+}
+
+// -----
+exec.program @input_c2_axes mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 64 bytes persistent
+  // expected-error @+1 {{has axes of 2 dims for 3 dims}}
+  exec.input "images" %x shape [1, 2, 8] axes [[], [0]]
+}
+
+// -----
+exec.program @scalar_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" input f32 4 bytes persistent
+  // expected-error @+1 {{seed is in a buffer of 4 bytes of 'f32'; want one i64}}
+  exec.scalar seed %x
+}
+
+// -----
 exec.program @copy_terms mesh ["dp", "tp"] sizes [2, 2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 32 bytes

@@ -10,9 +10,9 @@ exec.program @split mesh ["dp", "cp", "tp"] sizes [2, 4, 2] {
   // CHECK: exec.state "p" %p global [60] stored [60] local [8] axes {{\[\[}}1, 2]] zigzag [1] init zeros
   %p = exec.buffer "p" optimizer f32 32 bytes persistent
   exec.state "p" %p global [60] stored [60] local [8] axes [[1, 2]] zigzag [1] init zeros
-  // CHECK: exec.input tokens %tokens shape [1, 2, 16] axes {{\[\[}}], [0], [1]] zigzag [1]
+  // CHECK: exec.input "tokens" %tokens shape [1, 2, 16] axes {{\[\[}}], [0], [1]] zigzag [1]
   %tokens = exec.buffer "tokens" input i32 128 bytes persistent
-  exec.input tokens %tokens shape [1, 2, 16] axes [[], [0], [1]] zigzag [1]
+  exec.input "tokens" %tokens shape [1, 2, 16] axes [[], [0], [1]] zigzag [1]
 
   // Terms stand in the order of the axes; those of one axis add up, and those that add up to 0 go.
   %x = exec.buffer "x" temporary f32 512 bytes

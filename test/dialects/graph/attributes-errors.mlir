@@ -13,12 +13,6 @@ module attributes {graph.elephant} {}
 
 // -----
 
-// vocabulary
-// expected-error @+1 {{'builtin.module' op has 'graph.vocabulary' of "many", but a whole number of 1 or more (i64) is wanted}}
-module attributes {graph.vocabulary = "many"} {}
-
-// -----
-
 // sequence_length
 // expected-error @+1 {{'builtin.module' op has 'graph.sequence_length' of 0 : i64, but a whole number of 1 or more (i64) is wanted}}
 module attributes {graph.sequence_length = 0 : i64} {}
@@ -58,6 +52,30 @@ shard.grid @mesh(shape = 2x2) {graph.axis_names = [1, 2]}
 // input
 // expected-error @+1 {{'graph.func' op argument 1 has 'graph.input' of @x, but a name is wanted}}
 graph.func @f(%x: tensor<4xf32>, %y: tensor<4xf32> {graph.input = @x}) {
+  graph.return
+}
+
+// -----
+
+// below
+// expected-error @+1 {{'graph.func' op argument 0 has 'graph.below' of 0 : i64, but a whole number of 1 or more (i64) is wanted}}
+graph.func @f(%x: tensor<4xi32> {graph.below = 0 : i64}) {
+  graph.return
+}
+
+// -----
+
+// ignored
+// expected-error @+1 {{'graph.func' op argument 0 has 'graph.ignored' of 1.000000e+00 : f32, but a whole number (i64) is wanted}}
+graph.func @f(%x: tensor<4xi32> {graph.ignored = 1.0 : f32}) {
+  graph.return
+}
+
+// -----
+
+// adds_up
+// expected-error @+1 {{'graph.func' op has 'graph.adds_up' of true, but no value is wanted}}
+graph.func @f(%x: tensor<4xi32>) attributes {graph.adds_up = true} {
   graph.return
 }
 

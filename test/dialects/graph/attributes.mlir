@@ -1,8 +1,8 @@
 // The discardable attributes of the dialect, where they belong.
 // RUN: dtc-opt %s | dtc-opt | FileCheck %s
 
-// CHECK: module attributes {graph.micro_batches = 2 : i64, graph.sequence_length = 8 : i64, graph.sequence_parallel, graph.vocabulary = 64 : i64, graph.zero = 1 : i64}
-module attributes {graph.vocabulary = 64 : i64, graph.sequence_length = 8 : i64, graph.micro_batches = 2 : i64,
+// CHECK: module attributes {graph.micro_batches = 2 : i64, graph.sequence_length = 8 : i64, graph.sequence_parallel, graph.zero = 1 : i64}
+module attributes {graph.sequence_length = 8 : i64, graph.micro_batches = 2 : i64,
                    graph.sequence_parallel, graph.zero = 1 : i64} {
   // CHECK: {graph.axis_names = ["dp"]}
   shard.grid @mesh(shape = 2) {graph.axis_names = ["dp"]}

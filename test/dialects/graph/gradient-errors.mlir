@@ -187,3 +187,12 @@ graph.func @softmax_grad_c1(%x: tensor<f32>) {
   %0 = graph.softmax_grad %x, %x : tensor<f32>
   graph.return
 }
+
+// -----
+
+// cross_entropy_grad_c6
+graph.func @cross_entropy_grad_c6(%x: tensor<4x8xf32>, %t: tensor<4xi32>, %l: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.cross_entropy_grad' op ignores index 4294967296, which is no 'i32', the element type of 'targets'}}
+  %0 = graph.cross_entropy_grad %x, %t, %l, %l ignoring 4294967296 : (tensor<4x8xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4x8xf32>
+  graph.return
+}

@@ -529,3 +529,39 @@ graph.func @dropout_c5(%x: tensor<?x?xf32>, %s: tensor<i64>, %t: tensor<f32>) {
   %0 = graph.dropout %x p 0.5 id 0 key(%s, %t) : tensor<?x?xf32>
   graph.return
 }
+
+// -----
+
+// counted_c1
+graph.func @counted_c1(%t: tensor<4xi32>) {
+  // expected-error @+1 {{'graph.counted' op 'result' has element type 'bf16', but f32 is wanted}}
+  %0 = graph.counted %t ignoring -100 : tensor<4xi32> to tensor<4xbf16>
+  graph.return
+}
+
+// -----
+
+// weighted_mean_c1
+graph.func @weighted_mean_c1(%x: tensor<4xbf16>) {
+  // expected-error @+1 {{'graph.weighted_mean' op 'x' has element type 'bf16', but f32 is wanted}}
+  %0 = graph.weighted_mean %x, %x : tensor<4xbf16>
+  graph.return
+}
+
+// -----
+
+// counted_c2
+graph.func @counted_c2(%t: tensor<4xi32>) {
+  // expected-error @+1 {{'graph.counted' op ignores index 4294967296, which is no 'i32', the element type of 'targets'}}
+  %0 = graph.counted %t ignoring 4294967296 : tensor<4xi32> to tensor<4xf32>
+  graph.return
+}
+
+// -----
+
+// cross_entropy_c5
+graph.func @cross_entropy_c5(%x: tensor<4x8xf32>, %t: tensor<4xi32>) {
+  // expected-error @+1 {{'graph.cross_entropy' op ignores index -2147483649, which is no 'i32', the element type of 'targets'}}
+  %0, %1 = graph.cross_entropy %x, %t ignoring -2147483649 : (tensor<4x8xf32>, tensor<4xi32>) -> (tensor<4xf32>, tensor<4xf32>)
+  graph.return
+}

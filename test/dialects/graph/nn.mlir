@@ -80,6 +80,15 @@ graph.func @cross_entropy(%x: tensor<?x8x256xf32>, %t: tensor<?x8xi32>, %max: te
   // CHECK: graph.cross_entropy %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 whole; [0, 1, 2], [0, 1] -> [0, 1], [0, 1]; 12 flops per point}}
   %loss, %lse = graph.cross_entropy %x, %t : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
+  // CHECK: graph.cross_entropy %{{.*}}, %{{[^ ]*}} ignoring -100 :
+  // expected-remark @+1 {{12 flops per point}}
+  %kept, %lse2 = graph.cross_entropy %x, %t ignoring -100 : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
+  // CHECK: graph.counted %{{.*}} ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel; [0, 1] -> [0, 1]; 1 flops per point}}
+  %counted = graph.counted %t ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
+  // CHECK: graph.weighted_mean %{{.*}}, %{{.*}} : tensor<?x8xf32>
+  // expected-remark @+1 {{loops 0:? whole, 1:8 whole; [0, 1], [0, 1] -> []; 3 flops per point}}
+  %mean = graph.weighted_mean %kept, %counted : tensor<?x8xf32>
   // CHECK: graph.sum_exp %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 sum; [0, 1, 2], [0, 1] -> [0, 1]; 12 flops per point; indexed 2}}
   %1 = graph.sum_exp %x, %max : (tensor<?x8x256xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>

@@ -13,6 +13,9 @@ graph.func @update(%w: tensor<16x4xf32>, %g: tensor<16x4xf32>, %m: tensor<16x4xf
   // CHECK: graph.clip_scale %{{.*}} max 1.000000e+00
   // expected-remark @+1 {{loops; [] -> []; 3 flops per point}}
   %clip = graph.clip_scale %norm max 1.0
+  // CHECK: graph.inverse_or_zero %{{.*}}
+  // expected-remark @+1 {{loops; [] -> []; 2 flops per point, zero-preserving}}
+  %inverse = graph.inverse_or_zero %norm
   // CHECK: graph.learning_rate cosine(%{{.*}}, %{{.*}}, %{{.*}}) warmup 10 min_ratio 1.000000e-01
   // expected-remark @+1 {{loops; [], [], [] -> []; 20 flops per point}}
   %lr = graph.learning_rate cosine(%step, %base, %total) warmup 10 min_ratio 0.1

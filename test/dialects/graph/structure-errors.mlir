@@ -367,6 +367,38 @@ graph.parameter @"experts.*.bias" : tensor<1xf32> init zeros stored []
 
 // -----
 
+// func_c2
+// expected-error @+1 {{'graph.func' op has argument 0 with input name "0", but a letter or '_' is wanted, then letters, digits, '_', '.' and '-'}}
+graph.func @loss(%0: tensor<?x8xi32>) {
+  graph.return
+}
+
+// -----
+
+// func_c2_twice
+// expected-error @+1 {{'graph.func' op has two inputs with the name 'tokens'}}
+graph.func @loss(%tokens: tensor<?x8xi32>, %targets: tensor<?x8xi32> {graph.input = "tokens"}) {
+  graph.return
+}
+
+// -----
+
+// func_c3
+// expected-error @+1 {{'graph.func' op has input 'x' of type 'tensor<?x8xbf16>', but a tensor of f32 or i32 is wanted, with the batch first}}
+graph.func @loss(%x: tensor<?x8xbf16>) {
+  graph.return
+}
+
+// -----
+
+// func_c3_batch
+// expected-error @+1 {{'graph.func' op has input 'x' of type 'tensor<f32>', but a tensor of f32 or i32 is wanted, with the batch first}}
+graph.func @loss(%x: tensor<f32>) {
+  graph.return
+}
+
+// -----
+
 // expected-error @+1 {{'shard.grid' op has 'graph.axis_roles' of ["dat"], but an array of roles: data, tensor, context, expert or pipeline is wanted}}
 shard.grid @mesh(shape = 2) {graph.axis_roles = ["dat"]}
 

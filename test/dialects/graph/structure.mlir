@@ -60,3 +60,9 @@ graph.func @microbatch(%x: tensor<?x16xf32> {graph.input = "tokens", graph.place
   %seed = graph.input seed : tensor<i64>
   graph.return %y : tensor<?x16xf32>
 }
+
+// The arguments of @loss are inputs by their names; one that is shown otherwise keeps its name in an attribute.
+// CHECK: graph.func @loss(%images: tensor<?x8xf32>, %y.1-a_b: tensor<?xi32>, %labels: tensor<?xi32>) {
+graph.func @loss(%images: tensor<?x8xf32>, %y.1-a_b: tensor<?xi32>, %z: tensor<?xi32> {graph.input = "labels"}) {
+  graph.return
+}

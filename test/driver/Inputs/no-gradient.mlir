@@ -1,4 +1,4 @@
-module @m attributes {graph.vocabulary = 8 : i64, graph.sequence_length = 4 : i64} {
+module @m attributes {graph.sequence_length = 4 : i64} {
   graph.parameter @w : tensor<8x8xf32> init zeros
   graph.func @loss(%t: tensor<?x4xi32>, %u: tensor<?x4xi32>) -> tensor<f32> {
     %w = graph.get @w : tensor<8x8xf32>

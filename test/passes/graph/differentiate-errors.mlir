@@ -6,10 +6,22 @@ module {}
 // -----
 
 module {
-  // expected-error @+1 {{must take tokens and targets and return one tensor<f32>, the mean loss}}
-  graph.func @loss(%tokens: tensor<2x4xi32>) -> tensor<f32> {
-    %0 = graph.constant 1.0 : tensor<f32>
-    graph.return %0 : tensor<f32>
+  // expected-error @+1 {{must return one tensor<f32>, the loss}}
+  graph.func @loss(%tokens: tensor<2x4xi32>) -> tensor<2xf32> {
+    %0 = graph.constant 1.0 : tensor<2xf32>
+    graph.return %0 : tensor<2xf32>
+  }
+}
+
+// -----
+
+module {
+  graph.parameter @w : tensor<4xf32> init zeros
+  graph.func @loss(%x: tensor<4xf32>) -> tensor<f32> {
+    %w = graph.get @w : tensor<4xf32>
+    // expected-error @+1 {{has weights that depend on parameters; those of a weighted mean come from inputs alone}}
+    %m = graph.weighted_mean %x, %w : tensor<4xf32>
+    graph.return %m : tensor<f32>
   }
 }
 

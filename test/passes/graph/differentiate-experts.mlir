@@ -26,7 +26,7 @@
 // CHECK:       %[[DG:.*]] = graph.linear %[[DL]]
 // CHECK:       graph.add %[[DX]], %[[DG]]
 
-module @experts attributes {graph.vocabulary = 8 : i64, graph.sequence_length = 16 : i64} {
+module @experts attributes {graph.sequence_length = 16 : i64} {
   graph.parameter @emb : tensor<8x6xf32> init normal(0.0, 0.02)
   graph.parameter @gate : tensor<4x6xf32> init normal(0.0, 0.02)
   graph.parameter @"experts.*.up" : tensor<4x10x6xf32> init normal(0.0, 0.02)

@@ -15,8 +15,8 @@ module @tiny {
   // The block is differentiated once and called twice; the gradients of @w add up, @unused gets zeros, and all is
   // divided by the two micro-batches.
   // CHECK-LABEL: graph.func @microbatch
-  // CHECK-SAME:  {graph.input = "tokens"}
-  // CHECK-SAME:  {graph.input = "targets"}
+  // CHECK-SAME:  %tokens: tensor<2x4xi32> {graph.below = 8 : i64, graph.input = "tokens"}
+  // CHECK-SAME:  %targets: tensor<2x4xi32> {graph.below = 8 : i64, graph.input = "targets"}
   // CHECK-SAME:  {graph.accumulated = "loss"}
   // CHECK-SAME:  tensor<8x6xf32> {graph.gradient_of = @emb}, tensor<6x6xf32> {graph.gradient_of = @w}, tensor<3xf32> {graph.gradient_of = @unused}
   // CHECK-DAG:   graph.constant 6.250000e-02 : tensor<2x4xf32>

@@ -100,9 +100,9 @@ module @attention {
 // With dropout: the global index of the first sample (dp) and of the first query head (tp, two per kv head), and how many
 // heads there are without padding. The second micro-batch starts at sample 8.
 // CHECK-LABEL: module @attention_dropout
-// CHECK:         exec.input tokens %tokens shape [2, 4, 4] axes {{\[\[}}], [0], []]
-// CHECK:         exec.input seed %seed shape [] axes []
-// CHECK:         exec.input step %step shape [] axes []
+// CHECK:         exec.input "tokens" %tokens shape [2, 4, 4] axes {{\[\[}}], [0], []]{{$}}
+// CHECK:         exec.scalar seed %seed
+// CHECK:         exec.scalar step %step
 module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
   graph.parameter @q : tensor<4x4x4x8xf32> init zeros

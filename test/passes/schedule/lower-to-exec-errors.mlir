@@ -16,6 +16,17 @@ module @pointwise {
 }
 
 // -----
+module @name {
+  // expected-error @+1 {{has argument 1 without 'graph.input', the name of what it reads}}
+  graph.func @microbatch(%t: tensor<1x2xi32> {graph.input = "tokens"}, %u: tensor<1x2xi32>) {
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 module @element {
   graph.parameter @x : tensor<4x4xbf16> init zeros
   graph.func @microbatch() {

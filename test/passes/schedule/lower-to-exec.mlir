@@ -5,7 +5,7 @@
 // gradient, the update at the end.
 // CHECK-LABEL: exec.program @step mesh ["dp", "tp"] sizes [2, 2]
 // CHECK:         exec.parameter "wte" %wte global [63, 16] stored [63, 16] local [32, 16] axes {{\[\[}}1], []]
-// CHECK:         exec.input tokens %tokens shape [2, 2, 8] axes {{\[\[}}], [0], []]
+// CHECK:         exec.input "tokens" %tokens shape [2, 2, 8] axes {{\[\[}}], [0], []] below 32 ignored -1
 // CHECK:         %[[T1:.*]] = exec.view %tokens "tokens.1" i32 64 bytes at 64
 // CHECK:         exec.embedding %wte, %{{.*}} to %[[E:.*]] rows 32 columns 16 tokens 16 first_row <0 + 32 * axis 1>
 // CHECK:         exec.collective all_reduce sum %[[E]] to %[[X:.*]] axes [1] count 256 "{{.*}}" activation
@@ -26,12 +26,12 @@
 // PLAN:          exec.launch @kernel_1(%wte, %{{.*}}) to(%wte)
 // PLAN:          exec.collective all_gather sum %{{.*}} to %w axes [0] count 128 "w" parameter async stream 1
 // PLAN-NOT:      exec.copy
-module @m attributes {graph.micro_batches = 2 : i64, graph.vocabulary = 64 : i64, graph.sequence_length = 8 : i64} {
+module @m attributes {graph.micro_batches = 2 : i64, graph.sequence_length = 8 : i64} {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"]}
   graph.parameter @wte : tensor<63x16xf32> init normal(0.0, 0.02) decay placement <[replicate, shard(0)]>
   graph.parameter @w : tensor<16x32xf32> init normal(0.0, 0.02) stored [16, 32] decay placement <[replicate, shard(1)]>
   graph.state @"w.exp_avg" of @w : tensor<16x32xf32> placement <[shard(0), shard(1)]>
-  graph.func @microbatch(%t: tensor<2x8xi32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>},
+  graph.func @microbatch(%t: tensor<2x8xi32> {graph.below = 32 : i64, graph.ignored = -1 : i64, graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>},
       %u: tensor<2x8xi32> {graph.input = "targets", graph.placement = #graph.placement<[shard(0), replicate]>})
      -> (tensor<f32> {graph.accumulated = "loss"}, tensor<32x16xf32> {graph.gradient_of = @wte}, tensor<16x16xf32> {graph.gradient_of = @w}) {
     %wte = graph.get @wte : tensor<32x16xf32>

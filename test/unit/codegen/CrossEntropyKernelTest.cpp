@@ -86,6 +86,40 @@ TEST(CrossEntropyKernel, ComputesTheGradient) {
   });
 }
 
+// Ignored targets: below all words, above them, and one of them.
+TEST(CrossEntropyKernel, LeavesOutRowsWhoseTargetIsIgnored) {
+  const int64_t rows = 6, words = 5;
+  std::string x = logitsType(rows, words), t = rowType(rows, "i32"), r = rowType(rows);
+  for (int64_t ignored : {-100, 3, 70}) {
+    std::string ignoring = " ignoring " + std::to_string(ignored) + " : (";
+    CompiledKernel loss("(%x: " + x + ", %t: " + t + ") -> (" + r + ", " + r + ")",
+                        "%0, %1 = graph.cross_entropy %x, %t" + ignoring + x + ", " + t + ") -> (" +
+                            r + ", " + r + ")",
+                        "%0, %1");
+    CompiledKernel grad("(%x: " + x + ", %t: " + t + ", %l: " + r + ", %d: " + r + ") -> " + x,
+                        "%0 = graph.cross_entropy_grad %x, %t, %l, %d" + ignoring + x + ", " + t +
+                            ", " + r + ", " + r + ") -> " + x,
+                        "%0");
+    CompiledKernel counted(
+        "(%t: " + t + ") -> " + r,
+        "%0 = graph.counted %t ignoring " + std::to_string(ignored) + " : " + t + " to " + r, "%0");
+    Values xs = randomValues(rows * words, 1), ds(rows, 1), lse;
+    auto i = static_cast<double>(ignored);
+    Values ts{0, i, 4, i, i, 1}, counts{1, 0, 1, 0, 0, 1}, losses, wanted;
+    for (int64_t row = 0; row < rows; ++row) {
+      lse.push_back(static_cast<float>(logSumExp(xs, row * words, words)));
+      auto target = static_cast<int64_t>(ts[row]);
+      losses.push_back(counts[row] == 0 ? 0 : lse[row] - xs[row * words + target]);
+      for (int64_t word = 0; word < words; ++word)
+        wanted.push_back((std::exp(xs[row * words + word] - lse[row]) - (word == target)) *
+                         counts[row]);
+    }
+    expectNear(loss.run({xs, ts})[0], losses, 1e-6, 4e-7);
+    expectNear(grad.run({xs, ts, lse, ds})[0], wanted, 2e-6, 4e-7);
+    expectNear(counted.run({ts})[0], counts, 0);
+  }
+}
+
 // The words of a rank start at `offset`; those from `global` on are padding, and some targets
 // belong to other ranks.
 TEST(CrossEntropyKernel, SplitsWordsOverRanks) {

@@ -26,11 +26,11 @@ private:
   std::string label = "counting";
 };
 
-Sampler make(const TokenSource &source, uint64_t length, uint64_t seed) {
-  Sampler sampler;
-  Status status = Sampler::create(source, length, seed, sampler);
+std::unique_ptr<SampleSource> windows(uint64_t tokens, uint64_t length, uint64_t shift = 0) {
+  std::unique_ptr<SampleSource> source;
+  Status status = makeTokenSamples(std::make_shared<Counting>(tokens), length, shift, source);
   EXPECT_TRUE(status.ok()) << status.message();
-  return sampler;
+  return source;
 }
 
 TEST(Permute, IsAPermutation) {
@@ -82,92 +82,96 @@ TEST(Permute, SpreadsEvenly) {
   }
 }
 
-TEST(Sampler, CountsWindowsOfOneTokenMore) {
-  EXPECT_EQ(make(Counting(11), 5, 0).windows(), 2u);
-  EXPECT_EQ(make(Counting(10), 5, 0).windows(), 1u);
-  EXPECT_EQ(make(Counting(6), 5, 0).windows(), 1u);
-  EXPECT_EQ(make(Counting(2), 1, 0).windows(), 1u);
-  EXPECT_EQ(make(Counting(6), 5, 0).start(12345), 0u);
+TEST(TokenSamples, CountsWindowsOfOneTokenMore) {
+  EXPECT_EQ(windows(11, 5)->samples(), 2u);
+  EXPECT_EQ(windows(10, 5)->samples(), 1u);
+  EXPECT_EQ(windows(6, 5)->samples(), 1u);
+  EXPECT_EQ(windows(2, 1)->samples(), 1u);
 }
 
-TEST(Sampler, NamesASourceThatIsTooShort) {
-  Sampler sampler;
+TEST(TokenSamples, NamesASourceThatIsTooShort) {
+  std::unique_ptr<SampleSource> source;
   for (uint64_t count : {0, 1, 5}) {
-    Status status = Sampler::create(Counting(count), 5, 0, sampler);
+    Status status = makeTokenSamples(std::make_shared<Counting>(count), 5, 0, source);
     EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
     EXPECT_EQ(status.message(), "sampling 'counting': it has " + std::to_string(count) +
                                     " tokens; one sample of length 5 needs 6");
   }
-  EXPECT_FALSE(Sampler::create(Counting(5), 0, 0, sampler).ok());
+  EXPECT_FALSE(makeTokenSamples(std::make_shared<Counting>(5), 0, 0, source).ok());
 }
 
-TEST(Sampler, UsesEachWindowOnceAnEpochInAnotherOrder) {
-  Counting source(101);
-  Sampler sampler = make(source, 5, 7);
+TEST(TokenSamples, ReadsWhatFollowsForTargets) {
+  std::vector<int32_t> values(3);
+  std::span<std::byte> bytes = std::as_writable_bytes(std::span(values));
+  ASSERT_TRUE(windows(21, 5)->read(2, 1, bytes).ok());
+  EXPECT_EQ(values, (std::vector<int32_t>{11, 12, 13}));
+  ASSERT_TRUE(windows(21, 5, 1)->read(3, 2, bytes).ok());
+  EXPECT_EQ(values, (std::vector<int32_t>{18, 19, 20}));
+  EXPECT_EQ(windows(21, 5)->read(4, 0, bytes).message(),
+            "reading 'counting': wanted 3 tokens from token 0 of sample 4, there are 4 samples of "
+            "5");
+  EXPECT_FALSE(windows(21, 5)->read(0, 3, bytes).ok());
+}
+
+TEST(Sampler, UsesEachSampleOnceAnEpochInAnotherOrder) {
+  Sampler sampler(20, 7);
   std::vector<uint64_t> epochs[2];
   for (uint64_t g = 0; g < 40; ++g)
-    epochs[g / 20].push_back(sampler.start(g));
+    epochs[g / 20].push_back(sampler.sample(g));
   EXPECT_NE(epochs[0], epochs[1]);
   for (const auto &epoch : epochs) {
-    std::set<uint64_t> starts(epoch.begin(), epoch.end());
-    EXPECT_EQ(starts.size(), 20u);
-    EXPECT_EQ(*starts.begin(), 0u);
-    EXPECT_EQ(*starts.rbegin(), 95u);
+    std::set<uint64_t> samples(epoch.begin(), epoch.end());
+    EXPECT_EQ(samples.size(), 20u);
+    EXPECT_EQ(*samples.rbegin(), 19u);
   }
-  EXPECT_NE(make(source, 5, 8).start(0) * 20 + make(source, 5, 8).start(1),
-            sampler.start(0) * 20 + sampler.start(1));
+  Sampler other(20, 8);
+  EXPECT_NE(other.sample(0) * 20 + other.sample(1), sampler.sample(0) * 20 + sampler.sample(1));
 }
 
 TEST(FillBatch, GivesEveryPlanTheSameSamples) {
-  Counting source(1001);
-  Sampler sampler = make(source, 4, 3);
   constexpr uint64_t globalBatch = 12, T = 4;
+  std::unique_ptr<SampleSource> source = windows(1001, T);
+  Sampler sampler(source->samples(), 3);
   // One rank, one micro-batch: row r is sample r of the step.
-  std::vector<int32_t> tokens(globalBatch * T), targets(globalBatch * T);
-  BatchSpec one = {.globalBatch = 12, .microBatch = 12, .sequenceLength = T};
-  ASSERT_TRUE(fillBatch(source, sampler, 3, one, tokens, targets).ok());
+  std::vector<int32_t> tokens(globalBatch * T);
+  BatchSpec one = {.globalBatch = 12, .microBatch = 12, .runs = {{0, 0, T}}, .elements = T};
+  auto bytesOf = [](std::vector<int32_t> &values) {
+    return std::as_writable_bytes(std::span(values));
+  };
+  ASSERT_TRUE(fillBatch(*source, sampler, 3, one, bytesOf(tokens)).ok());
   for (uint64_t row = 0; row < globalBatch; ++row)
-    for (uint64_t t = 0; t < T; ++t) {
-      auto wanted = static_cast<int32_t>(sampler.start(2 * globalBatch + row) + t);
-      EXPECT_EQ(tokens[row * T + t], wanted);
-      EXPECT_EQ(targets[row * T + t], wanted + 1);
-    }
-  // Three ranks, two micro-batches of two, each rank the second half of the sequence.
+    for (uint64_t t = 0; t < T; ++t)
+      EXPECT_EQ(tokens[row * T + t],
+                static_cast<int32_t>(sampler.sample(2 * globalBatch + row) * T + t));
+  // Three ranks, two micro-batches of two, each rank the first and the last token of a sample.
   for (uint64_t rank = 0; rank < 3; ++rank) {
     BatchSpec part = {.globalBatch = 12,
                       .microBatch = 2,
                       .numMicroBatches = 2,
                       .dataParallelSize = 3,
                       .dataParallelCoordinate = rank,
-                      .sequenceLength = T,
-                      .sequenceBegin = 2,
-                      .sequenceEnd = 4};
-    std::vector<int32_t> mine(2 * 2 * 2), mineTargets(2 * 2 * 2);
-    ASSERT_TRUE(fillBatch(source, sampler, 3, part, mine, mineTargets).ok());
+                      .runs = {{0, 0, 1}, {3, 1, 1}},
+                      .elements = 2};
+    std::vector<int32_t> mine(2 * 2 * 2);
+    ASSERT_TRUE(fillBatch(*source, sampler, 3, part, bytesOf(mine)).ok());
     for (uint64_t m = 0; m < 2; ++m)
       for (uint64_t i = 0; i < 2; ++i)
         for (uint64_t t = 0; t < 2; ++t) {
-          uint64_t row = m * 6 + rank * 2 + i, at = (m * 2 + i) * 2 + t;
-          EXPECT_EQ(mine[at], tokens[row * T + 2 + t]);
-          EXPECT_EQ(mineTargets[at], targets[row * T + 2 + t]);
+          uint64_t row = m * 6 + rank * 2 + i;
+          EXPECT_EQ(mine[(m * 2 + i) * 2 + t], tokens[row * T + 3 * t]);
         }
   }
-  // Tokens alone, targets alone.
-  std::vector<int32_t> alone(globalBatch * T);
-  ASSERT_TRUE(fillBatch(source, sampler, 3, one, alone, {}).ok());
-  EXPECT_EQ(alone, tokens);
-  ASSERT_TRUE(fillBatch(source, sampler, 3, one, {}, alone).ok());
-  EXPECT_EQ(alone, targets);
 }
 
 TEST(FillBatch, RefusesSizesThatDoNotAgree) {
-  Counting source(1001);
-  Sampler sampler = make(source, 4, 3);
-  std::vector<int32_t> tokens(8), targets(8);
+  std::unique_ptr<SampleSource> source = windows(1001, 4);
+  Sampler sampler(source->samples(), 3);
+  std::vector<int32_t> tokens(8);
   const BatchSpec good = {
-      .globalBatch = 4, .microBatch = 2, .dataParallelSize = 2, .sequenceLength = 4};
+      .globalBatch = 4, .microBatch = 2, .dataParallelSize = 2, .runs = {{0, 0, 4}}, .elements = 4};
   auto message = [&](BatchSpec spec, uint64_t step = 1) {
-    return fillBatch(source, sampler, step, spec, tokens, targets).message();
+    return fillBatch(*source, sampler, step, spec, std::as_writable_bytes(std::span(tokens)))
+        .message();
   };
   EXPECT_EQ(message(good), "");
   BatchSpec bad = good;
@@ -177,17 +181,13 @@ TEST(FillBatch, RefusesSizesThatDoNotAgree) {
   bad.dataParallelCoordinate = 2;
   EXPECT_EQ(message(bad), "reading a batch: coordinate 2 of 2 ranks");
   bad = good;
-  bad.sequenceEnd = 5;
-  EXPECT_EQ(message(bad), "reading a batch: tokens 0 to 5 of samples of length 4");
-  bad.sequenceBegin = 3;
-  bad.sequenceEnd = 3;
-  EXPECT_EQ(message(bad), "reading a batch: tokens 3 to 3 of samples of length 4");
-  bad = good;
-  bad.sequenceLength = 8;
-  EXPECT_EQ(message(bad), "reading a batch: samples of length 8 from a sampler of length 4");
+  bad.runs = {{0, 1, 4}};
+  EXPECT_EQ(message(bad), "reading a batch: 4 elements at 1 of a part of 4");
+  bad.runs = {{1, 0, 4}};
+  EXPECT_EQ(message(bad).rfind("reading 'counting': wanted 4 tokens from token 1", 0), 0u);
   EXPECT_EQ(message(good, 0), "reading a batch: step 0; steps count from 1");
   tokens.resize(9);
-  EXPECT_EQ(message(good), "reading a batch: the buffer holds 9 tokens; wanted 8");
+  EXPECT_EQ(message(good), "reading a batch: the buffer holds 36 bytes; wanted 32");
 }
 } // namespace
 } // namespace dtc::rt

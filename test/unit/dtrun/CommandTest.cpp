@@ -34,6 +34,17 @@ protected:
 
   std::string path(const std::string &name) const { return folder + "/" + name; }
 
+  // `samples` of 4 tokens from 0 to 15, as bytes.
+  void writeSamples(const std::string &name, size_t samples) const {
+    std::string header =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(samples) + ", 4)}\n";
+    std::ofstream file(path(name), std::ios::binary);
+    file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0'
+         << header;
+    for (size_t i = 0; i < samples * 4; ++i)
+      file << static_cast<char>(i * 7 % 16);
+  }
+
   // `arguments` run in the test's folder.
   Result run(const std::string &arguments) const {
     std::string command = "cd " + folder + " && " DTC_DTRUN " " + arguments + " 2>&1";
@@ -77,6 +88,13 @@ TEST_F(Dtrun, SameSeedGivesTheSameParameters) {
   EXPECT_NE(test::readBytes(path("a")), test::readBytes(path("c")));
 }
 
+TEST_F(Dtrun, ReadsAFileForEachInput) {
+  writeSamples("t.npy", 9);
+  Result result = run("s1.dte --data tokens=t.npy,targets=t.npy --steps 12 --format json");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(linesOf(result.output), 12u) << result.output;
+}
+
 TEST_F(Dtrun, InitGoesOnFromADump) {
   EXPECT_EQ(run("s1.dte --data synthetic --steps 0 --seed 5 --dump-params a").exitCode, 0);
   EXPECT_EQ(run("s1.dte --data synthetic --steps 0 --seed 6 --init a --dump-params b").exitCode, 0);
@@ -94,6 +112,11 @@ TEST_F(Dtrun, WritesLogAndTrace) {
 TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
   std::ofstream(path("words")) << "abcdefghijklmnop";
   std::ofstream(path("broken.dte")) << "not a program";
+  writeSamples("t.npy", 9);
+  writeSamples("short.npy", 8);
+  test::ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS));
+  builder.program().inputs[0]->name = "images";
+  ASSERT_TRUE(test::writeBytes(path("image.dte"), builder.file()).ok());
   const struct {
     const char *arguments, *message;
     int exitCode;
@@ -102,6 +125,18 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
       {"broken.dte --data synthetic", "broken.dte: the file has 13 bytes", 1},
       {"s1.dte --data none", "'none'", 1},
       {"s1.dte --data words", "vocabulary size 16", 1},
+      {"s1.dte --data tokens=t.npy",
+       "--data names no file for input 'targets'; the model reads "
+       "'tokens' (i32 [4]) and 'targets' (i32 [4]): --data tokens=PATH.npy,targets=PATH.npy",
+       1},
+      {"s1.dte --data images=t.npy", "--data names 'images', which is no input", 1},
+      {"s1.dte --data tokens=t.npy,targets=short.npy",
+       "'t.npy' has 9 samples for input 'tokens' and 'short.npy' has 8 for input 'targets'", 1},
+      {"s1.dte --data tokens=words,targets=t.npy", "wanted a .npy file", 1},
+      {"image.dte --data synthetic",
+       "fills inputs 'tokens' and 'targets' of one length, but the "
+       "model reads 'images' (i32 [4]) and 'targets' (i32 [4])",
+       1},
       {"s2.dte --data synthetic", "compiled for 2 ranks and the job has 1", 1},
       {"s2.dte -n 3 --data synthetic", "compiled for 2 ranks and the job has 3", 1},
       {"s1.dte --data synthetic --init words", "words", 1},

@@ -17,7 +17,8 @@ StepReport example() {
   report.result.hasGradNorm = true;
   report.result.exposedCommSeconds = 0.0625;
   report.seconds = 0.125;
-  report.tokensPerSecond = 41600;
+  report.samplesPerSecond = 2600;
+  report.sequenceLength = 16;
   report.mfu = 0.123;
   report.learningRate = 0.5f;
   report.peakMemoryBytes = 123456;
@@ -25,10 +26,11 @@ StepReport example() {
 }
 
 TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
-  EXPECT_EQ(stepAsJson(example()),
-            "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
-            "\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
-            "\"peak_memory_bytes\":123456}");
+  EXPECT_EQ(
+      stepAsJson(example()),
+      "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
+      "\"samples_per_s\":2600,\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
+      "\"peak_memory_bytes\":123456}");
 }
 
 TEST(Report, JsonGivesTheLossBackExactly) {
@@ -47,6 +49,14 @@ TEST(Report, JsonHasNullForWhatIsNotKnownOrNotFinite) {
   std::string json = stepAsJson(report);
   for (const char *field : {"\"loss\":null,", "\"grad_norm\":null,", "\"mfu\":null,"})
     EXPECT_NE(json.find(field), std::string::npos) << json;
+}
+
+TEST(Report, CountsSamplesOfAModelWithoutSequences) {
+  StepReport report = example();
+  report.sequenceLength = 0;
+  EXPECT_NE(stepAsJson(report).find("\"samples_per_s\":2600,\"tokens_per_s\":null,"),
+            std::string::npos);
+  EXPECT_NE(stepAsText(report).find(" 2.60k samples/s"), std::string::npos) << stepAsText(report);
 }
 
 TEST(Report, TextIsAlignedAndHasUnits) {

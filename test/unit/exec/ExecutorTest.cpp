@@ -178,17 +178,25 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
         executor.setScalars({.step = 7, .totalSteps = 9, .baseLr = 0.5f, .seed = 1u << 31}).ok());
     float step = 0;
     uint64_t seed = 0;
-    uint32_t stepBuffer = executor.findInput(format::InputRole::step)->buffer();
-    uint32_t seedBuffer = executor.findInput(format::InputRole::seed)->buffer();
+    uint32_t stepBuffer = executor.findScalar(format::ScalarRole::step)->buffer();
+    uint32_t seedBuffer = executor.findScalar(format::ScalarRole::seed)->buffer();
     ASSERT_TRUE(device.copyOut(&step, executor.address(stepBuffer), 4).ok());
     ASSERT_TRUE(device.copyOut(&seed, executor.address(seedBuffer), 8).ok());
     EXPECT_EQ(step, 7);
     EXPECT_EQ(seed, 1u << 31);
-    EXPECT_EQ(executor.findInput(format::InputRole::total_steps), nullptr);
+    EXPECT_EQ(executor.findScalar(format::ScalarRole::total_steps), nullptr);
 
-    Status status = executor.writeInput(format::InputRole::tokens, std::vector<int32_t>(7));
-    EXPECT_NE(status.message().find("was given 7 values, wanted 8"), std::string::npos);
-    ASSERT_TRUE(executor.writeInput(format::InputRole::tokens, std::vector<int32_t>(8, 1)).ok());
+    std::vector<int32_t> tokens(8, 1);
+    std::span<const std::byte> bytes = std::as_bytes(std::span(tokens));
+    EXPECT_EQ(executor.writeInput("tokens", bytes.first(28)).message(),
+              "input 'tokens' was given 28 bytes, wanted 32");
+    EXPECT_EQ(executor.writeInput("images", bytes).message(), "the program has no input 'images'");
+    EXPECT_EQ(executor.findInput("images"), nullptr);
+    ASSERT_TRUE(executor.writeInput("tokens", bytes).ok());
+    std::vector<int32_t> written(8);
+    uint32_t tokenBuffer = executor.findInput("tokens")->buffer();
+    ASSERT_TRUE(device.copyOut(written.data(), executor.address(tokenBuffer), 32).ok());
+    EXPECT_EQ(written, tokens);
     put(executor, device, at.embed, std::vector<float>(128, 1));
     put(executor, device, at.head, std::vector<float>(64, 1));
     StepResult result;

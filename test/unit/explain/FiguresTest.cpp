@@ -51,3 +51,15 @@ TEST(Figures, LeaveOutWhatAPlanDoesNotUse) {
             "dp=1 tp=1 pp=4 cp=1 ep=1 sp=0 zero=0 micro_batch=1 interleaved x2 recompute mixed "
             "optimizer on the host order tp cp pp dp");
 }
+
+TEST(Figures, CountTokensOrSamplesPerSecond) {
+  Plan plan;
+  plan.globalBatch = 8;
+  plan.predicted.stepSeconds = 0.5;
+  EXPECT_EQ(figures::throughputOf(plan).perSecond, 16);
+  EXPECT_STREQ(figures::throughputOf(plan).unit, "samples/s");
+  plan.sequenceLength = 4;
+  plan.predicted.tokensPerSecond = 64;
+  EXPECT_EQ(figures::throughputOf(plan).perSecond, 64);
+  EXPECT_STREQ(figures::throughputOf(plan).unit, "tokens/s");
+}

@@ -93,7 +93,6 @@ void describeModel(ManifestT &manifest, uint32_t ranks) {
   manifest.producer = "test";
   manifest.model_name = "sample";
   manifest.cpu_features = {"sse2"};
-  manifest.vocabulary = words;
   manifest.sequence_length = 4;
   manifest.global_batch = 2 * ranks;
   manifest.micro_batch = 2;
@@ -159,18 +158,25 @@ uint32_t ProgramBuilder::parameter(const std::string &name, std::vector<uint64_t
   return program().parameters.back()->buffer;
 }
 
-void ProgramBuilder::input(InputRole role, uint32_t index, DType type, std::vector<uint64_t> shape,
-                           bool batchIsSharded) {
+void ProgramBuilder::input(const std::string &name, uint32_t index, DType type,
+                           std::vector<uint64_t> shape, uint64_t below) {
   auto input = std::make_unique<InputT>();
-  input->role = role;
+  input->name = name;
   input->buffer = index;
   input->dtype = type;
+  input->sample_shape.assign(shape.begin() + 2, shape.end());
   input->shape = std::move(shape);
-  if (batchIsSharded) {
-    input->shards.push_back(std::make_unique<ShardedDimT>());
-    input->shards.back()->dim = 1;
-  }
+  input->below = below;
+  input->shards.push_back(std::make_unique<ShardedDimT>());
+  input->shards.back()->dim = 1;
   program().inputs.push_back(std::move(input));
+}
+
+void ProgramBuilder::scalar(ScalarRole role, uint32_t index) {
+  auto scalar = std::make_unique<StepScalarT>();
+  scalar->role = role;
+  scalar->buffer = index;
+  program().scalars.push_back(std::move(scalar));
 }
 
 void ProgramBuilder::output(OutputRole role, uint32_t index) {
@@ -260,11 +266,11 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   uint32_t step = builder.buffer("step", 1);
   uint32_t lr = builder.buffer("base_lr", 1);
   uint32_t seed = builder.buffer("seed", 1, DType::i64);
-  builder.input(InputRole::tokens, tokens, DType::i32, {1, 2, 4}, true);
-  builder.input(InputRole::targets, targets, DType::i32, {1, 2, 4}, true);
-  builder.input(InputRole::step, step, DType::f32, {});
-  builder.input(InputRole::base_lr, lr, DType::f32, {});
-  builder.input(InputRole::seed, seed, DType::i64, {});
+  builder.input("tokens", tokens, DType::i32, {1, 2, 4}, words);
+  builder.input("targets", targets, DType::i32, {1, 2, 4}, words);
+  builder.scalar(ScalarRole::step, step);
+  builder.scalar(ScalarRole::base_lr, lr);
+  builder.scalar(ScalarRole::seed, seed);
   at.x = builder.buffer("x", 64);
   uint32_t mixed = builder.buffer("mixed", 64), lse = builder.buffer("lse", 16);
   uint32_t head = builder.buffer("head", 64), z = builder.buffer("z", 64);

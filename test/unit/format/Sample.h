@@ -31,8 +31,10 @@ public:
   // A parameter of this global shape with a buffer of its own; dim 0 is over axis 0 when `sharded`.
   uint32_t parameter(const std::string &name, std::vector<uint64_t> shape, bool sharded, float mean,
                      float stddev);
-  void input(format::InputRole role, uint32_t buffer, format::DType type,
-             std::vector<uint64_t> shape, bool batchIsSharded = false);
+  // An input of this shape, whose dim 1 is over axis 0; integers are below `below`.
+  void input(const std::string &name, uint32_t buffer, format::DType type,
+             std::vector<uint64_t> shape, uint64_t below = 0);
+  void scalar(format::ScalarRole role, uint32_t buffer);
   void output(format::OutputRole role, uint32_t buffer);
   uint32_t kernel(const std::string &symbol, std::vector<uint64_t> minBytes, uint64_t range);
 

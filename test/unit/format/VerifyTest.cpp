@@ -59,9 +59,8 @@ const Corruption manifestCorruptions[] = {
      "model_flops_per_step is -1"},
     {"PeakInfinite", [](ManifestT &m) { m.peak_flops_per_device = INFINITY; },
      "peak_flops_per_device is inf"},
-    {"VocabularyHuge", [](ManifestT &m) { m.vocabulary = huge; },
-     "vocabulary is 18446744073709551615"},
-    {"NoVocabulary", [](ManifestT &m) { m.vocabulary = 0; }, "vocabulary is 0"},
+    {"SequenceHuge", [](ManifestT &m) { m.sequence_length = huge; },
+     "sequence_length is 18446744073709551615"},
     {"ModelNameControl", [](ManifestT &m) { m.model_name = "a\nb"; },
      "model_name contains a control character"},
     {"ModelNameLong", [](ManifestT &m) { m.model_name = std::string(5000, 'x'); },
@@ -170,24 +169,60 @@ const Corruption manifestCorruptions[] = {
     {"InitMean", [](ManifestT &m) { tensor(m, 0).mean = nan; }, "initial mean nan"},
     {"TensorsOverlap", [](ManifestT &m) { buffer(m, tensor(m, 1).buffer).offset = 256; },
      "hold parameters or optimizer state and overlap"},
-    {"InputRole", [](ManifestT &m) { input(m, 0).role = static_cast<InputRole>(6); }, "has role 6"},
-    {"InputTwice", [](ManifestT &m) { input(m, 1).role = InputRole::tokens; },
-     "input 'tokens' is there twice"},
-    {"InputType", [](ManifestT &m) { input(m, 0).dtype = DType::f32; },
-     "input 'tokens' has dtype 0, wanted i32"},
-    {"InputShape", [](ManifestT &m) { input(m, 0).shape = {8}; }, "has 1 dims, wanted 3"},
+    {"InputTwice", [](ManifestT &m) { input(m, 1).name = "tokens"; },
+     "input 'tokens' has an empty name or the name of another input"},
+    {"InputNameEmpty", [](ManifestT &m) { input(m, 1).name = ""; }, "has an empty name"},
+    {"InputNameControl", [](ManifestT &m) { input(m, 1).name = "a\tb"; },
+     "the name of an input contains a control character"},
+    {"InputType", [](ManifestT &m) { input(m, 0).dtype = DType::i64; },
+     "input 'tokens' has dtype 4, wanted f32 or i32"},
+    {"InputBufferType",
+     [](ManifestT &m) {
+       input(m, 0).dtype = DType::f32;
+       input(m, 0).below = 0;
+     },
+     "input 'tokens' has dtype 0"},
+    {"InputBelow", [](ManifestT &m) { input(m, 0).below = (uint64_t(1) << 31) + 1; },
+     "input 'tokens' is below 2147483649, wanted at most 2147483648"},
+    {"InputIgnored", [](ManifestT &m) { input(m, 1).ignored = int64_t(1) << 31; },
+     "input 'targets' ignores 2147483648, wanted an i32"},
+    {"InputShape", [](ManifestT &m) { input(m, 0).shape = {8}; }, "has 1 dims, wanted"},
+    {"InputSampleShape",
+     [](ManifestT &m) {
+       input(m, 0).sample_shape = {4, 1};
+     },
+     "has 3 dims, wanted micro-batches, batch and the 2 of a sample"},
     {"InputSequence",
      [](ManifestT &m) {
        input(m, 0).shape = {1, 2, 5};
      },
-     "has shape [1, 2, 5]"},
+     "has size 5 on dim 2, wanted this rank's part of 4"},
+    {"InputEmpty",
+     [](ManifestT &m) {
+       input(m, 0).shape = {1, 2, 0};
+       input(m, 0).sample_shape = {0};
+     },
+     "has size 0 on dim 2"},
+    {"InputMicroBatches",
+     [](ManifestT &m) {
+       input(m, 1).shape = {2, 1, 4};
+     },
+     "input 'targets' has 2 micro-batches of 1, wanted 1 of 2"},
     {"InputShard", [](ManifestT &m) { input(m, 0).shards[0]->dim = 3; },
      "is sharded on dim 3, it has 3"},
     {"InputMicroBatchShard", [](ManifestT &m) { input(m, 0).shards[0]->dim = 0; },
      "wanted whole micro-batches"},
     {"InputBuffer", [](ManifestT &m) { buffer(m, input(m, 0).buffer).bytes = 28; },
      "input 'tokens' needs 32 bytes"},
-    {"ScalarShape", [](ManifestT &m) { input(m, 2).shape = {2}; }, "wanted one element"},
+    {"InputUnsplit", [](ManifestT &m) { input(m, 1).shards.clear(); }, "global_batch is 4, wanted"},
+    {"ScalarRole", [](ManifestT &m) { program(m).scalars[0]->role = static_cast<ScalarRole>(4); },
+     "a scalar has role 4"},
+    {"ScalarTwice", [](ManifestT &m) { program(m).scalars[1]->role = ScalarRole::step; },
+     "scalar 'step' is there twice"},
+    {"ScalarType", [](ManifestT &m) { program(m).scalars[0]->role = ScalarRole::seed; },
+     "scalar 'seed' has dtype 4"},
+    {"ScalarBuffer", [](ManifestT &m) { program(m).scalars[0]->buffer = 77; },
+     "scalar 'step' is in buffer 77"},
     {"GlobalBatch", [](ManifestT &m) { m.global_batch = 5; }, "global_batch is 5, wanted"},
     {"OutputRole", [](ManifestT &m) { program(m).outputs[0]->role = static_cast<OutputRole>(3); },
      "has role 3"},
@@ -291,6 +326,30 @@ TEST(Verify, CountsAllAxesOfADim) {
             std::string::npos);
   EXPECT_NE(message({4}, true, true).find("sharded zigzag on dim 0 over axes 0 and 1"),
             std::string::npos);
+}
+
+// Samples of 8 tokens over 2 ranks, 4 of them zigzag as well as in one run; but samples themselves
+// are read in one run.
+TEST(Verify, TakesInputsThatAreSplitInSamples) {
+  auto message = [](uint32_t dim, std::vector<uint64_t> shape, uint64_t length, bool zigzag) {
+    test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3});
+    for (std::unique_ptr<InputT> &input : builder.program().inputs) {
+      input->shape = shape;
+      input->sample_shape = {length};
+      input->shards[0]->dim = dim;
+      input->shards[0]->zigzag = zigzag;
+    }
+    builder.manifest.global_batch = dim == 1 ? 4 : 2;
+    return verify(builder.file()).message();
+  };
+  EXPECT_EQ(message(1, {1, 2, 4}, 4, false), "");
+  EXPECT_EQ(message(2, {1, 2, 4}, 8, false), "");
+  EXPECT_EQ(message(2, {1, 2, 4}, 8, true), "");
+  EXPECT_NE(message(2, {1, 2, 3}, 6, true)
+                .find("has size 3 on dim 2, wanted this rank's part of 6, "
+                      "1 or more in each of 2 pieces"),
+            std::string::npos);
+  EXPECT_NE(message(1, {1, 2, 4}, 4, true).find("is sharded zigzag on dim 1"), std::string::npos);
 }
 
 } // namespace

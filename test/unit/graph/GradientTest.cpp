@@ -182,6 +182,11 @@ TEST(Gradient, OfLossAndSoftmax) {
   checkGradient("%x: tensor<2x3x5xf32>, %t: tensor<2x3xi32>",
                 "%0, %l = graph.cross_entropy %x, %t : (tensor<2x3x5xf32>, tensor<2x3xi32>) -> "
                 "(tensor<2x3xf32>, tensor<2x3xf32>)");
+  for (const char *ignored : {"0", "1"}) // targets are both
+    checkGradient("%x: tensor<2x3x5xf32>, %t: tensor<2x3xi32>",
+                  std::string("%0, %l = graph.cross_entropy %x, %t ignoring ") + ignored +
+                      " : (tensor<2x3x5xf32>, tensor<2x3xi32>) -> (tensor<2x3xf32>, "
+                      "tensor<2x3xf32>)");
   checkGradient("%x: tensor<2x5xf32>", "%0 = graph.softmax %x : tensor<2x5xf32>");
 }
 

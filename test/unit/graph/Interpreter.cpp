@@ -213,6 +213,8 @@ public:
       for (int64_t w = 0; w < words; ++w)
         total += std::exp(x.data[row * words + w]);
       lse.data[row] = std::log(total);
+      if (op.getIgnoring() && t.data[row] == static_cast<double>(*op.getIgnoring()))
+        continue;
       loss.data[row] = lse.data[row] - x.data[row * words + static_cast<int64_t>(t.data[row])];
     }
     values[op.getLoss()] = loss;
@@ -227,6 +229,8 @@ public:
     for (size_t i = 0; i < x.data.size(); ++i) {
       int64_t row = i / words, word = i % words;
       double hit = static_cast<int64_t>(t.data[row]) == word;
+      if (op.getIgnoring() && t.data[row] == static_cast<double>(*op.getIgnoring()))
+        continue;
       grad.data[i] = (std::exp(x.data[i] - lse.data[row]) - hit) * d.data[row];
     }
   }

@@ -171,6 +171,12 @@ TEST_F(Points, ClipScaleIsAtMostOne) {
   EXPECT_DOUBLE_EQ(run("%n: tensor<f32>", op, {{0}})[0][0], 1);
 }
 
+TEST_F(Points, InverseOfZeroIsZero) {
+  const std::string op = "%0 = graph.inverse_or_zero %n";
+  EXPECT_DOUBLE_EQ(run("%n: tensor<f32>", op, {{4}})[0][0], 0.25);
+  EXPECT_DOUBLE_EQ(run("%n: tensor<f32>", op, {{0}})[0][0], 0);
+}
+
 TEST_F(Points, LearningRateWarmsUpAndFalls) {
   auto rate = [&](const std::string &op, double step) {
     return run("%s: tensor<f32>, %b: tensor<f32>, %n: tensor<f32>",

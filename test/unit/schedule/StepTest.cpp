@@ -98,7 +98,7 @@ protected:
       return program;
     EmitInfo info;
     info.modelName = "small";
-    info.vocabulary = 61;
+    info.sequenceLength = 8;
     info.defaultLearningRate = 1e-3;
     std::vector<char> code(100, '\0');
     Result<std::vector<uint8_t>> file = emitExecutable(program, code, info);
@@ -208,7 +208,7 @@ TEST_F(StepTest, TheSameInputGivesTheSameBytes) {
     EXPECT_TRUE(program);
     EmitInfo info;
     info.modelName = "small";
-    info.vocabulary = 61;
+    info.sequenceLength = 8;
     std::vector<char> code(10, 'x');
     return *emitExecutable(program, code, info);
   };

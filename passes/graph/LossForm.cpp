@@ -1,0 +1,150 @@
+// Follows the batch from the inputs of a loss to its result.
+#include "passes/graph/LossForm.h"
+
+#include <map>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// How a value depends on the samples of a micro-batch.
+enum class Extent {
+  Free,    // not at all
+  Samples, // a part for each: it has the batch as a dim
+  Mean,    // over them
+  Sum,
+  WeightedMean,
+};
+using Extents = SmallVector<Extent>;
+
+bool hasBatch(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && !type.hasStaticShape();
+}
+
+class BatchReader {
+public:
+  explicit BatchReader(ModuleOp module) : module(module) {}
+
+  FailureOr<Extents> read(graph::FuncOp func, const Extents &arguments) {
+    auto key =
+        std::pair(func.getSymName(), std::vector<Extent>(arguments.begin(), arguments.end()));
+    if (auto known = blocks.find(key); known != blocks.end())
+      return known->second;
+    DenseMap<Value, Extent> extents;
+    for (auto [argument, extent] : llvm::zip(func.getArguments(), arguments))
+      extents[argument] = extent;
+    for (Operation &op : func.getBody().front().without_terminator())
+      if (failed(visit(op, extents)))
+        return failure();
+    Extents results = of(func.getBody().front().getTerminator()->getOperands(), extents);
+    blocks[key] = results;
+    return results;
+  }
+
+private:
+  static Extents of(ValueRange values, const DenseMap<Value, Extent> &extents) {
+    return llvm::map_to_vector(values, [&](Value value) { return extents.lookup(value); });
+  }
+
+  LogicalResult visit(Operation &op, DenseMap<Value, Extent> &extents) {
+    Extents operands = of(op.getOperands(), extents);
+    if (auto call = dyn_cast<graph::CallOp>(op)) {
+      auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+      FailureOr<Extents> results = read(callee, operands);
+      if (failed(results))
+        return failure();
+      for (auto [result, extent] : llvm::zip(op.getResults(), *results))
+        extents[result] = extent;
+      return success();
+    }
+    if (llvm::is_contained(operands, Extent::WeightedMean))
+      return op.emitOpError("uses a weighted mean, which is known at the end of a step only; "
+                            "return it as the loss");
+    for (Value result : op.getResults()) {
+      FailureOr<Extent> extent = hasBatch(result) ? ofSamples(op, operands) : ofWhole(op, operands);
+      if (failed(extent))
+        return failure();
+      extents[result] = *extent;
+    }
+    return success();
+  }
+
+  // A result with a part for each sample: from that sample alone.
+  static FailureOr<Extent> ofSamples(Operation &op, const Extents &operands) {
+    if (llvm::is_contained(operands, Extent::Mean) || llvm::is_contained(operands, Extent::Sum))
+      return op.emitOpError("uses a mean or sum over the batch for each sample, which would be "
+                            "another for every size of a micro-batch");
+    if (auto interface = dyn_cast<graph::RuleOpInterface>(op))
+      for (const graph::Loop &loop : interface.getRule().loops)
+        if (ShapedType::isDynamic(loop.size) && loop.kind != graph::LoopKind::Parallel)
+          return op.emitOpError("mixes the samples of a batch, which micro-batches and ranks cut "
+                                "into parts");
+    return Extent::Samples;
+  }
+
+  // A result without the batch.
+  static FailureOr<Extent> ofWhole(Operation &op, const Extents &operands) {
+    if (llvm::all_of(operands, [](Extent extent) { return extent == Extent::Free; }))
+      return Extent::Free;
+    if (isa<graph::WeightedMeanOp>(op))
+      return Extent::WeightedMean;
+    if (llvm::is_contained(operands, Extent::Samples))
+      return ofBatch(op, operands);
+    return ofLinear(op, operands);
+  }
+
+  // A result that the loop over the batch goes into.
+  static FailureOr<Extent> ofBatch(Operation &op, const Extents &operands) {
+    bool mixed =
+        llvm::is_contained(operands, Extent::Mean) || llvm::is_contained(operands, Extent::Sum);
+    auto reduce = dyn_cast<graph::ReduceOp>(op);
+    if (reduce && reduce.getKind() == graph::ReduceKind::Mean)
+      return Extent::Mean;
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    bool adds =
+        interface && !mixed && llvm::all_of(interface.getRule().loops, [](const auto &loop) {
+          return !ShapedType::isDynamic(loop.size) || loop.kind == graph::LoopKind::Sum;
+        });
+    if (!adds)
+      return op.emitOpError("makes one value of the samples of a batch by other than a mean or a "
+                            "sum, which micro-batches and ranks can't put together");
+    return Extent::Sum;
+  }
+
+  // What means, or sums, become.
+  static FailureOr<Extent> ofLinear(Operation &op, const Extents &operands) {
+    bool means = llvm::is_contained(operands, Extent::Mean),
+         sums = llvm::is_contained(operands, Extent::Sum),
+         others = llvm::is_contained(operands, Extent::Free);
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (!interface || !interface.getRule().jointlyLinear)
+      return op.emitOpError("is not linear in a mean or sum over the batch, so that the results of "
+                            "micro-batches would not make up that of a step");
+    if (sums && (means || others))
+      return op.emitOpError("adds a sum over the batch to what is none; a step of several "
+                            "micro-batches would count the other once for each");
+    return sums ? Extent::Sum : Extent::Mean;
+  }
+
+  ModuleOp module;
+  std::map<std::pair<StringRef, std::vector<Extent>>, Extents> blocks;
+};
+
+} // namespace
+
+FailureOr<LossForm> findLossForm(graph::FuncOp loss) {
+  Extents arguments = llvm::map_to_vector(loss.getArguments(), [](BlockArgument argument) {
+    return hasBatch(argument) ? Extent::Samples : Extent::Free;
+  });
+  FailureOr<Extents> results = BatchReader(loss->getParentOfType<ModuleOp>()).read(loss, arguments);
+  if (failed(results))
+    return failure();
+  Extent result = results->front();
+  return result == Extent::WeightedMean ? LossForm::WeightedMean
+         : result == Extent::Sum        ? LossForm::Sum
+                                        : LossForm::Mean;
+}
+
+} // namespace dtc

@@ -1,0 +1,46 @@
+// A loss that would be another number when its batch is cut up in another way is refused by dtc-bind-batch, the first pass.
+// RUN: dtc-opt %s --dtc-bind-batch=batch=4 -split-input-file -verify-diagnostics
+
+graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
+  // expected-error @+1 {{makes one value of the samples of a batch by other than a mean or a sum, which micro-batches and ranks can't put together}}
+  %0 = graph.reduce max %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  graph.return %0 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.reduce mean %x dims [0] : tensor<?x8xf32> -> tensor<8xf32>
+  // expected-error @+1 {{uses a mean or sum over the batch for each sample, which would be another for every size of a micro-batch}}
+  %1 = graph.subtract %x, %0 : (tensor<?x8xf32>, tensor<8xf32>) -> tensor<?x8xf32>
+  %2 = graph.reduce mean %1 dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?xf32>) -> tensor<f32> {
+  // expected-error @+1 {{mixes the samples of a batch, which micro-batches and ranks cut into parts}}
+  %0 = graph.softmax %x : tensor<?xf32>
+  %1 = graph.reduce mean %0 dims [0] : tensor<?xf32> -> tensor<f32>
+  graph.return %1 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  %1 = graph.reduce sum %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  // expected-error @+1 {{adds a sum over the batch to what is none; a step of several micro-batches would count the other once for each}}
+  %2 = graph.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %2 : tensor<f32>
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
+  %0 = graph.weighted_mean %x, %w : tensor<?x8xf32>
+  // expected-error @+1 {{uses a weighted mean, which is known at the end of a step only; return it as the loss}}
+  %1 = graph.scale %0 by 2.0 : tensor<f32>
+  graph.return %1 : tensor<f32>
+}

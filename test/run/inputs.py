@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Models with inputs of their own names train: digits as JAX trains them, and targets that are ignored under any plan.
+
+1. models/digits, whole and with labels of one class ignored, follows the curve that reference/make_digits.py stored, on one
+   process, data parallel, tensor parallel and both, with micro-batches.
+2. A tiny GPT-2 whose targets are files, most of them ignored, in uneven numbers by sample: losses, gradient norms and
+   parameters are those of one process under every plan. So a mean over the words that count is one over the whole step.
+3. A step in which nothing counts has loss 0, no gradient, and no NaN.
+4. A loss that is a sum over the batch is that of the whole batch, however it is cut.
+"""
+import array
+import json
+import random
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import compare_tensors, dtc, read_safetensors, train
+
+HERE = Path(__file__).resolve().parent
+DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits"
+CURVE_TOLERANCE = 1e-3  # of like_jax.py
+PLAN_TOLERANCE = 1e-4   # of any_plan.py
+
+
+def write_npy(path, descr, code, shape, values):
+    """A .npy file of version 1.0, by hand: the tests need no NumPy."""
+    header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+                     + array.array(code, values).tobytes())
+
+
+def compile_model(model, out, devices, batch, fix, *flags):
+    dtc("compile", model, "--topology", "cpu", "--devices", devices, "--global-batch", batch, *(["--fix", fix] if fix else []),
+        "-o", out, *flags)
+    return out
+
+
+def ignoring(text, rows, index):
+    """The model with this index ignored, and the mean over what counts."""
+    text, changed = re.subn(r"(graph\.cross_entropy %\S+ %\w+)", rf"\1 ignoring {index}", text)
+    labels = re.search(r"graph\.cross_entropy %\w+, (%\w+)[^:]*: \(\S+, (.*?)\) ->", text)
+    row_type = labels.group(2).replace("i32", "f32") if "tensor" in labels.group(2) else rows
+    mean = re.compile(r"graph\.reduce mean (%\w+) dims \[[^]]*\] : \S+ -> tensor<f32>")
+    text, means = mean.subn(rf"graph.weighted_mean \1, %counted : {row_type}", text)
+    line = f"    %counted = graph.counted {labels.group(1)} ignoring {index} : {labels.group(2)} to {row_type}\n"
+    at = text.rindex("\n", 0, text.index("graph.cross_entropy")) + 1
+    if (changed, means) != (1, 1):
+        sys.exit(f"FAILED: the model has {changed} cross entropies and {means} means, wanted one each")
+    return text[:at] + line + text[at:]
+
+
+def check_digits(folder):
+    curve = json.loads((DATA / "digits.curve.json").read_text())
+    a, text = curve["adamw"], (DIGITS / "digits.mlir").read_text()
+    models = {"all": text, "counted": ignoring(text, "!rows", curve["ignoring"])}
+    files = f"images={DIGITS / 'images.npy'},labels={DIGITS / 'labels.npy'}"
+    plans = [(1, ""), (1, "micro_batch=32"), (2, "dp=2"), (2, "tp=2"), (4, "dp=2,tp=2,zero=1,micro_batch=16")]
+    for name, model in models.items():
+        path = folder / f"{name}.mlir"
+        path.write_text(model)
+        for devices, fix in plans:
+            dte = compile_model(path, folder / "digits.dte", devices, curve["batch"], fix, "--lr-schedule", "constant", "--beta1",
+                                a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"], "--weight-decay",
+                                a["weight_decay"], "--clip-norm", a["clip"])
+            wanted = curve[name]
+            steps = train(dte, devices, files, len(wanted["loss"]), "--seed", curve["seed"], "--lr", a["lr"], "--init",
+                          DATA / "digits.init.safetensors", "--threads", 1)
+            worst = 0.0
+            for step, loss, norm in zip(steps, wanted["loss"], wanted["grad_norm"], strict=True):
+                for what, found, value in (("loss", step["loss"], loss), ("gradient norm", step["grad_norm"], norm)):
+                    worst = max(worst, abs(found - value) / value)
+                    if abs(found - value) > CURVE_TOLERANCE * value:
+                        sys.exit(f"FAILED: digits ({name}) on {devices} ranks {fix}, step {step['step']}: {what} {found}, JAX has "
+                                 f"{value}")
+            if steps[0]["tokens_per_s"] is not None or not steps[0]["samples_per_s"] > 0:
+                sys.exit(f"FAILED: digits have no tokens: {steps[0]}")
+            print(f"digits ({name}) on {devices} ranks {fix}: loss {steps[-1]['loss']:.4f}, curve within {worst:.1e}")
+
+
+SEQUENCE, WORDS, SAMPLES = 8, 61, 24
+
+
+def write_words(folder, rng, counted):
+    """Tokens and targets; `counted` of the targets of each sample, the others are -100."""
+    tokens = [rng.randrange(WORDS) for _ in range(SAMPLES * SEQUENCE)]
+    targets = []
+    for _ in range(SAMPLES):
+        kept = set(rng.sample(range(SEQUENCE), counted()))
+        targets += [rng.randrange(WORDS) if i in kept else -100 for i in range(SEQUENCE)]
+    write_npy(folder / "tokens.npy", "<u2", "H", (SAMPLES, SEQUENCE), tokens)
+    write_npy(folder / "targets.npy", "<i8", "q", (SAMPLES, SEQUENCE), targets)
+    return f"tokens={folder / 'tokens.npy'},targets={folder / 'targets.npy'}"
+
+
+def import_gpt2(folder):
+    config = {"model_type": "gpt2", "vocab_size": WORDS, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": 2, "n_head": 4,
+              "initializer_range": 0.08, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    (folder / "config.json").write_text(json.dumps(config))
+    dtc("import", folder / "config.json", "--seq-len", SEQUENCE, "-o", folder / "gpt2.mlir")
+    return (folder / "gpt2.mlir").read_text()
+
+
+def run_words(folder, model, data, devices, fix, batch=12):
+    # AdamW's epsilon is that of any_plan.py, for its reason.
+    dte = compile_model(model, folder / "words.dte", devices, batch, fix, "--epsilon", 1e-3)
+    steps = train(dte, devices, data, 4, "--lr", 1e-2, "--threads", 1, "--seed", 3, "--dump-params", folder / "out.safetensors")
+    return steps, read_safetensors(folder / "out.safetensors")
+
+
+PLANS = [(1, "micro_batch=3"), (2, "dp=2,micro_batch=2"), (2, "tp=2,sp=0,micro_batch=4"), (2, "tp=2,sp=1"),
+         (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=3")]
+
+
+def check_plans(folder, model, data, what):
+    wanted, parameters = run_words(folder, model, data, 1, "micro_batch=12")
+    for devices, fix in PLANS:
+        steps, found = run_words(folder, model, data, devices, fix)
+        for step, one in zip(steps, wanted, strict=True):
+            for key in ("loss", "grad_norm"):
+                if abs(step[key] - one[key]) > PLAN_TOLERANCE * abs(one[key]):
+                    sys.exit(f"FAILED: {what} on {devices} ranks {fix}, step {step['step']}: {key} {step[key]}, on one {one[key]}")
+        worst = compare_tensors(found, parameters, PLAN_TOLERANCE, f"{what} on {devices} ranks {fix}")
+        print(f"{what} on {devices} ranks {fix}: parameters within {worst:.1e}")
+    return wanted
+
+
+def check_words(folder):
+    rng = random.Random(5)
+    text = import_gpt2(folder)
+    model = folder / "ignoring.mlir"
+    model.write_text(ignoring(text, None, -100))
+    # From none to all of a sample: micro-batches and ranks differ by far in what they count.
+    check_plans(folder, model, write_words(folder, rng, lambda: rng.choice([0, 0, 1, 2, SEQUENCE])), "ignored targets")
+
+    steps, parameters = run_words(folder, model, write_words(folder, rng, lambda: 0), 2, "dp=2,micro_batch=3")
+    if any(step["loss"] != 0 or step["grad_norm"] != 0 for step in steps):
+        sys.exit(f"FAILED: nothing counts, but steps have a loss or gradient: {steps}")
+    if any(value != value for _, values in parameters.values() for value in values):
+        sys.exit("FAILED: nothing counts, and parameters are not numbers")
+    print("nothing counts: loss 0, no gradient")
+
+    total = folder / "sum.mlir"
+    total.write_text(text.replace("graph.reduce mean", "graph.reduce sum"))
+    mean = folder / "gpt2.mlir"
+    data = write_words(folder, rng, lambda: SEQUENCE)
+    sums = check_plans(folder, total, data, "a sum")
+    means, _ = run_words(folder, mean, data, 1, "micro_batch=12")
+    if abs(sums[0]["loss"] - means[0]["loss"] * 12 * SEQUENCE) > PLAN_TOLERANCE * sums[0]["loss"]:
+        sys.exit(f"FAILED: the sum is {sums[0]['loss']}, the mean {means[0]['loss']}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        check_digits(Path(folder))
+        check_words(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
