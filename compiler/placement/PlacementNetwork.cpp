@@ -326,6 +326,9 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
       choices.push_back(static_cast<int>(loop));
   if (rule.jointlyLinear)
     choices.push_back(split::kPartial);
+  bool isShared = splitsWeights && static_cast<int>(axis) == tensorAxis && rule.matrixProduct;
+  if (isShared && choices.size() > 1)
+    choices.erase(choices.begin()); // "none": no rank repeats a product
   return choices;
 }
 

@@ -25,8 +25,8 @@ struct PlacementProblem {
   mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
   const Mesh &mesh;
   bool sequenceParallel = false;
-  // As Megatron does it: weights of products are whole only where no dim is long enough, and sums
-  // are scattered under sequence parallelism alone.
+  // As Megatron does it: products are split, and their weights, wherever a loop or dim is long
+  // enough; sums are scattered under sequence parallelism alone.
   bool splitsWeights = false;
   const OpSplits *told = nullptr;        // choices on the axis of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0

@@ -61,7 +61,7 @@ module attributes {graph.zero = 1 : i64} {
   // CHECK:       shard.reduce_scatter {{.*}} {graph.communication = #graph.communication<gradient async>} : tensor<4x8xf32> -> tensor<4x4xf32>
   graph.func @microbatch(%x: tensor<2x4xf32> {graph.input = "tokens"}, %t: tensor<2x8xf32> {graph.input = "targets"})
       -> (tensor<4x8xf32> {graph.gradient_of = @v}) {
-    %g = graph.linear_weight_grad %x, %t : (tensor<2x4xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
+    %g = graph.linear_weight_grad %x, %t {graph.splits = array<i64: 0, -1>} : (tensor<2x4xf32>, tensor<2x8xf32>) -> tensor<4x8xf32>
     graph.return %g : tensor<4x8xf32>
   }
   // A norm is one number, which no tensor of the model waits for.
