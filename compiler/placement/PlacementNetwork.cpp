@@ -49,7 +49,9 @@ LogicalResult PlacementNetwork::build() {
     for (const auto &[name, ops] : told->functions)
       if (auto func = module.lookupSymbol<graph::FuncOp>(name); !func || !arguments.contains(func))
         return module.emitError("the plan's op_splits name the function '")
-               << name << "', which the model's step does not have; plan this model again";
+               << name
+               << "', which the model's step does not have; plan this model again "
+                  "with 'dtc plan'";
   // Parameters that nothing reads are somewhere, too.
   for (unsigned index = 0; index < weights.size(); ++index)
     if (failed(placeClass(index)))

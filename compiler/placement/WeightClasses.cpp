@@ -13,7 +13,7 @@ WeightClasses::WeightClasses(ModuleOp step) {
   // What is passed on by an argument that turns out to be no weight is none either.
   while (joinCalls(step)) {
   }
-  number();
+  number(step);
   findProducts(step);
 }
 
@@ -37,10 +37,9 @@ bool WeightClasses::joinCalls(ModuleOp step) {
   return others.size() > before;
 }
 
-void WeightClasses::number() {
+void WeightClasses::number(ModuleOp step) {
   llvm::DenseMap<const void *, unsigned> leaders;
-  for (auto &entry : parameters) {
-    graph::ParameterOp parameter = entry.second;
+  for (auto parameter : step.getOps<graph::ParameterOp>()) {
     auto [it, isNew] =
         leaders.try_emplace(joined.getLeaderValue(parameter.getOperation()), classes.size());
     if (isNew)

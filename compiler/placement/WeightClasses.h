@@ -36,7 +36,7 @@ public:
 
 private:
   bool joinCalls(mlir::ModuleOp step);
-  void number();
+  void number(mlir::ModuleOp step);
   void findProducts(mlir::ModuleOp step);
 
   llvm::EquivalenceClasses<const void *> joined; // of values' and parameters' pointers

@@ -12,8 +12,8 @@ struct Pins {
   std::optional<int64_t> dp, tp, pp, cp, ep, sp, zero, microBatch, virtualStages;
   std::optional<ScheduleKind> schedule; // ZeroBubbleH1 stands for ZeroBubbleV too
   std::optional<Recompute> recompute;
-  // Placements over tensor parallelism: those that were searched for (true), or the partitioner's
-  // own. Where `sp` is given they are the partitioner's own, which is Megatron's pattern.
+  // Placements over tensor parallelism: those that were searched for (true), or Megatron's.
+  // Where `sp` is given they are Megatron's, too.
   std::optional<bool> searchedPlacements;
   std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
   std::optional<int64_t> offload;                  // optimizer states in the host's memory

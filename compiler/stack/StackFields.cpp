@@ -12,7 +12,7 @@ constexpr llvm::StringRef tables[] = {"planner",       "kernels", "traffic",    
 // clang-format off
 constexpr StackFlag flags[] = {
     {"planner", "searches_placements", &Stack::searchesPlacements,
-     "which loop each op splits is searched; else it is as the partitioner chooses, which is Megatron's pattern"},
+     "which loop each op splits is searched; else it is Megatron's"},
     {"planner", "chooses_buckets", &Stack::choosesBuckets,
      "the size of gradient buckets is searched; else they are Megatron-Core's: 40 M elements, or 1 M a rank where that is more"},
     {"planner", "runs_programs", &Stack::runsPrograms,
