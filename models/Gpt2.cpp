@@ -79,7 +79,9 @@ private:
         model.add(model.linear(normed, p(2), false), p(3)); // [batch, sequence, 3, heads, head dim]
     Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true),
           v = model.slice(qkv, 2, 2, 1, true);
-    double scale = config.scaleAttention ? 1 / std::sqrt(static_cast<double>(headDim)) : 1;
+    std::optional<double> scale;
+    if (!config.scaleAttention)
+      scale = 1;
     Value attended = model.attention(q, k, v, scale, config.attentionDropout);
     Value projected = model.add(model.linear(attended, p(4), false, 2), p(5));
     Value middle = model.add(x, model.dropout(projected, config.residualDropout));

@@ -102,8 +102,7 @@ private:
     Value q = model.rotary(project(p, x, "self_attn.q_proj"), rotation);
     Value k = model.rotary(project(p, x, "self_attn.k_proj"), rotation);
     Value v = project(p, x, "self_attn.v_proj");
-    Value attended = model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(config.headDim)),
-                                     config.attentionDropout, config.sliding);
+    Value attended = model.attention(q, k, v, {}, config.attentionDropout, config.sliding);
     return project(p, attended, "self_attn.o_proj", 2);
   }
 

@@ -95,9 +95,7 @@ Value ModelBuilder::linear(Value x, Value weight, bool transposed, int64_t contr
   SmallVector<int64_t> shape(in.drop_back(contract));
   ArrayRef<int64_t> out = transposed ? w.drop_back(contract) : w.drop_front(contract);
   shape.append(out.begin(), out.end());
-  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight,
-                                 builder.getI64IntegerAttr(contract),
-                                 transposed ? builder.getUnitAttr() : UnitAttr());
+  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight, contract, transposed);
 }
 
 Value ModelBuilder::add(Value a, Value b) {
@@ -115,13 +113,13 @@ Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
 Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, loc, x.getType(), x); }
 
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
-  return graph::LayerNormOp::create(builder, loc, x.getType(), withoutLast(x), withoutLast(x), x,
-                                    weight, bias, builder.getF64FloatAttr(epsilon))
+  return graph::LayerNormOp::create(builder, loc, x.getType(), TypeRange(), x, weight, bias,
+                                    builder.getF64FloatAttr(epsilon))
       .getResult();
 }
 
 Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
-  return graph::RmsNormOp::create(builder, loc, x.getType(), withoutLast(x), x, weight,
+  return graph::RmsNormOp::create(builder, loc, x.getType(), Type(), x, weight,
                                   builder.getF64FloatAttr(epsilon))
       .getResult();
 }
@@ -138,15 +136,14 @@ Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size, boo
     shape.erase(shape.begin() + dim);
   else
     shape[dim] = size;
-  return graph::SliceOp::create(builder, loc, tensor(shape), x, builder.getI64IntegerAttr(dim),
-                                builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(size),
-                                squeeze ? builder.getUnitAttr() : UnitAttr());
+  return graph::SliceOp::create(builder, loc, tensor(shape), x, dim, start, size, squeeze);
 }
 
 std::pair<Value, Value> ModelBuilder::rotaryTable(ArrayRef<double> inverseFrequencies) {
   RankedTensorType type = tensor({sequence, static_cast<int64_t>(inverseFrequencies.size())});
   auto table = graph::RotaryTableOp::create(
-      builder, loc, type, type, builder.getDenseF64ArrayAttr(inverseFrequencies), ArrayAttr());
+      builder, loc, type, type, builder.getDenseF64ArrayAttr(inverseFrequencies), FloatAttr(),
+      FloatAttr(), FloatAttr(), FloatAttr(), IntegerAttr(), ArrayAttr());
   return {table.getCos(), table.getSin()};
 }
 
@@ -155,44 +152,29 @@ Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
                                  UnitAttr());
 }
 
-std::pair<Value, Value> ModelBuilder::randomKey() {
-  Value seed = graph::InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()),
-                                      graph::InputRole::Seed);
-  Value step = graph::InputOp::create(builder, loc, tensor({}), graph::InputRole::Step);
-  return {seed, step};
-}
-
-Value ModelBuilder::attention(Value q, Value k, Value v, double scale, double dropout,
-                              int64_t sliding) {
-  ArrayRef<int64_t> shape = typeOf(q).getShape();
-  RankedTensorType lse = tensor({shape[0], shape[2], shape[1]});
-  std::pair<Value, Value> key;
-  if (dropout > 0)
-    key = randomKey();
+Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
+                              double dropout, int64_t sliding) {
   return graph::AttentionOp::create(
-             builder, loc, q.getType(), lse, q, k, v, key.first, key.second, builder.getUnitAttr(),
+             builder, loc, q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
              sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
-             builder.getF64FloatAttr(scale), builder.getF64FloatAttr(dropout),
-             builder.getI64IntegerAttr(dropout > 0 ? nextRandomId++ : 0),
-             builder.getI64IntegerAttr(0), ArrayAttr())
+             scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
+             builder.getF64FloatAttr(dropout), IntegerAttr(), builder.getI64IntegerAttr(0),
+             ArrayAttr())
       .getResult();
 }
 
 Value ModelBuilder::dropout(Value x, double p) {
   if (p <= 0)
     return x;
-  auto [seed, step] = randomKey();
-  return graph::DropoutOp::create(builder, loc, x.getType(), x, seed, step,
-                                  builder.getF64FloatAttr(p),
-                                  builder.getI64IntegerAttr(nextRandomId++),
+  return graph::DropoutOp::create(builder, loc, x.getType(), x, Value(), Value(),
+                                  builder.getF64FloatAttr(p), IntegerAttr(),
                                   builder.getI64IntegerAttr(0), DenseI64ArrayAttr(), ArrayAttr());
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
-  RankedTensorType rows = withoutLast(logits);
-  auto loss =
-      graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets, IntegerAttr());
-  return mean(loss.getLoss());
+  return graph::CrossEntropyOp::create(builder, loc, tensor({}), Type(), logits, targets,
+                                       IntegerAttr(), builder.getUnitAttr())
+      .getLoss();
 }
 
 Value ModelBuilder::scale(Value x, double factor) {

@@ -6,6 +6,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <optional>
 #include <string>
 
 namespace dtc {
@@ -77,10 +78,10 @@ public:
   mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size, bool squeeze);
   std::pair<mlir::Value, mlir::Value> rotaryTable(llvm::ArrayRef<double> inverseFrequencies);
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
-  // Causal. Dropout of 0 draws nothing; `sliding` is the number of keys that a query sees, 0: all
-  // up to it.
-  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, double scale,
-                        double dropout = 0, int64_t sliding = 0);
+  // Causal. No scale: 1 / sqrt(head dim). Dropout of 0 draws nothing; `sliding` is the number of
+  // keys that a query sees, 0: all up to it.
+  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
+                        std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0);
   // The `top` experts of each token by logits [batch, sequence, experts], weights normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);
   // Tokens [batch, sequence, columns] to rows [experts, batch, rows, columns] and back, weighted.
@@ -102,7 +103,6 @@ public:
 private:
   mlir::RankedTensorType typeOf(mlir::Value value) const;
   mlir::RankedTensorType withoutLast(mlir::Value value) const;
-  std::pair<mlir::Value, mlir::Value> randomKey();
 
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -110,7 +110,6 @@ private:
   int64_t sequence;
   graph::FuncOp current;
   llvm::StringMap<graph::ParameterOp> parameters;
-  int64_t nextRandomId = 1; // one stream per random op of the module
 };
 
 } // namespace dtc

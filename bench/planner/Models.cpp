@@ -4,6 +4,7 @@
 #include "compiler/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -198,10 +199,11 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
   });
   HfConfig config("row", configOf(model).dump());
   if (!config.ok()) {
-    message = config.error();
+    message = config.error().text();
     return std::nullopt;
   }
-  mlir::OwningOpRef<mlir::ModuleOp> module = importHfConfig(context.get(), config, model.sequence);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      completeModel(importHfConfig(context.get(), config, model.sequence));
   if (!module)
     return std::nullopt;
   FoldedModel folded = foldLayers(*module);

@@ -8,6 +8,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/Format.h"
@@ -48,7 +49,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
     config.layers = shape.layers;
     config.heads = shape.heads;
     config.tied = shape.tied;
-    return buildGpt2(context, config, sequence);
+    return completeModel(buildGpt2(context, config, sequence));
   }
   LlamaConfig config;
   config.vocabulary = shape.vocabulary;
@@ -60,7 +61,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
   config.headDim = shape.width / shape.heads;
   config.inverseFrequencies = rotaryFrequencies(500000, config.headDim);
   config.tied = shape.tied;
-  return buildLlama(context, config, sequence);
+  return completeModel(buildLlama(context, config, sequence));
 }
 
 // Numbers that are the same in every build (Steele et al. 2014, SplitMix64).

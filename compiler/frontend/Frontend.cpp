@@ -3,13 +3,13 @@
 
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/support/Diagnostics.h"
+#include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
+#include "passes/graph/CompleteModel.h"
 #include "passes/graph/LossForm.h"
 
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
@@ -43,28 +43,6 @@ LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
          << sequence.getInt();
 }
 
-constexpr const char *kWhatModelsAre =
-    "a model is a module in the graph dialect, as 'dtc import' writes one, or a Hugging Face "
-    "config.json";
-
-Result<OwningOpRef<ModuleOp>> parse(MLIRContext *context, const std::string &path,
-                                    std::unique_ptr<llvm::MemoryBuffer> buffer) {
-  DiagnosticCapture capture(context);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  UserError unknown("reading model '" + path + "': it can't be parsed", kWhatModelsAre);
-  if (!module) {
-    UserError error = capture.errorOr(unknown);
-    // The parser's own notes are for people who build MLIR tools.
-    error.note = kWhatModelsAre;
-    return error;
-  }
-  if (failed(checkModel(*module)))
-    return capture.errorOr(unknown);
-  return module;
-}
-
 // Sums over all parameters are kept in 64 bits, several bytes an element.
 LogicalResult checkSize(ModuleOp module) {
   constexpr double kMostParameters = 1e15;
@@ -94,43 +72,70 @@ LogicalResult checkModel(ModuleOp module) {
   return checkSize(module);
 }
 
-OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                                llvm::raw_ostream &errors) {
-  context->loadDialect<graph::GraphDialect>();
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!buffer) {
-    UserError("reading model '" + path + "': " + buffer.getError().message()).report(errors);
-    return nullptr;
-  }
-  StringRef text = (*buffer)->getBuffer();
-  if (text.trim().empty()) {
-    UserError("the file is empty", kWhatModelsAre, {path, 1, 1}).report(errors);
-    return nullptr;
-  }
-  if (!text.ltrim().starts_with("{")) {
-    Result<OwningOpRef<ModuleOp>> module = parse(context, path, std::move(*buffer));
-    if (!module) {
-      module.error().report(errors);
-      return nullptr;
-    }
-    return std::move(*module);
-  }
-  HfConfig config(path, text.str());
+namespace {
+
+// What follows from the text of a model, written out; then what models have to be.
+LogicalResult complete(ModuleOp module) {
+  return success(succeeded(completeModel(module)) && succeeded(checkModel(module)));
+}
+
+// As it is written: not complete yet.
+Result<OwningOpRef<ModuleOp>> readText(MLIRContext *context, const std::string &path,
+                                       const std::string &text, int64_t sequence,
+                                       SourceNotes *notes) {
+  if (StringRef(text).trim().empty())
+    return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});
+  if (!StringRef(text).ltrim().starts_with("{"))
+    return parseModel(context, path, text, notes);
+  HfConfig config(path, text);
   OwningOpRef<ModuleOp> module;
   if (config.ok())
     module = importHfConfig(context, config, sequence);
-  if (!config.ok()) {
-    errors << config.error() << "\n";
-    return nullptr;
-  }
-  DiagnosticCapture capture(context);
-  if (failed(checkSize(*module))) {
-    UserError error = *capture.error();
-    error.place = {path};
-    error.report(errors);
-    return nullptr;
-  }
+  if (!config.ok())
+    return config.error();
   return module;
+}
+
+// The model at `path`, checked: as it is written, or complete.
+Result<OwningOpRef<ModuleOp>> readAndCheck(MLIRContext *context, const std::string &path,
+                                           int64_t sequence, bool keepWritten, SourceNotes *notes) {
+  context->loadDialect<graph::GraphDialect>();
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer)
+    return UserError("reading model '" + path + "': " + buffer.getError().message());
+  std::string text = (*buffer)->getBuffer().str();
+  Result<OwningOpRef<ModuleOp>> written = readText(context, path, text, sequence, notes);
+  if (!written)
+    return written;
+  OwningOpRef<ModuleOp> checked = keepWritten ? (*written)->clone() : written->release();
+  DiagnosticCapture capture(context);
+  if (succeeded(complete(*checked)))
+    return keepWritten ? std::move(*written) : std::move(checked);
+  UserError error =
+      capture.errorOr(UserError("reading model '" + path + "': it can't be used", kWhatModelsAre));
+  error.message = nameTypes(error.message, text);
+  if (error.place.line == 0)
+    error.place = {path};
+  return error;
+}
+
+OwningOpRef<ModuleOp> orReport(Result<OwningOpRef<ModuleOp>> module, llvm::raw_ostream &errors) {
+  if (module)
+    return std::move(*module);
+  module.error().report(errors);
+  return nullptr;
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                                llvm::raw_ostream &errors) {
+  return orReport(readAndCheck(context, path, sequence, /*keepWritten=*/false, nullptr), errors);
+}
+
+OwningOpRef<ModuleOp> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                                llvm::raw_ostream &errors, SourceNotes &notes) {
+  return orReport(readAndCheck(context, path, sequence, /*keepWritten=*/true, &notes), errors);
 }
 
 } // namespace dtc

@@ -1,6 +1,8 @@
 // Reads a model: graph IR from a .mlir file, or built from a Hugging Face config.json.
 #pragma once
 
+#include "compiler/text/ModelPrinter.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -10,11 +12,17 @@
 namespace dtc {
 
 // Loads `path`, a .mlir file in the graph dialect or a config.json (by its first character, '{').
-// `sequence` is the sequence length for a config.json; 0: the config's own. On error writes one
-// message with file, line and column and a mend to `errors` and returns null. Example:
-// loadModel(context, "gpt2/config.json", 1024, llvm::errs())
+// `sequence` is the sequence length for a config.json; 0: the config's own. The model is complete
+// (dtc-complete-ops). On error writes one message with file, line and column and a mend to `errors`
+// and returns null. Example: loadModel(context, "gpt2/config.json", 1024, llvm::errs())
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
+
+// The same as it is written, in the short forms that people use, with what the file says beside it:
+// for printModel.
+mlir::OwningOpRef<mlir::ModuleOp> readModel(mlir::MLIRContext *context, const std::string &path,
+                                            int64_t sequence, llvm::raw_ostream &errors,
+                                            SourceNotes &notes);
 
 // Checks the shape of a model: '@loss' from named inputs, whose dim 0 is the batch '?', to
 // tensor<f32>, which is the same however the batch is cut up (LossForm.h); and, where some are

@@ -55,6 +55,18 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
       "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
 }
 
+// Ops that people write without what follows from the rest: results for the backward pass, keys, numbers that have a formula.
+def ShortFormOpInterface : OpInterface<"ShortFormOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Has a short form, as models are written, and a complete one, which all passes but dtc-complete-ops see.";
+  let methods = [
+    InterfaceMethod<"Whether something is left out.", "bool", "isShort">,
+    InterfaceMethod<[{
+      Replaces the op by its complete form, at the place of `builder`. Ops that draw random numbers take their stream from
+      `nextStream`.
+    }], "void", "writeOut", (ins "::mlir::OpBuilder &":$builder, "::llvm::function_ref<int64_t()>":$nextStream)>];
+}
+
 // Ops ahead of the compiler: graph, rules, gradients and costs are complete, so that plans can be searched.
 def PlanOnlyOpInterface : OpInterface<"PlanOnlyOpInterface"> {
   let cppNamespace = "::dtc::graph";

@@ -116,7 +116,9 @@ OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK());
   builder.operand(loops.q).operand(loops.k).operand(loops.k).scalars(*this);
-  builder.result(loops.q).result(loops.lse);
+  builder.result(loops.q);
+  if (getLse())
+    builder.result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   return builder.matrixProduct(4 * slidingShare(getSliding(), getK()))
@@ -142,7 +144,9 @@ OpRule CrossEntropyOp::getRule() {
   TensorLoops rows = builder.loops(getTargets());
   int64_t last = rows.size();
   TensorLoops word = builder.loops(getLogits(), last, last + 1, LoopKind::Whole);
-  builder.operand(rows + word).operand(rows).result(rows).result(rows);
+  builder.operand(rows + word).operand(rows).result(rows);
+  if (getLse())
+    builder.result(rows);
   return builder.flops(12).take();
 }
 

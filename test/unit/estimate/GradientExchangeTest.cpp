@@ -4,6 +4,7 @@
 #include "compiler/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -67,7 +68,7 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
   config.width = 1024;
   config.layers = 8;
   config.heads = 8;
-  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, 512);
+  OwningOpRef<ModuleOp> module = completeModel(buildGpt2(&context, config, 512));
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   std::set<int64_t> chosen;

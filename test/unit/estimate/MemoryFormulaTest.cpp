@@ -6,6 +6,7 @@
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -26,7 +27,7 @@ protected:
     config.width = static_cast<int64_t>(kWidth);
     config.layers = static_cast<int64_t>(kLayers);
     config.heads = static_cast<int64_t>(kHeads);
-    module = buildGpt2(&context, config, config.positions);
+    module = completeModel(buildGpt2(&context, config, config.positions));
     folded = foldLayers(*module);
     topology = *loadTopology("dgx-a100-80g");
   }

@@ -6,6 +6,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -27,7 +28,7 @@ protected:
     config.width = 256;
     config.layers = layers;
     config.heads = 4;
-    return buildGpt2(&context, config, 128);
+    return completeModel(buildGpt2(&context, config, 128));
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> llama(int64_t layers, bool tied) {
@@ -41,7 +42,7 @@ protected:
     config.headDim = 32;
     config.inverseFrequencies = rotaryFrequencies(10000, config.headDim);
     config.tied = tied;
-    return buildLlama(&context, config, 128);
+    return completeModel(buildLlama(&context, config, 128));
   }
 
   static Decisions decide(int64_t dp, int64_t tp, int64_t microBatch, int64_t microBatches) {

@@ -6,6 +6,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -32,7 +33,7 @@ OwningOpRef<ModuleOp> gpt2(MLIRContext &context, int64_t layers, int64_t sequenc
   config.width = 256;
   config.layers = layers;
   config.heads = 4;
-  return buildGpt2(&context, config, sequence);
+  return completeModel(buildGpt2(&context, config, sequence));
 }
 
 OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequence) {
@@ -45,7 +46,7 @@ OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequ
   config.headDim = 64;
   config.inverseFrequencies = rotaryFrequencies(10000, 64);
   config.experts = 4;
-  return buildLlama(&context, config, sequence);
+  return completeModel(buildLlama(&context, config, sequence));
 }
 
 struct Case {

@@ -6,6 +6,7 @@
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/codegen/Passes.h"
+#include "passes/graph/CompleteModel.h"
 #include "passes/graph/Passes.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Passes.h"
@@ -43,7 +44,7 @@ protected:
     config.layers = 2;
     config.heads = 3;
     config.residualDropout = config.embeddingDropout = config.attentionDropout = dropout;
-    return buildGpt2(&context, config, 8);
+    return completeModel(buildGpt2(&context, config, 8));
   }
 
   OwningOpRef<ModuleOp> llama() {
@@ -56,7 +57,7 @@ protected:
     config.kvHeads = 2;
     config.headDim = 8;
     config.inverseFrequencies = rotaryFrequencies(10000, 8);
-    return buildLlama(&context, config, 8);
+    return completeModel(buildLlama(&context, config, 8));
   }
 
   // The program of the scheduled module, or null after a failure.
