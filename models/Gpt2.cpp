@@ -8,11 +8,6 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-constexpr const char *kBlockParameters[] = {
-    "ln_1.weight",        "ln_1.bias",        "attn.c_attn.weight", "attn.c_attn.bias",
-    "attn.c_proj.weight", "attn.c_proj.bias", "ln_2.weight",        "ln_2.bias",
-    "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
-
 class Gpt2Builder {
 public:
   Gpt2Builder(MLIRContext *context, const Gpt2Config &config, int64_t sequence)
@@ -20,101 +15,99 @@ public:
         headDim(config.width / config.heads), model(context, "gpt2", sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    declareParameters();
-    graph::FuncOp block = buildBlock();
-    buildLoss(block);
+    hidden = model.batched({model.sequenceLength(), config.width});
+    model.nameType("tokens", model.ids());
+    model.nameType("hidden", hidden);
+    model.nameType("width", model.tensor({config.width}));
+    buildLoss(buildBlock());
     return model.take();
   }
 
 private:
-  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {},
+  ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
                        double scale = 1) const {
-    return ParameterSpec::weight(shape, config.initializerRange * scale, stored);
+    return {value.str(),
+            name.str(),
+            SmallVector<int64_t, 4>(shape),
+            {},
+            graph::InitKind::Normal,
+            config.initializerRange * scale,
+            true};
   }
 
-  // In the order of kBlockParameters.
-  SmallVector<ParameterSpec> blockParameters() const {
-    int64_t c = config.width, h = config.heads, d = headDim;
-    // Projections onto the residual stream start smaller, as in the paper's section 2.3.
-    double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
-    return {ParameterSpec::norm(config.width),
-            ParameterSpec::bias({config.width}),
-            weight({c, 3, h, d}, {c, 3 * c}),
-            ParameterSpec::bias({3, h, d}, {3 * c}),
-            weight({h, d, c}, {c, c}, residual),
-            ParameterSpec::bias({c}),
-            ParameterSpec::norm(config.width),
-            ParameterSpec::bias({config.width}),
-            weight({c, inner}),
-            ParameterSpec::bias({inner}),
-            weight({inner, c}, {}, residual),
-            ParameterSpec::bias({c})};
-  }
-
-  static std::string layerName(int64_t layer, const char *name) {
-    return "transformer.h." + std::to_string(layer) + "." + name;
-  }
-
-  void declareParameters() {
-    model.declare("transformer.wte.weight", weight({config.vocabulary, config.width}));
-    model.declare("transformer.wpe.weight", weight({config.positions, config.width}));
-    for (int64_t layer = 0; layer < config.layers; ++layer)
-      for (auto [name, spec] : llvm::zip(kBlockParameters, blockParameters()))
-        model.declare(layerName(layer, name), spec);
-    model.declare("transformer.ln_f.weight", ParameterSpec::norm(config.width));
-    model.declare("transformer.ln_f.bias", ParameterSpec::bias({config.width}));
-    if (!config.tied)
-      model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
+  SmallVector<Value> norm(const std::string &value, const std::string &name) {
+    return model.parameters({ParameterSpec::norm(value + "_weight", name + ".weight", config.width),
+                             ParameterSpec::bias(value + "_bias", name + ".bias", {config.width})});
   }
 
   graph::FuncOp buildBlock() {
-    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width})};
-    for (const ParameterSpec &spec : blockParameters())
-      types.push_back(model.tensor(spec.shape));
-    graph::FuncOp func = model.beginFunc("block", types, /*isPrivate=*/true);
-    auto p = [&](unsigned index) -> Value { return func.getArgument(index + 1); };
+    int64_t c = config.width, h = config.heads, d = headDim;
+    graph::FuncOp func = model.beginBlock("block", {{"x", hidden}});
+    SmallVector<Value> ln1 = norm("ln_1", "ln_1");
+    ParameterSpec attnWeight = weight("c_attn_weight", "attn.c_attn.weight", {c, 3, h, d});
+    attnWeight.stored = {1, 3};
+    SmallVector<Value> attn = model.parameters(
+        {attnWeight, ParameterSpec::bias("c_attn_bias", "attn.c_attn.bias", {3, h, d})});
+    // Projections onto the residual stream start smaller, as in the paper's section 2.3.
+    double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    ParameterSpec outWeight = weight("proj_weight", "attn.c_proj.weight", {h, d, c}, residual);
+    outWeight.stored = {2, 1};
+    SmallVector<Value> out =
+        model.parameters({outWeight, ParameterSpec::bias("proj_bias", "attn.c_proj.bias", {c})});
+    SmallVector<Value> ln2 = norm("ln_2", "ln_2");
+    SmallVector<Value> up =
+        model.parameters({weight("fc_weight", "mlp.c_fc.weight", {c, inner}),
+                          ParameterSpec::bias("fc_bias", "mlp.c_fc.bias", {inner})});
+    SmallVector<Value> down =
+        model.parameters({weight("mlp_weight", "mlp.c_proj.weight", {inner, c}, residual),
+                          ParameterSpec::bias("mlp_bias", "mlp.c_proj.bias", {c})});
+
     Value x = func.getArgument(0);
-    Value normed = model.layerNorm(x, p(0), p(1), config.epsilon);
-    Value qkv =
-        model.add(model.linear(normed, p(2), false), p(3)); // [batch, sequence, 3, heads, head dim]
-    Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true),
-          v = model.slice(qkv, 2, 2, 1, true);
+    Value normed = model.as("normed").layerNorm(x, ln1[0], ln1[1], config.epsilon);
+    Value qkv = model.as("qkv").linear(normed, attn[0], attn[1], false); // [b, t, 3, heads, d]
+    SmallVector<Value> each = model.as({"q", "k", "v"}).unstack(qkv, 2);
     std::optional<double> scale;
     if (!config.scaleAttention)
       scale = 1;
-    Value attended = model.attention(q, k, v, scale, config.attentionDropout);
-    Value projected = model.add(model.linear(attended, p(4), false, 2), p(5));
-    Value middle = model.add(x, model.dropout(projected, config.residualDropout));
-    Value hidden = model.add(
-        model.linear(model.layerNorm(middle, p(6), p(7), config.epsilon), p(8), false), p(9));
-    Value out = model.add(model.linear(model.gelu(hidden, config.activation), p(10), false), p(11));
-    model.endFunc(model.add(middle, model.dropout(out, config.residualDropout)));
+    Value heads =
+        model.as("heads").attention(each[0], each[1], each[2], scale, config.attentionDropout);
+    Value attended = model.as("attended").linear(heads, out[0], out[1], false, 2);
+    attended = model.as("kept").dropout(attended, config.residualDropout);
+    Value middle = model.as("middle").add(x, attended);
+    normed = model.as("normed_middle").layerNorm(middle, ln2[0], ln2[1], config.epsilon);
+    Value fc = model.as("inner").linear(normed, up[0], up[1], false);
+    fc = model.as("active").gelu(fc, config.activation);
+    Value mlp = model.as("mlp").linear(fc, down[0], down[1], false);
+    mlp = model.as("kept_mlp").dropout(mlp, config.residualDropout);
+    model.endFunc(model.as("out").add(middle, mlp));
     return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table = model.get("transformer.wte.weight"),
-          positions = model.get("transformer.wpe.weight");
+    SmallVector<Value> tables = model.parameters(
+        {weight("wte", "transformer.wte.weight", {config.vocabulary, config.width}),
+         weight("wpe", "transformer.wpe.weight", {config.positions, config.width})});
+    Value positions = tables[1];
     if (config.positions > model.sequenceLength())
-      positions = model.slice(positions, 0, 0, model.sequenceLength(), false);
-    Value x = model.add(model.embedding(table, func.getArgument(0)), positions);
-    x = model.dropout(x, config.embeddingDropout);
-    for (int64_t layer = 0; layer < config.layers; ++layer) {
-      SmallVector<Value> operands{x};
-      for (const char *name : kBlockParameters)
-        operands.push_back(model.get(layerName(layer, name)));
-      x = model.call(block, operands, layer).front();
-    }
-    x = model.layerNorm(x, model.get("transformer.ln_f.weight"), model.get("transformer.ln_f.bias"),
-                        config.epsilon);
-    Value head = config.tied ? table : model.get("lm_head.weight");
-    model.endFunc(
-        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
+      positions = model.as("positions").first(positions, model.sequenceLength());
+    Value words = model.as("words").embedding(tables[0], func.getArgument(0));
+    Value x = model.as("placed").add(words, positions);
+    x = model.as("kept").dropout(x, config.embeddingDropout);
+    x = model.as("layers").repeat(block, config.layers, "transformer.h.{}", x).front();
+    SmallVector<Value> last = norm("ln_f", "transformer.ln_f");
+    x = model.as("normed").layerNorm(x, last[0], last[1], config.epsilon);
+    Value head = tables[0];
+    if (!config.tied)
+      head =
+          model.parameter(weight("lm_head", "lm_head.weight", {config.vocabulary, config.width}));
+    Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
+    model.endFunc(model.as("loss").meanCrossEntropy(logits, func.getArgument(1)));
   }
 
   const Gpt2Config &config;
   int64_t inner, headDim;
+  RankedTensorType hidden;
   ModelBuilder model;
 };
 

@@ -1,17 +1,10 @@
 // Llama and its kin as graph IR.
 #include "models/Llama.h"
 
-#include <cmath>
-
 using namespace mlir;
 
 namespace dtc {
 namespace {
-
-struct NamedSpec {
-  std::string name;
-  ParameterSpec spec;
-};
 
 class LlamaBuilder {
 public:
@@ -19,191 +12,208 @@ public:
       : config(config), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    declareParameters();
-    graph::FuncOp block = buildBlock();
-    buildLoss(block);
+    int64_t t = model.sequenceLength(), d = config.headDim;
+    hidden = model.batched({t, config.width});
+    angles = model.tensor({t, d / 2});
+    model.nameType("tokens", model.ids());
+    model.nameType("hidden", hidden);
+    model.nameType("width", model.tensor({config.width}));
+    model.nameType("angles", angles);
+    model.nameType("heads", model.batched({t, config.heads, d}));
+    model.nameType("kv_heads", model.batched({t, config.kvHeads, d}));
+    model.nameType("words", model.tensor({config.vocabulary, config.width}));
+    buildLoss(buildBlock());
     return model.take();
   }
 
 private:
-  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) const {
-    return ParameterSpec::weight(shape, config.initializerRange, stored);
+  // As torch.nn.Linear stores it, [out..., in...]; `stored` where dims are one in the file.
+  ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> stored = {}) const {
+    return {value.str(),
+            name.str(),
+            SmallVector<int64_t, 4>(shape),
+            SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Normal,
+            config.initializerRange,
+            true};
   }
 
-  SmallVector<NamedSpec> blockParameters() const {
-    int64_t c = config.width, f = config.innerWidth, h = config.heads, kv = config.kvHeads,
-            d = config.headDim;
-    SmallVector<NamedSpec> list{
-        {"input_layernorm.weight", ParameterSpec::norm(config.width)},
-        {"self_attn.q_proj.weight", weight({h, d, c}, {h * d, c})},
-        {"self_attn.k_proj.weight", weight({kv, d, c}, {kv * d, c})},
-        {"self_attn.v_proj.weight", weight({kv, d, c}, {kv * d, c})},
-        {"self_attn.o_proj.weight", weight({c, h, d}, {c, h * d})},
-        {"post_attention_layernorm.weight", ParameterSpec::norm(config.width)}};
-    if (config.experts > 0) {
-      int64_t e = config.experts;
-      list.push_back({"block_sparse_moe.gate.weight", weight({e, c})});
-      list.push_back({"block_sparse_moe.experts.*.w1.weight", weight({e, f, c})});
-      list.push_back({"block_sparse_moe.experts.*.w2.weight", weight({e, c, f})});
-      list.push_back({"block_sparse_moe.experts.*.w3.weight", weight({e, f, c})});
-    } else {
-      list.push_back({"mlp.gate_proj.weight", weight({f, c})});
-      list.push_back({"mlp.up_proj.weight", weight({f, c})});
-      list.push_back({"mlp.down_proj.weight", weight({c, f})});
-    }
-    if (config.projectionBias) {
-      list.push_back({"self_attn.q_proj.bias", ParameterSpec::bias({h, d}, {h * d})});
-      list.push_back({"self_attn.k_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
-      list.push_back({"self_attn.v_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
-    }
-    if (config.outputBias)
-      list.push_back({"self_attn.o_proj.bias", ParameterSpec::bias({c})});
-    if (config.mlpBias) {
-      list.push_back({"mlp.gate_proj.bias", ParameterSpec::bias({f})});
-      list.push_back({"mlp.up_proj.bias", ParameterSpec::bias({f})});
-      list.push_back({"mlp.down_proj.bias", ParameterSpec::bias({c})});
-    }
-    return list;
+  Value norm(const std::string &value, const std::string &name) {
+    return model.parameter(ParameterSpec::norm(value, name + ".weight", config.width));
   }
 
-  static std::string layerName(int64_t layer, const std::string &name) {
-    return "model.layers." + std::to_string(layer) + "." + name;
-  }
-
-  void declareParameters() {
-    model.declare("model.embed_tokens.weight", weight({config.vocabulary, config.width}));
-    for (int64_t layer = 0; layer < config.layers; ++layer)
-      for (const NamedSpec &parameter : blockParameters())
-        model.declare(layerName(layer, parameter.name), parameter.spec);
-    model.declare("model.norm.weight", ParameterSpec::norm(config.width));
-    if (!config.tied)
-      model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
-  }
-
-  // The arguments of the block by parameter name.
-  struct BlockParameters {
-    graph::FuncOp func;
-    llvm::StringMap<unsigned> arguments;
-    Value operator()(StringRef name) {
-      assert(arguments.count(name) && "a parameter of the block");
-      return func.getArgument(arguments.lookup(name));
-    }
-    bool has(StringRef name) const { return arguments.count(name) != 0; }
+  // A linear layer, with its bias where it has one.
+  struct Linear {
+    Value weight, bias;
   };
 
-  // x times `name`.weight, plus `name`.bias where there is one.
-  Value project(BlockParameters &p, Value x, const std::string &name, int64_t contract = 1) {
-    Value y = model.linear(x, p(name + ".weight"), /*transposed=*/true, contract);
-    return p.has(name + ".bias") ? model.add(y, p(name + ".bias")) : y;
+  Linear declare(const std::string &value, const std::string &name, ArrayRef<int64_t> shape,
+                 bool hasBias, ArrayRef<int64_t> stored, int64_t contract) {
+    SmallVector<ParameterSpec> specs{weight(value, name + ".weight", shape, stored)};
+    if (hasBias)
+      specs.push_back(
+          ParameterSpec::bias(value + "_bias", name + ".bias", shape.drop_back(contract)));
+    SmallVector<Value> values = model.parameters(specs);
+    return {values[0], hasBias ? values[1] : Value()};
   }
 
-  Value buildAttention(BlockParameters &p, Value x) {
-    std::pair<Value, Value> rotation{p.func.getArgument(1), p.func.getArgument(2)};
-    Value q = model.rotary(project(p, x, "self_attn.q_proj"), rotation);
-    Value k = model.rotary(project(p, x, "self_attn.k_proj"), rotation);
-    Value v = project(p, x, "self_attn.v_proj");
-    Value attended = model.attention(q, k, v, {}, config.attentionDropout, config.sliding);
-    return project(p, attended, "self_attn.o_proj", 2);
+  Value project(StringRef name, Value x, const Linear &linear, int64_t contract = 1) {
+    return model.as(name).linear(x, linear.weight, linear.bias, /*transposed=*/true, contract);
   }
 
-  Value buildMlp(BlockParameters &p, Value x) {
-    Value gated =
-        model.multiply(model.silu(project(p, x, "mlp.gate_proj")), project(p, x, "mlp.up_proj"));
-    return project(p, gated, "mlp.down_proj");
+  // 1. What the block owns.
+
+  struct Attention {
+    Linear q, k, v, o;
+  };
+  struct Mlp {
+    Linear gate, up, down;
+  };
+  struct Experts {
+    Value gate, w1, w2, w3;
+  };
+
+  Attention declareAttention() {
+    int64_t c = config.width, h = config.heads, kv = config.kvHeads, d = config.headDim;
+    bool hasBias = config.projectionBias;
+    Attention a;
+    a.q = declare("q_proj", "self_attn.q_proj", {h, d, c}, hasBias, {2, 1}, 1);
+    a.k = declare("k_proj", "self_attn.k_proj", {kv, d, c}, hasBias, {2, 1}, 1);
+    a.v = declare("v_proj", "self_attn.v_proj", {kv, d, c}, hasBias, {2, 1}, 1);
+    a.o = declare("o_proj", "self_attn.o_proj", {c, h, d}, config.outputBias, {1, 2}, 2);
+    return a;
+  }
+
+  Mlp declareMlp() {
+    int64_t c = config.width, f = config.innerWidth;
+    Mlp m;
+    m.gate = declare("gate_proj", "mlp.gate_proj", {f, c}, config.mlpBias, {}, 1);
+    m.up = declare("up_proj", "mlp.up_proj", {f, c}, config.mlpBias, {}, 1);
+    m.down = declare("down_proj", "mlp.down_proj", {c, f}, config.mlpBias, {}, 1);
+    return m;
+  }
+
+  Experts declareExperts() {
+    int64_t e = config.experts, c = config.width, f = config.innerWidth;
+    auto expert = [&](StringRef name, ArrayRef<int64_t> shape) {
+      return weight(name, ("block_sparse_moe.experts.*." + name + ".weight").str(), shape);
+    };
+    Experts x;
+    x.gate = model.parameter(weight("gate", "block_sparse_moe.gate.weight", {e, c}));
+    x.w1 = model.parameter(expert("w1", {e, f, c}));
+    x.w2 = model.parameter(expert("w2", {e, c, f}));
+    x.w3 = model.parameter(expert("w3", {e, f, c}));
+    return x;
+  }
+
+  // 2. What it does.
+
+  Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation) {
+    Value q = project("raw_q", x, a.q), k = project("raw_k", x, a.k), v = project("v", x, a.v);
+    q = model.as("q").rotary(q, rotation);
+    k = model.as("k").rotary(k, rotation);
+    Value heads = model.as("heads").attention(q, k, v, {}, config.attentionDropout, config.sliding);
+    return project("attended", heads, a.o, 2);
+  }
+
+  Value buildMlp(const Mlp &m, Value x) {
+    Value gate = project("gate", x, m.gate), up = project("up", x, m.up);
+    gate = model.as("open").silu(gate);
+    Value gated = model.as("gated").multiply(gate, up);
+    return project("mlp", gated, m.down);
   }
 
   // The experts' output and, where it counts, the loss of uneven use.
-  std::pair<Value, Value> buildExperts(BlockParameters &p, Value x) {
-    Value logits = model.linear(x, p("block_sparse_moe.gate.weight"), /*transposed=*/true);
+  std::pair<Value, Value> buildExperts(const Experts &e, Value x) {
+    Value logits = model.as("scores").linear(x, e.gate, Value(), /*transposed=*/true);
     Routing routing = model.route(logits, config.top, config.capacity);
-    Value rows = model.dispatch(x, routing);
-    auto expert = [&](Value value, const char *name) {
-      std::string weight = std::string("block_sparse_moe.experts.*.") + name + ".weight";
-      return model.expertLinear(value, p(weight), routing);
-    };
-    Value gated = model.multiply(model.silu(expert(rows, "w1")), expert(rows, "w3"));
-    Value balance = config.balanceCoefficient > 0
-                        ? model.balanceLoss(routing, config.balanceCoefficient)
-                        : Value();
-    return {model.combine(expert(gated, "w2"), routing), balance};
+    Value rows = model.as("rows").dispatch(x, routing);
+    Value gate = model.as("gate_rows").expertLinear(rows, e.w1, routing);
+    gate = model.as("open").silu(gate);
+    Value up = model.as("up").expertLinear(rows, e.w3, routing);
+    Value gated = model.as("gated").multiply(gate, up);
+    Value balance;
+    if (config.balanceCoefficient > 0)
+      balance = model.as("uneven").balanceLoss(routing, config.balanceCoefficient);
+    Value out = model.as("down").expertLinear(gated, e.w2, routing);
+    return {model.as("mixed").combine(out, routing), balance};
   }
 
+  // Whether layers add up a loss of uneven use, [batch], beside what they compute.
+  bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
+
   graph::FuncOp buildBlock() {
-    RankedTensorType table = model.tensor({model.sequenceLength(), config.headDim / 2});
-    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width}), table, table};
-    BlockParameters p;
-    for (const NamedSpec &parameter : blockParameters()) {
-      p.arguments[parameter.name] = types.size();
-      types.push_back(model.tensor(parameter.spec.shape));
-    }
-    p.func = model.beginFunc("block", types, /*isPrivate=*/true);
-    Value x = p.func.getArgument(0);
-    Value normed = model.rmsNorm(x, p("input_layernorm.weight"), config.epsilon);
-    Value middle = model.add(x, buildAttention(p, normed));
-    Value hidden = model.rmsNorm(middle, p("post_attention_layernorm.weight"), config.epsilon);
+    SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
+    if (hasBalance())
+      arguments.push_back({"unevenness", model.batched({})});
+    arguments.append({{"cos", angles}, {"sin", angles}});
+    graph::FuncOp func = model.beginBlock("block", arguments);
+    std::pair<Value, Value> rotation{func.getArguments().drop_back().back(),
+                                     func.getArguments().back()};
+    Value x = func.getArgument(0), inputNorm = norm("input_norm", "input_layernorm");
+    Attention attention = declareAttention();
+    Value postNorm = norm("post_norm", "post_attention_layernorm");
+    Mlp mlp;
+    Experts experts;
+    if (config.experts > 0)
+      experts = declareExperts();
+    else
+      mlp = declareMlp();
+
+    Value normed = model.as("normed").rmsNorm(x, inputNorm, config.epsilon);
+    Value attended = buildAttention(attention, normed, rotation);
+    Value middle = model.as("middle").add(x, attended);
+    normed = model.as("normed_middle").rmsNorm(middle, postNorm, config.epsilon);
     if (config.experts == 0) {
-      model.endFunc(model.add(middle, buildMlp(p, hidden)));
-      return p.func;
+      model.endFunc(model.as("out").add(middle, buildMlp(mlp, normed)));
+      return func;
     }
-    auto [out, balance] = buildExperts(p, hidden);
-    SmallVector<Value> results{model.add(middle, out)};
+    auto [mixed, balance] = buildExperts(experts, normed);
+    SmallVector<Value> results{model.as("out").add(middle, mixed)};
     if (balance)
-      results.push_back(balance);
+      results.push_back(model.as("sum").add(func.getArgument(1), balance));
     model.endFunc(results);
-    return p.func;
+    return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table = model.get("model.embed_tokens.weight");
-    Value x = model.embedding(table, func.getArgument(0));
-    std::pair<Value, Value> rotation = model.rotaryTable(config.inverseFrequencies);
-    Value balance;
-    for (int64_t layer = 0; layer < config.layers; ++layer) {
-      SmallVector<Value> operands{x, rotation.first, rotation.second};
-      for (const NamedSpec &parameter : blockParameters())
-        operands.push_back(model.get(layerName(layer, parameter.name)));
-      SmallVector<Value> results = model.call(block, operands, layer);
-      x = results[0];
-      if (results.size() > 1)
-        balance = balance ? model.add(balance, results[1]) : results[1];
+    ParameterSpec words =
+        weight("embed_tokens", "model.embed_tokens.weight", {config.vocabulary, config.width});
+    Value table = model.parameter(words);
+    SmallVector<Value> operands{model.as("x").embedding(table, func.getArgument(0))};
+    if (hasBalance())
+      operands.push_back(model.as("even").zeroForEachSample());
+    auto carrying = static_cast<int64_t>(operands.size());
+    std::pair<Value, Value> rotation =
+        model.as({"cos", "sin"}).rotaryTable(config.rotary, config.headDim);
+    operands.append({rotation.first, rotation.second});
+    SmallVector<StringRef> names{"layers", "unevenness"};
+    SmallVector<Value> results =
+        model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
+            .repeat(block, config.layers, "model.layers.{}", operands, carrying);
+    Value lastNorm = norm("norm", "model.norm");
+    Value x = model.as("normed").rmsNorm(results[0], lastNorm, config.epsilon);
+    Value head = config.tied ? table
+                             : model.parameter(weight("lm_head", "lm_head.weight",
+                                                      {config.vocabulary, config.width}));
+    Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
+    Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
+    if (hasBalance()) {
+      Value balance = model.as("mean").mean(results[1]);
+      balance = model.as("per_layer").scale(balance, 1 / static_cast<double>(config.layers));
+      loss = model.as("total").add(loss, balance);
     }
-    x = model.rmsNorm(x, model.get("model.norm.weight"), config.epsilon);
-    Value head = config.tied ? table : model.get("lm_head.weight");
-    Value loss =
-        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1));
-    if (balance)
-      loss =
-          model.add(loss, model.scale(model.mean(balance), 1 / static_cast<double>(config.layers)));
     model.endFunc(loss);
   }
 
   const LlamaConfig &config;
+  RankedTensorType hidden, angles;
   ModelBuilder model;
 };
 
 } // namespace
-
-std::vector<double> rotaryFrequencies(double theta, int64_t headDim) {
-  std::vector<double> frequencies;
-  for (int64_t i = 0; i < headDim / 2; ++i)
-    frequencies.push_back(
-        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(headDim)));
-  return frequencies;
-}
-
-void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFactor,
-                   double highFactor, double originalPositions) {
-  for (double &frequency : frequencies) {
-    double wavelength = 2 * M_PI / frequency;
-    if (wavelength > originalPositions / lowFactor) {
-      frequency /= factor;
-    } else if (wavelength > originalPositions / highFactor) {
-      double smooth = (originalPositions / wavelength - lowFactor) / (highFactor - lowFactor);
-      frequency = (1 - smooth) * frequency / factor + smooth * frequency;
-    }
-  }
-}
 
 OwningOpRef<ModuleOp> buildLlama(MLIRContext *context, const LlamaConfig &config,
                                  int64_t sequence) {

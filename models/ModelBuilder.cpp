@@ -18,6 +18,7 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequenc
 
 OwningOpRef<ModuleOp> ModelBuilder::take() {
   assert(succeeded(verify(*module)) && "builders check what they are given");
+  graph::setTypeNames(*module, typeNames);
   return std::move(module);
 }
 
@@ -39,47 +40,59 @@ RankedTensorType ModelBuilder::typeOf(Value value) const {
   return cast<RankedTensorType>(value.getType());
 }
 
-RankedTensorType ModelBuilder::withoutLast(Value value) const {
-  return RankedTensorType::get(typeOf(value).getShape().drop_back(),
-                               Float32Type::get(builder.getContext()));
+ModelBuilder &ModelBuilder::as(ArrayRef<StringRef> values) {
+  names.clear();
+  for (StringRef value : values)
+    names.push_back(value.str());
+  return *this;
 }
 
-void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
-  assert(!parameters.count(name) && "each parameter is declared once");
-  OpBuilder::InsertionGuard guard(builder);
+void ModelBuilder::nameType(StringRef name, Type type) { typeNames.try_emplace(name.str(), type); }
+
+Location ModelBuilder::next() {
+  Location named = graph::nameValues(SmallVector<StringRef>(names.begin(), names.end()), loc);
+  names.clear();
+  return named;
+}
+
+SmallVector<Value> ModelBuilder::parameters(ArrayRef<ParameterSpec> specs) {
+  SmallVector<Attribute> declarations;
+  SmallVector<Type> types;
+  SmallVector<StringRef> values;
+  for (const ParameterSpec &spec : specs) {
+    double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
+    declarations.push_back(graph::DeclarationAttr::get(
+        builder.getContext(), builder.getStringAttr(spec.name), spec.init, llvm::APFloat(0.0),
+        llvm::APFloat(stddev), spec.stored, spec.decay));
+    types.push_back(tensor(spec.shape));
+    values.push_back(spec.value);
+  }
+  as(values);
+  auto op = graph::ParamOp::create(builder, next(), types, builder.getArrayAttr(declarations));
+  return SmallVector<Value>(op.getResults());
+}
+
+graph::FuncOp ModelBuilder::beginBlock(StringRef name,
+                                       ArrayRef<std::pair<StringRef, Type>> arguments) {
+  SmallVector<Type> types;
+  for (const auto &[value, type] : arguments)
+    types.push_back(type);
   builder.setInsertionPointToEnd(module->getBody());
-  double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
-  DenseI64ArrayAttr stored =
-      spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
-  parameters[name] = graph::ParameterOp::create(
-      builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
-      graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(0),
-      builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
-      graph::PlacementAttr(), graph::PlacementAttr());
-}
-
-Value ModelBuilder::get(StringRef name) {
-  graph::ParameterOp parameter = parameters.lookup(name);
-  assert(parameter && "parameters are declared before they are read");
-  return graph::GetOp::create(builder, loc, parameter.getType(),
-                              FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-}
-
-graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, bool isPrivate) {
-  builder.setInsertionPointToEnd(module->getBody());
-  current = graph::FuncOp::create(builder, loc, name, builder.getFunctionType(arguments, {}));
-  if (isPrivate)
-    current.setPrivate();
+  current = graph::FuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
   Block &body =
       current.getBody().empty() ? current.getBody().emplaceBlock() : current.getBody().front();
   if (body.getNumArguments() == 0)
-    body.addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
+    body.addArguments(types, SmallVector<Location>(types.size(), loc));
+  for (auto [argument, named] : llvm::zip(body.getArguments(), arguments))
+    argument.setLoc(graph::nameValues({named.first}, loc));
+  if (name != graph::kLossFunction)
+    current.setPrivate();
   builder.setInsertionPointToEnd(&body);
   return current;
 }
 
 graph::FuncOp ModelBuilder::beginLoss() {
-  graph::FuncOp loss = beginFunc(graph::kLossFunction, {ids(), ids()}, /*isPrivate=*/false);
+  graph::FuncOp loss = beginBlock(graph::kLossFunction, {{"tokens", ids()}, {"targets", ids()}});
   loss.setArgAttr(0, graph::kInputAttr, builder.getStringAttr("tokens"));
   loss.setArgAttr(1, graph::kInputAttr, builder.getStringAttr("targets"));
   return loss;
@@ -90,36 +103,37 @@ void ModelBuilder::endFunc(ValueRange results) {
   current.setFunctionType(builder.getFunctionType(current.getArgumentTypes(), results.getTypes()));
 }
 
-Value ModelBuilder::linear(Value x, Value weight, bool transposed, int64_t contract) {
+Value ModelBuilder::linear(Value x, Value weight, Value bias, bool transposed, int64_t contract) {
   ArrayRef<int64_t> in = typeOf(x).getShape(), w = typeOf(weight).getShape();
   SmallVector<int64_t> shape(in.drop_back(contract));
   ArrayRef<int64_t> out = transposed ? w.drop_back(contract) : w.drop_front(contract);
   shape.append(out.begin(), out.end());
-  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight, contract, transposed);
+  return graph::LinearOp::create(builder, next(), tensor(shape), x, weight, bias, contract,
+                                 transposed);
 }
 
 Value ModelBuilder::add(Value a, Value b) {
-  return graph::AddOp::create(builder, loc, a.getType(), a, b);
+  return graph::AddOp::create(builder, next(), a.getType(), a, b);
 }
 
 Value ModelBuilder::multiply(Value a, Value b) {
-  return graph::MultiplyOp::create(builder, loc, a.getType(), a, b);
+  return graph::MultiplyOp::create(builder, next(), a.getType(), a, b);
 }
 
 Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
-  return graph::GeluOp::create(builder, loc, x.getType(), x, kind);
+  return graph::GeluOp::create(builder, next(), x.getType(), x, kind);
 }
 
-Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, loc, x.getType(), x); }
+Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, next(), x.getType(), x); }
 
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
-  return graph::LayerNormOp::create(builder, loc, x.getType(), TypeRange(), x, weight, bias,
+  return graph::LayerNormOp::create(builder, next(), x.getType(), TypeRange(), x, weight, bias,
                                     builder.getF64FloatAttr(epsilon))
       .getResult();
 }
 
 Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
-  return graph::RmsNormOp::create(builder, loc, x.getType(), Type(), x, weight,
+  return graph::RmsNormOp::create(builder, next(), x.getType(), Type(), x, weight,
                                   builder.getF64FloatAttr(epsilon))
       .getResult();
 }
@@ -127,35 +141,46 @@ Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
 Value ModelBuilder::embedding(Value table, Value ids) {
   SmallVector<int64_t> shape(typeOf(ids).getShape());
   shape.push_back(typeOf(table).getShape().back());
-  return graph::EmbeddingOp::create(builder, loc, tensor(shape), table, ids, ArrayAttr());
+  return graph::EmbeddingOp::create(builder, next(), tensor(shape), table, ids, ArrayAttr());
 }
 
-Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size, bool squeeze) {
+Value ModelBuilder::first(Value x, int64_t size) {
   SmallVector<int64_t> shape(typeOf(x).getShape());
-  if (squeeze)
-    shape.erase(shape.begin() + dim);
-  else
-    shape[dim] = size;
-  return graph::SliceOp::create(builder, loc, tensor(shape), x, dim, start, size, squeeze);
+  shape[0] = size;
+  return graph::SliceOp::create(builder, next(), tensor(shape), x, /*dim=*/0, /*start=*/0, size,
+                                /*squeeze=*/false);
 }
 
-std::pair<Value, Value> ModelBuilder::rotaryTable(ArrayRef<double> inverseFrequencies) {
-  RankedTensorType type = tensor({sequence, static_cast<int64_t>(inverseFrequencies.size())});
+SmallVector<Value> ModelBuilder::unstack(Value x, int64_t dim) {
+  SmallVector<int64_t> shape(typeOf(x).getShape());
+  SmallVector<Type> types(static_cast<size_t>(shape[dim]));
+  shape.erase(shape.begin() + dim);
+  llvm::fill(types, tensor(shape));
+  auto op = graph::UnstackOp::create(builder, next(), types, x, dim);
+  return SmallVector<Value>(op.getResults());
+}
+
+std::pair<Value, Value> ModelBuilder::rotaryTable(const RotarySpec &rotary, int64_t headDim) {
+  RankedTensorType type = tensor({sequence, headDim / 2});
+  auto number = [&](std::optional<double> value) {
+    return value ? builder.getF64FloatAttr(*value) : FloatAttr();
+  };
   auto table = graph::RotaryTableOp::create(
-      builder, loc, type, type, builder.getDenseF64ArrayAttr(inverseFrequencies), FloatAttr(),
-      FloatAttr(), FloatAttr(), FloatAttr(), IntegerAttr(), ArrayAttr());
+      builder, next(), type, type, DenseF64ArrayAttr(), number(rotary.base), number(rotary.factor),
+      number(rotary.low), number(rotary.high),
+      rotary.positions ? builder.getI64IntegerAttr(*rotary.positions) : IntegerAttr(), ArrayAttr());
   return {table.getCos(), table.getSin()};
 }
 
 Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
-  return graph::RotaryOp::create(builder, loc, x.getType(), x, table.first, table.second,
+  return graph::RotaryOp::create(builder, next(), x.getType(), x, table.first, table.second,
                                  UnitAttr());
 }
 
 Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
                               double dropout, int64_t sliding) {
   return graph::AttentionOp::create(
-             builder, loc, q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
+             builder, next(), q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
              sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
              scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
              builder.getF64FloatAttr(dropout), IntegerAttr(), builder.getI64IntegerAttr(0),
@@ -164,35 +189,44 @@ Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> s
 }
 
 Value ModelBuilder::dropout(Value x, double p) {
-  if (p <= 0)
+  if (p <= 0) {
+    names.clear();
     return x;
-  return graph::DropoutOp::create(builder, loc, x.getType(), x, Value(), Value(),
+  }
+  return graph::DropoutOp::create(builder, next(), x.getType(), x, Value(), Value(),
                                   builder.getF64FloatAttr(p), IntegerAttr(),
                                   builder.getI64IntegerAttr(0), DenseI64ArrayAttr(), ArrayAttr());
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
-  return graph::CrossEntropyOp::create(builder, loc, tensor({}), Type(), logits, targets,
+  return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
                                        IntegerAttr(), builder.getUnitAttr())
       .getLoss();
 }
 
 Value ModelBuilder::scale(Value x, double factor) {
-  return graph::ScaleOp::create(builder, loc, x.getType(), x, builder.getF64FloatAttr(factor));
+  return graph::ScaleOp::create(builder, next(), x.getType(), x, builder.getF64FloatAttr(factor));
 }
 
 Value ModelBuilder::mean(Value x) {
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(x).getRank()));
   return graph::ReduceOp::create(
-      builder, loc, tensor({}), x,
+      builder, next(), tensor({}), x,
       graph::ReduceKindAttr::get(builder.getContext(), graph::ReduceKind::Mean),
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
-SmallVector<Value> ModelBuilder::call(graph::FuncOp callee, ValueRange operands, int64_t instance) {
-  auto op = graph::CallOp::create(builder, loc, callee.getResultTypes(),
-                                  FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
-                                  builder.getI64IntegerAttr(instance), ArrayAttr(), ArrayAttr());
+Value ModelBuilder::zeroForEachSample() {
+  return graph::ConstantOp::create(builder, next(), batched({}), builder.getF64FloatAttr(0));
+}
+
+SmallVector<Value> ModelBuilder::repeat(graph::FuncOp callee, int64_t count, StringRef prefix,
+                                        ValueRange operands, int64_t carrying) {
+  auto op = graph::RepeatOp::create(builder, next(), callee.getResultTypes(),
+                                    builder.getI64IntegerAttr(count),
+                                    FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
+                                    builder.getI64IntegerAttr(carrying), UnitAttr(),
+                                    builder.getStringAttr(prefix), builder.getI64IntegerAttr(0));
   return SmallVector<Value>(op.getResults());
 }
 

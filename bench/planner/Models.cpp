@@ -1,10 +1,10 @@
 // Models of published rows: what the importer needs, and cells by model and tensor group.
 #include "bench/planner/Case.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
-#include "passes/graph/CompleteModel.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -202,9 +202,8 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
     message = config.error().text();
     return std::nullopt;
   }
-  mlir::OwningOpRef<mlir::ModuleOp> module =
-      completeModel(importHfConfig(context.get(), config, model.sequence));
-  if (!module)
+  mlir::OwningOpRef<mlir::ModuleOp> module = importHfConfig(context.get(), config, model.sequence);
+  if (!module || failed(completeModel(*module)))
     return std::nullopt;
   FoldedModel folded = foldLayers(*module);
   folded.chain.assign(static_cast<size_t>(model.layers), 0);

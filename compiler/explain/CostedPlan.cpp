@@ -130,7 +130,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
   mlir::ModuleOp module = *folded.module;
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();
-    auto tensor = plan.tensors.find(name);
+    auto tensor = plan.tensors.find(parameter.getMemberNames().front());
     if (tensor == plan.tensors.end() || !tensor->second.count("tp"))
       continue;
     const std::string &text = tensor->second.at("tp");

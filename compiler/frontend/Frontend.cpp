@@ -5,9 +5,10 @@
 #include "compiler/support/Diagnostics.h"
 #include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
-#include "passes/graph/CompleteModel.h"
 #include "passes/graph/LossForm.h"
+#include "passes/graph/Passes.h"
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -48,7 +49,8 @@ LogicalResult checkSize(ModuleOp module) {
   constexpr double kMostParameters = 1e15;
   double elements = 0;
   for (auto parameter : module.getOps<graph::ParameterOp>())
-    elements += static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
+    elements += static_cast<double>(parameter.getRepeats().value_or(1)) *
+                static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
   if (elements <= kMostParameters)
     return success();
   return module.emitError("the model has ")
@@ -72,70 +74,95 @@ LogicalResult checkModel(ModuleOp module) {
   return checkSize(module);
 }
 
-namespace {
-
-// What follows from the text of a model, written out; then what models have to be.
-LogicalResult complete(ModuleOp module) {
-  return success(succeeded(completeModel(module)) && succeeded(checkModel(module)));
+LogicalResult completeModel(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createCompleteOps());
+  passes.addPass(createInstantiateBlocks());
+  return passes.run(module);
 }
 
-// As it is written: not complete yet.
-Result<OwningOpRef<ModuleOp>> readText(MLIRContext *context, const std::string &path,
-                                       const std::string &text, int64_t sequence,
-                                       SourceNotes *notes) {
-  if (StringRef(text).trim().empty())
-    return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});
-  if (!StringRef(text).ltrim().starts_with("{"))
-    return parseModel(context, path, text, notes);
-  HfConfig config(path, text);
-  OwningOpRef<ModuleOp> module;
-  if (config.ok())
-    module = importHfConfig(context, config, sequence);
-  if (!config.ok())
-    return config.error();
+OwningOpRef<ModuleOp> completed(OwningOpRef<ModuleOp> module) {
+  LogicalResult done = completeModel(*module);
+  assert(succeeded(done) && "the model is right");
+  (void)done;
   return module;
 }
 
-// The model at `path`, checked: as it is written, or complete.
-Result<OwningOpRef<ModuleOp>> readAndCheck(MLIRContext *context, const std::string &path,
-                                           int64_t sequence, bool keepWritten, SourceNotes *notes) {
+namespace {
+
+struct WrittenModel {
+  std::string text; // of the file
+  OwningOpRef<ModuleOp> module;
+};
+
+Result<WrittenModel> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                               SourceNotes *notes) {
   context->loadDialect<graph::GraphDialect>();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer)
     return UserError("reading model '" + path + "': " + buffer.getError().message());
-  std::string text = (*buffer)->getBuffer().str();
-  Result<OwningOpRef<ModuleOp>> written = readText(context, path, text, sequence, notes);
-  if (!written)
-    return written;
-  OwningOpRef<ModuleOp> checked = keepWritten ? (*written)->clone() : written->release();
-  DiagnosticCapture capture(context);
-  if (succeeded(complete(*checked)))
-    return keepWritten ? std::move(*written) : std::move(checked);
-  UserError error =
-      capture.errorOr(UserError("reading model '" + path + "': it can't be used", kWhatModelsAre));
+  WrittenModel model{(*buffer)->getBuffer().str(), {}};
+  StringRef text = model.text;
+  if (text.trim().empty())
+    return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});
+  if (!text.ltrim().starts_with("{")) {
+    Result<OwningOpRef<ModuleOp>> module = parseModel(context, path, text, notes);
+    if (!module)
+      return module.error();
+    model.module = std::move(*module);
+    return model;
+  }
+  HfConfig config(path, model.text);
+  if (config.ok())
+    model.module = importHfConfig(context, config, sequence);
+  if (!config.ok())
+    return config.error();
+  return model;
+}
+
+// Makes `module`, which was written as `text`, complete, and checks it.
+Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
+  DiagnosticCapture capture(module.getContext());
+  if (succeeded(completeModel(module)) && succeeded(checkModel(module)))
+    return {};
+  UserError error = capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   error.message = nameTypes(error.message, text);
-  if (error.place.line == 0)
+  error.note = nameTypes(error.note, text);
+  if (error.place.line == 0) // built from a config, whose ops have no lines
     error.place = {path};
   return error;
 }
 
-OwningOpRef<ModuleOp> orReport(Result<OwningOpRef<ModuleOp>> module, llvm::raw_ostream &errors) {
-  if (module)
-    return std::move(*module);
-  module.error().report(errors);
-  return nullptr;
-}
-
 } // namespace
+
+OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
+                                       int64_t sequence, llvm::raw_ostream &errors,
+                                       SourceNotes &notes) {
+  Result<WrittenModel> model = readModel(context, path, sequence, &notes);
+  if (!model) {
+    model.error().report(errors);
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> checked = model->module->clone();
+  if (Outcome done = complete(*checked, path, model->text); !done) {
+    done.error().report(errors);
+    return nullptr;
+  }
+  return std::move(model->module);
+}
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
                                 llvm::raw_ostream &errors) {
-  return orReport(readAndCheck(context, path, sequence, /*keepWritten=*/false, nullptr), errors);
-}
-
-OwningOpRef<ModuleOp> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                                llvm::raw_ostream &errors, SourceNotes &notes) {
-  return orReport(readAndCheck(context, path, sequence, /*keepWritten=*/true, &notes), errors);
+  Result<WrittenModel> model = readModel(context, path, sequence, nullptr);
+  if (!model) {
+    model.error().report(errors);
+    return nullptr;
+  }
+  if (Outcome done = complete(*model->module, path, model->text); !done) {
+    done.error().report(errors);
+    return nullptr;
+  }
+  return std::move(model->module);
 }
 
 } // namespace dtc

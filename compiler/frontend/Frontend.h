@@ -12,19 +12,26 @@
 namespace dtc {
 
 // Loads `path`, a .mlir file in the graph dialect or a config.json (by its first character, '{').
-// `sequence` is the sequence length for a config.json; 0: the config's own. The model is complete
-// (dtc-complete-ops). On error writes one message with file, line and column and a mend to `errors`
-// and returns null. Example: loadModel(context, "gpt2/config.json", 1024, llvm::errs())
+// `sequence` is the sequence length for a config.json; 0: the config's own. On error writes one
+// message with file, line and column and a mend to `errors` and returns null. Example:
+// loadModel(context, "gpt2/config.json", 1024, llvm::errs())
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
 
-// The same as it is written, in the short forms that people use, with what the file says beside it:
-// for printModel.
-mlir::OwningOpRef<mlir::ModuleOp> readModel(mlir::MLIRContext *context, const std::string &path,
-                                            int64_t sequence, llvm::raw_ostream &errors,
-                                            SourceNotes &notes);
+// The same as it is written: blocks declare their parameters, ops are in their short forms. What
+// `dtc import` prints, with what the file says beside it.
+mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
+                                                   const std::string &path, int64_t sequence,
+                                                   llvm::raw_ostream &errors, SourceNotes &notes);
 
-// Checks the shape of a model: '@loss' from named inputs, whose dim 0 is the batch '?', to
+// Makes of a model as it is written what passes see: ops are complete (dtc-complete-ops), parameters
+// are in the module, blocks take theirs as arguments (dtc-instantiate-blocks). Emits diagnostics.
+llvm::LogicalResult completeModel(mlir::ModuleOp module);
+
+// The same of a model that is known to be right.
+mlir::OwningOpRef<mlir::ModuleOp> completed(mlir::OwningOpRef<mlir::ModuleOp> module);
+
+// Checks the shape of a complete model: '@loss' from named inputs, whose dim 0 is the batch '?', to
 // tensor<f32>, which is the same however the batch is cut up (LossForm.h); and, where some are
 // sequences, the attribute graph.sequence_length, their dim 1. Emits diagnostics.
 llvm::LogicalResult checkModel(mlir::ModuleOp module);

@@ -23,11 +23,13 @@ std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
   return AxisPlacement::shard(*dim);
 }
 
-LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
-  auto entry = plan.tensors.find(parameter.getSymName().str());
+// Where the plan says that one of the parameters that `parameter` stands for is.
+FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::string &name,
+                                   const Plan &plan, const Mesh &mesh) {
+  auto entry = plan.tensors.find(name);
   if (entry == plan.tensors.end())
     return parameter.emitError()
-           << "parameter '" << parameter.getSymName()
+           << "parameter '" << name
            << ("' is not among the plan's tensors; plan this model again with 'dtc plan'");
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
@@ -36,17 +38,33 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
     std::optional<AxisPlacement> axisPlacement = parsePlacement(text, type.getRank());
     if (index < 0 || !axisPlacement)
       return parameter.emitError()
-             << "parameter '" << parameter.getSymName() << "' is placed '" << text << "' on axis '"
-             << axis << "' by the plan; wanted axis dp or tp and "
+             << "parameter '" << name << "' is placed '" << text << "' on axis '" << axis
+             << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
     // A model may say itself how a parameter that rests split is used.
     if (axis == "dp" && axisPlacement->isShard() && plan.decisions.dp > 1 && !parameter.getInUse())
       return parameter.emitError()
-             << "parameter '" << parameter.getSymName()
+             << "parameter '" << name
              << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
     placement[index] = *axisPlacement;
   }
-  parameter.setPlacementAttr(toAttr(parameter.getContext(), placement));
+  return placement;
+}
+
+LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
+  SmallVector<std::string> names = parameter.getMemberNames();
+  std::optional<Placement> first;
+  for (const std::string &name : names) {
+    FailureOr<Placement> placement = readPlacement(parameter, name, plan, mesh);
+    if (failed(placement))
+      return failure();
+    if (first && *first != *placement)
+      return parameter.emitError()
+             << "parameter '" << name << "' is placed otherwise than '" << names.front()
+             << "' by the plan; the layers of a repeat are placed alike";
+    first = *placement;
+  }
+  parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));
   return success();
 }
 
@@ -71,8 +89,8 @@ void recordPlacements(ModuleOp module, Plan &plan) {
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
     for (auto [name, axis] : llvm::zip(mesh.names, placement))
-      plan.tensors[parameter.getSymName().str()][name] =
-          axis.isShard() ? shardText(axis.dim) : "replicate";
+      for (const std::string &member : parameter.getMemberNames())
+        plan.tensors[member][name] = axis.isShard() ? shardText(axis.dim) : "replicate";
   }
 }
 

@@ -31,6 +31,17 @@ std::string noteOf(Diagnostic &diagnostic) {
   return "";
 }
 
+// The types in MLIR's print of an op without a body: what follows its last " : ".
+std::string typesOf(Diagnostic &diagnostic) {
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string text = note.str();
+    auto [before, types] = StringRef(text).rsplit(" : ");
+    if (before.starts_with("see current operation") && !types.contains('\n'))
+      return types.str();
+  }
+  return "";
+}
+
 } // namespace
 
 DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
@@ -39,6 +50,7 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
           return failure(); // warnings and remarks go on to be printed
         if (!first) {
           first.emplace(diagnostic.str(), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
+          types = typesOf(diagnostic);
         }
         return success();
       }) {}

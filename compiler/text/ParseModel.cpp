@@ -1,7 +1,6 @@
 // Reads graph IR from text.
 #include "compiler/text/ParseModel.h"
 
-#include "compiler/support/Diagnostics.h"
 #include "compiler/text/ReadNotes.h"
 #include "compiler/text/Tokens.h"
 
@@ -49,6 +48,17 @@ std::string nameTypes(StringRef message, StringRef source) {
   return result;
 }
 
+UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef source) {
+  UserError error = capture.errorOr(std::move(other));
+  error.message = nameTypes(sayMismatch(error.message), source);
+  // The parser's own notes are for people who build MLIR tools.
+  if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
+    error.note = nameTypes("the types are " + types.str(), source);
+  else
+    error.note = kWhatModelsAre;
+  return error;
+}
+
 Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string &path,
                                          StringRef text, SourceNotes *notes) {
   DiagnosticCapture capture(context);
@@ -62,12 +72,8 @@ Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string
   if (succeeded(parseAsmSourceFile(sources, &ops, ParserConfig(context), &state)))
     module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&ops, context, start);
   if (!module) {
-    UserError error = capture.errorOr(
-        UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre));
-    error.message = nameTypes(sayMismatch(error.message), buffer);
-    // The parser's own notes are for people who build MLIR tools.
-    error.note = kWhatModelsAre;
-    return error;
+    return sayByName(capture, UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
+                     buffer);
   }
   if (notes)
     *notes = readNotes(*module, state, buffer);

@@ -1,7 +1,7 @@
 // Reads graph IR from text, with what a file says beside it.
 #pragma once
 
-#include "compiler/support/Error.h"
+#include "compiler/support/Diagnostics.h"
 #include "compiler/text/ModelPrinter.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -22,5 +22,9 @@ Result<mlir::OwningOpRef<mlir::ModuleOp>> parseModel(mlir::MLIRContext *context,
 // Types in a message by their names in the file as well: "tensor<?x8xf32>" becomes
 // "!hidden (tensor<?x8xf32>)".
 std::string nameTypes(llvm::StringRef message, llvm::StringRef source);
+
+// The first error about a model that was written as `source`, types by their names; its note has the
+// types of the op that it is about. `other` where nothing was captured.
+UserError sayByName(const DiagnosticCapture &capture, UserError other, llvm::StringRef source);
 
 } // namespace dtc

@@ -17,10 +17,7 @@ namespace {
 class FreeStreams {
 public:
   explicit FreeStreams(ModuleOp module) {
-    module.walk([&](graph::RandomOpInterface op) {
-      if (auto id = op->getAttrOfType<IntegerAttr>("id"))
-        taken.insert(id.getInt());
-    });
+    module.walk([&](graph::RandomOpInterface op) { taken.insert(op.getStream()); });
   }
 
   int64_t next() {

@@ -19,7 +19,7 @@ int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
   SourceNotes notes;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      readModel(&context, flags.config, flags.sequence, llvm::errs(), notes);
+      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs(), notes);
   if (!module)
     return 1;
   if (notes.header.empty())

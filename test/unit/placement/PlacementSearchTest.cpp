@@ -1,11 +1,11 @@
 // Placements over tensor parallelism that are searched for.
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementFrontier.h"
 
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
-#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -33,7 +33,7 @@ protected:
     config.width = 12288;
     config.layers = 2;
     config.heads = 96;
-    return completeModel(buildGpt2(&context, config, 2048));
+    return completed(buildGpt2(&context, config, 2048));
   }
 
   OwningOpRef<ModuleOp> llama(int64_t sequence, int64_t experts = 0) {
@@ -45,9 +45,9 @@ protected:
     config.heads = 32;
     config.kvHeads = 8;
     config.headDim = 128;
-    config.inverseFrequencies = rotaryFrequencies(500000, 128);
+    config.rotary.base = 500000;
     config.experts = experts;
-    return completeModel(buildLlama(&context, config, sequence));
+    return completed(buildLlama(&context, config, sequence));
   }
 
   Decisions decisions(int64_t tp, bool sequenceParallel) const {

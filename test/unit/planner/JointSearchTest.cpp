@@ -1,12 +1,12 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
+#include "compiler/frontend/Frontend.h"
 
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/Pipelines.h"
-#include "passes/graph/CompleteModel.h"
 #include "test/unit/estimate/OwnStack.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -33,7 +33,7 @@ OwningOpRef<ModuleOp> gpt2(MLIRContext &context, int64_t layers, int64_t sequenc
   config.width = 256;
   config.layers = layers;
   config.heads = 4;
-  return completeModel(buildGpt2(&context, config, sequence));
+  return completed(buildGpt2(&context, config, sequence));
 }
 
 OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequence) {
@@ -44,9 +44,8 @@ OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequ
   config.layers = layers;
   config.heads = config.kvHeads = 4;
   config.headDim = 64;
-  config.inverseFrequencies = rotaryFrequencies(10000, 64);
   config.experts = 4;
-  return completeModel(buildLlama(&context, config, sequence));
+  return completed(buildLlama(&context, config, sequence));
 }
 
 struct Case {

@@ -2,11 +2,11 @@
 // verifier and dtc-verify-exec accept.
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/Inspect.h"
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/codegen/Passes.h"
-#include "passes/graph/CompleteModel.h"
 #include "passes/graph/Passes.h"
 #include "passes/schedule/Passes.h"
 #include "passes/shard/Passes.h"
@@ -44,7 +44,7 @@ protected:
     config.layers = 2;
     config.heads = 3;
     config.residualDropout = config.embeddingDropout = config.attentionDropout = dropout;
-    return completeModel(buildGpt2(&context, config, 8));
+    return completed(buildGpt2(&context, config, 8));
   }
 
   OwningOpRef<ModuleOp> llama() {
@@ -56,8 +56,7 @@ protected:
     config.heads = 4;
     config.kvHeads = 2;
     config.headDim = 8;
-    config.inverseFrequencies = rotaryFrequencies(10000, 8);
-    return completeModel(buildLlama(&context, config, 8));
+    return completed(buildLlama(&context, config, 8));
   }
 
   // The program of the scheduled module, or null after a failure.
