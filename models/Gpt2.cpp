@@ -19,6 +19,7 @@ public:
     model.nameType("tokens", model.ids());
     model.nameType("hidden", hidden);
     model.nameType("width", model.tensor({config.width}));
+    model.nameType("heads", model.batched({model.sequenceLength(), config.heads, headDim}));
     buildLoss(buildBlock());
     return model.take();
   }
@@ -36,7 +37,7 @@ private:
   }
 
   SmallVector<Value> norm(const std::string &value, const std::string &name) {
-    return model.parameters({ParameterSpec::norm(value + "_weight", name + ".weight", config.width),
+    return model.parameters({ParameterSpec::norm(value, name + ".weight", config.width),
                              ParameterSpec::bias(value + "_bias", name + ".bias", {config.width})});
   }
 
@@ -44,23 +45,23 @@ private:
     int64_t c = config.width, h = config.heads, d = headDim;
     graph::FuncOp func = model.beginBlock("block", {{"x", hidden}});
     SmallVector<Value> ln1 = norm("ln_1", "ln_1");
-    ParameterSpec attnWeight = weight("c_attn_weight", "attn.c_attn.weight", {c, 3, h, d});
+    ParameterSpec attnWeight = weight("c_attn", "attn.c_attn.weight", {c, 3, h, d});
     attnWeight.stored = {1, 3};
     SmallVector<Value> attn = model.parameters(
         {attnWeight, ParameterSpec::bias("c_attn_bias", "attn.c_attn.bias", {3, h, d})});
     // Projections onto the residual stream start smaller, as in the paper's section 2.3.
     double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
-    ParameterSpec outWeight = weight("proj_weight", "attn.c_proj.weight", {h, d, c}, residual);
+    ParameterSpec outWeight = weight("proj", "attn.c_proj.weight", {h, d, c}, residual);
     outWeight.stored = {2, 1};
     SmallVector<Value> out =
         model.parameters({outWeight, ParameterSpec::bias("proj_bias", "attn.c_proj.bias", {c})});
     SmallVector<Value> ln2 = norm("ln_2", "ln_2");
     SmallVector<Value> up =
-        model.parameters({weight("fc_weight", "mlp.c_fc.weight", {c, inner}),
+        model.parameters({weight("fc", "mlp.c_fc.weight", {c, inner}),
                           ParameterSpec::bias("fc_bias", "mlp.c_fc.bias", {inner})});
     SmallVector<Value> down =
-        model.parameters({weight("mlp_weight", "mlp.c_proj.weight", {inner, c}, residual),
-                          ParameterSpec::bias("mlp_bias", "mlp.c_proj.bias", {c})});
+        model.parameters({weight("down", "mlp.c_proj.weight", {inner, c}, residual),
+                          ParameterSpec::bias("down_bias", "mlp.c_proj.bias", {c})});
 
     Value x = func.getArgument(0);
     Value normed = model.as("normed").layerNorm(x, ln1[0], ln1[1], config.epsilon);
@@ -74,11 +75,11 @@ private:
     Value attended = model.as("attended").linear(heads, out[0], out[1], false, 2);
     attended = model.as("kept").dropout(attended, config.residualDropout);
     Value middle = model.as("middle").add(x, attended);
-    normed = model.as("normed_middle").layerNorm(middle, ln2[0], ln2[1], config.epsilon);
+    normed = model.as("normed_2").layerNorm(middle, ln2[0], ln2[1], config.epsilon);
     Value fc = model.as("inner").linear(normed, up[0], up[1], false);
     fc = model.as("active").gelu(fc, config.activation);
     Value mlp = model.as("mlp").linear(fc, down[0], down[1], false);
-    mlp = model.as("kept_mlp").dropout(mlp, config.residualDropout);
+    mlp = model.as("kept_2").dropout(mlp, config.residualDropout);
     model.endFunc(model.as("out").add(middle, mlp));
     return func;
   }

@@ -12,16 +12,22 @@ public:
       : config(config), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    int64_t t = model.sequenceLength(), d = config.headDim;
-    hidden = model.batched({t, config.width});
+    int64_t t = model.sequenceLength(), d = config.headDim, c = config.width;
+    hidden = model.batched({t, c});
     angles = model.tensor({t, d / 2});
     model.nameType("tokens", model.ids());
     model.nameType("hidden", hidden);
-    model.nameType("width", model.tensor({config.width}));
+    model.nameType("width", model.tensor({c}));
     model.nameType("angles", angles);
     model.nameType("heads", model.batched({t, config.heads, d}));
     model.nameType("kv_heads", model.batched({t, config.kvHeads, d}));
-    model.nameType("words", model.tensor({config.vocabulary, config.width}));
+    model.nameType("q_proj", model.tensor({config.heads, d, c}));
+    model.nameType("kv_proj", model.tensor({config.kvHeads, d, c}));
+    model.nameType("up_proj", model.tensor({config.innerWidth, c}));
+    model.nameType("inner", model.batched({t, config.innerWidth}));
+    model.nameType("words", model.tensor({config.vocabulary, c}));
+    if (config.experts > 0)
+      model.nameType("top", model.ids({config.top}));
     buildLoss(buildBlock());
     return model.take();
   }
@@ -135,7 +141,7 @@ private:
     Value gated = model.as("gated").multiply(gate, up);
     Value balance;
     if (config.balanceCoefficient > 0)
-      balance = model.as("uneven").balanceLoss(routing, config.balanceCoefficient);
+      balance = model.as("balance").balanceLoss(routing, config.balanceCoefficient);
     Value out = model.as("down").expertLinear(gated, e.w2, routing);
     return {model.as("mixed").combine(out, routing), balance};
   }
@@ -146,7 +152,7 @@ private:
   graph::FuncOp buildBlock() {
     SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (hasBalance())
-      arguments.push_back({"unevenness", model.batched({})});
+      arguments.push_back({"uneven", model.batched({})});
     arguments.append({{"cos", angles}, {"sin", angles}});
     graph::FuncOp func = model.beginBlock("block", arguments);
     std::pair<Value, Value> rotation{func.getArguments().drop_back().back(),
@@ -164,9 +170,10 @@ private:
     Value normed = model.as("normed").rmsNorm(x, inputNorm, config.epsilon);
     Value attended = buildAttention(attention, normed, rotation);
     Value middle = model.as("middle").add(x, attended);
-    normed = model.as("normed_middle").rmsNorm(middle, postNorm, config.epsilon);
+    normed = model.as("normed_2").rmsNorm(middle, postNorm, config.epsilon);
     if (config.experts == 0) {
-      model.endFunc(model.as("out").add(middle, buildMlp(mlp, normed)));
+      Value out = buildMlp(mlp, normed);
+      model.endFunc(model.as("out").add(middle, out));
       return func;
     }
     auto [mixed, balance] = buildExperts(experts, normed);
@@ -189,7 +196,7 @@ private:
     std::pair<Value, Value> rotation =
         model.as({"cos", "sin"}).rotaryTable(config.rotary, config.headDim);
     operands.append({rotation.first, rotation.second});
-    SmallVector<StringRef> names{"layers", "unevenness"};
+    SmallVector<StringRef> names{"layers", "uneven"};
     SmallVector<Value> results =
         model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
             .repeat(block, config.layers, "model.layers.{}", operands, carrying);

@@ -32,8 +32,10 @@ RankedTensorType ModelBuilder::batched(ArrayRef<int64_t> shape) {
   return tensor(full);
 }
 
-RankedTensorType ModelBuilder::ids() {
-  return RankedTensorType::get({ShapedType::kDynamic, sequence}, builder.getI32Type());
+RankedTensorType ModelBuilder::ids(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> full{ShapedType::kDynamic, sequence};
+  full.append(shape.begin(), shape.end());
+  return RankedTensorType::get(full, builder.getI32Type());
 }
 
 RankedTensorType ModelBuilder::typeOf(Value value) const {
@@ -47,7 +49,11 @@ ModelBuilder &ModelBuilder::as(ArrayRef<StringRef> values) {
   return *this;
 }
 
-void ModelBuilder::nameType(StringRef name, Type type) { typeNames.try_emplace(name.str(), type); }
+void ModelBuilder::nameType(StringRef name, Type type) {
+  bool isNamed = llvm::any_of(typeNames, [&](const auto &entry) { return entry.second == type; });
+  if (!isNamed)
+    typeNames[name.str()] = type;
+}
 
 Location ModelBuilder::next() {
   Location named = graph::nameValues(SmallVector<StringRef>(names.begin(), names.end()), loc);

@@ -67,7 +67,7 @@ public:
 
   ModelBuilder &as(llvm::ArrayRef<llvm::StringRef> names);
   ModelBuilder &as(llvm::StringRef name) { return as(llvm::ArrayRef<llvm::StringRef>(name)); }
-  // Writes `type` as '!name'.
+  // Writes `type` as '!name', unless it has a name.
   void nameType(llvm::StringRef name, mlir::Type type);
 
   // Starts a function that owns parameters and makes it current.
@@ -87,7 +87,8 @@ public:
 
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
   mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape); // f32, [batch, shape...]
-  mlir::RankedTensorType ids();                                  // i32 [batch, sequence]
+  // i32 [batch, sequence, shape...]
+  mlir::RankedTensorType ids(llvm::ArrayRef<int64_t> shape = {});
 
   // Without `bias`, or with it added.
   mlir::Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, bool transposed,

@@ -125,7 +125,8 @@ Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
   DiagnosticCapture capture(module.getContext());
   if (succeeded(completeModel(module)) && succeeded(checkModel(module)))
     return {};
-  UserError error = capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
+  UserError error =
+      capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   error.message = nameTypes(error.message, text);
   error.note = nameTypes(error.note, text);
   if (error.place.line == 0) // built from a config, whose ops have no lines

@@ -23,11 +23,18 @@ SourcePlace placeOf(Location location) {
   return place;
 }
 
-// The first note that is not MLIR's print of the op, which the place stands for.
+// The first note that is not MLIR's print of the op, which the place stands for; with its own place
+// where that is another one.
 std::string noteOf(Diagnostic &diagnostic) {
-  for (Diagnostic &note : diagnostic.getNotes())
-    if (std::string text = note.str(); !StringRef(text).starts_with("see current operation"))
-      return text;
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string text = note.str();
+    if (StringRef(text).starts_with("see current operation"))
+      continue;
+    SourcePlace place = placeOf(note.getLocation());
+    if (place.line > 0 && note.getLocation() != diagnostic.getLocation())
+      text += ": line " + std::to_string(place.line);
+    return text;
+  }
   return "";
 }
 

@@ -7,6 +7,7 @@
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/AsmParser/AsmParserState.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
@@ -50,9 +51,13 @@ std::string nameTypes(StringRef message, StringRef source) {
 
 UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef source) {
   UserError error = capture.errorOr(std::move(other));
-  error.message = nameTypes(sayMismatch(error.message), source);
+  std::string said = sayMismatch(error.message);
+  bool isMismatch = said != error.message;
+  error.message = nameTypes(said, source);
   // The parser's own notes are for people who build MLIR tools.
-  if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
+  if (isMismatch)
+    error.note = "the types of the operands follow ':', in their order";
+  else if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
     error.note = nameTypes("the types are " + types.str(), source);
   else
     error.note = kWhatModelsAre;
@@ -61,6 +66,10 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
 
 Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string &path,
                                          StringRef text, SourceNotes *notes) {
+  // The types of an op that is wrong are read off its print, which belongs to no message of ours.
+  bool prints = context->shouldPrintOpOnDiagnostic();
+  context->printOpOnDiagnostic(true);
+  llvm::scope_exit restore([&] { context->printOpOnDiagnostic(prints); });
   DiagnosticCapture capture(context);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, path), llvm::SMLoc());
@@ -72,7 +81,8 @@ Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string
   if (succeeded(parseAsmSourceFile(sources, &ops, ParserConfig(context), &state)))
     module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&ops, context, start);
   if (!module) {
-    return sayByName(capture, UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
+    return sayByName(capture,
+                     UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
                      buffer);
   }
   if (notes)

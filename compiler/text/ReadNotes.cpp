@@ -146,11 +146,14 @@ private:
   void noteComment(std::string comment, bool isOwnLine, bool isInOp, size_t next,
                    std::vector<std::string> &waiting) {
     if (next > 0 && (isInOp || !isOwnLine)) {
+      // Of several lines with a comment each, the last keeps its own.
       LineNotes &last = *marks[next - 1].notes;
-      if (isOwnLine || isInOp || !last.after.empty())
+      if (isOwnLine)
         last.above.push_back(comment);
       else
-        last.after = comment;
+        std::swap(last.after, comment);
+      if (!isOwnLine && !comment.empty())
+        last.above.push_back(comment);
     } else {
       waiting.push_back(comment);
     }

@@ -12,27 +12,37 @@ using llvm::StringRef;
 
 // A blank that may become a line end.
 struct Break {
-  size_t at;    // of the blank
-  int depth;    // brackets around it
+  size_t at;
+  int cost;     // brackets around it; more where it is only better than a line that is too long
   bool isTypes; // before the ':' of the types
 };
+
+constexpr int kLastResort = 100;
 
 std::vector<Break> findBreaks(StringRef text) {
   std::vector<Break> breaks;
   size_t at = 0;
-  int depth = 0;
+  int depth = 0, lists = 0; // "[0, 1]" stays in one piece
   StringRef before;
   for (const Token &token : splitTokens(text)) {
     StringRef rest = text.substr(at + token.text.size());
-    if (token.kind == Token::Kind::Space) {
+    if (token.kind == Token::Kind::Space && lists == 0) {
       bool isTypes = rest.starts_with(": ") && depth == 0;
-      if (before == "," || isTypes || rest.starts_with("-> "))
+      bool isGood = before == "," || isTypes || rest.starts_with("-> ") || rest.starts_with("{");
+      if (isGood && rest != "{")
         breaks.push_back({at, depth, isTypes});
-    } else if (token.kind == Token::Kind::Punctuation) {
-      depth += StringRef("([{").contains(token.text)   ? 1
-               : StringRef(")]}").contains(token.text) ? -1
-                                                       : 0;
+      else if (depth == 0 && rest != "{")
+        breaks.push_back({at, kLastResort, false});
     }
+    bool opens = StringRef("([{").contains(token.text),
+         closes = StringRef(")]}").contains(token.text);
+    if (token.kind == Token::Kind::Punctuation && (opens || closes)) {
+      depth += opens ? 1 : -1;
+      lists += token.text == "[" ? 1 : token.text == "]" ? -1 : 0;
+    }
+    // The names of results stay in one line.
+    if (token.text == "=" && depth == 0)
+      breaks.clear();
     before = token.text;
     at += token.text.size();
   }
@@ -45,11 +55,11 @@ size_t chooseBreak(StringRef text, size_t room, size_t roomAfter) {
   for (const Break &b : breaks)
     if (b.isTypes && b.at <= room && text.size() - b.at - 1 <= roomAfter)
       return b.at;
-  int outermost = INT_MAX;
+  int cheapest = INT_MAX;
   size_t best = StringRef::npos;
   for (const Break &b : breaks)
-    if (b.at <= room && b.depth <= outermost) {
-      outermost = b.depth;
+    if (b.at <= room && b.cost <= cheapest) {
+      cheapest = b.cost;
       best = b.at;
     }
   return best;
