@@ -1,6 +1,8 @@
 // Builds the cost-function network of a step's placements.
 #include "compiler/placement/PlacementNetwork.h"
 
+#include "compiler/placement/StageCosts.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -288,24 +290,11 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
 
 // --------------------------------------------------------------------------------------------- ops
 
-// On an axis where every value has one placement: the loop that an operand is split along; a sum
-// stays unfinished as long as it can.
-int PlacementNetwork::followOperands(unsigned axis, Operation *op,
-                                     const graph::OpRule &rule) const {
-  bool hasSum = false, mayStaySum = rule.jointlyLinear;
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    const AxisPlacement &now = places.lookup(operand).placements.front()[axis];
-    if (now.isShard()) {
-      int loop = loopOfDim(rule.operands[index], now.dim);
-      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[axis]))
-        return loop;
-    }
-    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
-    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
-    hasSum |= isSum;
-    mayStaySum &= isSum || isScalar;
-  }
-  return hasSum && mayStaySum ? split::kPartial : split::kNone;
+// On an axis where every value has one placement.
+int PlacementNetwork::follow(unsigned axis, Operation *op, const graph::OpRule &rule) const {
+  return followOperands(op, rule, mesh.sizes[axis], {}, [&](Value operand) {
+    return places.find(operand)->second.placements.front()[axis];
+  });
 }
 
 std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
@@ -313,7 +302,7 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
   if (mesh.sizes[axis] == 1)
     return {split::kNone};
   if (static_cast<int>(axis) == dataAxis)
-    return {followOperands(axis, op, rule)};
+    return {follow(axis, op, rule)};
   std::vector<int> choices{split::kNone};
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
   // A loop over a sequence whose tokens went through experts has the bit of samples, too.
@@ -329,7 +318,7 @@ std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
       choices.push_back(static_cast<int>(loop));
   if (rule.jointlyLinear)
     choices.push_back(split::kPartial);
-  bool isShared = splitsWeights && static_cast<int>(axis) == tensorAxis && rule.matrixProduct;
+  bool isShared = splitsWeights && static_cast<int>(axis) == tensorAxis && rule.multiplies();
   if (isShared && choices.size() > 1)
     choices.erase(choices.begin()); // "none": no rank repeats a product
   return choices;
@@ -367,7 +356,7 @@ FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
     std::vector<int> choices;
     if (isTold() && static_cast<int>(axis) == tensorAxis) {
       // Scalars have no loop to choose.
-      FailureOr<int> choice = rule.loops.empty() ? followOperands(axis, op, rule) : toldChoice(op);
+      FailureOr<int> choice = rule.loops.empty() ? follow(axis, op, rule) : toldChoice(op);
       if (failed(choice))
         return failure();
       choices = {*choice};
@@ -401,7 +390,7 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
   int node = addNode(splits.size());
   for (auto [value, split] : llvm::enumerate(splits))
     if (costs)
-      addCost(node, value, costs->opSeconds(op, rule, split));
+      addCost(node, value, secondsOfOp(op, rule, split, mesh, *costs));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Place place{node, {}};
     for (const OpSplit &split : splits)

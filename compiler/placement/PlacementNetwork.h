@@ -90,7 +90,7 @@ private:
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
   bool mustSplit(unsigned weightClass, const std::vector<Placement> &placements) const;
-  int followOperands(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
+  int follow(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
   std::vector<int> choicesOn(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
   llvm::FailureOr<std::vector<OpSplit>> choicesOf(mlir::Operation *op, const graph::OpRule &rule);
   llvm::ArrayRef<OpSplits::Op> toldOf(graph::FuncOp func) const;

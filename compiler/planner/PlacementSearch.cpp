@@ -3,7 +3,6 @@
 
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"
-#include "passes/shard/Partition.h"
 
 using namespace mlir;
 
@@ -55,8 +54,6 @@ PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
 PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
   ModuleOp source = *model.module;
   step = differentiateFolded(source);
-  if (step)
-    decomposeCrossEntropy(*step);
 }
 
 std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,

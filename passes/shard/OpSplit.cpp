@@ -90,6 +90,8 @@ AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice) 
     return AxisPlacement::replicate();
   if (std::optional<int64_t> dim = dimOf(rule.results[result], choice))
     return AxisPlacement::shard(*dim);
+  if (rule.loops[choice].kind == graph::LoopKind::Staged)
+    return AxisPlacement::replicate();
   return AxisPlacement::partial(rule.loops[choice].kind == graph::LoopKind::Max
                                     ? graph::ReduceKind::Max
                                     : graph::ReduceKind::Sum);
@@ -107,6 +109,24 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> sp
   for (int choice : split)
     placement.push_back(resultUnder(rule, result, choice));
   return placement;
+}
+
+int followOperands(Operation *op, const graph::OpRule &rule, int64_t parts, ArrayRef<int> taken,
+                   llvm::function_ref<AxisPlacement(Value)> placementOf) {
+  if (parts == 1)
+    return split::kNone;
+  bool hasSum = false, mayStaySum = rule.jointlyLinear;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    AxisPlacement now = placementOf(operand);
+    int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
+    if (loop >= 0 && !llvm::is_contained(taken, loop) && canSplitLoop(rule, loop, parts))
+      return loop;
+    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
+    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
+    hasSum |= isSum;
+    mayStaySum &= isSum || isScalar;
+  }
+  return hasSum && mayStaySum ? split::kPartial : split::kNone;
 }
 
 void setSplit(Operation *op, ArrayRef<int> split) {
