@@ -27,9 +27,13 @@ public:
   // The author's name where there is one, made different from those before it.
   std::string add(const std::string &printed, StringRef wanted) {
     std::string base = wanted.empty() ? StringRef(printed).drop_front().str() : wanted.str();
+    std::replace(base.begin(), base.end(), '#', '_');
+    // A name is all digits, or starts with none.
+    if (llvm::isDigit(base.front()) && !llvm::all_of(base, llvm::isDigit))
+      base = "v" + base;
     std::string name = base;
     for (int n = 1; !taken.insert(name).second; ++n)
-      name = base + "_" + std::to_string(n);
+      name = (llvm::isDigit(base.front()) ? "v" : "") + base + "_" + std::to_string(n);
     return names[printed] = "%" + name;
   }
 
@@ -63,7 +67,8 @@ public:
       : module(module), notes(notes), state(module) {}
 
   std::string print() {
-    collectLines();
+    if (!collectLines())
+      return printed + "\n";
     nameValues();
     nameTypes();
     write();
@@ -73,29 +78,34 @@ public:
 private:
   // --- 1. lines
 
-  void collectLines() {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
+  // False where an op of another dialect is not printed as one line, or as a body in braces.
+  bool collectLines() {
+    llvm::raw_string_ostream stream(printed);
     module->print(stream, state);
     SmallVector<StringRef> rows;
-    StringRef(text).rtrim().split(rows, '\n');
+    StringRef(printed).rtrim().split(rows, '\n');
     const StringRef *row = rows.begin();
-    collectOp(module, row);
-    assert(row == rows.end() && "MLIR prints one line per op");
+    return collectOp(module, row, rows.end()) && row == rows.end();
   }
 
-  void collectOp(Operation *op, const StringRef *&row) {
-    size_t indent = row->size() - row->ltrim().size();
-    lines.push_back({op, indent, false, row++->trim().str()});
-    bool hasBody = false;
+  bool collectOp(Operation *op, const StringRef *&row, const StringRef *end) {
+    auto collectRow = [&](bool isClosing) {
+      if (row == end || row->trim().empty())
+        return false;
+      lines.push_back({op, row->size() - row->ltrim().size(), isClosing, row->trim().str()});
+      ++row;
+      return !StringRef(lines.back().text).starts_with("^"); // a block with a label
+    };
+    if (!collectRow(false))
+      return false;
+    if (!StringRef(lines.back().text).ends_with("{"))
+      return true;
     for (Region &region : op->getRegions())
       for (Block &block : region)
-        for (Operation &inner : block) {
-          hasBody = true;
-          collectOp(&inner, row);
-        }
-    if (hasBody || lines.back().text.back() == '{')
-      lines.push_back({op, indent, true, row++->trim().str()});
+        for (Operation &inner : block)
+          if (!collectOp(&inner, row, end))
+            return false;
+    return collectRow(true);
   }
 
   // --- 2. names of values
@@ -268,6 +278,7 @@ private:
   ModuleOp module;
   const SourceNotes &notes;
   AsmState state;
+  std::string printed; // by MLIR
   std::vector<Line> lines;
   llvm::MapVector<Type, std::string> firstWithType;
   llvm::DenseMap<Value, std::string> valueNames;

@@ -49,7 +49,8 @@ std::vector<Break> findBreaks(StringRef text) {
   return breaks;
 }
 
-// Where to cut so that what comes before has at most `room` characters; npos: nowhere.
+// Where to cut so that what comes before has at most `room` characters, or as few as can be; npos:
+// nowhere.
 size_t chooseBreak(StringRef text, size_t room, size_t roomAfter) {
   std::vector<Break> breaks = findBreaks(text);
   for (const Break &b : breaks)
@@ -62,6 +63,8 @@ size_t chooseBreak(StringRef text, size_t room, size_t roomAfter) {
       cheapest = b.cost;
       best = b.at;
     }
+  if (best == StringRef::npos && !breaks.empty()) // too long in any case
+    return breaks.front().at;
   return best;
 }
 
