@@ -8,7 +8,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The innermost place in a file; for a model that was built, its name.
+// The innermost place in a file; for a model that was built, its name, which is inside of the names
+// of values.
 SourcePlace placeOf(Location location) {
   SourcePlace place;
   location->walk([&](Location at) {
@@ -16,7 +17,7 @@ SourcePlace placeOf(Location location) {
       place = {file.getFilename().str(), file.getLine(), file.getColumn()};
       return WalkResult::interrupt();
     }
-    if (auto name = dyn_cast<NameLoc>(at); name && place.file.empty())
+    if (auto name = dyn_cast<NameLoc>(at))
       place.file = name.getName().str();
     return WalkResult::advance();
   });
