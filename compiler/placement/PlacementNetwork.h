@@ -51,7 +51,9 @@ struct PlacedStep {
 // - what a forward block saves for its backward is where its maker leaves it, sums finished;
 // - activations are split over samples on the data axis, and over the sequence on the tensor axis
 //   where `sequenceParallel`;
-// - gradients of parameters stay as they are, sums unfinished until the end of the step.
+// - gradients of parameters stay as they are, sums unfinished until the end of the step;
+// - what a repeat carries is where it was, execution by execution: sums of gradients, to which each
+//   execution adds, are where what is added is.
 //
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
 // unfinished as long as they can.
@@ -77,11 +79,13 @@ private:
 
   // Whether there is tensor parallelism, and no choice about it.
   bool isTold() const { return told && tensorAxis >= 0 && mesh.sizes[tensorAxis] > 1; }
-  mlir::LogicalResult enter(graph::FuncOp func);
+  mlir::LogicalResult enter(graph::FuncOp func, int64_t numCarried = 0);
   mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
-  void leaveBlock(graph::FuncOp func, Uses &uses);
+  void leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses);
+  void placeSum(mlir::Operation *op);
   void leaveStep(graph::FuncOp microbatch);
   mlir::LogicalResult addCall(graph::BlockCallOpInterface call, Uses &uses);
+  bool isSum(mlir::BlockArgument argument, graph::FuncOp callee) const;
   void placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee);
   mlir::LogicalResult addOp(mlir::Operation *op, graph::RuleOpInterface interface, Uses &uses);
 
@@ -126,6 +130,7 @@ private:
   llvm::DenseMap<mlir::Value, Place> places;
   std::map<unsigned, Place> classPlaces;
   llvm::DenseSet<mlir::Value> saved;
+  llvm::DenseSet<mlir::Value> sums; // arguments of blocks that each execution of a repeat adds to
   llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<OpSplit>>> ops;
   llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // of functions
   std::map<mlir::Operation *, size_t> toldOps; // of functions: ops with a rule so far
