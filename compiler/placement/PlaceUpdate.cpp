@@ -78,8 +78,9 @@ private:
     for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
       const AxisPlacement &now = placements.find(operand)->second[axis];
       int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
-      if (loop >= 0 && !llvm::is_contained(taken, loop) &&
-          canSplitLoop(rule, loop, mesh.sizes[axis]))
+      OpSplit split(taken);
+      split.push_back(loop);
+      if (loop >= 0 && canSplit(rule, split, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1)))
         return loop;
       bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
       bool isScalar = cast<RankedTensorType>(operand.getType()).getRank() == 0;

@@ -80,13 +80,14 @@ OpRule RotaryOp::getRule() {
 namespace {
 
 // The loops of attention: batch, kv head, group (query heads per kv head), query, key, head dim.
+// Ranks with the same kv heads may share out the group; dk and dv are then partial sums.
 struct AttentionLoops {
-  AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue) {
+  AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue, LoopKind group) {
     RankedTensorType qType = tensorType(qValue), kType = tensorType(kValue);
     DimLoops b = builder.loop(qType.getDimSize(0));
     DimLoops h = builder.loop(kType.getDimSize(2));
-    DimLoops g = builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)),
-                              LoopKind::Whole);
+    DimLoops g =
+        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), group);
     DimLoops t = builder.loop(qType.getDimSize(1), LoopKind::Whole);
     DimLoops s = builder.loop(kType.getDimSize(1), LoopKind::Whole);
     DimLoops d = builder.loop(qType.getDimSize(3), LoopKind::Whole);
@@ -94,10 +95,12 @@ struct AttentionLoops {
     q = {b, t, heads, d};
     k = {b, s, h, d};
     lse = {b, heads, t};
-    keyed = {b, h};
+    keyed = {b, h, g};
+    grouped = {g};
   }
   TensorLoops q, k, lse;
-  TensorLoops keyed; // loops whose global index keys the dropout mask
+  TensorLoops keyed;   // loops whose global index keys the dropout mask
+  TensorLoops grouped; // a padded query head still sees the keys and values of its group
 };
 
 // Pairs of query and key that a sliding window leaves, of those that causal attention has: rows see
@@ -114,19 +117,20 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
 
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK());
+  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
   builder.operand(loops.q).operand(loops.k).operand(loops.k).scalars(*this);
   builder.result(loops.q).result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   return builder.matrixProduct(4 * slidingShare(getSliding(), getK()))
       .zeroPreserving()
+      .fed(loops.grouped)
       .take(); // two products
 }
 
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK());
+  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
   builder.operand(loops.q).operand(loops.k).operand(loops.k);
   builder.operand(loops.q).operand(loops.lse).operand(loops.q).scalars(*this);
   builder.result(loops.q).result(loops.k).result(loops.k);
@@ -134,6 +138,7 @@ OpRule AttentionGradOp::getRule() {
     builder.indexed(loops.keyed);
   return builder.matrixProduct(8 * slidingShare(getSliding(), getK()))
       .zeroPreserving()
+      .fed(loops.grouped)
       .take(); // four products; recomputed scores are not counted
 }
 
