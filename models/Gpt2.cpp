@@ -2,16 +2,12 @@
 #include "models/Gpt2.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
-
-constexpr const char *kBlockParameters[] = {
-    "ln_1.weight",        "ln_1.bias",        "attn.c_attn.weight", "attn.c_attn.bias",
-    "attn.c_proj.weight", "attn.c_proj.bias", "ln_2.weight",        "ln_2.bias",
-    "mlp.c_fc.weight",    "mlp.c_fc.bias",    "mlp.c_proj.weight",  "mlp.c_proj.bias"};
 
 class Gpt2Builder {
 public:
@@ -20,7 +16,6 @@ public:
         headDim(config.width / config.heads), model(context, "gpt2", sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    declareParameters();
     graph::FuncOp block = buildBlock();
     buildLoss(block);
     return model.take();
@@ -32,81 +27,67 @@ private:
     return ParameterSpec::weight(shape, config.initializerRange * scale, stored);
   }
 
-  // In the order of kBlockParameters.
-  SmallVector<ParameterSpec> blockParameters() const {
-    int64_t c = config.width, h = config.heads, d = headDim;
-    // Projections onto the residual stream start smaller, as in the paper's section 2.3.
-    double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
-    return {ParameterSpec::norm(config.width),
-            ParameterSpec::bias({config.width}),
-            weight({c, 3, h, d}, {c, 3 * c}),
-            ParameterSpec::bias({3, h, d}, {3 * c}),
-            weight({h, d, c}, {c, c}, residual),
-            ParameterSpec::bias({c}),
-            ParameterSpec::norm(config.width),
-            ParameterSpec::bias({config.width}),
-            weight({c, inner}),
-            ParameterSpec::bias({inner}),
-            weight({inner, c}, {}, residual),
-            ParameterSpec::bias({c})};
+  // x times `name`.weight, whose first `contract` dims are the last of x, plus `name`.bias.
+  // Projections onto the residual stream start smaller, as in the paper's section 2.3.
+  Value project(Value x, const std::string &name, ArrayRef<int64_t> shape, int64_t contract = 1,
+                bool isResidual = false) {
+    double scale = isResidual ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
+    ArrayRef<int64_t> out = shape.drop_front(contract);
+    auto merged = [](ArrayRef<int64_t> dims) {
+      return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
+    };
+    SmallVector<int64_t> stored, storedBias;
+    if (shape.size() > 2) {
+      stored = {merged(shape.take_front(contract)), merged(out)};
+      storedBias = {merged(out)};
+    }
+    Value w = model.param(name + ".weight", weight(shape, stored, scale));
+    Value b =
+        model.param(name + ".bias",
+                    ParameterSpec::bias(out, out.size() > 1 ? storedBias : ArrayRef<int64_t>()));
+    return model.add(model.linear(x, w, false, contract), b);
   }
 
-  static std::string layerName(int64_t layer, const char *name) {
-    return "transformer.h." + std::to_string(layer) + "." + name;
-  }
-
-  void declareParameters() {
-    model.declare("transformer.wte.weight", weight({config.vocabulary, config.width}));
-    model.declare("transformer.wpe.weight", weight({config.positions, config.width}));
-    for (int64_t layer = 0; layer < config.layers; ++layer)
-      for (auto [name, spec] : llvm::zip(kBlockParameters, blockParameters()))
-        model.declare(layerName(layer, name), spec);
-    model.declare("transformer.ln_f.weight", ParameterSpec::norm(config.width));
-    model.declare("transformer.ln_f.bias", ParameterSpec::bias({config.width}));
-    if (!config.tied)
-      model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
+  Value norm(Value x, const std::string &name) {
+    Value w = model.param(name + ".weight", ParameterSpec::norm(config.width));
+    Value b = model.param(name + ".bias", ParameterSpec::bias({config.width}));
+    return model.layerNorm(x, w, b, config.epsilon);
   }
 
   graph::FuncOp buildBlock() {
-    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width})};
-    for (const ParameterSpec &spec : blockParameters())
-      types.push_back(model.tensor(spec.shape));
-    graph::FuncOp func = model.beginFunc("block", types, /*isPrivate=*/true);
-    auto p = [&](unsigned index) -> Value { return func.getArgument(index + 1); };
+    int64_t c = config.width, h = config.heads, d = headDim;
+    graph::FuncOp func =
+        model.beginFunc("block", {model.batched({model.sequenceLength(), c})}, /*isPrivate=*/true);
     Value x = func.getArgument(0);
-    Value normed = model.layerNorm(x, p(0), p(1), config.epsilon);
-    Value qkv =
-        model.add(model.linear(normed, p(2), false), p(3)); // [batch, sequence, 3, heads, head dim]
+    // [batch, sequence, 3, heads, head dim]
+    Value qkv = project(norm(x, "ln_1"), "attn.c_attn", {c, 3, h, d});
     Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true),
           v = model.slice(qkv, 2, 2, 1, true);
     double scale = config.scaleAttention ? 1 / std::sqrt(static_cast<double>(headDim)) : 1;
     Value attended = model.attention(q, k, v, scale, config.attentionDropout);
-    Value projected = model.add(model.linear(attended, p(4), false, 2), p(5));
+    Value projected = project(attended, "attn.c_proj", {h, d, c}, 2, /*isResidual=*/true);
     Value middle = model.add(x, model.dropout(projected, config.residualDropout));
-    Value hidden = model.add(
-        model.linear(model.layerNorm(middle, p(6), p(7), config.epsilon), p(8), false), p(9));
-    Value out = model.add(model.linear(model.gelu(hidden, config.activation), p(10), false), p(11));
+    Value hidden = project(norm(middle, "ln_2"), "mlp.c_fc", {c, inner});
+    Value out = project(model.gelu(hidden, config.activation), "mlp.c_proj", {inner, c}, 1,
+                        /*isResidual=*/true);
     model.endFunc(model.add(middle, model.dropout(out, config.residualDropout)));
     return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table = model.get("transformer.wte.weight"),
-          positions = model.get("transformer.wpe.weight");
+    Value table = model.param("transformer.wte.weight", weight({config.vocabulary, config.width}));
+    Value positions =
+        model.param("transformer.wpe.weight", weight({config.positions, config.width}));
     if (config.positions > model.sequenceLength())
       positions = model.slice(positions, 0, 0, model.sequenceLength(), false);
     Value x = model.add(model.embedding(table, func.getArgument(0)), positions);
     x = model.dropout(x, config.embeddingDropout);
-    for (int64_t layer = 0; layer < config.layers; ++layer) {
-      SmallVector<Value> operands{x};
-      for (const char *name : kBlockParameters)
-        operands.push_back(model.get(layerName(layer, name)));
-      x = model.call(block, operands, layer).front();
-    }
-    x = model.layerNorm(x, model.get("transformer.ln_f.weight"), model.get("transformer.ln_f.bias"),
-                        config.epsilon);
-    Value head = config.tied ? table : model.get("lm_head.weight");
+    x = model.repeat(block, config.layers, x, "transformer.h.{}").front();
+    x = norm(x, "transformer.ln_f");
+    Value head = config.tied
+                     ? table
+                     : model.param("lm_head.weight", weight({config.vocabulary, config.width}));
     model.endFunc(
         model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
   }

@@ -2,16 +2,12 @@
 #include "models/Llama.h"
 
 #include <cmath>
+#include <numeric>
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
-
-struct NamedSpec {
-  std::string name;
-  ParameterSpec spec;
-};
 
 class LlamaBuilder {
 public:
@@ -19,7 +15,6 @@ public:
       : config(config), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    declareParameters();
     graph::FuncOp block = buildBlock();
     buildLoss(block);
     return model.take();
@@ -30,152 +25,118 @@ private:
     return ParameterSpec::weight(shape, config.initializerRange, stored);
   }
 
-  SmallVector<NamedSpec> blockParameters() const {
-    int64_t c = config.width, f = config.innerWidth, h = config.heads, kv = config.kvHeads,
-            d = config.headDim;
-    SmallVector<NamedSpec> list{
-        {"input_layernorm.weight", ParameterSpec::norm(config.width)},
-        {"self_attn.q_proj.weight", weight({h, d, c}, {h * d, c})},
-        {"self_attn.k_proj.weight", weight({kv, d, c}, {kv * d, c})},
-        {"self_attn.v_proj.weight", weight({kv, d, c}, {kv * d, c})},
-        {"self_attn.o_proj.weight", weight({c, h, d}, {c, h * d})},
-        {"post_attention_layernorm.weight", ParameterSpec::norm(config.width)}};
-    if (config.experts > 0) {
-      int64_t e = config.experts;
-      list.push_back({"block_sparse_moe.gate.weight", weight({e, c})});
-      list.push_back({"block_sparse_moe.experts.*.w1.weight", weight({e, f, c})});
-      list.push_back({"block_sparse_moe.experts.*.w2.weight", weight({e, c, f})});
-      list.push_back({"block_sparse_moe.experts.*.w3.weight", weight({e, f, c})});
-    } else {
-      list.push_back({"mlp.gate_proj.weight", weight({f, c})});
-      list.push_back({"mlp.up_proj.weight", weight({f, c})});
-      list.push_back({"mlp.down_proj.weight", weight({c, f})});
-    }
-    if (config.projectionBias) {
-      list.push_back({"self_attn.q_proj.bias", ParameterSpec::bias({h, d}, {h * d})});
-      list.push_back({"self_attn.k_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
-      list.push_back({"self_attn.v_proj.bias", ParameterSpec::bias({kv, d}, {kv * d})});
-    }
-    if (config.outputBias)
-      list.push_back({"self_attn.o_proj.bias", ParameterSpec::bias({c})});
-    if (config.mlpBias) {
-      list.push_back({"mlp.gate_proj.bias", ParameterSpec::bias({f})});
-      list.push_back({"mlp.up_proj.bias", ParameterSpec::bias({f})});
-      list.push_back({"mlp.down_proj.bias", ParameterSpec::bias({c})});
-    }
-    return list;
+  // x times `name`.weight [out..., in...], plus `name`.bias where there is one. Dims of a list are
+  // one dim in files.
+  Value project(Value x, const std::string &name, ArrayRef<int64_t> out, ArrayRef<int64_t> in,
+                bool hasBias) {
+    auto merged = [](ArrayRef<int64_t> dims) {
+      return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
+    };
+    SmallVector<int64_t> shape(out), stored;
+    shape.append(in.begin(), in.end());
+    if (shape.size() > 2)
+      stored = {merged(out), merged(in)};
+    Value w = model.param(name + ".weight", weight(shape, stored));
+    Value y = model.linear(x, w, /*transposed=*/true, static_cast<int64_t>(in.size()));
+    if (!hasBias)
+      return y;
+    SmallVector<int64_t> storedBias;
+    if (out.size() > 1)
+      storedBias = {merged(out)};
+    return model.add(y, model.param(name + ".bias", ParameterSpec::bias(out, storedBias)));
   }
 
-  static std::string layerName(int64_t layer, const std::string &name) {
-    return "model.layers." + std::to_string(layer) + "." + name;
+  Value norm(Value x, const std::string &name) {
+    return model.rmsNorm(x, model.param(name + ".weight", ParameterSpec::norm(config.width)),
+                         config.epsilon);
   }
 
-  void declareParameters() {
-    model.declare("model.embed_tokens.weight", weight({config.vocabulary, config.width}));
-    for (int64_t layer = 0; layer < config.layers; ++layer)
-      for (const NamedSpec &parameter : blockParameters())
-        model.declare(layerName(layer, parameter.name), parameter.spec);
-    model.declare("model.norm.weight", ParameterSpec::norm(config.width));
-    if (!config.tied)
-      model.declare("lm_head.weight", weight({config.vocabulary, config.width}));
-  }
-
-  // The arguments of the block by parameter name.
-  struct BlockParameters {
-    graph::FuncOp func;
-    llvm::StringMap<unsigned> arguments;
-    Value operator()(StringRef name) {
-      assert(arguments.count(name) && "a parameter of the block");
-      return func.getArgument(arguments.lookup(name));
-    }
-    bool has(StringRef name) const { return arguments.count(name) != 0; }
-  };
-
-  // x times `name`.weight, plus `name`.bias where there is one.
-  Value project(BlockParameters &p, Value x, const std::string &name, int64_t contract = 1) {
-    Value y = model.linear(x, p(name + ".weight"), /*transposed=*/true, contract);
-    return p.has(name + ".bias") ? model.add(y, p(name + ".bias")) : y;
-  }
-
-  Value buildAttention(BlockParameters &p, Value x) {
-    std::pair<Value, Value> rotation{p.func.getArgument(1), p.func.getArgument(2)};
-    Value q = model.rotary(project(p, x, "self_attn.q_proj"), rotation);
-    Value k = model.rotary(project(p, x, "self_attn.k_proj"), rotation);
-    Value v = project(p, x, "self_attn.v_proj");
-    Value attended = model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(config.headDim)),
+  Value buildAttention(Value x, std::pair<Value, Value> rotation) {
+    int64_t c = config.width, h = config.heads, kv = config.kvHeads, d = config.headDim;
+    bool bias = config.projectionBias;
+    Value q = model.rotary(project(x, "self_attn.q_proj", {h, d}, {c}, bias), rotation);
+    Value k = model.rotary(project(x, "self_attn.k_proj", {kv, d}, {c}, bias), rotation);
+    Value v = project(x, "self_attn.v_proj", {kv, d}, {c}, bias);
+    Value attended = model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(d)),
                                      config.attentionDropout, config.sliding);
-    return project(p, attended, "self_attn.o_proj", 2);
+    return project(attended, "self_attn.o_proj", {c}, {h, d}, config.outputBias);
   }
 
-  Value buildMlp(BlockParameters &p, Value x) {
-    Value gated =
-        model.multiply(model.silu(project(p, x, "mlp.gate_proj")), project(p, x, "mlp.up_proj"));
-    return project(p, gated, "mlp.down_proj");
+  Value buildMlp(Value x) {
+    int64_t c = config.width, f = config.innerWidth;
+    Value gate = model.silu(project(x, "mlp.gate_proj", {f}, {c}, config.mlpBias));
+    Value gated = model.multiply(gate, project(x, "mlp.up_proj", {f}, {c}, config.mlpBias));
+    return project(gated, "mlp.down_proj", {c}, {f}, config.mlpBias);
   }
 
   // The experts' output and, where it counts, the loss of uneven use.
-  std::pair<Value, Value> buildExperts(BlockParameters &p, Value x) {
-    Value logits = model.linear(x, p("block_sparse_moe.gate.weight"), /*transposed=*/true);
-    Routing routing = model.route(logits, config.top, config.capacity);
+  std::pair<Value, Value> buildExperts(Value x) {
+    int64_t c = config.width, f = config.innerWidth, e = config.experts;
+    Value gate = model.param("block_sparse_moe.gate.weight", weight({e, c}));
+    Routing routing =
+        model.route(model.linear(x, gate, /*transposed=*/true), config.top, config.capacity);
     Value rows = model.dispatch(x, routing);
-    auto expert = [&](Value value, const char *name) {
-      std::string weight = std::string("block_sparse_moe.experts.*.") + name + ".weight";
-      return model.expertLinear(value, p(weight), routing);
+    auto expert = [&](Value value, const char *name, ArrayRef<int64_t> shape) {
+      std::string full = std::string("block_sparse_moe.experts.*.") + name + ".weight";
+      return model.expertLinear(value, model.param(full, weight(shape)), routing);
     };
-    Value gated = model.multiply(model.silu(expert(rows, "w1")), expert(rows, "w3"));
+    Value gated =
+        model.multiply(model.silu(expert(rows, "w1", {e, f, c})), expert(rows, "w3", {e, f, c}));
     Value balance = config.balanceCoefficient > 0
                         ? model.balanceLoss(routing, config.balanceCoefficient)
                         : Value();
-    return {model.combine(expert(gated, "w2"), routing), balance};
+    return {model.combine(expert(gated, "w2", {e, c, f}), routing), balance};
   }
+
+  // Whether layers add up a loss of uneven use, [batch], beside what they compute.
+  bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
 
   graph::FuncOp buildBlock() {
     RankedTensorType table = model.tensor({model.sequenceLength(), config.headDim / 2});
-    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width}), table, table};
-    BlockParameters p;
-    for (const NamedSpec &parameter : blockParameters()) {
-      p.arguments[parameter.name] = types.size();
-      types.push_back(model.tensor(parameter.spec.shape));
-    }
-    p.func = model.beginFunc("block", types, /*isPrivate=*/true);
-    Value x = p.func.getArgument(0);
-    Value normed = model.rmsNorm(x, p("input_layernorm.weight"), config.epsilon);
-    Value middle = model.add(x, buildAttention(p, normed));
-    Value hidden = model.rmsNorm(middle, p("post_attention_layernorm.weight"), config.epsilon);
+    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width})};
+    if (hasBalance())
+      types.push_back(model.batched({}));
+    types.append({table, table});
+    graph::FuncOp func = model.beginFunc("block", types, /*isPrivate=*/true);
+    Value x = func.getArgument(0);
+    std::pair<Value, Value> rotation{func.getArgument(func.getNumArguments() - 2),
+                                     func.getArgument(func.getNumArguments() - 1)};
+    Value middle = model.add(x, buildAttention(norm(x, "input_layernorm"), rotation));
+    Value hidden = norm(middle, "post_attention_layernorm");
     if (config.experts == 0) {
-      model.endFunc(model.add(middle, buildMlp(p, hidden)));
-      return p.func;
+      model.endFunc(model.add(middle, buildMlp(hidden)));
+      return func;
     }
-    auto [out, balance] = buildExperts(p, hidden);
+    auto [out, balance] = buildExperts(hidden);
     SmallVector<Value> results{model.add(middle, out)};
     if (balance)
-      results.push_back(balance);
+      results.push_back(model.add(func.getArgument(1), balance));
     model.endFunc(results);
-    return p.func;
+    return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table = model.get("model.embed_tokens.weight");
+    Value table =
+        model.param("model.embed_tokens.weight", weight({config.vocabulary, config.width}));
     Value x = model.embedding(table, func.getArgument(0));
     std::pair<Value, Value> rotation = model.rotaryTable(config.inverseFrequencies);
-    Value balance;
-    for (int64_t layer = 0; layer < config.layers; ++layer) {
-      SmallVector<Value> operands{x, rotation.first, rotation.second};
-      for (const NamedSpec &parameter : blockParameters())
-        operands.push_back(model.get(layerName(layer, parameter.name)));
-      SmallVector<Value> results = model.call(block, operands, layer);
-      x = results[0];
-      if (results.size() > 1)
-        balance = balance ? model.add(balance, results[1]) : results[1];
-    }
-    x = model.rmsNorm(x, model.get("model.norm.weight"), config.epsilon);
-    Value head = config.tied ? table : model.get("lm_head.weight");
+    SmallVector<Value> operands{x};
+    if (hasBalance())
+      operands.push_back(model.zeroForEachSample());
+    auto carrying = static_cast<int64_t>(operands.size());
+    operands.append({rotation.first, rotation.second});
+    SmallVector<Value> results =
+        model.repeat(block, config.layers, operands, "model.layers.{}", carrying);
+    x = norm(results[0], "model.norm");
+    Value head = config.tied
+                     ? table
+                     : model.param("lm_head.weight", weight({config.vocabulary, config.width}));
     Value loss =
         model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1));
-    if (balance)
-      loss =
-          model.add(loss, model.scale(model.mean(balance), 1 / static_cast<double>(config.layers)));
+    if (hasBalance())
+      loss = model.add(loss,
+                       model.scale(model.mean(results[1]), 1 / static_cast<double>(config.layers)));
     model.endFunc(loss);
   }
 

@@ -44,25 +44,30 @@ RankedTensorType ModelBuilder::withoutLast(Value value) const {
                                Float32Type::get(builder.getContext()));
 }
 
-void ModelBuilder::declare(StringRef name, const ParameterSpec &spec) {
-  assert(!parameters.count(name) && "each parameter is declared once");
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(module->getBody());
-  double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
-  DenseI64ArrayAttr stored =
-      spec.stored.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(spec.stored);
-  parameters[name] = graph::ParameterOp::create(
-      builder, loc, builder.getStringAttr(name), TypeAttr::get(tensor(spec.shape)),
-      graph::InitKindAttr::get(builder.getContext(), spec.init), builder.getF64FloatAttr(0),
-      builder.getF64FloatAttr(stddev), stored, spec.decay ? builder.getUnitAttr() : UnitAttr(),
-      graph::PlacementAttr(), graph::PlacementAttr());
+// How many dims of `shape` make up each dim of `stored`, which has the same elements in order.
+static SmallVector<int64_t> groupsOf(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored) {
+  SmallVector<int64_t> groups;
+  for (int64_t size : stored) {
+    int64_t elements = 1, dims = 0;
+    while (elements < size || dims == 0) {
+      elements *= shape.front();
+      shape = shape.drop_front();
+      ++dims;
+    }
+    assert(elements == size && "files merge dims of the model, and split none");
+    groups.push_back(dims);
+  }
+  return groups;
 }
 
-Value ModelBuilder::get(StringRef name) {
-  graph::ParameterOp parameter = parameters.lookup(name);
-  assert(parameter && "parameters are declared before they are read");
-  return graph::GetOp::create(builder, loc, parameter.getType(),
-                              FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+Value ModelBuilder::param(StringRef name, const ParameterSpec &spec) {
+  double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
+  auto declaration = graph::DeclarationAttr::get(
+      builder.getContext(), builder.getStringAttr(name), spec.init, llvm::APFloat(0.0),
+      llvm::APFloat(stddev), groupsOf(spec.shape, spec.stored), spec.decay);
+  return graph::ParamOp::create(builder, loc, TypeRange{tensor(spec.shape)},
+                                builder.getArrayAttr({declaration}))
+      .getResult(0);
 }
 
 graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, bool isPrivate) {
@@ -207,10 +212,16 @@ Value ModelBuilder::mean(Value x) {
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
-SmallVector<Value> ModelBuilder::call(graph::FuncOp callee, ValueRange operands, int64_t instance) {
-  auto op = graph::CallOp::create(builder, loc, callee.getResultTypes(),
-                                  FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
-                                  builder.getI64IntegerAttr(instance), ArrayAttr(), ArrayAttr());
+Value ModelBuilder::zeroForEachSample() {
+  return graph::ConstantOp::create(builder, loc, batched({}), builder.getF64FloatAttr(0));
+}
+
+SmallVector<Value> ModelBuilder::repeat(graph::FuncOp block, int64_t count, ValueRange operands,
+                                        StringRef under, int64_t carrying) {
+  auto op = graph::RepeatOp::create(
+      builder, loc, block.getResultTypes(), builder.getI64IntegerAttr(count),
+      FlatSymbolRefAttr::get(block.getSymNameAttr()), operands, builder.getI64IntegerAttr(carrying),
+      UnitAttr(), builder.getStringAttr(under), builder.getI64IntegerAttr(0));
   return SmallVector<Value>(op.getResults());
 }
 

@@ -4,7 +4,6 @@
 #include "dialects/graph/Graph.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
-#include "llvm/ADT/StringMap.h"
 
 #include <string>
 
@@ -50,10 +49,9 @@ public:
 
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
-  // Declares a parameter; errors are for our own bugs (a name declared twice).
-  void declare(llvm::StringRef name, const ParameterSpec &spec);
-  // Reads a declared parameter in the current function.
-  mlir::Value get(llvm::StringRef name);
+  // Declares a parameter of the current function, under a name relative to where it is
+  // instantiated, and reads it.
+  mlir::Value param(llvm::StringRef name, const ParameterSpec &spec);
 
   // Starts a function and makes it current. Block functions are private.
   graph::FuncOp beginFunc(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
@@ -94,8 +92,13 @@ public:
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
   mlir::Value mean(mlir::Value x); // of all elements
   mlir::Value scale(mlir::Value x, double factor);
-  llvm::SmallVector<mlir::Value> call(graph::FuncOp callee, mlir::ValueRange operands,
-                                      int64_t instance);
+  // A constant for each sample.
+  mlir::Value zeroForEachSample();
+  // Runs the block `count` times, handing on its first `carrying` results; its parameters are under
+  // `under`, with {} for the number of the execution.
+  llvm::SmallVector<mlir::Value> repeat(graph::FuncOp block, int64_t count,
+                                        mlir::ValueRange operands, llvm::StringRef under,
+                                        int64_t carrying = 1);
 
   int64_t sequenceLength() const { return sequence; }
 
@@ -109,7 +112,6 @@ private:
   mlir::Location loc;
   int64_t sequence;
   graph::FuncOp current;
-  llvm::StringMap<graph::ParameterOp> parameters;
   int64_t nextRandomId = 1; // one stream per random op of the module
 };
 

@@ -62,7 +62,7 @@ void addSchedulePhase(OpPassManager &passes) { addSchedulePhase(passes, Schedule
 
 void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   // The only calls left are those of kernels; what is inlined is made canonical once, below.
-  passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+  passes.addPass(createInlineBlocks());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels());

@@ -2,6 +2,7 @@
 #include "bench/planner/Figures.h"
 #include "bench/planner/StaticPlans.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/planner/Planner.h"
 #include "compiler/support/File.h"
@@ -31,7 +32,9 @@ mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const 
   if (!config)
     return nullptr;
   HfConfig parsed(path, *config);
-  return parsed.ok() ? importHfConfig(&context, parsed, sequence) : nullptr;
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      parsed.ok() ? importHfConfig(&context, parsed, sequence) : nullptr;
+  return module ? completed(std::move(module)) : nullptr;
 }
 
 Figure memoryFigure() {

@@ -1,6 +1,7 @@
 // Models of published rows: what the importer needs, and cells by model and tensor group.
 #include "bench/planner/Case.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/frontend/HfConfig.h"
 #include "dialects/graph/Graph.h"
 #include "passes/Pipelines.h"
@@ -202,7 +203,7 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
     return std::nullopt;
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = importHfConfig(context.get(), config, model.sequence);
-  if (!module)
+  if (!module || failed(completeModel(*module)))
     return std::nullopt;
   FoldedModel folded = foldLayers(*module);
   folded.chain.assign(static_cast<size_t>(model.layers), 0);

@@ -1,6 +1,7 @@
 // The planner's estimate of memory against the static plan of the same program.
 #include "bench/planner/StaticPlans.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/JointSearch.h"
@@ -48,7 +49,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
     config.layers = shape.layers;
     config.heads = shape.heads;
     config.tied = shape.tied;
-    return buildGpt2(context, config, sequence);
+    return completed(buildGpt2(context, config, sequence));
   }
   LlamaConfig config;
   config.vocabulary = shape.vocabulary;
@@ -60,7 +61,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
   config.headDim = shape.width / shape.heads;
   config.inverseFrequencies = rotaryFrequencies(500000, config.headDim);
   config.tied = shape.tied;
-  return buildLlama(context, config, sequence);
+  return completed(buildLlama(context, config, sequence));
 }
 
 // Numbers that are the same in every build (Steele et al. 2014, SplitMix64).

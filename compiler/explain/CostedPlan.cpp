@@ -133,7 +133,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
       stepMesh(module, plan.decisions.dp, plan.decisions.tp).axesOf(AxisRole::Tensor).size();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();
-    auto tensor = plan.tensors.find(name);
+    auto tensor = plan.tensors.find(parameter.getMemberNames().front());
     if (tensor == plan.tensors.end() || !tensor->second.count("tp"))
       continue;
     const std::string &text = tensor->second.at("tp");

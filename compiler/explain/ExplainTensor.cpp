@@ -85,7 +85,8 @@ private:
   void findShape(mlir::ModuleOp model) {
     for (auto parameter : model.getOps<graph::ParameterOp>()) {
       std::string name = parameter.getSymName().str();
-      if (name != group.pattern && layerPattern(name) != group.pattern)
+      if (name != group.pattern && layerPattern(name) != group.pattern &&
+          !llvm::is_contained(parameter.getMemberNames(), group.pattern))
         continue;
       auto type = mlir::cast<mlir::RankedTensorType>(parameter.getType());
       whole.assign(type.getShape().begin(), type.getShape().end());

@@ -10,7 +10,7 @@ std::string layerPattern(const std::string &name) {
   llvm::SmallVector<llvm::StringRef> parts;
   llvm::StringRef(name).split(parts, '.');
   for (llvm::StringRef &part : parts)
-    if (!part.empty() && llvm::all_of(part, llvm::isDigit)) {
+    if (part == "{}" || (!part.empty() && llvm::all_of(part, llvm::isDigit))) {
       part = "*";
       break;
     }

@@ -5,8 +5,10 @@
 #include "compiler/support/Diagnostics.h"
 #include "dialects/graph/Inputs.h"
 #include "passes/graph/LossForm.h"
+#include "passes/graph/Passes.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
@@ -53,16 +55,13 @@ Result<OwningOpRef<ModuleOp>> parse(MLIRContext *context, const std::string &pat
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  UserError unknown("reading model '" + path + "': it can't be parsed", kWhatModelsAre);
-  if (!module) {
-    UserError error = capture.errorOr(unknown);
-    // The parser's own notes are for people who build MLIR tools.
-    error.note = kWhatModelsAre;
-    return error;
-  }
-  if (failed(checkModel(*module)))
-    return capture.errorOr(unknown);
-  return module;
+  if (module)
+    return module;
+  UserError error = capture.errorOr(
+      UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre));
+  // The parser's own notes are for people who build MLIR tools.
+  error.note = kWhatModelsAre;
+  return error;
 }
 
 // Sums over all parameters are kept in 64 bits, several bytes an element.
@@ -70,7 +69,8 @@ LogicalResult checkSize(ModuleOp module) {
   constexpr double kMostParameters = 1e15;
   double elements = 0;
   for (auto parameter : module.getOps<graph::ParameterOp>())
-    elements += static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
+    elements += static_cast<double>(parameter.getRepeats().value_or(1)) *
+                static_cast<double>(cast<RankedTensorType>(parameter.getType()).getNumElements());
   if (elements <= kMostParameters)
     return success();
   return module.emitError("the model has ")
@@ -94,8 +94,21 @@ LogicalResult checkModel(ModuleOp module) {
   return checkSize(module);
 }
 
-OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                                llvm::raw_ostream &errors) {
+LogicalResult completeModel(ModuleOp module) {
+  PassManager passes(module.getContext());
+  passes.addPass(createInstantiateBlocks());
+  return passes.run(module);
+}
+
+OwningOpRef<ModuleOp> completed(OwningOpRef<ModuleOp> module) {
+  LogicalResult done = completeModel(*module);
+  assert(succeeded(done) && "the model is right");
+  (void)done;
+  return module;
+}
+
+OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
+                                       int64_t sequence, llvm::raw_ostream &errors) {
   context->loadDialect<graph::GraphDialect>();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
   if (!buffer) {
@@ -123,14 +136,23 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, i
     errors << config.error() << "\n";
     return nullptr;
   }
-  DiagnosticCapture capture(context);
-  if (failed(checkSize(*module))) {
-    UserError error = *capture.error();
-    error.place = {path};
-    error.report(errors);
-    return nullptr;
-  }
   return module;
+}
+
+OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                                llvm::raw_ostream &errors) {
+  OwningOpRef<ModuleOp> module = loadWrittenModel(context, path, sequence, errors);
+  if (!module)
+    return nullptr;
+  DiagnosticCapture capture(context);
+  if (succeeded(completeModel(*module)) && succeeded(checkModel(*module)))
+    return module;
+  UserError error =
+      capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
+  if (error.place.file.empty()) // built from a config, whose ops have no lines
+    error.place = {path};
+  error.report(errors);
+  return nullptr;
 }
 
 } // namespace dtc

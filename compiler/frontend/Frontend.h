@@ -16,7 +16,20 @@ namespace dtc {
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
 
-// Checks the shape of a model: '@loss' from named inputs, whose dim 0 is the batch '?', to
+// The same as it is written: blocks declare their parameters, and nothing has been completed or
+// checked but each op for itself. What `dtc import` prints and `dtc fmt` reads.
+mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
+                                                   const std::string &path, int64_t sequence,
+                                                   llvm::raw_ostream &errors);
+
+// Makes of a model as it is written what passes see: parameters are in the module, blocks take
+// theirs as arguments (dtc-instantiate-blocks). Emits diagnostics.
+llvm::LogicalResult completeModel(mlir::ModuleOp module);
+
+// The same of a model that is known to be right.
+mlir::OwningOpRef<mlir::ModuleOp> completed(mlir::OwningOpRef<mlir::ModuleOp> module);
+
+// Checks the shape of a complete model: '@loss' from named inputs, whose dim 0 is the batch '?', to
 // tensor<f32>, which is the same however the batch is cut up (LossForm.h); and, where some are
 // sequences, the attribute graph.sequence_length, their dim 1. Emits diagnostics.
 llvm::LogicalResult checkModel(mlir::ModuleOp module);

@@ -4,6 +4,7 @@
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/placement/ReadCells.h"
 #include "compiler/plan/Executable.h"
+#include "dialects/graph/Declaration.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
 
@@ -34,12 +35,13 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
   shortModel = std::move(folded.module);
   int layer = 0;
   auto loss = shortModel->lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
-    for (Value operand : call.getOperands())
-      if (auto get = operand.getDefiningOp<graph::GetOp>(); get && get->hasOneUse())
-        layers[get.getSymbol()] = layer;
-    ++layer;
-  }
+  for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
+    for (int64_t execution = 0; execution < call.getNumExecutions(); ++execution, ++layer)
+      for (Value operand : call->getOperands())
+        if (auto get = operand.getDefiningOp<graph::GetOp>(); get && get->hasOneUse())
+          layers[isa<graph::StackType>(get.getType())
+                     ? graph::memberName(get.getSymbol(), execution)
+                     : get.getSymbol().str()] = layer;
 }
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,

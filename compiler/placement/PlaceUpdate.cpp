@@ -19,11 +19,8 @@ public:
     auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
     if (failed(placeArguments(update)))
       return failure();
-    for (Operation &op : update.getBody().front().without_terminator())
-      place(op);
-    graph::PlacementAttr whole = toAttr(step.getContext(), replicated(mesh));
-    for (unsigned index = 0; index < update.getNumResults(); ++index)
-      update.setResultAttr(index, kPlacementAttr, whole);
+    placeBody(update);
+    setResults(update, std::vector<Placement>(update.getNumResults(), replicated(mesh)));
     return success();
   }
 
@@ -50,7 +47,57 @@ private:
     return success();
   }
 
+  void placeBody(graph::FuncOp func) {
+    for (Operation &op : func.getBody().front().without_terminator())
+      place(op);
+  }
+
+  void setResults(graph::FuncOp func, ArrayRef<Placement> list) {
+    for (auto [index, placement] : llvm::enumerate(list))
+      func.setResultAttr(index, kPlacementAttr, toAttr(step.getContext(), placement));
+  }
+
+  // A block takes its arguments where they are. A sum that it carries stays unfinished from one
+  // execution to the next: where it would become so, it comes in so. New parameters and state leave
+  // as they rest.
+  void placeCall(graph::BlockCallOpInterface call) {
+    auto block = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    for (auto [operand, argument] : llvm::zip(call->getOperands(), block.getArguments()))
+      placements[argument] = placements.find(operand)->second;
+    Operation *end = block.getBody().front().getTerminator();
+    auto carried = [&](ValueRange values) {
+      return values.take_front(static_cast<size_t>(call.getNumCarried()));
+    };
+    bool isStable = false;
+    for (size_t round = 0; !isStable; ++round) {
+      assert(round <= mesh.numAxes() + 1 && "each round leaves a sum unfinished on one axis more");
+      placeBody(block);
+      isStable = true;
+      for (auto [argument, value] :
+           llvm::zip(carried(block.getArguments()), carried(end->getOperands())))
+        if (placements.find(argument)->second != placements.find(value)->second) {
+          isStable = false;
+          placements[argument] = Placement(placements.find(value)->second);
+        }
+    }
+    std::vector<Placement> leaving;
+    for (auto [value, result] : llvm::zip(end->getOperands(), call->getResults())) {
+      Placement placement = placements.find(value)->second;
+      for (Operation *user : result.getUsers())
+        if (auto set = dyn_cast<graph::SetOp>(user))
+          placement = placementOfSymbol(step, set.getSymbol(), mesh);
+      leaving.push_back(placement);
+      placements[result] = placement;
+    }
+    for (BlockArgument argument : block.getArguments())
+      block.setArgAttr(argument.getArgNumber(), kPlacementAttr,
+                       toAttr(step.getContext(), placements.find(argument)->second));
+    setResults(block, leaving);
+  }
+
   void place(Operation &op) {
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
+      return placeCall(call);
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
     if (auto get = dyn_cast<graph::GetOp>(op))
       placements[get.getResult()] = placementOfSymbol(step, get.getSymbol(), mesh);

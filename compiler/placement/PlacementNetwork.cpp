@@ -94,7 +94,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
       if (failed(placeClass(*weights.of(get.getSymbol()))))
         return failure();
       places[get.getResult()] = placeOfWeight(get.getResult());
-    } else if (auto call = dyn_cast<graph::CallOp>(op)) {
+    } else if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
       if (failed(addCall(call, uses)))
         return failure();
     } else if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
@@ -117,18 +117,18 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
   return success();
 }
 
-LogicalResult PlacementNetwork::addCall(graph::CallOp call, Uses &uses) {
-  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
+LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &uses) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
   bool isNew = !arguments.contains(callee);
   if (isNew) {
     placeArguments(call, callee);
     if (failed(enter(callee)))
       return failure();
   }
-  for (auto [operand, place] : llvm::zip(call.getOperands(), arguments[callee]))
+  for (auto [operand, place] : llvm::zip(call->getOperands(), arguments[callee]))
     if (!weights.of(operand))
       use(uses, operand, place);
-  for (auto [index, result] : llvm::enumerate(call.getResults())) {
+  for (auto [index, result] : llvm::enumerate(call->getResults())) {
     places[result] = results[callee][index];
     if (callee.getResultAttr(index, graph::kSavedAttr))
       saved.insert(result);
@@ -136,9 +136,9 @@ LogicalResult PlacementNetwork::addCall(graph::CallOp call, Uses &uses) {
   return success();
 }
 
-void PlacementNetwork::placeArguments(graph::CallOp call, graph::FuncOp callee) {
+void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee) {
   std::vector<Place> list;
-  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands())) {
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands())) {
     Place place{-1, {boundaryOf(argument)}};
     if (weights.of(argument)) {
       place = placeOfWeight(argument);
@@ -162,7 +162,8 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
         placement = finished(placement);
         if (source.node >= 0 && costs)
           addCost(source.node, choice,
-                  prices.secondsPerKeptByte * costs->keptBytes(value.getType(), placement));
+                  prices.secondsPerKeptByte *
+                      costs->keptBytes(graph::tensorOf(value.getType()), placement));
       }
       use(uses, value, source);
     } else if (isActivation(value)) {
@@ -329,8 +330,8 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
   std::vector<int64_t> table;
   for (const Placement &from : source.placements)
     for (const Placement &to : parameter.placements)
-      table.push_back(
-          units(seconds(value.getType(), from, to) / (hasPartial(from) ? prices.microBatches : 1)));
+      table.push_back(units(seconds(graph::tensorOf(value.getType()), from, to) /
+                            (hasPartial(from) ? prices.microBatches : 1)));
   if (source.node != parameter.node)
     addEdge(source.node, parameter.node, std::move(table));
 }
@@ -638,6 +639,7 @@ void PlacementNetwork::connect(const Uses &uses) {
   if (!costs)
     return;
   for (const auto &[value, needs] : uses) {
+    Type type = graph::tensorOf(value.getType());
     const Place source = places.lookup(value);
     SmallVector<Placement> targets;
     for (const Place &need : needs)
@@ -647,10 +649,10 @@ void PlacementNetwork::connect(const Uses &uses) {
           targets.push_back(placement);
       }
     if (needs.size() > 1 && targets.size() <= kMostTargets)
-      connectThroughCopies(value.getType(), source, needs, targets);
+      connectThroughCopies(type, source, needs, targets);
     else
       for (const Place &need : needs)
-        connectOne(value.getType(), source, need);
+        connectOne(type, source, need);
   }
 }
 

@@ -87,8 +87,8 @@ private:
   mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
   void leaveBlock(graph::FuncOp func, Uses &uses);
   void leaveStep(graph::FuncOp microbatch);
-  mlir::LogicalResult addCall(graph::CallOp call, Uses &uses);
-  void placeArguments(graph::CallOp call, graph::FuncOp callee);
+  mlir::LogicalResult addCall(graph::BlockCallOpInterface call, Uses &uses);
+  void placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee);
   mlir::LogicalResult addOp(mlir::Operation *op, graph::RuleOpInterface interface, Uses &uses);
 
   bool isActivation(mlir::Value value) const;

@@ -20,9 +20,9 @@ WeightClasses::WeightClasses(ModuleOp step) {
 // Whether something was found that is no weight.
 bool WeightClasses::joinCalls(ModuleOp step) {
   size_t before = others.size();
-  step.walk([&](graph::CallOp call) {
-    auto callee = step.lookupSymbol<graph::FuncOp>(call.getCallee());
-    for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands())) {
+  step.walk([&](graph::BlockCallOpInterface call) {
+    auto callee = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands())) {
       const void *source = nullptr;
       if (auto get = operand.getDefiningOp<graph::GetOp>())
         source = parameters.lookup(get.getSymbol());

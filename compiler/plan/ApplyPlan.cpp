@@ -17,7 +17,7 @@ SmallVector<unsigned, 2> axesNamed(StringRef name, const Mesh &mesh) {
 }
 
 // "replicate" or "shard(DIM)" with DIM below `numDims`, on each of the axes; false for others.
-bool readPlacement(StringRef text, ArrayRef<unsigned> axes, int64_t numDims, Placement &placement) {
+bool readDims(StringRef text, ArrayRef<unsigned> axes, int64_t numDims, Placement &placement) {
   std::optional<SmallVector<int64_t, 2>> dims = placementDimsOf(text, axes.size());
   if (!dims || llvm::any_of(*dims, [&](int64_t dim) { return dim >= numDims; }))
     return false;
@@ -26,29 +26,47 @@ bool readPlacement(StringRef text, ArrayRef<unsigned> axes, int64_t numDims, Pla
   return true;
 }
 
-LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
-  auto entry = plan.tensors.find(parameter.getSymName().str());
+// Where the plan says that one of the parameters that `parameter` stands for is.
+FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::string &name,
+                                   const Plan &plan, const Mesh &mesh) {
+  auto entry = plan.tensors.find(name);
   if (entry == plan.tensors.end())
     return parameter.emitError()
-           << "parameter '" << parameter.getSymName()
+           << "parameter '" << name
            << ("' is not among the plan's tensors; plan this model again with 'dtc plan'");
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
   for (const auto &[axis, text] : entry->second) {
     SmallVector<unsigned, 2> axes = axesNamed(axis, mesh);
-    if (axes.empty() || !readPlacement(text, axes, type.getRank(), placement))
+    if (axes.empty() || !readDims(text, axes, type.getRank(), placement))
       return parameter.emitError()
-             << "parameter '" << parameter.getSymName() << "' is placed '" << text << "' on axis '"
-             << axis << "' by the plan; wanted axis dp or tp and "
+             << "parameter '" << name << "' is placed '" << text << "' on axis '" << axis
+             << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
     // A model may say itself how a parameter that rests split is used.
     if (axis == "dp" && placement[axes.front()].isShard() && plan.decisions.dp > 1 &&
         !parameter.getInUse())
       return parameter.emitError()
-             << "parameter '" << parameter.getSymName()
+             << "parameter '" << name
              << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
   }
-  parameter.setPlacementAttr(toAttr(parameter.getContext(), placement));
+  return placement;
+}
+
+LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, const Mesh &mesh) {
+  SmallVector<std::string> names = parameter.getMemberNames();
+  std::optional<Placement> first;
+  for (const std::string &name : names) {
+    FailureOr<Placement> placement = readPlacement(parameter, name, plan, mesh);
+    if (failed(placement))
+      return failure();
+    if (first && *first != *placement)
+      return parameter.emitError()
+             << "parameter '" << name << "' is placed otherwise than '" << names.front()
+             << "' by the plan; the layers of a repeat are placed alike";
+    first = *placement;
+  }
+  parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));
   return success();
 }
 
@@ -75,7 +93,8 @@ void recordPlacements(ModuleOp module, const Mesh &mesh, Plan &plan) {
       SmallVector<int64_t, 2> dims;
       for (unsigned axis : axesNamed(name, mesh))
         dims.push_back(placement[axis].isShard() ? placement[axis].dim : -1);
-      plan.tensors[parameter.getSymName().str()][name.str()] = placementText(dims);
+      for (const std::string &member : parameter.getMemberNames())
+        plan.tensors[member][name.str()] = placementText(dims);
     }
   }
 }

@@ -18,7 +18,7 @@ Value rootOf(Value value) {
 }
 
 bool isStructure(Operation *op) {
-  return isa<graph::GetOp, graph::CallOp, graph::ReshapeOp>(op) ||
+  return isa<graph::GetOp, graph::BlockCallOpInterface, graph::ReshapeOp>(op) ||
          op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
 }
 
@@ -70,11 +70,11 @@ void CellBuilder::findForward() {
 }
 
 bool CellBuilder::isForwardCall(Operation *op) const {
-  return isa_and_nonnull<graph::CallOp>(op) && isForward(op);
+  return isa_and_nonnull<graph::BlockCallOpInterface>(op) && isForward(op);
 }
 
 bool CellBuilder::isBackwardCall(Operation *op) const {
-  return isa_and_nonnull<graph::CallOp>(op) && !isForward(op);
+  return isa_and_nonnull<graph::BlockCallOpInterface>(op) && !isForward(op);
 }
 
 bool CellBuilder::feedsInput(Operation *op) {
@@ -85,7 +85,7 @@ bool CellBuilder::feedsInput(Operation *op) {
   bool feeds = false;
   for (Value result : op->getResults())
     for (Operation *user : result.getUsers()) {
-      if (isa<graph::CallOp>(user))
+      if (isa<graph::BlockCallOpInterface>(user))
         feeds |= (roles.bitsOf(result) & ScalesWithBatch) != 0;
       else if (user->hasTrait<OpTrait::IsTerminator>())
         feeds |= user->getParentOp() != microbatch.getOperation() &&
@@ -110,8 +110,8 @@ ModelCells CellBuilder::build() {
         ofHead |= isForwardCall(source) || afterForward.contains(source);
         ofEmbedding |= isBackwardCall(source) || afterBackward.contains(source);
       }
-    if (auto call = dyn_cast<graph::CallOp>(op)) {
-      if (isForward(&op) && done.insert(call.getCallee()).second)
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
+      if (isForward(&op) && done.insert(call.getBlockName()).second)
         cells.blocks.push_back(buildBlock(call));
       continue;
     }
@@ -137,50 +137,49 @@ ModelCells CellBuilder::build() {
     bool byEmbedding =
         llvm::any_of(get->getUsers(), [&](Operation *u) { return inEmbedding.contains(u); });
     if (byHead && byEmbedding)
-      addTo(cells.tied, static_cast<double>(cast<RankedTensorType>(get.getType()).getNumElements()),
-            0);
+      addTo(cells.tied, static_cast<double>(graph::tensorOf(get.getType()).getNumElements()), 0);
   }
   return cells;
 }
 
-BlockCell CellBuilder::buildBlock(graph::CallOp call) {
+BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
   BlockCell cell;
-  auto func = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-  cell.name = call.getCallee().str();
+  auto func = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+  cell.name = call.getBlockName().str();
   OpList forwardOps = opsOf(func);
   reading = call;
   addOps(cell, forwardOps, true);
   reading = {};
   // Which backward function goes with it, and what it reads of the forward one.
-  graph::CallOp backward;
+  graph::BlockCallOpInterface backward;
   llvm::SetVector<Value> kept;
   Operation *end = func.getBody().front().getTerminator();
-  for (auto [index, result] : llvm::enumerate(call.getResults()))
+  for (auto [index, result] : llvm::enumerate(call->getResults()))
     for (Operation *user : result.getUsers())
       if (isBackwardCall(user)) {
         // The output is the input of the next block, or read by the head, and counted there.
         if (!(index == 0 && llvm::any_of(result.getUsers(), [&](Operation *u) {
-                return isForwardCall(u) || (isForward(u) && !isa<graph::CallOp>(u));
+                return isForwardCall(u) || (isForward(u) && !isa<graph::BlockCallOpInterface>(u));
               })))
           kept.insert(rootOf(end->getOperand(index)));
         if (index != 0 || !backward)
-          backward = cast<graph::CallOp>(user);
+          backward = cast<graph::BlockCallOpInterface>(user);
       }
-  for (Value operand : call.getOperands())
+  for (Value operand : call->getOperands())
     if (roles.bitsOf(operand) & ScalesWithBatch)
       cell.input += bytesOf(operand);
   kept.remove_if([](Value value) { return isa<BlockArgument>(value); });
   addKept(cell, kept, forwardOps);
   cell.forwardTransient = peakOf(forwardOps, kept);
   if (backward) {
-    OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getCallee()));
+    OpList backwardOps = opsOf(module.lookupSymbol<graph::FuncOp>(backward.getBlockName()));
     reading = backward;
     addOps(cell, backwardOps, false);
     reading = {};
     cell.backwardTransient = peakOf(backwardOps, {});
   }
   SmallVector<Value> weights;
-  for (Value operand : call.getOperands())
+  for (Value operand : call->getOperands())
     if (rootOf(operand).getDefiningOp<graph::GetOp>())
       weights.push_back(operand);
   addParameters(cell, weights);
@@ -508,7 +507,7 @@ Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept
 
 void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
   for (Value value : values) {
-    auto elements = static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements());
+    auto elements = static_cast<double>(graph::tensorOf(value.getType()).getNumElements());
     uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
     addTo(cell.parameters, elements, bits);
     auto get = rootOf(value).getDefiningOp<graph::GetOp>();

@@ -27,7 +27,7 @@ private:
   // Whether a gradient that depends on samples, and not only gradients of weights, comes of `op`.
   bool feedsInput(mlir::Operation *op);
 
-  BlockCell buildBlock(graph::CallOp forwardCall);
+  BlockCell buildBlock(graph::BlockCallOpInterface forwardCall);
   // Ops of '@microbatch' outside the blocks.
   BlockCell buildPart(llvm::StringRef name, const OpList &ops);
 
@@ -57,7 +57,8 @@ private:
   llvm::StringSet<> sharedGradients; // parameters whose gradients tensor parallelism adds up
   llvm::DenseMap<mlir::Operation *, bool> inputPaths;
   llvm::DenseMap<mlir::Operation *, int> indices; // of ops in their cell
-  graph::CallOp reading; // the call of the function whose ops are being added; none: '@microbatch'
+  graph::BlockCallOpInterface
+      reading; // the call of the function whose ops are being added; none: '@microbatch'
 };
 
 } // namespace dtc

@@ -50,9 +50,9 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
 }
 
 void DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  if (!tensor)
+  if (!isa<RankedTensorType, graph::StackType>(value.getType()))
     return;
+  RankedTensorType tensor = graph::tensorOf(value.getType()); // of a stack: of its entries
   SmallVector<uint8_t, 4> &entry = roles[value];
   entry.resize(tensor.getRank(), 0);
   for (auto [dim, add] : llvm::zip(entry, bits))
@@ -65,7 +65,7 @@ void DimRoles::visit(graph::FuncOp func) {
 }
 
 void DimRoles::visit(Operation &op) {
-  if (auto call = dyn_cast<graph::CallOp>(op))
+  if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
     return visitCall(call);
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   if (!interface) { // collectives, whose dims are those of their operand
@@ -94,15 +94,15 @@ void DimRoles::visit(Operation &op) {
       addTensor(operand, tensor);
 }
 
-void DimRoles::visitCall(graph::CallOp call) {
-  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call.getOperands()))
+void DimRoles::visitCall(graph::BlockCallOpInterface call) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
     add(argument, SmallVector<uint8_t, 4>(of(operand)));
   visit(callee);
-  for (auto [operand, argument] : llvm::zip(call.getOperands(), callee.getArguments()))
+  for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments()))
     add(operand, SmallVector<uint8_t, 4>(of(argument)));
   Operation *end = callee.getBody().front().getTerminator();
-  for (auto [result, value] : llvm::zip(call.getResults(), end->getOperands()))
+  for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
     add(result, SmallVector<uint8_t, 4>(of(value)));
 }
 

@@ -24,7 +24,7 @@ public:
 private:
   void visit(graph::FuncOp func);
   void visit(mlir::Operation &op);
-  void visitCall(graph::CallOp call);
+  void visitCall(graph::BlockCallOpInterface call);
   void add(mlir::Value value, llvm::ArrayRef<uint8_t> bits);
 
   mlir::ModuleOp module;

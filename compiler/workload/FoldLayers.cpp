@@ -9,6 +9,27 @@ using namespace mlir;
 
 namespace dtc {
 
+// A repeat of so few executions that at most `keep` are left, with as many of its parameters.
+static void shorten(graph::RepeatOp repeat, int64_t keep) {
+  int64_t count = std::min(repeat.getNumExecutions(), keep);
+  auto shortened = [&](Type type) -> Type {
+    auto stack = dyn_cast<graph::StackType>(type);
+    return stack ? graph::StackType::get(type.getContext(), count, stack.getEntry()) : type;
+  };
+  Builder builder(repeat.getContext());
+  for (Value operand : repeat->getOperands()) {
+    operand.setType(shortened(operand.getType()));
+    if (auto get = operand.getDefiningOp<graph::GetOp>())
+      if (auto parameter =
+              SymbolTable::lookupNearestSymbolFrom<graph::ParameterOp>(get, get.getSymbolAttr());
+          parameter && parameter.getRepeats())
+        parameter.setRepeatsAttr(builder.getI64IntegerAttr(count));
+  }
+  for (Value result : repeat->getResults())
+    result.setType(shortened(result.getType()));
+  repeat.setCountAttr(builder.getI64IntegerAttr(count));
+}
+
 FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   FoldedModel folded;
   folded.module = model.clone();
@@ -18,16 +39,22 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   llvm::StringMap<graph::CallOp> first;
   llvm::StringMap<int64_t> kept;
   SmallVector<graph::CallOp> repeats;
-  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
-    auto [it, isNew] = known.try_emplace(call.getCallee(), static_cast<int>(known.size()));
+  for (auto block : loss.getBody().getOps<graph::BlockCallOpInterface>()) {
+    auto [it, isNew] = known.try_emplace(block.getBlockName(), static_cast<int>(known.size()));
     if (isNew)
-      folded.blocks.push_back(call.getCallee().str());
-    folded.chain.push_back(it->second);
+      folded.blocks.push_back(block.getBlockName().str());
+    folded.chain.insert(folded.chain.end(), static_cast<size_t>(block.getNumExecutions()),
+                        it->second);
+    if (auto repeat = dyn_cast<graph::RepeatOp>(*block)) {
+      shorten(repeat, keep);
+      continue;
+    }
+    auto call = cast<graph::CallOp>(*block);
     bool passesThrough = call.getNumResults() > 0 && call.getNumOperands() > 0 &&
                          call.getOperand(0).getType() == call.getResult(0).getType();
     if (isNew)
       first[call.getCallee()] = call;
-    if (++kept[call.getCallee()] > keep && passesThrough)
+    if (++kept[call.getCallee()] > keep && passesThrough && first.contains(call.getCallee()))
       repeats.push_back(call);
   }
   for (graph::CallOp call : repeats) {

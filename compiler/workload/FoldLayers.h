@@ -17,8 +17,8 @@ struct FoldedModel {
   std::vector<int> chain;          // block of each layer of the whole model, in order
 };
 
-// Keeps `keep` layers of each kind. Layers are calls in '@loss'; calls of the same function are the
-// same layer. A further call of a block is replaced by its first operand and, for results but the
+// Keeps `keep` layers of each kind. Layers are executions of blocks in '@loss', those of a repeat,
+// or of calls of the same function. A further call of a block is replaced by its first operand and, for results but the
 // first, by the first call; its first operand and result have to be of one type, others are kept.
 // `model` is not changed.
 FoldedModel foldLayers(mlir::ModuleOp model, int64_t keep = 1);

@@ -9,11 +9,11 @@ double matrixFlops(ModuleOp module, graph::FuncOp func) {
   double flops = 0;
   llvm::StringMap<double> blocks;
   for (Operation &op : func.getBody().front()) {
-    if (auto call = dyn_cast<graph::CallOp>(op)) {
-      auto [it, isNew] = blocks.try_emplace(call.getCallee(), 0);
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
+      auto [it, isNew] = blocks.try_emplace(call.getBlockName(), 0);
       if (isNew)
-        it->second = matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getCallee()));
-      flops += it->second;
+        it->second = matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()));
+      flops += it->second * static_cast<double>(call.getNumExecutions());
       continue;
     }
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
@@ -49,13 +49,12 @@ ModelFacts readModelFacts(ModuleOp module) {
   if (auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr))
     facts.sequenceLength = sequence.getInt();
   for (auto parameter : module.getOps<graph::ParameterOp>())
-    facts.parameters += cast<RankedTensorType>(parameter.getType()).getNumElements();
+    facts.parameters += static_cast<int64_t>(parameter.getRepeats().value_or(1)) *
+                        cast<RankedTensorType>(parameter.getType()).getNumElements();
   facts.experts = countExperts(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
-  for (auto call : loss.getBody().getOps<graph::CallOp>()) {
-    (void)call;
-    ++facts.layers;
-  }
+  for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
+    facts.layers += call.getNumExecutions();
   facts.flopsPerSample = 3 * matrixFlops(module, loss);
   return facts;
 }

@@ -10,9 +10,9 @@ using namespace mlir;
 namespace dtc {
 
 double tensorBytes(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor)
+  if (!isa<RankedTensorType, graph::StackType>(type))
     return 0;
+  RankedTensorType tensor = graph::tensorOf(type);
   double elements = 1;
   for (int64_t size : tensor.getShape())
     elements *= ShapedType::isDynamic(size) ? 1 : static_cast<double>(size);

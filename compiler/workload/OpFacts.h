@@ -8,7 +8,8 @@
 
 namespace dtc {
 
-// Bytes of a tensor; an unbound dim counts as 1, anything but a tensor as nothing.
+// Bytes of a tensor, or of one entry of a stack; an unbound dim counts as 1, anything else as
+// nothing.
 double tensorBytes(mlir::Type type);
 
 // Whether the op computes point by point, so that code generation joins it with its neighbours.

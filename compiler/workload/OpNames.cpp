@@ -9,7 +9,7 @@ namespace dtc {
 namespace {
 
 // The parameter that `value` is, however it was reshaped and handed over.
-std::string readFrom(Value value, graph::CallOp call) {
+std::string readFrom(Value value, graph::BlockCallOpInterface call) {
   while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
     value = reshape.getX();
   if (auto get = value.getDefiningOp<graph::GetOp>())
@@ -21,7 +21,7 @@ std::string readFrom(Value value, graph::CallOp call) {
 }
 
 // The parameter whose gradient `value` becomes by way of reshapes and collectives.
-std::string writtenTo(Value value, graph::CallOp call) {
+std::string writtenTo(Value value, graph::BlockCallOpInterface call) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     std::string name;
@@ -43,7 +43,7 @@ std::string writtenTo(Value value, graph::CallOp call) {
 
 } // namespace
 
-std::string parameterOf(Operation *op, graph::CallOp call) {
+std::string parameterOf(Operation *op, graph::BlockCallOpInterface call) {
   for (Value operand : op->getOperands())
     if (std::string name = readFrom(operand, call); !name.empty())
       return name;

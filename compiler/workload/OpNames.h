@@ -11,6 +11,6 @@ namespace dtc {
 // none. `call` is a call of the function that the op is in; null for an op of '@microbatch'. Of
 // layers that share a function it is the parameter of the layer called.
 // Example: the product of GPT-2's feed-forward layer: "transformer.h.0.mlp.c_fc.weight".
-std::string parameterOf(mlir::Operation *op, graph::CallOp call);
+std::string parameterOf(mlir::Operation *op, graph::BlockCallOpInterface call);
 
 } // namespace dtc

@@ -32,9 +32,10 @@ LogicalResult MaximumOp::verify() { return verifyBroadcast(*this); }
 LogicalResult SelectEqualOp::verify() { return verifyBroadcast(*this); }
 
 LogicalResult ConstantOp::verify() {
-  for (int64_t dim = 0; dim < getType().getRank(); ++dim)
+  for (int64_t dim = 1; dim < getType().getRank(); ++dim)
     if (getType().isDynamicDim(dim)) // constant_c1
-      return emitOpError() << "has dynamic dim " << dim << ", but its shape must be known";
+      return emitOpError() << "has dynamic dim " << dim
+                           << ", but only dim 0, the batch, may be dynamic";
   return success();
 }
 

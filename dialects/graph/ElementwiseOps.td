@@ -110,7 +110,7 @@ def Graph_ConstantOp : Graph_Op<"constant", [Pure, ConstantLike, Graph_Rule, Gra
   let summary = "A tensor of one repeated value";
   let description = [{
     Constraints:
-    - (C1) the shape is static.
+    - (C1) the shape is static but for the batch, dim 0.
 
     Example:
     ```mlir

@@ -63,9 +63,16 @@ inline llvm::hash_code hash_value(const AxisPlacement &p) {
 #define GET_ATTRDEF_CLASSES
 #include "dialects/graph/GraphAttributes.h.inc"
 
+#define GET_TYPEDEF_CLASSES
+#include "dialects/graph/GraphTypes.h.inc"
+
 #include "dialects/graph/GraphInterfaces.h.inc"
 
 namespace dtc::graph {
+
+// The type of a tensor, or of those in a stack; a tensor, or a stack of as many as `type` has.
+mlir::RankedTensorType tensorOf(mlir::Type type);
+mlir::Type withTensor(mlir::Type type, mlir::RankedTensorType tensor);
 
 // The first op under `root` that can be planned but not compiled yet, or null.
 PlanOnlyOpInterface findPlanOnly(mlir::Operation *root);
@@ -81,6 +88,8 @@ llvm::LogicalResult checkCompilable(mlir::Operation *root);
 
 #define GET_OP_CLASSES
 #include "dialects/graph/StructureOps.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/BlockOps.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/NnOps.h.inc"
 #define GET_OP_CLASSES

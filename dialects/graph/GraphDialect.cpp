@@ -1,11 +1,10 @@
-// Registers the graph dialect: ops, attributes, inlining of blocks, constants.
+// Registers the graph dialect: ops, types, attributes, constants.
 #include "dialects/graph/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/Transforms/InliningUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -18,34 +17,8 @@ using namespace dtc::graph;
 #define GET_ATTRDEF_CLASSES
 #include "dialects/graph/GraphAttributes.cpp.inc"
 
-namespace {
-
-// Blocks inline anywhere; what they draw at random stays keyed by the call's instance.
-struct GraphInliner : DialectInlinerInterface {
-  using DialectInlinerInterface::DialectInlinerInterface;
-
-  bool isLegalToInline(Operation *call, Operation *callable, bool wouldBeCloned) const final {
-    // An outlined kernel is one unit of generated code.
-    auto func = dyn_cast<FuncOp>(callable);
-    return !func || !func.getKernel();
-  }
-  bool isLegalToInline(Region *dest, Region *source, bool, IRMapping &) const final { return true; }
-  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final { return true; }
-  void handleTerminator(Operation *op, ValueRange results) const final {
-    for (auto [result, value] : llvm::zip(results, op->getOperands()))
-      result.replaceAllUsesWith(value);
-  }
-  void processInlinedCallBlocks(Operation *call,
-                                iterator_range<Region::iterator> blocks) const final {
-    auto graphCall = dyn_cast<CallOp>(call);
-    if (!graphCall)
-      return;
-    for (Block &block : blocks)
-      block.walk([&](RandomOpInterface op) { op.setInstance(graphCall.getInstance()); });
-  }
-};
-
-} // namespace
+#define GET_TYPEDEF_CLASSES
+#include "dialects/graph/GraphTypes.cpp.inc"
 
 void GraphDialect::initialize() {
   addAttributes<
@@ -55,6 +28,14 @@ void GraphDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/graph/StructureOps.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/graph/GraphTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/graph/BlockOps.cpp.inc"
       >();
   addOperations<
 #define GET_OP_LIST
@@ -80,7 +61,6 @@ void GraphDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/graph/OptimizerOps.cpp.inc"
       >();
-  addInterfaces<GraphInliner>();
 }
 
 Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

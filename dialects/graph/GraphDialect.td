@@ -22,6 +22,7 @@ def Graph_Dialect : Dialect {
     stand: on the module, the mesh, a collective, an op, an argument or a result.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
@@ -118,6 +119,18 @@ def Graph_WindowAttr : Graph_Attr<"Window", "window"> {
   }];
 }
 
+// #graph.declaration<"attn.c_attn.weight" normal(0.0, 0.02) stored [[0], [1, 2, 3]] decay>
+def Graph_DeclarationAttr : Graph_Attr<"Declaration", "declaration"> {
+  let summary = "A parameter that a block declares, but for its type";
+  let description = [{
+    `name` is relative to where the block is instantiated. `stored`: how many dims of the type make up each dim in a
+    checkpoint file; empty where it is stored as it is.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::dtc::graph::InitKind":$init, APFloatParameter<"mean, or value of a constant">:$mean, APFloatParameter<"standard deviation">:$stddev,
+    OptionalArrayRefParameter<"int64_t">:$stored, "bool":$decay);
+  let hasCustomAssemblyFormat = 1;
+}
+
 // #graph.communication<gradient async>
 def Graph_CommunicationAttr : Graph_Attr<"Communication", "communication"> {
   let summary = "What a collective moves, and whether compute may go on beside it";
@@ -129,6 +142,19 @@ def Graph_CommunicationAttr : Graph_Attr<"Communication", "communication"> {
   }];
   let parameters = (ins "::dtc::graph::CollectiveRole":$role, "bool":$async, "int64_t":$use);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+// !graph.stack<12 x tensor<768xf32>>
+def Graph_StackType : TypeDef<Graph_Dialect, "Stack"> {
+  let mnemonic = "stack";
+  let summary = "Several tensors of one type, one for each execution of a repeat";
+  let description = [{
+    What `graph.repeat` hands out to the executions of its block, and collects from them. It is no tensor of one dim more:
+    where its entries lie in memory is for the schedule to say.
+  }];
+  let parameters = (ins "int64_t":$count, "::mlir::RankedTensorType":$entry);
+  let assemblyFormat = "`<` $count `x` $entry `>`";
   let genVerifyDecl = 1;
 }
 #endif

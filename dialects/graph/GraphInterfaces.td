@@ -49,10 +49,32 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let cppNamespace = "::dtc::graph";
   let description = "Draws random numbers by global element index, from the stream `id`.";
   let methods = [
+    InterfaceMethod<"The stream; 0 where none is given yet.", "int64_t", "getStream", (ins), "", "return static_cast<int64_t>($_op.getId());">,
+    InterfaceMethod<"Draws from another stream.", "void", "setStream", (ins "int64_t":$stream), "", "$_op.setId(static_cast<uint64_t>(stream));">,
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
     InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>,
     InterfaceMethod<"Makes this the part of one rank of an op whose result has `shape`, for ops whose element index is that of the whole.",
       "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
+}
+
+// Calls of blocks, once or several times: operand i is for argument i, result i is result i of the block.
+def BlockCallOpInterface : OpInterface<"BlockCallOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = [{
+    Executes a block. An operand or result that is a stack where the block's argument or result is an entry of it stands for
+    one of them in each execution.
+  }];
+  let methods = [
+    InterfaceMethod<"The block.", "::mlir::FlatSymbolRefAttr", "getBlockAttr">,
+    InterfaceMethod<"Makes it a call of another block.", "void", "setBlockAttr", (ins "::mlir::FlatSymbolRefAttr":$block)>,
+    InterfaceMethod<"How often the block is executed.", "int64_t", "getNumExecutions">,
+    InterfaceMethod<"How many first operands and results go from one execution to the next.", "int64_t", "getNumCarried">,
+    InterfaceMethod<"Whether the last entry of stacks is first.", "bool", "isReversed">,
+    InterfaceMethod<"The instance of the block that its first entry is.", "int64_t", "getFirstInstance">,
+    InterfaceMethod<"Where the names of the block's parameters are, or null.", "::mlir::StringAttr", "getPrefixAttr">];
+  let extraSharedClassDeclaration = [{
+    ::llvm::StringRef getBlockName() { return $_op.getBlockAttr().getValue(); }
+  }];
 }
 
 // Ops ahead of the compiler: graph, rules, gradients and costs are complete, so that plans can be searched.

@@ -1,4 +1,5 @@
-// Parameters, state, functions and calls: assembly and checks of symbols.
+// Parameters, state and functions: assembly and checks of symbols.
+#include "dialects/graph/Declaration.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/Verify.h"
@@ -8,48 +9,20 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// init zeros | ones | constant(0.5) | normal(mean, stddev)
 static ParseResult parseInit(OpAsmParser &parser, InitKindAttr &kind, FloatAttr &mean,
                              FloatAttr &stddev) {
-  SMLoc loc = parser.getCurrentLocation();
-  StringRef keyword;
-  if (parser.parseKeyword(&keyword))
+  FailureOr<Initializer> init = parseInitializer(parser);
+  if (failed(init))
     return failure();
-  std::optional<InitKind> known = symbolizeInitKind(keyword);
-  if (!known)
-    return parser.emitError(loc) << "initialiser '" << keyword
-                                 << "' is not known; write zeros, ones, constant(value) or "
-                                    "normal(mean, stddev)";
-  kind = InitKindAttr::get(parser.getContext(), *known);
-  double meanValue = 0, stddevValue = 0;
-  auto parseNumber = [&](double &value) -> ParseResult { return parser.parseFloat(value); };
-  if (*known == InitKind::Constant || *known == InitKind::Normal)
-    if (parser.parseLParen() || parseNumber(meanValue))
-      return failure();
-  if (*known == InitKind::Normal)
-    if (parser.parseComma() || parseNumber(stddevValue))
-      return failure();
-  if (*known == InitKind::Constant || *known == InitKind::Normal)
-    if (parser.parseRParen())
-      return failure();
-  mean = parser.getBuilder().getF64FloatAttr(meanValue);
-  stddev = parser.getBuilder().getF64FloatAttr(stddevValue);
+  kind = InitKindAttr::get(parser.getContext(), init->kind);
+  mean = parser.getBuilder().getF64FloatAttr(init->mean);
+  stddev = parser.getBuilder().getF64FloatAttr(init->stddev);
   return success();
 }
 
 static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, FloatAttr mean,
                       FloatAttr stddev) {
-  printer << stringifyInitKind(kind.getValue());
-  bool isNormal = kind.getValue() == InitKind::Normal;
-  if (!isNormal && kind.getValue() != InitKind::Constant)
-    return;
-  printer << "(";
-  printer.printFloat(mean.getValue());
-  if (isNormal) {
-    printer << ", ";
-    printer.printFloat(stddev.getValue());
-  }
-  printer << ")";
+  printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
 }
 
 // Checks what a parameter and its state share: the type is static, the placement splits dims that
@@ -103,7 +76,35 @@ static LogicalResult checkStarredName(ParameterOp op, RankedTensorType type,
   return success();
 }
 
+Type ParameterOp::getValueType() {
+  if (std::optional<uint64_t> count = getRepeats())
+    return StackType::get(getContext(), static_cast<int64_t>(*count),
+                          cast<RankedTensorType>(getType()));
+  return getType();
+}
+
+SmallVector<std::string> ParameterOp::getMemberNames() {
+  if (!getRepeats())
+    return {getSymName().str()};
+  return llvm::map_to_vector(llvm::seq<int64_t>(static_cast<int64_t>(*getRepeats())),
+                             [&](int64_t index) { return memberName(getSymName(), index); });
+}
+
+static LogicalResult checkRepeats(ParameterOp op) {
+  size_t braces = countBraces(op.getSymName()), wanted = op.getRepeats() ? 1 : 0;
+  if (braces != wanted) // parameter_c8
+    return op.emitOpError() << "has " << braces << " '{}' in its name, but " << wanted
+                            << (op.getRepeats() ? " is wanted: it is repeated"
+                                                : " are wanted: it is not repeated");
+  if (wanted && static_cast<int64_t>(*op.getRepeats()) < 1) // parameter_c8
+    return op.emitOpError() << "is repeated " << static_cast<int64_t>(*op.getRepeats())
+                            << " times, but 1 or more is wanted";
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
+  if (failed(checkRepeats(*this)))
+    return failure();
   if (failed(checkPlaced(*this, getType(), getPlacement())) || failed(checkInUse(*this)))
     return failure();
   if (getStddev().isNegative() && !getStddev().isZero()) // parameter_c5
@@ -136,6 +137,9 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getParameterAttr());
   if (!parameter) // state_c4
     return emitOpError() << "belongs to '" << getParameter() << "', which is not a graph.parameter";
+  if (countBraces(getSymName()) != countBraces(getParameter())) // state_c6
+    return emitOpError() << "has " << countBraces(getSymName()) << " '{}' in its name, but '"
+                         << getParameter() << "' has " << countBraces(getParameter());
   if (parameter.getType() != getType()) { // state_c5
     InFlightDiagnostic error = emitOpError() << "has type " << getType() << ", but its parameter '"
                                              << getParameter() << "' has " << parameter.getType();
@@ -150,13 +154,14 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type type,
                                  SymbolTableCollection &symbols) {
   Operation *target = symbols.lookupNearestSymbolFrom(user, symbol);
-  RankedTensorType global;
+  Type global; // a stack where it is repeated
   std::optional<PlacementAttr> placement;
   if (auto parameter = dyn_cast_or_null<ParameterOp>(target)) {
-    global = cast<RankedTensorType>(parameter.getType());
+    global = parameter.getValueType();
     placement = parameter.getPlacement();
   } else if (auto state = dyn_cast_or_null<StateOp>(target)) {
-    global = cast<RankedTensorType>(state.getType());
+    auto owner = symbols.lookupNearestSymbolFrom<ParameterOp>(user, state.getParameterAttr());
+    global = owner ? owner.getValueType() : Type(state.getType());
     placement = state.getPlacement();
   } else { // get_c1, set_c1
     return user->emitOpError() << "names '" << symbol.getValue()
@@ -164,13 +169,13 @@ static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type
   }
   if (type == global)
     return success();
-  RankedTensorType local = global;
+  Type local = global;
   if (std::optional<SmallVector<int64_t>> mesh = getMeshSizes(user); mesh && placement) {
     if (placement->getAxes().size() != mesh->size()) // get_c2, set_c2
       return user->emitOpError() << "names '" << symbol.getValue() << "', which is placed on "
                                  << placement->getAxes().size() << " mesh axes, but the mesh has "
                                  << mesh->size();
-    local = getLocalType(global, placement->getAxes(), *mesh);
+    local = withTensor(global, getLocalType(tensorOf(global), placement->getAxes(), *mesh));
   }
   if (type == local)
     return success();
@@ -305,29 +310,6 @@ LogicalResult ReturnOp::verify() {
     if (getOperand(i).getType() != wanted[i]) // return_c2
       return emitOpError() << "returns " << getOperand(i).getType() << " as result " << i
                            << ", but '" << func.getSymName() << "' has " << wanted[i];
-  return success();
-}
-
-LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
-  if (!func) // call_c1
-    return emitOpError() << "calls '" << getCallee() << "', which is no graph.func";
-  auto check = [&](StringRef what, TypeRange found, ArrayRef<Type> wanted) -> LogicalResult {
-    if (found.size() != wanted.size()) // call_c2, call_c4
-      return emitOpError() << "has " << found.size() << " " << what << "s, but '" << getCallee()
-                           << "' has " << wanted.size();
-    for (unsigned i = 0; i < wanted.size(); ++i)
-      if (found[i] != wanted[i]) // call_c3, call_c5
-        return emitOpError() << what << " " << i << " has type " << found[i] << ", but '"
-                             << getCallee() << "' has " << wanted[i];
-    return success();
-  };
-  if (failed(check("argument", getOperands().getTypes(), func.getArgumentTypes())) ||
-      failed(check("result", getResultTypes(), func.getResultTypes())))
-    return failure();
-  if (static_cast<int64_t>(getInstance()) < 0) // call_c6
-    return emitOpError() << "is instance " << static_cast<int64_t>(getInstance())
-                         << ", but instances count from 0";
   return success();
 }
 

@@ -1,4 +1,4 @@
-// Parameters, state, functions and calls.
+// Parameters, state and functions.
 include "dialects/graph/GraphOpBase.td"
 
 def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
@@ -16,6 +16,9 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     A `*` in the name stands for the index in dim 0: the parameter is as many tensors of a checkpoint file, one for each index,
     with the number for the `*` and the other dims. So the weights of all experts of a layer are one parameter.
 
+    With `repeats` n it is n parameters of the type, those of the executions of a `graph.repeat`: `{}` in the name stands for
+    the number of the execution, and all are placed alike.
+
     Constraints:
     - (C1) the shape is static.
     - (C2) `stored` has as many elements as the type.
@@ -24,9 +27,11 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     - (C5) the standard deviation is 0 or more.
     - (C6) a name has at most one `*`, and then the type a dim for it, which `stored` keeps.
     - (C7) `in_use` holds no partial, splits dims that exist, and has an entry for each one of `placement`.
+    - (C8) the name has a `{}` with `repeats`, which is 1 or more, and none without.
 
     Example:
     ```mlir
+    graph.parameter @"h.{}.ln_1.weight" : tensor<768xf32> init ones repeats 12
     graph.parameter @"experts.*.w1.weight" : tensor<8x56x32xf32> init normal(0.0, 0.02) decay
     graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
@@ -38,18 +43,26 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     Graph_InitKindAttr:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev,
     OptionalAttr<DenseI64ArrayAttr>:$stored_shape,     // shape in safetensors; default: the type's shape
     UnitAttr:$decay,                                    // weight decay applies
+    OptionalAttr<I64Attr>:$repeats,                     // how many of it there are, with numbers in their names; default: one
     OptionalAttr<Graph_PlacementAttr>:$placement,       // at rest; set from the plan
     OptionalAttr<Graph_PlacementAttr>:$in_use);         // default: as at rest
   let assemblyFormat = [{$sym_name `:` $type `init` custom<Init>($init, $mean, $stddev) (`stored` $stored_shape^)?
-    (`decay` $decay^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
+    (`decay` $decay^)? (`repeats` $repeats^)? (`placement` $placement^)? (`in_use` $in_use^)? attr-dict}];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    // What graph.get gives: the type, or a stack of `repeats` of it.
+    ::mlir::Type getValueType();
+    // The names of the parameters that it stands for.
+    ::llvm::SmallVector<std::string> getMemberNames();
+  }];
 }
 
 def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Declares optimizer state of a parameter";
   let description = [{
     A tensor of the optimizer: zero at the start, kept between steps and in checkpoints, with a placement of its own (under
-    ZeRO it is split further than the parameter). Its type is the global shape.
+    ZeRO it is split further than the parameter). Its type is the global shape. Of a parameter with `repeats` there is as much
+    state, and a `{}` in its name, too.
 
     Constraints:
     - (C1) the shape is static.
@@ -57,6 +70,7 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     - (C3) `placement` splits dims that exist.
     - (C4) the parameter exists.
     - (C5) the type is the parameter's.
+    - (C6) the name has a `{}` where the parameter's has one.
 
     Example:
     ```mlir
@@ -78,15 +92,16 @@ def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
     Constraints:
     - (C1) the symbol is a parameter or a state.
     - (C2) its placement has one entry per mesh axis.
-    - (C3) the type is the symbol's, or where it has a placement that of one rank's part.
+    - (C3) the type is the symbol's, or where it has a placement that of one rank's part; with `repeats` a stack of as many.
 
     Example:
     ```mlir
+    %all = graph.get @"h.{}.ln_1.weight" : !graph.stack<12 x tensor<768xf32>>
     %w = graph.get @"wte.weight" : tensor<50257x768xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$symbol);
-  let results = (outs Graph_FloatTensor:$result);
+  let results = (outs AnyTypeOf<[Graph_FloatTensor, Graph_Stack]>:$result);
   let assemblyFormat = "$symbol attr-dict `:` type($result)";
 }
 
@@ -98,14 +113,14 @@ def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
     Constraints:
     - (C1) the symbol is a parameter or a state.
     - (C2) its placement has one entry per mesh axis.
-    - (C3) the type is the symbol's, or where it has a placement that of one rank's part.
+    - (C3) the type is the symbol's, or where it has a placement that of one rank's part; with `repeats` a stack of as many.
 
     Example:
     ```mlir
     graph.set @"wte.weight", %new : tensor<50257x768xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$symbol, Graph_FloatTensor:$value);
+  let arguments = (ins FlatSymbolRefAttr:$symbol, AnyTypeOf<[Graph_FloatTensor, Graph_Stack]>:$value);
   let assemblyFormat = "$symbol `,` $value attr-dict `:` type($value)";
 }
 
@@ -188,36 +203,4 @@ def Graph_ReturnOp : Graph_Op<"return", [Pure, HasParent<"FuncOp">, ReturnLike, 
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let hasVerifier = 1;
-}
-
-def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Calls a block";
-  let description = [{
-    `instance` is the number of the layer: inlining adds `65536 * instance` to the streams of the block's random ops, so
-    that layers draw different numbers, and messages name it.
-
-    Constraints:
-    - (C1) the callee is a `graph.func`.
-    - (C2) there are as many arguments as the callee has, (C3) of the same types.
-    - (C4) there are as many results as the callee has, (C5) of the same types.
-    - (C6) `instance` is 0 or more.
-
-    Example:
-    ```mlir
-    %y = graph.call @block(%x, %w) instance 3 : (tensor<?x8x16xf32>, tensor<16x16xf32>) -> tensor<?x8x16xf32>
-    ```
-  }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands,
-    DefaultValuedAttr<I64Attr, "0">:$instance,      // which layer: keys random streams and names in messages
-    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
-  let results = (outs Variadic<AnyType>:$results);
-  let assemblyFormat = "$callee `(` $operands `)` (`instance` $instance^)? attr-dict `:` functional-type($operands, results)";
-  let extraClassDeclaration = [{
-    operand_range getArgOperands() { return getOperands(); }
-    ::mlir::MutableOperandRange getArgOperandsMutable() { return getOperandsMutable(); }
-    ::mlir::CallInterfaceCallable getCallableForCallee() { return getCalleeAttr(); }
-    void setCalleeFromCallable(::mlir::CallInterfaceCallable callee) {
-      setCalleeAttr(::llvm::cast<::mlir::FlatSymbolRefAttr>(::llvm::cast<::mlir::SymbolRefAttr>(callee)));
-    }
-  }];
 }

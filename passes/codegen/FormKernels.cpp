@@ -46,10 +46,9 @@ public:
     FuncOp kernel = getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef()));
     OpBuilder builder(group.ops.back());
     builder.setInsertionPointAfter(group.ops.back());
-    auto call = CallOp::create(builder, builder.getFusedLoc(locations),
-                               kernel.getFunctionType().getResults(), kernel.getSymName(),
-                               inputs.getArrayRef(), /*instance=*/0, /*arg_attrs=*/nullptr,
-                               /*res_attrs=*/nullptr);
+    auto call = CallOp::create(
+        builder, builder.getFusedLoc(locations), kernel.getFunctionType().getResults(),
+        FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs.getArrayRef(), /*instance=*/0);
     for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !inside.contains(use.getOwner()); });

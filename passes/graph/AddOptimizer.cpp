@@ -11,6 +11,18 @@ using namespace mlir;
 
 namespace {
 
+// A parameter and its gradient, both stacks where it is repeated.
+struct Trained {
+  graph::ParameterOp parameter;
+  Value gradient;
+
+  // How often it is repeated, 0 where it is not.
+  int64_t count() const {
+    graph::ParameterOp op = parameter;
+    return static_cast<int64_t>(op.getRepeats().value_or(0));
+  }
+};
+
 class UpdateBuilder {
 public:
   UpdateBuilder(ModuleOp module, const AddOptimizerOptions &options)
@@ -18,8 +30,6 @@ public:
         scalar(RankedTensorType::get({}, builder.getF32Type())), weighted(isWeighted(module)) {}
 
   void run() {
-    parameters.assign(module.getOps<graph::ParameterOp>().begin(),
-                      module.getOps<graph::ParameterOp>().end());
     createFunction();
     Value loss = func.getArgument(0), norm = buildNorm();
     Value one = constant(1), inverse;
@@ -41,12 +51,8 @@ public:
         builder, loc, scalar, step, input(graph::InputRole::BaseLr),
         input(graph::InputRole::TotalSteps), kind, static_cast<uint64_t>(options.warmupSteps),
         llvm::APFloat(options.minRatio));
-    for (auto [index, parameter] : llvm::enumerate(parameters)) {
-      if (options.optimizer == "adamw")
-        updateByAdamW(parameter, gradients()[index], rate, step, clip);
-      else
-        updateBySgd(parameter, gradients()[index], rate, clip);
-    }
+    for (ArrayRef<Trained> run : runsOf(trained))
+      updateRun(run, {rate, step, clip});
     finish({loss, norm, rate}, {"loss", "grad_norm", "learning_rate"});
   }
 
@@ -65,9 +71,10 @@ private:
     SmallVector<StringRef> sums{graph::kLossSum};
     if (weighted)
       sums.push_back(graph::kWeightSum);
+    SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
     SmallVector<Type> types(sums.size(), scalar);
     for (graph::ParameterOp parameter : parameters)
-      types.push_back(parameter.getType());
+      types.push_back(parameter.getValueType());
     func = graph::FuncOp::create(builder, loc, graph::kUpdateFunction,
                                  builder.getFunctionType(types, {scalar, scalar, scalar}));
     if (func.getBody().empty())
@@ -77,13 +84,13 @@ private:
       body.addArguments(types, SmallVector<Location>(types.size(), loc));
     for (auto [index, name] : llvm::enumerate(sums))
       func.setArgAttr(index, graph::kAccumulatedAttr, builder.getStringAttr(name));
-    for (auto [index, parameter] : llvm::enumerate(parameters))
+    for (auto [index, parameter] : llvm::enumerate(parameters)) {
       func.setArgAttr(sums.size() + index, graph::kGradientOfAttr,
                       FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
+      trained.push_back({parameter, body.getArgument(sums.size() + index)});
+    }
     builder.setInsertionPointToEnd(&body);
   }
-
-  ArrayRef<BlockArgument> gradients() { return func.getArguments().take_back(parameters.size()); }
 
   Value times(Value a, Value b) { return graph::MultiplyOp::create(builder, loc, scalar, a, b); }
 
@@ -93,60 +100,176 @@ private:
 
   Value input(graph::InputRole role) { return graph::InputOp::create(builder, loc, scalar, role); }
 
+  // Parameters that follow each other and are repeated as often are updated together, by a block.
+  static SmallVector<ArrayRef<Trained>> runsOf(ArrayRef<Trained> all) {
+    SmallVector<ArrayRef<Trained>> runs;
+    while (!all.empty()) {
+      int64_t count = all.front().count();
+      size_t size = 1;
+      while (count > 0 && size < all.size() && all[size].count() == count)
+        ++size;
+      runs.push_back(all.take_front(size));
+      all = all.drop_front(size);
+    }
+    return runs;
+  }
+
   Value buildNorm() {
     Value sum;
-    for (BlockArgument gradient : gradients()) {
-      Value squares = graph::SumSquaresOp::create(builder, loc, scalar, gradient);
-      sum = sum ? graph::AddOp::create(builder, loc, scalar, sum, squares).getResult() : squares;
-    }
+    for (ArrayRef<Trained> run : runsOf(trained))
+      sum = run.front().count() > 0 ? addSquaresOfStacks(run, sum ? sum : constant(0))
+                                    : addSquares(sum, run.front().gradient);
     return graph::SqrtOp::create(builder, loc, scalar, sum ? sum : constant(0));
   }
 
-  // Declares zero state beside the parameter and reads it.
-  graph::GetOp state(graph::ParameterOp parameter, StringRef suffix) {
+  // `sum` may be null.
+  Value addSquares(Value sum, Value gradient) {
+    Value squares = graph::SumSquaresOp::create(builder, loc, scalar, gradient);
+    return sum ? graph::AddOp::create(builder, loc, scalar, sum, squares).getResult() : squares;
+  }
+
+  // A block for one execution's part of `stacks`, after `others`; calls `build` inside of it with
+  // its arguments, for its results, and repeats it.
+  ValueRange repeatBlock(StringRef name, int64_t count, ValueRange others, ValueRange stacks,
+                         int64_t carrying,
+                         function_ref<SmallVector<Value>(ValueRange, ValueRange)> build) {
+    SmallVector<Type> types(others.getTypes());
+    for (Value stack : stacks)
+      types.push_back(graph::tensorOf(stack.getType()));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(module.getBody());
+    auto block =
+        graph::FuncOp::create(builder, loc, uniqueName(name), builder.getFunctionType(types, {}));
+    block.setPrivate();
+    Block &body =
+        block.getBody().empty() ? block.getBody().emplaceBlock() : block.getBody().front();
+    if (body.getNumArguments() == 0)
+      body.addArguments(types, SmallVector<Location>(types.size(), loc));
+    builder.setInsertionPointToEnd(&body);
+    ValueRange arguments(body.getArguments());
+    SmallVector<Value> results =
+        build(arguments.take_front(others.size()), arguments.drop_front(others.size()));
+    graph::ReturnOp::create(builder, loc, results);
+    block.setFunctionType(builder.getFunctionType(types, ValueRange(results).getTypes()));
+    builder.setInsertionPointToEnd(&func.getBody().front());
+    SmallVector<Value> operands(others);
+    llvm::append_range(operands, stacks);
+    SmallVector<Type> resultTypes;
+    for (auto [index, result] : llvm::enumerate(results)) {
+      auto type = cast<RankedTensorType>(result.getType());
+      bool isCarried = static_cast<int64_t>(index) < carrying;
+      resultTypes.push_back(isCarried ? Type(type)
+                                      : graph::StackType::get(type.getContext(), count, type));
+    }
+    return graph::RepeatOp::create(builder, loc, resultTypes, count,
+                                   FlatSymbolRefAttr::get(block.getSymNameAttr()), operands,
+                                   carrying, /*reversed=*/false, /*instance=*/0)
+        .getResults();
+  }
+
+  std::string uniqueName(StringRef name) {
+    std::string unique = name.str();
+    for (unsigned i = 1; module.lookupSymbol(unique); ++i)
+      unique = (name + "." + Twine(i)).str();
+    return unique;
+  }
+
+  Value addSquaresOfStacks(ArrayRef<Trained> run, Value sum) {
+    SmallVector<Value> gradients =
+        llvm::map_to_vector(run, [](const Trained &entry) { return entry.gradient; });
+    return repeatBlock("squares", run.front().count(), sum, gradients, /*carrying=*/1,
+                       [&](ValueRange others, ValueRange ofOne) {
+                         Value total = others.front();
+                         for (Value gradient : ofOne)
+                           total = addSquares(total, gradient);
+                         return SmallVector<Value>{total};
+                       })
+        .front();
+  }
+
+  // Reads a parameter or state.
+  Value read(graph::ParameterOp parameter, StringRef symbol) {
+    return graph::GetOp::create(builder, parameter.getLoc(), parameter.getValueType(),
+                                FlatSymbolRefAttr::get(builder.getContext(), symbol));
+  }
+
+  // The names of the state that the optimizer keeps of a parameter.
+  SmallVector<StringRef> stateNames() const {
+    return options.optimizer == "adamw" ? SmallVector<StringRef>{"exp_avg", "exp_avg_sq"}
+                                        : SmallVector<StringRef>{"momentum"};
+  }
+
+  // Declares zero state beside the parameter; its symbol.
+  std::string declareState(graph::ParameterOp parameter, StringRef suffix) {
     OpBuilder::InsertionGuard guard(builder);
     std::string name = (parameter.getSymName() + "." + suffix).str();
     builder.setInsertionPoint(func);
     graph::StateOp::create(builder, parameter.getLoc(), builder.getStringAttr(name),
                            FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
                            TypeAttr::get(parameter.getType()), graph::PlacementAttr());
-    builder.setInsertionPointToEnd(&func.getBody().front());
-    return graph::GetOp::create(builder, parameter.getLoc(), parameter.getType(),
-                                FlatSymbolRefAttr::get(builder.getContext(), name));
+    return name;
   }
 
-  FloatAttr decayOf(graph::ParameterOp parameter) {
-    return builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
+  struct Scalars {
+    Value rate, step, clip;
+  };
+
+  void updateRun(ArrayRef<Trained> run, const Scalars &scalars) {
+    // The parameter itself, then its state; by parameter.
+    SmallVector<std::string> symbols;
+    SmallVector<Value> values, gradients, updated;
+    for (Trained entry : run) {
+      symbols.push_back(entry.parameter.getSymName().str());
+      for (StringRef suffix : stateNames())
+        symbols.push_back(declareState(entry.parameter, suffix));
+      gradients.push_back(entry.gradient);
+    }
+    size_t each = 1 + stateNames().size();
+    for (auto [index, symbol] : llvm::enumerate(symbols))
+      values.push_back(read(run[index / each].parameter, symbol));
+    auto updateAll = [&](const Scalars &with, ValueRange ofGradients, ValueRange ofValues) {
+      SmallVector<Value> results;
+      for (auto [index, entry] : llvm::enumerate(run))
+        llvm::append_range(results, update(entry.parameter, ofGradients[index],
+                                           ofValues.slice(index * each, each), with));
+      return results;
+    };
+    if (int64_t count = run.front().count(); count > 0) {
+      SmallVector<Value> stacks(gradients);
+      llvm::append_range(stacks, values);
+      llvm::append_range(
+          updated, repeatBlock("update_layer", count, {scalars.rate, scalars.step, scalars.clip},
+                               stacks, /*carrying=*/0, [&](ValueRange s, ValueRange ofOne) {
+                                 return updateAll({s[0], s[1], s[2]}, ofOne.take_front(run.size()),
+                                                  ofOne.drop_front(run.size()));
+                               }));
+    } else {
+      updated = updateAll(scalars, gradients, values);
+    }
+    for (auto [index, entry] : llvm::enumerate(llvm::zip(symbols, updated)))
+      graph::SetOp::create(builder, loc,
+                           FlatSymbolRefAttr::get(builder.getContext(), std::get<0>(entry)),
+                           std::get<1>(entry));
   }
 
-  void updateByAdamW(graph::ParameterOp parameter, Value gradient, Value rate, Value step,
-                     Value clip) {
+  // What becomes of one tensor of a parameter and its state.
+  SmallVector<Value> update(graph::ParameterOp parameter, Value gradient, ValueRange values,
+                            const Scalars &scalars) {
     Location at = parameter.getLoc();
     Type type = parameter.getType();
-    auto value =
-        graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-    graph::GetOp first = state(parameter, "exp_avg"), second = state(parameter, "exp_avg_sq");
-    auto update = graph::AdamWOp::create(
-        builder, at, type, type, type, value, gradient, first, second, rate, step, clip,
-        builder.getF64FloatAttr(options.beta1), builder.getF64FloatAttr(options.beta2),
-        builder.getF64FloatAttr(options.epsilon), decayOf(parameter));
-    for (auto [get, result] :
-         llvm::zip(SmallVector<graph::GetOp>{value, first, second}, update.getResults()))
-      graph::SetOp::create(builder, at, get.getSymbolAttr(), result);
-  }
-
-  void updateBySgd(graph::ParameterOp parameter, Value gradient, Value rate, Value clip) {
-    Location at = parameter.getLoc();
-    Type type = parameter.getType();
-    auto value =
-        graph::GetOp::create(builder, at, type, FlatSymbolRefAttr::get(parameter.getSymNameAttr()));
-    graph::GetOp momentum = state(parameter, "momentum");
-    auto update =
-        graph::SgdOp::create(builder, at, type, type, value, gradient, momentum, rate, clip,
-                             builder.getF64FloatAttr(options.beta1), decayOf(parameter));
-    for (auto [get, result] :
-         llvm::zip(SmallVector<graph::GetOp>{value, momentum}, update.getResults()))
-      graph::SetOp::create(builder, at, get.getSymbolAttr(), result);
+    FloatAttr decay = builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
+    if (options.optimizer == "adamw")
+      return llvm::to_vector_of<Value>(
+          graph::AdamWOp::create(builder, at, type, type, type, values[0], gradient, values[1],
+                                 values[2], scalars.rate, scalars.step, scalars.clip,
+                                 builder.getF64FloatAttr(options.beta1),
+                                 builder.getF64FloatAttr(options.beta2),
+                                 builder.getF64FloatAttr(options.epsilon), decay)
+              ->getResults());
+    return llvm::to_vector_of<Value>(
+        graph::SgdOp::create(builder, at, type, type, values[0], gradient, values[1], scalars.rate,
+                             scalars.clip, builder.getF64FloatAttr(options.beta1), decay)
+            ->getResults());
   }
 
   void finish(ArrayRef<Value> results, ArrayRef<StringRef> names) {
@@ -162,7 +285,7 @@ private:
   RankedTensorType scalar;
   bool weighted;
   graph::FuncOp func;
-  SmallVector<graph::ParameterOp> parameters;
+  SmallVector<Trained> trained;
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {

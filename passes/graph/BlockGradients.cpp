@@ -2,7 +2,7 @@
 #include "passes/graph/BlockGradients.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 
@@ -45,70 +45,137 @@ class Splitter {
 public:
   explicit Splitter(graph::FuncOp backward) : backward(backward) {}
 
-  // `first`: the first gradient op, or null when there is none. `gradients`: what the backward
-  // function returns. `kept`: receives the values of the joint function that the backward function
-  // takes first.
-  void run(Operation *first, ValueRange gradients, ValueRange resultGradients,
-           SmallVectorImpl<Value> &kept) {
-    Block &body = backward.getBody().front();
+  // What the backward function is made of, all of the joint function.
+  struct Parts {
+    Operation *first; // gradient op, or null when there is none
+    SmallVector<Value> resultGradients;
+    SmallVector<Value>
+        carried; // gradients that a repeat carries; a call returns all its gradients so
+    SmallVector<Value> summed, stacked; // of a repeat
+    bool isRepeated;
+  };
+
+  // Returns the values of the joint function that the backward function takes besides.
+  SmallVector<Value> run(const Parts &parts) {
     SmallVector<Operation *> ops;
-    for (Operation *op = first; op && !op->hasTrait<OpTrait::IsTerminator>();
+    for (Operation *op = parts.first; op && !op->hasTrait<OpTrait::IsTerminator>();
          op = op->getNextNode())
       ops.push_back(op);
-    llvm::DenseSet<Operation *> moved(ops.begin(), ops.end());
-    llvm::DenseSet<Value> incoming(resultGradients.begin(), resultGradients.end());
-    llvm::MapVector<Value, unsigned> uses;
-    auto note = [&](Value value) {
-      if (!incoming.contains(value) &&
-          !(value.getDefiningOp() && moved.contains(value.getDefiningOp())))
-        uses.insert({value, 0});
-    };
-    for (Operation *op : ops)
-      llvm::for_each(op->getOperands(), note);
-    llvm::for_each(gradients, note);
-
+    llvm::SetVector<Value> uses = findUses(ops, parts);
+    Block &body = backward.getBody().front();
     IRMapping mapping;
     OpBuilder builder = OpBuilder::atBlockEnd(&body);
-    for (auto &[value, unused] : uses) {
+    auto addArgument = [&](Value value) {
+      return body.addArgument(value.getType(), value.getLoc());
+    };
+    auto addGradients = [&] {
+      for (Value gradient : parts.resultGradients)
+        mapping.map(gradient, addArgument(gradient));
+    };
+    SmallVector<Value> kept, sums;
+    if (parts.isRepeated) {
+      addGradients();
+      sums = llvm::map_to_vector(parts.summed,
+                                 [&](Value value) -> Value { return addArgument(value); });
+    }
+    for (Value value : uses) {
       if (value.getDefiningOp() && isRepeated(value.getDefiningOp())) {
         builder.clone(*value.getDefiningOp(), mapping);
         continue;
       }
       kept.push_back(value);
-      mapping.map(value, body.addArgument(value.getType(), value.getLoc()));
+      mapping.map(value, addArgument(value));
     }
-    for (Value gradient : resultGradients)
-      mapping.map(gradient, body.addArgument(gradient.getType(), gradient.getLoc()));
+    if (!parts.isRepeated)
+      addGradients();
     for (Operation *op : ops)
       builder.clone(*op, mapping);
     SmallVector<Value> results;
-    for (Value gradient : gradients)
+    for (Value gradient : parts.carried)
+      results.push_back(mapping.lookup(gradient));
+    for (auto [sum, gradient] : llvm::zip(sums, parts.summed))
+      results.push_back(graph::AddOp::create(builder, gradient.getLoc(), sum.getType(), sum,
+                                             mapping.lookup(gradient)));
+    for (Value gradient : parts.stacked)
       results.push_back(mapping.lookup(gradient));
     finish(backward, results);
     for (Operation *op : llvm::reverse(ops))
       op->erase();
+    return kept;
   }
 
 private:
+  // What the gradient ops and the results read that is made before them.
+  static llvm::SetVector<Value> findUses(ArrayRef<Operation *> ops, const Parts &parts) {
+    llvm::DenseSet<Operation *> moved(ops.begin(), ops.end());
+    llvm::DenseSet<Value> incoming(parts.resultGradients.begin(), parts.resultGradients.end());
+    llvm::SetVector<Value> uses;
+    auto note = [&](Value value) {
+      if (!incoming.contains(value) &&
+          !(value.getDefiningOp() && moved.contains(value.getDefiningOp())))
+        uses.insert(value);
+    };
+    for (Operation *op : ops)
+      llvm::for_each(op->getOperands(), note);
+    for (const SmallVector<Value> *gradients : {&parts.carried, &parts.summed, &parts.stacked})
+      llvm::for_each(*gradients, note);
+    return uses;
+  }
+
   graph::FuncOp backward;
 };
 
+// A call, or as long a repeat, of `callee` for one of its block.
+Operation *callLike(OpBuilder &builder, graph::BlockCallOpInterface like, graph::FuncOp callee,
+                    ValueRange operands, int64_t numCarried, bool reversed) {
+  auto symbol = FlatSymbolRefAttr::get(callee.getSymNameAttr());
+  if (!isa<graph::RepeatOp>(like))
+    return graph::CallOp::create(builder, like.getLoc(), callee.getResultTypes(), symbol, operands,
+                                 like.getFirstInstance());
+  int64_t count = like.getNumExecutions();
+  SmallVector<Type> types;
+  for (auto [index, type] : llvm::enumerate(callee.getResultTypes()))
+    types.push_back(
+        static_cast<int64_t>(index) < numCarried
+            ? type
+            : graph::StackType::get(type.getContext(), count, cast<RankedTensorType>(type)));
+  return graph::RepeatOp::create(builder, like.getLoc(), types, count, symbol, operands, numCarried,
+                                 reversed, like.getFirstInstance());
+}
+
+// Says for each argument which result of the backward function is its gradient (BlockGradient).
+void numberGradients(BlockGradient &block, const BlockUse &use) {
+  int next = 0;
+  block.gradientOf.assign(use.needed.size(), -1);
+  auto number = [&](auto isNext) {
+    for (auto [index, need] : llvm::enumerate(use.needed))
+      if (need && isNext(index))
+        block.gradientOf[index] = next++;
+  };
+  auto isCarried = [&](size_t index) { return static_cast<int64_t>(index) < use.numCarried; };
+  if (!use.isRepeated)
+    return number([](size_t) { return true; });
+  number(isCarried);
+  number([&](size_t index) { return use.isSameForAll[index]; });
+  number([&](size_t index) { return !isCarried(index) && !use.isSameForAll[index]; });
+}
+
 } // namespace
 
-FailureOr<BlockGradient> BlockGradients::get(graph::FuncOp callee, ArrayRef<bool> needed) {
-  std::pair<std::string, std::vector<bool>> key(callee.getSymName().str(),
-                                                std::vector<bool>(needed.begin(), needed.end()));
-  if (auto it = done.find(key); it != done.end())
-    return it->second;
-  unsigned variant = variants[key.first]++;
+FailureOr<BlockGradient> BlockGradients::get(graph::FuncOp callee, const BlockUse &use) {
+  std::vector<Known> &known = done[callee.getSymName().str()];
+  for (const Known &entry : known)
+    if (entry.use.key() == use.key())
+      return entry.gradient;
+  size_t variant = known.size();
   FailureOr<BlockGradient> block =
-      build(callee, needed, variant == 0 ? "" : "." + std::to_string(variant));
+      build(callee, use, variant == 0 ? "" : "." + std::to_string(variant));
   if (succeeded(block))
-    done.emplace(key, *block);
+    done[callee.getSymName().str()].push_back({use, *block});
   return block;
 }
 
-FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bool> needed,
+FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, const BlockUse &use,
                                                const std::string &suffix) {
   BlockGradient block;
   std::string name = callee.getSymName().str();
@@ -128,19 +195,18 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   for (Value value : callee.getBody().front().getTerminator()->getOperands())
     results.push_back(mapping.lookup(value));
 
-  ReverseMode reverse(builder,
-                      [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> neededOperands,
-                          SmallVectorImpl<Value> &operandGrads) {
-                        return callBackward(builder, call, grads, neededOperands, operandGrads);
-                      });
+  ReverseMode reverse(builder, [&](graph::BlockCallOpInterface call, ValueRange grads,
+                                   SmallVectorImpl<Value> &operandGrads) {
+    return callBackward(builder, call, grads, operandGrads);
+  });
   unsigned numArguments = callee.getNumArguments();
   for (unsigned index = 0; index < numArguments; ++index)
-    if (needed[index])
+    if (use.needed[index])
       reverse.want(body.getArgument(index));
   SmallVector<Operation *> ops = opsOf(block.forward);
   reverse.markActive(ops);
   for (auto [index, value] : llvm::enumerate(results))
-    if (reverse.isActive(value))
+    if (use.isRepeated ? use.needed[index] : reverse.isActive(value))
       block.gradientResults.push_back(index);
   // The marker keeps track of the results while calls are replaced.
   graph::ReturnOp marker = graph::ReturnOp::create(builder, callee.getLoc(), results);
@@ -160,31 +226,43 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   if (failed(reverse.run(ops)))
     return failure();
 
-  SmallVector<Value> gradients;
+  Splitter::Parts parts;
+  parts.isRepeated = use.isRepeated;
+  parts.resultGradients = resultGradients;
   for (unsigned index = 0; index < numArguments; ++index) {
-    if (!needed[index])
+    if (!use.needed[index])
       continue;
     BlockArgument argument = body.getArgument(index);
     Value gradient = reverse.gradientOf(argument);
     if (!gradient)
       gradient = graph::ConstantOp::create(builder, callee.getLoc(), argument.getType(),
                                            builder.getF64FloatAttr(0));
-    gradients.push_back(gradient);
+    if (!use.isRepeated || index < use.numCarried) {
+      parts.carried.push_back(gradient);
+    } else if (use.isSameForAll[index]) {
+      parts.summed.push_back(gradient);
+      block.summed.push_back(index);
+    } else {
+      parts.stacked.push_back(gradient);
+    }
   }
+  numberGradients(block, use);
   graph::ReturnOp sentinel = graph::ReturnOp::create(builder, callee.getLoc(), ValueRange());
-  Operation *first = lastForward ? lastForward->getNextNode() : &body.front();
-  SmallVector<Value> kept;
-  Splitter(block.backward).run(first, gradients, resultGradients, kept);
+  parts.first = lastForward ? lastForward->getNextNode() : &body.front();
+  SmallVector<Value> kept = Splitter(block.backward).run(parts);
   sentinel.erase();
   body.eraseArguments(numArguments, body.getNumArguments() - numArguments);
 
   SmallVector<Value> forwardResults = results;
   for (Value value : kept) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (argument && !(use.isRepeated && argument.getArgNumber() < use.numCarried)) {
       block.saved.push_back({true, argument.getArgNumber()});
       continue;
     }
-    auto it = llvm::find(forwardResults, value);
+    // A repeat has only the last of what it carries.
+    auto begin = forwardResults.begin() + (use.isRepeated ? use.numCarried : 0);
+    auto it = std::find(begin, forwardResults.end(), value);
     block.saved.push_back({false, static_cast<unsigned>(it - forwardResults.begin())});
     if (it == forwardResults.end())
       forwardResults.push_back(value);
@@ -195,28 +273,45 @@ FailureOr<BlockGradient> BlockGradients::build(graph::FuncOp callee, ArrayRef<bo
   return block;
 }
 
+// How a call or repeat uses its block, by what its operands are before it is replaced.
+static BlockUse readUse(graph::BlockCallOpInterface call, graph::FuncOp callee,
+                        const ReverseMode &reverse) {
+  BlockUse use;
+  use.isRepeated = isa<graph::RepeatOp>(call);
+  use.numCarried = call.getNumCarried();
+  for (auto [index, operand] : llvm::enumerate(call->getOperands())) {
+    bool isCarried = static_cast<int64_t>(index) < use.numCarried;
+    use.needed.push_back(isCarried ? reverse.isActive(call->getResult(static_cast<unsigned>(index)))
+                                   : reverse.isActive(operand));
+    if (use.isRepeated)
+      use.isSameForAll.push_back(!isCarried &&
+                                 operand.getType() == callee.getArgumentTypes()[index]);
+  }
+  return use;
+}
+
 LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
                                            const ReverseMode &reverse) {
   // What is needed is asked of the old values, before any of them is replaced.
-  SmallVector<SmallVector<bool>> needed(ops.size());
-  for (auto [op, mask] : llvm::zip(ops, needed))
-    if (isa<graph::CallOp>(op))
-      for (Value operand : op->getOperands())
-        mask.push_back(reverse.isActive(operand));
-  for (auto [op, mask] : llvm::zip(ops, needed)) {
-    auto call = dyn_cast<graph::CallOp>(op);
-    if (!call || !llvm::is_contained(mask, true))
+  SmallVector<BlockUse> uses(ops.size());
+  for (auto [op, use] : llvm::zip(ops, uses))
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
+      use = readUse(call, module.lookupSymbol<graph::FuncOp>(call.getBlockName()), reverse);
+  for (auto [op, use] : llvm::zip(ops, uses)) {
+    auto call = dyn_cast<graph::BlockCallOpInterface>(op);
+    if (!call || !llvm::is_contained(use.needed, true))
       continue;
-    auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-    FailureOr<BlockGradient> block = get(callee, mask);
+    if (use.isRepeated && call->getNumResults() != use.numCarried)
+      return call.emitOpError("returns stacks, which have no gradient; carry what the model needs "
+                              "of each execution");
+    auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    FailureOr<BlockGradient> block = get(callee, use);
     if (failed(block))
       return failure();
     OpBuilder builder(call);
-    auto forward =
-        graph::CallOp::create(builder, call.getLoc(), block->forward.getResultTypes(),
-                              FlatSymbolRefAttr::get(block->forward.getSymNameAttr()),
-                              call.getOperands(), call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
-    for (auto [old, now] : llvm::zip(call.getResults(), forward.getResults()))
+    Operation *forward = callLike(builder, call, block->forward, call->getOperands(),
+                                  call.getNumCarried(), call.isReversed());
+    for (auto [old, now] : llvm::zip(call->getResults(), forward->getResults()))
       old.replaceAllUsesWith(now);
     call.erase();
     forwardCalls[forward] = *block;
@@ -225,30 +320,39 @@ LogicalResult BlockGradients::replaceCalls(SmallVectorImpl<Operation *> &ops,
   return success();
 }
 
-LogicalResult BlockGradients::callBackward(OpBuilder &builder, graph::CallOp forwardCall,
-                                           ValueRange resultGradients, ArrayRef<bool> needed,
+LogicalResult BlockGradients::callBackward(OpBuilder &builder,
+                                           graph::BlockCallOpInterface forwardCall,
+                                           ValueRange resultGradients,
                                            SmallVectorImpl<Value> &operandGradients) {
   const BlockGradient &block = forwardCalls.find(forwardCall)->second;
-  SmallVector<Value> operands;
-  for (BlockGradient::Saved saved : block.saved)
-    operands.push_back(saved.isArgument ? forwardCall.getOperands()[saved.index]
-                                        : forwardCall.getResult(saved.index));
+  Location loc = forwardCall.getLoc();
+  auto zero = [&](Type type) -> Value {
+    return graph::ConstantOp::create(builder, loc, type, builder.getF64FloatAttr(0));
+  };
+  SmallVector<Value> saved, gradients;
+  for (BlockGradient::Saved entry : block.saved)
+    saved.push_back(entry.isArgument ? forwardCall->getOperand(entry.index)
+                                     : forwardCall->getResult(entry.index));
   for (unsigned index : block.gradientResults) {
     Value gradient = resultGradients[index];
-    if (!gradient)
-      gradient = graph::ConstantOp::create(builder, forwardCall.getLoc(),
-                                           forwardCall.getResult(index).getType(),
-                                           builder.getF64FloatAttr(0));
-    operands.push_back(gradient);
+    gradients.push_back(gradient ? gradient : zero(forwardCall->getResult(index).getType()));
   }
-  graph::FuncOp backward = block.backward;
-  auto call = graph::CallOp::create(builder, forwardCall.getLoc(), backward.getResultTypes(),
-                                    FlatSymbolRefAttr::get(backward.getSymNameAttr()), operands,
-                                    forwardCall.getInstanceAttr(), ArrayAttr(), ArrayAttr());
-  unsigned next = 0;
-  for (auto [index, need] : llvm::enumerate(needed))
-    if (need)
-      operandGradients[index] = call.getResult(next++);
+  SmallVector<Value> operands;
+  if (isa<graph::RepeatOp>(forwardCall)) {
+    operands = gradients;
+    for (unsigned index : block.summed)
+      operands.push_back(zero(forwardCall->getOperand(index).getType()));
+    llvm::append_range(operands, saved);
+  } else {
+    operands = saved;
+    llvm::append_range(operands, gradients);
+  }
+  auto numCarried = static_cast<int64_t>(gradients.size() + block.summed.size());
+  Operation *call = callLike(builder, forwardCall, block.backward, operands, numCarried,
+                             !forwardCall.isReversed());
+  for (auto [index, result] : llvm::enumerate(block.gradientOf))
+    if (result >= 0)
+      operandGradients[index] = call->getResult(static_cast<unsigned>(result));
   return success();
 }
 

@@ -38,9 +38,9 @@ public:
     OpBuilder builder(returned);
     limitInputs(builder);
     Value weight = takeWeightedMeanApart(returned);
-    ReverseMode reverse(builder, [&](graph::CallOp call, ValueRange grads, ArrayRef<bool> needed,
+    ReverseMode reverse(builder, [&](graph::BlockCallOpInterface call, ValueRange grads,
                                      SmallVectorImpl<Value> &operandGrads) {
-      return blocks.callBackward(builder, call, grads, needed, operandGrads);
+      return blocks.callBackward(builder, call, grads, operandGrads);
     });
     SmallVector<Operation *> ops;
     for (Operation &op : body.without_terminator())
@@ -65,7 +65,8 @@ public:
     if (scale != 1)
       value = graph::ScaleOp::create(builder, loc, value.getType(), value,
                                      builder.getF64FloatAttr(scale));
-    returnWithGradients(builder, reverse, value, weight, returned);
+    if (failed(returnWithGradients(builder, reverse, value, weight, returned)))
+      return failure();
     eraseUnused();
     return success();
   }
@@ -106,8 +107,8 @@ private:
   }
 
   // `weight` is null but for a weighted mean.
-  void returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value,
-                           Value weight, Operation *returned) {
+  LogicalResult returnWithGradients(OpBuilder &builder, const ReverseMode &reverse, Value value,
+                                    Value weight, Operation *returned) {
     llvm::MapVector<StringRef, Value> sums;
     for (auto get : loss.getBody().getOps<graph::GetOp>()) {
       Value gradient = reverse.gradientOf(get.getResult());
@@ -128,6 +129,10 @@ private:
     }
     for (auto parameter : module.getOps<graph::ParameterOp>()) {
       Value gradient = sums.lookup(parameter.getSymName());
+      if (!gradient && parameter.getRepeats())
+        return parameter.emitError() << "parameter '" << parameter.getSymName()
+                                     << "' does not reach the loss; remove it, or the repeat that "
+                                        "reads it";
       if (!gradient)
         gradient = graph::ConstantOp::create(builder, parameter.getLoc(), parameter.getType(),
                                              builder.getF64FloatAttr(0));
@@ -143,6 +148,7 @@ private:
     loss->removeAttr(graph::kAddsUpAttr);
     for (auto [index, attr] : llvm::enumerate(attrs))
       loss.setResultAttrs(index, attr);
+    return success();
   }
 
   static DictionaryAttr dict(OpBuilder &builder, StringRef name, Attribute value) {

@@ -23,8 +23,8 @@ private:
       return;
     for (OpOperand &use : value.getUses()) {
       Operation *user = use.getOwner();
-      if (auto call = dyn_cast<graph::CallOp>(user))
-        follow(module.lookupSymbol<graph::FuncOp>(call.getCallee())
+      if (auto call = dyn_cast<graph::BlockCallOpInterface>(user))
+        follow(module.lookupSymbol<graph::FuncOp>(call.getBlockName())
                    .getArgument(use.getOperandNumber()));
       else if (auto index = dyn_cast<graph::IndexOpInterface>(user))
         add(index.getIndexLimit(use.getOperandNumber()), index.getIgnoredIndex());

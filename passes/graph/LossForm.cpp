@@ -50,9 +50,8 @@ private:
 
   LogicalResult visit(Operation &op, DenseMap<Value, Extent> &extents) {
     Extents operands = of(op.getOperands(), extents);
-    if (auto call = dyn_cast<graph::CallOp>(op)) {
-      auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-      FailureOr<Extents> results = read(callee, operands);
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
+      FailureOr<Extents> results = readCall(call, operands);
       if (failed(results))
         return failure();
       for (auto [result, extent] : llvm::zip(op.getResults(), *results))
@@ -69,6 +68,23 @@ private:
       extents[result] = *extent;
     }
     return success();
+  }
+
+  // What a repeat carries starts as its operands, and is then what its block returns.
+  FailureOr<Extents> readCall(graph::BlockCallOpInterface call, Extents operands) {
+    auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    auto numCarried = static_cast<size_t>(call.getNumCarried());
+    FailureOr<Extents> results = read(callee, operands);
+    if (failed(results) || call.getNumExecutions() == 1)
+      return results;
+    auto carries = [&] { return ArrayRef<Extent>(operands).take_front(numCarried); };
+    if (carries() == ArrayRef<Extent>(*results).take_front(numCarried))
+      return results;
+    std::copy(results->begin(), results->begin() + call.getNumCarried(), operands.begin());
+    results = read(callee, operands);
+    if (succeeded(results) && carries() != ArrayRef<Extent>(*results).take_front(numCarried))
+      return call.emitOpError("carries what depends on the batch in another way in each execution");
+    return results;
   }
 
   // A result with a part for each sample: from that sample alone.

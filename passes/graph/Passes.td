@@ -1,6 +1,26 @@
 // Passes of the graph phase.
 include "mlir/Pass/PassBase.td"
 
+def InstantiateBlocks : Pass<"dtc-instantiate-blocks", "::mlir::ModuleOp"> {
+  let summary = "Makes the parameters of a model of what its blocks declare";
+  let description = [{
+    Turns every `graph.param` that `@loss` reaches into a `graph.parameter` of the module with its full name. Blocks take
+    theirs as further arguments, which calls and repeats pass. What a repeated block declares is one parameter with
+    `repeats`. What blocks call themselves is put in its place first, once for each execution, so that only `@loss` has calls
+    and repeats. Runs as soon as a model is read, so that all that follows sees parameters as data that flows into blocks.
+    Fails where two parameters have one name, and where a block calls itself.
+    ```mlir
+    // Before: graph.func private @block(%x: !hidden) -> !hidden {
+    //           %w = graph.param "ln.weight" ones : !width ...
+    //         %y = graph.repeat 12 @block(%x) under "h.{}" : (!hidden) -> !hidden
+    // After:  graph.parameter @"h.{}.ln.weight" : !width init ones repeats 12
+    //         graph.func private @block(%x: !hidden, %w: !width) -> !hidden { ...
+    //         %all = graph.get @"h.{}.ln.weight" : !graph.stack<12 x !width>
+    //         %y = graph.repeat 12 @block(%x, %all) : (!hidden, !graph.stack<12 x !width>) -> !hidden
+    ```
+  }];
+}
+
 def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let summary = "Gives the batch a size";
   let description = [{

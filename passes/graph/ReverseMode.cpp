@@ -10,16 +10,20 @@ void ReverseMode::markActive(ArrayRef<Operation *> ops) {
     if (llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
       continue;
     for (Value result : op->getResults())
-      if (isa<FloatType>(cast<RankedTensorType>(result.getType()).getElementType()))
+      if (isa<FloatType>(graph::tensorOf(result.getType()).getElementType()))
         active.insert(result);
   }
 }
 
-void ReverseMode::accumulate(Value value, Value gradient) {
+LogicalResult ReverseMode::accumulate(Value value, Value gradient) {
   Value &sum = gradients[value];
+  if (sum && isa<graph::StackType>(sum.getType()))
+    return emitError(value.getLoc()) << "a stack of parameters that two repeats read has no "
+                                        "gradient; give each repeat parameters of its own";
   sum = sum ? graph::AddOp::create(builder, gradient.getLoc(), gradient.getType(), sum, gradient)
                   .getResult()
             : gradient;
+  return success();
 }
 
 LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
@@ -35,8 +39,8 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
     if (!llvm::is_contained(needed, true))
       continue;
     SmallVector<Value> operandGradients(op->getNumOperands());
-    if (auto call = dyn_cast<graph::CallOp>(op)) {
-      if (failed(callGradient(call, resultGradients, needed, operandGradients)))
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
+      if (failed(callGradient(call, resultGradients, operandGradients)))
         return failure();
     } else if (auto interface = dyn_cast<graph::GradientOpInterface>(op)) {
       if (failed(interface.buildGradient(builder, resultGradients, needed, operandGradients)))
@@ -45,8 +49,8 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
       return op->emitOpError("has no gradient, but a parameter's gradient flows through it");
     }
     for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients))
-      if (gradient)
-        accumulate(operand, gradient);
+      if (gradient && failed(accumulate(operand, gradient)))
+        return failure();
   }
   return success();
 }

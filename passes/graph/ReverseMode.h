@@ -8,13 +8,13 @@
 
 namespace dtc {
 
-// Walks ops backward and sums what flows into each value. Calls are left to `callGradient`, which
-// gets the gradients of the call's results (null where nothing flows) and fills those of the needed
-// operands.
+// Walks ops backward and sums what flows into each value. Calls and repeats are left to
+// `callGradient`, which gets the gradients of the results (null where nothing flows) and fills
+// those of the operands that need one.
 class ReverseMode {
 public:
   using CallGradient = std::function<llvm::LogicalResult(
-      graph::CallOp, mlir::ValueRange, llvm::ArrayRef<bool>, llvm::SmallVectorImpl<mlir::Value> &)>;
+      graph::BlockCallOpInterface, mlir::ValueRange, llvm::SmallVectorImpl<mlir::Value> &)>;
 
   explicit ReverseMode(mlir::OpBuilder &builder, CallGradient callGradient)
       : builder(builder), callGradient(std::move(callGradient)) {}
@@ -25,7 +25,8 @@ public:
   void markActive(llvm::ArrayRef<mlir::Operation *> ops);
   bool isActive(mlir::Value value) const { return active.contains(value); }
 
-  void seed(mlir::Value value, mlir::Value gradient) { accumulate(value, gradient); }
+  // `value` is a tensor.
+  void seed(mlir::Value value, mlir::Value gradient) { (void)accumulate(value, gradient); }
   // Builds the gradients at the builder's insertion point. Fails after a diagnostic at an op
   // without gradient.
   llvm::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops);
@@ -33,7 +34,7 @@ public:
   mlir::Value gradientOf(mlir::Value value) const { return gradients.lookup(value); }
 
 private:
-  void accumulate(mlir::Value value, mlir::Value gradient);
+  llvm::LogicalResult accumulate(mlir::Value value, mlir::Value gradient);
 
   mlir::OpBuilder &builder;
   CallGradient callGradient;

@@ -64,7 +64,7 @@ struct LowerCall : ExecLoweringInterface::ExternalModel<LowerCall, graph::CallOp
     auto kernel = SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(op, call.getCalleeAttr());
     if (!kernel || !kernel.getKernel())
       return op->emitOpError() << "calls '" << call.getCallee()
-                               << "', which is not a kernel; run the inliner first";
+                               << "', which is not a kernel; run dtc-inline-blocks first";
     auto range = kernel->getAttrOfType<IntegerAttr>("kernel_range");
     if (!range)
       return op->emitOpError() << "calls kernel '" << call.getCallee()

@@ -1,6 +1,20 @@
 // Passes of the schedule phase: from the partitioned step to a planned exec.program.
 include "mlir/Pass/PassBase.td"
 
+def InlineBlocks : Pass<"dtc-inline-blocks", "::mlir::ModuleOp"> {
+  let summary = "Puts blocks in place of their calls, once for each execution";
+  let description = [{
+    Unrolls every `graph.repeat` and inlines every `graph.call`; parameters and state with `repeats` become as many symbols,
+    values that are stacks as many values. Random ops get the instance of their block, numbered through all executions. What
+    is left are `@microbatch` and `@update` without calls.
+    ```mlir
+    // Before: %y = graph.repeat 2 @block(%x, %all) : (tensor<4x8xf32>, !graph.stack<2 x tensor<8x8xf32>>) -> tensor<4x8xf32>
+    // After:  %0 = graph.linear %x, %w_0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    //         %1 = graph.linear %0, %w_1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    ```
+  }];
+}
+
 def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
   let summary = "Turns the partitioned step into an exec.program";
   let description = [{

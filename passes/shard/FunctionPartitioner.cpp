@@ -4,6 +4,8 @@
 #include "dialects/graph/Placement.h"
 #include "passes/shard/Reshard.h"
 
+#include "llvm/ADT/MapVector.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -50,28 +52,44 @@ FailureOr<Placement> placementOfResult(graph::FuncOp func, unsigned index, const
 
 FunctionPartitioner::FunctionPartitioner(ModuleOp module, graph::FuncOp from, graph::FuncOp to,
                                          const Mesh &mesh, const ValueRoles &roles,
-                                         BlockResolver resolve)
-    : module(module), from(from), to(to), mesh(mesh), roles(roles), resolve(std::move(resolve)),
+                                         BlockSource &blocks)
+    : module(module), from(from), to(to), mesh(mesh), roles(roles), blocks(blocks),
       builder(to.getContext()) {
   builder.setInsertionPointToEnd(&to.getBody().front());
 }
 
-LogicalResult FunctionPartitioner::addArguments() {
+LogicalResult FunctionPartitioner::addArguments(const RestingArguments &restingArguments) {
   for (BlockArgument argument : from.getArguments()) {
-    FailureOr<Placement> placement = placementOfArgument(from, argument.getArgNumber(), mesh);
+    unsigned index = argument.getArgNumber();
+    FailureOr<Placement> placement = placementOfArgument(from, index, mesh);
     if (failed(placement))
       return failure();
-    auto global = cast<RankedTensorType>(argument.getType());
-    Value local =
-        to.getBody().front().addArgument(localType(global, *placement, mesh), argument.getLoc());
+    if (index < restingArguments.size() && restingArguments[index])
+      placement = restingArguments[index]->atRest;
+    Value local = to.getBody().front().addArgument(localType(argument.getType(), *placement, mesh),
+                                                   argument.getLoc());
     values[argument] = {local, *placement};
+    if (index < restingArguments.size() && restingArguments[index])
+      resting[argument] = {local, *restingArguments[index]};
   }
   return success();
 }
 
-void FunctionPartitioner::move(Value value, const Placement &placement) {
-  Value local = localAs(value, placement);
-  values[value] = {local, placement};
+void FunctionPartitioner::move(ArrayRef<Move> moves) {
+  llvm::MapVector<int64_t, SmallVector<Move>> stacks; // by the number of their entries
+  for (const Move &move : moves) {
+    if (auto stack = dyn_cast<graph::StackType>(move.value.getType())) {
+      if (values.find(move.value)->second.placement != move.to)
+        stacks[stack.getCount()].push_back(move);
+      continue;
+    }
+    Value local = localAs(move.value, move.to);
+    values[move.value] = {local, move.to};
+  }
+  for (const auto &[count, together] : stacks)
+    for (auto [move, local] :
+         llvm::zip(together, moveStacks(together, roles.of(together.front().value))))
+      values[move.value] = {local, move.to};
 }
 
 Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
@@ -81,8 +99,41 @@ Value FunctionPartitioner::localAs(Value value, const Placement &placement) {
 Value FunctionPartitioner::localAs(Value value, const Placement &placement,
                                    graph::CollectiveRole role) {
   const PlacedValue &now = values.find(value)->second;
+  if (now.placement == placement)
+    return now.local;
+  if (isa<graph::StackType>(value.getType()))
+    return moveStacks({{value, placement}}, role).front();
   return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()),
                  now.placement, placement, mesh, communication(builder.getContext(), role));
+}
+
+// A repeat over a block that moves one entry of each stack: as many collectives as entries, and as
+// many groups of what belongs together.
+SmallVector<Value> FunctionPartitioner::moveStacks(ArrayRef<Move> moves,
+                                                   graph::CollectiveRole role) {
+  Location loc = moves.front().value.getLoc();
+  graph::FuncOp block = blocks.create(loc, "move");
+  Block &body = block.getBody().front();
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  SmallVector<Value> operands, results;
+  SmallVector<Type> types;
+  for (const Move &move : moves) {
+    const PlacedValue &now = values.find(move.value)->second;
+    RankedTensorType global = graph::tensorOf(move.value.getType());
+    Value entry = body.addArgument(graph::tensorOf(now.local.getType()), move.value.getLoc());
+    operands.push_back(now.local);
+    results.push_back(reshard(inside, move.value.getLoc(), entry, global, now.placement, move.to,
+                              mesh, communication(builder.getContext(), role)));
+    types.push_back(localType(move.value.getType(), move.to, mesh));
+  }
+  graph::ReturnOp::create(inside, loc, results);
+  block.setFunctionType(FunctionType::get(builder.getContext(), body.getArgumentTypes(),
+                                          ValueRange(results).getTypes()));
+  int64_t count = cast<graph::StackType>(types.front()).getCount();
+  auto repeat = graph::RepeatOp::create(builder, loc, types, count,
+                                        FlatSymbolRefAttr::get(block.getSymNameAttr()), operands,
+                                        /*carrying=*/0, /*reversed=*/false, /*instance=*/0);
+  return SmallVector<Value>(repeat.getResults());
 }
 
 LogicalResult FunctionPartitioner::finish() {
@@ -108,7 +159,9 @@ LogicalResult FunctionPartitioner::rewriteBody() {
 }
 
 LogicalResult FunctionPartitioner::rewrite(Operation &op) {
-  gatherOperands(op);
+  auto call = dyn_cast<graph::BlockCallOpInterface>(op);
+  if (!call)
+    gatherOperands(op);
   if (auto get = dyn_cast<graph::GetOp>(op)) {
     rewriteGet(get);
     return success();
@@ -123,7 +176,7 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
     values[input.getResult()] = {builder.clone(op)->getResult(0), replicated(mesh)};
     return success();
   }
-  if (auto call = dyn_cast<graph::CallOp>(op))
+  if (call)
     return rewriteCall(call);
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   if (!interface)
@@ -133,13 +186,12 @@ LogicalResult FunctionPartitioner::rewrite(Operation &op) {
 
 void FunctionPartitioner::rewriteGet(graph::GetOp get) {
   Placement placement = placementOfSymbol(module, get.getSymbol(), mesh);
-  auto global = cast<RankedTensorType>(get.getType());
-  auto local = graph::GetOp::create(builder, get.getLoc(), localType(global, placement, mesh),
-                                    get.getSymbolAttr());
+  auto local = graph::GetOp::create(builder, get.getLoc(),
+                                    localType(get.getType(), placement, mesh), get.getSymbolAttr());
   values[get.getResult()] = {local.getResult(), placement};
   std::optional<Placement> inUse = placementInUse(module, get.getSymbol(), mesh);
   if (inUse && gathersForUses)
-    resting[get.getResult()] = {local.getResult(), placement, *inUse};
+    resting[get.getResult()] = {local.getResult(), {placement, *inUse}};
 }
 
 // Each use gets the parameter anew, so that no rank holds all of it from one use to the next.
@@ -149,28 +201,40 @@ void FunctionPartitioner::gatherOperands(Operation &op) {
     auto found = resting.find(operand);
     if (found == resting.end() || !done.insert(operand).second)
       continue;
-    RestingParameter &parameter = found->second;
+    RestingPlacement &placement = found->second.placement;
     Value local = reshard(
-        builder, op.getLoc(), parameter.local, cast<RankedTensorType>(operand.getType()),
-        parameter.atRest, parameter.inUse, mesh,
-        communication(builder.getContext(), graph::CollectiveRole::Parameter, ++parameter.uses));
-    values[operand] = {local, parameter.inUse};
+        builder, op.getLoc(), found->second.local, cast<RankedTensorType>(operand.getType()),
+        placement.atRest, placement.inUse, mesh,
+        communication(builder.getContext(), graph::CollectiveRole::Parameter, ++*placement.uses));
+    values[operand] = {local, placement.inUse};
   }
 }
 
-LogicalResult FunctionPartitioner::rewriteCall(graph::CallOp call) {
-  auto callee = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-  FailureOr<graph::FuncOp> block = resolve(callee);
+LogicalResult FunctionPartitioner::rewriteCall(graph::BlockCallOpInterface call) {
+  auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+  RestingArguments restingArguments;
+  for (Value operand : call->getOperands()) {
+    auto found = resting.find(operand);
+    restingArguments.push_back(found == resting.end() ? std::optional<RestingPlacement>()
+                                                      : std::optional(found->second.placement));
+  }
+  FailureOr<graph::FuncOp> block = blocks.resolve(callee, restingArguments);
   if (failed(block))
     return failure();
-  SmallVector<Value> operands;
-  for (auto [index, operand] : llvm::enumerate(call.getOperands()))
-    operands.push_back(localAs(operand, *placementOfArgument(callee, index, mesh)));
-  auto local = graph::CallOp::create(builder, call.getLoc(), block->getResultTypes(),
-                                     FlatSymbolRefAttr::get(block->getSymNameAttr()), operands,
-                                     call.getInstanceAttr(), ArrayAttr(), ArrayAttr());
-  for (auto [index, result] : llvm::enumerate(call.getResults()))
-    values[result] = {local.getResult(index), *placementOfResult(callee, index, mesh)};
+  OperationState state(call.getLoc(), call->getName());
+  state.addAttributes(call->getAttrs());
+  for (auto [index, operand] : llvm::enumerate(call->getOperands()))
+    state.operands.push_back(restingArguments[index]
+                                 ? resting.find(operand)->second.local
+                                 : localAs(operand, *placementOfArgument(callee, index, mesh)));
+  for (auto [index, result] : llvm::enumerate(call->getResults()))
+    state.types.push_back(
+        localType(result.getType(), *placementOfResult(callee, index, mesh), mesh));
+  Operation *local = builder.create(state);
+  cast<graph::BlockCallOpInterface>(local).setBlockAttr(
+      FlatSymbolRefAttr::get(block->getSymNameAttr()));
+  for (auto [index, result] : llvm::enumerate(call->getResults()))
+    values[result] = {local->getResult(index), *placementOfResult(callee, index, mesh)};
   return success();
 }
 

@@ -4,12 +4,30 @@
 #include "passes/shard/OpSplit.h"
 #include "passes/shard/ValueRoles.h"
 
-#include <functional>
+#include <memory>
+#include <vector>
 
 namespace dtc {
 
-// The function of a rank that stands for a block of the one-device program.
-using BlockResolver = std::function<llvm::FailureOr<graph::FuncOp>(graph::FuncOp)>;
+// A parameter that does not rest where it is used. Its uses are counted, through all blocks that it
+// is passed to.
+struct RestingPlacement {
+  Placement atRest, inUse;
+  std::shared_ptr<int64_t> uses = std::make_shared<int64_t>(0);
+};
+// One entry per argument of a block; nothing for what is no such parameter.
+using RestingArguments = std::vector<std::optional<RestingPlacement>>;
+
+// What a function needs of the module around it.
+class BlockSource {
+public:
+  virtual ~BlockSource() = default;
+  // The function of a rank that stands for a block of the one-device program.
+  virtual llvm::FailureOr<graph::FuncOp> resolve(graph::FuncOp block,
+                                                 const RestingArguments &resting) = 0;
+  // A new block without arguments, of no name that is in use.
+  virtual graph::FuncOp create(mlir::Location loc, llvm::StringRef name) = 0;
+};
 
 // Where a parameter or state rests between steps; the symbol exists (verified by graph.get and
 // graph.set).
@@ -31,14 +49,21 @@ class FunctionPartitioner {
 public:
   // Fills the empty function `to` from `from`. Callees are resolved by `resolve`.
   FunctionPartitioner(mlir::ModuleOp module, graph::FuncOp from, graph::FuncOp to, const Mesh &mesh,
-                      const ValueRoles &roles, BlockResolver resolve);
+                      const ValueRoles &roles, BlockSource &blocks);
 
-  // Arguments where `from` says that they are. Fails after a diagnostic.
-  mlir::LogicalResult addArguments();
-  // Brings a value to `placement` at once, for all its users.
-  void move(mlir::Value value, const Placement &placement);
+  // Arguments where `from` says that they are, or where they rest. Fails after a diagnostic.
+  mlir::LogicalResult addArguments(const RestingArguments &resting = {});
 
-  // Parameters that do not rest where they are used are brought there for each use.
+  struct Move {
+    mlir::Value value;
+    Placement to;
+  };
+  // Brings values to other placements at once, for all their users. What is stacked alike is moved
+  // execution by execution.
+  void move(llvm::ArrayRef<Move> moves);
+
+  // Parameters that do not rest where they are used are brought there for each use, inside of the
+  // blocks that use them.
   void gatherForUses() { gathersForUses = true; }
 
   // Fails after a diagnostic.
@@ -54,11 +79,9 @@ private:
     mlir::Value local;
     Placement placement;
   };
-  // A parameter as it rests, where it is used placed otherwise.
   struct RestingParameter {
     mlir::Value local;
-    Placement atRest, inUse;
-    int64_t uses = 0;
+    RestingPlacement placement;
   };
 
   mlir::Value localAs(mlir::Value value, const Placement &placement);
@@ -66,7 +89,8 @@ private:
   void gatherOperands(mlir::Operation &op);
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
-  mlir::LogicalResult rewriteCall(graph::CallOp call);
+  mlir::LogicalResult rewriteCall(graph::BlockCallOpInterface call);
+  llvm::SmallVector<mlir::Value> moveStacks(llvm::ArrayRef<Move> moves, graph::CollectiveRole role);
   mlir::LogicalResult checkSums(mlir::Operation &op, llvm::ArrayRef<int> split) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
@@ -76,7 +100,7 @@ private:
   graph::FuncOp from, to;
   const Mesh &mesh;
   const ValueRoles &roles;
-  BlockResolver resolve;
+  BlockSource &blocks;
   mlir::OpBuilder builder;
   bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;

@@ -100,6 +100,10 @@ RankedTensorType localType(RankedTensorType global, const Placement &placement, 
   return graph::getLocalType(global, placement, mesh.sizes);
 }
 
+Type localType(Type global, const Placement &placement, const Mesh &mesh) {
+  return graph::withTensor(global, localType(graph::tensorOf(global), placement, mesh));
+}
+
 graph::PlacementAttr toAttr(MLIRContext *context, const Placement &placement) {
   return graph::PlacementAttr::get(context, graph::canonicalPlacement(placement));
 }

@@ -48,6 +48,9 @@ int64_t partsOf(const Placement &placement, const Mesh &mesh, int64_t dim);
 mlir::RankedTensorType localType(mlir::RankedTensorType global, const Placement &placement,
                                  const Mesh &mesh);
 
+// The same of a value that may be a stack of tensors placed alike.
+mlir::Type localType(mlir::Type global, const Placement &placement, const Mesh &mesh);
+
 graph::PlacementAttr toAttr(mlir::MLIRContext *context, const Placement &placement);
 // The placement of an attribute, or all-replicate where it is null or of another mesh's length.
 Placement fromAttr(graph::PlacementAttr attr, const Mesh &mesh);

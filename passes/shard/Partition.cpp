@@ -3,12 +3,14 @@
 
 #include "passes/shard/FunctionPartitioner.h"
 
+#include <map>
+
 using namespace mlir;
 
 namespace dtc {
 namespace {
 
-class ModulePartitioner {
+class ModulePartitioner : BlockSource {
 public:
   ModulePartitioner(ModuleOp module, const Mesh &mesh)
       : module(module), mesh(mesh), roles(module), builder(module.getContext()) {}
@@ -28,15 +30,19 @@ public:
   }
 
 private:
-  FailureOr<graph::FuncOp> partition(graph::FuncOp func);
+  FailureOr<graph::FuncOp> partition(graph::FuncOp func, const RestingArguments &resting = {});
+  FailureOr<graph::FuncOp> resolve(graph::FuncOp block, const RestingArguments &resting) override {
+    return partition(block, resting);
+  }
+  graph::FuncOp create(Location loc, StringRef name) override;
   void bringGradients(graph::FuncOp func, FunctionPartitioner &partitioner);
 
-  // A new function that takes over the name once the old functions are gone.
-  graph::FuncOp createLocal(graph::FuncOp func) {
+  // A new function, of a name that is free once the old functions are gone.
+  graph::FuncOp createLocal(Location loc, StringRef name, StringAttr visibility) {
     builder.setInsertionPointToEnd(module.getBody());
-    auto local = graph::FuncOp::create(builder, func.getLoc(), "local." + func.getSymName().str(),
+    auto local = graph::FuncOp::create(builder, loc, (kLocal + name).str(),
                                        FunctionType::get(module.getContext(), {}, {}));
-    local.setSymVisibilityAttr(func.getSymVisibilityAttr());
+    local.setSymVisibilityAttr(visibility);
     if (local.getBody().empty())
       local.getBody().emplaceBlock();
     return local;
@@ -45,28 +51,51 @@ private:
   void replace(ArrayRef<graph::FuncOp> old) {
     for (graph::FuncOp func : old)
       func.erase();
-    auto nameOf = [](StringRef local) { return local.drop_front(StringRef("local.").size()); };
-    for (auto &[func, local] : locals)
-      local.setSymName(nameOf(local.getSymName()));
-    module.walk([&](graph::CallOp call) { call.setCallee(nameOf(call.getCallee())); });
+    auto nameOf = [](StringRef local) { return local.drop_front(kLocal.size()); };
+    for (auto func : module.getOps<graph::FuncOp>())
+      func.setSymName(nameOf(func.getSymName()));
+    module.walk([&](graph::BlockCallOpInterface call) {
+      call.setBlockAttr(FlatSymbolRefAttr::get(call.getContext(), nameOf(call.getBlockName())));
+    });
   }
+
+  static constexpr StringLiteral kLocal = "local.";
 
   ModuleOp module;
   const Mesh &mesh;
   ValueRoles roles;
   OpBuilder builder;
-  llvm::MapVector<Operation *, graph::FuncOp> locals;
+  struct Partitioned {
+    graph::FuncOp local;
+    RestingArguments resting; // that it was made for
+  };
+  std::map<Operation *, Partitioned> locals;
 };
 
-FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func) {
-  if (auto it = locals.find(func); it != locals.end())
-    return it->second;
-  graph::FuncOp local = createLocal(func);
-  FunctionPartitioner partitioner(module, func, local, mesh, roles,
-                                  [this](graph::FuncOp callee) { return partition(callee); });
+graph::FuncOp ModulePartitioner::create(Location loc, StringRef name) {
+  std::string unique = name.str();
+  auto isTaken = [&] {
+    return module.lookupSymbol(unique) || module.lookupSymbol((kLocal + unique).str());
+  };
+  for (unsigned i = 1; isTaken(); ++i)
+    unique = (name + "." + Twine(i)).str();
+  return createLocal(loc, unique, builder.getStringAttr("private"));
+}
+
+FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
+                                                      const RestingArguments &resting) {
+  if (auto it = locals.find(func); it != locals.end()) {
+    for (auto [before, now] : llvm::zip(it->second.resting, resting))
+      if (before.has_value() != now.has_value() || (before && before->atRest != now->atRest))
+        return func.emitOpError("is called with parameters that rest in different ways; place "
+                                "those that the same block reads as the same argument alike");
+    return it->second.local;
+  }
+  graph::FuncOp local = createLocal(func.getLoc(), func.getSymName(), func.getSymVisibilityAttr());
+  FunctionPartitioner partitioner(module, func, local, mesh, roles, *this);
   if (func.getSymName() == graph::kMicrobatchFunction)
     partitioner.gatherForUses();
-  if (failed(partitioner.addArguments()))
+  if (failed(partitioner.addArguments(resting)))
     return failure();
   bringGradients(func, partitioner);
   if (failed(partitioner.rewriteBody()) || failed(partitioner.finish()))
@@ -77,20 +106,22 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func) {
     for (unsigned index = 0; index < func.getNumResults(); ++index)
       local.setResultAttrs(index, func.getResultAttrDict(index));
   }
-  locals[func] = local;
+  locals[func] = {local, resting};
   return local;
 }
 
 // The arguments of @update, before anything reads them.
 void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &partitioner) {
+  SmallVector<FunctionPartitioner::Move> moves;
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr attrs = func.getArgAttrDict(argument.getArgNumber());
     if (crossingName(attrs).empty())
       continue;
     auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
-    partitioner.move(argument, parameter ? gradientRequest(module, parameter.getValue(), mesh)
-                                         : replicated(mesh));
+    moves.push_back({argument, parameter ? gradientRequest(module, parameter.getValue(), mesh)
+                                         : replicated(mesh)});
   }
+  partitioner.move(moves);
 }
 
 } // namespace

@@ -28,6 +28,7 @@ SmallVector<Value, 2> termsOf(Operation *op) {
 ValueRoles::ValueRoles(ModuleOp step) {
   followParameters(step);
   followGradients(step);
+  followUpdate(step);
 }
 
 void ValueRoles::followParameters(ModuleOp step) {
@@ -43,8 +44,9 @@ void ValueRoles::followParameters(ModuleOp step) {
   while (!found.empty()) {
     Value value = found.pop_back_val();
     for (OpOperand &use : value.getUses()) {
-      if (auto call = dyn_cast<graph::CallOp>(use.getOwner()))
-        add(step.lookupSymbol<graph::FuncOp>(call.getCallee()).getArgument(use.getOperandNumber()));
+      if (auto call = dyn_cast<graph::BlockCallOpInterface>(use.getOwner()))
+        add(step.lookupSymbol<graph::FuncOp>(call.getBlockName())
+                .getArgument(use.getOperandNumber()));
       else if (isView(use.getOwner()))
         add(use.getOwner()->getResult(0));
     }
@@ -69,13 +71,32 @@ void ValueRoles::followGradients(ModuleOp step) {
     auto result = dyn_cast<OpResult>(found.pop_back_val());
     if (!result)
       continue;
-    if (auto call = dyn_cast<graph::CallOp>(result.getOwner()))
-      add(step.lookupSymbol<graph::FuncOp>(call.getCallee())
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(result.getOwner()))
+      add(step.lookupSymbol<graph::FuncOp>(call.getBlockName())
               .getBody()
               .front()
               .getTerminator()
               ->getOperand(result.getResultNumber()));
     llvm::for_each(termsOf(result.getOwner()), add);
+  }
+}
+
+// The blocks of '@update': gradients go into them, and new parameters come out.
+void ValueRoles::followUpdate(ModuleOp step) {
+  auto update = step.lookupSymbol<graph::FuncOp>(graph::kUpdateFunction);
+  if (!update)
+    return;
+  ofUpdate.insert(update);
+  for (auto call : update.getBody().getOps<graph::BlockCallOpInterface>()) {
+    auto block = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    ofUpdate.insert(block);
+    for (auto [operand, argument] : llvm::zip(call->getOperands(), block.getArguments()))
+      if (gradients.contains(operand))
+        gradients.insert(argument);
+    Operation *end = block.getBody().front().getTerminator();
+    for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
+      if (llvm::any_of(result.getUsers(), [](Operation *user) { return isa<graph::SetOp>(user); }))
+        parameters.insert(value);
   }
 }
 
@@ -87,9 +108,8 @@ graph::CollectiveRole ValueRoles::of(Value value) const {
   auto interface = dyn_cast_or_null<graph::RuleOpInterface>(value.getDefiningOp());
   if (interface && !interface.getRule().capacityLoops.empty())
     return graph::CollectiveRole::Expert;
-  auto func = cast<graph::FuncOp>(value.getParentBlock()->getParentOp());
-  if (cast<RankedTensorType>(value.getType()).getRank() == 0 ||
-      func.getSymName() == graph::kUpdateFunction)
+  if (graph::tensorOf(value.getType()).getRank() == 0 ||
+      ofUpdate.contains(value.getParentBlock()->getParentOp()))
     return graph::CollectiveRole::Control;
   return graph::CollectiveRole::Activation;
 }

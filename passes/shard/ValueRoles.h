@@ -21,8 +21,10 @@ public:
 private:
   void followParameters(mlir::ModuleOp step);
   void followGradients(mlir::ModuleOp step);
+  void followUpdate(mlir::ModuleOp step);
 
   llvm::DenseSet<mlir::Value> parameters, gradients;
+  llvm::DenseSet<mlir::Operation *> ofUpdate; // '@update' and its blocks
 };
 
 } // namespace dtc

@@ -17,7 +17,7 @@ struct ImportFlags {
 int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      loadModel(&context, flags.config, flags.sequence, llvm::errs());
+      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs());
   if (!module)
     return 1;
   std::string text;

@@ -98,7 +98,7 @@ module @block {
   graph.parameter @x : tensor<4x4xf32> init zeros
   graph.func @microbatch() {
     %x = graph.get @x : tensor<4x4xf32>
-    // expected-error @+1 {{calls 'body', which is not a kernel; run the inliner first}}
+    // expected-error @+1 {{calls 'body', which is not a kernel; run dtc-inline-blocks first}}
     %y = graph.call @body(%x) : (tensor<4x4xf32>) -> tensor<4x4xf32>
     graph.return
   }

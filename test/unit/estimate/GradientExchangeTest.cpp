@@ -1,6 +1,7 @@
 // Buckets of gradients: what of them is exposed, and that the planner takes the best size.
 #include "compiler/estimate/GradientExchange.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
 #include "models/Gpt2.h"
 #include "passes/Pipelines.h"
@@ -67,7 +68,7 @@ TEST(GradientBuckets, AreTheBestOfAllSizes) {
   config.width = 1024;
   config.layers = 8;
   config.heads = 8;
-  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, 512);
+  OwningOpRef<ModuleOp> module = completed(buildGpt2(&context, config, 512));
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   std::set<int64_t> chosen;

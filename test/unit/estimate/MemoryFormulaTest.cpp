@@ -2,6 +2,7 @@
 // ("Reducing Activation Recomputation in Large Transformer Models"), model states of ZeRO
 // (Rajbhandari et al. 2020).
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementSearch.h"
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
@@ -26,7 +27,7 @@ protected:
     config.width = static_cast<int64_t>(kWidth);
     config.layers = static_cast<int64_t>(kLayers);
     config.heads = static_cast<int64_t>(kHeads);
-    module = buildGpt2(&context, config, config.positions);
+    module = completed(buildGpt2(&context, config, config.positions));
     folded = foldLayers(*module);
     topology = *loadTopology("dgx-a100-80g");
   }

@@ -1,6 +1,7 @@
 // Orders of parts, and the search over them, against all permutations.
 #include "compiler/estimate/PartOrders.h"
 
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
@@ -69,7 +70,7 @@ TEST(PartOrders, SearchAgreesWithAllPermutations) {
   config.width = 256;
   config.layers = 9;
   config.heads = 4;
-  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, 1024);
+  OwningOpRef<ModuleOp> module = completed(buildGpt2(&context, config, 1024));
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("mixed-l4-a100-h100");

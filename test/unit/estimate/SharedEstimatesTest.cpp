@@ -2,6 +2,7 @@
 #include "compiler/estimate/SharedEstimates.h"
 
 #include "compiler/estimate/StepEstimate.h"
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
 #include "compiler/workload/ApplyStack.h"
 #include "models/Gpt2.h"
@@ -26,7 +27,7 @@ void compareAll(const Topology &topology, const Pins &pins) {
   config.width = 256;
   config.layers = 6;
   config.heads = 8;
-  OwningOpRef<ModuleOp> module = buildGpt2(&context, config, config.positions);
+  OwningOpRef<ModuleOp> module = completed(buildGpt2(&context, config, config.positions));
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   SpaceLimits limits;

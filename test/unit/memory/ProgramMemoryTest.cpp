@@ -1,5 +1,6 @@
 // The estimate of a program's memory against the static plan of the program itself.
 #include "compiler/memory/ProgramMemory.h"
+#include "compiler/frontend/Frontend.h"
 
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/planner/PlacementFrontier.h"
@@ -27,7 +28,7 @@ protected:
     config.width = 256;
     config.layers = layers;
     config.heads = 4;
-    return buildGpt2(&context, config, 128);
+    return completed(buildGpt2(&context, config, 128));
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> llama(int64_t layers, bool tied) {
@@ -41,7 +42,7 @@ protected:
     config.headDim = 32;
     config.inverseFrequencies = rotaryFrequencies(10000, config.headDim);
     config.tied = tied;
-    return buildLlama(&context, config, 128);
+    return completed(buildLlama(&context, config, 128));
   }
 
   static Decisions decide(int64_t dp, int64_t tp, int64_t microBatch, int64_t microBatches) {

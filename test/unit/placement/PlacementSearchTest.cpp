@@ -1,4 +1,5 @@
 // Placements over tensor parallelism that are searched for.
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/PlacementFrontier.h"
 
 #include "compiler/workload/ApplyStack.h"
@@ -32,7 +33,7 @@ protected:
     config.width = 12288;
     config.layers = 2;
     config.heads = 96;
-    return buildGpt2(&context, config, 2048);
+    return completed(buildGpt2(&context, config, 2048));
   }
 
   OwningOpRef<ModuleOp> llama(int64_t sequence, int64_t experts = 0) {
@@ -46,7 +47,7 @@ protected:
     config.headDim = 128;
     config.inverseFrequencies = rotaryFrequencies(500000, 128);
     config.experts = experts;
-    return buildLlama(&context, config, sequence);
+    return completed(buildLlama(&context, config, sequence));
   }
 
   Decisions decisions(int64_t tp, bool sequenceParallel) const {

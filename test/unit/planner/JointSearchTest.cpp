@@ -1,5 +1,6 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
+#include "compiler/frontend/Frontend.h"
 
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/workload/ApplyStack.h"
@@ -32,7 +33,7 @@ OwningOpRef<ModuleOp> gpt2(MLIRContext &context, int64_t layers, int64_t sequenc
   config.width = 256;
   config.layers = layers;
   config.heads = 4;
-  return buildGpt2(&context, config, sequence);
+  return completed(buildGpt2(&context, config, sequence));
 }
 
 OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequence) {
@@ -45,7 +46,7 @@ OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequ
   config.headDim = 64;
   config.inverseFrequencies = rotaryFrequencies(10000, 64);
   config.experts = 4;
-  return buildLlama(&context, config, sequence);
+  return completed(buildLlama(&context, config, sequence));
 }
 
 struct Case {

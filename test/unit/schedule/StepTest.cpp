@@ -2,6 +2,7 @@
 // verifier and dtc-verify-exec accept.
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/Inspect.h"
+#include "compiler/frontend/Frontend.h"
 #include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
@@ -43,7 +44,7 @@ protected:
     config.layers = 2;
     config.heads = 3;
     config.residualDropout = config.embeddingDropout = config.attentionDropout = dropout;
-    return buildGpt2(&context, config, 8);
+    return completed(buildGpt2(&context, config, 8));
   }
 
   OwningOpRef<ModuleOp> llama() {
@@ -56,7 +57,7 @@ protected:
     config.kvHeads = 2;
     config.headDim = 8;
     config.inverseFrequencies = rotaryFrequencies(10000, 8);
-    return buildLlama(&context, config, 8);
+    return completed(buildLlama(&context, config, 8));
   }
 
   // The program of the scheduled module, or null after a failure.
