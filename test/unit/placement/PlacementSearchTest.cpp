@@ -198,6 +198,41 @@ TEST_F(PlacementSearchTest, PlacesMixturesOfExperts) {
     }
 }
 
+// 8 kv heads on 16 ranks: pairs of ranks hold the same kv head and run two of its four query heads
+// each, so that attention goes on to shrink with the ranks, as all products do.
+TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
+  OwningOpRef<ModuleOp> module = llama(2048);
+  FoldedModel folded = foldLayers(*module);
+  for (bool sequenceParallel : {false, true}) {
+    std::optional<ModelCells> eight = readCells(folded, 8, sequenceParallel);
+    std::optional<ModelCells> sixteen = readCells(folded, 16, sequenceParallel);
+    ASSERT_TRUE(eight && sixteen);
+    auto flopsOf = [](const ModelCells &cells, WorkKind kind) {
+      double flops = 0;
+      for (const CellOp &op : cells.blocks.front().ops)
+        flops += op.kind == kind ? op.flops : 0;
+      return flops;
+    };
+    for (WorkKind kind : {WorkKind::Attention, WorkKind::Product})
+      EXPECT_DOUBLE_EQ(flopsOf(*sixteen, kind), flopsOf(*eight, kind) / 2) << sequenceParallel;
+    CellScale one;
+    EXPECT_DOUBLE_EQ(2 * sixteen->blocks.front().parameters.at(one),
+                     eight->blocks.front().parameters.at(one) + 2 * 4096); // norms are whole
+    // Keys and values come together, and their gradients are summed, in pairs.
+    double inPairs = 0;
+    for (const CellCollective &each : sixteen->blocks.front().collectives) {
+      if (each.part.size == 0)
+        continue;
+      EXPECT_EQ(each.part.size, 2);
+      EXPECT_EQ(each.part.stride, 1);
+      inPairs += each.bytes.at(one);
+    }
+    double keys = 2048.0 * 128 * 4; // of one kv head
+    EXPECT_GE(inPairs, 4 * keys);
+    EXPECT_LE(inPairs, 6 * keys);
+  }
+}
+
 // No point of the frontier is worse in everything than another.
 TEST_F(PlacementSearchTest, PointsOfTheFrontierHaveMerits) {
   OwningOpRef<ModuleOp> module = gpt3();
