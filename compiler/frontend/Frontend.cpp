@@ -139,20 +139,23 @@ OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &
   return module;
 }
 
-OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
-                                llvm::raw_ostream &errors) {
-  OwningOpRef<ModuleOp> module = loadWrittenModel(context, path, sequence, errors);
-  if (!module)
-    return nullptr;
-  DiagnosticCapture capture(context);
+OwningOpRef<ModuleOp> finishModel(OwningOpRef<ModuleOp> module, const std::string &path,
+                                  llvm::raw_ostream &errors) {
+  DiagnosticCapture capture(module->getContext());
   if (succeeded(completeModel(*module)) && succeeded(checkModel(*module)))
     return module;
-  UserError error =
-      capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
+  UserError error = capture.errorOr(
+      UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   if (error.place.file.empty()) // built from a config, whose ops have no lines
     error.place = {path};
   error.report(errors);
   return nullptr;
+}
+
+OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                                llvm::raw_ostream &errors) {
+  OwningOpRef<ModuleOp> module = loadWrittenModel(context, path, sequence, errors);
+  return module ? finishModel(std::move(module), path, errors) : nullptr;
 }
 
 } // namespace dtc

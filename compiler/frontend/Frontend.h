@@ -22,6 +22,11 @@ mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
                                                    const std::string &path, int64_t sequence,
                                                    llvm::raw_ostream &errors);
 
+// Completes and checks a model that loadWrittenModel gave of `path`; null after a message to
+// `errors`.
+mlir::OwningOpRef<mlir::ModuleOp> finishModel(mlir::OwningOpRef<mlir::ModuleOp> module,
+                                              const std::string &path, llvm::raw_ostream &errors);
+
 // Makes of a model as it is written what passes see: parameters are in the module, blocks take
 // theirs as arguments (dtc-instantiate-blocks). Emits diagnostics.
 llvm::LogicalResult completeModel(mlir::ModuleOp module);

@@ -47,6 +47,9 @@ private:
     return success();
   }
 
+  // A copy: adding another moves them.
+  Placement placementOf(Value value) const { return placements.find(value)->second; }
+
   void placeBody(graph::FuncOp func) {
     for (Operation &op : func.getBody().front().without_terminator())
       place(op);
@@ -63,7 +66,7 @@ private:
   void placeCall(graph::BlockCallOpInterface call) {
     auto block = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
     for (auto [operand, argument] : llvm::zip(call->getOperands(), block.getArguments()))
-      placements[argument] = placements.find(operand)->second;
+      placements[argument] = placementOf(operand);
     Operation *end = block.getBody().front().getTerminator();
     auto carried = [&](ValueRange values) {
       return values.take_front(static_cast<size_t>(call.getNumCarried()));
@@ -75,14 +78,14 @@ private:
       isStable = true;
       for (auto [argument, value] :
            llvm::zip(carried(block.getArguments()), carried(end->getOperands())))
-        if (placements.find(argument)->second != placements.find(value)->second) {
+        if (placementOf(argument) != placementOf(value)) {
           isStable = false;
-          placements[argument] = Placement(placements.find(value)->second);
+          placements[argument] = placementOf(value);
         }
     }
     std::vector<Placement> leaving;
     for (auto [value, result] : llvm::zip(end->getOperands(), call->getResults())) {
-      Placement placement = placements.find(value)->second;
+      Placement placement = placementOf(value);
       for (Operation *user : result.getUsers())
         if (auto set = dyn_cast<graph::SetOp>(user))
           placement = placementOfSymbol(step, set.getSymbol(), mesh);
@@ -91,7 +94,7 @@ private:
     }
     for (BlockArgument argument : block.getArguments())
       block.setArgAttr(argument.getArgNumber(), kPlacementAttr,
-                       toAttr(step.getContext(), placements.find(argument)->second));
+                       toAttr(step.getContext(), placementOf(argument)));
     setResults(block, leaving);
   }
 

@@ -18,7 +18,7 @@ int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module =
       loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs());
-  if (!module)
+  if (!module || !finishModel(module->clone(), flags.config, llvm::errs()))
     return 1;
   std::string text;
   llvm::raw_string_ostream(text) << *module << "\n";

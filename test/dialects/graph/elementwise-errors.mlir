@@ -48,7 +48,7 @@ graph.func @select_equal_c1(%x: tensor<3xf32>, %y: tensor<8xf32>) {
 
 // constant_c1
 graph.func @constant_c1() {
-  // expected-error @+1 {{'graph.constant' op has dynamic dim 0, but its shape must be known}}
-  %0 = graph.constant 1.0 : tensor<?x8xf32>
+  // expected-error @+1 {{'graph.constant' op has dynamic dim 1, but only dim 0, the batch, may be dynamic}}
+  %0 = graph.constant 1.0 : tensor<8x?xf32>
   graph.return
 }

@@ -121,7 +121,7 @@ void checkGradients(const LayerSpec &spec) {
   SmallVector<Value> results(layer.results());
   Values values = layer.run(layer.inputs);
   OpBuilder builder(layer.block().getTerminator());
-  ReverseMode reverse(builder, [](CallOp, ValueRange, ArrayRef<bool>, SmallVectorImpl<Value> &) {
+  ReverseMode reverse(builder, [](BlockCallOpInterface, ValueRange, SmallVectorImpl<Value> &) {
     return failure();
   });
   for (Value argument : layer.func.getArguments())
