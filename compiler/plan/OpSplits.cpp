@@ -8,8 +8,7 @@ using namespace mlir;
 
 namespace dtc {
 
-void placeParameters(ModuleOp model,
-                     const std::map<std::string, std::vector<int64_t>> &parameters,
+void placeParameters(ModuleOp model, const std::map<std::string, std::vector<int64_t>> &parameters,
                      const Mesh &mesh) {
   SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Tensor);
   auto assign = [&](StringRef symbol, ArrayRef<int64_t> dims) {

@@ -95,9 +95,8 @@ std::optional<int> splitFromText(StringRef text) {
 
 bool canSplit(const graph::OpRule &rule, ArrayRef<int> split, ArrayRef<int64_t> meshSizes) {
   LoopParts parts(rule, split, meshSizes);
-  return llvm::all_of(split, [&](int choice) {
-    return choice < 0 || parts.canBe(static_cast<unsigned>(choice));
-  });
+  return llvm::all_of(
+      split, [&](int choice) { return choice < 0 || parts.canBe(static_cast<unsigned>(choice)); });
 }
 
 bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts) {
