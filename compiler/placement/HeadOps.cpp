@@ -78,7 +78,7 @@ void HeadOps::visit(Operation *op, Value value, int64_t dim, const WeightClasses
     if (!llvm::is_contained(loops[op], heads))
       loops[op].push_back(heads);
     for (auto [other, otherDims] : tensors)
-      if (!rule.matrixProduct || weights.of(other))
+      if (!rule.multiplies() || weights.of(other))
         push(other, *otherDims, heads);
   }
 }

@@ -59,8 +59,6 @@ LogicalResult place(ModuleOp step, PlacementProblem problem) {
       return step.emitError("placing needs '@microbatch' and '@update'; run dtc-differentiate and "
                             "dtc-add-optimizer first");
   problem.sequenceParallel = step->hasAttr(graph::kSequenceParallelAttr);
-  if (hasChoice(problem.mesh))
-    decomposeCrossEntropy(step);
   PlacementNetwork network(problem);
   if (failed(network.build()))
     return failure();

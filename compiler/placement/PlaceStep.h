@@ -9,8 +9,7 @@ namespace dtc {
 // Both work on a step after the graph phase, in a module with a mesh: every op gets its split,
 // every argument and result its placement, and parameters and states theirs. What has one already
 // keeps it.
-// Cross entropies are decomposed where tensor parallelism may split their words. With one rank per
-// axis but that of data there is nothing to choose. Errors (diagnostics): a batch that the data
+// With one rank per axis but that of data there is nothing to choose. Errors (diagnostics): a batch that the data
 // axis does not divide; splits that are not of this model, that a rule does not allow, or none
 // where tensor parallelism needs them.
 

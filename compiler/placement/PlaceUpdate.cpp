@@ -114,30 +114,12 @@ private:
   void placeByRule(Operation &op, const graph::OpRule &rule) {
     OpSplit split;
     for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-      split.push_back(choiceOn(axis, op, rule, split));
+      split.push_back(followOperands(&op, rule, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1), split, [&](Value operand) {
+        return placements.find(operand)->second[axis];
+      }));
     setSplit(&op, split);
     for (auto [index, result] : llvm::enumerate(op.getResults()))
       placements[result] = resultUnder(rule, index, split);
-  }
-
-  // The loop along which an operand is split, else "partial" where sums are only added.
-  int choiceOn(unsigned axis, Operation &op, const graph::OpRule &rule, ArrayRef<int> taken) const {
-    if (mesh.sizes[axis] == 1)
-      return split::kNone;
-    bool hasSum = false, mayStaySum = rule.jointlyLinear;
-    for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
-      const AxisPlacement &now = placements.find(operand)->second[axis];
-      int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
-      OpSplit split(taken);
-      split.push_back(loop);
-      if (loop >= 0 && canSplit(rule, split, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1)))
-        return loop;
-      bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
-      bool isScalar = cast<RankedTensorType>(operand.getType()).getRank() == 0;
-      hasSum |= isSum;
-      mayStaySum &= isSum || (now.isReplicate() && isScalar);
-    }
-    return hasSum && mayStaySum ? split::kPartial : split::kNone;
   }
 
   ModuleOp step;

@@ -1,6 +1,8 @@
 // Builds the cost-function network of a step's placements.
 #include "compiler/placement/PlacementNetwork.h"
 
+#include "compiler/placement/StageCosts.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
@@ -338,24 +340,11 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
 
 // --------------------------------------------------------------------------------------------- ops
 
-// On an axis where every value has one placement: the loop that an operand is split along; a sum
-// stays unfinished as long as it can.
-int PlacementNetwork::followOperands(unsigned axis, Operation *op,
-                                     const graph::OpRule &rule) const {
-  bool hasSum = false, mayStaySum = rule.jointlyLinear;
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    const AxisPlacement &now = places.lookup(operand).placements.front()[axis];
-    if (now.isShard()) {
-      int loop = loopOfDim(rule.operands[index], now.dim);
-      if (loop >= 0 && canSplitLoop(rule, loop, mesh.sizes[axis]))
-        return loop;
-    }
-    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
-    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
-    hasSum |= isSum;
-    mayStaySum &= isSum || isScalar;
-  }
-  return hasSum && mayStaySum ? split::kPartial : split::kNone;
+// On an axis where every value has one placement.
+int PlacementNetwork::follow(unsigned axis, Operation *op, const graph::OpRule &rule) const {
+  return followOperands(op, rule, {mesh.sizes[axis]}, {}, [&](Value operand) {
+    return places.find(operand)->second.placements.front()[axis];
+  });
 }
 
 std::vector<OpSplit> PlacementNetwork::choicesOn(ArrayRef<unsigned> axes, Operation *op,
@@ -369,7 +358,7 @@ std::vector<OpSplit> PlacementNetwork::choicesOn(ArrayRef<unsigned> axes, Operat
   };
   bool isTensor = llvm::equal(axes, tensorAxes);
   if (ranks == 1 || static_cast<int>(axes.front()) == dataAxis) {
-    add(ranks == 1 ? split::kNone : followOperands(axes.front(), op, rule));
+    add(ranks == 1 ? split::kNone : follow(axes.front(), op, rule));
     return splits;
   }
   add(split::kNone);
@@ -382,7 +371,7 @@ std::vector<OpSplit> PlacementNetwork::choicesOn(ArrayRef<unsigned> axes, Operat
     add(split::kPartial);
   if (isTensor && axes.size() > 1)
     addHeadChoices(op, rule, splits);
-  bool isShared = splitsWeights && isTensor && rule.matrixProduct;
+  bool isShared = splitsWeights && isTensor && rule.multiplies();
   if (isShared && splits.size() > 1)
     splits.erase(splits.begin()); // "none": no rank repeats a product
   return splits;
@@ -408,7 +397,7 @@ SmallVector<unsigned, 8> PlacementNetwork::loopsOn(ArrayRef<unsigned> axes, Oper
 void PlacementNetwork::addHeadChoices(Operation *op, const graph::OpRule &rule,
                                       std::vector<OpSplit> &splits) const {
   unsigned outer = tensorAxes.front(), inner = tensorAxes.back();
-  bool repeats = !splitsWeights || !heads.splitsGroups() || !rule.matrixProduct;
+  bool repeats = !splitsWeights || !heads.splitsGroups() || !rule.multiplies();
   auto add = [&](int outerChoice, int innerChoice) {
     OpSplit split(mesh.numAxes(), split::kNone);
     split[outer] = outerChoice;
@@ -505,7 +494,7 @@ FailureOr<OpSplit> PlacementNetwork::toldOrFollowed(Operation *op, const graph::
     return toldChoice(op);
   OpSplit split(mesh.numAxes(), split::kNone);
   for (unsigned axis : tensorAxes)
-    split[axis] = followOperands(axis, op, rule);
+    split[axis] = follow(axis, op, rule);
   return split;
 }
 
@@ -524,7 +513,7 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
   int node = addNode(splits.size());
   for (auto [value, split] : llvm::enumerate(splits))
     if (costs)
-      addCost(node, value, costs->opSeconds(op, rule, split));
+      addCost(node, value, secondsOfOp(op, rule, split, mesh, *costs));
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     Place place{node, {}};
     for (const OpSplit &split : splits)

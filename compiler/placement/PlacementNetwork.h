@@ -99,7 +99,7 @@ private:
   std::vector<llvm::SmallVector<unsigned, 2>> axesTogether() const;
   bool isSplitEnough(unsigned weightClass, const Placement &placement) const;
   bool mustSplit(unsigned weightClass, const std::vector<Placement> &placements) const;
-  int followOperands(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
+  int follow(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
   // How the op may be split over some axes together; the entries of other axes are "none".
   std::vector<OpSplit> choicesOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
                                  const graph::OpRule &rule) const;

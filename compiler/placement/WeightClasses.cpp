@@ -53,7 +53,7 @@ void WeightClasses::number(ModuleOp step) {
 
 void WeightClasses::findProducts(ModuleOp step) {
   step.walk([&](graph::RuleOpInterface op) {
-    if (!op.getRule().matrixProduct)
+    if (!op.getRule().multiplies())
       return;
     for (Value operand : op->getOperands())
       if (std::optional<unsigned> index = of(operand))

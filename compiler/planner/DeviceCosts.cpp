@@ -48,16 +48,15 @@ double DeviceCosts::updateSeconds(Type type, const Placement &placement) const {
 }
 
 double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule, ArrayRef<int> split) const {
-  if (rule.loops.empty() || isa<graph::ReshapeOp>(op))
+  if (rule.loops.empty() || rule.kind == graph::OpKind::View)
     return 0; // scalars and views
-  CellOp cellOp;
-  cellOp.name = op->getName().stripDialect().str();
-  cellOp.isLoss = isLoss(op);
-  cellOp.isComposite = isComposite(op);
-  if (rule.matrixProduct && op->getNumOperands() == 2)
-    addProduct(cellOp, rule, split);
-  else if (rule.matrixProduct)
-    addAttention(cellOp, op, rule, split);
+  CellOp cellOp = cellOpOf(op, rule);
+  if (rule.multiplies()) {
+    SmallVector<int64_t, 8> sizes;
+    for (size_t loop = 0; loop < rule.loops.size(); ++loop)
+      sizes.push_back(localSize(rule, loop, split));
+    setSizes(cellOp, rule, sizes, SmallVector<uint8_t, 8>(sizes.size(), 0));
+  }
   bool fusible = isFusible(op);
   auto add = [&](Type type, const Placement &placement, bool stays) {
     double width = cast<RankedTensorType>(type).getElementTypeBitWidth() / 8.0;
@@ -69,7 +68,6 @@ double DeviceCosts::opSeconds(Operation *op, const graph::OpRule &rule, ArrayRef
   for (auto [index, result] : llvm::enumerate(op->getResults()))
     add(result.getType(), resultUnder(rule, index, split),
         fusible && result.hasOneUse() && isFusible(*result.getUsers().begin()));
-  cellOp.joined = isJoined(op);
   CellOp applied = applyStack(std::move(cellOp), software, precision.compute);
   applied.flops *= weights.microBatches;
   applied.batch *= static_cast<int64_t>(weights.microBatches);
@@ -84,40 +82,6 @@ int64_t DeviceCosts::localSize(const graph::OpRule &rule, size_t loop, ArrayRef<
     if (choice == static_cast<int>(loop))
       parts *= mesh.sizes[axis];
   return llvm::divideCeil(rule.loops[loop].size, parts);
-}
-
-void DeviceCosts::addProduct(CellOp &cellOp, const graph::OpRule &rule, ArrayRef<int> split) const {
-  cellOp.kind = WorkKind::Product;
-  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
-  cellOp.flops = rule.flopsPerPoint;
-  for (size_t index = 0; index < rule.loops.size(); ++index) {
-    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
-    int64_t size = localSize(rule, index, split);
-    (kind == ProductLoop::Batch ? cellOp.batch
-     : kind == ProductLoop::M   ? cellOp.m
-     : kind == ProductLoop::N   ? cellOp.n
-                                : cellOp.k) *= size;
-    cellOp.flops *= static_cast<double>(size);
-  }
-}
-
-void DeviceCosts::addAttention(CellOp &cellOp, Operation *op, const graph::OpRule &rule,
-                               ArrayRef<int> split) const {
-  auto local = [&](size_t operand) {
-    return localType(cast<RankedTensorType>(op->getOperand(operand).getType()),
-                     operandUnder(rule, operand, split), mesh);
-  };
-  RankedTensorType q = local(0), k = local(1);
-  cellOp.kind = WorkKind::Attention;
-  cellOp.causal = op->hasAttr("causal");
-  cellOp.batch = q.getDimSize(0) * q.getDimSize(2);
-  cellOp.m = q.getDimSize(1);
-  cellOp.n = k.getDimSize(1);
-  cellOp.k = q.getDimSize(3);
-  cellOp.phase = op->getNumResults() == 3 ? CellPhase::BackwardInput : CellPhase::Forward;
-  cellOp.flops = rule.flopsPerPoint;
-  for (size_t index = 0; index < rule.loops.size(); ++index)
-    cellOp.flops *= static_cast<double>(localSize(rule, index, split));
 }
 
 static CollectiveKind collectiveOf(ReshardStep::Kind kind) {

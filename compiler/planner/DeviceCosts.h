@@ -37,9 +37,6 @@ private:
   double localElements(mlir::Type type, const Placement &placement) const;
   double stepSeconds(const ReshardStep &step, double elementBytes) const;
   int64_t localSize(const graph::OpRule &rule, size_t loop, llvm::ArrayRef<int> split) const;
-  void addProduct(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int> split) const;
-  void addAttention(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule,
-                    llvm::ArrayRef<int> split) const;
 
   const Mesh &mesh;
   std::vector<RankGroup> groups;

@@ -4,7 +4,6 @@
 #include "compiler/cost/MeshPlacement.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"
-#include "passes/shard/Partition.h"
 #include "passes/shard/StepMesh.h"
 
 using namespace mlir;
@@ -77,8 +76,6 @@ PlacementPrices megatronPrices(const RankGroup &group, const Topology &topology,
 PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
   ModuleOp source = *model.module;
   step = differentiateFolded(source);
-  if (step)
-    decomposeCrossEntropy(*step);
 }
 
 std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,

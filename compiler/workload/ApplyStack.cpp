@@ -6,9 +6,6 @@
 namespace dtc {
 namespace {
 
-// Orders tokens by expert, or back.
-bool isExchange(const CellOp &op) { return op.name == "moe_dispatch" || op.name == "moe_combine"; }
-
 // Whether it works on the tokens of experts, of which ranks get unequal numbers.
 bool isOfTokensOfExperts(const CellOp &op) {
   return (op.batchScale | op.mScale | op.nScale | op.kScale) & ScalesWithCapacity;
@@ -33,7 +30,7 @@ double trafficOf(const CellOp &op, const SoftwareStack &stack) {
     return 1;
   return op.isLoss        ? stack.lossTraffic
          : op.isComposite ? stack.compositeTraffic * stack.memoryTraffic
-         : isExchange(op) ? stack.dispatchTraffic * stack.memoryTraffic
+         : op.isExchange  ? stack.dispatchTraffic * stack.memoryTraffic
                           : stack.memoryTraffic;
 }
 

@@ -11,20 +11,22 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-Value rootOf(Value value) {
-  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-    value = reshape.getX();
-  return value;
+// What computes nothing.
+bool isStructure(Operation *op) {
+  return isa<graph::GetOp, graph::BlockCallOpInterface>(op) || isView(op) ||
+         op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
 }
 
-bool isStructure(Operation *op) {
-  return isa<graph::GetOp, graph::BlockCallOpInterface, graph::ReshapeOp>(op) ||
-         op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
+// What adds tensors up.
+bool addsUp(Operation *op) {
+  auto interface = dyn_cast<graph::RuleOpInterface>(op);
+  return interface && isFusible(op) && op->getNumOperands() > 1 &&
+         interface.getRule().jointlyLinear;
 }
 
 bool isMatrix(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  return interface && interface.getRule().matrixProduct;
+  return interface && interface.getRule().multiplies();
 }
 
 SmallVector<Operation *> opsOf(graph::FuncOp func) {
@@ -119,7 +121,7 @@ ModelCells CellBuilder::build() {
       afterForward.insert(&op);
     if (ofEmbedding)
       afterBackward.insert(&op);
-    if (isStructure(&op) && !isa<graph::ReshapeOp>(op))
+    if (isStructure(&op) && !isView(&op))
       continue;
     bool first = cells.blocks.empty() || ofEmbedding || (isForward(&op) && !ofHead);
     (first ? embedding : head).push_back(&op);
@@ -200,7 +202,7 @@ BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
   for (Operation *op : forwardOps)
     for (Value result : op->getResults())
       for (Operation *user : result.getUsers())
-        if (inside.contains(user) && !isForward(user) && !isa<graph::ReshapeOp>(op))
+        if (inside.contains(user) && !isForward(user) && !isView(op))
           kept.insert(rootOf(result));
   for (Operation *op : ops)
     for (Value operand : op->getOperands()) {
@@ -244,11 +246,11 @@ std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
   std::function<void(Value)> makersOf = [&](Value value) {
     Operation *op = value.getDefiningOp();
     if (!op || !indices.contains(op)) {
-      if (op && (isa<graph::ReshapeOp>(op) || collectiveOf(op)))
+      if (op && (isView(op) || collectiveOf(op)))
         makersOf(op->getOperand(0));
       return;
     }
-    if (!isa<graph::AddOp>(op))
+    if (!addsUp(op))
       found.insert(indices.at(op));
     else
       for (Value operand : op->getOperands())
@@ -258,7 +260,7 @@ std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
     for (Operation *user : value.getUsers())
       if (indices.contains(user))
         found.insert(indices.at(user));
-      else if (isa<graph::ReshapeOp>(user) || collectiveOf(user))
+      else if (isView(user) || collectiveOf(user))
         readersOf(user->getResult(0));
   };
   if (collectiveOf(collective)->kind == CollectiveKind::AllGather)
@@ -283,20 +285,17 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
   if (!interface)
     return;
   graph::OpRule rule = interface.getRule();
-  CellOp cellOp;
+  CellOp cellOp = cellOpOf(op, rule);
   cellOp.phase = phase;
-  cellOp.name = op->getName().stripDialect().str();
   cellOp.parameter = parameterOf(op, reading);
-  cellOp.isLoss = isLoss(op);
-  if (rule.matrixProduct && op->getNumOperands() == 2)
-    addProduct(cellOp, op, rule);
-  else if (rule.matrixProduct)
-    addAttention(cell, cellOp, op, rule);
+  if (rule.multiplies())
+    setSizesOfSample(cellOp, op, rule);
+  if (rule.kind == graph::OpKind::Attention)
+    addContext(cell, cellOp, op, rule);
   addExchange(cell, op, rule, phase);
-  cellOp.isComposite = isComposite(op);
-  if (isa<graph::CrossEntropyGradOp>(op))
+  if (rule.kind == graph::OpKind::Loss && rule.isGradient)
     cell.logits += bytesOf(op->getOperand(0));
-  if (isa<graph::RmsNormOp>(op))
+  if (rule.kind == graph::OpKind::Normalisation && rule.isComposite && !rule.isGradient)
     cell.rmsNormInputs += bytesOf(op->getOperand(0));
   bool fusible = isFusible(op);
   for (Value operand : op->getOperands())
@@ -306,28 +305,20 @@ void CellBuilder::addOp(BlockCell &cell, Operation *op, CellPhase phase) {
     bool stays = fusible && result.hasOneUse() && isFusible(*result.getUsers().begin());
     (stays ? cellOp.looseBytes : cellOp.bytes) += bytesOf(result);
   }
-  cellOp.joined = isJoined(op);
   indices[op] = static_cast<int>(cell.ops.size());
   cell.ops.push_back(cellOp);
 }
 
-void CellBuilder::addProduct(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {
-  cellOp.kind = WorkKind::Product;
-  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
+void CellBuilder::setSizesOfSample(CellOp &cellOp, Operation *op, const graph::OpRule &rule) const {
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
-  cellOp.flops = rule.flopsPerPoint;
+  SmallVector<int64_t, 8> sizes;
   for (auto [index, loop] : llvm::enumerate(rule.loops)) {
-    ProductLoop kind = productLoop(rule, static_cast<unsigned>(index));
-    auto [size, scale] = kind == ProductLoop::Batch ? std::tie(cellOp.batch, cellOp.batchScale)
-                         : kind == ProductLoop::M   ? std::tie(cellOp.m, cellOp.mScale)
-                         : kind == ProductLoop::N   ? std::tie(cellOp.n, cellOp.nScale)
-                                                    : std::tie(cellOp.k, cellOp.kScale);
-    size *= loop.size;
-    scale |= bits[index];
-    cellOp.flops *= static_cast<double>(loop.size);
-    cellOp.flopsScale |= bits[index];
+    sizes.push_back(loop.size);
+    // Queries meet the keys of the whole sequence, which are gathered.
+    if (rule.kind == graph::OpKind::Attention && rule.productLoops[index] == graph::ProductLoop::N)
+      bits[index] &= ~ScalesWithSequence;
   }
-  // Sizes and flops of one sample.
+  setSizes(cellOp, rule, sizes, bits);
   for (auto [size, scale] :
        {std::tie(cellOp.m, cellOp.mScale), std::tie(cellOp.n, cellOp.nScale),
         std::tie(cellOp.k, cellOp.kScale), std::tie(cellOp.batch, cellOp.batchScale)})
@@ -337,34 +328,16 @@ void CellBuilder::addProduct(CellOp &cellOp, Operation *op, const graph::OpRule 
     cellOp.flops /= samples;
 }
 
-void CellBuilder::addAttention(BlockCell &cell, CellOp &cellOp, Operation *op,
-                               const graph::OpRule &rule) const {
-  ArrayRef<int64_t> q = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
-  ArrayRef<int64_t> k = cast<RankedTensorType>(op->getOperand(1).getType()).getShape();
-  cellOp.kind = WorkKind::Attention;
-  cellOp.causal = op->hasAttr("causal");
-  cellOp.batch = q[0] * q[2] / static_cast<int64_t>(samples);
-  cellOp.batchScale = ScalesWithBatch;
-  cellOp.m = q[1];
-  cellOp.mScale = ScalesWithSequence;
-  cellOp.n = k[1];
-  cellOp.k = q[3];
-  cellOp.flops = rule.flopsPerPoint / samples;
-  for (const graph::Loop &loop : rule.loops)
-    cellOp.flops *= static_cast<double>(loop.size);
-  cellOp.flopsScale = ScalesWithBatch | ScalesWithSequence;
+void CellBuilder::addContext(BlockCell &cell, const CellOp &cellOp, Operation *op,
+                             const graph::OpRule &rule) const {
   double scores = static_cast<double>(cellOp.batch) * static_cast<double>(cellOp.m * cellOp.n);
   if (cellOp.phase == CellPhase::Forward)
     cell.attentionScores.parts[cellOp.flopsScale] += scores;
   // Keys and values of the whole sequence are gathered, their gradients scattered. The ranks of a
   // sequence together hold the whole tensor, so its bytes do not shrink with their number.
   auto context = [&](const graph::TensorLoops &tensor) {
-    return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
-      return dim.size() == 1 && rule.loops[dim[0]].size == k[1] &&
-             !llvm::any_of(rule.operands[0], [&](const graph::DimLoops &queries) {
-               return llvm::is_contained(queries, dim[0]);
-             });
-    });
+    return hasLoop(rule, tensor, graph::ProductLoop::N) &&
+           !hasLoop(rule, tensor, graph::ProductLoop::M);
   };
   auto add = [&](CollectiveKind kind, Value value) {
     CellCollective collective{CellAxis::Cp, kind, cellOp.phase, {}};

@@ -33,9 +33,10 @@ private:
 
   void addOps(BlockCell &cell, const OpList &ops, bool forwardPart);
   void addOp(BlockCell &cell, mlir::Operation *op, CellPhase phase);
-  void addProduct(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule) const;
-  void addAttention(BlockCell &cell, CellOp &cellOp, mlir::Operation *op,
-                    const graph::OpRule &rule) const;
+  void setSizesOfSample(CellOp &cellOp, mlir::Operation *op, const graph::OpRule &rule) const;
+  // Of attention: its scores, and what context parallelism gathers and scatters for it.
+  void addContext(BlockCell &cell, const CellOp &cellOp, mlir::Operation *op,
+                  const graph::OpRule &rule) const;
   void addExchange(BlockCell &cell, mlir::Operation *op, const graph::OpRule &rule,
                    CellPhase phase) const;
   void addCollective(BlockCell &cell, mlir::Operation *op, CellPhase phase) const;

@@ -70,9 +70,9 @@ struct CellOp {
   Amount bytes;      // to and from memory where pointwise ops are joined
   Amount looseBytes; // what comes on top where they are not
   bool causal = false;
-  bool isLoss = false; // of the logits, or their gradient
-  bool isComposite =
-      false; // RMS normalisation or rotary embedding, which some stacks compose of ops
+  bool isLoss = false;      // reads the logits, or makes their gradient
+  bool isExchange = false;  // orders tokens by expert, or back
+  bool isComposite = false; // some stacks compose it of ops, as RMS normalisation
 
   // As software computes it (applyStack), who does what the graph says unless told otherwise.
   double rateShare = 1;    // of the rate that compute/cost gives its kind

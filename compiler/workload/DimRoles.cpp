@@ -39,7 +39,7 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
     bits[loop] |= ScalesWithBatch | ScalesWithSequence | ScalesWithCapacity;
   // Tokens meet rows of experts by index: what scales with capacity is the rows alone, also where
   // both have the loop over groups of tokens.
-  bool isIndexed = !rule.expertLoops.empty() && !rule.matrixProduct;
+  bool isIndexed = !rule.expertLoops.empty() && !rule.multiplies();
   for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
     for (auto [dim, loops] : llvm::zip(of(operand), tensor))
       for (unsigned loop : loops) {

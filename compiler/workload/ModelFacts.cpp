@@ -20,7 +20,7 @@ double matrixFlops(ModuleOp module, graph::FuncOp func) {
     if (!interface)
       continue;
     graph::OpRule rule = interface.getRule();
-    if (!rule.matrixProduct)
+    if (!rule.multiplies())
       continue;
     double points = rule.flopsPerPoint * rule.modelShare;
     for (const graph::Loop &loop : rule.loops)

@@ -21,31 +21,73 @@ double tensorBytes(Type type) {
 
 bool isFusible(Operation *op) { return isa_and_nonnull<graph::PointwiseOpInterface>(op); }
 
-bool isLoss(Operation *op) {
-  return isa<graph::CrossEntropyOp, graph::SumExpOp, graph::CrossEntropyGradOp>(op);
-}
-
-bool isComposite(Operation *op) {
-  return isa<graph::RmsNormOp, graph::RmsNormGradOp, graph::RmsNormParamGradOp, graph::RotaryOp>(
-      op);
-}
-
 bool isJoined(Operation *op) {
   return isFusible(op) && llvm::any_of(op->getOperands(), [](Value operand) {
            return isFusible(operand.getDefiningOp());
          });
 }
 
-ProductLoop productLoop(const graph::OpRule &rule, unsigned loop) {
-  auto isIn = [&](const graph::TensorLoops &tensor) {
-    return llvm::any_of(tensor,
-                        [&](const graph::DimLoops &dim) { return llvm::is_contained(dim, loop); });
-  };
-  bool a = isIn(rule.operands[0]), b = isIn(rule.operands[1]), c = isIn(rule.results[0]);
-  return a && b && c ? ProductLoop::Batch
-         : a && c    ? ProductLoop::M
-         : b && c    ? ProductLoop::N
-                     : ProductLoop::K;
+bool isView(Operation *op) {
+  auto interface = dyn_cast_or_null<graph::RuleOpInterface>(op);
+  return interface && interface.getRule().kind == graph::OpKind::View;
+}
+
+Value rootOf(Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind) {
+  return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
+    return llvm::any_of(dim, [&](unsigned loop) { return rule.productLoops[loop] == kind; });
+  });
+}
+
+static WorkKind workKindOf(graph::OpKind kind) {
+  switch (kind) {
+  case graph::OpKind::Product:
+    return WorkKind::Product;
+  case graph::OpKind::Attention:
+    return WorkKind::Attention;
+  case graph::OpKind::Memory:
+  case graph::OpKind::View:
+  case graph::OpKind::Normalisation:
+  case graph::OpKind::Exchange:
+  case graph::OpKind::Loss:
+    return WorkKind::Memory;
+  }
+  return WorkKind::Memory;
+}
+
+CellOp cellOpOf(Operation *op, const graph::OpRule &rule) {
+  CellOp cellOp;
+  cellOp.name = op->getName().stripDialect().str();
+  cellOp.kind = workKindOf(rule.kind);
+  cellOp.phase = rule.isGradient ? CellPhase::BackwardInput : CellPhase::Forward;
+  cellOp.causal = rule.isCausal;
+  cellOp.isLoss = rule.kind == graph::OpKind::Loss;
+  cellOp.isExchange = rule.kind == graph::OpKind::Exchange;
+  cellOp.isComposite = rule.isComposite;
+  cellOp.joined = isJoined(op);
+  return cellOp;
+}
+
+void setSizes(CellOp &cellOp, const graph::OpRule &rule, ArrayRef<int64_t> sizes,
+              ArrayRef<uint8_t> bits) {
+  cellOp.m = cellOp.n = cellOp.k = cellOp.batch = 1;
+  cellOp.flops = rule.flopsPerPoint;
+  for (auto [size, scale, kind] : llvm::zip(sizes, bits, rule.productLoops)) {
+    auto [ofKind, scaleOfKind] =
+        kind == graph::ProductLoop::Batch ? std::tie(cellOp.batch, cellOp.batchScale)
+        : kind == graph::ProductLoop::M   ? std::tie(cellOp.m, cellOp.mScale)
+        : kind == graph::ProductLoop::N   ? std::tie(cellOp.n, cellOp.nScale)
+                                          : std::tie(cellOp.k, cellOp.kScale);
+    ofKind *= size;
+    scaleOfKind |= scale;
+    cellOp.flops *= static_cast<double>(size);
+    cellOp.flopsScale |= scale;
+  }
 }
 
 std::optional<CollectiveWork> collectiveOf(Operation *op) {

@@ -1,7 +1,7 @@
 // What ops of a partitioned program are to the cost model, read off their rules.
 #pragma once
 
-#include "compiler/cost/Cost.h"
+#include "compiler/workload/Cells.h"
 #include "dialects/graph/Graph.h"
 
 #include <optional>
@@ -15,17 +15,24 @@ double tensorBytes(mlir::Type type);
 // Whether the op computes point by point, so that code generation joins it with its neighbours.
 bool isFusible(mlir::Operation *op);
 
-// Whether the op reads logits, or makes their gradient.
-bool isLoss(mlir::Operation *op);
-// RMS normalisation or rotary embedding, which some software stacks compose of ops.
-bool isComposite(mlir::Operation *op);
 // Whether the op is in one kernel with one before it.
 bool isJoined(mlir::Operation *op);
 
-// What a loop is to a product of two operands: rows of the first, columns of the second, summed
-// over, or in both and the result.
-enum class ProductLoop : uint8_t { M, N, K, Batch };
-ProductLoop productLoop(const graph::OpRule &rule, unsigned loop);
+// Whether the op is a view of its operand 0.
+bool isView(mlir::Operation *op);
+// What `value` is a view of; itself where it is none.
+mlir::Value rootOf(mlir::Value value);
+
+// Whether one of the tensor's dims is made up of a product's loops of this kind.
+bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind);
+
+// What the op is by its rule, without sizes and bytes.
+CellOp cellOpOf(mlir::Operation *op, const graph::OpRule &rule);
+
+// Sizes and flops of a product, or of attention; `sizes` and `bits` are of each loop, its size and
+// what that scales with.
+void setSizes(CellOp &cellOp, const graph::OpRule &rule, llvm::ArrayRef<int64_t> sizes,
+              llvm::ArrayRef<uint8_t> bits);
 
 // A collective of the upstream shard dialect.
 struct CollectiveWork {

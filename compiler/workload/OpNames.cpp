@@ -10,8 +10,7 @@ namespace {
 
 // The parameter that `value` is, however it was reshaped and handed over.
 std::string readFrom(Value value, graph::BlockCallOpInterface call) {
-  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-    value = reshape.getX();
+  value = rootOf(value);
   if (auto get = value.getDefiningOp<graph::GetOp>())
     return get.getSymbol().str();
   auto argument = dyn_cast<BlockArgument>(value);
@@ -32,7 +31,7 @@ std::string writtenTo(Value value, graph::BlockCallOpInterface call) {
                                     .getResultAttrOfType<FlatSymbolRefAttr>(use.getOperandNumber(),
                                                                             graph::kGradientOfAttr))
         name = parameter.getValue().str();
-    } else if (isa<graph::ReshapeOp>(user) || collectiveOf(user)) {
+    } else if (isView(user) || collectiveOf(user)) {
       name = writtenTo(user->getResult(0), call);
     }
     if (!name.empty())

@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// An operand that was repeated is read by many points, each of which gives it a part of its
+// gradient: the transpose of repeating is a sum. Example: x[8,16] + b[16] with dy[8,16]: db = sum
+// over dim 0. Dims that grew from 1 are summed away and reshaped back in.
 Value dtc::graph::sumToOperand(OpBuilder &builder, Location loc, Value grad, Value operand) {
   RankedTensorType from = tensorType(grad), to = tensorType(operand);
   if (from == to)
@@ -50,6 +53,7 @@ static LogicalResult binaryGradient(Operation *op, OpBuilder &builder, ArrayRef<
   return success();
 }
 
+// y = l + r: dl = dy, dr = dy.
 LogicalResult AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   Value dy = resultGrads[0];
@@ -57,6 +61,7 @@ LogicalResult AddOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
       *this, builder, needed, grads, [&] { return dy; }, [&] { return dy; });
 }
 
+// y = l - r: dl = dy, dr = -dy.
 LogicalResult SubtractOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   Value dy = resultGrads[0];
@@ -65,6 +70,7 @@ LogicalResult SubtractOp::buildGradient(OpBuilder &builder, ValueRange resultGra
       *this, builder, needed, grads, [&] { return dy; }, negated);
 }
 
+// y = l r: dl = dy r, dr = dy l.
 LogicalResult MultiplyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   auto times = [&](Value other) -> Value {
@@ -104,16 +110,20 @@ static LogicalResult selectGradient(OpTy op, OpBuilder &builder, Value dy, Array
       [&] { return chosen(op.getRhs()); });
 }
 
+// y = min(l, r): a side passes dy on where it is y.
 LogicalResult MinimumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   return selectGradient(*this, builder, resultGrads[0], needed, grads);
 }
 
+// y = max(l, r): the same. Where both are equal PyTorch and JAX halve dy; relu at 0 passes all of
+// it here.
 LogicalResult MaximumOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   return selectGradient(*this, builder, resultGrads[0], needed, grads);
 }
 
+// y = -x: dx = -dy.
 LogicalResult NegateOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -122,6 +132,7 @@ LogicalResult NegateOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
+// y = exp(x): dx = dy y, from the result, so that nothing is computed again.
 LogicalResult ExpOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -130,6 +141,7 @@ LogicalResult ExpOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// y = log(x): dx = dy / x.
 LogicalResult LogOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -162,6 +174,7 @@ LogicalResult TanhOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// One op and not a chain of sigmoids, which fusion would run twice (GradientPoints.cpp).
 LogicalResult SiluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -170,6 +183,7 @@ LogicalResult SiluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// The same, from x: keeping tanh or erf of it would cost memory from forward to backward.
 LogicalResult GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -178,6 +192,7 @@ LogicalResult GeluOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// y = f x: dx = f dy.
 LogicalResult ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -186,6 +201,7 @@ LogicalResult ScaleOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// Rounding counts as the identity: dx = dy in the type of x.
 LogicalResult CastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                     ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());

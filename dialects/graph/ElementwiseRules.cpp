@@ -18,17 +18,23 @@ OpRule additive(mlir::Operation *op) { return fedBy(fedBy(pointwiseRule(op, 1, t
 
 OpRule AddOp::getRule() { return linear(additive(*this)); }
 OpRule SubtractOp::getRule() { return linear(additive(*this)); }
+// 0 r = 0 even where r is repeated into padding. Linear in either side, not in both together.
 OpRule MultiplyOp::getRule() { return pointwiseRule(*this, 1, true); }
+// 0 / 0 in padding is NaN.
 OpRule DivideOp::getRule() { return pointwiseRule(*this, 1, false); }
+// A repeated operand below (minimum) or above (maximum) 0 would enter padding.
 OpRule MinimumOp::getRule() { return additive(*this); }
 OpRule MaximumOp::getRule() { return additive(*this); }
 OpRule NegateOp::getRule() { return linear(pointwiseRule(*this, 1, true)); }
+// exp(0) = 1 and log(0) is -infinity.
 OpRule ExpOp::getRule() { return pointwiseRule(*this, 10, false); }
 OpRule LogOp::getRule() { return pointwiseRule(*this, 10, false); }
+// Odd, or 0 at 0.
 OpRule SqrtOp::getRule() { return pointwiseRule(*this, 1, true); }
 OpRule TanhOp::getRule() { return pointwiseRule(*this, 15, true); }
 OpRule SiluOp::getRule() { return pointwiseRule(*this, 13, true); }
 OpRule GeluOp::getRule() { return pointwiseRule(*this, 20, true); }
 OpRule ScaleOp::getRule() { return linear(pointwiseRule(*this, 1, true)); }
+// Rounding does not commute with sums.
 OpRule CastOp::getRule() { return pointwiseRule(*this, 0, true); }
 OpRule ConstantOp::getRule() { return pointwiseRule(*this, 0, getValue().isZero()); }

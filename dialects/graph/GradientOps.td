@@ -48,7 +48,7 @@ def Graph_EmbeddingGradOp : Graph_Op<"embedding_grad", [Pure, Graph_Rule]> {
   let hasVerifier = 1;
 }
 
-class Graph_NormGradOp<string mnemonic, string what, string text> : Graph_Op<mnemonic, [Pure, Graph_Rule]> {
+class Graph_NormGradOp<string mnemonic, string what, string text, list<Trait> traits = []> : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
   let summary = what;
   let description = text # [{
 
@@ -63,13 +63,13 @@ class Graph_NormGradOp<string mnemonic, string what, string text> : Graph_Op<mne
 
 def Graph_LayerNormGradOp : Graph_NormGradOp<"layer_norm_grad", "Gradient of layer_norm with respect to x", [{
     dx = rstd (g - mean(g) - n mean(g n)) with g = dy * weight and n = (x - mean) rstd, means over the last dim. Rows split over
-    the mesh.
+    the mesh; where the last dim does, the means are finished within the op.
 
     Example:
     ```mlir
     %dx = graph.layer_norm_grad %x, %w, %mean, %rstd, %dy
       : (tensor<?x16xf32>, tensor<16xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
-    ```}]> {
+    ```}], [Graph_Decompose]> {
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$mean, Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `,` $mean `,` $rstd `,` $dy attr-dict `:` functional-type(operands, results)";
@@ -90,13 +90,14 @@ def Graph_LayerNormParamGradOp : Graph_NormGradOp<"layer_norm_param_grad", "Grad
 }
 
 def Graph_RmsNormGradOp : Graph_NormGradOp<"rms_norm_grad", "Gradient of rms_norm with respect to x", [{
-    dx = rstd (g - n mean(g n)) with g = dy * weight and n = x rstd, the mean over the last dim. Rows split over the mesh.
+    dx = rstd (g - n mean(g n)) with g = dy * weight and n = x rstd, the mean over the last dim. Rows split over the mesh;
+    where the last dim does, the mean is finished within the op.
 
     Example:
     ```mlir
     %dx = graph.rms_norm_grad %x, %w, %rstd, %dy
       : (tensor<?x16xf32>, tensor<16xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
-    ```}]> {
+    ```}], [Graph_Decompose]> {
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$rstd, Graph_FloatTensor:$dy);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `,` $weight `,` $rstd `,` $dy attr-dict `:` functional-type(operands, results)";
@@ -168,10 +169,11 @@ def Graph_CrossEntropyGradOp : Graph_Op<"cross_entropy_grad", [Pure, Graph_Rule]
   let hasVerifier = 1;
 }
 
-def Graph_SoftmaxGradOp : Graph_Op<"softmax_grad", [Pure, Graph_Rule, SameOperandsAndResultType]> {
+def Graph_SoftmaxGradOp : Graph_Op<"softmax_grad", [Pure, Graph_Rule, Graph_Decompose, SameOperandsAndResultType]> {
   let summary = "Gradient of softmax";
   let description = [{
-    dx = (dy - sum(dy * y)) * y over the last dim, y what softmax returned. Rows split over the mesh.
+    dx = (dy - sum(dy * y)) * y over the last dim, y what softmax returned. Rows split over the mesh; where the last
+    dim does, the sum is finished within the op.
 
     Constraints:
     - (C1) `y` has at least 1 dim.

@@ -24,6 +24,7 @@ static Value geluDerivative(PointBuilder &b, Value x, GeluKind kind) {
   return b.add(part, b.mul(x, density));
 }
 
+// dx = gelu'(x) dy.
 SmallVector<Value> GeluGradOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                           ValueRange) {
   PointBuilder b(builder, loc);
@@ -41,6 +42,7 @@ SmallVector<Value> SiluGradOp::buildPoint(OpBuilder &builder, Location loc, Valu
   return {b.out(b.mul(dy, slope), getType())};
 }
 
+// x == y ? dy : 0. NaN equals nothing: its gradient stops here, and the loss says so already.
 SmallVector<Value> SelectEqualOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                              ValueRange) {
   PointBuilder b(builder, loc);

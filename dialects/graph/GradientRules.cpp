@@ -5,6 +5,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// dw[in, out] = sum over rows of x[rows, in] dy[rows, out]: M in, N out, K rows. A split batch
+// leaves the partial sums that data parallelism adds up at the end of a step.
 OpRule LinearWeightGradOp::getRule() {
   RuleBuilder builder;
   int64_t lead = tensorType(getX()).getRank() - getContract();
@@ -12,9 +14,11 @@ OpRule LinearWeightGradOp::getRule() {
   TensorLoops in = builder.loops(getX(), lead);
   TensorLoops out = builder.loops(getDy(), lead);
   builder.operand(rows + in).operand(rows + out).result(getTransposed() ? out + in : in + out);
-  return builder.matrixProduct(2).zeroPreserving().take();
+  return builder.product().gradient().zeroPreserving().take();
 }
 
+// dtable[w] = sum of dy[t] where ids[t] = w: by rows each rank skips ids of others, by tokens it
+// leaves a sum.
 OpRule EmbeddingGradOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getIds()).getRank();
@@ -22,29 +26,35 @@ OpRule EmbeddingGradOp::getRule() {
   TensorLoops column = builder.loops(getDy(), last);
   TensorLoops row = builder.loops(getResult(), 0, 1);
   builder.operand(tokens).operand(tokens + column).result(row + column).indexed(row);
-  return builder.zeroPreserving().take();
+  return builder.gradient().zeroPreserving().take();
 }
 
 // Input gradient of a norm: x, weight, statistics of the rows..., dy.
-static OpRule normGradRule(Operation *op, double flopsPerPoint) {
+static RuleBuilder normGradRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
   int64_t last = tensorType(x).getRank() - 1;
   TensorLoops rows = builder.loops(x, 0, last);
-  TensorLoops column = builder.loops(x, last, last + 1, LoopKind::Whole);
+  TensorLoops column = builder.loops(x, last, last + 1, LoopKind::Staged);
   builder.operand(rows + column).operand(column);
   for (unsigned i = 2; i + 1 < op->getNumOperands(); ++i)
     builder.operand(rows);
   builder.operand(rows + column).result(rows + column);
-  return builder.flops(flopsPerPoint).zeroPreserving().take();
+  return builder.flops(flopsPerPoint).kind(OpKind::Normalisation).gradient().zeroPreserving();
 }
 
-OpRule LayerNormGradOp::getRule() { return normGradRule(*this, 11); }
-OpRule RmsNormGradOp::getRule() { return normGradRule(*this, 8); }
+// In a padded column g = 0, but n = -mean * rstd is not: dx = -rstd * (mean(g) + n mean(g n)).
+OpRule LayerNormGradOp::getRule() {
+  RuleBuilder builder = normGradRule(*this, 11);
+  unsigned column = tensorType(getMean()).getRank();
+  return builder.fed({{column}}).take();
+}
+
+OpRule RmsNormGradOp::getRule() { return normGradRule(*this, 8).composite().take(); }
 
 // Parameter gradients of a norm: x, statistics of the rows..., dy. The statistics are given, so
 // columns are independent.
-static OpRule normParamGradRule(Operation *op, double flopsPerPoint) {
+static RuleBuilder normParamGradRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
   int64_t last = tensorType(x).getRank() - 1;
@@ -56,28 +66,34 @@ static OpRule normParamGradRule(Operation *op, double flopsPerPoint) {
   builder.operand(rows + column);
   for (unsigned i = 0; i < op->getNumResults(); ++i)
     builder.result(column);
-  return builder.flops(flopsPerPoint).zeroPreserving().take();
+  return builder.flops(flopsPerPoint).kind(OpKind::Normalisation).gradient().zeroPreserving();
 }
 
-OpRule LayerNormParamGradOp::getRule() { return normParamGradRule(*this, 5); }
-OpRule RmsNormParamGradOp::getRule() { return normParamGradRule(*this, 3); }
+OpRule LayerNormParamGradOp::getRule() { return normParamGradRule(*this, 5).take(); }
+OpRule RmsNormParamGradOp::getRule() { return normParamGradRule(*this, 3).composite().take(); }
 
+// (exp(x - lse) - onehot) dloss: point by point in the words, as lse is given and the target is a
+// global index. exp(0 - lse) of a padded word is not 0; the op masks it, since it knows its words.
 OpRule CrossEntropyGradOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
   TensorLoops word = builder.loops(getLogits(), rows.size());
   builder.operand(rows + word).operand(rows).operand(rows).operand(rows);
-  return builder.result(rows + word).indexed(word).flops(13).zeroPreserving().take();
+  builder.result(rows + word).indexed(word).flops(13);
+  return builder.kind(OpKind::Loss).gradient().zeroPreserving().take();
 }
 
 OpRule SoftmaxGradOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getY()).getRank() - 1;
   TensorLoops rows = builder.loops(getY(), 0, last);
-  TensorLoops row = rows + builder.loops(getY(), last, last + 1, LoopKind::Whole);
-  return builder.operand(row).operand(row).result(row).flops(4).zeroPreserving().take();
+  TensorLoops row = rows + builder.loops(getY(), last, last + 1, LoopKind::Staged);
+  builder.operand(row).operand(row).result(row).flops(4);
+  return builder.gradient().zeroPreserving().take();
 }
 
+// Of zero dy: zero. 30 and 18 flops: a tanh or exp and the polynomial around it.
 OpRule GeluGradOp::getRule() { return pointwiseRule(*this, 30, true); }
 OpRule SiluGradOp::getRule() { return pointwiseRule(*this, 18, true); }
+// x = y = 0 in padding passes dy on, so what dy lacks is fed.
 OpRule SelectEqualOp::getRule() { return fedBy(pointwiseRule(*this, 1, true), /*dy=*/2); }

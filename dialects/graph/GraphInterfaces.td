@@ -22,6 +22,18 @@ def GradientOpInterface : OpInterface<"GradientOpInterface"> {
          "::llvm::SmallVectorImpl<::mlir::Value> &":$operandGrads)>];
 }
 
+// Ops that add something up, or take its maximum, and go on with what comes out: where that loop is split over ranks, they
+// can't be done in one go.
+def DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = [{
+    Has staged loops (Rule.h). Where one is split the op is replaced by ops that compute the same, of which each sum or maximum
+    over the loop is a result of its own: partitioning finishes it where the next op reads it.
+  }];
+  let methods = [InterfaceMethod<"Builds these ops and returns a value per result.", "::llvm::SmallVector<::mlir::Value>", "decompose",
+    (ins "::mlir::OpBuilder &":$builder)>];
+}
+
 // Ops of one output point per input point: what fusion joins. Broadcast operands are those whose rule lacks a loop.
 def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   let cppNamespace = "::dtc::graph";

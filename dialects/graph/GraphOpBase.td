@@ -24,6 +24,7 @@ def Graph_Seed : 0DTensorOf<[I64]>,
 
 // An op with a sharding rule; `windows` is set by the partitioner only (see #graph.window).
 def Graph_Rule : DeclareOpInterfaceMethods<RuleOpInterface>;
+def Graph_Decompose : DeclareOpInterfaceMethods<DecomposeOpInterface>;
 def Graph_Gradient : DeclareOpInterfaceMethods<GradientOpInterface>;
 def Graph_Pointwise : DeclareOpInterfaceMethods<PointwiseOpInterface>;
 def Graph_IndexedPointwise : DeclareOpInterfaceMethods<PointwiseOpInterface, ["needsIndices"]>;

@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// Through the chosen p and through importance, the sum of all p: both end in the softmax over the
+// experts, so one op adds them up before its gradient. Which experts were chosen is a step
+// function, constant but at jumps (Shazeer et al. 2017, arXiv:1701.06538, section 2.1).
 LogicalResult MoeRouterOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -17,7 +20,8 @@ LogicalResult MoeRouterOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
-// Counts of choices are steps: nothing flows through the load.
+// loss = c sum over e of load[e] importance[e]: dimportance[e] = c load[e] dloss. Counts of choices
+// are steps: nothing flows through the load.
 LogicalResult MoeBalanceLossOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                               ArrayRef<bool> needed,
                                               SmallVectorImpl<Value> &grads) {
@@ -42,6 +46,8 @@ template <typename OpTy> static LogicalResult refuseChoices(OpTy op, ArrayRef<bo
   return refuseOperand(op, needed, 2, "slots");
 }
 
+// rows = S x w, S selecting a token for each row: dx = S^T (drows w), which is what combine does,
+// and dw = drows x for each choice. Dropped choices select nothing and get nothing.
 LogicalResult MoeDispatchOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                            ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -59,6 +65,7 @@ LogicalResult MoeDispatchOp::buildGradient(OpBuilder &builder, ValueRange result
   return success();
 }
 
+// y = sum over choices of S^T (rows w), the transpose of dispatch: drows = S dy w, dw = rows dy.
 LogicalResult MoeCombineOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                           ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -76,6 +83,8 @@ LogicalResult MoeCombineOp::buildGradient(OpBuilder &builder, ValueRange resultG
   return success();
 }
 
+// As graph.linear for each expert e alone: dx[e] = dy[e] w[e]^T, dw[e] = x[e]^T dy[e]. Rows that no
+// token fills are zero in x and dy and add nothing.
 LogicalResult ExpertLinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                             ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());

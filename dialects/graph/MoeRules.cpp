@@ -68,6 +68,7 @@ OpRule MoeRouterOp::getRule() {
   return builder.flops(2 + 12.0 / static_cast<double>(getTop())).take();
 }
 
+// Tokens alone: importance came in as the gradient of a sum over them, which each repeats.
 OpRule MoeRouterGradOp::getRule() {
   RuleBuilder builder;
   TensorLoops tokens = builder.loops(getLogits(), 0, 2);
@@ -83,6 +84,8 @@ OpRule MoeRouterGradOp::getRule() {
       .take();
 }
 
+// c sum over experts of load importance, per sequence: what routers of split groups leave as sums
+// is finished before it, as the product of sums is no sum.
 OpRule MoeBalanceLossOp::getRule() {
   RuleBuilder builder;
   TensorLoops b = builder.loops(getLoad(), 0, 1);
@@ -96,11 +99,16 @@ static OpRule finishRouted(RuleBuilder &builder, const RoutedLoops &loops, bool 
   OpRule rule = builder.flops(0).zeroPreserving().take();
   rule.indexedLoops = {loops.expert};
   rule.expertLoops = {loops.expert};
-  if (exchanges)
+  if (exchanges) {
+    rule.kind = OpKind::Exchange;
     rule.capacityLoops = {loops.capacity};
+  }
   return rule;
 }
 
+// rows[e, b, slot] = the token that chose slot of e, or 0. A rank has some experts and the tokens
+// of its samples; under expert parallelism tokens of other ranks come by an all-to-all (GShard:
+// Lepikhin et al. 2020, arXiv:2006.16668).
 OpRule MoeDispatchOp::getRule() {
   RuleBuilder builder;
   RoutedLoops loops(builder, getTokens(), getResult(), getExperts(), getGroup(), /*toRows=*/true,
@@ -112,6 +120,7 @@ OpRule MoeDispatchOp::getRule() {
   return finishRouted(builder, loops, /*exchanges=*/true);
 }
 
+// tokens[b, t] = sum over choices of rows[e, b, slot]: of split experts each rank adds its own.
 OpRule MoeCombineOp::getRule() {
   RuleBuilder builder;
   RoutedLoops loops(builder, getResult(), getRows(), getExperts(), getGroup(), /*toRows=*/false,
@@ -124,6 +133,7 @@ OpRule MoeCombineOp::getRule() {
   return finishRouted(builder, loops, /*exchanges=*/true);
 }
 
+// dw[b, t, k] = rows[e, b, slot] . dy[b, t], a sum over the columns.
 OpRule MoeWeightGradOp::getRule() {
   RuleBuilder builder;
   RoutedLoops loops(builder, getTokens(), getRows(), getExperts(), getGroup(), /*toRows=*/false,
@@ -133,6 +143,7 @@ OpRule MoeWeightGradOp::getRule() {
   return finishRouted(builder, loops, /*exchanges=*/false);
 }
 
+// A product per expert: experts are Batch, its rows M. `fill` of the rows hold tokens.
 OpRule ExpertLinearOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getX()).getRank() - 1;
@@ -141,12 +152,13 @@ OpRule ExpertLinearOp::getRule() {
   TensorLoops in = builder.loops(getX(), last, -1, LoopKind::Sum);
   TensorLoops expert = {rows[0]};
   builder.operand(rows + in).operand(expert + (getTransposed() ? out + in : in + out));
-  OpRule rule = builder.result(rows + out).matrixProduct(2).zeroPreserving().take();
+  OpRule rule = builder.result(rows + out).product().zeroPreserving().take();
   rule.expertLoops = {rows[0][0]};
   rule.modelShare = getFill().convertToDouble();
   return rule;
 }
 
+// dw[e] = x[e]^T dy[e]: rows K, experts Batch.
 OpRule ExpertLinearWeightGradOp::getRule() {
   RuleBuilder builder;
   int64_t last = tensorType(getX()).getRank() - 1;
@@ -155,7 +167,7 @@ OpRule ExpertLinearWeightGradOp::getRule() {
   TensorLoops in = builder.loops(getX(), last), out = builder.loops(getDy(), last);
   builder.operand(rows + in).operand(rows + out);
   builder.result(expert + (getTransposed() ? out + in : in + out));
-  OpRule rule = builder.matrixProduct(2).zeroPreserving().take();
+  OpRule rule = builder.product().gradient().zeroPreserving().take();
   rule.expertLoops = {expert[0][0]};
   rule.modelShare = getFill().convertToDouble();
   return rule;

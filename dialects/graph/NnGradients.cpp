@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// y[r, o] = sum over i of x[r, i] w[i, o]: dx[r, i] = sum over o of dy[r, o] w[i, o], again a
+// linear, by the same weight read the other way; dw[i, o] = sum over r of x[r, i] dy[r, o]. Heads
+// stay dims of their own in both, so that gradients split along heads where forward did.
 LogicalResult LinearOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -41,6 +44,7 @@ LogicalResult MatmulOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
+// y[t] = table[ids[t]]: dtable[w] = sum of dy[t] over the t that looked w up.
 LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -50,6 +54,12 @@ LogicalResult EmbeddingOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
+// y = n w + b with n = (x - m) r, m = mean(x), r = 1 / sqrt(mean((x - m)^2) + e), over C columns.
+// dw = sum over rows of dy n, db = sum over rows of dy. With g = dy w and dn = g: dr = sum(g (x -
+// m)), d(x - m) = g r - n r mean(g n) as r' = -r^3 (x - m) / C and (x - m) = n / r, and dx takes
+// the mean off: dx = r (g - mean(g) - n mean(g n)), as mean(n) = 0. Apart, since dw and db sum over
+// other dims than dx: columns split in one, rows in the other. Source: Ba, Kiros and Hinton 2016,
+// arXiv:1607.06450.
 LogicalResult LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(3, Value());
@@ -71,6 +81,8 @@ LogicalResult LayerNormOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
+// y = n w with n = x r, r = 1 / sqrt(mean(x^2) + e): dw = sum over rows of dy n, and with g = dy w
+// dx = r (g - n mean(g n)), by r' = -r^3 x / C. Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 LogicalResult RmsNormOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -99,6 +111,10 @@ LogicalResult RotaryOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
+// One op for all three, which share the scores. With P = exp(s q k^T - lse), which is run again
+// from q, k and lse, and D = rowsum(dout out): dv = P^T dout, dP = dout v^T, dS = P (dP - D), dq =
+// s dS k, dk = s dS^T q. Source: Dao et al. 2022, arXiv:2205.14135, appendix B.2; lse in place of
+// maximum and sum: Dao 2023, arXiv:2307.08691, algorithm 2.
 LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -120,6 +136,9 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
+// loss = lse - x[t] with lse = log(sum(exp(x))): dlse / dx = exp(x) / sum(exp(x)) = exp(x - lse),
+// the softmax, so dx = (exp(x - lse) - onehot(t)) dloss. From lse, which is one number a row, not
+// from the softmax, which would be another tensor as large as the logits.
 LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                             ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(2, Value());
@@ -132,6 +151,7 @@ LogicalResult CrossEntropyOp::buildGradient(OpBuilder &builder, ValueRange resul
   return success();
 }
 
+// dy_i / dx_j = y_i (delta_ij - y_j), so dx = (dy - sum(dy y)) y: from the result alone.
 LogicalResult SoftmaxOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());

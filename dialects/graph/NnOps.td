@@ -78,12 +78,12 @@ def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient,
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient]> {
+def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose]> {
   let summary = "Normalises rows to mean 0 and variance 1, then scales and shifts";
   let description = [{
     y = (x - mean) * rstd * weight + bias over the last dim, rstd = 1 / sqrt(variance + epsilon) with the biased variance.
-    `mean` and `rstd` have the shape without the last dim and are kept for the backward pass. Rows split over the mesh, the
-    last dim does not. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+    `mean` and `rstd` have the shape without the last dim and are kept for the backward pass. Rows split over the mesh; where the
+    last dim does, sums over it are finished within the op. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
 
     Constraints:
     - (C1) `x` has at least 1 dim.
@@ -105,12 +105,12 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient
   let hasVerifier = 1;
 }
 
-def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient]> {
+def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose]> {
   let summary = "Divides rows by their root mean square, then scales";
   let description = [{
     y = x * rstd * weight over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon). `rstd` has the shape without the last dim
-    and is kept for the backward pass. Rows split over the mesh, the last dim does not.
-    Source: Zhang and Sennrich 2019, arXiv:1910.07467.
+    and is kept for the backward pass. Rows split over the mesh; where the last dim does, sums over it are finished within
+    the op. Source: Zhang and Sennrich 2019, arXiv:1910.07467.
 
     Constraints: (C1) to (C7) of `graph.layer_norm`, without bias and mean.
 
@@ -222,11 +222,11 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
   let hasVerifier = 1;
 }
 
-def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexButOne]> {
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexButOne, Graph_Decompose]> {
   let summary = "Loss of each token";
   let description = [{
     loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim. Rows split over the
-    mesh; the words do not, and `dtc-partition` takes the op apart (reduce max, `sum_exp`, `pick`) where they are split.
+    mesh; where words do, `dtc-partition` takes the op apart (reduce max, `sum_exp`, `pick`).
     A gradient flows through `loss` only. Rows whose target is the index after `ignoring` have loss 0 and no gradient, as
     torch.nn.CrossEntropyLoss(ignore_index) has; `graph.counted` and `graph.weighted_mean` leave them out of the mean.
 
@@ -335,10 +335,11 @@ def Graph_PickOp : Graph_Op<"pick", [Pure, Graph_Rule, Graph_Index]> {
   let hasVerifier = 1;
 }
 
-def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, SameOperandsAndResultType]> {
+def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose, SameOperandsAndResultType]> {
   let summary = "Softmax over the last dim";
   let description = [{
-    y = exp(x - max(x)) / sum(exp(x - max(x))). Rows split over the mesh, the last dim does not.
+    y = exp(x - max(x)) / sum(exp(x - max(x))). Rows split over the mesh; where the last dim does, maximum and sum
+    are finished within the op.
 
     Constraints:
     - (C1) `x` has at least 1 dim.

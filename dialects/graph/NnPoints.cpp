@@ -29,6 +29,9 @@ static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRan
   return element;
 }
 
+// y = kept ? x / (1 - p) : 0. The scale keeps the expectation, so that evaluation needs none
+// (Srivastava et al. 2014). Philox is counted up by element and step and keyed by the seed, so
+// every rank, plan and backward pass draws the same mask and none is kept (Salmon et al. 2011).
 SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                          ValueRange indices) {
   double p = getP().convertToDouble();
@@ -72,6 +75,8 @@ static Value pickFrequency(PointBuilder &b, Value index, ArrayRef<double> freque
   return b.select(isLow, low, high);
 }
 
+// cos and sin of position * frequency. In f32, as Hugging Face's tables are, whatever the type of
+// the model. Source: Su et al. 2021, arXiv:2104.09864, section 3.4.2.
 SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, ValueRange,
                                              ValueRange indices) {
   PointBuilder b(builder, loc);

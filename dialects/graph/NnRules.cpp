@@ -5,6 +5,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// y[rows, out] = sum over in of x[rows, in] w[in, out]: M rows, N out, K in. Zero rows, in or out
+// give zeros or add none. Not jointly linear: a product of two sums is not the sum of products.
 OpRule LinearOp::getRule() {
   RuleBuilder builder;
   int64_t lead = tensorType(getX()).getRank() - getContract();
@@ -12,9 +14,10 @@ OpRule LinearOp::getRule() {
   TensorLoops out = builder.loops(getResult(), lead);
   TensorLoops in = builder.loops(getX(), lead, -1, LoopKind::Sum);
   builder.operand(rows + in).operand(getTransposed() ? out + in : in + out).result(rows + out);
-  return builder.matrixProduct(2).zeroPreserving().take();
+  return builder.product().zeroPreserving().take();
 }
 
+// c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], either operand transposed.
 OpRule MatmulOp::getRule() {
   RuleBuilder builder;
   int64_t batch = tensorType(getA()).getRank() - 2;
@@ -26,9 +29,13 @@ OpRule MatmulOp::getRule() {
   builder.operand(lead + (getTransposeA() ? k + m : m + k));
   builder.operand(lead + (getTransposeB() ? n + k : k + n));
   builder.result(lead + (m + n));
-  return builder.matrixProduct(2).zeroPreserving().take();
+  return builder.product().zeroPreserving().take();
 }
 
+// out[t, c] = table[ids[t], c]. A rank has some rows and gives 0 for other ids, so a split over
+// rows leaves sums of one term that is not 0 (vocabulary-parallel embedding, Shoeybi et al. 2019,
+// arXiv:1909.08053, section 3). Padded ids would look up row 0: tokens may not be padded, and rows
+// only because the op knows them.
 OpRule EmbeddingOp::getRule() {
   RuleBuilder builder;
   TensorLoops tokens = builder.loops(getIds());
@@ -38,26 +45,42 @@ OpRule EmbeddingOp::getRule() {
   return builder.flops(0).take();
 }
 
-// Rows are independent; within a row everything depends on everything.
-static OpRule normRule(Operation *op, double flopsPerPoint) {
+// Rows are independent; within a row everything depends on everything, by way of sums or a maximum
+// that are finished in between.
+static RuleBuilder rowRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
   Value x = op->getOperand(0);
   int64_t last = tensorType(x).getRank() - 1;
   TensorLoops rows = builder.loops(x, 0, last);
-  TensorLoops column = builder.loops(x, last, last + 1, LoopKind::Whole);
+  TensorLoops column = builder.loops(x, last, last + 1, LoopKind::Staged);
   builder.operand(rows + column);
   for (unsigned i = 1; i < op->getNumOperands(); ++i)
     builder.operand(column);
   builder.result(rows + column);
   for (unsigned i = 1; i < op->getNumResults(); ++i)
     builder.result(rows);
-  return builder.flops(flopsPerPoint).take();
+  return builder.flops(flopsPerPoint);
 }
 
-OpRule LayerNormOp::getRule() { return normRule(*this, 8); }
-OpRule RmsNormOp::getRule() { return normRule(*this, 5); }
-OpRule SoftmaxOp::getRule() { return normRule(*this, 12); }
+// Of zeros the statistics are none (rstd = 1 / sqrt(epsilon)), so neither rows nor columns may be
+// padded: (0 - mean) * rstd in a padded column is not 0 either.
+OpRule LayerNormOp::getRule() { return rowRule(*this, 8).kind(OpKind::Normalisation).take(); }
 
+// Padded columns add nothing to the sum of squares and are 0 * rstd * weight; a padded row has an
+// rstd.
+OpRule RmsNormOp::getRule() {
+  RuleBuilder builder = rowRule(*this, 5).kind(OpKind::Normalisation).composite().zeroPreserving();
+  TensorLoops rows;
+  for (unsigned loop = 0; loop + 1 < static_cast<unsigned>(getX().getType().getRank()); ++loop)
+    rows.push_back({loop});
+  return builder.fed(rows).take();
+}
+
+// exp(0 - max) is not 0: a padded column would take its share.
+OpRule SoftmaxOp::getRule() { return rowRule(*this, 12).take(); }
+
+// No operands: each position from its global index alone. Pairs are whole, since a rank's heads all
+// read all of them.
 OpRule RotaryTableOp::getRule() {
   RuleBuilder builder;
   TensorLoops position = builder.loops(getCos(), 0, 1);
@@ -66,6 +89,9 @@ OpRule RotaryTableOp::getRule() {
   return builder.flops(20).take();
 }
 
+// y[i] and y[i + h] both read x[i] and x[i + h]: head_dim is (half, pair), and parts of it would
+// not hold pairs. Position is shared with the table, so a split sequence takes its part of both. 3
+// flops a point: 2 products, 1 sum.
 OpRule RotaryOp::getRule() {
   RuleBuilder builder;
   TensorLoops lead = builder.loops(getX(), 0, 3); // batch, position, head
@@ -74,7 +100,7 @@ OpRule RotaryOp::getRule() {
   TensorLoops table = {lead[1], pair[0]};
   TensorLoops x = lead + TensorLoops{{half[0][0], pair[0][0]}};
   builder.operand(x).operand(table).operand(table).result(x);
-  return builder.flops(3).zeroPreserving().take();
+  return builder.flops(3).composite().zeroPreserving().take();
 }
 
 namespace {
@@ -97,14 +123,20 @@ struct AttentionLoops {
     lse = {b, heads, t};
     keyed = {b, h, g};
     grouped = {g};
+    queries = t;
+    keys = s;
+    head = d;
   }
   TensorLoops q, k, lse;
+  DimLoops queries, keys, head;
   TensorLoops keyed;   // loops whose global index keys the dropout mask
   TensorLoops grouped; // a padded query head still sees the keys and values of its group
 };
 
 // Pairs of query and key that a sliding window leaves, of those that causal attention has: rows see
 // n keys each but for the first n. Counted as if queries were as many as keys.
+// Full causal attention has n^2 / 2 pairs, a window of w leaves out a triangle of (n - w)^2 / 2: 1
+// - (1 - w / n)^2 of the pairs are seen.
 double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
   auto keys = static_cast<double>(tensorType(kValue).getDimSize(1));
   if (!sliding || static_cast<double>(*sliding) >= keys)
@@ -115,6 +147,11 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
 
 } // namespace
 
+// s[i, j] = scale q[i] k[j], out[i] = sum over j of softmax(s[i])[j] v[j]. Whole are: keys, whose
+// maximum and sum a row needs before it goes on (as the rows of a softmax; ring attention would be
+// stages with another merge); queries, because causality compares global indices; and head_dim, of
+// a product that never leaves the op. Zero heads give zero
+// results. lse of a padded head is log(keys), but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
@@ -122,12 +159,15 @@ OpRule AttentionOp::getRule() {
   builder.result(loops.q).result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  return builder.matrixProduct(4 * slidingShare(getSliding(), getK()))
-      .zeroPreserving()
-      .fed(loops.grouped)
-      .take(); // two products
+  double flops = 4 * slidingShare(getSliding(), getK()); // two products
+  builder.attention(flops, loops.queries, loops.keys, loops.head).fed(loops.grouped);
+  OpRule rule = builder.zeroPreserving().take();
+  rule.isCausal = getCausal();
+  return rule;
 }
 
+// dq, dk and dv have the loops of q, k and v. The group is not in dk and dv: query heads of one kv
+// head add up there.
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
@@ -136,19 +176,22 @@ OpRule AttentionGradOp::getRule() {
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
-  return builder.matrixProduct(8 * slidingShare(getSliding(), getK()))
-      .zeroPreserving()
-      .fed(loops.grouped)
-      .take(); // four products; recomputed scores are not counted
+  double flops = 8 * slidingShare(getSliding(), getK()); // four products, without those run again
+  builder.attention(flops, loops.queries, loops.keys, loops.head).gradient().fed(loops.grouped);
+  OpRule rule = builder.zeroPreserving().take();
+  rule.isCausal = getCausal();
+  return rule;
 }
 
+// loss = log(sum(exp(x))) - x[target]: words staged by a maximum, a sum and what is picked. Padded
+// words are none, by the windows of the stages; padded rows would have the loss log(words).
 OpRule CrossEntropyOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
   int64_t last = rows.size();
-  TensorLoops word = builder.loops(getLogits(), last, last + 1, LoopKind::Whole);
-  builder.operand(rows + word).operand(rows).result(rows).result(rows);
-  return builder.flops(12).take();
+  TensorLoops word = builder.loops(getLogits(), last, last + 1, LoopKind::Staged);
+  builder.operand(rows + word).operand(rows).result(rows).result(rows).indexed(word);
+  return builder.flops(12).kind(OpKind::Loss).take();
 }
 
 // Padded targets are zeros, which may count.
@@ -162,15 +205,17 @@ OpRule WeightedMeanOp::getRule() {
   return builder.operand(all).operand(all).result({}).flops(3).take();
 }
 
+// sum over words of exp(x - max): 10 flops for exp, a subtraction, an addition.
 OpRule SumExpOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getMax());
   int64_t last = rows.size();
   TensorLoops word = builder.loops(getX(), last, last + 1, LoopKind::Sum);
   builder.operand(rows + word).operand(rows).result(rows).indexed(word);
-  return builder.flops(12).take();
+  return builder.flops(12).kind(OpKind::Loss).take();
 }
 
+// x[target]: a rank without the word has 0. Padded rows are zeros wherever they pick.
 OpRule PickOp::getRule() {
   RuleBuilder builder;
   TensorLoops rows = builder.loops(getTargets());
@@ -180,6 +225,7 @@ OpRule PickOp::getRule() {
   return builder.flops(0).zeroPreserving().take();
 }
 
+// Every index counts: the mask is that of the whole tensor. Zero stays zero, kept or not.
 OpRule DropoutOp::getRule() {
   RuleBuilder builder;
   TensorLoops space = builder.loops(getX());

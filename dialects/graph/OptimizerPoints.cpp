@@ -23,6 +23,11 @@ static Value descend(PointBuilder &b, Value param, Value lr, Value change, doubl
   return b.sub(param, b.mul(lr, change));
 }
 
+// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, both started at zero and divided by 1
+// - beta^step for it; p -= lr (m' / (sqrt(v') + epsilon) + decay p). g is scaled first, by clipping
+// and by the count of what the loss is a mean of. Epsilon is outside the root as in PyTorch.
+// Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 1; decay beside the moments: Loshchilov
+// and Hutter 2017, arXiv:1711.05101, algorithm 2.
 SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                        ValueRange) {
   PointBuilder b(builder, loc);
@@ -40,6 +45,8 @@ SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRa
           b.out(second, getNewExpAvgSq().getType())};
 }
 
+// b = momentum b + g; p -= lr (b + decay p). As torch.optim.SGD without dampening, but for decay,
+// which does not go through the buffer. Momentum: Sutskever et al. 2013, section 2.
 SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                      ValueRange) {
   PointBuilder b(builder, loc);
@@ -50,6 +57,8 @@ SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRang
   return {b.out(next, getNewParam().getType()), b.out(buffer, getNewBuffer().getType())};
 }
 
+// min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Source: Pascanu, Mikolov and
+// Bengio 2012, arXiv:1211.5063, algorithm 1.
 SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                            ValueRange) {
   PointBuilder b(builder, loc);
@@ -57,6 +66,7 @@ SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, Val
   return {b.min(b.number(1), ratio)};
 }
 
+// 1 / x, or 0 for 0: the mean of nothing counts as no loss and no gradient.
 SmallVector<Value> InverseOrZeroOp::buildPoint(OpBuilder &builder, Location loc,
                                                ValueRange operands, ValueRange) {
   PointBuilder b(builder, loc);
@@ -65,6 +75,10 @@ SmallVector<Value> InverseOrZeroOp::buildPoint(OpBuilder &builder, Location loc,
   return {b.select(isZero, zero, b.div(b.number(1), operands[0]))};
 }
 
+// Rises from base / warmup to base, then stays or falls by a half wave of a cosine: base (ratio +
+// (1 - ratio) (1 + cos(pi t)) / 2), t the share of the steps after warmup, to base * ratio at the
+// last step. Steps count from 1. Source: Loshchilov and Hutter 2016, arXiv:1608.03983, equation 5,
+// without restarts; the warmup of Goyal et al. 2017, arXiv:1706.02677, section 2.2.
 SmallVector<Value> LearningRateOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                               ValueRange) {
   PointBuilder b(builder, loc);

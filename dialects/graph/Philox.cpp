@@ -16,6 +16,7 @@ static Value word(ImplicitLocOpBuilder &builder, uint32_t value) {
   return arith::ConstantOp::create(builder, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
+// Both halves of the product of 32-bit numbers.
 static HighLow multiply(ImplicitLocOpBuilder &builder, Value a, uint32_t b) {
   auto product = arith::MulUIExtendedOp::create(builder, a, word(builder, b));
   return {product.getHigh(), product.getLow()};
@@ -33,6 +34,9 @@ Value dtc::graph::buildPhilox(ImplicitLocOpBuilder &builder, Value key,
   Value half = arith::ConstantOp::create(builder, builder.getI64IntegerAttr(32));
   Value key1 =
       arith::TruncIOp::create(builder, i32, arith::ShRUIOp::create(builder, key, half).getResult());
+  // Seven rounds pass BigCrush, ten leave a margin and are what all libraries do. Between rounds
+  // the key grows by the golden ratio and by sqrt(3) - 1, as 32-bit fractions; the multipliers are
+  // those of the authors' Random123.
   for (int round = 0; round < 10; ++round) {
     if (round > 0) {
       key0 = arith::AddIOp::create(builder, key0, word(builder, 0x9E3779B9));

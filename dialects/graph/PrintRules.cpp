@@ -29,14 +29,54 @@ const char *kindText(LoopKind kind) {
     return "sum";
   case LoopKind::Max:
     return "max";
+  case LoopKind::Staged:
+    return "staged";
   case LoopKind::Whole:
     return "whole";
   }
   return "";
 }
 
-// loops 0:4 parallel, 1:? sum; [0, 1], [1] -> [0]; 2 flops per point, matrix product,
-// zero-preserving; indexed 1
+const char *kindText(OpKind kind) {
+  switch (kind) {
+  case OpKind::Memory:
+    return "";
+  case OpKind::View:
+    return "view";
+  case OpKind::Product:
+    return "product";
+  case OpKind::Attention:
+    return "attention";
+  case OpKind::Normalisation:
+    return "normalisation";
+  case OpKind::Exchange:
+    return "exchange";
+  case OpKind::Loss:
+    return "loss";
+  }
+  return "";
+}
+
+// product of m 0, k 1, or attention of batch 0 1 2, m 3, n 4, k 5
+void printProduct(llvm::raw_ostream &out, const OpRule &rule) {
+  const std::pair<ProductLoop, const char *> names[] = {{ProductLoop::Batch, "batch"},
+                                                        {ProductLoop::M, "m"},
+                                                        {ProductLoop::N, "n"},
+                                                        {ProductLoop::K, "k"}};
+  const char *before = " of ";
+  for (auto [kind, name] : names) {
+    if (!llvm::is_contained(rule.productLoops, kind))
+      continue;
+    out << before << name;
+    for (auto [loop, ofLoop] : llvm::enumerate(rule.productLoops))
+      if (ofLoop == kind)
+        out << " " << loop;
+    before = " ";
+  }
+}
+
+// loops 0:4 parallel, 1:8 parallel, 2:? sum; [0, 2], [2, 1] -> [0, 1]; 2 flops per point, product
+// of m 0 n 1 k 2, zero-preserving; indexed 1
 std::string ruleText(const OpRule &rule) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -54,8 +94,15 @@ std::string ruleText(const OpRule &rule) {
   out << " -> ";
   llvm::interleaveComma(rule.results, out, [&](const TensorLoops &dims) { printDims(out, dims); });
   out << "; " << llvm::format("%g", rule.flopsPerPoint) << " flops per point";
-  if (rule.matrixProduct)
-    out << ", matrix product";
+  if (rule.kind != OpKind::Memory)
+    out << ", " << kindText(rule.kind);
+  printProduct(out, rule);
+  if (rule.isGradient)
+    out << ", gradient";
+  if (rule.isCausal)
+    out << ", causal";
+  if (rule.isComposite)
+    out << ", composite";
   if (rule.zeroPreserving)
     out << ", zero-preserving";
   if (rule.jointlyLinear)

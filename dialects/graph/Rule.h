@@ -12,8 +12,26 @@ enum class LoopKind {
   Parallel, // the loop is in every result: each rank computes its part
   Sum,      // a result without the loop is partial(sum)
   Max,      // a result without the loop is partial(max)
-  Whole,    // the loop cannot be split (softmax row, head dimension, time inside attention)
+  Staged,   // the op finishes sums or maxima over the loop and goes on with them: where it is split
+            // the op is taken apart (DecomposeOpInterface), and a result without the loop is whole
+  Whole,    // the loop cannot be split (head dimension, time inside attention)
 };
+
+// What an op is to cost and placement, beside the bytes of its operands and results.
+enum class OpKind {
+  Memory,        // no more than these
+  View,          // no bytes at all: operand 0's elements as another shape
+  Product,       // a matrix product of operands 0 and 1
+  Attention,     // products of queries with keys, and of their softmax with values
+  Normalisation, // brings the rows of operand 0 to one size
+  Exchange,      // brings tokens to the rows of experts, or back
+  Loss,          // reads the logits, operand 0
+};
+
+// What a loop is to products. Of operands a and b and result c of a matrix product, by which of
+// them have it: M a and c, N b and c, K a and b, Batch all. Of attention M are the queries, N the
+// keys, K is the head dimension, Batch all others.
+enum class ProductLoop { M, N, K, Batch };
 
 struct Loop {
   int64_t size; // ShapedType::kDynamic while the batch is unbound
@@ -31,8 +49,13 @@ struct OpRule {
   llvm::SmallVector<Loop, 8> loops;
   llvm::SmallVector<TensorLoops, 4> operands; // one per operand; a scalar has no dims
   llvm::SmallVector<TensorLoops, 2> results;
-  double flopsPerPoint = 1;   // floating-point operations per point of the whole iteration space
-  bool matrixProduct = false; // counted in model flops as Megatron-LM counts them
+  double flopsPerPoint = 1; // floating-point operations per point of the whole iteration space
+  OpKind kind = OpKind::Memory;
+  // Of products and attention, one per loop.
+  llvm::SmallVector<ProductLoop, 8> productLoops;
+  bool isGradient = false;  // computes gradients of the kind's op
+  bool isCausal = false;    // of attention: half of the pairs of queries and keys are seen
+  bool isComposite = false; // some software runs it as several ops, point by point and reductions
   // Share of the points that model flops count: experts compute rows that no token fills.
   double modelShare = 1;
   // Zero in, zero out: where a padded index of a split loop reads zeros in the operands that have
@@ -55,6 +78,9 @@ struct OpRule {
   // the second grows as much. An op whose results have a capacity loop and whose operands do not,
   // or the other way round, exchanges tokens between the ranks (all-to-all).
   llvm::SmallVector<unsigned, 1> expertLoops, capacityLoops;
+
+  // Whether it does matrix products, which model flops count as Megatron-LM counts them.
+  bool multiplies() const { return kind == OpKind::Product || kind == OpKind::Attention; }
 
   // Whether padding of this loop stays zero, or does not matter because the op itself knows the
   // padded indices.

@@ -45,9 +45,46 @@ RuleBuilder &RuleBuilder::flops(double perPoint) {
   rule.flopsPerPoint = perPoint;
   return *this;
 }
-RuleBuilder &RuleBuilder::matrixProduct(double flopsPerPoint) {
-  rule.matrixProduct = true;
+RuleBuilder &RuleBuilder::kind(OpKind kind) {
+  rule.kind = kind;
+  return *this;
+}
+
+static bool hasLoop(const TensorLoops &tensor, unsigned loop) {
+  return llvm::any_of(tensor, [&](const DimLoops &dim) { return llvm::is_contained(dim, loop); });
+}
+
+// A multiplication and an addition per point.
+RuleBuilder &RuleBuilder::product() {
+  rule.kind = OpKind::Product;
+  rule.flopsPerPoint = 2;
+  for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
+    bool a = hasLoop(rule.operands[0], loop), b = hasLoop(rule.operands[1], loop),
+         c = hasLoop(rule.results[0], loop);
+    rule.productLoops.push_back(a && b && c ? ProductLoop::Batch
+                                : a && c    ? ProductLoop::M
+                                : b && c    ? ProductLoop::N
+                                            : ProductLoop::K);
+  }
+  return *this;
+}
+
+RuleBuilder &RuleBuilder::attention(double flopsPerPoint, DimLoops queries, DimLoops keys,
+                                    DimLoops head) {
+  rule.kind = OpKind::Attention;
   rule.flopsPerPoint = flopsPerPoint;
+  rule.productLoops.assign(rule.loops.size(), ProductLoop::Batch);
+  rule.productLoops[queries[0]] = ProductLoop::M;
+  rule.productLoops[keys[0]] = ProductLoop::N;
+  rule.productLoops[head[0]] = ProductLoop::K;
+  return *this;
+}
+RuleBuilder &RuleBuilder::gradient() {
+  rule.isGradient = true;
+  return *this;
+}
+RuleBuilder &RuleBuilder::composite() {
+  rule.isComposite = true;
   return *this;
 }
 RuleBuilder &RuleBuilder::zeroPreserving(bool value) {

@@ -26,7 +26,13 @@ public:
   RuleBuilder &indexed(const TensorLoops &dims);
   RuleBuilder &fed(const TensorLoops &dims);
   RuleBuilder &flops(double perPoint);
-  RuleBuilder &matrixProduct(double flopsPerPoint);
+  RuleBuilder &kind(OpKind kind);
+  // A matrix product of the operands and the result added so far.
+  RuleBuilder &product();
+  // Attention, whose queries, keys and head dimension are these loops.
+  RuleBuilder &attention(double flopsPerPoint, DimLoops queries, DimLoops keys, DimLoops head);
+  RuleBuilder &gradient();
+  RuleBuilder &composite();
   RuleBuilder &zeroPreserving(bool value = true);
   RuleBuilder &linear();
   OpRule take() { return std::move(rule); }

@@ -31,6 +31,8 @@ static FailureOr<int64_t> countOfMean(ReduceOp op) {
   return count;
 }
 
+// y = s sum(x) gives every element dx = s dy, a mean is a sum with s = 1 / count; y = max(x) passes
+// dy to the elements that are the maximum (all of them where several are).
 LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -66,6 +68,7 @@ LogicalResult ReduceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   return success();
 }
 
+// The transpose of repeating: dx = sum of dy over the new dims.
 LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());
@@ -88,6 +91,7 @@ LogicalResult BroadcastOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
+// A permutation of nothing: dx is dy in the shape of x.
 LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                        ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -96,6 +100,7 @@ LogicalResult ReshapeOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
   return success();
 }
 
+// Result dim i is dim p[i] of x, so dim p[i] of dx is dim i of dy: the inverse permutation.
 LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                          ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -108,6 +113,7 @@ LogicalResult TransposeOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   return success();
 }
 
+// What was not read gets zeros: dx = dy with padding on both sides.
 LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -125,6 +131,7 @@ LogicalResult SliceOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// Gradients into the padding are dropped: dx is the slice of dy where x was put.
 LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                    ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(1, Value());
@@ -136,6 +143,7 @@ LogicalResult PadOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
   return success();
 }
 
+// Each input gets the slice of dy where it was put.
 LogicalResult ConcatOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
                                       ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
   grads.assign(getNumOperands(), Value());

@@ -5,6 +5,7 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// y[kept] = combine over reduced of x[kept, reduced].
 OpRule ReduceOp::getRule() {
   RuleBuilder builder;
   // The count of a mean is global, so a mean cannot be split; dtc-bind-batch makes it a sum.
@@ -26,6 +27,7 @@ OpRule ReduceOp::getRule() {
   return builder.take();
 }
 
+// y[kept, new] = x[kept]: the new loops are in the result alone, so padding there is fed by x.
 OpRule BroadcastOp::getRule() {
   RuleBuilder builder;
   TensorLoops to = builder.loops(getResult());
@@ -51,6 +53,8 @@ OpRule BroadcastOp::getRule() {
   return builder.take();
 }
 
+// Both shapes are cut into their common factors, each a loop of both: [8, 6] to [48] has loops 8
+// and 6, and a split of 48 into 8 or fewer parts is that of 8.
 OpRule ReshapeOp::getRule() {
   OpRule rule;
   FailureOr<ReshapeLoops> loops =
@@ -59,11 +63,13 @@ OpRule ReshapeOp::getRule() {
   rule.loops = std::move(loops->loops);
   rule.operands.push_back(std::move(loops->from));
   rule.results.push_back(std::move(loops->to));
+  rule.kind = OpKind::View;
   rule.flopsPerPoint = 0;
   rule.zeroPreserving = rule.jointlyLinear = true;
   return rule;
 }
 
+// y[p(i)] = x[i]: the same loops in another order.
 OpRule TransposeOp::getRule() {
   RuleBuilder builder;
   TensorLoops from = builder.loops(getX()), to;
@@ -82,6 +88,8 @@ static TensorLoops loopsWithWhole(RuleBuilder &builder, RankedTensorType type, i
   return dims;
 }
 
+// y[i] = x[start + i] along a dim. That dim is whole: ranks of x and of y hold other parts of it.
+// The others split, and a slice of everything is no slice.
 OpRule SliceOp::getRule() {
   RuleBuilder builder;
   RankedTensorType type = tensorType(getX());
@@ -95,6 +103,7 @@ OpRule SliceOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
+// x at `low`, zeros around it: the dim is whole, as in a slice.
 OpRule PadOp::getRule() {
   RuleBuilder builder;
   RankedTensorType type = tensorType(getX());
@@ -106,6 +115,7 @@ OpRule PadOp::getRule() {
   return builder.operand(from).result(to).flops(0).zeroPreserving().linear().take();
 }
 
+// The parts of the joined dim are of other sizes than its whole, so it is whole.
 OpRule ConcatOp::getRule() {
   RuleBuilder builder;
   int64_t dim = getDim();

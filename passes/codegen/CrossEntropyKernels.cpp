@@ -101,7 +101,9 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   }
 };
 
-// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words and ignored targets.
+// d = exp(x - lse) * dloss, less dloss at the target; 0 for padded words and ignored targets. The
+// target's element is written again at the end, by a scalar store: a comparison in each lane would
+// cost every word what one of them needs.
 struct CrossEntropyGradKernel
     : KernelOpInterface::ExternalModel<CrossEntropyGradKernel, CrossEntropyGradOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
@@ -135,6 +137,8 @@ struct CrossEntropyGradKernel
   }
 };
 
+// sum over this rank's words of exp(x - max), max being that of all ranks' words, so that their
+// sums add up.
 struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
 
@@ -149,7 +153,8 @@ struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
   }
 };
 
-// One element per row, so a unit is 1024 rows.
+// x[row, target], or 0 where another rank has the target. One element per row, so a unit is 1024
+// rows.
 struct PickKernel : KernelOpInterface::ExternalModel<PickKernel, PickOp> {
   static RowShape rowsOnly(Operation *op) { return {RowShape::of(op->getOperand(0)).rows, 1}; }
   int64_t getKernelRange(Operation *op) const { return rowsOnly(op).range(); }

@@ -93,7 +93,8 @@ struct RmsNormKernel : NormRows<RmsNormKernel, RmsNormOp> {
 
 // With xhat = (x - mean) * rstd and g = dy * weight:
 // dx = rstd * (g - sum(g) / C - xhat * sum(g * xhat) / C); rms_norm has neither mean nor the first
-// sum.
+// sum (derived in dialects/graph/NnGradients.cpp). Two passes: the sums, then dx; xhat and g are
+// computed in both, which is cheaper than to keep them.
 template <typename OpTy, bool hasMean>
 struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
   static constexpr unsigned rstdOperand = hasMean ? 3 : 2;
@@ -150,7 +151,7 @@ private:
 };
 
 // dweight = sum over rows of dy * (x - mean) * rstd, dbias = sum over rows of dy; a unit is a block
-// of columns.
+// of columns, which adds all rows in order: the sums are the same however many threads there are.
 template <typename OpTy, bool hasMean>
 struct NormParamGradKernel
     : KernelOpInterface::ExternalModel<NormParamGradKernel<OpTy, hasMean>, OpTy> {

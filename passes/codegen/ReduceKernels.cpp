@@ -41,7 +41,9 @@ SmallVector<ReduceDim> mergedDims(ReduceOp op) {
 }
 
 // A reduction in which the innermost dim is a row of vectors: added up across lanes at the end when
-// it is reduced, else every lane is a column of its own.
+// it is reduced, else every lane is a column of its own. Lanes are several sums side by side, so the
+// error grows with the row's length over their number. A result is one unit's, so its order of
+// additions does not depend on threads.
 class Reduction {
 public:
   explicit Reduction(ReduceOp op)

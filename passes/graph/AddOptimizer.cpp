@@ -114,6 +114,9 @@ private:
     return runs;
   }
 
+  // The square root of all gradients' squares together, of the whole model and mesh: ranks add up
+  // the squares of their parts, each of which is counted once (Pascanu, Mikolov and Bengio 2012,
+  // arXiv:1211.5063, section 3.2).
   Value buildNorm() {
     Value sum;
     for (ArrayRef<Trained> run : runsOf(trained))

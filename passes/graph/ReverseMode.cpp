@@ -5,6 +5,8 @@ using namespace mlir;
 
 namespace dtc {
 
+// Activity from below: a value matters where it depends on a wanted one through floats. Integers
+// carry no gradient.
 void ReverseMode::markActive(ArrayRef<Operation *> ops) {
   for (Operation *op : ops) {
     if (llvm::none_of(op->getOperands(), [&](Value operand) { return active.contains(operand); }))
@@ -26,6 +28,9 @@ LogicalResult ReverseMode::accumulate(Value value, Value gradient) {
   return success();
 }
 
+// The chain rule from the loss back: every op is met when all that reads its results has added its
+// part, since the list is in the order of use. Values that are not active cost nothing (activity
+// analysis: Griewank and Walther 2008, "Evaluating Derivatives", chapter 6).
 LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
   for (Operation *op : llvm::reverse(ops)) {
     SmallVector<Value> resultGradients;

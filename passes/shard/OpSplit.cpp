@@ -104,7 +104,7 @@ bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts) {
 }
 
 std::optional<unsigned> groupedLoop(const graph::OpRule &rule) {
-  if (rule.matrixProduct)
+  if (rule.kind == graph::OpKind::Attention)
     for (const graph::DimLoops &dim : rule.operands.front())
       if (dim.size() > 1)
         return dim.front();
@@ -132,6 +132,8 @@ AxisPlacement resultUnder(const graph::OpRule &rule, size_t result, int choice) 
     return AxisPlacement::replicate();
   if (std::optional<int64_t> dim = dimOf(rule.results[result], choice))
     return AxisPlacement::shard(*dim);
+  if (rule.loops[choice].kind == graph::LoopKind::Staged)
+    return AxisPlacement::replicate();
   return AxisPlacement::partial(rule.loops[choice].kind == graph::LoopKind::Max
                                     ? graph::ReduceKind::Max
                                     : graph::ReduceKind::Sum);
@@ -149,6 +151,26 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> sp
   for (int choice : split)
     placement.push_back(resultUnder(rule, result, choice));
   return placement;
+}
+
+int followOperands(Operation *op, const graph::OpRule &rule, ArrayRef<int64_t> sizes,
+                   ArrayRef<int> taken, llvm::function_ref<AxisPlacement(Value)> placementOf) {
+  if (sizes.back() == 1)
+    return split::kNone;
+  bool hasSum = false, mayStaySum = rule.jointlyLinear;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    AxisPlacement now = placementOf(operand);
+    int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
+    OpSplit split(taken);
+    split.push_back(loop);
+    if (loop >= 0 && canSplit(rule, split, sizes))
+      return loop;
+    bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
+    bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
+    hasSum |= isSum;
+    mayStaySum &= isSum || isScalar;
+  }
+  return hasSum && mayStaySum ? split::kPartial : split::kNone;
 }
 
 void setSplit(Operation *op, ArrayRef<int> split) {

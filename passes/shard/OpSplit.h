@@ -57,6 +57,14 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, llvm::ArrayRef<i
 using graph::kPlacementAttr;
 using graph::kSplitsAttr;
 
+// The choice on an axis where operands are somewhere and nothing is to be moved but to finish sums:
+// the loop that an operand is split along, where it can be split after the choices on the axes
+// before, `taken`; else "partial" where sums are only added, among them or to scalars. `sizes` are
+// those of the axes of `taken` and of the axis; `placementOf` is asked for the operands.
+int followOperands(mlir::Operation *op, const graph::OpRule &rule, llvm::ArrayRef<int64_t> sizes,
+                   llvm::ArrayRef<int> taken,
+                   llvm::function_ref<AxisPlacement(mlir::Value)> placementOf);
+
 void setSplit(mlir::Operation *op, llvm::ArrayRef<int> split);
 
 // The op's attribute, checked against its rule and the mesh. Emits a diagnostic where the op has

@@ -2,6 +2,7 @@
 #include "passes/shard/Partition.h"
 
 #include "passes/shard/FunctionPartitioner.h"
+#include "passes/shard/Stages.h"
 
 #include <map>
 
@@ -145,7 +146,7 @@ std::string crossingName(DictionaryAttr attrs) {
 
 LogicalResult partitionModule(ModuleOp module) {
   FailureOr<Mesh> mesh = readMesh(module);
-  if (failed(mesh))
+  if (failed(mesh) || failed(takeApart(module, *mesh)))
     return failure();
   return ModulePartitioner(module, *mesh).run();
 }

@@ -8,6 +8,7 @@ namespace dtc {
 // Obeys what the module says: parameters and states carry their placement, ops their kSplitsAttr,
 // arguments and results of functions their kPlacementAttr (OpSplit.h).
 // Steps:
+// 0. Ops that finish sums over a loop that is split are taken apart (Stages.h).
 // 1. @microbatch and the blocks it calls are rewritten on local types, with reshard wherever a
 //    value is not where it is needed. Gradients leave as @microbatch's results say: sums may stay
 //    unfinished until the end of the step.
@@ -28,8 +29,5 @@ Placement gradientRequest(mlir::ModuleOp module, llvm::StringRef parameter, cons
 // The gradient or other sum that an argument or result carries from @microbatch to @update, by
 // name: "gradient wte.weight", "sum loss"; "" for others.
 std::string crossingName(mlir::DictionaryAttr attrs);
-
-// Splits cross_entropy into ops that can be split over words: reduce max, sum_exp, pick, log.
-void decomposeCrossEntropy(mlir::ModuleOp module);
 
 } // namespace dtc

@@ -1,4 +1,7 @@
-// ZeRO-1 as a placement: optimizer state is split over the data axis.
+// ZeRO-1 as a placement: optimizer state is split over the data axis, whose ranks hold the same
+// parameters and would all do the same update. The gradient is then wanted split too, which makes
+// its all-reduce a reduce-scatter, and the new parameter is gathered: as many bytes as before.
+// Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5.1.
 #include "passes/shard/Partition.h"
 
 using namespace mlir;

@@ -5,13 +5,13 @@
 // CHECK-LABEL: graph.func @weights
 graph.func @weights(%x: tensor<?x8x16xf32>, %dy: tensor<?x8x3x4xf32>, %ids: tensor<?x8xi32>) {
   // CHECK: graph.linear_weight_grad %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:16 parallel, 3:3 parallel, 4:4 parallel; [0, 1, 2], [0, 1, 3, 4] -> [2, 3, 4]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:16 parallel, 3:3 parallel, 4:4 parallel; [0, 1, 2], [0, 1, 3, 4] -> [2, 3, 4]; 2 flops per point, product of m 2 n 3 4 k 0 1, gradient, zero-preserving}}
   %0 = graph.linear_weight_grad %x, %dy : (tensor<?x8x16xf32>, tensor<?x8x3x4xf32>) -> tensor<16x3x4xf32>
   // CHECK: graph.linear_weight_grad %{{.*}}, %{{.*}} contract 2 transposed :
-  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:3 parallel, 3:4 parallel, 4:16 parallel; [0, 1, 2, 3], [0, 1, 4] -> [4, 2, 3]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:3 parallel, 3:4 parallel, 4:16 parallel; [0, 1, 2, 3], [0, 1, 4] -> [4, 2, 3]; 2 flops per point, product of m 2 3 n 4 k 0 1, gradient, zero-preserving}}
   %1 = graph.linear_weight_grad %dy, %x contract 2 transposed : (tensor<?x8x3x4xf32>, tensor<?x8x16xf32>) -> tensor<16x3x4xf32>
   // CHECK: graph.embedding_grad %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:16 parallel, 3:256 parallel; [0, 1], [0, 1, 2] -> [3, 2]; 1 flops per point, zero-preserving; indexed 3}}
+  // expected-remark @+1 {{loops 0:? sum, 1:8 sum, 2:16 parallel, 3:256 parallel; [0, 1], [0, 1, 2] -> [3, 2]; 1 flops per point, gradient, zero-preserving; indexed 3}}
   %2 = graph.embedding_grad %ids, %x : (tensor<?x8xi32>, tensor<?x8x16xf32>) -> tensor<256x16xf32>
   graph.return
 }
@@ -19,16 +19,16 @@ graph.func @weights(%x: tensor<?x8x16xf32>, %dy: tensor<?x8x3x4xf32>, %ids: tens
 // CHECK-LABEL: graph.func @norms
 graph.func @norms(%x: tensor<?x16xf32>, %w: tensor<16xf32>, %s: tensor<?xf32>) {
   // CHECK: graph.layer_norm_grad
-  // expected-remark @+1 {{loops 0:? parallel, 1:16 whole; [0, 1], [1], [0], [0], [0, 1] -> [0, 1]; 11 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:16 staged; [0, 1], [1], [0], [0], [0, 1] -> [0, 1]; 11 flops per point, normalisation, gradient, zero-preserving; fed 1}}
   %0 = graph.layer_norm_grad %x, %w, %s, %s, %x : (tensor<?x16xf32>, tensor<16xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
   // CHECK: graph.layer_norm_param_grad
-  // expected-remark @+1 {{loops 0:? sum, 1:16 parallel; [0, 1], [0], [0], [0, 1] -> [1], [1]; 5 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? sum, 1:16 parallel; [0, 1], [0], [0], [0, 1] -> [1], [1]; 5 flops per point, normalisation, gradient, zero-preserving}}
   %dw, %db = graph.layer_norm_param_grad %x, %s, %s, %x : (tensor<?x16xf32>, tensor<?xf32>, tensor<?xf32>, tensor<?x16xf32>) -> (tensor<16xf32>, tensor<16xf32>)
   // CHECK: graph.rms_norm_grad
-  // expected-remark @+1 {{loops 0:? parallel, 1:16 whole; [0, 1], [1], [0], [0, 1] -> [0, 1]; 8 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:16 staged; [0, 1], [1], [0], [0, 1] -> [0, 1]; 8 flops per point, normalisation, gradient, composite, zero-preserving}}
   %1 = graph.rms_norm_grad %x, %w, %s, %x : (tensor<?x16xf32>, tensor<16xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<?x16xf32>
   // CHECK: graph.rms_norm_param_grad
-  // expected-remark @+1 {{loops 0:? sum, 1:16 parallel; [0, 1], [0], [0, 1] -> [1]; 3 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? sum, 1:16 parallel; [0, 1], [0], [0, 1] -> [1]; 3 flops per point, normalisation, gradient, composite, zero-preserving}}
   %2 = graph.rms_norm_param_grad %x, %s, %x : (tensor<?x16xf32>, tensor<?xf32>, tensor<?x16xf32>) -> tensor<16xf32>
   graph.return
 }
@@ -36,10 +36,10 @@ graph.func @norms(%x: tensor<?x16xf32>, %w: tensor<16xf32>, %s: tensor<?xf32>) {
 // CHECK-LABEL: graph.func @attention
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %lse: tensor<?x4x8xf32>, %seed: tensor<i64>, %step: tensor<f32>) {
   // CHECK: graph.attention_grad {{.*}} causal scale 2.500000e-01 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, matrix product, zero-preserving; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, gradient, causal, zero-preserving; fed 2}}
   %0:3 = graph.attention_grad %q, %k, %k, %q, %lse, %q causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
   // CHECK: graph.attention_grad {{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5], [], [] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, matrix product, zero-preserving; indexed 0, 1, 2; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 sum, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [0, 3, 1*2, 5], [0, 1*2, 3], [0, 3, 1*2, 5], [], [] -> [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5]; 8 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, gradient, zero-preserving; indexed 0, 1, 2; fed 2}}
   %1:3 = graph.attention_grad %q, %k, %k, %q, %lse, %q scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>)
   graph.return
 }
@@ -47,10 +47,10 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %lse: 
 // CHECK-LABEL: graph.func @rest
 graph.func @rest(%x: tensor<?x8x16xf32>, %t: tensor<?x8xi32>, %l: tensor<?x8xf32>, %b: tensor<16xf32>) {
   // CHECK: graph.cross_entropy_grad
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel; [0, 1, 2], [0, 1], [0, 1], [0, 1] -> [0, 1, 2]; 13 flops per point, zero-preserving; indexed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel; [0, 1, 2], [0, 1], [0, 1], [0, 1] -> [0, 1, 2]; 13 flops per point, loss, gradient, zero-preserving; indexed 2}}
   %0 = graph.cross_entropy_grad %x, %t, %l, %l : (tensor<?x8x16xf32>, tensor<?x8xi32>, tensor<?x8xf32>, tensor<?x8xf32>) -> tensor<?x8x16xf32>
   // CHECK: graph.softmax_grad %{{.*}}, %{{.*}} : tensor<?x8x16xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 whole; [0, 1, 2], [0, 1, 2] -> [0, 1, 2]; 4 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [0, 1, 2] -> [0, 1, 2]; 4 flops per point, gradient, zero-preserving}}
   %1 = graph.softmax_grad %x, %x : tensor<?x8x16xf32>
   // CHECK: graph.gelu_grad erf %{{.*}}, %{{.*}} : tensor<?x8x16xf32>
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel; [0, 1, 2], [0, 1, 2] -> [0, 1, 2]; 30 flops per point, zero-preserving}}

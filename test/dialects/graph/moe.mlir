@@ -27,13 +27,13 @@ graph.func @router(%l: tensor<?x128x8xf32>, %dw: tensor<?x128x2xf32>, %di: tenso
 // CHECK-LABEL: graph.func @move
 graph.func @move(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2xi32>, %w: tensor<?x128x2xf32>) {
   // CHECK: %[[ROWS:.*]] = graph.moe_dispatch %{{.*}} to %{{.*}} at %{{[^ ]*}} group 64 capacity 1.250000e+00 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>) -> tensor<8x?x40x16xf32>
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:2 parallel, 3:64 sum, 4:2 whole, 5:20 whole, 6:16 parallel; [1, 2*3, 6], [1, 2*3, 4], [1, 2*3, 4] -> [0, 1, 2*5, 6]; 0 flops per point, zero-preserving; indexed 0; experts 0; capacity 5}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:2 parallel, 3:64 sum, 4:2 whole, 5:20 whole, 6:16 parallel; [1, 2*3, 6], [1, 2*3, 4], [1, 2*3, 4] -> [0, 1, 2*5, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 5}}
   %r = graph.moe_dispatch %x to %e at %e group 64 capacity 1.25 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>) -> tensor<8x?x40x16xf32>
   // CHECK: graph.moe_dispatch %{{.*}} to %{{.*}} at %{{.*}} weighted %{{.*}} group 128 capacity 1.000000e+00 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:128 sum, 3:2 whole, 4:32 whole, 5:16 parallel; [1, 2, 5], [1, 2, 3], [1, 2, 3], [1, 2, 3] -> [0, 1, 4, 5]; 0 flops per point, zero-preserving; indexed 0; experts 0; capacity 4}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:128 sum, 3:2 whole, 4:32 whole, 5:16 parallel; [1, 2, 5], [1, 2, 3], [1, 2, 3], [1, 2, 3] -> [0, 1, 4, 5]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 4}}
   %1 = graph.moe_dispatch %x to %e at %e weighted %w group 128 capacity 1.0 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<8x?x32x16xf32>
   // CHECK: graph.moe_combine %[[ROWS]] from %{{.*}} at %{{.*}} weighted %{{.*}} group 64 capacity 1.250000e+00 : (tensor<8x?x40x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
-  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 parallel; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 4] -> [1, 2*3, 6]; 0 flops per point, zero-preserving; indexed 0; fed 1, 2, 3; experts 0; capacity 5}}
+  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 parallel; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 4] -> [1, 2*3, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; fed 1, 2, 3; experts 0; capacity 5}}
   %2 = graph.moe_combine %r from %e at %e weighted %w group 64 capacity 1.25 : (tensor<8x?x40x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
   // CHECK: graph.moe_weight_grad %[[ROWS]] from %{{.*}} at %{{.*}}, %{{.*}} group 64 capacity 1.250000e+00 :
   // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 sum; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 6] -> [1, 2*3, 4]; 0 flops per point, zero-preserving; indexed 0; experts 0}}
@@ -65,13 +65,13 @@ graph.func @capacity(%x: tensor<1x10x4xf32>, %e: tensor<1x10x2xi32>) {
 // CHECK-LABEL: graph.func @products
 graph.func @products(%x: tensor<8x?x40x16xbf16>, %w: tensor<8x48x16xbf16>, %v: tensor<8x16x48xbf16>) {
   // CHECK: graph.expert_linear %{{.*}}, %{{.*}} transposed fill 8.000000e-01 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:40 parallel, 3:48 parallel, 4:16 sum; [0, 1, 2, 4], [0, 3, 4] -> [0, 1, 2, 3]; 2 flops per point, matrix product, zero-preserving; experts 0}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:40 parallel, 3:48 parallel, 4:16 sum; [0, 1, 2, 4], [0, 3, 4] -> [0, 1, 2, 3]; 2 flops per point, product of batch 0 m 1 2 n 3 k 4, zero-preserving; experts 0}}
   %y = graph.expert_linear %x, %w transposed fill 0.8 : (tensor<8x?x40x16xbf16>, tensor<8x48x16xbf16>) -> tensor<8x?x40x48xbf16>
   // CHECK: graph.expert_linear %{{.*}}, %{{[^ ]*}} : {{.*}} -> tensor<8x?x40x48xf32>
   // expected-remark @+1 {{[0, 1, 2, 4], [0, 4, 3] -> [0, 1, 2, 3]}}
   %1 = graph.expert_linear %x, %v : (tensor<8x?x40x16xbf16>, tensor<8x16x48xbf16>) -> tensor<8x?x40x48xf32>
   // CHECK: graph.expert_linear_weight_grad %{{.*}}, %{{.*}} transposed fill 8.000000e-01 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? sum, 2:40 sum, 3:16 parallel, 4:48 parallel; [0, 1, 2, 3], [0, 1, 2, 4] -> [0, 4, 3]; 2 flops per point, matrix product, zero-preserving; experts 0}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? sum, 2:40 sum, 3:16 parallel, 4:48 parallel; [0, 1, 2, 3], [0, 1, 2, 4] -> [0, 4, 3]; 2 flops per point, product of batch 0 m 3 n 4 k 1 2, gradient, zero-preserving; experts 0}}
   %2 = graph.expert_linear_weight_grad %x, %y transposed fill 0.8 : (tensor<8x?x40x16xbf16>, tensor<8x?x40x48xbf16>) -> tensor<8x48x16xbf16>
   // CHECK: graph.expert_linear_weight_grad %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{[0, 1, 2, 3], [0, 1, 2, 4] -> [0, 3, 4]}}
@@ -83,10 +83,10 @@ graph.func @products(%x: tensor<8x?x40x16xbf16>, %w: tensor<8x48x16xbf16>, %v: t
 // CHECK-LABEL: graph.func @sliding
 graph.func @sliding(%q: tensor<?x8x4x16xf32>, %lse: tensor<?x4x8xf32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal sliding 4 scale
-  // expected-remark @+1 {{3 flops per point, matrix product}}
+  // expected-remark @+1 {{3 flops per point, attention of}}
   %0, %lse0 = graph.attention %q, %q, %q causal sliding 4 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // CHECK: graph.attention_grad {{.*}} causal sliding 9 scale
-  // expected-remark @+1 {{8 flops per point, matrix product}}
+  // expected-remark @+1 {{8 flops per point, attention of}}
   %dq, %dk, %dv = graph.attention_grad %q, %q, %q, %q, %lse, %q causal sliding 9 scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x4x8xf32>, tensor<?x8x4x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>, tensor<?x8x4x16xf32>)
   graph.return
 }

@@ -6,10 +6,10 @@
 graph.func @linear(%x: tensor<?x8x16xf32>, %w: tensor<16x3x2x8xf32>, %a: tensor<?x8x2x8xf32>,
                    %o: tensor<16x2x8xf32>) {
   // CHECK: graph.linear %{{.*}}, %{{.*}} : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:3 parallel, 3:2 parallel, 4:8 parallel, 5:16 sum; [0, 1, 5], [5, 2, 3, 4] -> [0, 1, 2, 3, 4]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:3 parallel, 3:2 parallel, 4:8 parallel, 5:16 sum; [0, 1, 5], [5, 2, 3, 4] -> [0, 1, 2, 3, 4]; 2 flops per point, product of m 0 1 n 2 3 4 k 5, zero-preserving}}
   %0 = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
   // CHECK: graph.linear %{{.*}}, %{{.*}} contract 2 transposed : (
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:2 sum, 4:8 sum; [0, 1, 3, 4], [2, 3, 4] -> [0, 1, 2]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:2 sum, 4:8 sum; [0, 1, 3, 4], [2, 3, 4] -> [0, 1, 2]; 2 flops per point, product of m 0 1 n 2 k 3 4, zero-preserving}}
   %1 = graph.linear %a, %o contract 2 transposed : (tensor<?x8x2x8xf32>, tensor<16x2x8xf32>) -> tensor<?x8x16xf32>
   graph.return
 }
@@ -17,10 +17,10 @@ graph.func @linear(%x: tensor<?x8x16xf32>, %w: tensor<16x3x2x8xf32>, %a: tensor<
 // CHECK-LABEL: graph.func @matmul
 graph.func @matmul(%a: tensor<?x4x8xf32>, %at: tensor<?x8x4xf32>, %b: tensor<?x8x6xf32>, %bt: tensor<?x6x8xf32>) {
   // CHECK: graph.matmul %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel, 3:8 sum; [0, 1, 3], [0, 3, 2] -> [0, 1, 2]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel, 3:8 sum; [0, 1, 3], [0, 3, 2] -> [0, 1, 2]; 2 flops per point, product of batch 0 m 1 n 2 k 3, zero-preserving}}
   %0 = graph.matmul %a, %b : (tensor<?x4x8xf32>, tensor<?x8x6xf32>) -> tensor<?x4x6xf32>
   // CHECK: graph.matmul %{{[^ ]*}} transposed, %{{[^ ]*}} transposed :
-  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel, 3:8 sum; [0, 3, 1], [0, 2, 3] -> [0, 1, 2]; 2 flops per point, matrix product, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel, 3:8 sum; [0, 3, 1], [0, 2, 3] -> [0, 1, 2]; 2 flops per point, product of batch 0 m 1 n 2 k 3, zero-preserving}}
   %1 = graph.matmul %at transposed, %bt transposed : (tensor<?x8x4xf32>, tensor<?x6x8xf32>) -> tensor<?x4x6xf32>
   graph.return
 }
@@ -40,10 +40,10 @@ graph.func @embedding(%t: tensor<256x16xf32>, %part: tensor<128x16xf32>, %ids: t
 // CHECK-LABEL: graph.func @norms
 graph.func @norms(%x: tensor<?x8x16xf32>, %w: tensor<16xf32>, %b: tensor<16xf32>) {
   // CHECK: graph.layer_norm %{{.*}}, %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 whole; [0, 1, 2], [2], [2] -> [0, 1, 2], [0, 1], [0, 1]; 8 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2], [2] -> [0, 1, 2], [0, 1], [0, 1]; 8 flops per point, normalisation}}
   %y, %mean, %rstd = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<?x8x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: graph.rms_norm %{{.*}}, %{{.*}} epsilon 9.999{{.*}}E-7 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 whole; [0, 1, 2], [2] -> [0, 1, 2], [0, 1]; 5 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2] -> [0, 1, 2], [0, 1]; 5 flops per point, normalisation, composite, zero-preserving; fed 0, 1}}
   %z, %rstd1 = graph.rms_norm %x, %w epsilon 1.0e-6 : (tensor<?x8x16xf32>, tensor<16xf32>) -> (tensor<?x8x16xf32>, tensor<?x8xf32>)
   graph.return
 }
@@ -54,10 +54,10 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
   // expected-remark @+1 {{loops 0:8 parallel, 1:2 whole;  -> [0, 1], [0, 1]; 20 flops per point; indexed 0}}
   %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
   // CHECK: graph.rotary %{{.*}}, %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving}}
   %0 = graph.rotary %q, %cos, %sin : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
   // CHECK: graph.rotary %{{.*}}, %{{.*}}, %{{.*}} inverse :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving}}
   %1 = graph.rotary %0, %cos, %sin inverse : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
   graph.return
 }
@@ -66,10 +66,10 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
 // CHECK-LABEL: graph.func @attention
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, matrix product, zero-preserving; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, matrix product, zero-preserving; indexed 0, 1, 2; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2}}
   %1, %lse1 = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
@@ -78,7 +78,7 @@ graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed:
 // CHECK-LABEL: graph.func @cross_entropy
 graph.func @cross_entropy(%x: tensor<?x8x256xf32>, %t: tensor<?x8xi32>, %max: tensor<?x8xf32>) {
   // CHECK: graph.cross_entropy %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 whole; [0, 1, 2], [0, 1] -> [0, 1], [0, 1]; 12 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 staged; [0, 1, 2], [0, 1] -> [0, 1], [0, 1]; 12 flops per point, loss; indexed 2}}
   %loss, %lse = graph.cross_entropy %x, %t : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> (tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: graph.cross_entropy %{{.*}}, %{{[^ ]*}} ignoring -100 :
   // expected-remark @+1 {{12 flops per point}}
@@ -90,7 +90,7 @@ graph.func @cross_entropy(%x: tensor<?x8x256xf32>, %t: tensor<?x8xi32>, %max: te
   // expected-remark @+1 {{loops 0:? whole, 1:8 whole; [0, 1], [0, 1] -> []; 3 flops per point}}
   %mean = graph.weighted_mean %kept, %counted : tensor<?x8xf32>
   // CHECK: graph.sum_exp %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 sum; [0, 1, 2], [0, 1] -> [0, 1]; 12 flops per point; indexed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 sum; [0, 1, 2], [0, 1] -> [0, 1]; 12 flops per point, loss; indexed 2}}
   %1 = graph.sum_exp %x, %max : (tensor<?x8x256xf32>, tensor<?x8xf32>) -> tensor<?x8xf32>
   // CHECK: graph.pick %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 sum; [0, 1, 2], [0, 1] -> [0, 1]; 0 flops per point, zero-preserving; indexed 2}}
@@ -101,7 +101,7 @@ graph.func @cross_entropy(%x: tensor<?x8x256xf32>, %t: tensor<?x8xi32>, %max: te
 // CHECK-LABEL: graph.func @softmax
 graph.func @softmax(%x: tensor<?x8x16xf32>) {
   // CHECK: graph.softmax %{{.*}} : tensor<?x8x16xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 whole; [0, 1, 2] -> [0, 1, 2]; 12 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2] -> [0, 1, 2]; 12 flops per point}}
   %0 = graph.softmax %x : tensor<?x8x16xf32>
   graph.return
 }

@@ -35,15 +35,15 @@ graph.func @broadcast(%x: tensor<4xf32>, %y: tensor<4x1xf32>, %s: tensor<f32>, %
 // CHECK-LABEL: graph.func @reshape
 graph.func @reshape(%x: tensor<?x4x6xf32>, %y: tensor<6x4xf32>, %z: tensor<2x1x6xf32>, %w: tensor<24xf32>) {
   // CHECK: graph.reshape %{{.*}} : tensor<?x4x6xf32> -> tensor<?x24xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel; [0, 1, 2] -> [0, 1*2]; 0 flops per point, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel; [0, 1, 2] -> [0, 1*2]; 0 flops per point, view, zero-preserving, linear}}
   %0 = graph.reshape %x : tensor<?x4x6xf32> -> tensor<?x24xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel; [0, 1, 2] -> [0*1, 2]; 0 flops per point, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:4 parallel, 2:6 parallel; [0, 1, 2] -> [0*1, 2]; 0 flops per point, view, zero-preserving, linear}}
   %1 = graph.reshape %x : tensor<?x4x6xf32> -> tensor<?x6xf32>
-  // expected-remark @+1 {{loops 0:6 whole, 1:4 whole, 2:6 whole, 3:4 whole; [0, 3] -> [1, 2]; 0 flops per point, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:6 whole, 1:4 whole, 2:6 whole, 3:4 whole; [0, 3] -> [1, 2]; 0 flops per point, view, zero-preserving, linear}}
   %2 = graph.reshape %y : tensor<6x4xf32> -> tensor<4x6xf32>
-  // expected-remark @+1 {{loops 0:2 parallel, 1:2 parallel, 2:3 parallel; [0, -, 1*2] -> [0*1, 2]; 0 flops per point, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:2 parallel, 1:2 parallel, 2:3 parallel; [0, -, 1*2] -> [0*1, 2]; 0 flops per point, view, zero-preserving, linear}}
   %3 = graph.reshape %z : tensor<2x1x6xf32> -> tensor<4x3xf32>
-  // expected-remark @+1 {{loops 0:4 parallel, 1:6 parallel; [0*1] -> [-, 0, 1]; 0 flops per point, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:4 parallel, 1:6 parallel; [0*1] -> [-, 0, 1]; 0 flops per point, view, zero-preserving, linear}}
   %4 = graph.reshape %w : tensor<24xf32> -> tensor<1x4x6xf32>
   graph.return
 }

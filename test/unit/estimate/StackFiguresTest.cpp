@@ -38,6 +38,7 @@ BlockCell cellOfEachKind() {
   cell.ops[4].joined = true;
   cell.ops[5].isComposite = true;
   cell.ops[6].isLoss = true;
+  cell.ops[7].isExchange = true;
   cell.selectiveOps = {4, 5};
   cell.collectives.resize(1);
   cell.collectives[0].axis = CellAxis::Ep;
