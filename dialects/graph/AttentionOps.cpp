@@ -66,6 +66,7 @@ template <typename OpTy> static std::string whySlidingIsPlanOnly(OpTy op) {
 std::string AttentionOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 std::string AttentionGradOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this); }
 
+// The result has the type of q, not of v: head_dim of keys and values is the same here.
 LogicalResult AttentionOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();

@@ -70,6 +70,7 @@ OpFoldResult MultiplyOp::fold(FoldAdaptor adaptor) {
 OpFoldResult DivideOp::fold(FoldAdaptor adaptor) {
   return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), 1.0, std::divides<double>());
 }
+// NaN wins, as in the kernels (arith.minimumf).
 OpFoldResult MinimumOp::fold(FoldAdaptor adaptor) {
   return foldBinary(*this, adaptor.getLhs(), adaptor.getRhs(), std::nullopt,
                     [](double a, double b) { return std::isnan(a) || a < b ? a : b; });
@@ -79,6 +80,7 @@ OpFoldResult MaximumOp::fold(FoldAdaptor adaptor) {
                     [](double a, double b) { return std::isnan(a) || a > b ? a : b; });
 }
 
+// -(-x) is x.
 OpFoldResult NegateOp::fold(FoldAdaptor adaptor) {
   if (auto inner = getX().getDefiningOp<NegateOp>())
     return inner.getX();

@@ -64,6 +64,7 @@ LogicalResult BroadcastOp::verify() {
   return success();
 }
 
+// Constants are of one value, so a repeated one is the same; a dynamic batch has no constant yet.
 OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   if (getDims().empty())
     return getX();
@@ -82,6 +83,7 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
+// A constant of one value has it in any shape.
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType())
     return getX();
@@ -117,6 +119,7 @@ LogicalResult TransposeOp::verify() {
   return checkSameElement(*this, "result", getType(), "x", x); // transpose_c4
 }
 
+// y = x by p by q is x by p[q[i]].
 OpFoldResult TransposeOp::fold(FoldAdaptor adaptor) {
   ArrayRef<int64_t> permutation = getPermutation();
   bool isIdentity = llvm::all_of(llvm::enumerate(permutation), [](auto entry) {
@@ -170,6 +173,8 @@ LogicalResult SliceOp::verify() {
   return checkSameElement(*this, "result", getType(), "x", x); // slice_c5
 }
 
+// Differentiation slices what forward joined (q, k and v of one product): the slice is then the
+// part itself, and the join goes where nobody else reads it.
 OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   if (getX().getType() == getType() && !getSqueeze())
     return getX();
@@ -208,6 +213,7 @@ LogicalResult PadOp::verify() {
   return checkSameElement(*this, "result", getType(), "x", x); // pad_c4
 }
 
+// Zeros around zeros are zeros.
 OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
   if (getLow() == 0 && getHigh() == 0)
     return getX();

@@ -120,6 +120,8 @@ private:
     return graph.merge(a, b);
   }
 
+  // Saves what the maker would write and the reader read again: twice the bytes of the value between
+  // them.
   void joinProducers() {
     for (Operation *op : ops)
       for (Value operand : op->getOperands())
@@ -127,6 +129,8 @@ private:
           tryJoin(index[maker], index[op]);
   }
 
+  // Saves reading what both read. Only near ones: what a kernel reads early has to be kept until
+  // then.
   void joinSiblings() {
     for (Operation *op : ops) {
       if (!isPointwise(op))
@@ -149,6 +153,7 @@ private:
     return isPointwise(op) && shapeOf(operand) == shapeOf(op->getResult(0));
   }
 
+  // A kernel of one number costs its launch alone, so they share one.
   void joinScalars() {
     std::optional<unsigned> last;
     for (auto [node, op] : llvm::enumerate(ops)) {

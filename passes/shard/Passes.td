@@ -6,8 +6,8 @@ def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
   let description = [{
     Obeys: every op is split along the loops that its `graph.splits` name, one entry per mesh axis (-1: not split, -2: sums
     stay unfinished); arguments and results of functions are where their `graph.placement` says; parameters and states
-    carry their placement. Puts upstream `shard` collectives where a value is not where it is needed. Plans say all of
-    these, or `dtc-place` decides.
+    carry their placement. Ops that finish sums over a loop that is split, such as norms over columns, are taken apart. Puts
+    upstream `shard` collectives where a value is not where it is needed. Plans say all of these, or `dtc-place` decides.
     ```mlir
     // Before, on a 2 x 2 mesh of dp x tp:
     %y = graph.linear %x, %w {graph.splits = array<i64: 0, 2>} : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>

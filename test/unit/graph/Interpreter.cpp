@@ -221,6 +221,21 @@ public:
     values[op.getLse()] = lse;
   }
 
+  void visit(SumExpOp op) {
+    const Tensor &x = in(op.getX()), &max = in(op.getMax());
+    Tensor &sum = out(op.getResult());
+    int64_t words = x.dim(-1);
+    for (size_t i = 0; i < x.data.size(); ++i)
+      sum.data[i / words] += std::exp(x.data[i] - max.data[i / words]);
+  }
+
+  void visit(PickOp op) {
+    const Tensor &x = in(op.getX()), &t = in(op.getTargets());
+    Tensor &y = out(op.getResult());
+    for (size_t row = 0; row < t.data.size(); ++row)
+      y.data[row] = x.data[row * x.dim(-1) + static_cast<int64_t>(t.data[row])];
+  }
+
   void visit(CrossEntropyGradOp op) {
     const Tensor &x = in(op.getLogits()), &t = in(op.getTargets()), &lse = in(op.getLse()),
                  &d = in(op.getDloss());
@@ -437,7 +452,7 @@ void dtc::graph::interpret(Operation *op, Values &values) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<LinearOp, LinearWeightGradOp, MatmulOp, EmbeddingOp, EmbeddingGradOp, LayerNormOp,
             LayerNormGradOp, LayerNormParamGradOp, RmsNormOp, RmsNormGradOp, RmsNormParamGradOp,
-            RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, CrossEntropyGradOp, SoftmaxOp,
+            RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, SumExpOp, PickOp, CrossEntropyGradOp, SoftmaxOp,
             SoftmaxGradOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp, PadOp, ConcatOp>(
           [&](auto known) { interpreter.visit(known); })
       .Default([](Operation *other) {

@@ -63,6 +63,7 @@ private:
         .Case([&](math::ErfOp) { return std::erf(x(0)); })
         .Case([&](math::CosOp) { return std::cos(x(0)); })
         .Case([&](math::SinOp) { return std::sin(x(0)); })
+        .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return x(0); }) // numbers are doubles
         .Case([&](arith::SelectOp s) {
           return get(get(s.getCondition()).bits ? s.getTrueValue() : s.getFalseValue()).number;
         })
@@ -104,6 +105,8 @@ private:
     Type type = op.getLhs().getType();
     if (op.getPredicate() == arith::CmpIPredicate::uge)
       return lhs >= rhs;
+    if (op.getPredicate() == arith::CmpIPredicate::ne)
+      return lhs != rhs;
     EXPECT_EQ(op.getPredicate(), arith::CmpIPredicate::slt);
     return asSigned(type, lhs) < asSigned(type, rhs);
   }
