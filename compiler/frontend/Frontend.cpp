@@ -144,8 +144,8 @@ OwningOpRef<ModuleOp> finishModel(OwningOpRef<ModuleOp> module, const std::strin
   DiagnosticCapture capture(module->getContext());
   if (succeeded(completeModel(*module)) && succeeded(checkModel(*module)))
     return module;
-  UserError error = capture.errorOr(
-      UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
+  UserError error =
+      capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
   if (error.place.file.empty()) // built from a config, whose ops have no lines
     error.place = {path};
   error.report(errors);

@@ -89,7 +89,7 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
 }
 
 // Adds what the function does; its arguments have a place.
-LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
+LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
   Uses uses;
   for (Operation &op : func.getBody().front().without_terminator()) {
     if (auto get = dyn_cast<graph::GetOp>(op)) {
@@ -100,6 +100,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
       if (failed(addCall(call, uses)))
         return failure();
     } else if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+      placeSum(&op);
       if (failed(addOp(&op, interface, uses)))
         return failure();
     } else {
@@ -114,7 +115,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func) {
   if (func.getSymName() == graph::kMicrobatchFunction)
     leaveStep(func);
   else
-    leaveBlock(func, uses);
+    leaveBlock(func, numCarried, uses);
   connect(uses);
   return success();
 }
@@ -124,8 +125,10 @@ LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &
   bool isNew = !arguments.contains(callee);
   if (isNew) {
     placeArguments(call, callee);
-    if (failed(enter(callee)))
+    if (failed(enter(callee, call.getNumCarried())))
       return failure();
+    for (auto [argument, place] : llvm::zip(callee.getArguments(), arguments[callee]))
+      place = places.lookup(argument); // of a sum it is known only now
   }
   for (auto [operand, place] : llvm::zip(call->getOperands(), arguments[callee]))
     if (!weights.of(operand))
@@ -138,6 +141,19 @@ LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &
   return success();
 }
 
+// Whether a carried argument, which has no part for each sample, is read by nothing but one op that
+// adds it to something for the result that carries it on.
+bool PlacementNetwork::isSum(BlockArgument argument, graph::FuncOp callee) const {
+  if (isActivation(argument) || !argument.hasOneUse())
+    return false;
+  Operation *adds = *argument.getUsers().begin();
+  auto interface = dyn_cast<graph::RuleOpInterface>(adds);
+  Operation *end = callee.getBody().front().getTerminator();
+  return interface && interface.getRule().jointlyLinear && adds->getNumOperands() == 2 &&
+         adds->hasOneUse() && end->getOperand(argument.getArgNumber()) == adds->getResult(0) &&
+         adds->getOperand(0).getType() == adds->getOperand(1).getType();
+}
+
 void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee) {
   std::vector<Place> list;
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands())) {
@@ -148,12 +164,21 @@ void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::F
       saved.insert(argument);
       place = places.lookup(operand);
     }
+    if (static_cast<int64_t>(list.size()) < call.getNumCarried() && isSum(argument, callee))
+      sums.insert(argument);
     list.push_back(places[argument] = place);
   }
   arguments[callee] = std::move(list);
 }
 
-void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
+// A sum is where the first op that adds to it has what it adds.
+void PlacementNetwork::placeSum(Operation *op) {
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (sums.contains(operand))
+      places[operand] = Place(places.lookup(op->getOperand(index == 0 ? 1 : 0)));
+}
+
+void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses) {
   std::vector<Place> list;
   for (auto [index, value] :
        llvm::enumerate(func.getBody().front().getTerminator()->getOperands())) {
@@ -167,6 +192,9 @@ void PlacementNetwork::leaveBlock(graph::FuncOp func, Uses &uses) {
                   prices.secondsPerKeptByte *
                       costs->keptBytes(graph::tensorOf(value.getType()), placement));
       }
+      use(uses, value, source);
+    } else if (static_cast<int64_t>(index) < numCarried) {
+      source = places.lookup(func.getArgument(index));
       use(uses, value, source);
     } else if (isActivation(value)) {
       source = {-1, {boundaryOf(value)}};

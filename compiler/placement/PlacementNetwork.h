@@ -52,7 +52,9 @@ struct PlacedStep {
 // - what a forward block saves for its backward is where its maker leaves it, sums finished;
 // - activations are split over samples on the data axis, and over the sequence on the tensor axis
 //   where `sequenceParallel`;
-// - gradients of parameters stay as they are, sums unfinished until the end of the step.
+// - gradients of parameters stay as they are, sums unfinished until the end of the step;
+// - what a repeat carries is where it was, execution by execution: sums of gradients, to which each
+//   execution adds, are where what is added is.
 //
 // Where tensor parallelism has two axes (stepMesh), both split the same loop of an op, or the same
 // dim of a parameter, but for ops and parameters with heads (HeadOps): there they choose by
@@ -83,11 +85,13 @@ private:
   // Whether there is tensor parallelism, and no choice about it.
   bool isTold() const { return told && tensorRanks() > 1; }
   int64_t tensorRanks() const;
-  mlir::LogicalResult enter(graph::FuncOp func);
+  mlir::LogicalResult enter(graph::FuncOp func, int64_t numCarried = 0);
   mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
-  void leaveBlock(graph::FuncOp func, Uses &uses);
+  void leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses);
+  void placeSum(mlir::Operation *op);
   void leaveStep(graph::FuncOp microbatch);
   mlir::LogicalResult addCall(graph::BlockCallOpInterface call, Uses &uses);
+  bool isSum(mlir::BlockArgument argument, graph::FuncOp callee) const;
   void placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee);
   mlir::LogicalResult addOp(mlir::Operation *op, graph::RuleOpInterface interface, Uses &uses);
 
@@ -144,6 +148,7 @@ private:
   llvm::DenseMap<mlir::Value, Place> places;
   std::map<unsigned, Place> classPlaces;
   llvm::DenseSet<mlir::Value> saved;
+  llvm::DenseSet<mlir::Value> sums; // arguments of blocks that each execution of a repeat adds to
   llvm::MapVector<mlir::Operation *, std::pair<int, std::vector<OpSplit>>> ops;
   llvm::MapVector<mlir::Operation *, std::vector<Place>> arguments, results; // of functions
   std::map<mlir::Operation *, size_t> toldOps; // of functions: ops with a rule so far

@@ -49,14 +49,16 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
   return bits;
 }
 
-void DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
+bool DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
   if (!isa<RankedTensorType, graph::StackType>(value.getType()))
-    return;
+    return false;
   RankedTensorType tensor = graph::tensorOf(value.getType()); // of a stack: of its entries
   SmallVector<uint8_t, 4> &entry = roles[value];
+  SmallVector<uint8_t, 4> before = entry;
   entry.resize(tensor.getRank(), 0);
   for (auto [dim, add] : llvm::zip(entry, bits))
     dim |= add;
+  return entry != before;
 }
 
 void DimRoles::visit(graph::FuncOp func) {
@@ -98,10 +100,17 @@ void DimRoles::visitCall(graph::BlockCallOpInterface call) {
   auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
   for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
     add(argument, SmallVector<uint8_t, 4>(of(operand)));
-  visit(callee);
+  Operation *end = callee.getBody().front().getTerminator();
+  // What a repeat carries is in all executions but the first what the block returned.
+  auto numCarried = static_cast<unsigned>(call.getNumCarried());
+  for (bool isNew = true; isNew;) {
+    visit(callee);
+    isNew = false;
+    for (unsigned index = 0; index < numCarried; ++index)
+      isNew |= add(callee.getArgument(index), SmallVector<uint8_t, 4>(of(end->getOperand(index))));
+  }
   for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments()))
     add(operand, SmallVector<uint8_t, 4>(of(argument)));
-  Operation *end = callee.getBody().front().getTerminator();
   for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
     add(result, SmallVector<uint8_t, 4>(of(value)));
 }

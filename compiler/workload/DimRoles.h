@@ -25,7 +25,8 @@ private:
   void visit(graph::FuncOp func);
   void visit(mlir::Operation &op);
   void visitCall(graph::BlockCallOpInterface call);
-  void add(mlir::Value value, llvm::ArrayRef<uint8_t> bits);
+  // Whether that says more than was known.
+  bool add(mlir::Value value, llvm::ArrayRef<uint8_t> bits);
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint8_t, 4>> roles;

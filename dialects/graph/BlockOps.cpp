@@ -29,8 +29,8 @@ static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
         if (parser.parseInteger(dim))
           return failure();
         if (dim != next) // param_c3
-          return parser.emitError(loc) << "'stored' has dim " << dim << " where dim " << next
-                                       << " of the type is next";
+          return parser.emitError(loc)
+                 << "'stored' has dim " << dim << " where dim " << next << " of the type is next";
         ++next;
         ++stored.back();
         return success();
@@ -40,16 +40,15 @@ static FailureOr<DeclarationAttr> parseDeclaration(AsmParser &parser) {
       return failure();
   }
   bool decay = succeeded(parser.parseOptionalKeyword("decay"));
-  return DeclarationAttr::get(parser.getContext(),
-                              StringAttr::get(parser.getContext(), name), init->kind, APFloat(init->mean),
-                              APFloat(init->stddev), stored, decay);
+  return DeclarationAttr::get(parser.getContext(), StringAttr::get(parser.getContext(), name),
+                              init->kind, APFloat(init->mean), APFloat(init->stddev), stored,
+                              decay);
 }
 
 static void printDeclaration(AsmPrinter &printer, DeclarationAttr declaration) {
   printer << declaration.getName() << " ";
-  printInitializer(printer,
-                   {declaration.getInit(), declaration.getMean().convertToDouble(),
-                    declaration.getStddev().convertToDouble()});
+  printInitializer(printer, {declaration.getInit(), declaration.getMean().convertToDouble(),
+                             declaration.getStddev().convertToDouble()});
   if (!declaration.getStored().empty()) {
     int64_t dim = 0;
     printer << " stored [";
@@ -94,10 +93,9 @@ static ParseResult parseDeclarations(OpAsmParser &parser, ArrayAttr &declaration
 }
 
 static void printDeclarations(OpAsmPrinter &printer, ParamOp, ArrayAttr declarations) {
-  llvm::interleaveComma(declarations.getAsRange<DeclarationAttr>(), printer,
-                        [&](DeclarationAttr declaration) {
-                          printDeclaration(printer, declaration);
-                        });
+  llvm::interleaveComma(
+      declarations.getAsRange<DeclarationAttr>(), printer,
+      [&](DeclarationAttr declaration) { printDeclaration(printer, declaration); });
 }
 
 LogicalResult ParamOp::verify() {
@@ -120,7 +118,8 @@ LogicalResult ParamOp::verify() {
                            << type.getRank();
     if (declaration.getStddev().isNegative() && !declaration.getStddev().isZero()) // param_c4
       return emitOpError() << "starts '" << name << "' with standard deviation "
-                           << numberText(declaration.getStddev().convertToDouble()) << ", but 0 or more is wanted";
+                           << numberText(declaration.getStddev().convertToDouble())
+                           << ", but 0 or more is wanted";
     if (name.empty()) // param_c5
       return emitOpError() << "declares a parameter with an empty name";
     if (countBraces(name) > 0) // param_c5
@@ -133,8 +132,8 @@ LogicalResult ParamOp::verify() {
 // ------------------------------------------------------------------------------------ call, repeat
 
 // What the op's operands and results have to be, and how a message calls it.
-static LogicalResult checkTypes(Operation *op, StringRef what, TypeRange found, ArrayRef<Type> wanted,
-                                StringRef callee) {
+static LogicalResult checkTypes(Operation *op, StringRef what, TypeRange found,
+                                ArrayRef<Type> wanted, StringRef callee) {
   for (auto [index, pair] : llvm::enumerate(llvm::zip(found, wanted)))
     if (auto [type, expected] = pair; type != expected)
       return op->emitOpError() << what << " " << index << " has type " << type << ", but '"
@@ -162,11 +161,14 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!func) // call_c1
     return emitOpError() << "calls '" << getCallee() << "', which is no graph.func";
   ArrayRef<Type> arguments = func.getArgumentTypes(), results = func.getResultTypes();
-  if (failed(checkCount(*this, "argument", getNumOperands(), arguments.size(), getCallee())) || // call_c2
-      failed(checkTypes(*this, "argument", getOperands().getTypes(), arguments, getCallee())) || // call_c3
-      failed(checkCount(*this, "result", getNumResults(), results.size(), getCallee())) || // call_c4
-      failed(checkTypes(*this, "result", getResultTypes(), results, getCallee())) || // call_c5
-      failed(checkInstance(*this, getInstance()))) // call_c6
+  if (failed(checkCount(*this, "argument", getNumOperands(), arguments.size(),
+                        getCallee())) || // call_c2
+      failed(checkTypes(*this, "argument", getOperands().getTypes(), arguments,
+                        getCallee())) || // call_c3
+      failed(
+          checkCount(*this, "result", getNumResults(), results.size(), getCallee())) || // call_c4
+      failed(checkTypes(*this, "result", getResultTypes(), results, getCallee())) ||    // call_c5
+      failed(checkInstance(*this, getInstance())))                                      // call_c6
     return failure();
   if (getUnder() && countBraces(*getUnder()) > 0) // call_c7
     return emitOpError() << "has '{}' in 'under', but is called once; 'graph.repeat' numbers its "
@@ -226,8 +228,10 @@ LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "repeats a block " << getNumExecutions()
                          << " times, but 1 or more is wanted";
   ArrayRef<Type> arguments = func.getArgumentTypes();
-  if (failed(checkCount(*this, "argument", getNumOperands(), arguments.size(), getCallee())) || // repeat_c3
-      failed(checkCount(*this, "result", getNumResults(), func.getResultTypes().size(), getCallee()))) // repeat_c5
+  if (failed(checkCount(*this, "argument", getNumOperands(), arguments.size(),
+                        getCallee())) || // repeat_c3
+      failed(checkCount(*this, "result", getNumResults(), func.getResultTypes().size(),
+                        getCallee()))) // repeat_c5
     return failure();
   int64_t most = std::min(getNumOperands(), getNumResults());
   if (getNumCarried() < 0 || getNumCarried() > most) // repeat_c6
@@ -239,14 +243,15 @@ LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
     bool isStack = !isCarried && stack && stack.getCount() == getNumExecutions() &&
                    stack.getEntry() == arguments[index];
     if (operand.getType() != arguments[index] && !isStack) // repeat_c4
-      return emitOpError() << "argument " << index << " has type " << operand.getType()
-                           << ", but '" << getCallee() << "' has " << arguments[index];
+      return emitOpError() << "argument " << index << " has type " << operand.getType() << ", but '"
+                           << getCallee() << "' has " << arguments[index];
   }
-  if (failed(checkRepeatResults(*this, func)) || failed(checkInstance(*this, getInstance()))) // repeat_c9
+  if (failed(checkRepeatResults(*this, func)) ||
+      failed(checkInstance(*this, getInstance()))) // repeat_c9
     return failure();
   if (getUnder() && countBraces(*getUnder()) != 1) // repeat_c8
-    return emitOpError() << "puts the block's parameters under \"" << *getUnder() << "\", which has "
-                         << countBraces(*getUnder())
+    return emitOpError() << "puts the block's parameters under \"" << *getUnder()
+                         << "\", which has " << countBraces(*getUnder())
                          << " '{}'; one is wanted, for the number of the execution";
   return success();
 }

@@ -83,7 +83,7 @@ private:
   }
 
   ModuleOp module;
-  int64_t nextStream = 1; // of random numbers, that no op draws from
+  int64_t nextStream = 1;          // of random numbers, that no op draws from
   SmallVector<graph::FuncOp> open; // the innermost last
 };
 
@@ -112,9 +112,8 @@ public:
 private:
   LogicalResult hoist(graph::ParamOp param) {
     OpBuilder builder(param);
-    for (auto [declaration, result] :
-         llvm::zip(param.getDeclarations().getAsRange<graph::DeclarationAttr>(),
-                   param.getResults())) {
+    for (auto [declaration, result] : llvm::zip(
+             param.getDeclarations().getAsRange<graph::DeclarationAttr>(), param.getResults())) {
       Declared declared{cast<RankedTensorType>(result.getType()), declaration, param.getLoc()};
       FailureOr<Value> value =
           readParameter(declared, declaration.getName().str(), IntegerAttr(), builder, param);
@@ -132,11 +131,11 @@ private:
     if (!isNew)
       return entry->second;
     for (auto param : llvm::make_early_inc_range(block.getBody().getOps<graph::ParamOp>())) {
-      for (auto [declaration, result] :
-           llvm::zip(param.getDeclarations().getAsRange<graph::DeclarationAttr>(),
-                     param.getResults())) {
+      for (auto [declaration, result] : llvm::zip(
+               param.getDeclarations().getAsRange<graph::DeclarationAttr>(), param.getResults())) {
         auto type = cast<RankedTensorType>(result.getType());
-        (void)block.insertArgument(block.getNumArguments(), type, DictionaryAttr(), result.getLoc());
+        (void)block.insertArgument(block.getNumArguments(), type, DictionaryAttr(),
+                                   result.getLoc());
         result.replaceAllUsesWith(block.getArguments().back());
         entry->second.push_back({type, declaration, param.getLoc()});
       }

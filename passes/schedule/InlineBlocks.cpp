@@ -142,10 +142,10 @@ static ArrayAttr expandAttrs(ArrayAttr attrs, TypeRange types,
       NamedAttrList ofOne(attr);
       auto gradientOf = attr.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
       if (gradientOf && isa<graph::StackType>(type))
-        ofOne.set(graph::kGradientOfAttr,
-                  FlatSymbolRefAttr::get(
-                      attrs.getContext(),
-                      membersOf(gradientOf.getValue())[static_cast<size_t>(index)]));
+        ofOne.set(
+            graph::kGradientOfAttr,
+            FlatSymbolRefAttr::get(attrs.getContext(),
+                                   membersOf(gradientOf.getValue())[static_cast<size_t>(index)]));
       list.push_back(ofOne.getDictionary(attrs.getContext()));
     }
   return ArrayAttr::get(attrs.getContext(), list);
@@ -160,16 +160,16 @@ void BlockInliner::addArguments(graph::FuncOp func, Block &body, Scope &scope) {
 
 void BlockInliner::addResults(graph::FuncOp func, const Scope &scope) {
   auto membersOfSymbol = [&](StringRef symbol) { return membersOf(symbol); };
-  ArrayAttr argAttrs = expandAttrs(func.getArgAttrsAttr(), func.getArgumentTypes(), membersOfSymbol);
+  ArrayAttr argAttrs =
+      expandAttrs(func.getArgAttrsAttr(), func.getArgumentTypes(), membersOfSymbol);
   ArrayAttr resAttrs = expandAttrs(func.getResAttrsAttr(), func.getResultTypes(), membersOfSymbol);
   Operation *end = func.getBody().front().getTerminator();
   SmallVector<Value> results;
   for (Value value : end->getOperands())
     llvm::append_range(results, scope.find(value)->second);
   graph::ReturnOp::create(builder, end->getLoc(), results);
-  func.setFunctionType(FunctionType::get(func.getContext(),
-                                         func.getBody().back().getArgumentTypes(),
-                                         ValueRange(results).getTypes()));
+  func.setFunctionType(FunctionType::get(
+      func.getContext(), func.getBody().back().getArgumentTypes(), ValueRange(results).getTypes()));
   if (argAttrs)
     func.setArgAttrsAttr(argAttrs);
   if (resAttrs)
@@ -183,8 +183,7 @@ void BlockInliner::process(Operation &op, Scope &scope, int64_t instance,
       return execute(call, scope, instance, executions);
   if (auto get = dyn_cast<graph::GetOp>(op); get && isa<graph::StackType>(get.getType()))
     return read(get, scope);
-  if (auto set = dyn_cast<graph::SetOp>(op);
-      set && isa<graph::StackType>(set.getValue().getType()))
+  if (auto set = dyn_cast<graph::SetOp>(op); set && isa<graph::StackType>(set.getValue().getType()))
     return write(set, scope);
   IRMapping mapping;
   for (Value operand : op.getOperands())

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_tensors, dtc, read_safetensors, train
+from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, run, train
 
 STEPS, BATCH, SEQUENCE, TOLERANCE = 5, 8, 16, 1e-4
 CONFIG = {"model_type": "gpt2", "vocab_size": 64, "n_positions": SEQUENCE, "n_embd": 32, "n_layer": 2, "n_head": 4,
@@ -50,20 +50,21 @@ def rest_split(text, plan, dp):
     def declare(match):
         nonlocal gathered
         name, shape = match["name"].strip('"'), [int(size) for size in match["shape"].split("x")[:-1]]
-        places = plan["tensors"][name]
-        taken = places["tp"]
+        names = [name.replace("{}", str(layer)) for layer in range(int(match["repeats"] or 1))]
+        taken = plan["tensors"][names[0]]["tp"]
         dims = [dim for dim in range(len(shape)) if f"shard({dim})" != taken or sizes["tp"] == 1]
         if not dims:  # tp has its only dim
             return match[0]
         dim = max(dims, key=lambda dim: (shape[dim] % dp == 0, shape[dim]))
-        places["dp"] = f"shard({dim})"
+        for member in names:
+            plan["tensors"][member]["dp"] = f"shard({dim})"
         local = [math.ceil(size / sizes["tp"]) if f"shard({at})" == taken else size for at, size in enumerate(shape)]
         local[dim] = math.ceil(local[dim] / dp)
-        gathered += (dp - 1) * math.prod(local) * 4
+        gathered += len(names) * (dp - 1) * math.prod(local) * 4
         return f"{match[0]} placement <[replicate, replicate]> in_use <[replicate, {taken}]>"
 
-    pattern = r'graph\.parameter @(?P<name>"[^"]*"|\S+) : tensor<(?P<shape>[^>]*)> init .*'
-    return re.sub(pattern, declare, text), gathered
+    pattern = r'graph\.parameter @(?P<name>"[^"]*"|\S+) : tensor<(?P<shape>[^>]*)> init .*?(?: repeats (?P<repeats>\d+))?$'
+    return re.sub(pattern, declare, text, flags=re.MULTILINE), gathered
 
 
 def inspect(dte):
@@ -107,11 +108,12 @@ def run_case(folder, model, wanted, dp, tp, micro_batch):
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        config, model = folder / "config.json", folder / "model.mlir"
+        config, written, model = folder / "config.json", folder / "written.mlir", folder / "model.mlir"
         config.write_text(json.dumps(CONFIG))
         rng = random.Random(7)
         (folder / "text.txt").write_bytes(bytes(rng.randrange(60) for _ in range(4000)))
-        dtc("import", config, "--seq-len", SEQUENCE, "-o", model)
+        dtc("import", config, "--seq-len", SEQUENCE, "-o", written)
+        run([BIN / "dtc-opt", written, "--dtc-instantiate-blocks", "-o", model])  # whose parameters are the module's
         path, _ = plan_of(folder, model, 1, 1, 1)
         wanted = train_plan(folder, model, path, 1, "one")
         for case in CASES:

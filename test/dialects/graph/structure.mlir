@@ -66,3 +66,19 @@ graph.func @microbatch(%x: tensor<?x16xf32> {graph.input = "tokens", graph.place
 graph.func @loss(%images: tensor<?x8xf32>, %y.1-a_b: tensor<?xi32>, %z: tensor<?xi32> {graph.input = "labels"}) {
   graph.return
 }
+
+// Of a parameter with repeats a function reads all as a stack.
+// CHECK: graph.parameter @"h.{}.w" : tensor<16xf32> init ones repeats 3
+graph.parameter @"h.{}.w" : tensor<16xf32> init ones repeats 3 placement <[replicate, shard(0)]>
+// CHECK: graph.state @"h.{}.w.momentum" of @"h.{}.w" : tensor<16xf32>
+graph.state @"h.{}.w.momentum" of @"h.{}.w" : tensor<16xf32>
+// CHECK-LABEL: graph.func @stacks
+graph.func @stacks() {
+  // CHECK: %[[W:.*]] = graph.get @"h.{}.w" : !graph.stack<3 x tensor<4xf32>>
+  %w = graph.get @"h.{}.w" : !graph.stack<3 x tensor<4xf32>>
+  // CHECK: graph.get @"h.{}.w.momentum" : !graph.stack<3 x tensor<16xf32>>
+  %m = graph.get @"h.{}.w.momentum" : !graph.stack<3 x tensor<16xf32>>
+  // CHECK: graph.set @"h.{}.w", %[[W]] : !graph.stack<3 x tensor<4xf32>>
+  graph.set @"h.{}.w", %w : !graph.stack<3 x tensor<4xf32>>
+  graph.return
+}

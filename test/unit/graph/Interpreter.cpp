@@ -452,9 +452,9 @@ void dtc::graph::interpret(Operation *op, Values &values) {
   llvm::TypeSwitch<Operation *>(op)
       .Case<LinearOp, LinearWeightGradOp, MatmulOp, EmbeddingOp, EmbeddingGradOp, LayerNormOp,
             LayerNormGradOp, LayerNormParamGradOp, RmsNormOp, RmsNormGradOp, RmsNormParamGradOp,
-            RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, SumExpOp, PickOp, CrossEntropyGradOp, SoftmaxOp,
-            SoftmaxGradOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp, PadOp, ConcatOp>(
-          [&](auto known) { interpreter.visit(known); })
+            RotaryOp, AttentionOp, AttentionGradOp, CrossEntropyOp, SumExpOp, PickOp,
+            CrossEntropyGradOp, SoftmaxOp, SoftmaxGradOp, ReduceOp, ReshapeOp, TransposeOp, SliceOp,
+            PadOp, ConcatOp>([&](auto known) { interpreter.visit(known); })
       .Default([](Operation *other) {
         ADD_FAILURE() << "no meaning for " << other->getName().getStringRef().str();
       });

@@ -80,7 +80,7 @@ protected:
     passes.addPass(createAddOptimizer(optimizer));
     passes.addPass(createPlace());
     passes.addPass(createPartition());
-    passes.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    passes.addPass(createInlineBlocks());
     passes.addPass(createCanonicalizerPass());
     passes.addPass(createCSEPass());
     passes.addPass(createFormKernels());
