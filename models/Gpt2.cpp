@@ -2,7 +2,6 @@
 #include "models/Gpt2.h"
 
 #include <cmath>
-#include <numeric>
 
 using namespace mlir;
 
@@ -16,84 +15,100 @@ public:
         headDim(config.width / config.heads), model(context, "gpt2", sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    graph::FuncOp block = buildBlock();
-    buildLoss(block);
+    hidden = model.batched({model.sequenceLength(), config.width});
+    model.nameType("tokens", model.ids());
+    model.nameType("hidden", hidden);
+    model.nameType("width", model.tensor({config.width}));
+    model.nameType("heads", model.batched({model.sequenceLength(), config.heads, headDim}));
+    buildLoss(buildBlock());
     return model.take();
   }
 
 private:
-  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {},
+  ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
                        double scale = 1) const {
-    return ParameterSpec::weight(shape, config.initializerRange * scale, stored);
+    return {value.str(),
+            name.str(),
+            SmallVector<int64_t, 4>(shape),
+            {},
+            graph::InitKind::Normal,
+            config.initializerRange * scale,
+            true};
   }
 
-  // x times `name`.weight, whose first `contract` dims are the last of x, plus `name`.bias.
-  // Projections onto the residual stream start smaller, as in the paper's section 2.3.
-  Value project(Value x, const std::string &name, ArrayRef<int64_t> shape, int64_t contract = 1,
-                bool isResidual = false) {
-    double scale = isResidual ? 1 / std::sqrt(2.0 * static_cast<double>(config.layers)) : 1;
-    ArrayRef<int64_t> out = shape.drop_front(contract);
-    auto merged = [](ArrayRef<int64_t> dims) {
-      return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
-    };
-    SmallVector<int64_t> stored, storedBias;
-    if (shape.size() > 2) {
-      stored = {merged(shape.take_front(contract)), merged(out)};
-      storedBias = {merged(out)};
-    }
-    Value w = model.param(name + ".weight", weight(shape, stored, scale));
-    Value b =
-        model.param(name + ".bias",
-                    ParameterSpec::bias(out, out.size() > 1 ? storedBias : ArrayRef<int64_t>()));
-    return model.add(model.linear(x, w, false, contract), b);
-  }
-
-  Value norm(Value x, const std::string &name) {
-    Value w = model.param(name + ".weight", ParameterSpec::norm(config.width));
-    Value b = model.param(name + ".bias", ParameterSpec::bias({config.width}));
-    return model.layerNorm(x, w, b, config.epsilon);
+  SmallVector<Value> norm(const std::string &value, const std::string &name) {
+    return model.parameters({ParameterSpec::norm(value, name + ".weight", config.width),
+                             ParameterSpec::bias(value + "_bias", name + ".bias", {config.width})});
   }
 
   graph::FuncOp buildBlock() {
     int64_t c = config.width, h = config.heads, d = headDim;
-    graph::FuncOp func =
-        model.beginFunc("block", {model.batched({model.sequenceLength(), c})}, /*isPrivate=*/true);
+    graph::FuncOp func = model.beginBlock("block", {{"x", hidden}});
+    SmallVector<Value> ln1 = norm("ln_1", "ln_1");
+    ParameterSpec attnWeight = weight("c_attn", "attn.c_attn.weight", {c, 3, h, d});
+    attnWeight.stored = {1, 3};
+    SmallVector<Value> attn = model.parameters(
+        {attnWeight, ParameterSpec::bias("c_attn_bias", "attn.c_attn.bias", {3, h, d})});
+    // Projections onto the residual stream start smaller, as in the paper's section 2.3.
+    double residual = 1 / std::sqrt(2.0 * static_cast<double>(config.layers));
+    ParameterSpec outWeight = weight("proj", "attn.c_proj.weight", {h, d, c}, residual);
+    outWeight.stored = {2, 1};
+    SmallVector<Value> out =
+        model.parameters({outWeight, ParameterSpec::bias("proj_bias", "attn.c_proj.bias", {c})});
+    SmallVector<Value> ln2 = norm("ln_2", "ln_2");
+    SmallVector<Value> up =
+        model.parameters({weight("fc", "mlp.c_fc.weight", {c, inner}),
+                          ParameterSpec::bias("fc_bias", "mlp.c_fc.bias", {inner})});
+    SmallVector<Value> down =
+        model.parameters({weight("down", "mlp.c_proj.weight", {inner, c}, residual),
+                          ParameterSpec::bias("down_bias", "mlp.c_proj.bias", {c})});
+
     Value x = func.getArgument(0);
-    // [batch, sequence, 3, heads, head dim]
-    Value qkv = project(norm(x, "ln_1"), "attn.c_attn", {c, 3, h, d});
-    Value q = model.slice(qkv, 2, 0, 1, true), k = model.slice(qkv, 2, 1, 1, true),
-          v = model.slice(qkv, 2, 2, 1, true);
-    double scale = config.scaleAttention ? 1 / std::sqrt(static_cast<double>(headDim)) : 1;
-    Value attended = model.attention(q, k, v, scale, config.attentionDropout);
-    Value projected = project(attended, "attn.c_proj", {h, d, c}, 2, /*isResidual=*/true);
-    Value middle = model.add(x, model.dropout(projected, config.residualDropout));
-    Value hidden = project(norm(middle, "ln_2"), "mlp.c_fc", {c, inner});
-    Value out = project(model.gelu(hidden, config.activation), "mlp.c_proj", {inner, c}, 1,
-                        /*isResidual=*/true);
-    model.endFunc(model.add(middle, model.dropout(out, config.residualDropout)));
+    Value normed = model.as("normed").layerNorm(x, ln1[0], ln1[1], config.epsilon);
+    Value qkv = model.as("qkv").linear(normed, attn[0], attn[1], false); // [b, t, 3, heads, d]
+    SmallVector<Value> each = model.as({"q", "k", "v"}).unstack(qkv, 2);
+    std::optional<double> scale;
+    if (!config.scaleAttention)
+      scale = 1;
+    Value heads =
+        model.as("heads").attention(each[0], each[1], each[2], scale, config.attentionDropout);
+    Value attended = model.as("attended").linear(heads, out[0], out[1], false, 2);
+    attended = model.as("kept").dropout(attended, config.residualDropout);
+    Value middle = model.as("middle").add(x, attended);
+    normed = model.as("normed_2").layerNorm(middle, ln2[0], ln2[1], config.epsilon);
+    Value fc = model.as("inner").linear(normed, up[0], up[1], false);
+    fc = model.as("active").gelu(fc, config.activation);
+    Value mlp = model.as("mlp").linear(fc, down[0], down[1], false);
+    mlp = model.as("kept_2").dropout(mlp, config.residualDropout);
+    model.endFunc(model.as("out").add(middle, mlp));
     return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table = model.param("transformer.wte.weight", weight({config.vocabulary, config.width}));
-    Value positions =
-        model.param("transformer.wpe.weight", weight({config.positions, config.width}));
+    SmallVector<Value> tables = model.parameters(
+        {weight("wte", "transformer.wte.weight", {config.vocabulary, config.width}),
+         weight("wpe", "transformer.wpe.weight", {config.positions, config.width})});
+    Value positions = tables[1];
     if (config.positions > model.sequenceLength())
-      positions = model.slice(positions, 0, 0, model.sequenceLength(), false);
-    Value x = model.add(model.embedding(table, func.getArgument(0)), positions);
-    x = model.dropout(x, config.embeddingDropout);
-    x = model.repeat(block, config.layers, x, "transformer.h.{}").front();
-    x = norm(x, "transformer.ln_f");
-    Value head = config.tied
-                     ? table
-                     : model.param("lm_head.weight", weight({config.vocabulary, config.width}));
-    model.endFunc(
-        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1)));
+      positions = model.as("positions").first(positions, model.sequenceLength());
+    Value words = model.as("words").embedding(tables[0], func.getArgument(0));
+    Value x = model.as("placed").add(words, positions);
+    x = model.as("kept").dropout(x, config.embeddingDropout);
+    x = model.as("layers").repeat(block, config.layers, "transformer.h.{}", x).front();
+    SmallVector<Value> last = norm("ln_f", "transformer.ln_f");
+    x = model.as("normed").layerNorm(x, last[0], last[1], config.epsilon);
+    Value head = tables[0];
+    if (!config.tied)
+      head =
+          model.parameter(weight("lm_head", "lm_head.weight", {config.vocabulary, config.width}));
+    Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
+    model.endFunc(model.as("loss").meanCrossEntropy(logits, func.getArgument(1)));
   }
 
   const Gpt2Config &config;
   int64_t inner, headDim;
+  RankedTensorType hidden;
   ModelBuilder model;
 };
 

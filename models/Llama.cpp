@@ -1,9 +1,6 @@
 // Llama and its kin as graph IR.
 #include "models/Llama.h"
 
-#include <cmath>
-#include <numeric>
-
 using namespace mlir;
 
 namespace dtc {
@@ -15,157 +12,215 @@ public:
       : config(config), model(context, config.name, sequence) {}
 
   OwningOpRef<ModuleOp> build() {
-    graph::FuncOp block = buildBlock();
-    buildLoss(block);
+    int64_t t = model.sequenceLength(), d = config.headDim, c = config.width;
+    hidden = model.batched({t, c});
+    angles = model.tensor({t, d / 2});
+    model.nameType("tokens", model.ids());
+    model.nameType("hidden", hidden);
+    model.nameType("width", model.tensor({c}));
+    model.nameType("angles", angles);
+    model.nameType("heads", model.batched({t, config.heads, d}));
+    model.nameType("kv_heads", model.batched({t, config.kvHeads, d}));
+    model.nameType("q_proj", model.tensor({config.heads, d, c}));
+    model.nameType("kv_proj", model.tensor({config.kvHeads, d, c}));
+    model.nameType("up_proj", model.tensor({config.innerWidth, c}));
+    model.nameType("inner", model.batched({t, config.innerWidth}));
+    model.nameType("words", model.tensor({config.vocabulary, c}));
+    if (config.experts > 0)
+      model.nameType("top", model.ids({config.top}));
+    buildLoss(buildBlock());
     return model.take();
   }
 
 private:
-  ParameterSpec weight(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored = {}) const {
-    return ParameterSpec::weight(shape, config.initializerRange, stored);
+  // As torch.nn.Linear stores it, [out..., in...]; `stored` where dims are one in the file.
+  ParameterSpec weight(StringRef value, StringRef name, ArrayRef<int64_t> shape,
+                       ArrayRef<int64_t> stored = {}) const {
+    return {value.str(),
+            name.str(),
+            SmallVector<int64_t, 4>(shape),
+            SmallVector<int64_t, 4>(stored),
+            graph::InitKind::Normal,
+            config.initializerRange,
+            true};
   }
 
-  // x times `name`.weight [out..., in...], plus `name`.bias where there is one. Dims of a list are
-  // one dim in files.
-  Value project(Value x, const std::string &name, ArrayRef<int64_t> out, ArrayRef<int64_t> in,
-                bool hasBias) {
-    auto merged = [](ArrayRef<int64_t> dims) {
-      return std::accumulate(dims.begin(), dims.end(), int64_t(1), std::multiplies<>());
-    };
-    SmallVector<int64_t> shape(out), stored;
-    shape.append(in.begin(), in.end());
-    if (shape.size() > 2)
-      stored = {merged(out), merged(in)};
-    Value w = model.param(name + ".weight", weight(shape, stored));
-    Value y = model.linear(x, w, /*transposed=*/true, static_cast<int64_t>(in.size()));
-    if (!hasBias)
-      return y;
-    SmallVector<int64_t> storedBias;
-    if (out.size() > 1)
-      storedBias = {merged(out)};
-    return model.add(y, model.param(name + ".bias", ParameterSpec::bias(out, storedBias)));
+  Value norm(const std::string &value, const std::string &name) {
+    return model.parameter(ParameterSpec::norm(value, name + ".weight", config.width));
   }
 
-  Value norm(Value x, const std::string &name) {
-    return model.rmsNorm(x, model.param(name + ".weight", ParameterSpec::norm(config.width)),
-                         config.epsilon);
+  // A linear layer, with its bias where it has one.
+  struct Linear {
+    Value weight, bias;
+  };
+
+  Linear declare(const std::string &value, const std::string &name, ArrayRef<int64_t> shape,
+                 bool hasBias, ArrayRef<int64_t> stored, int64_t contract) {
+    SmallVector<ParameterSpec> specs{weight(value, name + ".weight", shape, stored)};
+    if (hasBias)
+      specs.push_back(
+          ParameterSpec::bias(value + "_bias", name + ".bias", shape.drop_back(contract)));
+    SmallVector<Value> values = model.parameters(specs);
+    return {values[0], hasBias ? values[1] : Value()};
   }
 
-  Value buildAttention(Value x, std::pair<Value, Value> rotation) {
+  Value project(StringRef name, Value x, const Linear &linear, int64_t contract = 1) {
+    return model.as(name).linear(x, linear.weight, linear.bias, /*transposed=*/true, contract);
+  }
+
+  // 1. What the block owns.
+
+  struct Attention {
+    Linear q, k, v, o;
+  };
+  struct Mlp {
+    Linear gate, up, down;
+  };
+  struct Experts {
+    Value gate, w1, w2, w3;
+  };
+
+  Attention declareAttention() {
     int64_t c = config.width, h = config.heads, kv = config.kvHeads, d = config.headDim;
-    bool bias = config.projectionBias;
-    Value q = model.rotary(project(x, "self_attn.q_proj", {h, d}, {c}, bias), rotation);
-    Value k = model.rotary(project(x, "self_attn.k_proj", {kv, d}, {c}, bias), rotation);
-    Value v = project(x, "self_attn.v_proj", {kv, d}, {c}, bias);
-    Value attended = model.attention(q, k, v, 1 / std::sqrt(static_cast<double>(d)),
-                                     config.attentionDropout, config.sliding);
-    return project(attended, "self_attn.o_proj", {c}, {h, d}, config.outputBias);
+    bool hasBias = config.projectionBias;
+    Attention a;
+    a.q = declare("q_proj", "self_attn.q_proj", {h, d, c}, hasBias, {2, 1}, 1);
+    a.k = declare("k_proj", "self_attn.k_proj", {kv, d, c}, hasBias, {2, 1}, 1);
+    a.v = declare("v_proj", "self_attn.v_proj", {kv, d, c}, hasBias, {2, 1}, 1);
+    a.o = declare("o_proj", "self_attn.o_proj", {c, h, d}, config.outputBias, {1, 2}, 2);
+    return a;
   }
 
-  Value buildMlp(Value x) {
+  Mlp declareMlp() {
     int64_t c = config.width, f = config.innerWidth;
-    Value gate = model.silu(project(x, "mlp.gate_proj", {f}, {c}, config.mlpBias));
-    Value gated = model.multiply(gate, project(x, "mlp.up_proj", {f}, {c}, config.mlpBias));
-    return project(gated, "mlp.down_proj", {c}, {f}, config.mlpBias);
+    Mlp m;
+    m.gate = declare("gate_proj", "mlp.gate_proj", {f, c}, config.mlpBias, {}, 1);
+    m.up = declare("up_proj", "mlp.up_proj", {f, c}, config.mlpBias, {}, 1);
+    m.down = declare("down_proj", "mlp.down_proj", {c, f}, config.mlpBias, {}, 1);
+    return m;
+  }
+
+  Experts declareExperts() {
+    int64_t e = config.experts, c = config.width, f = config.innerWidth;
+    auto expert = [&](StringRef name, ArrayRef<int64_t> shape) {
+      return weight(name, ("block_sparse_moe.experts.*." + name + ".weight").str(), shape);
+    };
+    Experts x;
+    x.gate = model.parameter(weight("gate", "block_sparse_moe.gate.weight", {e, c}));
+    x.w1 = model.parameter(expert("w1", {e, f, c}));
+    x.w2 = model.parameter(expert("w2", {e, c, f}));
+    x.w3 = model.parameter(expert("w3", {e, f, c}));
+    return x;
+  }
+
+  // 2. What it does.
+
+  Value buildAttention(const Attention &a, Value x, std::pair<Value, Value> rotation) {
+    Value q = project("raw_q", x, a.q), k = project("raw_k", x, a.k), v = project("v", x, a.v);
+    q = model.as("q").rotary(q, rotation);
+    k = model.as("k").rotary(k, rotation);
+    Value heads = model.as("heads").attention(q, k, v, {}, config.attentionDropout, config.sliding);
+    return project("attended", heads, a.o, 2);
+  }
+
+  Value buildMlp(const Mlp &m, Value x) {
+    Value gate = project("gate", x, m.gate), up = project("up", x, m.up);
+    gate = model.as("open").silu(gate);
+    Value gated = model.as("gated").multiply(gate, up);
+    return project("mlp", gated, m.down);
   }
 
   // The experts' output and, where it counts, the loss of uneven use.
-  std::pair<Value, Value> buildExperts(Value x) {
-    int64_t c = config.width, f = config.innerWidth, e = config.experts;
-    Value gate = model.param("block_sparse_moe.gate.weight", weight({e, c}));
-    Routing routing =
-        model.route(model.linear(x, gate, /*transposed=*/true), config.top, config.capacity);
-    Value rows = model.dispatch(x, routing);
-    auto expert = [&](Value value, const char *name, ArrayRef<int64_t> shape) {
-      std::string full = std::string("block_sparse_moe.experts.*.") + name + ".weight";
-      return model.expertLinear(value, model.param(full, weight(shape)), routing);
-    };
-    Value gated =
-        model.multiply(model.silu(expert(rows, "w1", {e, f, c})), expert(rows, "w3", {e, f, c}));
-    Value balance = config.balanceCoefficient > 0
-                        ? model.balanceLoss(routing, config.balanceCoefficient)
-                        : Value();
-    return {model.combine(expert(gated, "w2", {e, c, f}), routing), balance};
+  std::pair<Value, Value> buildExperts(const Experts &e, Value x) {
+    Value logits = model.as("scores").linear(x, e.gate, Value(), /*transposed=*/true);
+    Routing routing = model.route(logits, config.top, config.capacity);
+    Value rows = model.as("rows").dispatch(x, routing);
+    Value gate = model.as("gate_rows").expertLinear(rows, e.w1, routing);
+    gate = model.as("open").silu(gate);
+    Value up = model.as("up").expertLinear(rows, e.w3, routing);
+    Value gated = model.as("gated").multiply(gate, up);
+    Value balance;
+    if (config.balanceCoefficient > 0)
+      balance = model.as("balance").balanceLoss(routing, config.balanceCoefficient);
+    Value out = model.as("down").expertLinear(gated, e.w2, routing);
+    return {model.as("mixed").combine(out, routing), balance};
   }
 
   // Whether layers add up a loss of uneven use, [batch], beside what they compute.
   bool hasBalance() const { return config.experts > 0 && config.balanceCoefficient > 0; }
 
   graph::FuncOp buildBlock() {
-    RankedTensorType table = model.tensor({model.sequenceLength(), config.headDim / 2});
-    SmallVector<Type> types{model.batched({model.sequenceLength(), config.width})};
+    SmallVector<std::pair<StringRef, Type>> arguments{{"x", hidden}};
     if (hasBalance())
-      types.push_back(model.batched({}));
-    types.append({table, table});
-    graph::FuncOp func = model.beginFunc("block", types, /*isPrivate=*/true);
-    Value x = func.getArgument(0);
-    std::pair<Value, Value> rotation{func.getArgument(func.getNumArguments() - 2),
-                                     func.getArgument(func.getNumArguments() - 1)};
-    Value middle = model.add(x, buildAttention(norm(x, "input_layernorm"), rotation));
-    Value hidden = norm(middle, "post_attention_layernorm");
+      arguments.push_back({"uneven", model.batched({})});
+    arguments.append({{"cos", angles}, {"sin", angles}});
+    graph::FuncOp func = model.beginBlock("block", arguments);
+    std::pair<Value, Value> rotation{func.getArguments().drop_back().back(),
+                                     func.getArguments().back()};
+    Value x = func.getArgument(0), inputNorm = norm("input_norm", "input_layernorm");
+    Attention attention = declareAttention();
+    Value postNorm = norm("post_norm", "post_attention_layernorm");
+    Mlp mlp;
+    Experts experts;
+    if (config.experts > 0)
+      experts = declareExperts();
+    else
+      mlp = declareMlp();
+
+    Value normed = model.as("normed").rmsNorm(x, inputNorm, config.epsilon);
+    Value attended = buildAttention(attention, normed, rotation);
+    Value middle = model.as("middle").add(x, attended);
+    normed = model.as("normed_2").rmsNorm(middle, postNorm, config.epsilon);
     if (config.experts == 0) {
-      model.endFunc(model.add(middle, buildMlp(hidden)));
+      Value out = buildMlp(mlp, normed);
+      model.endFunc(model.as("out").add(middle, out));
       return func;
     }
-    auto [out, balance] = buildExperts(hidden);
-    SmallVector<Value> results{model.add(middle, out)};
+    auto [mixed, balance] = buildExperts(experts, normed);
+    SmallVector<Value> results{model.as("out").add(middle, mixed)};
     if (balance)
-      results.push_back(model.add(func.getArgument(1), balance));
+      results.push_back(model.as("sum").add(func.getArgument(1), balance));
     model.endFunc(results);
     return func;
   }
 
   void buildLoss(graph::FuncOp block) {
     graph::FuncOp func = model.beginLoss();
-    Value table =
-        model.param("model.embed_tokens.weight", weight({config.vocabulary, config.width}));
-    Value x = model.embedding(table, func.getArgument(0));
-    std::pair<Value, Value> rotation = model.rotaryTable(config.inverseFrequencies);
-    SmallVector<Value> operands{x};
+    ParameterSpec words =
+        weight("embed_tokens", "model.embed_tokens.weight", {config.vocabulary, config.width});
+    Value table = model.parameter(words);
+    SmallVector<Value> operands{model.as("x").embedding(table, func.getArgument(0))};
     if (hasBalance())
-      operands.push_back(model.zeroForEachSample());
+      operands.push_back(model.as("even").zeroForEachSample());
     auto carrying = static_cast<int64_t>(operands.size());
+    std::pair<Value, Value> rotation =
+        model.as({"cos", "sin"}).rotaryTable(config.rotary, config.headDim);
     operands.append({rotation.first, rotation.second});
+    SmallVector<StringRef> names{"layers", "uneven"};
     SmallVector<Value> results =
-        model.repeat(block, config.layers, operands, "model.layers.{}", carrying);
-    x = norm(results[0], "model.norm");
-    Value head = config.tied
-                     ? table
-                     : model.param("lm_head.weight", weight({config.vocabulary, config.width}));
-    Value loss =
-        model.meanCrossEntropy(model.linear(x, head, /*transposed=*/true), func.getArgument(1));
-    if (hasBalance())
-      loss = model.add(loss,
-                       model.scale(model.mean(results[1]), 1 / static_cast<double>(config.layers)));
+        model.as(ArrayRef(names).take_front(static_cast<size_t>(carrying)))
+            .repeat(block, config.layers, "model.layers.{}", operands, carrying);
+    Value lastNorm = norm("norm", "model.norm");
+    Value x = model.as("normed").rmsNorm(results[0], lastNorm, config.epsilon);
+    Value head = config.tied ? table
+                             : model.parameter(weight("lm_head", "lm_head.weight",
+                                                      {config.vocabulary, config.width}));
+    Value logits = model.as("logits").linear(x, head, Value(), /*transposed=*/true);
+    Value loss = model.as("loss").meanCrossEntropy(logits, func.getArgument(1));
+    if (hasBalance()) {
+      Value balance = model.as("mean").mean(results[1]);
+      balance = model.as("per_layer").scale(balance, 1 / static_cast<double>(config.layers));
+      loss = model.as("total").add(loss, balance);
+    }
     model.endFunc(loss);
   }
 
   const LlamaConfig &config;
+  RankedTensorType hidden, angles;
   ModelBuilder model;
 };
 
 } // namespace
-
-std::vector<double> rotaryFrequencies(double theta, int64_t headDim) {
-  std::vector<double> frequencies;
-  for (int64_t i = 0; i < headDim / 2; ++i)
-    frequencies.push_back(
-        std::pow(theta, -2.0 * static_cast<double>(i) / static_cast<double>(headDim)));
-  return frequencies;
-}
-
-void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFactor,
-                   double highFactor, double originalPositions) {
-  for (double &frequency : frequencies) {
-    double wavelength = 2 * M_PI / frequency;
-    if (wavelength > originalPositions / lowFactor) {
-      frequency /= factor;
-    } else if (wavelength > originalPositions / highFactor) {
-      double smooth = (originalPositions / wavelength - lowFactor) / (highFactor - lowFactor);
-      frequency = (1 - smooth) * frequency / factor + smooth * frequency;
-    }
-  }
-}
 
 OwningOpRef<ModuleOp> buildLlama(MLIRContext *context, const LlamaConfig &config,
                                  int64_t sequence) {

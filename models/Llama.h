@@ -5,8 +5,6 @@
 
 #include "models/ModelBuilder.h"
 
-#include <vector>
-
 namespace dtc {
 
 // Fields as in Hugging Face's LlamaConfig, MistralConfig, Qwen2Config and MixtralConfig.
@@ -15,7 +13,7 @@ struct LlamaConfig {
   int64_t vocabulary = 32000, width = 4096, innerWidth = 11008, layers = 32, heads = 32,
           kvHeads = 32, headDim = 128;
   double epsilon = 1e-6, initializerRange = 0.02, attentionDropout = 0;
-  std::vector<double> inverseFrequencies; // head dim / 2 of them
+  RotarySpec rotary;
   bool tied = false, mlpBias = false;
   bool projectionBias = false; // of q, k and v
   bool outputBias = false;     // of attention's output
@@ -25,13 +23,6 @@ struct LlamaConfig {
   double capacity = 1;           // rows of an expert per token it would get if all were used alike
   double balanceCoefficient = 0; // of the loss of uneven use, averaged over layers
 };
-
-// Inverse frequencies of rotary embedding: theta^(-2i/headDim), i = 0..headDim/2-1 (Su et al. 2021,
-// arXiv:2104.09864).
-std::vector<double> rotaryFrequencies(double theta, int64_t headDim);
-// Llama 3.1's stretching for longer contexts (transformers' rope type "llama3").
-void stretchLlama3(std::vector<double> &frequencies, double factor, double lowFactor,
-                   double highFactor, double originalPositions);
 
 // The model for sequences of `sequence` tokens. Weights are [out, in], as torch.nn.Linear stores
 // them. The weights of all experts of a layer are one parameter [experts, out, in], in whose name

@@ -18,6 +18,7 @@ ModelBuilder::ModelBuilder(MLIRContext *context, StringRef name, int64_t sequenc
 
 OwningOpRef<ModuleOp> ModelBuilder::take() {
   assert(succeeded(verify(*module)) && "builders check what they are given");
+  graph::setTypeNames(*module, typeNames);
   return std::move(module);
 }
 
@@ -31,60 +32,73 @@ RankedTensorType ModelBuilder::batched(ArrayRef<int64_t> shape) {
   return tensor(full);
 }
 
-RankedTensorType ModelBuilder::ids() {
-  return RankedTensorType::get({ShapedType::kDynamic, sequence}, builder.getI32Type());
+RankedTensorType ModelBuilder::ids(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> full{ShapedType::kDynamic, sequence};
+  full.append(shape.begin(), shape.end());
+  return RankedTensorType::get(full, builder.getI32Type());
 }
 
 RankedTensorType ModelBuilder::typeOf(Value value) const {
   return cast<RankedTensorType>(value.getType());
 }
 
-RankedTensorType ModelBuilder::withoutLast(Value value) const {
-  return RankedTensorType::get(typeOf(value).getShape().drop_back(),
-                               Float32Type::get(builder.getContext()));
+ModelBuilder &ModelBuilder::as(ArrayRef<StringRef> values) {
+  names.clear();
+  for (StringRef value : values)
+    names.push_back(value.str());
+  return *this;
 }
 
-// How many dims of `shape` make up each dim of `stored`, which has the same elements in order.
-static SmallVector<int64_t> groupsOf(ArrayRef<int64_t> shape, ArrayRef<int64_t> stored) {
-  SmallVector<int64_t> groups;
-  for (int64_t size : stored) {
-    int64_t elements = 1, dims = 0;
-    while (elements < size || dims == 0) {
-      elements *= shape.front();
-      shape = shape.drop_front();
-      ++dims;
-    }
-    assert(elements == size && "files merge dims of the model, and split none");
-    groups.push_back(dims);
+void ModelBuilder::nameType(StringRef name, Type type) {
+  bool isNamed = llvm::any_of(typeNames, [&](const auto &entry) { return entry.second == type; });
+  if (!isNamed)
+    typeNames[name.str()] = type;
+}
+
+Location ModelBuilder::next() {
+  Location named = graph::nameValues(SmallVector<StringRef>(names.begin(), names.end()), loc);
+  names.clear();
+  return named;
+}
+
+SmallVector<Value> ModelBuilder::parameters(ArrayRef<ParameterSpec> specs) {
+  SmallVector<Attribute> declarations;
+  SmallVector<Type> types;
+  SmallVector<StringRef> values;
+  for (const ParameterSpec &spec : specs) {
+    double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
+    declarations.push_back(graph::DeclarationAttr::get(
+        builder.getContext(), builder.getStringAttr(spec.name), spec.init, llvm::APFloat(0.0),
+        llvm::APFloat(stddev), spec.stored, spec.decay));
+    types.push_back(tensor(spec.shape));
+    values.push_back(spec.value);
   }
-  return groups;
+  as(values);
+  auto op = graph::ParamOp::create(builder, next(), types, builder.getArrayAttr(declarations));
+  return SmallVector<Value>(op.getResults());
 }
 
-Value ModelBuilder::param(StringRef name, const ParameterSpec &spec) {
-  double stddev = spec.init == graph::InitKind::Normal ? spec.stddev : 0.0;
-  auto declaration = graph::DeclarationAttr::get(
-      builder.getContext(), builder.getStringAttr(name), spec.init, llvm::APFloat(0.0),
-      llvm::APFloat(stddev), groupsOf(spec.shape, spec.stored), spec.decay);
-  return graph::ParamOp::create(builder, loc, TypeRange{tensor(spec.shape)},
-                                builder.getArrayAttr({declaration}))
-      .getResult(0);
-}
-
-graph::FuncOp ModelBuilder::beginFunc(StringRef name, ArrayRef<Type> arguments, bool isPrivate) {
+graph::FuncOp ModelBuilder::beginBlock(StringRef name,
+                                       ArrayRef<std::pair<StringRef, Type>> arguments) {
+  SmallVector<Type> types;
+  for (const auto &[value, type] : arguments)
+    types.push_back(type);
   builder.setInsertionPointToEnd(module->getBody());
-  current = graph::FuncOp::create(builder, loc, name, builder.getFunctionType(arguments, {}));
-  if (isPrivate)
-    current.setPrivate();
+  current = graph::FuncOp::create(builder, loc, name, builder.getFunctionType(types, {}));
   Block &body =
       current.getBody().empty() ? current.getBody().emplaceBlock() : current.getBody().front();
   if (body.getNumArguments() == 0)
-    body.addArguments(arguments, SmallVector<Location>(arguments.size(), loc));
+    body.addArguments(types, SmallVector<Location>(types.size(), loc));
+  for (auto [argument, named] : llvm::zip(body.getArguments(), arguments))
+    argument.setLoc(graph::nameValues({named.first}, loc));
+  if (name != graph::kLossFunction)
+    current.setPrivate();
   builder.setInsertionPointToEnd(&body);
   return current;
 }
 
 graph::FuncOp ModelBuilder::beginLoss() {
-  graph::FuncOp loss = beginFunc(graph::kLossFunction, {ids(), ids()}, /*isPrivate=*/false);
+  graph::FuncOp loss = beginBlock(graph::kLossFunction, {{"tokens", ids()}, {"targets", ids()}});
   loss.setArgAttr(0, graph::kInputAttr, builder.getStringAttr("tokens"));
   loss.setArgAttr(1, graph::kInputAttr, builder.getStringAttr("targets"));
   return loss;
@@ -95,38 +109,37 @@ void ModelBuilder::endFunc(ValueRange results) {
   current.setFunctionType(builder.getFunctionType(current.getArgumentTypes(), results.getTypes()));
 }
 
-Value ModelBuilder::linear(Value x, Value weight, bool transposed, int64_t contract) {
+Value ModelBuilder::linear(Value x, Value weight, Value bias, bool transposed, int64_t contract) {
   ArrayRef<int64_t> in = typeOf(x).getShape(), w = typeOf(weight).getShape();
   SmallVector<int64_t> shape(in.drop_back(contract));
   ArrayRef<int64_t> out = transposed ? w.drop_back(contract) : w.drop_front(contract);
   shape.append(out.begin(), out.end());
-  return graph::LinearOp::create(builder, loc, tensor(shape), x, weight,
-                                 builder.getI64IntegerAttr(contract),
-                                 transposed ? builder.getUnitAttr() : UnitAttr());
+  return graph::LinearOp::create(builder, next(), tensor(shape), x, weight, bias, contract,
+                                 transposed);
 }
 
 Value ModelBuilder::add(Value a, Value b) {
-  return graph::AddOp::create(builder, loc, a.getType(), a, b);
+  return graph::AddOp::create(builder, next(), a.getType(), a, b);
 }
 
 Value ModelBuilder::multiply(Value a, Value b) {
-  return graph::MultiplyOp::create(builder, loc, a.getType(), a, b);
+  return graph::MultiplyOp::create(builder, next(), a.getType(), a, b);
 }
 
 Value ModelBuilder::gelu(Value x, graph::GeluKind kind) {
-  return graph::GeluOp::create(builder, loc, x.getType(), x, kind);
+  return graph::GeluOp::create(builder, next(), x.getType(), x, kind);
 }
 
-Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, loc, x.getType(), x); }
+Value ModelBuilder::silu(Value x) { return graph::SiluOp::create(builder, next(), x.getType(), x); }
 
 Value ModelBuilder::layerNorm(Value x, Value weight, Value bias, double epsilon) {
-  return graph::LayerNormOp::create(builder, loc, x.getType(), withoutLast(x), withoutLast(x), x,
-                                    weight, bias, builder.getF64FloatAttr(epsilon))
+  return graph::LayerNormOp::create(builder, next(), x.getType(), TypeRange(), x, weight, bias,
+                                    builder.getF64FloatAttr(epsilon))
       .getResult();
 }
 
 Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
-  return graph::RmsNormOp::create(builder, loc, x.getType(), withoutLast(x), x, weight,
+  return graph::RmsNormOp::create(builder, next(), x.getType(), Type(), x, weight,
                                   builder.getF64FloatAttr(epsilon))
       .getResult();
 }
@@ -134,94 +147,92 @@ Value ModelBuilder::rmsNorm(Value x, Value weight, double epsilon) {
 Value ModelBuilder::embedding(Value table, Value ids) {
   SmallVector<int64_t> shape(typeOf(ids).getShape());
   shape.push_back(typeOf(table).getShape().back());
-  return graph::EmbeddingOp::create(builder, loc, tensor(shape), table, ids, ArrayAttr());
+  return graph::EmbeddingOp::create(builder, next(), tensor(shape), table, ids, ArrayAttr());
 }
 
-Value ModelBuilder::slice(Value x, int64_t dim, int64_t start, int64_t size, bool squeeze) {
+Value ModelBuilder::first(Value x, int64_t size) {
   SmallVector<int64_t> shape(typeOf(x).getShape());
-  if (squeeze)
-    shape.erase(shape.begin() + dim);
-  else
-    shape[dim] = size;
-  return graph::SliceOp::create(builder, loc, tensor(shape), x, builder.getI64IntegerAttr(dim),
-                                builder.getI64IntegerAttr(start), builder.getI64IntegerAttr(size),
-                                squeeze ? builder.getUnitAttr() : UnitAttr());
+  shape[0] = size;
+  return graph::SliceOp::create(builder, next(), tensor(shape), x, /*dim=*/0, /*start=*/0, size,
+                                /*squeeze=*/false);
 }
 
-std::pair<Value, Value> ModelBuilder::rotaryTable(ArrayRef<double> inverseFrequencies) {
-  RankedTensorType type = tensor({sequence, static_cast<int64_t>(inverseFrequencies.size())});
+SmallVector<Value> ModelBuilder::unstack(Value x, int64_t dim) {
+  SmallVector<int64_t> shape(typeOf(x).getShape());
+  SmallVector<Type> types(static_cast<size_t>(shape[dim]));
+  shape.erase(shape.begin() + dim);
+  llvm::fill(types, tensor(shape));
+  auto op = graph::UnstackOp::create(builder, next(), types, x, dim);
+  return SmallVector<Value>(op.getResults());
+}
+
+std::pair<Value, Value> ModelBuilder::rotaryTable(const RotarySpec &rotary, int64_t headDim) {
+  RankedTensorType type = tensor({sequence, headDim / 2});
+  auto number = [&](std::optional<double> value) {
+    return value ? builder.getF64FloatAttr(*value) : FloatAttr();
+  };
   auto table = graph::RotaryTableOp::create(
-      builder, loc, type, type, builder.getDenseF64ArrayAttr(inverseFrequencies), ArrayAttr());
+      builder, next(), type, type, DenseF64ArrayAttr(), number(rotary.base), number(rotary.factor),
+      number(rotary.low), number(rotary.high),
+      rotary.positions ? builder.getI64IntegerAttr(*rotary.positions) : IntegerAttr(), ArrayAttr());
   return {table.getCos(), table.getSin()};
 }
 
 Value ModelBuilder::rotary(Value x, std::pair<Value, Value> table) {
-  return graph::RotaryOp::create(builder, loc, x.getType(), x, table.first, table.second,
+  return graph::RotaryOp::create(builder, next(), x.getType(), x, table.first, table.second,
                                  UnitAttr());
 }
 
-std::pair<Value, Value> ModelBuilder::randomKey() {
-  Value seed = graph::InputOp::create(builder, loc, RankedTensorType::get({}, builder.getI64Type()),
-                                      graph::InputRole::Seed);
-  Value step = graph::InputOp::create(builder, loc, tensor({}), graph::InputRole::Step);
-  return {seed, step};
-}
-
-Value ModelBuilder::attention(Value q, Value k, Value v, double scale, double dropout,
-                              int64_t sliding) {
-  ArrayRef<int64_t> shape = typeOf(q).getShape();
-  RankedTensorType lse = tensor({shape[0], shape[2], shape[1]});
-  std::pair<Value, Value> key;
-  if (dropout > 0)
-    key = randomKey();
+Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> scale,
+                              double dropout, int64_t sliding) {
   return graph::AttentionOp::create(
-             builder, loc, q.getType(), lse, q, k, v, key.first, key.second, builder.getUnitAttr(),
+             builder, next(), q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
              sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
-             builder.getF64FloatAttr(scale), builder.getF64FloatAttr(dropout),
-             builder.getI64IntegerAttr(dropout > 0 ? nextRandomId++ : 0),
-             builder.getI64IntegerAttr(0), ArrayAttr())
+             scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
+             builder.getF64FloatAttr(dropout), IntegerAttr(), builder.getI64IntegerAttr(0),
+             ArrayAttr())
       .getResult();
 }
 
 Value ModelBuilder::dropout(Value x, double p) {
-  if (p <= 0)
+  if (p <= 0) {
+    names.clear();
     return x;
-  auto [seed, step] = randomKey();
-  return graph::DropoutOp::create(builder, loc, x.getType(), x, seed, step,
-                                  builder.getF64FloatAttr(p),
-                                  builder.getI64IntegerAttr(nextRandomId++),
+  }
+  return graph::DropoutOp::create(builder, next(), x.getType(), x, Value(), Value(),
+                                  builder.getF64FloatAttr(p), IntegerAttr(),
                                   builder.getI64IntegerAttr(0), DenseI64ArrayAttr(), ArrayAttr());
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {
-  RankedTensorType rows = withoutLast(logits);
-  auto loss =
-      graph::CrossEntropyOp::create(builder, loc, rows, rows, logits, targets, IntegerAttr());
-  return mean(loss.getLoss());
+  return graph::CrossEntropyOp::create(builder, next(), tensor({}), Type(), logits, targets,
+                                       IntegerAttr(), builder.getUnitAttr())
+      .getLoss();
 }
 
 Value ModelBuilder::scale(Value x, double factor) {
-  return graph::ScaleOp::create(builder, loc, x.getType(), x, builder.getF64FloatAttr(factor));
+  return graph::ScaleOp::create(builder, next(), x.getType(), x, builder.getF64FloatAttr(factor));
 }
 
 Value ModelBuilder::mean(Value x) {
   SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, typeOf(x).getRank()));
   return graph::ReduceOp::create(
-      builder, loc, tensor({}), x,
+      builder, next(), tensor({}), x,
       graph::ReduceKindAttr::get(builder.getContext(), graph::ReduceKind::Mean),
       builder.getDenseI64ArrayAttr(dims), builder.getF64FloatAttr(1), ArrayAttr());
 }
 
 Value ModelBuilder::zeroForEachSample() {
-  return graph::ConstantOp::create(builder, loc, batched({}), builder.getF64FloatAttr(0));
+  return graph::ConstantOp::create(builder, next(), batched({}), builder.getF64FloatAttr(0));
 }
 
-SmallVector<Value> ModelBuilder::repeat(graph::FuncOp block, int64_t count, ValueRange operands,
-                                        StringRef under, int64_t carrying) {
-  auto op = graph::RepeatOp::create(
-      builder, loc, block.getResultTypes(), builder.getI64IntegerAttr(count),
-      FlatSymbolRefAttr::get(block.getSymNameAttr()), operands, builder.getI64IntegerAttr(carrying),
-      UnitAttr(), builder.getStringAttr(under), builder.getI64IntegerAttr(0));
+SmallVector<Value> ModelBuilder::repeat(graph::FuncOp callee, int64_t count, StringRef prefix,
+                                        ValueRange operands, int64_t carrying) {
+  auto op = graph::RepeatOp::create(builder, next(), callee.getResultTypes(),
+                                    builder.getI64IntegerAttr(count),
+                                    FlatSymbolRefAttr::get(callee.getSymNameAttr()), operands,
+                                    builder.getI64IntegerAttr(carrying), UnitAttr(),
+                                    builder.getStringAttr(prefix), builder.getI64IntegerAttr(0));
   return SmallVector<Value>(op.getResults());
 }
 

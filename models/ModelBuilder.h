@@ -1,36 +1,41 @@
-// Builds models as graph IR: parameters by name, layers by call, result types inferred.
+// Builds models as graph IR, as people write it: blocks that own their parameters, layers by call,
+// names for values and types, result types inferred.
 #pragma once
 
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/Names.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <optional>
 #include <string>
 
 namespace dtc {
 
 struct ParameterSpec {
-  llvm::SmallVector<int64_t, 4>
-      shape; // logical: heads and head dim apart, so that heads can be split
-  llvm::SmallVector<int64_t, 4> stored; // in safetensors; empty: as `shape`
+  std::string value; // its name in the function: "c_attn_weight"
+  std::string name;  // in checkpoints, below the prefix of the block: "attn.c_attn.weight"
+  // Heads and head dim apart, so that heads can be split.
+  llvm::SmallVector<int64_t, 4> shape;
+  // How many dims of `shape` each dim in safetensors is: {1, 3}. Empty: as `shape`.
+  llvm::SmallVector<int64_t, 4> stored;
   graph::InitKind init = graph::InitKind::Normal;
   double stddev = 0.02;
   bool decay = true;
 
-  // Drawn from a normal distribution; weight decay applies.
-  static ParameterSpec weight(llvm::ArrayRef<int64_t> shape, double stddev,
-                              llvm::ArrayRef<int64_t> stored = {}) {
-    return {llvm::SmallVector<int64_t, 4>(shape), llvm::SmallVector<int64_t, 4>(stored),
-            graph::InitKind::Normal, stddev, true};
-  }
   // Zeros without decay.
-  static ParameterSpec bias(llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> stored = {}) {
-    return {llvm::SmallVector<int64_t, 4>(shape), llvm::SmallVector<int64_t, 4>(stored),
-            graph::InitKind::Zeros, 0, false};
+  static ParameterSpec bias(llvm::StringRef value, llvm::StringRef name,
+                            llvm::ArrayRef<int64_t> shape) {
+    ParameterSpec spec{
+        value.str(), name.str(), llvm::SmallVector<int64_t, 4>(shape), {}, graph::InitKind::Zeros,
+        0,           false};
+    if (shape.size() > 1) // one dim in the file
+      spec.stored = {static_cast<int64_t>(shape.size())};
+    return spec;
   }
   // The factors of a normalised row: ones without decay.
-  static ParameterSpec norm(int64_t width) {
-    return {{width}, {}, graph::InitKind::Ones, 0, false};
+  static ParameterSpec norm(llvm::StringRef value, llvm::StringRef name, int64_t width) {
+    return {value.str(), name.str(), {width}, {}, graph::InitKind::Ones, 0, false};
   }
 };
 
@@ -42,29 +47,52 @@ struct Routing {
   double capacity = 1;                 // rows per choice when experts are used alike
 };
 
-// A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic.
+// The frequencies of rotary position embedding; see graph.rotary_table.
+struct RotarySpec {
+  double base = 10000;
+  std::optional<double> factor;
+  // With a factor: which waves are slowed.
+  std::optional<double> low, high;
+  std::optional<int64_t> positions;
+};
+
+// A module under construction. Values are f32 unless ids; the batch (dim 0) is dynamic. as("q")
+// names what the next call makes, so arguments are made before. Example:
+//   Value q = model.as("q").linear(x, weight, bias, /*transposed=*/true);
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, llvm::StringRef name, int64_t sequence);
 
   mlir::OwningOpRef<mlir::ModuleOp> take();
 
-  // Declares a parameter of the current function, under a name relative to where it is
-  // instantiated, and reads it.
-  mlir::Value param(llvm::StringRef name, const ParameterSpec &spec);
+  ModelBuilder &as(llvm::ArrayRef<llvm::StringRef> names);
+  ModelBuilder &as(llvm::StringRef name) { return as(llvm::ArrayRef<llvm::StringRef>(name)); }
+  // Writes `type` as '!name', unless it has a name.
+  void nameType(llvm::StringRef name, mlir::Type type);
 
-  // Starts a function and makes it current. Block functions are private.
-  graph::FuncOp beginFunc(llvm::StringRef name, llvm::ArrayRef<mlir::Type> arguments,
-                          bool isPrivate);
+  // Starts a function that owns parameters and makes it current.
+  graph::FuncOp beginBlock(llvm::StringRef name,
+                           llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Type>> arguments);
   // Starts '@loss' with inputs "tokens" and "targets", and makes it current.
   graph::FuncOp beginLoss();
   void endFunc(mlir::ValueRange results);
 
+  // Declares parameters of the current function in one op.
+  llvm::SmallVector<mlir::Value> parameters(llvm::ArrayRef<ParameterSpec> specs);
+  mlir::Value parameter(const ParameterSpec &spec) { return parameters(spec).front(); }
+  // `callee` `count` times, each on the first `carrying` results of the one before and the other
+  // operands, under `prefix`, in which "{}" is its number.
+  llvm::SmallVector<mlir::Value> repeat(graph::FuncOp callee, int64_t count, llvm::StringRef prefix,
+                                        mlir::ValueRange operands, int64_t carrying = 1);
+
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape);  // f32
   mlir::RankedTensorType batched(llvm::ArrayRef<int64_t> shape); // f32, [batch, shape...]
-  mlir::RankedTensorType ids();                                  // i32 [batch, sequence]
+  // i32 [batch, sequence, shape...]
+  mlir::RankedTensorType ids(llvm::ArrayRef<int64_t> shape = {});
 
-  mlir::Value linear(mlir::Value x, mlir::Value weight, bool transposed, int64_t contract = 1);
+  // Without `bias`, or with it added.
+  mlir::Value linear(mlir::Value x, mlir::Value weight, mlir::Value bias, bool transposed,
+                     int64_t contract = 1);
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   mlir::Value gelu(mlir::Value x, graph::GeluKind kind);
@@ -72,13 +100,16 @@ public:
   mlir::Value layerNorm(mlir::Value x, mlir::Value weight, mlir::Value bias, double epsilon);
   mlir::Value rmsNorm(mlir::Value x, mlir::Value weight, double epsilon);
   mlir::Value embedding(mlir::Value table, mlir::Value ids);
-  mlir::Value slice(mlir::Value x, int64_t dim, int64_t start, int64_t size, bool squeeze);
-  std::pair<mlir::Value, mlir::Value> rotaryTable(llvm::ArrayRef<double> inverseFrequencies);
+  // The first `size` of dim 0.
+  mlir::Value first(mlir::Value x, int64_t size);
+  // The elements of a dim.
+  llvm::SmallVector<mlir::Value> unstack(mlir::Value x, int64_t dim);
+  std::pair<mlir::Value, mlir::Value> rotaryTable(const RotarySpec &rotary, int64_t headDim);
   mlir::Value rotary(mlir::Value x, std::pair<mlir::Value, mlir::Value> table);
-  // Causal. Dropout of 0 draws nothing; `sliding` is the number of keys that a query sees, 0: all
-  // up to it.
-  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v, double scale,
-                        double dropout = 0, int64_t sliding = 0);
+  // Causal. No scale: 1 / sqrt(head dim). Dropout of 0 draws nothing; `sliding` is the number of
+  // keys that a query sees, 0: all up to it.
+  mlir::Value attention(mlir::Value q, mlir::Value k, mlir::Value v,
+                        std::optional<double> scale = {}, double dropout = 0, int64_t sliding = 0);
   // The `top` experts of each token by logits [batch, sequence, experts], weights normalised.
   Routing route(mlir::Value logits, int64_t top, double capacity);
   // Tokens [batch, sequence, columns] to rows [experts, batch, rows, columns] and back, weighted.
@@ -88,31 +119,25 @@ public:
   mlir::Value expertLinear(mlir::Value rows, mlir::Value weight, const Routing &routing);
   // [batch]
   mlir::Value balanceLoss(const Routing &routing, double coefficient);
-  mlir::Value dropout(mlir::Value x, double p);
+  mlir::Value dropout(mlir::Value x, double p); // `x` itself where p is 0
   mlir::Value meanCrossEntropy(mlir::Value logits, mlir::Value targets);
   mlir::Value mean(mlir::Value x); // of all elements
   mlir::Value scale(mlir::Value x, double factor);
-  // A constant for each sample.
-  mlir::Value zeroForEachSample();
-  // Runs the block `count` times, handing on its first `carrying` results; its parameters are under
-  // `under`, with {} for the number of the execution.
-  llvm::SmallVector<mlir::Value> repeat(graph::FuncOp block, int64_t count,
-                                        mlir::ValueRange operands, llvm::StringRef under,
-                                        int64_t carrying = 1);
+  mlir::Value zeroForEachSample(); // [batch]
 
   int64_t sequenceLength() const { return sequence; }
 
 private:
   mlir::RankedTensorType typeOf(mlir::Value value) const;
-  mlir::RankedTensorType withoutLast(mlir::Value value) const;
-  std::pair<mlir::Value, mlir::Value> randomKey();
+  mlir::Location next(); // of the next op, with the names that as() gave
 
   mlir::OpBuilder builder;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::Location loc;
   int64_t sequence;
   graph::FuncOp current;
-  int64_t nextRandomId = 1; // one stream per random op of the module
+  graph::TypeNames typeNames;
+  llvm::SmallVector<std::string> names; // of what the next call makes
 };
 
 } // namespace dtc

@@ -31,7 +31,8 @@ Routing ModelBuilder::route(Value logits, int64_t top, double capacity) {
   routing.capacity = capacity;
   RankedTensorType choices = batched({sequence, top}), perSequence = batched({experts});
   RankedTensorType indices = choices.clone(builder.getI32Type());
-  auto router = graph::MoeRouterOp::create(builder, loc, choices, indices, indices, perSequence,
+  as({"weights", "experts", "slots", "load", "importance"});
+  auto router = graph::MoeRouterOp::create(builder, next(), choices, indices, indices, perSequence,
                                            perSequence, logits, builder.getI64IntegerAttr(top),
                                            /*normalised=*/builder.getUnitAttr(),
                                            builder.getI64IntegerAttr(routing.group));
@@ -50,14 +51,14 @@ Value ModelBuilder::dispatch(Value tokens, const Routing &routing) {
       routing.group, typeOf(routing.experts).getDimSize(2), routing.capacity, experts);
   assert(succeeded(rows) && "the importer bounds sizes and capacity");
   RankedTensorType type = tensor({experts, shape[0], shape[1] / routing.group * *rows, shape[2]});
-  return graph::MoeDispatchOp::create(builder, loc, type, tokens, routing.experts, routing.slots,
+  return graph::MoeDispatchOp::create(builder, next(), type, tokens, routing.experts, routing.slots,
                                       Value(), builder.getI64IntegerAttr(routing.group),
                                       builder.getF64FloatAttr(routing.capacity), ArrayAttr());
 }
 
 Value ModelBuilder::combine(Value rows, const Routing &routing) {
   RankedTensorType type = batched({sequence, typeOf(rows).getDimSize(3)});
-  return graph::MoeCombineOp::create(builder, loc, type, rows, routing.experts, routing.slots,
+  return graph::MoeCombineOp::create(builder, next(), type, rows, routing.experts, routing.slots,
                                      routing.weights, builder.getI64IntegerAttr(routing.group),
                                      builder.getF64FloatAttr(routing.capacity), ArrayAttr());
 }
@@ -68,14 +69,14 @@ Value ModelBuilder::expertLinear(Value rows, Value weight, const Routing &routin
       static_cast<double>(sequence) * static_cast<double>(typeOf(routing.experts).getDimSize(2));
   double fill = choices / (static_cast<double>(shape[0]) * static_cast<double>(shape[2]));
   shape.back() = typeOf(weight).getDimSize(1);
-  return graph::ExpertLinearOp::create(builder, loc, tensor(shape), rows, weight,
+  return graph::ExpertLinearOp::create(builder, next(), tensor(shape), rows, weight,
                                        /*transposed=*/builder.getUnitAttr(),
                                        builder.getF64FloatAttr(std::min(1.0, fill)));
 }
 
 Value ModelBuilder::balanceLoss(const Routing &routing, double coefficient) {
   RankedTensorType type = tensor(typeOf(routing.load).getShape().drop_back());
-  return graph::MoeBalanceLossOp::create(builder, loc, type, routing.load, routing.importance,
+  return graph::MoeBalanceLossOp::create(builder, next(), type, routing.load, routing.importance,
                                          builder.getI64IntegerAttr(sequence),
                                          builder.getF64FloatAttr(coefficient));
 }

@@ -199,7 +199,7 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
   });
   HfConfig config("row", configOf(model).dump());
   if (!config.ok()) {
-    message = config.error();
+    message = config.error().text();
     return std::nullopt;
   }
   mlir::OwningOpRef<mlir::ModuleOp> module = importHfConfig(context.get(), config, model.sequence);

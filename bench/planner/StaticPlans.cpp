@@ -59,7 +59,7 @@ mlir::OwningOpRef<mlir::ModuleOp> build(mlir::MLIRContext *context, const Shape 
   config.heads = shape.heads;
   config.kvHeads = shape.kvHeads;
   config.headDim = shape.width / shape.heads;
-  config.inverseFrequencies = rotaryFrequencies(500000, config.headDim);
+  config.rotary.base = 500000;
   config.tied = shape.tied;
   return completed(buildLlama(context, config, sequence));
 }

@@ -3,15 +3,14 @@
 
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/support/Diagnostics.h"
+#include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/Passes.h"
 
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 
@@ -43,25 +42,6 @@ LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
       return success();
   return loss.emitOpError("has no input with dim 1 of graph.sequence_length, which is ")
          << sequence.getInt();
-}
-
-constexpr const char *kWhatModelsAre =
-    "a model is a module in the graph dialect, as 'dtc import' writes one, or a Hugging Face "
-    "config.json";
-
-Result<OwningOpRef<ModuleOp>> parse(MLIRContext *context, const std::string &path,
-                                    std::unique_ptr<llvm::MemoryBuffer> buffer) {
-  DiagnosticCapture capture(context);
-  llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, ParserConfig(context));
-  if (module)
-    return module;
-  UserError error = capture.errorOr(
-      UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre));
-  // The parser's own notes are for people who build MLIR tools.
-  error.note = kWhatModelsAre;
-  return error;
 }
 
 // Sums over all parameters are kept in 64 bits, several bytes an element.
@@ -96,6 +76,7 @@ LogicalResult checkModel(ModuleOp module) {
 
 LogicalResult completeModel(ModuleOp module) {
   PassManager passes(module.getContext());
+  passes.addPass(createCompleteOps());
   passes.addPass(createInstantiateBlocks());
   return passes.run(module);
 }
@@ -107,55 +88,82 @@ OwningOpRef<ModuleOp> completed(OwningOpRef<ModuleOp> module) {
   return module;
 }
 
-OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
-                                       int64_t sequence, llvm::raw_ostream &errors) {
+namespace {
+
+struct WrittenModel {
+  std::string text; // of the file
+  OwningOpRef<ModuleOp> module;
+};
+
+Result<WrittenModel> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
+                               SourceNotes *notes) {
   context->loadDialect<graph::GraphDialect>();
   auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!buffer) {
-    UserError("reading model '" + path + "': " + buffer.getError().message()).report(errors);
-    return nullptr;
-  }
-  StringRef text = (*buffer)->getBuffer();
-  if (text.trim().empty()) {
-    UserError("the file is empty", kWhatModelsAre, {path, 1, 1}).report(errors);
-    return nullptr;
-  }
+  if (!buffer)
+    return UserError("reading model '" + path + "': " + buffer.getError().message());
+  WrittenModel model{(*buffer)->getBuffer().str(), {}};
+  StringRef text = model.text;
+  if (text.trim().empty())
+    return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});
   if (!text.ltrim().starts_with("{")) {
-    Result<OwningOpRef<ModuleOp>> module = parse(context, path, std::move(*buffer));
-    if (!module) {
-      module.error().report(errors);
-      return nullptr;
-    }
-    return std::move(*module);
+    Result<OwningOpRef<ModuleOp>> module = parseModel(context, path, text, notes);
+    if (!module)
+      return module.error();
+    model.module = std::move(*module);
+    return model;
   }
-  HfConfig config(path, text.str());
-  OwningOpRef<ModuleOp> module;
+  HfConfig config(path, model.text);
   if (config.ok())
-    module = importHfConfig(context, config, sequence);
-  if (!config.ok()) {
-    errors << config.error() << "\n";
-    return nullptr;
-  }
-  return module;
+    model.module = importHfConfig(context, config, sequence);
+  if (!config.ok())
+    return config.error();
+  return model;
 }
 
-OwningOpRef<ModuleOp> finishModel(OwningOpRef<ModuleOp> module, const std::string &path,
-                                  llvm::raw_ostream &errors) {
-  DiagnosticCapture capture(module->getContext());
-  if (succeeded(completeModel(*module)) && succeeded(checkModel(*module)))
-    return module;
+// Makes `module`, which was written as `text`, complete, and checks it.
+Outcome complete(ModuleOp module, const std::string &path, StringRef text) {
+  DiagnosticCapture capture(module.getContext());
+  if (succeeded(completeModel(module)) && succeeded(checkModel(module)))
+    return {};
   UserError error =
       capture.errorOr(UserError("reading model '" + path + "': it is no model", kWhatModelsAre));
-  if (error.place.file.empty()) // built from a config, whose ops have no lines
+  error.message = nameTypes(error.message, text);
+  error.note = nameTypes(error.note, text);
+  if (error.place.line == 0) // built from a config, whose ops have no lines
     error.place = {path};
-  error.report(errors);
-  return nullptr;
+  return error;
+}
+
+} // namespace
+
+OwningOpRef<ModuleOp> loadWrittenModel(MLIRContext *context, const std::string &path,
+                                       int64_t sequence, llvm::raw_ostream &errors,
+                                       SourceNotes &notes) {
+  Result<WrittenModel> model = readModel(context, path, sequence, &notes);
+  if (!model) {
+    model.error().report(errors);
+    return nullptr;
+  }
+  OwningOpRef<ModuleOp> checked = model->module->clone();
+  if (Outcome done = complete(*checked, path, model->text); !done) {
+    done.error().report(errors);
+    return nullptr;
+  }
+  return std::move(model->module);
 }
 
 OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, int64_t sequence,
                                 llvm::raw_ostream &errors) {
-  OwningOpRef<ModuleOp> module = loadWrittenModel(context, path, sequence, errors);
-  return module ? finishModel(std::move(module), path, errors) : nullptr;
+  Result<WrittenModel> model = readModel(context, path, sequence, nullptr);
+  if (!model) {
+    model.error().report(errors);
+    return nullptr;
+  }
+  if (Outcome done = complete(*model->module, path, model->text); !done) {
+    done.error().report(errors);
+    return nullptr;
+  }
+  return std::move(model->module);
 }
 
 } // namespace dtc

@@ -1,6 +1,8 @@
 // Reads a model: graph IR from a .mlir file, or built from a Hugging Face config.json.
 #pragma once
 
+#include "compiler/text/ModelPrinter.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,19 +18,14 @@ namespace dtc {
 mlir::OwningOpRef<mlir::ModuleOp> loadModel(mlir::MLIRContext *context, const std::string &path,
                                             int64_t sequence, llvm::raw_ostream &errors);
 
-// The same as it is written: blocks declare their parameters, and nothing has been completed or
-// checked but each op for itself. What `dtc import` prints and `dtc fmt` reads.
+// The same as it is written: blocks declare their parameters, ops are in their short forms. What
+// `dtc import` prints, with what the file says beside it.
 mlir::OwningOpRef<mlir::ModuleOp> loadWrittenModel(mlir::MLIRContext *context,
                                                    const std::string &path, int64_t sequence,
-                                                   llvm::raw_ostream &errors);
+                                                   llvm::raw_ostream &errors, SourceNotes &notes);
 
-// Completes and checks a model that loadWrittenModel gave of `path`; null after a message to
-// `errors`.
-mlir::OwningOpRef<mlir::ModuleOp> finishModel(mlir::OwningOpRef<mlir::ModuleOp> module,
-                                              const std::string &path, llvm::raw_ostream &errors);
-
-// Makes of a model as it is written what passes see: parameters are in the module, blocks take
-// theirs as arguments (dtc-instantiate-blocks). Emits diagnostics.
+// Makes of a model as it is written what passes see: ops are complete (dtc-complete-ops), parameters
+// are in the module, blocks take theirs as arguments (dtc-instantiate-blocks). Emits diagnostics.
 llvm::LogicalResult completeModel(mlir::ModuleOp module);
 
 // The same of a model that is known to be right.

@@ -10,13 +10,14 @@ namespace dtc {
 HfConfig::HfConfig(std::string path, std::string text)
     : path(std::move(path)), text(std::move(text)) {
   if (std::optional<UserError> error = findJsonError(this->path, this->text)) {
-    message = error->text();
+    failure = error;
     return;
   }
   root = nlohmann::json::parse(this->text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object())
-    message = this->path + ":1:1: error: a config.json holds one object, this file holds " +
-              root.type_name();
+    failure.emplace(std::string("a config.json holds one object, this file holds ") +
+                        root.type_name(),
+                    "", SourcePlace{this->path, 1, 1});
 }
 
 const nlohmann::json *HfConfig::find(const char *key) const {
@@ -35,7 +36,7 @@ void HfConfig::fail(const char *key, const std::string &what) {
     return;
   size_t at = text.find("\"" + std::string(key) + "\"", begin);
   SourcePlace place = placeAt(path, text, at == std::string::npos ? begin : at);
-  message = UserError("'" + std::string(key) + "' " + what, "", place).text();
+  failure.emplace("'" + std::string(key) + "' " + what, "", place);
 }
 
 void HfConfig::refuse(const char *key, const std::string &wanted) {
@@ -111,7 +112,7 @@ HfConfig HfConfig::child(const char *key) const {
 
 void HfConfig::adopt(const HfConfig &child) {
   if (ok())
-    message = child.message;
+    failure = child.failure;
 }
 
 } // namespace dtc

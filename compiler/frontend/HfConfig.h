@@ -1,6 +1,8 @@
 // A Hugging Face config.json with errors that point at the key.
 #pragma once
 
+#include "compiler/support/Error.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/raw_ostream.h"
@@ -11,14 +13,14 @@
 
 namespace dtc {
 
-// Typed reads with defaults; the first error is kept as "file:line:col: error: ..." and later reads
-// go on quietly.
+// Typed reads with defaults; the first error is kept, with its place, and later reads go on quietly.
 class HfConfig {
 public:
   HfConfig(std::string path, std::string text);
 
-  bool ok() const { return message.empty(); }
-  const std::string &error() const { return message; }
+  bool ok() const { return !failure; }
+  // The first error; there is one unless ok().
+  const UserError &error() const { return *failure; }
 
   bool has(const char *key) const;      // present and not null
   bool mentions(const char *key) const; // present, perhaps null
@@ -46,7 +48,7 @@ private:
   std::string path, text;
   nlohmann::json root;
   size_t begin = 0; // where `root` starts in the text: keys are looked for after it
-  std::string message;
+  std::optional<UserError> failure;
 };
 
 mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config,

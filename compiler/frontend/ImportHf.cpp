@@ -82,33 +82,33 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t s
 
 // Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with
 // everything inside.
-std::vector<double> importRotary(HfConfig &json, int64_t headDim, int64_t positions,
-                                 double defaultTheta) {
+RotarySpec importRotary(HfConfig &json, int64_t positions, double defaultBase) {
   bool nested = json.has("rope_parameters");
   const char *key = nested ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
-  double theta = (nested ? rope : json).number("rope_theta", defaultTheta);
+  RotarySpec rotary;
+  rotary.base = (nested ? rope : json).number("rope_theta", defaultBase);
   std::string type = rope.word("rope_type", rope.word("type", "default"));
-  std::vector<double> frequencies;
-  if (theta <= 0)
+  if (rotary.base <= 0)
     (nested ? rope : json).refuse("rope_theta", "a number greater than 0");
-  else
-    frequencies = rotaryFrequencies(theta, headDim);
   double factor = rope.number("factor", 1);
   if (factor <= 0)
     rope.refuse("factor", "a number greater than 0");
-  else if (type == "linear")
-    for (double &frequency : frequencies)
-      frequency /= factor;
-  else if (type == "llama3")
-    stretchLlama3(frequencies, factor, rope.number("low_freq_factor", 1),
-                  rope.number("high_freq_factor", 4),
-                  static_cast<double>(
-                      rope.integer("original_max_position_embeddings", positions, 1, kMostTokens)));
+  if (type == "linear" || type == "llama3")
+    rotary.factor = factor;
   else if (type != "default")
     rope.fail("rope_type", "is '" + type + "'; dtc knows default, linear and llama3");
+  if (type == "llama3") {
+    rotary.low = rope.number("low_freq_factor", 1);
+    rotary.high = rope.number("high_freq_factor", 4);
+    if (*rotary.low <= 0)
+      rope.refuse("low_freq_factor", "a number greater than 0");
+    else if (*rotary.high <= *rotary.low)
+      rope.refuse("high_freq_factor", "a number greater than 'low_freq_factor'");
+    rotary.positions = rope.integer("original_max_position_embeddings", positions, 1, kMostTokens);
+  }
   json.adopt(rope);
-  return frequencies;
+  return rotary;
 }
 
 // What the config classes of Llama's kin assume where the file is silent.
@@ -226,7 +226,7 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const st
   if (config.experts > 0)
     importExperts(json, config);
   int64_t positions = json.integer("max_position_embeddings", defaults.positions, 1, kMostTokens);
-  config.inverseFrequencies = importRotary(json, config.headDim, positions, defaults.theta);
+  config.rotary = importRotary(json, positions, defaults.theta);
   sequence = chooseSequence(json, sequence, positions, "max_position_embeddings");
   importWindow(json, config, sequence);
   return json.ok() ? buildLlama(context, config, sequence) : nullptr;

@@ -8,7 +8,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The innermost place in a file; for a model that was built, its name.
+// The innermost place in a file; for a model that was built, its name, which the names of values are
+// around.
 SourcePlace placeOf(Location location) {
   SourcePlace place;
   location->walk([&](Location at) {
@@ -16,18 +17,36 @@ SourcePlace placeOf(Location location) {
       place = {file.getFilename().str(), file.getLine(), file.getColumn()};
       return WalkResult::interrupt();
     }
-    if (auto name = dyn_cast<NameLoc>(at); name && place.file.empty())
+    if (auto name = dyn_cast<NameLoc>(at); name && isa<UnknownLoc>(name.getChildLoc()))
       place.file = name.getName().str();
     return WalkResult::advance();
   });
   return place;
 }
 
-// The first note that is not MLIR's print of the op, which the place stands for.
+// The first note that is not MLIR's print of the op, which the place stands for; with its own place
+// where that is another one.
 std::string noteOf(Diagnostic &diagnostic) {
-  for (Diagnostic &note : diagnostic.getNotes())
-    if (std::string text = note.str(); !StringRef(text).starts_with("see current operation"))
-      return text;
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string text = note.str();
+    if (StringRef(text).starts_with("see current operation"))
+      continue;
+    SourcePlace place = placeOf(note.getLocation());
+    if (place.line > 0 && note.getLocation() != diagnostic.getLocation())
+      text += ": line " + std::to_string(place.line);
+    return text;
+  }
+  return "";
+}
+
+// The types in MLIR's print of an op without a body: what follows its last " : ".
+std::string typesOf(Diagnostic &diagnostic) {
+  for (Diagnostic &note : diagnostic.getNotes()) {
+    std::string text = note.str();
+    auto [before, types] = StringRef(text).rsplit(" : ");
+    if (before.starts_with("see current operation") && !types.contains('\n'))
+      return types.str();
+  }
   return "";
 }
 
@@ -39,6 +58,7 @@ DiagnosticCapture::DiagnosticCapture(MLIRContext *context)
           return failure(); // warnings and remarks go on to be printed
         if (!first) {
           first.emplace(diagnostic.str(), noteOf(diagnostic), placeOf(diagnostic.getLocation()));
+          types = typesOf(diagnostic);
         }
         return success();
       }) {}

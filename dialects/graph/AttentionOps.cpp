@@ -24,13 +24,14 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
                             << ", is wanted";
   if (failed(DimList().all("k", k).check(op, "v", v))) // attention_c5
     return failure();
-  if (failed(DimList()
-                 .dims("q", q, 0, 1)
-                 .dims("q", q, 2, 3)
-                 .dims("q", q, 1, 2)
-                 .check(op, "lse", tensorType(op.getLse()))) || // attention_c6
-      failed(checkF32(op, "lse", op.getLse().getType())))       // attention_c6
-    return failure();
+  if (Value lse = op.getLse()) // attention_c6
+    if (failed(DimList()
+                   .dims("q", q, 0, 1)
+                   .dims("q", q, 2, 3)
+                   .dims("q", q, 1, 2)
+                   .check(op, "lse", tensorType(lse))) ||
+        failed(checkF32(op, "lse", lse.getType())))
+      return failure();
   for (auto [name, type] : {std::pair<StringRef, Type>{"k", k}, {"v", v}})
     if (failed(checkSameElement(op, name, type, "q", q))) // attention_c7
       return failure();
@@ -38,8 +39,6 @@ template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   if (!(dropout >= 0 && dropout < 1)) // attention_c8
     return op.emitOpError() << "'dropout' is " << numberText(dropout)
                             << ", but a number from 0 to below 1 is wanted";
-  if (dropout > 0 && (!op.getSeed() || !op.getStep())) // attention_c9
-    return op.emitOpError() << "has dropout, but no key; write 'dropout p id n key(%seed, %step)'";
   if (op.getCausal() && k.getDimSize(1) < q.getDimSize(1)) // attention_c10
     return op.emitOpError() << "is causal with " << q.getDimSize(1) << " queries, but only "
                             << k.getDimSize(1) << " keys, so that early queries see none";
@@ -68,7 +67,8 @@ std::string AttentionGradOp::whyPlanOnly() { return whySlidingIsPlanOnly(*this);
 
 // The result has the type of q, not of v: head_dim of keys and values is the same here.
 LogicalResult AttentionOp::verify() {
-  if (failed(verifyAttention(*this)))
+  if (failed(verifyAttention(*this)) ||
+      failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // attention_c9
     return failure();
   RankedTensorType q = tensorType(getQ());
   if (failed(
@@ -80,6 +80,8 @@ LogicalResult AttentionOp::verify() {
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
+  if (!getDropout().isZero() && failed(checkKey(*this, true, getSeed(), getStep())))
+    return failure(); // attention_c9
   RankedTensorType q = tensorType(getQ()), k = tensorType(getK());
   for (auto [name, value, like, likeName] :
        {std::tuple<StringRef, Value, RankedTensorType, StringRef>{"out", getOut(), q, "q"},

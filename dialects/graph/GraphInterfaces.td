@@ -61,12 +61,24 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
   let cppNamespace = "::dtc::graph";
   let description = "Draws random numbers by global element index, from the stream `id`.";
   let methods = [
-    InterfaceMethod<"The stream; 0 where none is given yet.", "int64_t", "getStream", (ins), "", "return static_cast<int64_t>($_op.getId());">,
+    InterfaceMethod<"The stream; 0 where none is given yet.", "int64_t", "getStream", (ins), "", "return $_op.getIdAttr() ? $_op.getIdAttr().getInt() : 0;">,
     InterfaceMethod<"Draws from another stream.", "void", "setStream", (ins "int64_t":$stream), "", "$_op.setId(static_cast<uint64_t>(stream));">,
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
     InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>,
     InterfaceMethod<"Makes this the part of one rank of an op whose result has `shape`, for ops whose element index is that of the whole.",
       "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
+}
+
+// Ops that people write without what follows from the rest: results for the backward pass, keys, numbers that have a formula.
+def ShortFormOpInterface : OpInterface<"ShortFormOpInterface"> {
+  let cppNamespace = "::dtc::graph";
+  let description = "Has a short form, as models are written, and a complete one, which all passes but dtc-complete-ops see.";
+  let methods = [
+    InterfaceMethod<"Whether something is left out.", "bool", "isShort">,
+    InterfaceMethod<[{
+      Replaces the op by its complete form, at the place of `builder`. Ops that draw random numbers take their stream from
+      `nextStream`.
+    }], "void", "writeOut", (ins "::mlir::OpBuilder &":$builder, "::llvm::function_ref<int64_t()>":$nextStream)>];
 }
 
 // Calls of blocks, once or several times: operand i is for argument i, result i is result i of the block.

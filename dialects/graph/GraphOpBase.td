@@ -33,5 +33,6 @@ def Graph_PlanOnlyIf : DeclareOpInterfaceMethods<PlanOnlyOpInterface, ["whyPlanO
 def Graph_Index : DeclareOpInterfaceMethods<IndexOpInterface>;
 def Graph_IndexButOne : DeclareOpInterfaceMethods<IndexOpInterface, ["getIgnoredIndex"]>;
 def Graph_Random : DeclareOpInterfaceMethods<RandomOpInterface>;
+def Graph_ShortForm : DeclareOpInterfaceMethods<ShortFormOpInterface>;
 def Graph_RandomByShape : DeclareOpInterfaceMethods<RandomOpInterface, ["becomePartOf"]>;
 #endif

@@ -32,9 +32,16 @@ LogicalResult LinearOp::verify() {
                  .dims("weight", weight, outBegin, outBegin + out)
                  .check(*this, "result", result)))
     return failure();
-  if (failed(checkSameElement(*this, "weight", weight, "x", x))) // linear_c5
+  if (failed(checkSameElement(*this, "weight", weight, "x", x)) || // linear_c5
+      failed(checkProductElement(*this, result, "x", x)))          // linear_c6
     return failure();
-  return checkProductElement(*this, result, "x", x); // linear_c6
+  if (!getBias())
+    return success();
+  if (failed(DimList() // linear_c7
+                 .dims("weight", weight, outBegin, outBegin + out)
+                 .check(*this, "bias", tensorType(getBias()))))
+    return failure();
+  return checkSameElement(*this, "bias", getBias().getType(), "result", result); // linear_c7
 }
 
 LogicalResult MatmulOp::verify() {
@@ -105,32 +112,73 @@ static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Val
 }
 
 LogicalResult LayerNormOp::verify() {
-  return verifyNorm(*this, {{"weight", getWeight()}, {"bias", getBias()}},
-                    {{"mean", getMean()}, {"rstd", getRstd()}}, getEpsilon().convertToDouble());
+  if (getStatistics().size() == 1 || getStatistics().size() > 2) // norm_c8
+    return emitOpError() << "has " << getNumResults()
+                         << " results, but 1 (the rows) or 3 (mean and rstd, too) are wanted";
+  SmallVector<std::pair<StringRef, Value>> statistics;
+  if (getMean())
+    statistics = {{"mean", getMean()}, {"rstd", getRstd()}};
+  return verifyNorm(*this, {{"weight", getWeight()}, {"bias", getBias()}}, statistics,
+                    getEpsilon().convertToDouble());
 }
 
 LogicalResult RmsNormOp::verify() {
-  return verifyNorm(*this, {{"weight", getWeight()}}, {{"rstd", getRstd()}},
-                    getEpsilon().convertToDouble());
+  SmallVector<std::pair<StringRef, Value>> statistics;
+  if (getRstd())
+    statistics = {{"rstd", getRstd()}};
+  return verifyNorm(*this, {{"weight", getWeight()}}, statistics, getEpsilon().convertToDouble());
 }
 
 LogicalResult SoftmaxOp::verify() {
   return checkAtLeastDims(*this, "x", tensorType(getX()), 1); // softmax_c1
 }
 
+// The numbers that stand for the frequencies.
+static LogicalResult verifyFrequencies(RotaryTableOp op) {
+  if (op.getInverseFrequencies().has_value() == op.getBase().has_value()) // rotary_table_c6
+    return op.emitOpError() << "wants either a list of frequencies or 'base'";
+  if (op.getFactor() && !op.getBase()) // rotary_table_c6
+    return op.emitOpError() << "has 'factor', but a list of frequencies instead of 'base'";
+  bool hasLow = op.getLow().has_value();
+  if (hasLow != op.getHigh().has_value() || hasLow != op.getPositions().has_value() ||
+      (hasLow && !op.getFactor())) // rotary_table_c6
+    return op.emitOpError() << "wants 'factor', 'low', 'high' and 'positions' together";
+  for (auto [name, value] : {std::pair<StringRef, std::optional<APFloat>>{"base", op.getBase()},
+                             {"factor", op.getFactor()},
+                             {"low", op.getLow()}})
+    if (value && !(value->convertToDouble() > 0)) // rotary_table_c7
+      return op.emitOpError() << "'" << name << "' is " << numberText(value->convertToDouble())
+                              << ", but a number above 0 is wanted";
+  if (!hasLow)
+    return success();
+  if (!(op.getHigh()->convertToDouble() > op.getLow()->convertToDouble())) // rotary_table_c7
+    return op.emitOpError() << "'high' is " << numberText(op.getHigh()->convertToDouble())
+                            << ", but a number above 'low', which is "
+                            << numberText(op.getLow()->convertToDouble()) << ", is wanted";
+  if (static_cast<int64_t>(*op.getPositions()) < 1) // rotary_table_c7
+    return op.emitOpError() << "'positions' is " << static_cast<int64_t>(*op.getPositions())
+                            << ", but 1 or more is wanted";
+  return success();
+}
+
 LogicalResult RotaryTableOp::verify() {
   RankedTensorType cos = tensorType(getCos()), sin = tensorType(getSin());
-  int64_t count = getInverseFrequencies().size();
   if (failed(checkNumDims(*this, "cos", cos, 2))) // rotary_table_c1
     return failure();
-  if (cos.getDimSize(1) != count || count == 0) // rotary_table_c2
+  if (std::optional<ArrayRef<double>> frequencies = getInverseFrequencies();
+      frequencies && (cos.getDimSize(1) != static_cast<int64_t>(frequencies->size()) ||
+                      frequencies->empty())) // rotary_table_c2
     return emitOpError() << "dim 1 of 'cos' is " << sizeText(cos.getDimSize(1))
-                         << ", but there are " << count << " frequencies";
+                         << ", but there are " << frequencies->size() << " frequencies";
+  if (cos.isDynamicDim(1)) // rotary_table_c2
+    return emitOpError() << "dim 1 of 'cos' is dynamic, but there is a frequency for each of it";
   if (failed(DimList().all("cos", cos).check(*this, "sin", sin)) || // rotary_table_c3
       failed(checkSameElement(*this, "sin", sin, "cos", cos)))
     return failure();
   if (cos.isDynamicDim(0)) // rotary_table_c4
     return emitOpError() << "dim 0 of 'cos' is dynamic, but positions are counted at compile time";
+  if (failed(verifyFrequencies(*this)))
+    return failure();
   return checkWindows(*this, getWindows()); // rotary_table_c5
 }
 
@@ -160,13 +208,17 @@ LogicalResult CrossEntropyOp::verify() {
     return failure();
   DimList rows;
   rows.dims("logits", logits, 0, logits.getRank() - 1);
-  if (failed(rows.check(*this, "targets", targets)) ||            // cross_entropy_c2
-      failed(rows.check(*this, "loss", tensorType(getLoss()))) || // cross_entropy_c3
-      failed(rows.check(*this, "lse", tensorType(getLse()))))     // cross_entropy_c3
+  if (failed(rows.check(*this, "targets", targets))) // cross_entropy_c2
     return failure();
-  if (failed(checkF32(*this, "loss", getLoss().getType()))) // cross_entropy_c4
+  if (getMean() && (getLse() || tensorType(getLoss()).getRank() != 0)) // cross_entropy_c6
+    return emitOpError() << "is a 'mean', which is one tensor<f32>, but its first result is "
+                         << getLoss().getType();
+  if ((!getMean() &&
+       failed(rows.check(*this, "loss", tensorType(getLoss())))) || // cross_entropy_c3
+      failed(checkF32(*this, "loss", getLoss().getType())))         // cross_entropy_c4
     return failure();
-  if (failed(checkF32(*this, "lse", getLse().getType()))) // cross_entropy_c4
+  if (getLse() && (failed(rows.check(*this, "lse", tensorType(getLse()))) || // cross_entropy_c3
+                   failed(checkF32(*this, "lse", getLse().getType()))))      // cross_entropy_c4
     return failure();
   return checkIgnoring(*this, getIgnoring(), targets); // cross_entropy_c5
 }
@@ -219,6 +271,8 @@ LogicalResult PickOp::verify() {
 
 LogicalResult DropoutOp::verify() {
   RankedTensorType x = tensorType(getX());
+  if (failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // dropout_c6
+    return failure();
   double p = getP().convertToDouble();
   if (!(p >= 0 && p < 1)) // dropout_c1
     return emitOpError() << "'p' is " << numberText(p)
@@ -245,7 +299,10 @@ OpFoldResult DropoutOp::fold(FoldAdaptor) {
 // 2^16 random ops per block: instance i of a block draws from streams i * 2^16 + id.
 static constexpr uint64_t streamsPerInstance = 65536;
 
-void DropoutOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
+void DropoutOp::setInstance(uint64_t instance) {
+  if (getId())
+    setId(*getId() + streamsPerInstance * instance);
+}
 void DropoutOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
@@ -253,7 +310,10 @@ void DropoutOp::becomePartOf(ArrayRef<int64_t> shape) {
   if (!getGlobalShape())
     setGlobalShape(shape);
 }
-void AttentionOp::setInstance(uint64_t instance) { setId(getId() + streamsPerInstance * instance); }
+void AttentionOp::setInstance(uint64_t instance) {
+  if (getId())
+    setId(*getId() + streamsPerInstance * instance);
+}
 void AttentionOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
@@ -264,19 +324,35 @@ void AttentionGradOp::setFirstSample(int64_t firstSample) {
   setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
 
-// Numbers in as many digits as they need to be read again: the array attribute prints seven.
-static ParseResult parseNumbers(OpAsmParser &parser, DenseF64ArrayAttr &numbers) {
+// [1.0, 0.01] or base 10000.0. Listed numbers have as many digits as they need to be read again: the
+// array attribute prints seven.
+static ParseResult parseFrequencies(OpAsmParser &parser, DenseF64ArrayAttr &frequencies,
+                                    FloatAttr &base) {
+  Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("base"))) {
+    double value = 0;
+    if (parser.parseFloat(value))
+      return failure();
+    base = builder.getF64FloatAttr(value);
+    return success();
+  }
   SmallVector<double> values;
   if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
                                      [&] { return parser.parseFloat(values.emplace_back()); }))
     return failure();
-  numbers = parser.getBuilder().getDenseF64ArrayAttr(values);
+  frequencies = builder.getDenseF64ArrayAttr(values);
   return success();
 }
 
-static void printNumbers(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr numbers) {
+static void printFrequencies(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr frequencies,
+                             FloatAttr base) {
+  if (base) {
+    printer << "base ";
+    printer.printFloat(base.getValue());
+    return;
+  }
   printer << "[";
-  llvm::interleaveComma(numbers.asArrayRef(), printer,
+  llvm::interleaveComma(frequencies.asArrayRef(), printer,
                         [&](double value) { printer.printFloat(APFloat(value)); });
   printer << "]";
 }

@@ -1,7 +1,7 @@
 // The layers of a model, forward.
 include "dialects/graph/GraphOpBase.td"
 
-def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient]> {
+def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm]> {
   let summary = "Multiplies trailing dims by a weight";
   let description = [{
     y[..., out...] = sum over in... of x[..., in...] * w. `contract` is the number of in dims, the last ones of x. The weight
@@ -11,6 +11,8 @@ def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient]> {
 
     On the mesh: leading and out dims split into parts of the result; a split in dim leaves a partial sum.
 
+    Short form: a third operand, the bias [out...], which `dtc-complete-ops` adds by a `graph.add`.
+
     Constraints:
     - (C1) `contract` is 1 up to the number of dims of `x`.
     - (C2) the weight has at least one dim more than `contract`.
@@ -18,16 +20,23 @@ def Graph_LinearOp : Graph_Op<"linear", [Pure, Graph_Rule, Graph_Gradient]> {
     - (C4) the result has the leading dims of `x`, then the out dims of the weight.
     - (C5) `x` and the weight have the same element type.
     - (C6) the result has it too, or f32.
+    - (C7) a bias has the out dims of the weight, and the element type of the result.
 
     Example:
     ```mlir
     %qkv = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
     %y = graph.linear %a, %o contract 2 transposed : (tensor<?x8x2x8xf32>, tensor<16x2x8xf32>) -> tensor<?x8x16xf32>
+    %h = graph.linear %y, %fc, %bias : (tensor<?x8x16xf32>, tensor<16x64xf32>, tensor<64xf32>) -> tensor<?x8x64xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, DefaultValuedAttr<I64Attr, "1">:$contract, UnitAttr:$transposed);
+  let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Optional<Graph_FloatTensor>:$bias,
+    DefaultValuedAttr<I64Attr, "1">:$contract, UnitAttr:$transposed);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `,` $weight (`contract` $contract^)? (`transposed` $transposed^)? attr-dict `:` functional-type(operands, results)";
+  let builders = [
+    OpBuilder<(ins "::mlir::Type":$result, "::mlir::Value":$x, "::mlir::Value":$weight, CArg<"int64_t", "1">:$contract, CArg<"bool", "false">:$transposed),
+      [{ build($_builder, $_state, result, x, weight, ::mlir::Value(), contract, transposed); }]>];
+  let assemblyFormat = [{$x `,` $weight (`,` $bias^)? (`contract` $contract^)? (`transposed` $transposed^)?
+    attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 
@@ -78,12 +87,14 @@ def Graph_EmbeddingOp : Graph_Op<"embedding", [Pure, Graph_Rule, Graph_Gradient,
   let hasVerifier = 1;
 }
 
-def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose]> {
+def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_Decompose]> {
   let summary = "Normalises rows to mean 0 and variance 1, then scales and shifts";
   let description = [{
     y = (x - mean) * rstd * weight + bias over the last dim, rstd = 1 / sqrt(variance + epsilon) with the biased variance.
     `mean` and `rstd` have the shape without the last dim and are kept for the backward pass. Rows split over the mesh; where the
     last dim does, sums over it are finished within the op. Source: Ba, Kiros and Hinton 2016, arXiv:1607.06450.
+
+    Short form: without `mean` and `rstd`, which `dtc-complete-ops` adds.
 
     Constraints:
     - (C1) `x` has at least 1 dim.
@@ -92,25 +103,34 @@ def Graph_LayerNormOp : Graph_Op<"layer_norm", [Pure, Graph_Rule, Graph_Gradient
     - (C4) weight and bias have the last dim of `x`.
     - (C5) `mean` and `rstd` have the other dims, (C6) in f32.
     - (C7) `epsilon` is above 0 and below 1.
+    - (C8) `mean` and `rstd` are both there, or neither is.
 
     Example:
     ```mlir
     %y, %mean, %rstd = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>)
       -> (tensor<?x8x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
+    %short = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<?x8x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Graph_FloatTensor:$bias, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
-  let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$mean, Graph_FloatTensor:$rstd);
+  let results = (outs Graph_FloatTensor:$result, Variadic<Graph_FloatTensor>:$statistics);
   let assemblyFormat = "$x `,` $weight `,` $bias (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    // Null in the short form.
+    ::mlir::Value getMean() { return getStatistics().empty() ? ::mlir::Value() : getStatistics().front(); }
+    ::mlir::Value getRstd() { return getStatistics().empty() ? ::mlir::Value() : getStatistics().back(); }
+  }];
   let hasVerifier = 1;
 }
 
-def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_Decompose]> {
+def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_Decompose]> {
   let summary = "Divides rows by their root mean square, then scales";
   let description = [{
     y = x * rstd * weight over the last dim, rstd = 1 / sqrt(mean(x^2) + epsilon). `rstd` has the shape without the last dim
     and is kept for the backward pass. Rows split over the mesh; where the last dim does, sums over it are finished within
     the op. Source: Zhang and Sennrich 2019, arXiv:1910.07467.
+
+    Short form: without `rstd`, which `dtc-complete-ops` adds.
 
     Constraints: (C1) to (C7) of `graph.layer_norm`, without bias and mean.
 
@@ -118,19 +138,25 @@ def Graph_RmsNormOp : Graph_Op<"rms_norm", [Pure, Graph_Rule, Graph_Gradient, Gr
     ```mlir
     %y, %rstd = graph.rms_norm %x, %w epsilon 1.0e-6 : (tensor<?x8x16xf32>, tensor<16xf32>)
       -> (tensor<?x8x16xf32>, tensor<?x8xf32>)
+    %short = graph.rms_norm %x, %w epsilon 1.0e-6 : (tensor<?x8x16xf32>, tensor<16xf32>) -> tensor<?x8x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, DefaultValuedAttr<F64Attr, "1.0e-5">:$epsilon);
-  let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$rstd);
+  let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$rstd);
   let assemblyFormat = "$x `,` $weight (`epsilon` $epsilon^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
-def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_IndexedPointwise]> {
+def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_IndexedPointwise, Graph_ShortForm]> {
   let summary = "Makes the cosines and sines of rotary position embedding";
   let description = [{
     cos[t, i] = cos(t * inverse_frequencies[i]), sin likewise; t counts positions from 0. On the mesh positions may split,
     and `windows` say which ones this rank has. Source: Su et al. 2021, arXiv:2104.09864.
+
+    Short form: `base` b stands for the frequencies f[i] = b^(-i/n), i below the n of the type. `factor` divides them; with
+    `low`, `high` and `positions` p only those of long waves, as Llama 3.1 does (transformers' rope type "llama3"): waves longer
+    than p / low in full, those shorter than p / high not at all, and from one to the other in between. `dtc-complete-ops`
+    writes them out.
 
     Constraints:
     - (C1) `cos` has 2 dims.
@@ -138,15 +164,21 @@ def Graph_RotaryTableOp : Graph_Op<"rotary_table", [Pure, Graph_Rule, Graph_Inde
     - (C3) `sin` has the same type.
     - (C4) the number of positions is static.
     - (C5) `windows` are about the positions.
+    - (C6) either frequencies or a base are given; `factor` only with a base; `low`, `high` and `positions` together, and only
+      with a factor.
+    - (C7) base, factor, `low` and `positions` are greater than 0, and `high` is greater than `low`.
 
     Example:
     ```mlir
     %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
+    %c, %s = graph.rotary_table base 500000.0 factor 8.0 low 1.0 high 4.0 positions 8192 : tensor<8x2xf32>, tensor<8x2xf32>
     ```
   }];
-  let arguments = (ins DenseF64ArrayAttr:$inverse_frequencies, OptionalAttr<ArrayAttr>:$windows);
+  let arguments = (ins OptionalAttr<DenseF64ArrayAttr>:$inverse_frequencies, OptionalAttr<F64Attr>:$base, OptionalAttr<F64Attr>:$factor,
+    OptionalAttr<F64Attr>:$low, OptionalAttr<F64Attr>:$high, OptionalAttr<I64Attr>:$positions, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$cos, Graph_FloatTensor:$sin);
-  let assemblyFormat = "custom<Numbers>($inverse_frequencies) attr-dict `:` type($cos) `,` type($sin)";
+  let assemblyFormat = [{custom<Frequencies>($inverse_frequencies, $base) (`factor` $factor^)? (`low` $low^)? (`high` $high^)?
+    (`positions` $positions^)? attr-dict `:` type($cos) `,` type($sin)}];
   let hasVerifier = 1;
 }
 
@@ -175,7 +207,7 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasVerifier = 1;
 }
 
-def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random, Graph_PlanOnlyIf]> {
+def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_Random, Graph_ShortForm, Graph_PlanOnlyIf]> {
   let summary = "Softmax attention, causal or full, with grouped queries";
   let description = [{
     out = softmax(scale * q k^T + mask) v per batch and head. q is [batch, queries, heads, head_dim]; k and v are
@@ -185,6 +217,8 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head, query and
     key, so they do not depend on the plan.
+
+    Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
 
     On the mesh: batch and kv heads split, and query heads follow their kv head; queries, keys and head_dim are whole.
     Flops: 4 per batch, head, query, key and head_dim, causal or not, as Megatron-LM counts them; with `sliding` as much less
@@ -199,7 +233,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C6) `lse` is f32 [batch, heads, queries].
     - (C7) q, k, v and the result have the same element type.
     - (C8) `dropout` is from 0 to below 1.
-    - (C9) with dropout there is a key.
+    - (C9) stream and key are given together, or neither is.
     - (C10) causal attention has at least as many keys as queries.
     - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
     - (C12) the result has the shape of `q`.
@@ -210,19 +244,21 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     %o, %lse = graph.attention %q, %k, %v causal scale 0.25 dropout 0.1 id 7 key(%seed, %step)
       : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>)
       -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+    %short = graph.attention %q, %k, %v causal dropout 0.1
+      : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> tensor<?x8x4x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
-    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
+    UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
     DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<ArrayAttr>:$windows);
-  let results = (outs Graph_FloatTensor:$result, Graph_FloatTensor:$lse);
-  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
+  let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
+  let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
   let hasVerifier = 1;
 }
 
-def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexButOne, Graph_Decompose]> {
+def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gradient, Graph_ShortForm, Graph_IndexButOne, Graph_Decompose]> {
   let summary = "Loss of each token";
   let description = [{
     loss[...] = lse[...] - logits[..., targets[...]], lse = log(sum(exp(logits))) over the last dim. Rows split over the
@@ -230,21 +266,27 @@ def Graph_CrossEntropyOp : Graph_Op<"cross_entropy", [Pure, Graph_Rule, Graph_Gr
     A gradient flows through `loss` only. Rows whose target is the index after `ignoring` have loss 0 and no gradient, as
     torch.nn.CrossEntropyLoss(ignore_index) has; `graph.counted` and `graph.weighted_mean` leave them out of the mean.
 
+    Short form: without `lse`, which `dtc-complete-ops` adds. With `mean` the result is the mean of what counts: over all rows
+    (`graph.reduce`), or those whose target is not ignored (`graph.weighted_mean`).
+
     Constraints:
     - (C1) `logits` has at least 1 dim.
     - (C2) `targets` has the other dims of `logits`.
     - (C3) `loss` and `lse` have them too, (C4) in f32.
     - (C5) the ignored index is a value of the targets' type.
+    - (C6) with `mean` the only result is tensor<f32>.
 
     Example:
     ```mlir
     %loss, %lse = graph.cross_entropy %logits, %targets ignoring -100 : (tensor<?x8x256xf32>, tensor<?x8xi32>)
       -> (tensor<?x8xf32>, tensor<?x8xf32>)
+    %short = graph.cross_entropy %logits, %targets : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> tensor<?x8xf32>
+    %mean = graph.cross_entropy %logits, %targets mean : (tensor<?x8x256xf32>, tensor<?x8xi32>) -> tensor<f32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, OptionalAttr<I64Attr>:$ignoring);
-  let results = (outs Graph_FloatTensor:$loss, Graph_FloatTensor:$lse);
-  let assemblyFormat = "$logits `,` $targets (`ignoring` $ignoring^)? attr-dict `:` functional-type(operands, results)";
+  let arguments = (ins Graph_FloatTensor:$logits, Graph_IntTensor:$targets, OptionalAttr<I64Attr>:$ignoring, UnitAttr:$mean);
+  let results = (outs Graph_FloatTensor:$loss, Optional<Graph_FloatTensor>:$lse);
+  let assemblyFormat = "$logits `,` $targets (`ignoring` $ignoring^)? (`mean` $mean^)? attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -355,7 +397,7 @@ def Graph_SoftmaxOp : Graph_Op<"softmax", [Pure, Graph_Rule, Graph_Gradient, Gra
   let hasVerifier = 1;
 }
 
-def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_RandomByShape, AllTypesMatch<["x", "result"]>]> {
+def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph_Rule, Graph_Gradient, Graph_IndexedPointwise, Graph_RandomByShape, Graph_ShortForm, AllTypesMatch<["x", "result"]>]> {
   let summary = "Zeroes elements at random";
   let description = [{
     Zeroes each element with probability `p` and scales the rest by 1/(1-p). Whether element e is kept depends on seed, step,
@@ -364,21 +406,25 @@ def Graph_DropoutOp : Graph_Op<"dropout", [Pure, Graph_Rule, Graph_Gradient, Gra
     at least p * 2^32. On the mesh every dim may split, and `windows` say which part this rank has. The gradient is the same
     op on dy. Source: Srivastava et al. 2014; Salmon et al. 2011 for Philox.
 
+    Short form: without stream and key, which `dtc-complete-ops` adds.
+
     Constraints:
     - (C1) `p` is from 0 to below 1.
     - (C2) `global_shape` has as many dims as `x`, (C3) of 1 or more.
     - (C4) `windows` are about dims of `x`.
     - (C5) only the batch is dynamic.
+    - (C6) stream and key are given together, or neither is.
 
     Example:
     ```mlir
     %y = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<?x8x16xf32>
+    %short = graph.dropout %x p 0.1 : tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, Graph_Seed:$seed, Graph_Scalar:$step, F64Attr:$p, I64Attr:$id,
+  let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, F64Attr:$p, OptionalAttr<I64Attr>:$id,
     DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `p` $p `id` $id `key` `(` $seed `,` $step `)` attr-dict `:` type($x)";
+  let assemblyFormat = "$x `p` $p (`id` $id^ `key` `(` $seed `,` $step `)`)? attr-dict `:` type($x)";
   let hasVerifier = 1;
   let hasFolder = 1;
 }

@@ -50,7 +50,7 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
   Value random = buildPhilox(b.builder, operands[1],
                              {arith::TruncIOp::create(b.builder, i32, element),
                               arith::TruncIOp::create(b.builder, i32, high),
-                              word(static_cast<uint32_t>(getId())), step});
+                              word(static_cast<uint32_t>(*getId())), step});
   // Kept where random >= p 2^32; random is whole, so the bound rounds up.
   double bound = std::min(std::ceil(std::ldexp(p, 32)), 4294967295.0);
   Value kept = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::uge, random,
@@ -83,7 +83,7 @@ SmallVector<Value> RotaryTableOp::buildPoint(OpBuilder &builder, Location loc, V
   Type i32 = builder.getI32Type();
   Value position = arith::IndexCastOp::create(b.builder, i32, indices[0]);
   Value pair = arith::IndexCastOp::create(b.builder, i32, indices[1]);
-  Value frequency = pickFrequency(b, pair, getInverseFrequencies(), 0);
+  Value frequency = pickFrequency(b, pair, *getInverseFrequencies(), 0);
   Value angle =
       b.mul(arith::SIToFPOp::create(b.builder, builder.getF32Type(), position), frequency);
   return {b.out(b.cos(angle), getCos().getType()), b.out(b.sin(angle), getSin().getType())};

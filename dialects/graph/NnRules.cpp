@@ -156,7 +156,9 @@ OpRule AttentionOp::getRule() {
   RuleBuilder builder;
   AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
   builder.operand(loops.q).operand(loops.k).operand(loops.k).scalars(*this);
-  builder.result(loops.q).result(loops.lse);
+  builder.result(loops.q);
+  if (getLse())
+    builder.result(loops.lse);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   double flops = 4 * slidingShare(getSliding(), getK()); // two products
@@ -190,8 +192,10 @@ OpRule CrossEntropyOp::getRule() {
   TensorLoops rows = builder.loops(getTargets());
   int64_t last = rows.size();
   TensorLoops word = builder.loops(getLogits(), last, last + 1, LoopKind::Staged);
-  builder.operand(rows + word).operand(rows).result(rows).result(rows).indexed(word);
-  return builder.flops(12).kind(OpKind::Loss).take();
+  builder.operand(rows + word).operand(rows).result(rows);
+  if (getLse())
+    builder.result(rows);
+  return builder.indexed(word).flops(12).kind(OpKind::Loss).take();
 }
 
 // Padded targets are zeros, which may count.

@@ -256,5 +256,49 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
+LogicalResult UnstackOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  int64_t dim = getDim();
+  if (failed(checkOneDim(*this, "x", x, dim))) // unstack_c1
+    return failure();
+  if (static_cast<int64_t>(getNumResults()) != x.getDimSize(dim)) // unstack_c2
+    return emitOpError() << "has " << getNumResults() << " results, but dim " << dim
+                         << " of 'x' has " << x.getDimSize(dim) << " elements";
+  for (Value element : getElements())
+    if (failed(DimList() // unstack_c3
+                   .dims("x", x, 0, dim)
+                   .dims("x", x, dim + 1, x.getRank())
+                   .check(*this, "result", tensorType(element))) ||
+        failed(checkSameElement(*this, "result", element.getType(), "x", x)))
+      return failure();
+  return success();
+}
+
+// %x dim 2 : type of x -> type of each result, as many as the dim has elements
+ParseResult UnstackOp::parse(OpAsmParser &parser, OperationState &result) {
+  OpAsmParser::UnresolvedOperand x;
+  int64_t dim = 0;
+  RankedTensorType type, element;
+  SMLoc typeLoc;
+  if (parser.parseOperand(x) || parser.parseKeyword("dim") || parser.parseInteger(dim) ||
+      parser.parseOptionalAttrDict(result.attributes) || parser.parseColon() ||
+      failed(parser.getCurrentLocation(&typeLoc)) || parser.parseType(type) ||
+      parser.parseArrow() || parser.parseType(element) ||
+      parser.resolveOperand(x, type, result.operands))
+    return failure();
+  result.addAttribute(getDimAttrName(result.name), parser.getBuilder().getI64IntegerAttr(dim));
+  if (dim < 0 || dim >= type.getRank() || type.isDynamicDim(dim)) // unstack_c1
+    return parser.emitError(typeLoc)
+           << "dim " << dim << " of " << type << " has no number of elements, one for each result";
+  result.addTypes(SmallVector<Type>(type.getDimSize(dim), element));
+  return success();
+}
+
+void UnstackOp::print(OpAsmPrinter &printer) {
+  printer << ' ' << getX() << " dim " << getDim();
+  printer.printOptionalAttrDict((*this)->getAttrs(), {getDimAttrName()});
+  printer << " : " << getX().getType() << " -> " << getElements().front().getType();
+}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/ShapeOps.cpp.inc"

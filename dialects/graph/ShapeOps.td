@@ -131,6 +131,28 @@ def Graph_SliceOp : Graph_Op<"slice", [Pure, Graph_Rule, Graph_Gradient]> {
   let hasFolder = 1;
 }
 
+def Graph_UnstackOp : Graph_Op<"unstack", [Pure, Graph_ShortForm]> {
+  let summary = "Takes the elements of one dim apart";
+  let description = [{
+    Result i is element i of `dim`, without that dim: the inverse of `concat ... stack`. A short form, which
+    `dtc-complete-ops` writes out as one `graph.slice` for each.
+
+    Constraints:
+    - (C1) `dim` is a dim of `x` of static size.
+    - (C2) there are as many results as it has elements.
+    - (C3) the results have the other dims of `x` and its element type.
+
+    Example:
+    ```mlir
+    %q, %k, %v = graph.unstack %qkv dim 2 : tensor<?x8x3x4x16xf32> -> tensor<?x8x4x16xf32>
+    ```
+  }];
+  let arguments = (ins Graph_Tensor:$x, I64Attr:$dim);
+  let results = (outs Variadic<Graph_Tensor>:$elements);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
 def Graph_PadOp : Graph_Op<"pad", [Pure, Graph_Rule, Graph_Gradient]> {
   let summary = "Adds zeros before and after one dim";
   let description = [{

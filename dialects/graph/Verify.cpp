@@ -127,6 +127,14 @@ LogicalResult dtc::graph::checkIgnoring(Operation *op, std::optional<int64_t> ig
                            << targets.getElementType() << ", the element type of 'targets'";
 }
 
+LogicalResult dtc::graph::checkKey(Operation *op, bool hasStream, Value seed, Value step) {
+  if (hasStream == (seed != nullptr) && hasStream == (step != nullptr))
+    return success();
+  return op->emitOpError()
+         << "has a stream without a key, or a part of one; write 'id n key(%seed, "
+            "%step)', or leave it out";
+}
+
 FailureOr<SmallVector<int64_t>> dtc::graph::broadcastShapes(Operation *op) {
   int64_t rank = 0;
   for (Value operand : op->getOperands())

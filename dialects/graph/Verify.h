@@ -69,6 +69,10 @@ llvm::LogicalResult checkRange(mlir::Operation *op, llvm::StringRef name, double
 llvm::LogicalResult checkIgnoring(mlir::Operation *op, std::optional<int64_t> ignoring,
                                   mlir::RankedTensorType targets);
 
+// Fails unless stream, seed and step of a random op are all there, or none is (its short form).
+llvm::LogicalResult checkKey(mlir::Operation *op, bool hasStream, mlir::Value seed,
+                             mlir::Value step);
+
 // The shape of operands broadcast together as in NumPy; fails with a diagnostic where sizes differ.
 llvm::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::Operation *op);
 

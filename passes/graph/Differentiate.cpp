@@ -173,6 +173,17 @@ private:
   BlockGradients blocks;
 };
 
+// Gradients are built from what short forms leave out.
+LogicalResult checkComplete(ModuleOp module) {
+  WalkResult walk = module.walk([](graph::ShortFormOpInterface op) {
+    if (!op.isShort())
+      return WalkResult::advance();
+    op.emitOpError("is in its short form, which dtc-complete-ops writes out first");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 struct Differentiate : impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
 
@@ -190,7 +201,8 @@ struct Differentiate : impl::DifferentiateBase<Differentiate> {
     }
     module->setAttr(graph::kMicroBatchesAttr,
                     Builder(module.getContext()).getI64IntegerAttr(microBatches));
-    if (failed(checkLoss(loss)) || failed(LossDifferentiator(module, loss, microBatches).run()))
+    if (failed(checkComplete(module)) || failed(checkLoss(loss)) ||
+        failed(LossDifferentiator(module, loss, microBatches).run()))
       signalPassFailure();
   }
 };

@@ -36,6 +36,22 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "Samples of a micro-batch, over all ranks">];
 }
 
+def CompleteOps : Pass<"dtc-complete-ops", "::mlir::ModuleOp"> {
+  let summary = "Writes out what a model leaves to the compiler";
+  let description = [{
+    Replaces the short forms of ops, in which people write models, by complete ones, which are all that other passes see: adds
+    the results that the backward pass needs (a norm's mean and rstd, the lse of attention and cross entropy), the bias of a
+    linear as a `graph.add`, attention's scale, the frequencies of a rotary table, and stream and key of what draws random
+    numbers. Streams count from 1 in the order of the module, leaving out those that ops have.
+    ```mlir
+    // Before: %y = graph.dropout %x p 0.1 : tensor<?x8xf32>
+    // After:  %seed = graph.input seed : tensor<i64>
+    //         %step = graph.input step : tensor<f32>
+    //         %y = graph.dropout %x p 0.1 id 1 key(%seed, %step) : tensor<?x8xf32>
+    ```
+  }];
+}
+
 def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
   let summary = "Turns the loss into a function that also returns every parameter's gradient";
   let description = [{

@@ -126,8 +126,9 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
         emitter.lookup(attention.getV()), emitter.define(attention.getResult()),
         emitter.define(attention.getLse()), fields->seed, fields->step, fields->batch,
         fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        attention.getCausal(), attention.getScale(), attention.getDropout(), attention.getId(),
-        fields->firstBatch, fields->firstHead, fields->totalHeads, /*stream=*/0);
+        attention.getCausal(), *attention.getScale(), attention.getDropout(),
+        attention.getId().value_or(0), fields->firstBatch, fields->firstHead, fields->totalHeads,
+        /*stream=*/0);
     return success();
   }
 };

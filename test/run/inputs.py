@@ -38,24 +38,33 @@ def compile_model(model, out, devices, batch, fix, *flags):
     return out
 
 
-def ignoring(text, rows, index):
-    """The model with this index ignored, and the mean over what counts."""
-    text, changed = re.subn(r"(graph\.cross_entropy %\S+ %\w+)", rf"\1 ignoring {index}", text)
-    labels = re.search(r"graph\.cross_entropy %\w+, (%\w+)[^:]*: \(\S+, (.*?)\) ->", text)
-    row_type = labels.group(2).replace("i32", "f32") if "tensor" in labels.group(2) else rows
-    mean = re.compile(r"graph\.reduce mean (%\w+) dims \[[^]]*\] : \S+ -> tensor<f32>")
-    text, means = mean.subn(rf"graph.weighted_mean \1, %counted : {row_type}", text)
-    line = f"    %counted = graph.counted {labels.group(1)} ignoring {index} : {labels.group(2)} to {row_type}\n"
-    at = text.rindex("\n", 0, text.index("graph.cross_entropy")) + 1
-    if (changed, means) != (1, 1):
-        sys.exit(f"FAILED: the model has {changed} cross entropies and {means} means, wanted one each")
-    return text[:at] + line + text[at:]
+def replace_loss(text, loss):
+    """The model with another loss than its mean cross entropy: what `loss` makes of its result, operands and their types."""
+    pattern = re.compile(r"( *%\w+ =) graph\.cross_entropy (%\w+, %\w+) mean : \((.*)\) -> tensor<f32>")
+    text, changed = pattern.subn(lambda m: loss(m.group(1), m.group(2), m.group(3)), text)
+    if changed != 1:
+        sys.exit(f"FAILED: the model has {changed} mean cross entropies, wanted one")
+    return text
+
+
+def ignoring(text, index):
+    """The model with this index ignored: the mean is over what counts."""
+    return replace_loss(text, lambda name, operands, types:
+                        f"{name} graph.cross_entropy {operands} ignoring {index} mean : ({types}) -> tensor<f32>")
+
+
+def adding_up(text):
+    """The model with the sum over all rows as its loss, a sequence of them in each sample."""
+    rows = f"tensor<?x{SEQUENCE}xf32>"
+    return replace_loss(text, lambda name, operands, types:
+                        f"    %rows = graph.cross_entropy {operands} : ({types}) -> {rows}\n"
+                        f"{name} graph.reduce sum %rows dims [0, 1] : {rows} -> tensor<f32>")
 
 
 def check_digits(folder):
     curve = json.loads((DATA / "digits.curve.json").read_text())
     a, text = curve["adamw"], (DIGITS / "digits.mlir").read_text()
-    models = {"all": text, "counted": ignoring(text, "!rows", curve["ignoring"])}
+    models = {"all": text, "counted": ignoring(text, curve["ignoring"])}
     files = f"images={DIGITS / 'images.npy'},labels={DIGITS / 'labels.npy'}"
     plans = [(1, ""), (1, "micro_batch=32"), (2, "dp=2"), (2, "tp=2"), (4, "dp=2,tp=2,zero=1,micro_batch=16")]
     for name, model in models.items():
@@ -131,7 +140,7 @@ def check_words(folder):
     rng = random.Random(5)
     text = import_gpt2(folder)
     model = folder / "ignoring.mlir"
-    model.write_text(ignoring(text, None, -100))
+    model.write_text(ignoring(text, -100))
     # From none to all of a sample: micro-batches and ranks differ by far in what they count.
     check_plans(folder, model, write_words(folder, rng, lambda: rng.choice([0, 0, 1, 2, SEQUENCE])), "ignored targets")
 
@@ -143,7 +152,7 @@ def check_words(folder):
     print("nothing counts: loss 0, no gradient")
 
     total = folder / "sum.mlir"
-    total.write_text(text.replace("graph.reduce mean", "graph.reduce sum"))
+    total.write_text(adding_up(text))
     mean = folder / "gpt2.mlir"
     data = write_words(folder, rng, lambda: SEQUENCE)
     sums = check_plans(folder, total, data, "a sum")

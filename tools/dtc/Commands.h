@@ -21,6 +21,7 @@ struct PlanningFlags {
 
 // The exit code of the command that ran.
 void addImport(CLI::App &app, int &exitCode);
+void addFmt(CLI::App &app, int &exitCode);
 void addPlan(CLI::App &app, int &exitCode);
 void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);

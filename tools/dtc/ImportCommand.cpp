@@ -5,6 +5,7 @@
 #include "compiler/support/File.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/Path.h"
 
 namespace dtc {
 namespace {
@@ -16,13 +17,15 @@ struct ImportFlags {
 
 int runImport(const ImportFlags &flags) {
   mlir::MLIRContext context;
+  SourceNotes notes;
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs());
-  if (!module || !finishModel(module->clone(), flags.config, llvm::errs()))
+      loadWrittenModel(&context, flags.config, flags.sequence, llvm::errs(), notes);
+  if (!module)
     return 1;
-  std::string text;
-  llvm::raw_string_ostream(text) << *module << "\n";
-  if (Outcome wrote = writeFileAtomically(flags.output, text); !wrote)
+  if (notes.header.empty())
+    notes.header = {"// " + llvm::sys::path::filename(flags.config).str() +
+                    " as 'dtc import' wrote it."};
+  if (Outcome wrote = writeFileAtomically(flags.output, printModel(*module, notes)); !wrote)
     return wrote.error().report(llvm::errs());
   return 0;
 }

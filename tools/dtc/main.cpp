@@ -36,6 +36,7 @@ int main(int argc, char **argv) {
   app.failure_message(dtc::usageError);
   int exitCode = 0;
   dtc::addImport(app, exitCode);
+  dtc::addFmt(app, exitCode);
   dtc::addPlan(app, exitCode);
   dtc::addCompile(app, exitCode);
   dtc::addInspect(app, exitCode);

@@ -84,8 +84,8 @@ graph.func @attention_c8(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v:
 
 // attention_c9
 graph.func @attention_c9(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %v: tensor<?x8x2x16xf32>) {
-  // expected-error @+1 {{'graph.attention' op has dropout, but no key; write 'dropout p id n key(%seed, %step)'}}
-  %0, %l = graph.attention %q, %k, %v scale 0.25 {dropout = 0.5 : f64} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
+  // expected-error @+1 {{'graph.attention' op has a stream without a key, or a part of one; write 'id n key(%seed, %step)', or leave it out}}
+  %0, %l = graph.attention %q, %k, %v scale 0.25 dropout 0.5 {id = 3 : i64} : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
 

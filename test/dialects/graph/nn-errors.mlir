@@ -82,6 +82,24 @@ graph.func @linear_c6(%x: tensor<?x16xf32>, %w: tensor<16x4xf32>) {
 
 // -----
 
+// linear_c7
+graph.func @linear_c7_shape(%x: tensor<?x16xf32>, %w: tensor<16x4xf32>, %b: tensor<5xf32>) {
+  // expected-error @+1 {{'graph.linear' op dim 0 of 'bias' is 5, but dim 1 of 'weight' is 4}}
+  %0 = graph.linear %x, %w, %b : (tensor<?x16xf32>, tensor<16x4xf32>, tensor<5xf32>) -> tensor<?x4xf32>
+  graph.return
+}
+
+// -----
+
+// linear_c7
+graph.func @linear_c7_element(%x: tensor<?x16xbf16>, %w: tensor<16x4xbf16>, %b: tensor<4xbf16>) {
+  // expected-error @+1 {{'graph.linear' op 'bias' has element type 'bf16', but 'result' has 'f32'}}
+  %0 = graph.linear %x, %w, %b : (tensor<?x16xbf16>, tensor<16x4xbf16>, tensor<4xbf16>) -> tensor<?x4xf32>
+  graph.return
+}
+
+// -----
+
 // matmul_c1
 graph.func @matmul_c1(%a: tensor<4xf32>, %b: tensor<4x2xf32>) {
   // expected-error @+1 {{'graph.matmul' op 'a' has 1 dims, but at least 2 are wanted}}
@@ -262,6 +280,15 @@ graph.func @norm_c7(%x: tensor<?x16xf32>, %w: tensor<16xf32>) {
 
 // -----
 
+// norm_c8
+graph.func @norm_c8(%x: tensor<?x16xf32>, %w: tensor<16xf32>) {
+  // expected-error @+1 {{'graph.layer_norm' op has 2 results, but 1 (the rows) or 3 (mean and rstd, too) are wanted}}
+  %y, %r = graph.layer_norm %x, %w, %w : (tensor<?x16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<?x16xf32>, tensor<?xf32>)
+  graph.return
+}
+
+// -----
+
 // rotary_table_c1
 graph.func @rotary_table_c1() {
   // expected-error @+1 {{'graph.rotary_table' op 'cos' has 1 dims, but 2 are wanted}}
@@ -302,6 +329,42 @@ graph.func @rotary_table_c4() {
 graph.func @rotary_table_c5() {
   // expected-error @+1 {{'graph.rotary_table' op entry 0 of 'windows' is about loop 1, whose index does not matter to this op}}
   %c, %s = graph.rotary_table [1.0, 0.1] {windows = [#graph.window<loop = 1, local = 1, global = 2, axes = [1]>]} : tensor<8x2xf32>, tensor<8x2xf32>
+  graph.return
+}
+
+// -----
+
+// rotary_table_c6
+graph.func @rotary_table_c6_factor() {
+  // expected-error @+1 {{'graph.rotary_table' op has 'factor', but a list of frequencies instead of 'base'}}
+  %c, %s = graph.rotary_table [1.0, 0.1] factor 2.0 : tensor<8x2xf32>, tensor<8x2xf32>
+  graph.return
+}
+
+// -----
+
+// rotary_table_c6
+graph.func @rotary_table_c6_low() {
+  // expected-error @+1 {{'graph.rotary_table' op wants 'factor', 'low', 'high' and 'positions' together}}
+  %c, %s = graph.rotary_table base 100.0 factor 2.0 low 1.0 high 4.0 : tensor<8x2xf32>, tensor<8x2xf32>
+  graph.return
+}
+
+// -----
+
+// rotary_table_c7
+graph.func @rotary_table_c7_base() {
+  // expected-error @+1 {{'graph.rotary_table' op 'base' is -1, but a number above 0 is wanted}}
+  %c, %s = graph.rotary_table base -1.0 : tensor<8x2xf32>, tensor<8x2xf32>
+  graph.return
+}
+
+// -----
+
+// rotary_table_c7
+graph.func @rotary_table_c7_high() {
+  // expected-error @+1 {{'graph.rotary_table' op 'high' is 1, but a number above 'low', which is 1, is wanted}}
+  %c, %s = graph.rotary_table base 100.0 factor 2.0 low 1.0 high 1.0 positions 64 : tensor<8x2xf32>, tensor<8x2xf32>
   graph.return
 }
 
@@ -527,6 +590,15 @@ graph.func @dropout_c4(%x: tensor<?x8xf32>, %s: tensor<i64>, %t: tensor<f32>) {
 graph.func @dropout_c5(%x: tensor<?x?xf32>, %s: tensor<i64>, %t: tensor<f32>) {
   // expected-error @+1 {{'graph.dropout' op dim 1 of 'x' is dynamic; only the batch (dim 0) may be}}
   %0 = graph.dropout %x p 0.5 id 0 key(%s, %t) : tensor<?x?xf32>
+  graph.return
+}
+
+// -----
+
+// dropout_c6
+graph.func @dropout_c6(%x: tensor<?x4xf32>) {
+  // expected-error @+1 {{'graph.dropout' op has a stream without a key, or a part of one; write 'id n key(%seed, %step)', or leave it out}}
+  %0 = graph.dropout %x p 0.5 {id = 3 : i64} : tensor<?x4xf32>
   graph.return
 }
 

@@ -147,7 +147,7 @@ public:
     for (int64_t s = 0; s < visible; ++s) {
       for (int64_t d = 0; d < q.dim(3); ++d)
         scores[s] += q.data[at(q, b, t, h, d)] * k.data[at(k, b, s, kvHead(q, k, h), d)];
-      scores[s] = std::exp(scores[s] * op.getScale().convertToDouble());
+      scores[s] = std::exp(scores[s] * op.getScaleAttr().getValueAsDouble());
       total += scores[s];
     }
     for (double &score : scores)

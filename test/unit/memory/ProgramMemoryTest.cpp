@@ -40,7 +40,6 @@ protected:
     config.heads = 8;
     config.kvHeads = 4;
     config.headDim = 32;
-    config.inverseFrequencies = rotaryFrequencies(10000, config.headDim);
     config.tied = tied;
     return completed(buildLlama(&context, config, 128));
   }

@@ -45,7 +45,7 @@ protected:
     config.heads = 32;
     config.kvHeads = 8;
     config.headDim = 128;
-    config.inverseFrequencies = rotaryFrequencies(500000, 128);
+    config.rotary.base = 500000;
     config.experts = experts;
     return completed(buildLlama(&context, config, sequence));
   }

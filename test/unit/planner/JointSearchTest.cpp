@@ -44,7 +44,6 @@ OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequ
   config.layers = layers;
   config.heads = config.kvHeads = 4;
   config.headDim = 64;
-  config.inverseFrequencies = rotaryFrequencies(10000, 64);
   config.experts = 4;
   return completed(buildLlama(&context, config, sequence));
 }

@@ -56,7 +56,6 @@ protected:
     config.heads = 4;
     config.kvHeads = 2;
     config.headDim = 8;
-    config.inverseFrequencies = rotaryFrequencies(10000, 8);
     return completed(buildLlama(&context, config, 8));
   }
 

@@ -1,0 +1,93 @@
+// Reads graph IR from text.
+#include "compiler/text/ParseModel.h"
+
+#include "compiler/text/ReadNotes.h"
+#include "compiler/text/Tokens.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/AsmParser/AsmParserState.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Regex.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// "use of value '%w' expects different type than prior uses: 'A' vs 'B'", which the parser says of
+// a line that spells a type, in words of a model.
+std::string sayMismatch(StringRef message) {
+  static const llvm::Regex pattern(
+      "^use of value '(.*)' expects different type than prior uses: '(.*)' vs '(.*)'$");
+  SmallVector<StringRef> parts;
+  if (!pattern.match(message, &parts))
+    return message.str();
+  return ("'" + parts[1] + "' is written as " + parts[2] + " here, but it is " + parts[3]).str();
+}
+
+} // namespace
+
+std::string nameTypes(StringRef message, StringRef source) {
+  std::map<std::string, std::string> names; // by type
+  SmallVector<Token> tokens;
+  for (const Token &token : splitTokens(source))
+    if (token.kind != Token::Kind::Space && token.kind != Token::Kind::Comment)
+      tokens.push_back(token);
+  for (size_t i = 0; i + 2 < tokens.size(); ++i)
+    if (tokens[i].kind == Token::Kind::Alias && tokens[i + 1].text == "=" &&
+        tokens[i + 2].kind == Token::Kind::Type)
+      names.try_emplace(tokens[i + 2].text.str(), tokens[i].text.str());
+  std::string result;
+  for (const Token &token : splitTokens(message)) {
+    auto known = token.kind == Token::Kind::Type ? names.find(token.text.str()) : names.end();
+    result +=
+        known == names.end() ? token.text.str() : known->second + " (" + token.text.str() + ")";
+  }
+  return result;
+}
+
+UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef source) {
+  UserError error = capture.errorOr(std::move(other));
+  std::string said = sayMismatch(error.message);
+  bool isMismatch = said != error.message;
+  error.message = nameTypes(said, source);
+  // The parser's own notes are for people who build MLIR tools.
+  if (isMismatch)
+    error.note = "the types of the operands follow ':', in their order";
+  else if (StringRef types = capture.operationTypes(); types.contains("tensor<"))
+    error.note = nameTypes("the types are " + types.str(), source);
+  else
+    error.note = kWhatModelsAre;
+  return error;
+}
+
+Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string &path,
+                                         StringRef text, SourceNotes *notes) {
+  // The types of an op that is wrong are read off its print, which belongs to no message of ours.
+  bool prints = context->shouldPrintOpOnDiagnostic();
+  context->printOpOnDiagnostic(true);
+  llvm::scope_exit restore([&] { context->printOpOnDiagnostic(prints); });
+  DiagnosticCapture capture(context);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, path), llvm::SMLoc());
+  StringRef buffer = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+  Block ops;
+  AsmParserState state;
+  OwningOpRef<ModuleOp> module;
+  Location start = FileLineColLoc::get(context, path, 1, 1);
+  if (succeeded(parseAsmSourceFile(sources, &ops, ParserConfig(context), &state)))
+    module = mlir::detail::constructContainerOpForParserIfNecessary<ModuleOp>(&ops, context, start);
+  if (!module) {
+    return sayByName(capture,
+                     UserError("reading model '" + path + "': it can't be parsed", kWhatModelsAre),
+                     buffer);
+  }
+  if (notes)
+    *notes = readNotes(*module, state, buffer);
+  return module;
+}
+
+} // namespace dtc
