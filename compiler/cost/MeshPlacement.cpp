@@ -61,6 +61,23 @@ RankGroup jointGroup(llvm::ArrayRef<RankGroup> groups) {
   return joint;
 }
 
+RankGroup partOfGroup(const RankGroup &group, int64_t size, int64_t stride) {
+  RankGroup part;
+  for (const RankSpan &span : group) {
+    if (stride >= span.size) { // all of its ranks are passed over
+      stride /= span.size;
+      continue;
+    }
+    int64_t taken = std::min(size, span.size / stride);
+    part.push_back({taken, span.stride * stride});
+    size /= taken;
+    stride = 1;
+    if (size == 1)
+      break;
+  }
+  return part;
+}
+
 std::vector<MeshPlacement> meshPlacements(llvm::ArrayRef<int64_t> sizes, const Topology &topology) {
   llvm::SmallVector<size_t> moving; // axes larger than 1, in the order of `sizes`
   for (size_t i = 0; i < sizes.size(); ++i)

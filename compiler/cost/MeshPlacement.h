@@ -21,6 +21,10 @@ llvm::SmallVector<RankGroup> meshGroups(llvm::ArrayRef<int64_t> sizesOuterToInne
 // {4, 2}}.
 RankGroup jointGroup(llvm::ArrayRef<RankGroup> groups);
 
+// Of the ranks of a group, counted from the innermost, every `stride`-th, `size` of them. Example:
+// of {{2, 1}, {4, 2}} every second one, 2 of them, is {{2, 2}}.
+RankGroup partOfGroup(const RankGroup &group, int64_t size, int64_t stride);
+
 // All orders of the axes that differ in what some axis gets of the links: how many of its ranks are
 // joined at each level and along each axis of a torus, and whether it keeps to its rails. The first
 // one is the order of `sizes`, outermost first. Axes of size 1 stay where they are. At most 8 axes

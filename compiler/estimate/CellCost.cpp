@@ -2,6 +2,7 @@
 #include "compiler/estimate/CellCost.h"
 
 #include "compiler/cost/Constants.h"
+#include "compiler/cost/MeshPlacement.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -182,6 +183,14 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
   return bytes;
 }
 
+RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups) {
+  const RankGroup &all = collective.axis == CellAxis::Tp   ? groups.tp
+                         : collective.axis == CellAxis::Cp ? groups.cp
+                                                           : groups.ep;
+  return collective.part.size == 0 ? all
+                                   : partOfGroup(all, collective.part.size, collective.part.stride);
+}
+
 CellAxis hidingAxisOf(const CellCollective &collective) {
   return isOfCapacity(collective.bytes) ? CellAxis::Ep : collective.axis;
 }
@@ -197,9 +206,7 @@ BlockCost costBlock(const BlockCell &cell, const CellScale &scale, const AxisGro
   BlockCost cost;
   addCompute(cost, cell, BlockCoster(scale, topology, precision));
   for (const CellCollective &collective : cell.collectives) {
-    const RankGroup &group = collective.axis == CellAxis::Tp   ? groups.tp
-                             : collective.axis == CellAxis::Cp ? groups.cp
-                                                               : groups.ep;
+    RankGroup group = groupOf(collective, groups);
     if (llvm::all_of(group, [](const RankSpan &span) { return span.size == 1; }))
       continue;
     double bytes = collectiveBytes(collective, scale, group, topology, precision);

@@ -57,6 +57,9 @@ double collectiveBytes(const CellCollective &collective, const CellScale &scale,
                        const RankGroup &group, const Topology &topology,
                        const CellPrecision &precision);
 
+// The ranks that a collective is among.
+RankGroup groupOf(const CellCollective &collective, const AxisGroups &groups);
+
 // The axis whose share of hidden seconds counts for a collective: nothing hides an exchange of
 // tokens of experts, be it on tensor ranks, but what hides those of expert parallelism.
 CellAxis hidingAxisOf(const CellCollective &collective);

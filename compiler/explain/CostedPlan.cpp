@@ -7,6 +7,7 @@
 #include "compiler/support/Diagnostics.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/ModelFacts.h"
+#include "passes/shard/StepMesh.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -59,7 +60,7 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   result.exposedShare = 1 - (hiding == CellAxis::Tp   ? costed.overlap.tp
                              : hiding == CellAxis::Cp ? costed.overlap.cp
                                                       : costed.overlap.ep);
-  const RankGroup &group = costed.groupOf(result.axis);
+  RankGroup group = groupOf(collective, costed.groups);
   result.bytes = collectiveBytes(collective, scale, group, costed.topology, costed.precision);
   result.choice = explainCollective(collective.kind, result.bytes, group, costed.topology);
   return result;
@@ -128,6 +129,8 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel);
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
+  size_t numAxes =
+      stepMesh(module, plan.decisions.dp, plan.decisions.tp).axesOf(AxisRole::Tensor).size();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();
     auto tensor = plan.tensors.find(parameter.getMemberNames().front());
@@ -135,15 +138,15 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
       continue;
     const std::string &text = tensor->second.at("tp");
     int64_t numDims = mlir::cast<mlir::RankedTensorType>(parameter.getType()).getRank();
-    int64_t dim = shardDimOf(text).value_or(-1);
-    if (dim >= numDims) {
+    std::optional<llvm::SmallVector<int64_t, 2>> dims = placementDimsOf(text, numAxes);
+    if (!dims || llvm::any_of(*dims, [&](int64_t dim) { return dim >= numDims; })) {
       parameter.emitError() << "parameter '" << name << "' is placed '" << text
                             << "' on axis 'tp' by the plan; wanted replicate or shard(DIM) with "
                                "DIM below "
                             << numDims;
       return std::nullopt;
     }
-    placements.parameters[name] = dim;
+    placements.parameters[name].assign(dims->begin(), dims->end());
   }
   return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel, placements);
 }

@@ -4,6 +4,7 @@
 #include "compiler/explain/Figures.h"
 #include "compiler/explain/TensorGroups.h"
 #include "compiler/plan/PlacementText.h"
+#include "passes/shard/StepMesh.h"
 
 #include "dialects/graph/Graph.h"
 
@@ -92,17 +93,29 @@ private:
       break;
     }
     local = whole;
+    Mesh mesh = stepMesh(model, plan.decisions.dp, plan.decisions.tp);
     for (const auto &[axis, placement] : group.placements) {
-      std::optional<int64_t> dim = shardDimOf(placement);
-      if (!dim || *dim >= static_cast<int64_t>(local.size()))
-        continue;
-      int64_t parts = sizeOf(plan, axis);
-      int64_t &size = local[static_cast<size_t>(*dim)];
-      size = (size + parts - 1) / parts;
-      isExpert |= axis == "ep" && parts > 1;
-      if (axis != "dp")
-        elementsDivided *= static_cast<double>(parts);
+      llvm::SmallVector<int64_t, 2> sizes{sizeOf(plan, axis)};
+      if (axis == "tp") {
+        sizes.clear();
+        for (unsigned each : mesh.axesOf(AxisRole::Tensor))
+          sizes.push_back(mesh.sizes[each]);
+      }
+      if (std::optional<llvm::SmallVector<int64_t, 2>> dims =
+              placementDimsOf(placement, sizes.size()))
+        for (auto [dim, parts] : llvm::zip(*dims, sizes))
+          divide(dim, parts, axis);
     }
+  }
+
+  void divide(int64_t dim, int64_t parts, llvm::StringRef axis) {
+    if (dim < 0 || dim >= static_cast<int64_t>(local.size()))
+      return;
+    int64_t &size = local[static_cast<size_t>(dim)];
+    size = (size + parts - 1) / parts;
+    isExpert |= axis == "ep" && parts > 1;
+    if (axis != "dp")
+      elementsDivided *= static_cast<double>(parts);
   }
 
   void findReaders() {

@@ -7,6 +7,7 @@
 #include "compiler/workload/DimRoles.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
+#include "passes/shard/StepMesh.h"
 
 #include "mlir/IR/OwningOpRef.h"
 
@@ -40,8 +41,9 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
   OwningOpRef<ModuleOp> placed(model.clone());
   plan.opSplits = placements.splits;
-  placeParameters(*placed, placements.parameters, /*axis=*/1, /*numAxes=*/2);
-  recordPlacements(*placed, plan);
+  Mesh mesh = stepMesh(model, plan.decisions.dp, plan.decisions.tp);
+  placeParameters(*placed, placements.parameters, mesh);
+  recordPlacements(*placed, mesh, plan);
   if (plan.decisions.ep > 1) {
     PassManager passes(model.getContext());
     passes.enableVerifier(false);

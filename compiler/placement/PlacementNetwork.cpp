@@ -30,6 +30,13 @@ Placement finished(Placement placement) {
   return placement;
 }
 
+int64_t ranksOf(ArrayRef<unsigned> axes, const Mesh &mesh) {
+  int64_t ranks = 1;
+  for (unsigned axis : axes)
+    ranks *= mesh.sizes[axis];
+  return ranks;
+}
+
 bool hasPartial(const Placement &placement) {
   return llvm::any_of(placement, [](const AxisPlacement &axis) { return axis.isPartial(); });
 }
@@ -40,8 +47,10 @@ PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       splitsWeights(problem.splitsWeights), told(problem.told), costs(problem.costs),
       prices(problem.prices), dataAxis(mesh.axisOf(AxisRole::Data)),
-      tensorAxis(mesh.axisOf(AxisRole::Tensor)), expertAxis(mesh.axisOf(AxisRole::Expert)),
-      roles(module, graph::kMicrobatchFunction), weights(module) {}
+      expertAxis(mesh.axisOf(AxisRole::Expert)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights) {}
+
+int64_t PlacementNetwork::tensorRanks() const { return ranksOf(tensorAxes, mesh); }
 
 LogicalResult PlacementNetwork::build() {
   auto microbatch = module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
@@ -229,8 +238,9 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
     placement[dataAxis] = AxisPlacement::shard(samples);
   int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
   int64_t channels = dimOf([](uint8_t bits) { return bits == 0; });
-  if (sequenceParallel && tensorAxis >= 0 && sequence < numDims && channels < numDims)
-    placement[tensorAxis] = AxisPlacement::shard(sequence);
+  if (sequenceParallel && sequence < numDims && channels < numDims)
+    for (unsigned axis : tensorAxes)
+      placement[axis] = AxisPlacement::shard(sequence);
   return placement;
 }
 
@@ -264,24 +274,12 @@ FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightC
                << "', which the same block reads as the same argument; place both alike";
     place.placements.push_back(*given);
   } else {
-    place.placements.push_back(replicated(mesh));
-    for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
-      if (static_cast<int>(axis) == dataAxis || mesh.sizes[axis] == 1)
-        continue;
-      std::vector<Placement> before = place.placements;
-      for (const Placement &placement : before)
-        for (int64_t dim = 0; dim < entry.type.getRank(); ++dim)
-          if (entry.type.getDimSize(dim) >= mesh.sizes[axis] &&
-              partsOf(placement, mesh, dim) == 1) {
-            place.placements.push_back(placement);
-            place.placements.back()[axis] = AxisPlacement::shard(dim);
-          }
-    }
+    place.placements = placementsOf(weightClass);
   }
   place.node = addNode(place.placements.size());
   bool mustBeSplit = mustSplit(weightClass, place.placements);
   for (auto [value, placement] : llvm::enumerate(place.placements)) {
-    if (mustBeSplit && tensorAxis >= 0 && !placement[tensorAxis].isShard())
+    if (mustBeSplit && !isSplitEnough(weightClass, placement))
       addCost(place.node, value, kNever);
     if (costs)
       addCost(place.node, value,
@@ -291,11 +289,63 @@ FailureOr<PlacementNetwork::Place> PlacementNetwork::placeClass(unsigned weightC
   return it->second = place;
 }
 
+std::vector<Placement> PlacementNetwork::placementsOf(unsigned weightClass) const {
+  RankedTensorType type = weights[weightClass].type;
+  std::vector<Placement> placements{replicated(mesh)};
+  // One more for each way in which `axes`, which do nothing yet, split a dim.
+  auto splitOver = [&](ArrayRef<unsigned> axes, const Placement &placement) {
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.getDimSize(dim) >= ranksOf(axes, mesh) && partsOf(placement, mesh, dim) == 1) {
+        placements.push_back(placement);
+        for (unsigned axis : axes)
+          placements.back()[axis] = AxisPlacement::shard(dim);
+      }
+  };
+  for (ArrayRef<unsigned> axes : axesTogether())
+    if (ranksOf(axes, mesh) > 1 && static_cast<int>(axes.front()) != dataAxis)
+      for (const Placement &placement : std::vector<Placement>(placements))
+        splitOver(axes, placement);
+  if (tensorAxes.size() < 2)
+    return placements;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!heads.isHeadDim(weightClass, dim) || type.getDimSize(dim) < mesh.sizes[tensorAxes[0]])
+      continue;
+    Placement ofHeads = replicated(mesh);
+    ofHeads[tensorAxes[0]] = AxisPlacement::shard(dim);
+    placements.push_back(ofHeads);
+    splitOver(ArrayRef<unsigned>(tensorAxes).drop_front(), ofHeads);
+  }
+  return placements;
+}
+
+// Axes of tensor parallelism choose together.
+std::vector<SmallVector<unsigned, 2>> PlacementNetwork::axesTogether() const {
+  std::vector<SmallVector<unsigned, 2>> all;
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
+    if (!llvm::is_contained(tensorAxes, axis))
+      all.push_back({axis});
+    else if (axis == tensorAxes.front())
+      all.push_back(tensorAxes);
+  return all;
+}
+
+// Whether no rank of tensor parallelism has what another one has, but for those that attention
+// leaves no choice.
+bool PlacementNetwork::isSplitEnough(unsigned weightClass, const Placement &placement) const {
+  return llvm::all_of(tensorAxes, [&](unsigned axis) {
+    return placement[axis].isShard() ||
+           (axis != tensorAxes.front() && !heads.splitsGroups() &&
+            placement[tensorAxes.front()].isShard() &&
+            heads.isHeadDim(weightClass, placement[tensorAxes.front()].dim));
+  });
+}
+
 bool PlacementNetwork::mustSplit(unsigned weightClass,
                                  const std::vector<Placement> &placements) const {
-  return splitsWeights && tensorAxis >= 0 && weights[weightClass].isInProduct &&
-         llvm::any_of(placements,
-                      [&](const Placement &placement) { return placement[tensorAxis].isShard(); });
+  return splitsWeights && !tensorAxes.empty() && weights[weightClass].isInProduct &&
+         llvm::any_of(placements, [&](const Placement &placement) {
+           return isSplitEnough(weightClass, placement);
+         });
 }
 
 PlacementNetwork::Place PlacementNetwork::placeOfWeight(Value value) {
@@ -320,36 +370,85 @@ void PlacementNetwork::returnGradient(Value value, const Place &parameter) {
 
 // On an axis where every value has one placement.
 int PlacementNetwork::follow(unsigned axis, Operation *op, const graph::OpRule &rule) const {
-  return followOperands(op, rule, mesh.sizes[axis], {}, [&](Value operand) {
+  return followOperands(op, rule, {mesh.sizes[axis]}, {}, [&](Value operand) {
     return places.find(operand)->second.placements.front()[axis];
   });
 }
 
-std::vector<int> PlacementNetwork::choicesOn(unsigned axis, Operation *op,
-                                             const graph::OpRule &rule) const {
-  if (mesh.sizes[axis] == 1)
-    return {split::kNone};
-  if (static_cast<int>(axis) == dataAxis)
-    return {follow(axis, op, rule)};
-  std::vector<int> choices{split::kNone};
-  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
-  // A loop over a sequence whose tokens went through experts has the bit of samples, too.
-  auto isOfAxis = [&](size_t loop) {
-    bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
-    if (static_cast<int>(axis) == expertAxis)
-      return llvm::is_contained(rule.expertLoops, static_cast<unsigned>(loop));
-    return bits[loop] != ScalesWithBatch && !isOfExperts;
+std::vector<OpSplit> PlacementNetwork::choicesOn(ArrayRef<unsigned> axes, Operation *op,
+                                                 const graph::OpRule &rule) const {
+  int64_t ranks = ranksOf(axes, mesh);
+  std::vector<OpSplit> splits;
+  auto add = [&](int choice) {
+    splits.emplace_back(mesh.numAxes(), split::kNone);
+    for (unsigned axis : axes)
+      splits.back()[axis] = choice;
   };
-  for (size_t loop = 0; loop < rule.loops.size(); ++loop)
-    if (isOfAxis(loop) && rule.loops[loop].size >= mesh.sizes[axis] &&
-        canSplitLoop(rule, static_cast<int>(loop), mesh.sizes[axis]))
-      choices.push_back(static_cast<int>(loop));
+  bool isTensor = llvm::equal(axes, tensorAxes);
+  if (ranks == 1 || static_cast<int>(axes.front()) == dataAxis) {
+    add(ranks == 1 ? split::kNone : follow(axes.front(), op, rule));
+    return splits;
+  }
+  add(split::kNone);
+  for (unsigned loop : loopsOn(axes, op, rule)) {
+    add(static_cast<int>(loop));
+    if (rule.loops[loop].size < ranks || !canSplit(rule, splits.back(), mesh.sizes))
+      splits.pop_back();
+  }
   if (rule.jointlyLinear)
-    choices.push_back(split::kPartial);
-  bool isShared = splitsWeights && static_cast<int>(axis) == tensorAxis && rule.multiplies();
-  if (isShared && choices.size() > 1)
-    choices.erase(choices.begin()); // "none": no rank repeats a product
-  return choices;
+    add(split::kPartial);
+  if (isTensor && axes.size() > 1)
+    addHeadChoices(op, rule, splits);
+  bool isShared = splitsWeights && isTensor && rule.multiplies();
+  if (isShared && splits.size() > 1)
+    splits.erase(splits.begin()); // "none": no rank repeats a product
+  return splits;
+}
+
+// Loops that are the axes' to split.
+SmallVector<unsigned, 8> PlacementNetwork::loopsOn(ArrayRef<unsigned> axes, Operation *op,
+                                                   const graph::OpRule &rule) const {
+  SmallVector<unsigned, 8> loops;
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
+    // A loop over a sequence whose tokens went through experts has the bit of samples, too.
+    bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
+    if (static_cast<int>(axes.front()) == expertAxis
+            ? llvm::is_contained(rule.expertLoops, loop)
+            : bits[loop] != ScalesWithBatch && !isOfExperts)
+      loops.push_back(loop);
+  }
+  return loops;
+}
+
+// The outer axis splits heads, and the inner one something else: another loop, sums, or nothing.
+void PlacementNetwork::addHeadChoices(Operation *op, const graph::OpRule &rule,
+                                      std::vector<OpSplit> &splits) const {
+  unsigned outer = tensorAxes.front(), inner = tensorAxes.back();
+  bool repeats = !splitsWeights || !heads.splitsGroups() || !rule.multiplies();
+  auto add = [&](int outerChoice, int innerChoice) {
+    OpSplit split(mesh.numAxes(), split::kNone);
+    split[outer] = outerChoice;
+    split[inner] = innerChoice;
+    auto fits = [&](unsigned axis) {
+      return split[axis] < 0 || rule.loops[split[axis]].size >= mesh.sizes[axis];
+    };
+    if (fits(outer) && fits(inner) && canSplit(rule, split, mesh.sizes))
+      splits.push_back(std::move(split));
+  };
+  for (unsigned head : heads.loopsOf(op)) {
+    int loop = static_cast<int>(head);
+    if (repeats)
+      add(loop, split::kNone);
+    for (unsigned other : loopsOn(tensorAxes, op, rule))
+      if (other != head)
+        add(loop, static_cast<int>(other));
+    if (rule.jointlyLinear)
+      add(loop, split::kPartial);
+  }
+  // Sums of ranks that ran the same product together.
+  if (rule.jointlyLinear && (!splitsWeights || !heads.splitsGroups()))
+    add(split::kPartial, split::kNone);
 }
 
 ArrayRef<OpSplits::Op> PlacementNetwork::toldOf(graph::FuncOp func) const {
@@ -359,13 +458,23 @@ ArrayRef<OpSplits::Op> PlacementNetwork::toldOf(graph::FuncOp func) const {
 }
 
 // What the plan says of the op; its ops come in the order of the function's.
-FailureOr<int> PlacementNetwork::toldChoice(Operation *op) {
+FailureOr<OpSplit> PlacementNetwork::toldChoice(Operation *op) {
   auto func = cast<graph::FuncOp>(op->getParentOp());
   ArrayRef<OpSplits::Op> list = toldOf(func);
   size_t next = toldOps[func]++;
   StringRef name = op->getName().stripDialect();
-  if (next < list.size() && list[next].name == name)
-    return list[next].choice;
+  if (next < list.size() && list[next].name == name) {
+    ArrayRef<int> choices = list[next].choices;
+    if (choices.size() != 1 && choices.size() != tensorAxes.size())
+      return op->emitOpError("is split over ")
+             << choices.size() << " axes of tensor parallelism by the plan's op_splits, and there "
+             << (tensorAxes.size() == 1 ? "is " : "are ") << tensorAxes.size()
+             << "; plan this model again with 'dtc plan'";
+    OpSplit split(mesh.numAxes(), split::kNone);
+    for (auto [index, axis] : llvm::enumerate(tensorAxes))
+      split[axis] = choices.size() == 1 ? choices.front() : choices[index];
+    return split;
+  }
   return op->emitOpError("is op ")
          << next << " of '@" << func.getSymName() << "', where the plan's op_splits have "
          << (next >= list.size() ? std::string("no more") : "'" + list[next].name + "'")
@@ -379,28 +488,42 @@ FailureOr<std::vector<OpSplit>> PlacementNetwork::choicesOf(Operation *op,
     return failed(given) ? FailureOr<std::vector<OpSplit>>(failure())
                          : std::vector<OpSplit>{*given};
   }
-  std::vector<OpSplit> splits{OpSplit()};
-  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
-    std::vector<int> choices;
-    if (isTold() && static_cast<int>(axis) == tensorAxis) {
-      // Scalars have no loop to choose.
-      FailureOr<int> choice = rule.loops.empty() ? follow(axis, op, rule) : toldChoice(op);
+  std::vector<OpSplit> splits{OpSplit(mesh.numAxes(), split::kNone)};
+  for (ArrayRef<unsigned> axes : axesTogether()) {
+    std::vector<OpSplit> choices;
+    if (isTold() && llvm::equal(axes, tensorAxes)) {
+      FailureOr<OpSplit> choice = toldOrFollowed(op, rule);
       if (failed(choice))
         return failure();
       choices = {*choice};
     } else {
-      choices = choicesOn(axis, op, rule);
+      choices = choicesOn(axes, op, rule);
     }
     std::vector<OpSplit> longer;
     for (const OpSplit &split : splits)
-      for (int choice : choices)
-        if (isTold() || choice < 0 || !llvm::is_contained(split, choice)) {
-          longer.push_back(split);
-          longer.back().push_back(choice);
-        }
+      for (const OpSplit &choice : choices) {
+        auto isTaken = [&](unsigned axis) {
+          return choice[axis] >= 0 && llvm::is_contained(split, choice[axis]);
+        };
+        if (!isTold() && llvm::any_of(axes, isTaken))
+          continue;
+        longer.push_back(split);
+        for (unsigned axis : axes)
+          longer.back()[axis] = choice[axis];
+      }
     splits = std::move(longer);
   }
   return splits;
+}
+
+// Scalars have no loop that a plan could name.
+FailureOr<OpSplit> PlacementNetwork::toldOrFollowed(Operation *op, const graph::OpRule &rule) {
+  if (!rule.loops.empty())
+    return toldChoice(op);
+  OpSplit split(mesh.numAxes(), split::kNone);
+  for (unsigned axis : tensorAxes)
+    split[axis] = follow(axis, op, rule);
+  return split;
 }
 
 LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface interface, Uses &uses) {
@@ -440,8 +563,8 @@ LogicalResult PlacementNetwork::addOp(Operation *op, graph::RuleOpInterface inte
 double PlacementNetwork::seconds(Type type, const Placement &from, const Placement &to) const {
   if (!costs)
     return 0;
-  bool mayScatter = !splitsWeights || sequenceParallel || tensorAxis < 0;
-  if (!mayScatter && from[tensorAxis].isPartial() && to[tensorAxis].isShard())
+  bool mayScatter = !splitsWeights || sequenceParallel || tensorAxes.empty();
+  if (!mayScatter && from[tensorAxes.front()].isPartial() && to[tensorAxes.front()].isShard())
     return kNever;
   return costs->moveSeconds(type, from, to);
 }

@@ -2,6 +2,7 @@
 // Internal to this folder.
 #pragma once
 
+#include "compiler/placement/HeadOps.h"
 #include "compiler/placement/PlacementCosts.h"
 #include "compiler/placement/WeightClasses.h"
 #include "compiler/plan/OpSplits.h"
@@ -28,7 +29,7 @@ struct PlacementProblem {
   // As Megatron does it: products are split, and their weights, wherever a loop or dim is long
   // enough; sums are scattered under sequence parallelism alone.
   bool splitsWeights = false;
-  const OpSplits *told = nullptr;        // choices on the axis of tensor parallelism
+  const OpSplits *told = nullptr;        // choices on the axes of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
   PlacementPrices prices;
 };
@@ -55,6 +56,10 @@ struct PlacedStep {
 // - what a repeat carries is where it was, execution by execution: sums of gradients, to which each
 //   execution adds, are where what is added is.
 //
+// Where tensor parallelism has two axes (stepMesh), both split the same loop of an op, or the same
+// dim of a parameter, but for ops and parameters with heads (HeadOps): there they choose by
+// themselves. Products are then split over both axes all the same, wherever attention is.
+//
 // The data axis has no choice: what is split over samples stays so, and sums over samples stay
 // unfinished as long as they can.
 class PlacementNetwork {
@@ -78,7 +83,8 @@ private:
   using Uses = llvm::MapVector<mlir::Value, llvm::SmallVector<Place, 4>>;
 
   // Whether there is tensor parallelism, and no choice about it.
-  bool isTold() const { return told && tensorAxis >= 0 && mesh.sizes[tensorAxis] > 1; }
+  bool isTold() const { return told && tensorRanks() > 1; }
+  int64_t tensorRanks() const;
   mlir::LogicalResult enter(graph::FuncOp func, int64_t numCarried = 0);
   mlir::LogicalResult placeInputs(graph::FuncOp microbatch);
   void leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses);
@@ -93,12 +99,22 @@ private:
   Placement boundaryOf(mlir::Value value) const;
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
+  std::vector<Placement> placementsOf(unsigned weightClass) const;
+  std::vector<llvm::SmallVector<unsigned, 2>> axesTogether() const;
+  bool isSplitEnough(unsigned weightClass, const Placement &placement) const;
   bool mustSplit(unsigned weightClass, const std::vector<Placement> &placements) const;
   int follow(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
-  std::vector<int> choicesOn(unsigned axis, mlir::Operation *op, const graph::OpRule &rule) const;
+  // How the op may be split over some axes together; the entries of other axes are "none".
+  std::vector<OpSplit> choicesOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
+                                 const graph::OpRule &rule) const;
+  llvm::SmallVector<unsigned, 8> loopsOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
+                                         const graph::OpRule &rule) const;
+  void addHeadChoices(mlir::Operation *op, const graph::OpRule &rule,
+                      std::vector<OpSplit> &splits) const;
   llvm::FailureOr<std::vector<OpSplit>> choicesOf(mlir::Operation *op, const graph::OpRule &rule);
   llvm::ArrayRef<OpSplits::Op> toldOf(graph::FuncOp func) const;
-  llvm::FailureOr<int> toldChoice(mlir::Operation *op);
+  llvm::FailureOr<OpSplit> toldChoice(mlir::Operation *op);
+  llvm::FailureOr<OpSplit> toldOrFollowed(mlir::Operation *op, const graph::OpRule &rule);
 
   int addNode(size_t values);
   void use(Uses &uses, mlir::Value value, Place need) { uses[value].push_back(std::move(need)); }
@@ -122,9 +138,11 @@ private:
   const OpSplits *told;
   const PlacementCosts *costs;
   PlacementPrices prices;
-  int dataAxis, tensorAxis, expertAxis;
+  int dataAxis, expertAxis;
+  llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   DimRoles roles;
   WeightClasses weights;
+  HeadOps heads;
 
   solver::Problem network;
   llvm::DenseMap<mlir::Value, Place> places;

@@ -4,6 +4,7 @@
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/workload/CellBuilder.h"
 #include "passes/Pipelines.h"
+#include "passes/shard/StepMesh.h"
 
 #include "mlir/Pass/PassManager.h"
 
@@ -31,8 +32,8 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
 LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
                         const SearchedPlacements &placements) {
   StepOptions step = stepOptions();
-  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
-  placeParameters(module, placements.parameters, /*axis=*/1, mesh.numAxes());
+  Mesh mesh = stepMesh(module, /*dp=*/1, tp);
+  placeParameters(module, placements.parameters, mesh);
   writeMesh(module, mesh);
   if (sequenceParallel)
     module->setAttr(graph::kSequenceParallelAttr, UnitAttr::get(module.getContext()));

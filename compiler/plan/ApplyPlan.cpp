@@ -2,25 +2,28 @@
 #include "compiler/plan/ApplyPlan.h"
 
 #include "compiler/plan/PlacementText.h"
-#include "passes/shard/Mesh.h"
+#include "passes/shard/StepMesh.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
 
-Mesh meshOf(const Plan &plan) {
-  return {{"dp", "tp"}, {plan.decisions.dp, plan.decisions.tp}, {AxisRole::Data, AxisRole::Tensor}};
+// The axes that a plan knows by one name.
+SmallVector<unsigned, 2> axesNamed(StringRef name, const Mesh &mesh) {
+  return name == "tp"   ? mesh.axesOf(AxisRole::Tensor)
+         : name == "dp" ? mesh.axesOf(AxisRole::Data)
+                        : SmallVector<unsigned, 2>();
 }
 
-// "replicate" or "shard(DIM)" with DIM below `numDims`.
-std::optional<AxisPlacement> parsePlacement(StringRef text, int64_t numDims) {
-  if (text == "replicate")
-    return AxisPlacement::replicate();
-  std::optional<int64_t> dim = shardDimOf(text);
-  if (!dim || *dim >= numDims)
-    return std::nullopt;
-  return AxisPlacement::shard(*dim);
+// "replicate" or "shard(DIM)" with DIM below `numDims`, on each of the axes; false for others.
+bool readDims(StringRef text, ArrayRef<unsigned> axes, int64_t numDims, Placement &placement) {
+  std::optional<SmallVector<int64_t, 2>> dims = placementDimsOf(text, axes.size());
+  if (!dims || llvm::any_of(*dims, [&](int64_t dim) { return dim >= numDims; }))
+    return false;
+  for (auto [axis, dim] : llvm::zip(axes, *dims))
+    placement[axis] = dim < 0 ? AxisPlacement::replicate() : AxisPlacement::shard(dim);
+  return true;
 }
 
 // Where the plan says that one of the parameters that `parameter` stands for is.
@@ -34,19 +37,18 @@ FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::stri
   auto type = cast<RankedTensorType>(parameter.getType());
   Placement placement = replicated(mesh);
   for (const auto &[axis, text] : entry->second) {
-    int index = mesh.axisNamed(axis);
-    std::optional<AxisPlacement> axisPlacement = parsePlacement(text, type.getRank());
-    if (index < 0 || !axisPlacement)
+    SmallVector<unsigned, 2> axes = axesNamed(axis, mesh);
+    if (axes.empty() || !readDims(text, axes, type.getRank(), placement))
       return parameter.emitError()
              << "parameter '" << name << "' is placed '" << text << "' on axis '" << axis
              << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
     // A model may say itself how a parameter that rests split is used.
-    if (axis == "dp" && axisPlacement->isShard() && plan.decisions.dp > 1 && !parameter.getInUse())
+    if (axis == "dp" && placement[axes.front()].isShard() && plan.decisions.dp > 1 &&
+        !parameter.getInUse())
       return parameter.emitError()
              << "parameter '" << name
              << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
-    placement[index] = *axisPlacement;
   }
   return placement;
 }
@@ -71,7 +73,7 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
 } // namespace
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
-  Mesh mesh = meshOf(plan);
+  Mesh mesh = stepMesh(module, plan.decisions.dp, plan.decisions.tp);
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));
@@ -83,14 +85,17 @@ LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
   return success();
 }
 
-void recordPlacements(ModuleOp module, Plan &plan) {
-  Mesh mesh = meshOf(plan);
+void recordPlacements(ModuleOp module, const Mesh &mesh, Plan &plan) {
   plan.tensors.clear();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
-    for (auto [name, axis] : llvm::zip(mesh.names, placement))
+    for (StringRef name : {"dp", "tp"}) {
+      SmallVector<int64_t, 2> dims;
+      for (unsigned axis : axesNamed(name, mesh))
+        dims.push_back(placement[axis].isShard() ? placement[axis].dim : -1);
       for (const std::string &member : parameter.getMemberNames())
-        plan.tensors[member][name] = axis.isShard() ? shardText(axis.dim) : "replicate";
+        plan.tensors[member][name.str()] = placementText(dims);
+    }
   }
 }
 

@@ -6,12 +6,12 @@
 
 namespace dtc {
 
-// Gives the forward model its mesh (dp x tp), its parameters' placements and the attributes that
+// Gives the forward model its mesh (stepMesh), its parameters' placements and the attributes that
 // partitioning reads. Parameters that the plan does not name, or names wrongly, are errors
 // (diagnostics).
 llvm::LogicalResult applyPlan(mlir::ModuleOp module, const Plan &plan);
 
-// The placements that the module's parameters carry, in the plan's form.
-void recordPlacements(mlir::ModuleOp module, Plan &plan);
+// The placements on `mesh` that the module's parameters carry, in the plan's form.
+void recordPlacements(mlir::ModuleOp module, const Mesh &mesh, Plan &plan);
 
 } // namespace dtc

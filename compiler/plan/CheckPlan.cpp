@@ -127,10 +127,11 @@ Found checkStages(const Plan &plan) {
   return checkLayers(std::move(runs));
 }
 
-bool isPlacement(llvm::StringRef text) {
+bool isPlacement(llvm::StringRef axis, llvm::StringRef text) {
   constexpr int64_t mostDims = 16;
-  std::optional<int64_t> dim = shardDimOf(text);
-  return text == "replicate" || (dim && *dim < mostDims);
+  size_t numAxes = 1 + (axis == "tp" ? text.count('/') : 0);
+  std::optional<llvm::SmallVector<int64_t, 2>> dims = placementDimsOf(text, numAxes);
+  return dims && llvm::all_of(*dims, [](int64_t dim) { return dim < mostDims; });
 }
 
 Found checkTensors(const Plan &plan) {
@@ -138,7 +139,7 @@ Found checkTensors(const Plan &plan) {
     for (const auto &[axis, placement] : axes) {
       if (!llvm::is_contained(kAxes, axis))
         return PlanMistake{name, "is placed on axis '" + axis + "', wanted dp, tp, pp, cp or ep"};
-      if (!isPlacement(placement))
+      if (!isPlacement(axis, placement))
         return PlanMistake{name, "is placed '" + placement + "' on axis '" + axis +
                                      "', wanted replicate or shard(DIM)"};
     }

@@ -7,21 +7,25 @@
 using namespace mlir;
 
 namespace dtc {
-void placeParameters(ModuleOp model, const std::map<std::string, int64_t> &parameters,
-                     unsigned axis, unsigned numAxes) {
-  auto assign = [&](StringRef symbol, int64_t dim) {
-    Placement placement(numAxes, AxisPlacement::replicate());
-    if (dim >= 0)
-      placement[axis] = AxisPlacement::shard(dim);
+
+void placeParameters(ModuleOp model, const std::map<std::string, std::vector<int64_t>> &parameters,
+                     const Mesh &mesh) {
+  SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Tensor);
+  auto assign = [&](StringRef symbol, ArrayRef<int64_t> dims) {
+    Placement placement = replicated(mesh);
+    for (auto [axis, dim] : llvm::zip(axes, dims))
+      if (dim >= 0)
+        placement[axis] = AxisPlacement::shard(dim);
     model.lookupSymbol<graph::ParameterOp>(symbol).setPlacementAttr(
         toAttr(model.getContext(), placement));
   };
   for (auto parameter : model.getOps<graph::ParameterOp>()) {
     auto it = parameters.find(parameter.getSymName().str());
-    assign(parameter.getSymName(), it == parameters.end() ? -1 : it->second);
+    assign(parameter.getSymName(),
+           it == parameters.end() ? ArrayRef<int64_t>() : ArrayRef<int64_t>(it->second));
   }
   // By callee and argument.
-  std::map<std::pair<std::string, unsigned>, int64_t> known;
+  std::map<std::pair<std::string, unsigned>, std::vector<int64_t>> known;
   auto loss = model.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::CallOp>())
     for (auto [index, operand] : llvm::enumerate(call.getOperands())) {

@@ -10,11 +10,15 @@
 
 namespace dtc {
 
+struct Mesh;
+
 // Of functions of the differentiated step. Empty: there is no tensor parallelism.
 struct OpSplits {
   struct Op {
     std::string name; // without "graph."; a plan whose ops differ is not of this model
-    int choice;       // as split::kNone ... of passes/shard/OpSplit.h
+    // On each axis of tensor parallelism (stepMesh), as split::kNone ... of passes/shard/OpSplit.h;
+    // one entry where it is the same on all.
+    std::vector<int> choices;
     bool operator==(const Op &) const = default;
   };
   std::map<std::string, std::vector<Op>> functions; // ops with loops, in program order
@@ -25,14 +29,16 @@ struct OpSplits {
 // Placements over tensor parallelism that were searched for, of a folded model.
 struct SearchedPlacements {
   OpSplits splits;
-  std::map<std::string, int64_t> parameters; // the dim that is split, -1: whole
+  // The dim that is split on each axis of tensor parallelism, -1: none.
+  std::map<std::string, std::vector<int64_t>> parameters;
   bool operator==(const SearchedPlacements &) const = default;
 };
 
 // Gives the parameters of a whole forward model (`@loss`) the placements of its folded one on the
-// mesh axis `axis`: layers have that of the layer that was kept. Parameters that are not named stay
-// whole.
-void placeParameters(mlir::ModuleOp model, const std::map<std::string, int64_t> &parameters,
-                     unsigned axis, unsigned numAxes);
+// mesh's axes of tensor parallelism: layers have that of the layer that was kept. Parameters that
+// are not named stay whole.
+void placeParameters(mlir::ModuleOp model,
+                     const std::map<std::string, std::vector<int64_t>> &parameters,
+                     const Mesh &mesh);
 
 } // namespace dtc

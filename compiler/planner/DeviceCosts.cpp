@@ -1,6 +1,7 @@
 // What the ways of splitting one op over the mesh cost on a device and its links.
 #include "compiler/planner/DeviceCosts.h"
 
+#include "compiler/cost/MeshPlacement.h"
 #include "compiler/workload/ApplyStack.h"
 #include "compiler/workload/OpFacts.h"
 #include "passes/shard/ReshardSteps.h"
@@ -99,9 +100,10 @@ static CollectiveKind collectiveOf(ReshardStep::Kind kind) {
 double DeviceCosts::stepSeconds(const ReshardStep &step, double elementBytes) const {
   double bytes = wholeElements(step) * elementBytes * weights.microBatches;
   if (step.communicates()) {
-    RankGroup group; // the innermost ranks first
-    for (unsigned axis : llvm::reverse(step.axes))
-      group.append(groups[axis]);
+    std::vector<RankGroup> parts;
+    for (unsigned axis : step.axes)
+      parts.push_back(groups[axis]);
+    RankGroup group = jointGroup(parts);
     return weights.collectives *
            collectiveSeconds(collectiveOf(step.kind), bytes, group, topology) /
            weights.microBatches;

@@ -1,4 +1,5 @@
 // Decides where everything in a step is (pass dtc-place).
+#include "compiler/cost/MeshPlacement.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"
 #include "compiler/planner/Passes.h"
@@ -47,10 +48,12 @@ private:
       return module.emitError(software.error().message);
     CellPrecision precision = cellPrecision("f32", "adamw", *software);
     std::vector<RankGroup> groups = groupsOf(*mesh);
-    int tensorAxis = mesh->axisOf(AxisRole::Tensor);
+    std::vector<RankGroup> tensorGroups;
+    for (unsigned axis : mesh->axesOf(AxisRole::Tensor))
+      tensorGroups.push_back(groups[axis]);
     PlacementPrices prices;
     if (!search)
-      prices = megatronPrices(groups[tensorAxis < 0 ? 0 : tensorAxis], *found,
+      prices = megatronPrices(tensorGroups.empty() ? groups[0] : jointGroup(tensorGroups), *found,
                               module->hasAttr(graph::kSequenceParallelAttr));
     DeviceCosts costs(*mesh, groups, *found, precision, *software,
                       search ? CostWeights() : kBytesFirst);

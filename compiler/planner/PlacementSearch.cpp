@@ -1,8 +1,10 @@
 // Solves the networks of a model's placements.
 #include "compiler/planner/PlacementSearch.h"
 
+#include "compiler/cost/MeshPlacement.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/planner/DeviceCosts.h"
+#include "passes/shard/StepMesh.h"
 
 using namespace mlir;
 
@@ -17,13 +19,33 @@ constexpr double kKeptWhole = 0.7, kKeptOfSequence = 1.05;
 // vectors are whole; enough for tables of words to be split.
 constexpr double kMegatronsParameterByte = 1e-13;
 
-OpSplits splitsOf(const PlacedStep &placed, unsigned axis) {
+OpSplits splitsOf(const PlacedStep &placed, ArrayRef<unsigned> axes) {
   OpSplits splits;
-  for (const auto &[op, split] : placed.ops)
-    if (!cast<graph::RuleOpInterface>(op).getRule().loops.empty())
-      splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
-          {op->getName().stripDialect().str(), split[axis]});
+  for (const auto &[op, split] : placed.ops) {
+    if (cast<graph::RuleOpInterface>(op).getRule().loops.empty())
+      continue;
+    std::vector<int> choices;
+    for (unsigned axis : axes)
+      choices.push_back(split[axis]);
+    if (llvm::all_equal(choices))
+      choices.resize(1);
+    splits.functions[cast<graph::FuncOp>(op->getParentOp()).getSymName().str()].push_back(
+        {op->getName().stripDialect().str(), std::move(choices)});
+  }
   return splits;
+}
+
+// Where the ranks of each mesh axis are: those of tensor parallelism share out `tp`, the last one
+// innermost.
+std::vector<RankGroup> groupsOn(const Mesh &mesh, const RankGroup &tp) {
+  std::vector<RankGroup> groups(mesh.numAxes(), RankGroup{{1, 1}});
+  int64_t stride = 1;
+  SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Tensor);
+  for (unsigned axis : llvm::reverse(axes)) {
+    groups[axis] = partOfGroup(tp, mesh.sizes[axis], stride);
+    stride *= mesh.sizes[axis];
+  }
+  return groups;
 }
 
 // The catalogue's DGX H100 as far as `ranks` need it, in bf16.
@@ -62,8 +84,8 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
                                                               const PlacementBasis &basis) const {
   if (!step)
     return std::nullopt;
-  Mesh mesh{{"dp", "tp"}, {1, tp}, {AxisRole::Data, AxisRole::Tensor}};
-  DeviceCosts costs(mesh, {RankGroup{{1, 1}}, basis.group}, basis.topology, basis.precision,
+  Mesh mesh = stepMesh(*step, /*dp=*/1, tp);
+  DeviceCosts costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision,
                     basis.software, basis.weights);
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
@@ -75,9 +97,11 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
   if (!choice)
     return std::nullopt;
   PlacedStep placed = network.decode(*choice);
-  SearchedPlacements found{splitsOf(placed, 1), {}};
+  SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Tensor);
+  SearchedPlacements found{splitsOf(placed, axes), {}};
   for (const auto &[symbol, placement] : placed.parameters)
-    found.parameters[symbol] = placement[1].isShard() ? placement[1].dim : -1;
+    for (unsigned axis : axes)
+      found.parameters[symbol].push_back(placement[axis].isShard() ? placement[axis].dim : -1);
   return found;
 }
 

@@ -8,8 +8,8 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The innermost place in a file; for a model that was built, its name, which is inside of the names
-// of values.
+// The innermost place in a file; for a model that was built, its name, which the names of values are
+// around.
 SourcePlace placeOf(Location location) {
   SourcePlace place;
   location->walk([&](Location at) {
@@ -17,7 +17,7 @@ SourcePlace placeOf(Location location) {
       place = {file.getFilename().str(), file.getLine(), file.getColumn()};
       return WalkResult::interrupt();
     }
-    if (auto name = dyn_cast<NameLoc>(at))
+    if (auto name = dyn_cast<NameLoc>(at); name && isa<UnknownLoc>(name.getChildLoc()))
       place.file = name.getName().str();
     return WalkResult::advance();
   });

@@ -395,6 +395,7 @@ void CellBuilder::addCollective(BlockCell &cell, Operation *op, CellPhase phase)
   Value whole = ofResult ? op->getResult(0) : op->getOperand(0);
   CellCollective collective{CellAxis::Tp, work->kind, phase, {}};
   addTo(collective.bytes, work->bytes, roles.bitsOf(whole));
+  collective.part = partOfTensorGroup(op);
   cell.collectives.push_back(collective);
 }
 

@@ -97,6 +97,7 @@ struct CellCollective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
   Amount bytes;           // of the whole tensor as collectiveSeconds wants it, f32
+  RankSpan part = {0, 1}; // Tp: every `stride`-th rank of the group, `size` of them; size 0: all
   double copies = 1;      // Ep: of each token
   bool sendsOnce = false; // Ep: copies for the same place travel as one
   // The ops of the block that it is there for: those whose partial results it adds up, those that

@@ -1,6 +1,8 @@
 // What ops of a partitioned program are to the cost model.
 #include "compiler/workload/OpFacts.h"
 
+#include "passes/shard/Mesh.h"
+
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 
 using namespace mlir;
@@ -98,6 +100,25 @@ std::optional<CollectiveWork> collectiveOf(Operation *op) {
   if (auto exchange = dyn_cast<shard::AllToAllOp>(op))
     return CollectiveWork{CollectiveKind::AllToAll, tensorBytes(exchange.getInput().getType())};
   return std::nullopt;
+}
+
+RankSpan partOfTensorGroup(Operation *collective) {
+  auto axes = collective->getAttrOfType<DenseI16ArrayAttr>("grid_axes");
+  FailureOr<Mesh> mesh = readMesh(collective->getParentOfType<ModuleOp>());
+  assert(axes && succeeded(mesh) && "collectives are over axes of the module's mesh");
+  // From the inside out. Neighbouring axes are one span; others do not come together.
+  RankSpan part{1, 1};
+  int64_t stride = 1;
+  SmallVector<unsigned, 2> tensorAxes = mesh->axesOf(AxisRole::Tensor);
+  for (unsigned axis : llvm::reverse(tensorAxes)) {
+    if (llvm::is_contained(axes.asArrayRef(), static_cast<int16_t>(axis))) {
+      if (part.size == 1)
+        part.stride = stride;
+      part.size *= mesh->sizes[axis];
+    }
+    stride *= mesh->sizes[axis];
+  }
+  return part.size == stride ? RankSpan{0, 1} : part;
 }
 
 } // namespace dtc

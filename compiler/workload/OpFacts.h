@@ -41,4 +41,7 @@ struct CollectiveWork {
 };
 std::optional<CollectiveWork> collectiveOf(mlir::Operation *op);
 
+// Which ranks of tensor parallelism a collective is among, as CellCollective::part says it.
+RankSpan partOfTensorGroup(mlir::Operation *collective);
+
 } // namespace dtc

@@ -46,7 +46,7 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
     Example:
     ```mlir
     %y = graph.call @block(%x, %w) instance 3 : (tensor<?x8x16xf32>, tensor<16x16xf32>) -> tensor<?x8x16xf32>
-    %z = graph.call @block(%y) under "encoder" : (tensor<?x8x16xf32>) -> tensor<?x8x16xf32>
+    %z = graph.call @encoder(%y) under "encoder" : (tensor<?x8x16xf32>) -> tensor<?x8x16xf32>
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands, OptionalAttr<StrAttr>:$under,

@@ -235,7 +235,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     - (C8) `dropout` is from 0 to below 1.
     - (C9) stream and key are given together, or neither is.
     - (C10) causal attention has at least as many keys as queries.
-    - (C11) `windows` are about batch and kv heads, and only with dropout.
+    - (C11) `windows` are about batch, kv heads and their groups, and only with dropout.
     - (C12) the result has the shape of `q`.
     - (C13) `sliding` is 1 or more, and only for causal attention.
 

@@ -106,13 +106,14 @@ OpRule RotaryOp::getRule() {
 namespace {
 
 // The loops of attention: batch, kv head, group (query heads per kv head), query, key, head dim.
+// Ranks with the same kv heads may share out the group; dk and dv are then partial sums.
 struct AttentionLoops {
-  AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue) {
+  AttentionLoops(RuleBuilder &builder, Value qValue, Value kValue, LoopKind group) {
     RankedTensorType qType = tensorType(qValue), kType = tensorType(kValue);
     DimLoops b = builder.loop(qType.getDimSize(0));
     DimLoops h = builder.loop(kType.getDimSize(2));
-    DimLoops g = builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)),
-                              LoopKind::Whole);
+    DimLoops g =
+        builder.loop(qType.getDimSize(2) / std::max<int64_t>(1, kType.getDimSize(2)), group);
     DimLoops t = builder.loop(qType.getDimSize(1), LoopKind::Whole);
     DimLoops s = builder.loop(kType.getDimSize(1), LoopKind::Whole);
     DimLoops d = builder.loop(qType.getDimSize(3), LoopKind::Whole);
@@ -120,14 +121,16 @@ struct AttentionLoops {
     q = {b, t, heads, d};
     k = {b, s, h, d};
     lse = {b, heads, t};
-    keyed = {b, h};
+    keyed = {b, h, g};
+    grouped = {g};
     queries = t;
     keys = s;
     head = d;
   }
   TensorLoops q, k, lse;
   DimLoops queries, keys, head;
-  TensorLoops keyed; // loops whose global index keys the dropout mask
+  TensorLoops keyed;   // loops whose global index keys the dropout mask
+  TensorLoops grouped; // a padded query head still sees the keys and values of its group
 };
 
 // Pairs of query and key that a sliding window leaves, of those that causal attention has: rows see
@@ -146,12 +149,12 @@ double slidingShare(std::optional<uint64_t> sliding, Value kValue) {
 
 // s[i, j] = scale q[i] k[j], out[i] = sum over j of softmax(s[i])[j] v[j]. Whole are: keys, whose
 // maximum and sum a row needs before it goes on (as the rows of a softmax; ring attention would be
-// stages with another merge); queries, because causality compares global indices; group and
-// head_dim, which are inside a dim or of a product that never leaves the op. Zero heads give zero
+// stages with another merge); queries, because causality compares global indices; and head_dim, of
+// a product that never leaves the op. Zero heads give zero
 // results. lse of a padded head is log(keys), but only padded heads read it.
 OpRule AttentionOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK());
+  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Parallel);
   builder.operand(loops.q).operand(loops.k).operand(loops.k).scalars(*this);
   builder.result(loops.q);
   if (getLse())
@@ -159,24 +162,24 @@ OpRule AttentionOp::getRule() {
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   double flops = 4 * slidingShare(getSliding(), getK()); // two products
-  OpRule rule =
-      builder.attention(flops, loops.queries, loops.keys, loops.head).zeroPreserving().take();
+  builder.attention(flops, loops.queries, loops.keys, loops.head).fed(loops.grouped);
+  OpRule rule = builder.zeroPreserving().take();
   rule.isCausal = getCausal();
   return rule;
 }
 
 // dq, dk and dv have the loops of q, k and v. The group is not in dk and dv: query heads of one kv
-// head add up there, which is one more reason why it is whole.
+// head add up there.
 OpRule AttentionGradOp::getRule() {
   RuleBuilder builder;
-  AttentionLoops loops(builder, getQ(), getK());
+  AttentionLoops loops(builder, getQ(), getK(), LoopKind::Sum); // dk, dv: over the group
   builder.operand(loops.q).operand(loops.k).operand(loops.k);
   builder.operand(loops.q).operand(loops.lse).operand(loops.q).scalars(*this);
   builder.result(loops.q).result(loops.k).result(loops.k);
   if (getDropout().convertToDouble() > 0)
     builder.indexed(loops.keyed);
   double flops = 8 * slidingShare(getSliding(), getK()); // four products, without those run again
-  builder.attention(flops, loops.queries, loops.keys, loops.head).gradient();
+  builder.attention(flops, loops.queries, loops.keys, loops.head).gradient().fed(loops.grouped);
   OpRule rule = builder.zeroPreserving().take();
   rule.isCausal = getCausal();
   return rule;

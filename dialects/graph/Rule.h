@@ -62,9 +62,9 @@ struct OpRule {
   // that loop, results that have the loop are zero there and sums over it gain nothing. Ops without
   // this refuse padded loops.
   bool zeroPreserving = false;
-  // Loops for which that does not hold although the op is zeroPreserving: an operand without the
-  // loop feeds the result there (the bias of x[t,c] + b[c] in padded rows t, a broadcast into new
-  // dims).
+  // Loops for which that does not hold although the op is zeroPreserving or knows the index: an
+  // operand without the loop feeds the result there (the bias of x[t,c] + b[c] in padded rows t, a
+  // broadcast into new dims, keys and values in padded query heads).
   llvm::SmallVector<unsigned, 2> fedLoops;
   // f(a + b) = f(a) + f(b) over all tensor operands together: sums that are not finished yet
   // (partial) may stay so.
@@ -85,8 +85,8 @@ struct OpRule {
   // Whether padding of this loop stays zero, or does not matter because the op itself knows the
   // padded indices.
   bool allowsPadding(unsigned loop) const {
-    return llvm::is_contained(indexedLoops, loop) ||
-           (zeroPreserving && !llvm::is_contained(fedLoops, loop));
+    return !llvm::is_contained(fedLoops, loop) &&
+           (zeroPreserving || llvm::is_contained(indexedLoops, loop));
   }
 };
 

@@ -131,6 +131,14 @@ FailureOr<exec::RankScalarAttr> ExecEmitter::firstIndex(Operation *op, ArrayAttr
   return starts->front();
 }
 
+exec::RankScalarAttr ExecEmitter::sum(exec::RankScalarAttr a, exec::RankScalarAttr b) {
+  SmallVector<std::pair<int64_t, int64_t>> terms;
+  for (exec::RankScalarAttr each : {a, b})
+    for (auto [axis, stride] : llvm::enumerate(each.getStrides()))
+      terms.emplace_back(static_cast<int64_t>(axis), stride);
+  return exec::RankScalarAttr::getOfTerms(a.getContext(), a.getBase() + b.getBase(), terms);
+}
+
 FailureOr<SmallVector<exec::RankScalarAttr, 2>>
 ExecEmitter::pieceStarts(Operation *op, graph::WindowAttr window, int64_t base, int64_t scale) {
   auto starts = graph::getPieceStarts(window, getMesh());

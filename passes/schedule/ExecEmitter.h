@@ -50,6 +50,7 @@ public:
             bool accumulate = false);
 
   exec::RankScalarAttr constant(int64_t base);
+  static exec::RankScalarAttr sum(exec::RankScalarAttr a, exec::RankScalarAttr b);
   // The window of a loop among `windows`, or null where the loop has none.
   static graph::WindowAttr findWindow(mlir::ArrayAttr windows, unsigned loop);
   // Global index of the local index 0 of loop `loop`, times `scale`, plus `base`: from the window

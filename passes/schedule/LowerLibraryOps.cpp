@@ -94,21 +94,22 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}};
   if (op.getDropout().convertToDouble() == 0)
     return fields;
-  // Loops 0 and 1 of the op's rule are samples and kv heads; a kv head has `group` query heads.
-  constexpr unsigned kBatchLoop = 0, kHeadLoop = 1;
-  int64_t group = fields.heads / fields.kvHeads;
+  // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads of a kv head.
+  constexpr unsigned kBatchLoop = 0, kHeadLoop = 1, kGroupLoop = 2;
   ArrayAttr windows = op.getWindows().value_or(ArrayAttr());
+  auto wholeOf = [&](unsigned loop, int64_t local) {
+    graph::WindowAttr window = ExecEmitter::findWindow(windows, loop);
+    return window ? window.getGlobal() : local;
+  };
+  int64_t group = wholeOf(kGroupLoop, fields.heads / fields.kvHeads);
   auto batch = emitter.firstIndex(op, windows, kBatchLoop, op.getFirstSample());
   auto head = emitter.firstIndex(op, windows, kHeadLoop, 0, group);
-  if (failed(batch) || failed(head))
+  auto inGroup = emitter.firstIndex(op, windows, kGroupLoop, 0);
+  if (failed(batch) || failed(head) || failed(inGroup))
     return failure();
   fields.firstBatch = *batch;
-  fields.firstHead = *head;
-  fields.totalHeads = fields.heads;
-  if (windows)
-    for (auto window : windows.template getAsRange<graph::WindowAttr>())
-      if (window.getLoop() == kHeadLoop)
-        fields.totalHeads = window.getGlobal() * group;
+  fields.firstHead = ExecEmitter::sum(*head, *inGroup);
+  fields.totalHeads = wholeOf(kHeadLoop, fields.kvHeads) * group;
   fields.seed = emitter.lookup(op.getSeed());
   fields.step = emitter.lookup(op.getStep());
   return fields;

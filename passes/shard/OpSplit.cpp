@@ -6,36 +6,73 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The dim whose outermost loop is `loop`.
+// The dim that has `loop`; where it is not the dim's outermost loop, those outside are split to
+// single steps (canSplit).
 std::optional<int64_t> dimOf(const graph::TensorLoops &tensor, int loop) {
   for (auto [dim, loops] : llvm::enumerate(tensor))
-    if (!loops.empty() && static_cast<int>(loops.front()) == loop)
+    if (loop >= 0 && llvm::is_contained(loops, static_cast<unsigned>(loop)))
       return dim;
   return std::nullopt;
 }
 
-bool isInner(const graph::TensorLoops &tensor, int loop) {
-  for (const graph::DimLoops &loops : tensor)
-    for (unsigned inner : ArrayRef<unsigned>(loops).drop_front(loops.empty() ? 0 : 1))
-      if (static_cast<int>(inner) == loop)
-        return true;
-  return false;
-}
+// A split as seen by its loops.
+class LoopParts {
+public:
+  LoopParts(const graph::OpRule &rule, ArrayRef<int> split, ArrayRef<int64_t> meshSizes)
+      : rule(rule), split(split), meshSizes(meshSizes) {}
 
-// Besides what the rule says: a dim of several loops is padded at its end and not between the steps
-// of its outer loop, so its parts would not hold whole steps. Example: 2 query heads of one kv head
-// on 2 ranks: the second rank's kv head is padding, its query head is not.
-bool allowsPadding(const graph::OpRule &rule, int loop) {
-  auto ofSeveral = [&](const graph::TensorLoops &tensor) {
-    return llvm::any_of(tensor, [&](const graph::DimLoops &loops) {
-      return loops.size() > 1 && static_cast<int>(loops.front()) == loop &&
-             llvm::any_of(ArrayRef<unsigned>(loops).drop_front(),
-                          [&](unsigned inner) { return rule.loops[inner].size != 1; });
-    });
-  };
-  return rule.allowsPadding(loop) && llvm::none_of(rule.operands, ofSeveral) &&
-         llvm::none_of(rule.results, ofSeveral);
-}
+  int64_t of(unsigned loop) const {
+    int64_t parts = 1;
+    for (auto [choice, size] : llvm::zip(split, meshSizes))
+      if (choice == static_cast<int>(loop))
+        parts *= size;
+    return parts;
+  }
+
+  bool canBe(unsigned loop) const {
+    const graph::Loop &info = rule.loops[loop];
+    int64_t parts = of(loop);
+    if (info.kind == graph::LoopKind::Whole)
+      return false;
+    bool mayPad = rule.allowsPadding(loop);
+    for (const graph::TensorLoops &tensor :
+         llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
+      for (const graph::DimLoops &dim : tensor)
+        if (const auto *at = llvm::find(dim, loop); at != dim.end()) {
+          if (!llvm::all_of(ArrayRef<unsigned>(dim.begin(), at),
+                            [&](unsigned outer) { return isSingleStep(outer, loop); }))
+            return false;
+          mayPad &= !hasOther(dim, loop);
+        }
+    return ShapedType::isDynamic(info.size) || info.size % parts == 0 || mayPad;
+  }
+
+private:
+  // Whether each rank has one step of `outer`, by axes that are all outside of those of `loop`.
+  bool isSingleStep(unsigned outer, unsigned loop) const {
+    if (rule.loops[outer].size != of(outer))
+      return false;
+    bool isInside = false;
+    for (int choice : split) {
+      isInside |= choice == static_cast<int>(loop);
+      if (isInside && choice == static_cast<int>(outer))
+        return false;
+    }
+    return true;
+  }
+
+  // A dim of several loops is padded at its end and not between the steps of its outer loop, so its
+  // parts would not hold whole steps. Example: 2 query heads of one kv head on 2 ranks: the second
+  // rank's kv head is padding, its query head is not.
+  bool hasOther(const graph::DimLoops &dim, unsigned loop) const {
+    return llvm::any_of(
+        dim, [&](unsigned other) { return other != loop && rule.loops[other].size != 1; });
+  }
+
+  const graph::OpRule &rule;
+  ArrayRef<int> split;
+  ArrayRef<int64_t> meshSizes;
+};
 
 } // namespace
 
@@ -56,17 +93,22 @@ std::optional<int> splitFromText(StringRef text) {
   return loop;
 }
 
+bool canSplit(const graph::OpRule &rule, ArrayRef<int> split, ArrayRef<int64_t> meshSizes) {
+  LoopParts parts(rule, split, meshSizes);
+  return llvm::all_of(
+      split, [&](int choice) { return choice < 0 || parts.canBe(static_cast<unsigned>(choice)); });
+}
+
 bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts) {
-  const graph::Loop &info = rule.loops[loop];
-  if (info.kind == graph::LoopKind::Whole)
-    return false;
-  for (const graph::TensorLoops &tensor :
-       llvm::concat<const graph::TensorLoops>(rule.operands, rule.results))
-    if (isInner(tensor, loop))
-      return false;
-  if (ShapedType::isDynamic(info.size) || info.size % parts == 0)
-    return true;
-  return allowsPadding(rule, loop);
+  return canSplit(rule, {loop}, {parts});
+}
+
+std::optional<unsigned> groupedLoop(const graph::OpRule &rule) {
+  if (rule.kind == graph::OpKind::Attention)
+    for (const graph::DimLoops &dim : rule.operands.front())
+      if (dim.size() > 1)
+        return dim.front();
+  return std::nullopt;
 }
 
 int loopOfDim(const graph::TensorLoops &tensor, int64_t dim) {
@@ -111,15 +153,17 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, ArrayRef<int> sp
   return placement;
 }
 
-int followOperands(Operation *op, const graph::OpRule &rule, int64_t parts, ArrayRef<int> taken,
-                   llvm::function_ref<AxisPlacement(Value)> placementOf) {
-  if (parts == 1)
+int followOperands(Operation *op, const graph::OpRule &rule, ArrayRef<int64_t> sizes,
+                   ArrayRef<int> taken, llvm::function_ref<AxisPlacement(Value)> placementOf) {
+  if (sizes.back() == 1)
     return split::kNone;
   bool hasSum = false, mayStaySum = rule.jointlyLinear;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     AxisPlacement now = placementOf(operand);
     int loop = now.isShard() ? loopOfDim(rule.operands[index], now.dim) : split::kNone;
-    if (loop >= 0 && !llvm::is_contained(taken, loop) && canSplitLoop(rule, loop, parts))
+    OpSplit split(taken);
+    split.push_back(loop);
+    if (loop >= 0 && canSplit(rule, split, sizes))
       return loop;
     bool isSum = now.isPartial() && now.reduce == graph::ReduceKind::Sum;
     bool isScalar = now.isReplicate() && cast<RankedTensorType>(operand.getType()).getRank() == 0;
@@ -139,13 +183,10 @@ namespace {
 constexpr StringLiteral kMend =
     "; 'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
 
-LogicalResult checkChoice(Operation *op, const graph::OpRule &rule, int choice, int64_t parts) {
+LogicalResult checkChoice(Operation *op, const graph::OpRule &rule, int choice) {
   if (choice >= static_cast<int>(rule.loops.size()) || choice < split::kPartial)
     return op->emitOpError("has ")
            << rule.loops.size() << " loops, so it can't be split along loop " << choice << kMend;
-  if (choice >= 0 && !canSplitLoop(rule, choice, parts))
-    return op->emitOpError("can't be split along loop ")
-           << choice << " into " << parts << " parts: its rule does not allow it" << kMend;
   if (choice == split::kPartial && !rule.jointlyLinear)
     return op->emitOpError("does not commute with sums, so its operands can't stay partial")
            << kMend;
@@ -160,16 +201,17 @@ FailureOr<OpSplit> readSplit(Operation *op, const graph::OpRule &rule, const Mes
     return op->emitOpError("needs '") << kSplitsAttr << "' with an entry for each of the "
                                       << mesh.numAxes() << " mesh axes; run dtc-place first";
   OpSplit split;
-  for (auto [axis, choice] : llvm::enumerate(attr.asArrayRef())) {
-    split.push_back(mesh.sizes[axis] == 1 ? split::kNone : static_cast<int>(choice));
-    if (failed(checkChoice(op, rule, split.back(), mesh.sizes[axis])))
+  for (auto [size, choice] : llvm::zip(mesh.sizes, attr.asArrayRef())) {
+    split.push_back(size == 1 ? split::kNone : static_cast<int>(choice));
+    if (failed(checkChoice(op, rule, split.back())))
       return failure();
-    for (unsigned other = 0; other < axis; ++other)
-      if (split.back() >= 0 && split.back() == split[other])
-        return op->emitOpError("can't be split along loop ")
-               << split.back() << " over both '" << mesh.names[other] << "' and '"
-               << mesh.names[axis] << "'" << kMend;
   }
+  LoopParts parts(rule, split, mesh.sizes);
+  for (int choice : split)
+    if (choice >= 0 && !parts.canBe(static_cast<unsigned>(choice)))
+      return op->emitOpError("can't be split along loop ")
+             << choice << " into " << parts.of(static_cast<unsigned>(choice))
+             << " parts: its rule does not allow it" << kMend;
   return split;
 }
 

@@ -24,9 +24,22 @@ using OpSplit = llvm::SmallVector<int, 3>;
 std::string splitToText(int choice);
 std::optional<int> splitFromText(llvm::StringRef text);
 
-// Whether `loop` can be split into `parts`: it is not whole, in no tensor inside of another loop
-// (parts would not be contiguous there), and divides or may be padded.
+// Whether an op can be split so on a mesh. A loop may be split over several axes, together into
+// their product of parts. It must not be whole; a loop that is inside of another in some tensor's
+// dim must find that one split to single steps by axes further out, or its parts would not be
+// contiguous there; and it must divide, or may be padded.
+//
+// Example: the query heads of attention are {kv head, group}. With 4 kv heads on a 4 x 2 mesh the
+// outer axis may split kv heads and the inner one groups, but none groups alone.
+bool canSplit(const graph::OpRule &rule, llvm::ArrayRef<int> split,
+              llvm::ArrayRef<int64_t> meshSizes);
+
+// The same for one loop and one axis.
 bool canSplitLoop(const graph::OpRule &rule, int loop, int64_t parts);
+
+// The loop over kv heads of an op that runs several query heads for each (attention); nothing for
+// other ops.
+std::optional<unsigned> groupedLoop(const graph::OpRule &rule);
 
 // The loop that splitting `dim` splits, or split::kNone.
 int loopOfDim(const graph::TensorLoops &tensor, int64_t dim);
@@ -44,11 +57,11 @@ Placement resultUnder(const graph::OpRule &rule, size_t result, llvm::ArrayRef<i
 using graph::kPlacementAttr;
 using graph::kSplitsAttr;
 
-// The choice on an axis of `parts` ranks where operands are somewhere and nothing is to be moved but
-// to finish sums: the loop that an operand is split along, unless another axis (`taken`) has it;
-// else "partial" where sums are only added, among them or to scalars. `placementOf` is asked for
-// the operands.
-int followOperands(mlir::Operation *op, const graph::OpRule &rule, int64_t parts,
+// The choice on an axis where operands are somewhere and nothing is to be moved but to finish sums:
+// the loop that an operand is split along, where it can be split after the choices on the axes
+// before, `taken`; else "partial" where sums are only added, among them or to scalars. `sizes` are
+// those of the axes of `taken` and of the axis; `placementOf` is asked for the operands.
+int followOperands(mlir::Operation *op, const graph::OpRule &rule, llvm::ArrayRef<int64_t> sizes,
                    llvm::ArrayRef<int> taken,
                    llvm::function_ref<AxisPlacement(mlir::Value)> placementOf);
 

@@ -24,7 +24,9 @@ def SetMesh : Pass<"dtc-set-mesh", "::mlir::ModuleOp"> {
     For tests and experiments: what applying a plan does, from options; `dtc-place` then says where things are.
     ```mlir
     // After, with dp=2 tp=4:
-    shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"]}
+    shard.grid @mesh(shape = 2x4) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+    // The same where attention has 2 kv heads:
+    shard.grid @mesh(shape = 2x2x2) {graph.axis_names = ["dp", "tp.kv", "tp.group"], graph.axis_roles = ["data", "tensor", "tensor"]}
     ```
   }];
   let options = [

@@ -1,6 +1,6 @@
 // Gives a module a mesh from options (pass dtc-set-mesh).
-#include "passes/shard/Mesh.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/StepMesh.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_SETMESH
@@ -20,8 +20,7 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
           << dp.getValue() << " and " << tp.getValue();
       return signalPassFailure();
     }
-    Mesh mesh{{"dp", "tp"}, {dp, tp}, {AxisRole::Data, AxisRole::Tensor}};
-    writeMesh(module, mesh);
+    writeMesh(module, stepMesh(module, dp, tp));
     Builder builder(module.getContext());
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)

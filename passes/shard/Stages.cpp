@@ -21,7 +21,7 @@ OpSplit splitOf(Operation *op, const graph::OpRule &rule, const Mesh &mesh,
                 const llvm::DenseMap<Value, Placement> &placements) {
   OpSplit split;
   for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
-    int choice = followOperands(op, rule, mesh.sizes[axis], split,
+    int choice = followOperands(op, rule, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1), split,
                                 [&](Value operand) { return placements.at(operand)[axis]; });
     split.push_back(choice == split::kPartial ? split::kNone : choice);
   }

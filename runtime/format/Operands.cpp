@@ -2,6 +2,9 @@
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace dtc::format {
 namespace {
 
@@ -95,13 +98,34 @@ const char *opName(Op op) {
   return "unknown op";
 }
 
+// Axes "tp.kv" and "tp.group" are parts of one.
+static std::string_view wholeName(std::string_view name) {
+  return name.substr(0, std::min(name.find('.'), name.size()));
+}
+
 std::string groupOf(const Manifest &manifest, const Collective &collective) {
-  std::string out;
-  for (uint32_t i = 0; i < sizeOf(collective.axes()); ++i) {
-    uint32_t axis = collective.axes()->Get(i);
-    out = text(out, out.empty() ? "" : " x ",
-               axis < manifest.mesh()->size() ? manifest.mesh()->Get(axis)->name()->string_view()
-                                              : "an axis that is not there");
+  auto nameOf = [&](uint32_t axis) {
+    return axis < manifest.mesh()->size() ? manifest.mesh()->Get(axis)->name()->string_view()
+                                          : "an axis that is not there";
+  };
+  auto countOf = [&](auto axes, std::string_view whole) {
+    uint32_t count = 0;
+    for (uint32_t axis : axes)
+      count += wholeName(nameOf(axis)) == whole;
+    return count;
+  };
+  std::vector<uint32_t> all(manifest.mesh()->size()), group;
+  std::iota(all.begin(), all.end(), 0);
+  for (uint32_t i = 0; i < sizeOf(collective.axes()); ++i)
+    group.push_back(collective.axes()->Get(i));
+  std::string out, last;
+  for (uint32_t axis : group) {
+    std::string name(nameOf(axis)), whole(wholeName(name));
+    if (countOf(group, whole) == countOf(all, whole))
+      name = whole;
+    if (name != last)
+      out = text(out, out.empty() ? "" : " x ", name);
+    last = name;
   }
   return out.empty() ? "one rank" : out;
 }

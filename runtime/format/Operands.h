@@ -28,7 +28,7 @@ void rankScalarsOf(const Instruction &instruction, std::vector<const RankScalar 
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);
 
-// The mesh axes of a collective: "dp", "dp x cp".
+// The mesh axes of a collective: "dp", "dp x cp"; "tp" for "tp.kv" and "tp.group" together.
 std::string groupOf(const Manifest &manifest, const Collective &collective);
 
 // "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the

@@ -38,18 +38,22 @@ class Example:
         """What the example's symbols stand for, unless it declares them itself."""
         lines = []
         for line in re.sub(r"\n\s+", " ", self.text).splitlines():
-            used = re.search(r'graph\.(get|set|call|state)\b.*?(?:of )?(@"[^"]*"|@\w+)(?!.*of @)', line)
+            used = re.search(r'graph\.(get|set|call|repeat|state)\b.*?(?:of )?(@"[^"]*"|@\w+)(?!.*of @)', line)
             if not used or re.search(r"graph\.(func (private )?|parameter )" + re.escape(used[2]) + r"\b", self.text):
                 continue
-            if used[1] == "call":
-                operands, results = re.search(r": \((.*)\) -> (.*)", line).groups()
+            # A block takes entries of stacks; a parameter with 'repeats' is read as one.
+            stack = re.compile(r"!graph\.stack<(\d+) x (tensor<[^>]*>)>")
+            if used[1] in ("call", "repeat"):
+                operands, results = re.search(r": \((.*)\) -> (.*)", stack.sub(r"\2", line)).groups()
                 values, types = results.count("tensor"), results.removeprefix("(").removesuffix(")")
                 arguments = ", ".join(f"%{i}: {type}" for i, type in enumerate(re.split(r", ", operands)))
                 lines += [f"graph.func private {used[2]}({arguments}) -> {results} {{",
                           f'%r:{values} = "builtin.unrealized_conversion_cast"() : () -> ({types})',
                           f"graph.return {', '.join(f'%r#{i}' for i in range(values))} : {types}", "}"]
             else:
-                lines.append(f"graph.parameter {used[2]} : {line.rsplit(' : ', 1)[1]} init zeros")
+                type, repeated = line.rsplit(" : ", 1)[1], stack.search(line)
+                lines.append(f"graph.parameter {used[2]} : {repeated[2]} init zeros repeats {repeated[1]}" if repeated
+                             else f"graph.parameter {used[2]} : {type} init zeros")
         return "".join(line + "\n" for line in lines)
 
 

@@ -33,6 +33,13 @@ def compiles(model, sequence, plan, folder):
     return False
 
 
+def random_choice(rng, plan):
+    """A loop, "none" or "partial"; one for each axis of tensor parallelism where the plan has splits that differ on two."""
+    two = any("/" in op for ops in plan["op_splits"]["functions"].values() for op in ops)
+    choices = ["none", "partial", "0", "1", "2", "3", "4"]
+    return "/".join(rng.choice(choices) for _ in range(rng.choice([1, 2]) if two else 1))
+
+
 def split_rows(rng, model, sequence, plan, folder):
     """Splits the columns of norms and the words of cross entropies at random, so that they finish sums within themselves.
 
@@ -60,7 +67,7 @@ def change_splits(rng, model, sequence, plan, folder):
         ops = functions[rng.choice(sorted(functions))]
         index = rng.randrange(len(ops))
         before = ops[index]
-        ops[index] = before.split(" ")[0] + " " + rng.choice(["none", "partial", "0", "1", "2", "3", "4"])
+        ops[index] = before.split(" ")[0] + " " + random_choice(rng, plan)
         if ops[index] != before and compiles(model, sequence, plan, folder):
             taken += 1
         else:

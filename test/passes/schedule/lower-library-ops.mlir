@@ -134,6 +134,30 @@ module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
 }
 
 // -----
+// Ranks that share out the query heads of a kv head: four for each of two kv heads, split over axis 0 and axis 1.
+// CHECK-LABEL: module @attention_groups
+module @attention_groups {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["tp.kv", "tp.group"]}
+  graph.parameter @q : tensor<4x4x2x8xf32> init zeros
+  graph.parameter @k : tensor<4x4x1x8xf32> init zeros
+  graph.func @microbatch(%t: tensor<4x4xi32> {graph.input = "tokens"}) {
+    %q = graph.get @q : tensor<4x4x2x8xf32>
+    %k = graph.get @k : tensor<4x4x1x8xf32>
+    %seed = graph.input seed : tensor<i64>
+    %step = graph.input step : tensor<f32>
+    // CHECK: exec.attention %q, %k, %k {{.*}} first(<0>, <0 + 4 * axis 0 + 2 * axis 1>) of 8{{$}}
+    %o, %lse = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step)
+        {windows = [#graph.window<loop = 1, local = 1, global = 2, axes = [0]>, #graph.window<loop = 2, local = 2, global = 4, axes = [1]>]}
+      : (tensor<4x4x2x8xf32>, tensor<4x4x1x8xf32>, tensor<4x4x1x8xf32>, tensor<i64>, tensor<f32>)
+      -> (tensor<4x4x2x8xf32>, tensor<4x2x4xf32>)
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // Ids are global: a rank looks up its own rows, and every rank's gradient starts from zero.
 // CHECK-LABEL: module @embedding
 module @embedding {

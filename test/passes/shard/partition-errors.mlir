@@ -55,9 +55,25 @@ module {
 
 module {
   shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
-  graph.func @microbatch(%x: tensor<8x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
-    // expected-error @+1 {{can't be split along loop 0 over both 'dp' and 'tp'}}
-    %0 = graph.exp %x {graph.splits = array<i64: 0, 0>} : tensor<8x4xf32>
+  graph.func @microbatch(%x: tensor<6x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
+    // expected-error @+1 {{can't be split along loop 0 into 4 parts: its rule does not allow it}}
+    %0 = graph.exp %x {graph.splits = array<i64: 0, 0>} : tensor<6x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+
+// Query heads of a kv head can be split where a rank has one kv head, and nowhere else.
+module {
+  shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%q: tensor<4x4x4x8xf32> {graph.input = "tokens", graph.placement = #graph.placement<[replicate, replicate]>}) {
+    %k = graph.slice %q dim 2 start 0 size 2 {graph.splits = array<i64: -1, -1>} : tensor<4x4x4x8xf32> -> tensor<4x4x2x8xf32>
+    // expected-error @+1 {{can't be split along loop 2 into 2 parts: its rule does not allow it}}
+    %a, %lse = graph.attention %q, %k, %k scale 1.0 {graph.splits = array<i64: -1, 2>} : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>) -> (tensor<4x4x4x8xf32>, tensor<4x4x4xf32>)
     graph.return
   }
   graph.func @update() {

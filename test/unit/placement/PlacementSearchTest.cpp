@@ -90,12 +90,15 @@ TEST_F(PlacementSearchTest, FindsMegatronsPattern) {
       std::optional<SearchedPlacements> found =
           PlacementSearcher(folded).megatron(tp, sequenceParallel);
       ASSERT_TRUE(found);
-      std::map<std::string, int64_t> &dims = found->parameters;
-      EXPECT_EQ(dims.at("transformer.h.{}.attn.c_attn.weight"), 2); // width x 3 x heads x head dim
-      EXPECT_EQ(dims.at("transformer.h.{}.attn.c_proj.weight"), 0);
-      EXPECT_EQ(dims.at("transformer.h.{}.mlp.c_fc.weight"), 1);
-      EXPECT_EQ(dims.at("transformer.h.{}.mlp.c_proj.weight"), 0);
-      EXPECT_EQ(dims.at("transformer.wte.weight"), 0);
+      auto dimOf = [&](const char *name) {
+        const std::vector<int64_t> &dims = found->parameters.at(name);
+        return dims.size() == 1 ? dims.front() : -1;
+      };
+      EXPECT_EQ(dimOf("transformer.h.{}.attn.c_attn.weight"), 2); // width x 3 x heads x head dim
+      EXPECT_EQ(dimOf("transformer.h.{}.attn.c_proj.weight"), 0);
+      EXPECT_EQ(dimOf("transformer.h.{}.mlp.c_fc.weight"), 1);
+      EXPECT_EQ(dimOf("transformer.h.{}.mlp.c_proj.weight"), 0);
+      EXPECT_EQ(dimOf("transformer.wte.weight"), 0);
     }
 }
 
@@ -193,6 +196,44 @@ TEST_F(PlacementSearchTest, PlacesMixturesOfExperts) {
       ASSERT_TRUE(found) << tp << sequenceParallel;
       EXPECT_TRUE(readCells(folded, tp, sequenceParallel, *found)) << tp << sequenceParallel;
     }
+}
+
+// 8 kv heads on 16 ranks: pairs of ranks hold the same kv head and run two of its four query heads
+// each, so that attention goes on to shrink with the ranks, as all products do.
+TEST_F(PlacementSearchTest, SharesOutTheQueryHeadsOfAKvHead) {
+  OwningOpRef<ModuleOp> module = llama(2048);
+  FoldedModel folded = foldLayers(*module);
+  for (bool sequenceParallel : {false, true}) {
+    std::optional<ModelCells> eight = readCells(folded, 8, sequenceParallel);
+    std::optional<ModelCells> sixteen = readCells(folded, 16, sequenceParallel);
+    ASSERT_TRUE(eight && sixteen);
+    auto flopsOf = [](const ModelCells &cells, WorkKind kind) {
+      double flops = 0;
+      for (const CellOp &op : cells.blocks.front().ops)
+        flops += op.kind == kind ? op.flops : 0;
+      return flops;
+    };
+    for (WorkKind kind : {WorkKind::Attention, WorkKind::Product})
+      EXPECT_DOUBLE_EQ(flopsOf(*sixteen, kind), flopsOf(*eight, kind) / 2) << sequenceParallel;
+    CellScale one;
+    EXPECT_DOUBLE_EQ(2 * sixteen->blocks.front().parameters.at(one),
+                     eight->blocks.front().parameters.at(one) + 2 * 4096); // norms are whole
+    // Keys and values come together, and their gradients are summed, in pairs: small change beside
+    // activations, which have 32 times the bytes of a kv head's keys.
+    double inPairs = 0;
+    for (const CellCollective &each : sixteen->blocks.front().collectives) {
+      if (each.part.size == 0 || sequenceParallel)
+        continue;
+      EXPECT_EQ(each.part.size, 2);
+      EXPECT_EQ(each.part.stride, 1);
+      inPairs += each.bytes.at(one);
+    }
+    double keys = 2048.0 * 128 * 4; // of one kv head
+    if (!sequenceParallel) {
+      EXPECT_GE(inPairs, 4 * keys);
+      EXPECT_LE(inPairs, 8 * keys);
+    }
+  }
 }
 
 // No point of the frontier is worse in everything than another.

@@ -1,0 +1,41 @@
+// The mesh that a plan's degrees of parallelism make for a model.
+#include "passes/shard/StepMesh.h"
+
+#include "passes/shard/OpSplit.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Over how many parts kv heads are split where that is not `tp`; 1 where all of tp can split them,
+// or none.
+int64_t partsOfHeads(ModuleOp model, int64_t tp) {
+  int64_t parts = 1;
+  model.walk([&](graph::RuleOpInterface op) {
+    graph::OpRule rule = op.getRule();
+    std::optional<unsigned> heads = groupedLoop(rule);
+    if (!heads || parts > 1)
+      return;
+    int64_t size = rule.loops[*heads].size;
+    bool fits = size >= tp && canSplitLoop(rule, static_cast<int>(*heads), tp);
+    if (!fits)
+      parts = std::gcd(size, tp);
+  });
+  return parts;
+}
+
+} // namespace
+
+Mesh stepMesh(ModuleOp model, int64_t dp, int64_t tp) {
+  int64_t heads = partsOfHeads(model, tp);
+  if (heads > 1 && heads < tp)
+    return {{"dp", "tp.kv", "tp.group"},
+            {dp, heads, tp / heads},
+            {AxisRole::Data, AxisRole::Tensor, AxisRole::Tensor}};
+  return {{"dp", "tp"}, {dp, tp}, {AxisRole::Data, AxisRole::Tensor}};
+}
+
+} // namespace dtc
