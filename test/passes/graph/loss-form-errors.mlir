@@ -44,3 +44,17 @@ graph.func @loss(%x: tensor<?x8xf32>, %w: tensor<?x8xf32>) -> tensor<f32> {
   %1 = graph.scale %0 by 2.0 : tensor<f32>
   graph.return %1 : tensor<f32>
 }
+
+// -----
+
+// What a repeat carries depends on the batch in one way from its second execution on.
+graph.func private @swap(%a: tensor<f32>, %b: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  graph.return %b, %a : tensor<f32>, tensor<f32>
+}
+graph.func @loss(%x: tensor<?x8xf32>) -> tensor<f32> {
+  %one = graph.constant 1.0 : tensor<f32>
+  %mean = graph.reduce mean %x dims [0, 1] : tensor<?x8xf32> -> tensor<f32>
+  // expected-error @+1 {{carries what depends on the batch in another way in each execution}}
+  %0:2 = graph.repeat 2 @swap(%mean, %one) carrying 2 : (tensor<f32>, tensor<f32>) -> (tensor<f32>, tensor<f32>)
+  graph.return %0#0 : tensor<f32>
+}
