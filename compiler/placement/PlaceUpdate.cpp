@@ -114,9 +114,9 @@ private:
   void placeByRule(Operation &op, const graph::OpRule &rule) {
     OpSplit split;
     for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-      split.push_back(followOperands(&op, rule, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1), split, [&](Value operand) {
-        return placements.find(operand)->second[axis];
-      }));
+      split.push_back(
+          followOperands(&op, rule, ArrayRef<int64_t>(mesh.sizes).take_front(axis + 1), split,
+                         [&](Value operand) { return placements.find(operand)->second[axis]; }));
     setSplit(&op, split);
     for (auto [index, result] : llvm::enumerate(op.getResults()))
       placements[result] = resultUnder(rule, index, split);

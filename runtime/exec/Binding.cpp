@@ -5,31 +5,6 @@
 namespace dtc::rt {
 namespace {
 
-TimeClass classOf(format::Op op) {
-  switch (op) {
-  case format::Op::Gemm:
-    return TimeClass::Gemm;
-  case format::Op::Attention:
-  case format::Op::AttentionGrad:
-    return TimeClass::Attention;
-  case format::Op::Embedding:
-  case format::Op::EmbeddingGrad:
-    return TimeClass::Embedding;
-  case format::Op::StridedCopy:
-  case format::Op::Zero:
-    return TimeClass::Copy;
-  case format::Op::Collective:
-    return TimeClass::Collective;
-  case format::Op::Record:
-  case format::Op::Wait:
-    return TimeClass::Wait;
-  case format::Op::Launch:
-  case format::Op::NONE:
-    break;
-  }
-  return TimeClass::Kernel;
-}
-
 template <typename T> std::vector<T> toVector(const flatbuffers::Vector<T> *values) {
   return values ? std::vector<T>(values->begin(), values->end()) : std::vector<T>();
 }
@@ -94,7 +69,7 @@ Status Binder::bind(uint32_t index, BoundInstruction &bound) {
   const format::Instruction &instruction = *program.instructions()->Get(index);
   bound.index = index;
   bound.stream = instruction.stream();
-  bound.timeClass = classOf(instruction.op_type());
+  bound.timeClass = format::kindOf(instruction.op_type()).timeClass;
   bindBuffers(instruction, bound.command);
   if (const format::Launch *launch = instruction.op_as_Launch())
     DTC_RETURN_IF_ERROR(findKernel(launch->kernel(), bound.command.symbol));

@@ -15,6 +15,7 @@
 #include "runtime/comm/Comm.h"
 #include "runtime/device/Device.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/format/InstructionKinds.h"
 
 #include <array>
 #include <cstddef>
@@ -27,7 +28,7 @@
 namespace dtc::rt {
 
 // What time is counted under; of stream 0 but for collectives, which count on any stream.
-enum class TimeClass { Kernel, Gemm, Attention, Embedding, Copy, Collective, Wait };
+using format::TimeClass;
 inline constexpr size_t numTimeClasses = 7;
 const char *nameOf(TimeClass timeClass);
 

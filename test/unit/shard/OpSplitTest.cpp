@@ -23,7 +23,8 @@ graph::OpRule grouped(int64_t group) {
 graph::OpRule rows(int64_t size, bool zeroPreserving) {
   graph::OpRule rule;
   rule.loops = {{size, LoopKind::Parallel}};
-  rule.operands = rule.results = {{{0}}};
+  rule.operands = {{{0}}};
+  rule.results = {{{0}}};
   rule.zeroPreserving = zeroPreserving;
   return rule;
 }
