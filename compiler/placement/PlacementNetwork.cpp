@@ -569,6 +569,30 @@ double PlacementNetwork::seconds(Type type, const Placement &from, const Placeme
   return costs->moveSeconds(type, from, to);
 }
 
+// Values of a node often leave a tensor alike, so each pair of different placements is asked for once.
+PlacementNetwork::MoveTable PlacementNetwork::tableOf(Type type, ArrayRef<Placement> from,
+                                                      ArrayRef<Placement> to) const {
+  MoveTable table;
+  auto distinct = [](ArrayRef<Placement> all, std::vector<size_t> &indices) {
+    SmallVector<const Placement *> found;
+    for (const Placement &placement : all) {
+      auto same = [&](const Placement *other) { return *other == placement; };
+      auto it = llvm::find_if(found, same);
+      indices.push_back(static_cast<size_t>(it - found.begin()));
+      if (it == found.end())
+        found.push_back(&placement);
+    }
+    return found;
+  };
+  SmallVector<const Placement *> sources = distinct(from, table.sources),
+                                 targets = distinct(to, table.targets);
+  table.width = targets.size();
+  for (const Placement *source : sources)
+    for (const Placement *target : targets)
+      table.seconds.push_back(seconds(type, *source, *target));
+  return table;
+}
+
 int PlacementNetwork::addNode(size_t values) {
   solver::ProblemNode node;
   node.costs.assign(values, 0);
@@ -600,10 +624,11 @@ void PlacementNetwork::connectOne(Type type, const Place &source, const Place &n
                       need.placements[need.node < 0 ? 0 : value]));
     return;
   }
+  MoveTable moves = tableOf(type, source.placements, need.placements);
   std::vector<int64_t> table;
-  for (const Placement &from : source.placements)
-    for (const Placement &to : need.placements)
-      table.push_back(units(seconds(type, from, to)));
+  for (size_t from = 0; from < source.placements.size(); ++from)
+    for (size_t to = 0; to < need.placements.size(); ++to)
+      table.push_back(units(moves.at(from, to)));
   addEdge(source.node, need.node, std::move(table));
 }
 
@@ -615,26 +640,30 @@ void PlacementNetwork::connectThroughCopies(Type type, const Place &source, Arra
   auto has = [&](size_t set, const Placement &placement) {
     return set >> (llvm::find(targets, placement) - targets.begin()) & 1;
   };
-  // What the source's value `from` makes of a set.
-  auto setCost = [&](size_t from, size_t set) {
-    double sum = 0;
-    for (auto [bit, target] : llvm::enumerate(targets))
-      if (set >> bit & 1)
-        sum += seconds(type, source.placements[from], target);
+  MoveTable moves = tableOf(type, source.placements, targets);
+  // What the source's value `from` makes of each set: a sum over its targets, built from that of the
+  // set without one of them.
+  auto setCosts = [&](size_t from) {
+    std::vector<double> sums(sets, 0);
+    for (size_t set = 1; set < sets; ++set) {
+      auto bit = static_cast<size_t>(llvm::countr_zero(set));
+      sums[set] = sums[set & (set - 1)] + moves.at(from, bit);
+    }
     for (const Place &need : needs)
-      if (need.node == source.node && need.placements[from] != source.placements[from] &&
-          !has(set, need.placements[from]))
-        sum = kNever;
-    return sum;
+      if (need.node == source.node && need.placements[from] != source.placements[from])
+        for (size_t set = 0; set < sets; ++set)
+          if (!has(set, need.placements[from]))
+            sums[set] = kNever;
+    return sums;
   };
-  if (source.node < 0)
-    for (size_t set = 0; set < sets; ++set)
-      addCost(copies.node, set, setCost(0, set));
-  else {
+  if (source.node < 0) {
+    for (auto [set, cost] : llvm::enumerate(setCosts(0)))
+      addCost(copies.node, set, cost);
+  } else {
     std::vector<int64_t> table;
     for (size_t from = 0; from < source.placements.size(); ++from)
-      for (size_t set = 0; set < sets; ++set)
-        table.push_back(units(setCost(from, set)));
+      for (double cost : setCosts(from))
+        table.push_back(units(cost));
     addEdge(source.node, copies.node, std::move(table));
   }
   for (const Place &need : needs) {

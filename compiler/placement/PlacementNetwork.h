@@ -116,6 +116,15 @@ private:
   llvm::FailureOr<OpSplit> toldChoice(mlir::Operation *op);
   llvm::FailureOr<OpSplit> toldOrFollowed(mlir::Operation *op, const graph::OpRule &rule);
 
+  // Seconds from each of some placements to each of others.
+  struct MoveTable {
+    std::vector<size_t> sources, targets; // index among those that differ
+    std::vector<double> seconds;
+    size_t width = 0;
+    double at(size_t from, size_t to) const { return seconds[sources[from] * width + targets[to]]; }
+  };
+  MoveTable tableOf(mlir::Type type, llvm::ArrayRef<Placement> from,
+                    llvm::ArrayRef<Placement> to) const;
   int addNode(size_t values);
   void use(Uses &uses, mlir::Value value, Place need) { uses[value].push_back(std::move(need)); }
   void connect(const Uses &uses);
