@@ -258,9 +258,7 @@ std::vector<StageEstimate> StageCoster::stages() {
   const LayerChunks chunks = cut();
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
-  std::vector<std::vector<size_t>> held(stages.size());
-  for (std::vector<size_t> &chunksOfStage : held)
-    chunksOfStage.reserve(static_cast<size_t>(d.virtualStages));
+  std::vector<llvm::SmallVector<size_t, 4>> held(stages.size());
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
@@ -269,8 +267,8 @@ std::vector<StageEstimate> StageCoster::stages() {
   return stages;
 }
 
-void StageCoster::costStage(size_t index, const LayerChunks &chunks,
-                            const std::vector<size_t> &held, StageEstimate &stage) {
+void StageCoster::costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<size_t> held,
+                            StageEstimate &stage) {
   std::vector<const BlockCost *> parts;
   int64_t layers = 0;
   for (size_t chunk : held)

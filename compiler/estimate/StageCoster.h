@@ -81,7 +81,7 @@ private:
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
-  void costStage(size_t index, const LayerChunks &chunks, const std::vector<size_t> &held,
+  void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<size_t> held,
                  StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
   void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;

@@ -4,14 +4,16 @@
 #include "compiler/memory/MemoryParts.h"
 #include "compiler/pipeline/Schedule.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 #include <limits>
 
 namespace dtc {
 
 // One stage of the pipeline, all its chunks together; seconds of one micro-batch.
 struct StageEstimate {
-  std::vector<std::pair<int64_t, int64_t>> chunks;           // layers [first, last] of each
-  std::vector<ChunkTimes> chunkTimes;                        // of each, bytes kept included
+  llvm::SmallVector<std::pair<int64_t, int64_t>, 2> chunks;  // layers [first, last] of each
+  llvm::SmallVector<ChunkTimes, 2> chunkTimes;               // of each, bytes kept included
   double forward = 0, backwardInput = 0, backwardWeight = 0; // recomputation, waits included
   double computeSeconds = 0;                                 // of these, kernels
   double exposedSeconds = 0;   // of these, collectives inside the layers that nothing hides
@@ -21,7 +23,7 @@ struct StageEstimate {
   struct Exchange {
     double seconds, exposedSeconds;
   };
-  std::vector<Exchange> exchanges;
+  llvm::SmallVector<Exchange, 4> exchanges;
   double gradientSeconds = 0; // collectives of gradients and parameters, once a step
   double exposedGradientSeconds = 0;
   double optimizerSeconds = 0;

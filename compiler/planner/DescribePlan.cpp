@@ -45,7 +45,7 @@ std::array<std::pair<int64_t, Recompute>, 3> recomputedLayers(const StageEstimat
 
 PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   PlanStage stage;
-  stage.chunks = estimate.chunks;
+  stage.chunks.assign(estimate.chunks.begin(), estimate.chunks.end());
   stage.firstLayer = estimate.chunks.front().first;
   stage.lastLayer = estimate.chunks.back().second;
   double m = static_cast<double>(d.numMicroBatches);
