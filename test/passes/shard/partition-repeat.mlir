@@ -67,3 +67,29 @@ module {
     graph.return %m : tensor<f32>
   }
 }
+
+// -----
+
+// The gradient of a weight that all executions share is a sum that the repeat carries unfinished: it is finished once a step.
+module {
+  shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.parameter @shared : tensor<8x8xf32> init ones
+  graph.func private @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+    %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %z = graph.silu %y : tensor<4x8xf32>
+    graph.return %z : tensor<4x8xf32>
+  }
+  // CHECK-LABEL: graph.func @microbatch
+  // CHECK-SAME:  tensor<8x8xf32> {graph.gradient_of = @shared, graph.placement = #graph.placement<[partial(sum), replicate]>}
+  graph.func @loss(%x: tensor<4x8xf32> {graph.input = "x"}) -> tensor<f32> {
+    %w = graph.get @shared : tensor<8x8xf32>
+    %y = graph.repeat 3 @block(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %m = graph.reduce sum %y dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+    graph.return %m : tensor<f32>
+  }
+  // CHECK-LABEL: graph.func private @block_backward
+  // CHECK-NOT:   shard.
+  // CHECK:       graph.return
+  // CHECK-LABEL: graph.func @update
+  // CHECK-COUNT-1: shard.all_reduce {{.*}} {graph.communication = #graph.communication<gradient async>} : tensor<8x8xf32>
+}
