@@ -31,7 +31,6 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
   FoldedModel folded = foldLayers(model, kLayers);
   auto numLayers = static_cast<int64_t>(folded.chain.size());
   isChain = folded.blocks.size() == 1;
-  copies = std::max<int64_t>(0, numLayers - kLayers);
   shortModel = std::move(folded.module);
   int layer = 0;
   auto loss = shortModel->lookupSymbol<graph::FuncOp>(graph::kLossFunction);
@@ -42,6 +41,7 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
           layers[isa<graph::StackType>(get.getType())
                      ? graph::memberName(get.getSymbol(), execution)
                      : get.getSymbol().str()] = layer;
+  copies = numLayers - layer; // two repeats of one block keep some layers each
 }
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,

@@ -38,7 +38,7 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
   llvm::StringMap<int> known;
   llvm::StringMap<graph::CallOp> first;
   llvm::StringMap<int64_t> kept;
-  SmallVector<graph::CallOp> repeats;
+  SmallVector<graph::CallOp> dropped;
   for (auto block : loss.getBody().getOps<graph::BlockCallOpInterface>()) {
     auto [it, isNew] = known.try_emplace(block.getBlockName(), static_cast<int>(known.size()));
     if (isNew)
@@ -55,9 +55,9 @@ FoldedModel foldLayers(ModuleOp model, int64_t keep) {
     if (isNew)
       first[call.getCallee()] = call;
     if (++kept[call.getCallee()] > keep && passesThrough && first.contains(call.getCallee()))
-      repeats.push_back(call);
+      dropped.push_back(call);
   }
-  for (graph::CallOp call : repeats) {
+  for (graph::CallOp call : dropped) {
     // Further results, such as the balance loss of experts, are those of the layer that stays.
     for (unsigned index = 1; index < call.getNumResults(); ++index)
       call.getResult(index).replaceAllUsesWith(first[call.getCallee()].getResult(index));

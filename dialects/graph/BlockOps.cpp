@@ -224,9 +224,10 @@ LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!func) // repeat_c1
     return emitOpError() << "repeats '" << getCallee() << "', which is no graph.func";
-  if (getNumExecutions() < 1) // repeat_c2
-    return emitOpError() << "repeats a block " << getNumExecutions()
-                         << " times, but 1 or more is wanted";
+  constexpr int64_t kMostExecutions = 1 << 16; // programs come from outside: work is bounded
+  if (getNumExecutions() < 1 || getNumExecutions() > kMostExecutions) // repeat_c2
+    return emitOpError() << "repeats a block " << getNumExecutions() << " times, but 1 to "
+                         << kMostExecutions << " is wanted";
   ArrayRef<Type> arguments = func.getArgumentTypes();
   if (failed(checkCount(*this, "argument", getNumOperands(), arguments.size(),
                         getCallee())) || // repeat_c3

@@ -81,7 +81,7 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
 
     Constraints:
     - (C1) the callee is a `graph.func`.
-    - (C2) `count` is 1 or more.
+    - (C2) `count` is from 1 to 65536.
     - (C3) there are as many operands as the callee has arguments, (C4) of the same types or stacks of them.
     - (C5) there are as many results as the callee has.
     - (C6) what is carried has one type as operand, argument and result, of the block and of the op.

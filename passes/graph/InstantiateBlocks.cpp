@@ -35,14 +35,23 @@ public:
                << callee.getSymName() << "' contain itself; blocks have no recursion";
       if (failed(flatten(callee, false)))
         return failure();
-      if (!keepsCalls)
-        unroll(call, callee);
+      if (keepsCalls)
+        continue;
+      auto ops = static_cast<int64_t>(callee.getBody().front().getOperations().size());
+      if (call.getNumExecutions() > kMostOps / ops)
+        return call.emitOpError("puts ")
+               << ops << " ops " << call.getNumExecutions()
+               << " times into the block around it, which may get at most " << kMostOps
+               << "; repeat it in '@loss'";
+      unroll(call, callee);
     }
     open.pop_back();
     return success();
   }
 
 private:
+  static constexpr int64_t kMostOps = 1 << 16; // that one call may put into a block
+
   // In the text of a model nothing is in stacks: what is not carried is the same for all.
   void unroll(graph::BlockCallOpInterface call, graph::FuncOp callee) {
     OpBuilder builder(call);

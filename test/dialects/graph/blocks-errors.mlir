@@ -84,12 +84,24 @@ graph.func @loss(%x: tensor<?x4xf32>) {
 
 // -----
 
+// repeat_c2_most
+graph.func private @block(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
+  graph.return %x, %x : tensor<?x4xf32>, tensor<?x4xf32>
+}
+graph.func @f(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %ws: !graph.stack<3 x tensor<4xf32>>) {
+  // expected-error @+1 {{'graph.repeat' op repeats a block 65537 times, but 1 to 65536 is wanted}}
+  %0:2 = graph.repeat 65537 @block(%x, %w) : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, !graph.stack<65537 x tensor<?x4xf32>>)
+  graph.return
+}
+
+// -----
+
 // repeat_c2
 graph.func private @block(%x: tensor<?x4xf32>, %w: tensor<4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) {
   graph.return %x, %x : tensor<?x4xf32>, tensor<?x4xf32>
 }
 graph.func @f(%x: tensor<?x4xf32>, %w: tensor<4xf32>, %ws: !graph.stack<3 x tensor<4xf32>>) {
-  // expected-error @+1 {{'graph.repeat' op repeats a block 0 times, but 1 or more is wanted}}
+  // expected-error @+1 {{'graph.repeat' op repeats a block 0 times, but 1 to 65536 is wanted}}
   %0:2 = graph.repeat 0 @block(%x, %w) : (tensor<?x4xf32>, tensor<4xf32>) -> (tensor<?x4xf32>, !graph.stack<2 x tensor<?x4xf32>>)
   graph.return
 }

@@ -44,3 +44,20 @@ graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
   %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
   graph.return %mean : tensor<f32>
 }
+
+// -----
+
+graph.func private @inner(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  %y = graph.exp %x : tensor<?x4xf32>
+  graph.return %y : tensor<?x4xf32>
+}
+graph.func private @outer(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
+  // expected-error @+1 {{puts 2 ops 60000 times into the block around it, which may get at most 65536; repeat it in '@loss'}}
+  %y = graph.repeat 60000 @inner(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  graph.return %y : tensor<?x4xf32>
+}
+graph.func @loss(%x: tensor<?x4xf32>) -> tensor<f32> {
+  %y = graph.call @outer(%x) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  %mean = graph.reduce mean %y dims [0, 1] : tensor<?x4xf32> -> tensor<f32>
+  graph.return %mean : tensor<f32>
+}
