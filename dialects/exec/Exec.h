@@ -13,15 +13,19 @@
 
 namespace dtc::exec {
 
-// The memory behind a buffer or view: `bytes` of the exec.buffer `root` from byte `offset` on.
+// The memory behind a buffer or view: `bytes` of the exec.buffer `root` from byte `offset` on; of
+// micro-batch m from byte `offset + m * microBatchStride` on.
 struct BufferRange {
   mlir::Value root;
   int64_t offset;
   int64_t bytes;
+  int64_t microBatchStride = 0;
 
+  // Whether they can have a byte in common; taken for granted where micro-batches differ.
   bool overlaps(const BufferRange &other) const {
-    return root == other.root && offset < other.offset + other.bytes &&
-           other.offset < offset + bytes;
+    return root == other.root &&
+           (microBatchStride != 0 || other.microBatchStride != 0 ||
+            (offset < other.offset + other.bytes && other.offset < offset + bytes));
   }
 };
 

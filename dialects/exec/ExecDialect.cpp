@@ -38,9 +38,9 @@ void ExecDialect::initialize() {
       >();
 }
 
-// base ((`+` | `-`) stride `*` `axis` index)*
+// base ((`+` | `-`) stride `*` (`axis` index | `micro_batch`))*
 Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
-  int64_t base = 0;
+  int64_t base = 0, microBatchStride = 0;
   SmallVector<std::pair<int64_t, int64_t>> terms;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseInteger(base))
@@ -50,39 +50,51 @@ Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
     if (!plus && failed(parser.parseOptionalMinus()))
       break;
     int64_t stride = 0, axis = 0;
-    if (parser.parseInteger(stride) || parser.parseStar() || parser.parseKeyword("axis") ||
-        parser.parseInteger(axis))
+    if (parser.parseInteger(stride) || parser.parseStar())
+      return {};
+    if (!plus)
+      stride = -stride;
+    if (succeeded(parser.parseOptionalKeyword("micro_batch"))) {
+      microBatchStride += stride;
+      continue;
+    }
+    if (parser.parseKeyword("axis") || parser.parseInteger(axis))
       return {};
     if (axis < 0 || axis >= kMaxMeshAxes) {
       parser.emitError(loc) << "a rank scalar names mesh axis " << axis << ", but axes are 0 to "
                             << kMaxMeshAxes - 1;
       return {};
     }
-    terms.emplace_back(axis, plus ? stride : -stride);
+    terms.emplace_back(axis, stride);
   }
   if (parser.parseGreater())
     return {};
-  return getOfTerms(parser.getContext(), base, terms);
+  return getOfTerms(parser.getContext(), base, terms, microBatchStride);
 }
 
 void RankScalarAttr::print(AsmPrinter &printer) const {
+  auto term = [&](int64_t stride, const Twine &index) {
+    if (stride != 0)
+      printer << (stride < 0 ? " - " : " + ") << (stride < 0 ? -stride : stride) << " * "
+              << index.str();
+  };
   printer << '<' << getBase();
   for (auto [axis, stride] : llvm::enumerate(getStrides()))
-    if (stride != 0)
-      printer << (stride < 0 ? " - " : " + ") << (stride < 0 ? -stride : stride) << " * axis "
-              << axis;
+    term(stride, "axis " + Twine(axis));
+  term(getMicroBatchStride(), "micro_batch");
   printer << '>';
 }
 
 LogicalResult RankScalarAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t,
-                                     ArrayRef<int64_t> strides) {
+                                     ArrayRef<int64_t> strides, int64_t) {
   if (!strides.empty() && strides.back() == 0)
     return emitError() << "a rank scalar ends with a stride of 0; leave it out";
   return success();
 }
 
 RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
-                                          ArrayRef<std::pair<int64_t, int64_t>> terms) {
+                                          ArrayRef<std::pair<int64_t, int64_t>> terms,
+                                          int64_t microBatchStride) {
   SmallVector<int64_t> strides;
   for (auto [axis, stride] : terms) {
     if (axis >= static_cast<int64_t>(strides.size()))
@@ -91,13 +103,18 @@ RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
   }
   while (!strides.empty() && strides.back() == 0)
     strides.pop_back();
-  return get(context, base, strides);
+  return get(context, base, strides, microBatchStride);
 }
 
-std::pair<int64_t, int64_t> RankScalarAttr::getBounds(ArrayRef<int64_t> axisSizes) const {
+std::pair<int64_t, int64_t> RankScalarAttr::getBounds(ArrayRef<int64_t> axisSizes,
+                                                      int64_t microBatches) const {
   int64_t low = getBase(), high = low;
-  for (auto [stride, size] : llvm::zip(getStrides(), axisSizes))
+  auto reach = [&](int64_t stride, int64_t size) {
     (stride < 0 ? low : high) += stride * (size - 1);
+  };
+  for (auto [stride, size] : llvm::zip(getStrides(), axisSizes))
+    reach(stride, size);
+  reach(getMicroBatchStride(), microBatches);
   return {low, high};
 }
 
@@ -137,13 +154,13 @@ int64_t Splits::getLocalSize(size_t dim, int64_t size, ArrayRef<int64_t> mesh) c
 }
 
 BufferRange dtc::exec::getRange(Value buffer) {
-  int64_t bytes = getBytes(buffer);
-  int64_t offset = 0;
+  int64_t bytes = getBytes(buffer), offset = 0, microBatchStride = 0;
   while (auto view = buffer.getDefiningOp<ViewOp>()) {
     offset += view.getOffset();
+    microBatchStride += view.getMicroBatchStride();
     buffer = view.getBase();
   }
-  return {buffer, offset, bytes};
+  return {buffer, offset, bytes, microBatchStride};
 }
 
 int64_t dtc::exec::getBytes(Value buffer) {

@@ -11,9 +11,10 @@ def Exec_Dialect : Dialect {
   let cppNamespace = "::dtc::exec";
   let summary = "What every rank runs each step, buffer by buffer";
   let description = [{
-    A flat list of instructions over byte ranges of one arena, in one `exec.program`. It has the vocabulary of the
-    executable file (runtime/format/dte.fbs), so that emission is a translation, op by op. All ranks run the same
-    program; what depends on the rank is an `#exec.rank_scalar`.
+    Tasks, which are lists of instructions over byte ranges of one arena, and the order in which they run, in one
+    `exec.program`. It has the vocabulary of the executable file (runtime/format/dte.fbs), so that emission is a
+    translation, op by op. All ranks run the same program; what depends on the rank or the micro-batch is an
+    `#exec.rank_scalar`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
@@ -62,29 +63,35 @@ def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime repor
   I32EnumAttrCase<"LearningRate", 2, "learning_rate">]>;
 def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
 
-// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2> is 5 + 16 * coordinate on mesh axis 1
-// - 2 * coordinate on mesh axis 2.
+// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch> is 5 + 16 * coordinate on
+// mesh axis 1 - 2 * coordinate on mesh axis 2 + 4 * the micro-batch of the task's run.
 def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
   let mnemonic = "rank_scalar";
-  let summary = "base + sum of stride * coordinate of the rank on a mesh axis";
+  let summary = "base + sum of stride * coordinate of the rank on a mesh axis + stride * micro-batch";
   let description = [{
     `strides[i]` belongs to mesh axis i; axes beyond the last stride have none.
   }];
-  let parameters = (ins "int64_t":$base, OptionalArrayRefParameter<"int64_t">:$strides);
+  let parameters = (ins "int64_t":$base, OptionalArrayRefParameter<"int64_t">:$strides,
+    DefaultValuedParameter<"int64_t", "0">:$microBatchStride);
   let hasCustomAssemblyFormat = 1;
   let builders = [
-    AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>());">];
+    AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>(), 0);">];
   let extraClassDeclaration = [{
-    bool isConstant() const { return getStrides().empty(); }
-    // The smallest and largest value that a rank of the mesh can have; it has all axes that have a stride.
-    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes) const;
+    bool isConstant() const { return getStrides().empty() && getMicroBatchStride() == 0; }
+    // The smallest and largest value that a rank of the mesh can have in any micro-batch; the mesh has all axes that have
+    // a stride.
+    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes, int64_t microBatches) const;
     // Of `terms` (axis, stride), in any order; those of one axis add up.
     static RankScalarAttr getOfTerms(::mlir::MLIRContext *context, int64_t base,
-      ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms);
+      ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms, int64_t microBatchStride = 0);
   }];
   let genVerifyDecl = 1;
 }
 def Exec_RankScalars : TypedArrayAttrBase<Exec_RankScalarAttr, "array of rank scalars">;
+
+def Exec_EntryKind : Exec_I32Enum<"EntryKind", "what a run of a program's tasks is for", [
+  I32EnumAttrCase<"Train", 0, "train">, I32EnumAttrCase<"Evaluate", 1, "evaluate">]>;
+def Exec_EntryKindAttr : Exec_EnumAttr<Exec_EntryKind, "entry_kind">;
 
 def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
@@ -94,9 +101,9 @@ def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
 def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
   let cppNamespace = "::dtc::exec";
   let description = [{
-    An instruction of a program: which buffers it reads and writes, and on which stream it runs. Streams run side by
-    side, each in program order; `exec.record` and `exec.wait` order them. Passes over programs use this interface and
-    never the op's name.
+    An instruction of a task: which buffers it reads and writes, on which stream it runs, and in which runs of the task.
+    Streams run side by side, each in program order; `exec.record` and `exec.wait` order them. Passes over programs use
+    this interface and never the op's name.
   }];
   let methods = [
     InterfaceMethod<"Buffers whose contents matter to the instruction, in a fixed order.",
@@ -106,11 +113,19 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
     InterfaceMethod<"The stream that it runs on.", "int64_t", "getInstructionStream", (ins), "", "return $_op.getStream();">,
     InterfaceMethod<"Moves it to another stream.", "void", "setInstructionStream", (ins "int64_t":$stream), "",
       "$_op.setStream(stream);">,
+    InterfaceMethod<"Whether it runs in the last run of its task in a step only.", "bool", "runsLastOnly", (ins), "",
+      "return $_op.getLast();">,
+    InterfaceMethod<"Makes it run in the last run of its task in a step only.", "void", "setRunsLastOnly", (ins), "",
+      "$_op.setLast(true);">,
+    InterfaceMethod<[{
+      Whether it adds to what it writes, but in the first run of its task in a step, where the sum starts with it.}],
+      "bool", "startsSum", (ins), "", "return false;">,
     InterfaceMethod<[{Pairs (index of a written buffer, index of a read buffer) that may be the same memory.}],
       "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<[{
-      Makes the instruction add to `target` in place of writing its one result, and says whether it can.}],
-      "bool", "accumulateInto", (ins "::mlir::Value":$target), "", "return false;">,
+      Makes the instruction add to `target` in place of writing its one result, and says whether it can. With `startsSum`
+      the first run of its task in a step writes there.}],
+      "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", "return false;">,
     InterfaceMethod<[{
       Byte range (offset, size) of the i-th written buffer that holds all that is written.}],
       "std::pair<int64_t, int64_t>", "getWrittenRange", (ins "unsigned":$index), "",

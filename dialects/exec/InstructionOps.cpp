@@ -53,10 +53,10 @@ LogicalResult verifyRows(Op op, StringRef tableRole, Value table, StringRef outR
   return verifyElements(op, outRole, out, tokens * columns, true);
 }
 
-// First and last element that a box touches on any rank.
+// First and last element that a box touches on any rank, in any micro-batch.
 std::pair<int64_t, int64_t> boxBounds(ProgramOp program, ArrayRef<int64_t> sizes,
                                       ArrayRef<int64_t> strides, RankScalarAttr offset) {
-  auto [low, high] = offset.getBounds(program.getAxisSizes());
+  auto [low, high] = offset.getBounds(program.getAxisSizes(), program.getMicroBatches());
   for (auto [size, stride] : llvm::zip(sizes, strides))
     (stride < 0 ? low : high) += stride * (size - 1);
   return {low, high};
@@ -82,6 +82,13 @@ template <typename Op> LogicalResult verifyEvent(Op op) {
     return op.emitOpError() << "names event " << event << "; the program has " << events
                             << " events";
   return success();
+}
+
+// gemm_c4, embedding_grad_c2, copy_c4
+template <typename Op> LogicalResult verifyStartsSum(Op op, bool adds) {
+  if (!op.getStartsSum() || adds)
+    return success();
+  return op.emitOpError() << "has 'starts_sum', but does not add to '" << getName(op.getWrittenBuffers()[0]) << "'";
 }
 
 void append(SmallVector<Value> &values, Value value) {
@@ -157,11 +164,14 @@ SmallVector<Value> GemmOp::getReadBuffers() {
 }
 SmallVector<Value> GemmOp::getWrittenBuffers() { return {getC()}; }
 
-bool GemmOp::accumulateInto(Value target) {
+bool GemmOp::startsSum() { return getStartsSum(); }
+
+bool GemmOp::accumulateInto(Value target, bool startsSum) {
   if (!getBeta().isZero())
     return false;
   getCMutable().assign(target);
   setBetaAttr(Builder(getContext()).getF32FloatAttr(1));
+  setStartsSum(startsSum);
   return true;
 }
 
@@ -197,7 +207,7 @@ LogicalResult GemmOp::verify() {
   BufferRange c = getRange(getC());
   if (c.overlaps(getRange(getA())) || c.overlaps(getRange(getB()))) // gemm_c3
     return emitOpError() << "writes '" << getName(getC()) << "', which it also reads";
-  return success();
+  return verifyStartsSum(*this, !getBeta().isZero());
 }
 
 SmallVector<Value> AttentionOp::getReadBuffers() {
@@ -247,24 +257,31 @@ SmallVector<Value> EmbeddingGradOp::getReadBuffers() {
 }
 SmallVector<Value> EmbeddingGradOp::getWrittenBuffers() { return {getGrad()}; }
 LogicalResult EmbeddingGradOp::verify() {
+  if (failed(verifyStartsSum(*this, getAccumulate())))
+    return failure();
   return verifyRows(*this, "grad", getGrad(), "dout", getDout());
 }
 
-bool EmbeddingGradOp::accumulateInto(Value target) {
+bool EmbeddingGradOp::startsSum() { return getStartsSum(); }
+
+bool EmbeddingGradOp::accumulateInto(Value target, bool startsSum) {
   if (getAccumulate())
     return false;
   getGradMutable().assign(target);
   setAccumulate(true);
+  setStartsSum(startsSum);
   return true;
 }
 
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
-                   bool accumulate) {
+                   bool accumulate, bool startsSum) {
   int64_t elements = getBytes(src) / getElementBytes(getDtype(src));
   auto zero = RankScalarAttr::get(builder.getContext(), 0);
   build(builder, state, src, dst, ArrayRef<int64_t>{elements}, ArrayRef<int64_t>{1}, zero,
-        ArrayRef<int64_t>{1}, zero, accumulate, /*stream=*/0);
+        ArrayRef<int64_t>{1}, zero, accumulate, /*stream=*/0, /*last=*/false, startsSum);
 }
+
+bool CopyOp::startsSum() { return getStartsSum(); }
 
 bool CopyOp::isWhole() {
   return getSizes().size() == 1 && getSrcStrides()[0] == 1 && getDstStrides()[0] == 1 &&
@@ -296,6 +313,8 @@ LogicalResult CopyOp::verify() {
     return emitOpError() << "has sizes [" << getSizes() << "], source strides [" << getSrcStrides()
                          << "] and destination strides [" << getDstStrides()
                          << "]; want positive sizes and a stride of each for every size";
+  if (failed(verifyStartsSum(*this, getAccumulate())))
+    return failure();
   Type dtype = getDtype(getSrc());
   if (dtype != getDtype(getDst()) || (getAccumulate() && !dtype.isF32())) // copy_c2
     return emitOpError() << (getAccumulate() ? "adds " : "copies ") << dtype << " to "

@@ -19,21 +19,23 @@ def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"],
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Buffer>:$inputs, Variadic<Exec_Buffer>:$outputs, I64Attr:$range,
-    OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream);
-  let assemblyFormat = "$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`stream` $stream^)? attr-dict";
+    OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+  let assemblyFormat = "$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`stream` $stream^)? (`last` $last^)? attr-dict";
   let hasVerifier = 0;
 }
 
-def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto"]> {
+def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto", "startsSum"]> {
   let summary = "Multiplies row-major f32 matrices: c = alpha * op(a) * op(b) + beta * c";
   let description = [{
     `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
-    `batch_strides` [a, b, c] in elements the product is repeated n times.
+    `batch_strides` [a, b, c] in elements the product is repeated n times. With `starts_sum` beta counts as 0 in the first run
+    of the task in a step.
 
     Constraints:
     - (C1) three sizes, all positive, three strides, each at least a row.
     - (C2) every buffer holds the elements that the product touches.
     - (C3) c is not a or b.
+    - (C4) only what adds starts a sum.
 
     Example:
     ```mlir
@@ -46,9 +48,10 @@ def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto"]> {
   let arguments = (ins Exec_Buffer:$a, UnitAttr:$trans_a, Exec_Buffer:$b, UnitAttr:$trans_b, Exec_Buffer:$c,
     DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides, DefaultValuedAttr<F32Attr, "1.0f">:$alpha,
     DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
-    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides, DefaultValuedAttr<I64Attr, "0">:$stream);
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last,
+    UnitAttr:$starts_sum);
   let assemblyFormat = [{$a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `to` $c `sizes` $sizes `strides` $strides
-    (`alpha` $alpha^)? (`beta` $beta^)? (`batch` $batch^ `batch_strides` $batch_strides)? (`stream` $stream^)? attr-dict}];
+    (`alpha` $alpha^)? (`beta` $beta^)? (`starts_sum` $starts_sum^)? (`batch` $batch^ `batch_strides` $batch_strides)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "bool":$transA, "::mlir::Value":$b, "bool":$transB, "::mlir::Value":$c,
     "::llvm::ArrayRef<int64_t>":$sizes, CArg<"int64_t", "1">:$batch)>];
 }
@@ -58,7 +61,7 @@ defvar attentionArguments = (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v,
     I64Attr:$kv_heads, I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     DefaultValuedAttr<I64Attr, "0">:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
     OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads,
-    DefaultValuedAttr<I64Attr, "0">:$stream);
+    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
 
 def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, forward";
@@ -85,7 +88,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegmen
   let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
-    (`stream` $stream^)? attr-dict}];
+    (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
 def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOperandSegments]> {
@@ -115,7 +118,7 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOper
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
-    (`stream` $stream^)? attr-dict}];
+    (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
 def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
@@ -133,18 +136,19 @@ def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
     ```
   }];
   let arguments = (ins Exec_Buffer:$table, Exec_Buffer:$ids, Exec_Buffer:$out, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
-    Exec_RankScalarAttr:$first_row, DefaultValuedAttr<I64Attr, "0">:$stream);
+    Exec_RankScalarAttr:$first_row, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
   let assemblyFormat = [{$table `,` $ids `to` $out `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
-    (`stream` $stream^)? attr-dict}];
+    (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto"]> {
+def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto", "startsSum"]> {
   let summary = "Adds rows: grad[ids[t] - first_row, :] += dout[t, :]";
   let description = [{
-    grad is zeroed first unless `accumulate`.
+    grad is zeroed first unless `accumulate`; with `starts_sum` in the first run of the task in a step all the same.
 
     Constraints:
     - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns f32.
+    - (C2) only what adds starts a sum.
 
     Example:
     ```mlir
@@ -155,21 +159,24 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto"]
     ```
   }];
   let arguments = (ins Exec_Buffer:$ids, Exec_Buffer:$dout, Exec_Buffer:$grad, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
-    Exec_RankScalarAttr:$first_row, UnitAttr:$accumulate, DefaultValuedAttr<I64Attr, "0">:$stream);
+    Exec_RankScalarAttr:$first_row, UnitAttr:$accumulate, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last,
+    UnitAttr:$starts_sum);
   let assemblyFormat = [{$ids `,` $dout `to` $grad `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
-    (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict}];
+    (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange"]> {
+def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange", "startsSum"]> {
   let summary = "Copies, or adds, a box of elements";
   let description = [{
     dst[dst_offset + sum of i * dst_strides] = (or +=) src[src_offset + sum of i * src_strides] for all indices i of a
-    box of `sizes`; strides and offsets in elements of the buffers' type.
+    box of `sizes`; strides and offsets in elements of the buffers' type. With `starts_sum` the first run of the task in a
+    step copies where later ones add.
 
     Constraints:
     - (C1) as many strides as sizes, all sizes positive.
     - (C2) both buffers have the same element type; f32 to accumulate.
     - (C3) the box stays within both buffers on every rank.
+    - (C4) only what adds starts a sum.
 
     Example:
     ```mlir
@@ -180,11 +187,12 @@ def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange"]> {
   }];
   let arguments = (ins Exec_Buffer:$src, Exec_Buffer:$dst, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides,
     Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides, Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate,
-    DefaultValuedAttr<I64Attr, "0">:$stream);
+    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last, UnitAttr:$starts_sum);
   let assemblyFormat = [{$src `to` $dst `sizes` $sizes `from` $src_strides `at` $src_offset `into` $dst_strides `at` $dst_offset
-    (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict}];
+    (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
   // All of one buffer to another of the same size.
-  let builders = [OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst, CArg<"bool", "false">:$accumulate)>];
+  let builders = [OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst, CArg<"bool", "false">:$accumulate,
+    CArg<"bool", "false">:$startsSum)>];
   let extraClassDeclaration = [{
     // Whether all of src goes to all of dst, in order.
     bool isWhole();
@@ -200,8 +208,8 @@ def Exec_ZeroOp : Exec_Instruction<"zero"> {
     exec.zero %grad
     ```
   }];
-  let arguments = (ins Exec_Buffer:$dst, DefaultValuedAttr<I64Attr, "0">:$stream);
-  let assemblyFormat = "$dst (`stream` $stream^)? attr-dict";
+  let arguments = (ins Exec_Buffer:$dst, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+  let assemblyFormat = "$dst (`stream` $stream^)? (`last` $last^)? attr-dict";
   let hasVerifier = 0;
 }
 
@@ -227,9 +235,9 @@ def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
   }];
   let arguments = (ins Exec_CollectiveKindAttr:$kind, Exec_ReduceKindAttr:$reduce, Exec_Buffer:$src, Exec_Buffer:$dst,
     DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, Exec_CollectiveRoleAttr:$role, UnitAttr:$async,
-    DefaultValuedAttr<I64Attr, "0">:$stream);
+    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
   let assemblyFormat = [{$kind $reduce $src `to` $dst `axes` $axes `count` $count $name $role (`async` $async^)?
-    (`stream` $stream^)? attr-dict}];
+    (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
 class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
@@ -243,8 +251,8 @@ class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
     exec.}] # mnemonic # [{ 0 stream 1
     ```
   }];
-  let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$stream);
-  let assemblyFormat = "$event (`stream` $stream^)? attr-dict";
+  let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+  let assemblyFormat = "$event (`stream` $stream^)? (`last` $last^)? attr-dict";
 }
 def Exec_RecordOp : Exec_EventOp<"record", "Marks a point of its stream">;
 def Exec_WaitOp : Exec_EventOp<"wait", "Makes its stream wait until the point was passed">;

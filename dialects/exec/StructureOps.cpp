@@ -95,6 +95,9 @@ LogicalResult ProgramOp::verify() {
     return emitOpError() << "has " << getStreams() << " streams; want 1 to 255";
   if (getEvents() < 0)
     return emitOpError() << "has " << getEvents() << " events; want 0 or more";
+  if (getMicroBatches() < 1 || getSlots() < 1 || getSlotBytes() < 0) // program_c4
+    return emitOpError() << "has " << getMicroBatches() << " micro-batches and " << getSlots()
+                         << " slots of " << getSlotBytes() << " bytes; want 1 or more of each";
   return success();
 }
 
@@ -102,13 +105,108 @@ LogicalResult ProgramOp::verifyRegions() {
   for (Operation &op : getBody().front()) {
     if (op.getDialect() != getOperation()->getDialect())
       return op.emitOpError() << "is not an op of an exec.program";
-    auto instruction = dyn_cast<InstructionOpInterface>(op);
-    if (!instruction)
+    if (isa<InstructionOpInterface>(op)) // program_c3
+      return op.emitOpError() << "is an instruction outside of a task; put it into an exec.task";
+    auto task = dyn_cast<TaskOp>(op);
+    if (!task)
       continue;
-    int64_t stream = instruction.getInstructionStream();
-    if (stream < 0 || stream >= static_cast<int64_t>(getStreams())) // program_c2
-      return op.emitOpError() << "runs on stream " << stream << "; the program has " << getStreams()
-                              << (getStreams() == 1 ? " stream" : " streams");
+    for (Operation &inside : task.getBody().front()) {
+      auto instruction = dyn_cast<InstructionOpInterface>(inside);
+      if (!instruction) // program_c3
+        return inside.emitOpError() << "is no instruction; put it in front of the tasks";
+      int64_t stream = instruction.getInstructionStream();
+      if (stream < 0 || stream >= static_cast<int64_t>(getStreams())) // program_c2
+        return inside.emitOpError()
+               << "runs on stream " << stream << "; the program has " << getStreams()
+               << (getStreams() == 1 ? " stream" : " streams");
+    }
+  }
+  return success();
+}
+
+void TaskOp::build(OpBuilder &builder, OperationState &state, StringRef name, bool perMicroBatch) {
+  state.addAttribute(getSymNameAttrName(state.name), builder.getStringAttr(name));
+  if (perMicroBatch)
+    state.addAttribute(getPerMicroBatchAttrName(state.name), builder.getUnitAttr());
+  state.addRegion()->emplaceBlock();
+}
+
+bool TaskOp::isRepeated() {
+  return getPerMicroBatch() && (*this)->getParentOfType<ProgramOp>().getMicroBatches() > 1;
+}
+
+// `[` (`@` task micro-batch? (`in` slot)?),* `]`
+static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &tasks,
+                              DenseI64ArrayAttr &microBatches, DenseI64ArrayAttr &slots) {
+  SmallVector<Attribute> symbols;
+  SmallVector<int64_t> ofMicroBatch, ofSlot;
+  auto parseRun = [&]() -> ParseResult {
+    StringAttr task;
+    if (parser.parseSymbolName(task))
+      return failure();
+    symbols.push_back(FlatSymbolRefAttr::get(task));
+    int64_t microBatch = -1, slot = 0;
+    OptionalParseResult hasMicroBatch = parser.parseOptionalInteger(microBatch);
+    if (hasMicroBatch.has_value() && failed(*hasMicroBatch))
+      return failure();
+    if (succeeded(parser.parseOptionalKeyword("in")) && parser.parseInteger(slot))
+      return failure();
+    ofMicroBatch.push_back(microBatch);
+    ofSlot.push_back(slot);
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseRun))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  tasks = builder.getArrayAttr(symbols);
+  microBatches = builder.getDenseI64ArrayAttr(ofMicroBatch);
+  slots = builder.getDenseI64ArrayAttr(ofSlot);
+  return success();
+}
+
+static void printOrder(OpAsmPrinter &printer, EntryOp, ArrayAttr tasks,
+                       DenseI64ArrayAttr microBatches, DenseI64ArrayAttr slots) {
+  printer << '[';
+  llvm::interleaveComma(llvm::zip(tasks, microBatches.asArrayRef(), slots.asArrayRef()), printer,
+                        [&](auto run) {
+                          auto [task, microBatch, slot] = run;
+                          printer << task;
+                          if (microBatch >= 0)
+                            printer << ' ' << microBatch;
+                          if (slot != 0)
+                            printer << " in " << slot;
+                        });
+  printer << ']';
+}
+
+LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (getTasks().size() != getMicroBatches().size() || getTasks().size() != getRunSlots().size())
+    return emitOpError() << "has " << getTasks().size() << " tasks, " << getMicroBatches().size()
+                         << " micro-batches and " << getRunSlots().size()
+                         << " slots; want one of each a run";
+  llvm::SmallDenseSet<std::pair<Attribute, int64_t>> seen;
+  for (auto [symbol, microBatch, slot] :
+       llvm::zip(getTasks().getAsRange<FlatSymbolRefAttr>(), getMicroBatches(), getRunSlots())) {
+    auto task = symbols.lookupNearestSymbolFrom<TaskOp>(program, symbol);
+    if (!task) // entry_c1
+      return emitOpError() << "runs " << symbol << ", which is no task of the program";
+    bool inRange = task.getPerMicroBatch()
+                       ? microBatch >= 0 && microBatch < static_cast<int64_t>(program.getMicroBatches())
+                       : microBatch == -1;
+    if (!inRange) { // entry_c1
+      InFlightDiagnostic diagnostic = emitOpError() << "runs " << symbol;
+      if (microBatch >= 0)
+        diagnostic << " for micro-batch " << microBatch;
+      return diagnostic << "; want "
+                        << (task.getPerMicroBatch() ? "one of the program's " : "none")
+                        << (task.getPerMicroBatch() ? Twine(program.getMicroBatches()).str() : "");
+    }
+    if (slot < 0 || slot >= static_cast<int64_t>(program.getSlots())) // entry_c2
+      return emitOpError() << "runs " << symbol << " in slot " << slot << "; the program has "
+                           << program.getSlots();
+    if (!seen.insert({symbol, microBatch}).second) // entry_c3
+      return emitOpError() << "runs " << symbol << " twice for one micro-batch";
   }
   return success();
 }
@@ -120,6 +218,9 @@ void BufferOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
 LogicalResult BufferOp::verify() {
   if (failed(verifyDtype(*this, getDtype(), getBytes()))) // buffer_c1
     return failure();
+  if (getPersistent() + getCarried() + getPerSlot() > 1) // buffer_c4
+    return emitOpError() << "'" << getName()
+                         << "' is more than one of persistent, carried and per_slot";
   if (!getOffset())
     return success();
   int64_t offset = *getOffset();
@@ -128,9 +229,11 @@ LogicalResult BufferOp::verify() {
                          << "; want a multiple of 64 bytes";
   auto program = (*this)->getParentOfType<ProgramOp>();
   std::optional<uint64_t> arena = program.getArenaBytes();
-  int64_t bytes = getBytes();
-  if (arena && static_cast<uint64_t>(offset + bytes) > *arena) // buffer_c3
-    return emitOpError() << "'" << getName() << "' ends at " << offset + bytes
+  int64_t end = offset + static_cast<int64_t>(getBytes());
+  if (getPerSlot())
+    end += static_cast<int64_t>((program.getSlots() - 1) * program.getSlotBytes());
+  if (arena && static_cast<uint64_t>(end) > *arena) // buffer_c3
+    return emitOpError() << "'" << getName() << "' ends at " << end
                          << " bytes; the arena has " << *arena << " bytes";
   return success();
 }
@@ -143,7 +246,11 @@ LogicalResult ViewOp::verify() {
   if (failed(verifyDtype(*this, getDtype(), getBytes())))
     return failure();
   int64_t offset = getOffset(), bytes = getBytes(), base = dtc::exec::getBytes(getBase());
-  if (offset < 0 || offset > base || bytes > base - offset) // view_c1
+  int64_t stride = getMicroBatchStride();
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  int64_t reach = stride * (program ? static_cast<int64_t>(program.getMicroBatches()) - 1 : 0);
+  if (offset < 0 || stride < 0 || offset > base || bytes > base - offset ||
+      reach > base - offset - bytes) // view_c1
     return emitOpError() << "'" << getName() << "' takes " << bytes << " bytes from " << offset
                          << " on; '" << dtc::exec::getName(getBase()) << "' has " << base
                          << " bytes";

@@ -4,25 +4,35 @@ include "dialects/exec/ExecOpBase.td"
 def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, NoTerminator, SingleBlock, Symbol, SymbolTable]> {
   let summary = "Holds what every rank runs each step";
   let description = [{
-    Buffers and declarations, then instructions in an order that one thread could run. The rank of a process is the
-    row-major index of its coordinates on the mesh, first axis outermost.
+    Buffers and declarations, then tasks, then for each entry the order in which they run. The rank of a process is the
+    row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`; what one of them keeps
+    from task to task lies in a slot, of which there are `slots`, `slot_bytes` apart: as many as there are micro-batches
+    under way at once.
 
     Constraints:
     - (C1) as many axis names as axis sizes, all sizes at least 1.
     - (C2) at least one stream, and no instruction on a stream that is not there.
+    - (C3) instructions stand in tasks, everything else does not.
+    - (C4) at least one micro-batch and one slot.
 
     Example:
     ```mlir
     exec.program @step mesh ["dp"] sizes [2] {
       %x = exec.buffer "x" temporary f32 64 bytes
-      exec.zero %x
+      exec.task @update {
+        exec.zero %x
+      }
+      exec.entry train order [@update]
     }
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
-    OptionalAttr<I64Attr>:$arena_bytes, DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
+    DefaultValuedAttr<I64Attr, "1">:$micro_batches, DefaultValuedAttr<I64Attr, "1">:$slots,
+    DefaultValuedAttr<I64Attr, "0">:$slot_bytes, OptionalAttr<I64Attr>:$arena_bytes,
+    DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
+  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`micro_batches` $micro_batches^)?
+    (`slots` $slots^)? (`of` $slot_bytes^ `bytes`)? (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
     (`events` $events^)? attr-dict-with-keyword $body}];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
@@ -30,16 +40,69 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
   let hasRegionVerifier = 1;
 }
 
+def Exec_TaskOp : Exec_Op<"task", [NoRegionArguments, NoTerminator, SingleBlock, Symbol, HasParent<"ProgramOp">]> {
+  let summary = "Holds instructions that run together";
+  let description = [{
+    Instructions in an order that one thread could run. With `per_micro_batch` the task runs once for each micro-batch of
+    a step, else once a step. An instruction with `last` is left out of all runs in a step but the last.
+
+    Tasks stand in the order in which one micro-batch, the only one of a step, goes through them.
+
+    Example:
+    ```mlir
+    exec.task @forward per_micro_batch {
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$per_micro_batch);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name (`per_micro_batch` $per_micro_batch^)? attr-dict-with-keyword $body";
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "bool":$perMicroBatch)>];
+  let extraClassDeclaration = [{
+    // Whether a step runs it several times.
+    bool isRepeated();
+  }];
+}
+
+def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "Says in which order tasks run";
+  let description = [{
+    `train` is a training step, `evaluate` the loss alone. A run is a task, its micro-batch where it has one, and its slot
+    where that is not 0.
+
+    Constraints:
+    - (C1) every run is of a task of the program; of one that is `per_micro_batch` with a micro-batch of the program.
+    - (C2) slots are those of the program.
+    - (C3) no task runs twice for one micro-batch.
+
+    Example:
+    ```mlir
+    exec.task @forward per_micro_batch {
+    }
+    exec.task @update {
+    }
+    exec.entry train order [@forward 0, @update]
+    ```
+  }];
+  // One of each a run; a micro-batch of -1: of all.
+  let arguments = (ins Exec_EntryKindAttr:$kind, FlatSymbolRefArrayAttr:$tasks, DenseI64ArrayAttr:$micro_batches,
+    DenseI64ArrayAttr:$run_slots);
+  let assemblyFormat = "$kind `order` custom<Order>($tasks, $micro_batches, $run_slots) attr-dict";
+}
+
 def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Declares a byte range of the arena";
   let description = [{
     `at` is the offset in the arena, once memory is planned; then ranges of buffers that are never live together may
-    overlap. `persistent`: contents matter between steps, or to the runtime.
+    overlap. `persistent`: contents matter between steps, or to the runtime. `carried`: contents go from one run of a task
+    to the next, as sums over micro-batches do. `per_slot`: every slot has a range of its own, `at` is that of slot 0.
 
     Constraints:
     - (C1) bytes is positive and a whole number of elements.
     - (C2) the offset is a multiple of 64.
-    - (C3) offset + bytes is within the program's arena.
+    - (C3) offset + bytes is within the program's arena, in all slots.
+    - (C4) it is one at most of persistent, carried and per_slot.
 
     Example:
     ```mlir
@@ -49,29 +112,33 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     ```
   }];
   let arguments = (ins StrAttr:$name, Exec_BufferKindAttr:$kind, TypeAttr:$dtype, I64Attr:$bytes, UnitAttr:$persistent,
-    OptionalAttr<I64Attr>:$offset);
+    UnitAttr:$carried, UnitAttr:$per_slot, OptionalAttr<I64Attr>:$offset);
   let results = (outs Exec_Buffer:$result);
-  let assemblyFormat = "$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`at` $offset^)? attr-dict";
+  let assemblyFormat = [{$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`carried` $carried^)?
+    (`per_slot` $per_slot^)? (`at` $offset^)? attr-dict}];
   let hasVerifier = 1;
 }
 
 def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Names a part of a buffer";
   let description = [{
-    Shares the memory of `base` from byte `offset` on.
+    Shares the memory of `base` from byte `offset` on, of each micro-batch `micro_batch_stride` bytes after that of the one
+    before.
 
     Constraints:
-    - (C1) offset + bytes is within the base.
+    - (C1) offset + bytes is within the base, in all micro-batches.
 
     Example:
     ```mlir
     %tokens = exec.buffer "tokens" input i32 1024 bytes persistent
-    %m1 = exec.view %tokens "tokens.1" i32 512 bytes at 512
+    %half = exec.view %tokens "tokens.half" i32 512 bytes at 512
     ```
   }];
-  let arguments = (ins Exec_Buffer:$base, StrAttr:$name, TypeAttr:$dtype, I64Attr:$bytes, I64Attr:$offset);
+  let arguments = (ins Exec_Buffer:$base, StrAttr:$name, TypeAttr:$dtype, I64Attr:$bytes, I64Attr:$offset,
+    DefaultValuedAttr<I64Attr, "0">:$micro_batch_stride);
   let results = (outs Exec_Buffer:$result);
-  let assemblyFormat = "$base $name $dtype $bytes `bytes` `at` $offset attr-dict";
+  let assemblyFormat = [{$base $name $dtype $bytes `bytes` `at` $offset
+    (`+` $micro_batch_stride^ `*` `micro_batch`)? attr-dict}];
   let hasVerifier = 1;
 }
 

@@ -179,7 +179,7 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
 void CallOp::build(OpBuilder &builder, OperationState &state, TypeRange results,
                    FlatSymbolRefAttr callee, ValueRange operands, int64_t instance) {
   build(builder, state, results, callee, operands, StringAttr(),
-        builder.getI64IntegerAttr(instance), ArrayAttr(), ArrayAttr());
+        builder.getI64IntegerAttr(instance), DenseI64ArrayAttr(), ArrayAttr(), ArrayAttr());
 }
 
 FlatSymbolRefAttr CallOp::getBlockAttr() { return getCalleeAttr(); }

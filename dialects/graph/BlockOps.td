@@ -34,7 +34,8 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
   let description = [{
     `under` is the prefix of the names of the parameters that the block declares (`graph.param`): with "encoder" its
     "ln.weight" is "encoder.ln.weight" in full. `instance` says which execution of the block it is: inlining adds
-    `65536 * instance` to the streams of the block's random ops, so that each draws different numbers.
+    `65536 * instance` to the streams of the block's random ops, so that each draws different numbers. A call of a kernel
+    has the `streams` of its random ops, in order, so that one kernel serves all of them.
 
     Constraints:
     - (C1) the callee is a `graph.func`.
@@ -51,10 +52,11 @@ def Graph_CallOp : Graph_Op<"call", [CallOpInterface, DeclareOpInterfaceMethods<
   }];
   let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands, OptionalAttr<StrAttr>:$under,
     DefaultValuedAttr<I64Attr, "0">:$instance,      // which execution of the block: keys random streams
+    OptionalAttr<DenseI64ArrayAttr>:$streams,
     OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let results = (outs Variadic<AnyType>:$results);
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$callee, "::mlir::ValueRange":$operands, "int64_t":$instance)>];
-  let assemblyFormat = [{$callee `(` $operands `)` (`under` $under^)? (`instance` $instance^)? attr-dict `:`
+  let assemblyFormat = [{$callee `(` $operands `)` (`under` $under^)? (`instance` $instance^)? (`streams` $streams^)? attr-dict `:`
     functional-type($operands, results)}];
   let extraClassDeclaration = [{
     operand_range getArgOperands() { return getOperands(); }

@@ -136,7 +136,7 @@ def Graph_AttentionGradOp : Graph_Op<"attention_grad", [Pure, AttrSizedOperandSe
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v, Graph_FloatTensor:$out, Graph_FloatTensor:$lse,
     Graph_FloatTensor:$dout, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
     UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$id,
-    DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<ArrayAttr>:$windows);
+    OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$dq, Graph_FloatTensor:$dk, Graph_FloatTensor:$dv);
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout (`causal` $causal^)? (`sliding` $sliding^)? `scale` $scale (`dropout` $dropout^ `id` $id `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];

@@ -39,7 +39,8 @@ def PointwiseOpInterface : OpInterface<"PointwiseOpInterface"> {
   let cppNamespace = "::dtc::graph";
   let description = [{
     Computes results point by point. The loops of the rule are those of the results, in order. `buildPoint` emits scalar arith/math ops
-    (which vectorise) for one point; `indices` are the *global* indices of the point's loops (index type), offset by the op's windows.
+    (which vectorise) for one point; `indices` are the *global* indices of the point's loops (index type), offset by the op's windows,
+    and of ops that draw random numbers, which all read their indices, then the first sample of the micro-batch and the stream.
   }];
   let methods = [InterfaceMethod<"Emits the scalar body and returns one value per result.",
     "::llvm::SmallVector<::mlir::Value>", "buildPoint",
@@ -64,7 +65,6 @@ def RandomOpInterface : OpInterface<"RandomOpInterface"> {
     InterfaceMethod<"The stream; 0 where none is given yet.", "int64_t", "getStream", (ins), "", "return $_op.getIdAttr() ? $_op.getIdAttr().getInt() : 0;">,
     InterfaceMethod<"Draws from another stream.", "void", "setStream", (ins "int64_t":$stream), "", "$_op.setId(static_cast<uint64_t>(stream));">,
     InterfaceMethod<"Makes this the op of call number `instance` of its block.", "void", "setInstance", (ins "uint64_t":$instance)>,
-    InterfaceMethod<"Makes this the op of a micro-batch whose first sample is `firstSample` of the step.", "void", "setFirstSample", (ins "int64_t":$firstSample)>,
     InterfaceMethod<"Makes this the part of one rank of an op whose result has `shape`, for ops whose element index is that of the whole.",
       "void", "becomePartOf", (ins "::llvm::ArrayRef<int64_t>":$shape), "", "(void)shape;">];
 }

@@ -128,8 +128,7 @@ LogicalResult AttentionOp::buildGradient(OpBuilder &builder, ValueRange resultGr
   auto grad = AttentionGradOp::create(
       builder, getLoc(), getQ().getType(), getK().getType(), getV().getType(), getQ(), getK(),
       getV(), getResult(), getLse(), resultGrads[0], getSeed(), getStep(), getCausalAttr(),
-      getSlidingAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getFirstSampleAttr(),
-      getWindowsAttr());
+      getSlidingAttr(), getScaleAttr(), getDropoutAttr(), getIdAttr(), getWindowsAttr());
   for (unsigned i = 0; i < 3; ++i)
     if (needed[i])
       grads[i] = grad.getResult(i);
@@ -168,7 +167,6 @@ LogicalResult DropoutOp::buildGradient(OpBuilder &builder, ValueRange resultGrad
     return failure();
   if (needed[0])
     grads[0] = DropoutOp::create(builder, getLoc(), getType(), resultGrads[0], getSeed(), getStep(),
-                                 getPAttr(), getIdAttr(), getFirstSampleAttr(),
-                                 getGlobalShapeAttr(), getWindowsAttr());
+                                 getPAttr(), getIdAttr(), getGlobalShapeAttr(), getWindowsAttr());
   return success();
 }

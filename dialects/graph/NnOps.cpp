@@ -303,9 +303,6 @@ void DropoutOp::setInstance(uint64_t instance) {
   if (getId())
     setId(*getId() + streamsPerInstance * instance);
 }
-void DropoutOp::setFirstSample(int64_t firstSample) {
-  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
-}
 void DropoutOp::becomePartOf(ArrayRef<int64_t> shape) {
   if (!getGlobalShape())
     setGlobalShape(shape);
@@ -314,14 +311,8 @@ void AttentionOp::setInstance(uint64_t instance) {
   if (getId())
     setId(*getId() + streamsPerInstance * instance);
 }
-void AttentionOp::setFirstSample(int64_t firstSample) {
-  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
-}
 void AttentionGradOp::setInstance(uint64_t instance) {
   setId(getId() + streamsPerInstance * instance);
-}
-void AttentionGradOp::setFirstSample(int64_t firstSample) {
-  setFirstSampleAttr(OpBuilder(*this).getI64IntegerAttr(firstSample));
 }
 
 // [1.0, 0.01] or base 10000.0. Listed numbers have as many digits as they need to be read again: the

@@ -216,7 +216,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
     i + keys - queries; `sliding` n: only the last n of these. The score matrix never exists.
 
     `dropout` above 0 zeroes weights by Philox numbers keyed by seed, step, stream `id` and the global batch, head, query and
-    key, so they do not depend on the plan.
+    key, so they do not depend on the plan; in step 0, which is evaluation, none.
 
     Short form: without `lse`, `scale` (1 / sqrt(head_dim)), stream and key, which `dtc-complete-ops` adds.
 
@@ -251,7 +251,7 @@ def Graph_AttentionOp : Graph_Op<"attention", [Pure, AttrSizedOperandSegments, G
   let arguments = (ins Graph_FloatTensor:$q, Graph_FloatTensor:$k, Graph_FloatTensor:$v,
     Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step,
     UnitAttr:$causal, OptionalAttr<I64Attr>:$sliding, OptionalAttr<F64Attr>:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout, OptionalAttr<I64Attr>:$id,
-    DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<ArrayAttr>:$windows);
+    OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result, Optional<Graph_FloatTensor>:$lse);
   let assemblyFormat = [{$q `,` $k `,` $v (`causal` $causal^)? (`sliding` $sliding^)? (`scale` $scale^)? (`dropout` $dropout^)? (`id` $id^ `key` `(` $seed `,` $step `)`)?
     attr-dict `:` functional-type(operands, results)}];
@@ -401,9 +401,10 @@ def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph
   let summary = "Zeroes elements at random";
   let description = [{
     Zeroes each element with probability `p` and scales the rest by 1/(1-p). Whether element e is kept depends on seed, step,
-    the stream `id` and e alone, its row-major index in `global_shape` (default: the shape of `x`) with the batch counted from
-    `first_sample` on: Philox4x32-10 with the seed as key and counter {lo(e), hi(e), id, step}; kept where the first word is
-    at least p * 2^32. On the mesh every dim may split, and `windows` say which part this rank has. The gradient is the same
+    the stream `id` and e alone, its row-major index in `global_shape` (default: the shape of `x`) with the batch counted
+    through all micro-batches of the step: Philox4x32-10 with the seed as key and counter {lo(e), hi(e), id, step}; kept
+    where the first word is at least p * 2^32. Steps count from 1; in step 0, which is evaluation, all are kept as they are.
+    On the mesh every dim may split, and `windows` say which part this rank has. The gradient is the same
     op on dy. Source: Srivastava et al. 2014; Salmon et al. 2011 for Philox.
 
     Short form: without stream and key, which `dtc-complete-ops` adds.
@@ -422,7 +423,7 @@ def Graph_DropoutOp : Graph_Op<"dropout", [Pure, AttrSizedOperandSegments, Graph
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$x, Optional<Graph_Seed>:$seed, Optional<Graph_Scalar>:$step, F64Attr:$p, OptionalAttr<I64Attr>:$id,
-    DefaultValuedAttr<I64Attr, "0">:$first_sample, OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<ArrayAttr>:$windows);
+    OptionalAttr<DenseI64ArrayAttr>:$global_shape, OptionalAttr<ArrayAttr>:$windows);
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = "$x `p` $p (`id` $id^ `key` `(` $seed `,` $step `)`)? attr-dict `:` type($x)";
   let hasVerifier = 1;

@@ -6,8 +6,9 @@ using namespace mlir;
 using namespace dtc::graph;
 
 // The row-major index of the element in the whole tensor, as i64. The batch counts over the whole
-// step.
-static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices) {
+// step: on from the first sample of the micro-batch.
+static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRange indices,
+                           Value firstSample) {
   Type i64 = builder.getI64Type();
   auto number = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
@@ -17,10 +18,9 @@ static Value globalElement(DropoutOp op, ImplicitLocOpBuilder &builder, ValueRan
   Value element = number(0);
   for (const auto &[dim, index] : llvm::enumerate(indices)) {
     Value wide = arith::IndexCastOp::create(builder, i64, index);
-    if (dim == 0 && op.getFirstSample() != 0)
-      wide = arith::AddIOp::create(builder, wide, number(op.getFirstSample()));
     if (dim == 0) {
-      element = wide;
+      Value first = arith::IndexCastOp::create(builder, i64, firstSample);
+      element = arith::AddIOp::create(builder, wide, first);
       continue;
     }
     element = arith::MulIOp::create(builder, element, number(shape[dim]));
@@ -39,7 +39,8 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
     return {operands[0]};
   PointBuilder b(builder, loc);
   Type i32 = builder.getI32Type();
-  Value element = globalElement(*this, b.builder, indices);
+  Value firstSample = indices[indices.size() - 2], stream = indices.back();
+  Value element = globalElement(*this, b.builder, indices.drop_back(2), firstSample);
   auto word = [&](uint32_t value) -> Value {
     return arith::ConstantOp::create(b.builder,
                                      builder.getI32IntegerAttr(static_cast<int32_t>(value)));
@@ -50,13 +51,15 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
   Value random = buildPhilox(b.builder, operands[1],
                              {arith::TruncIOp::create(b.builder, i32, element),
                               arith::TruncIOp::create(b.builder, i32, high),
-                              word(static_cast<uint32_t>(*getId())), step});
+                              arith::IndexCastOp::create(b.builder, i32, stream), step});
   // Kept where random >= p 2^32; random is whole, so the bound rounds up.
   double bound = std::min(std::ceil(std::ldexp(p, 32)), 4294967295.0);
   Value kept = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::uge, random,
                                      word(static_cast<uint32_t>(bound)));
-  Value scaled = b.mul(b.in(operands[0]), b.number(1 / (1 - p)));
-  return {b.out(b.select(kept, scaled, b.number(0)), getType())};
+  Value x = b.in(operands[0]);
+  Value scaled = b.select(kept, b.mul(x, b.number(1 / (1 - p))), b.number(0));
+  Value evaluates = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, step, word(0));
+  return {b.out(b.select(evaluates, x, scaled), getType())};
 }
 
 bool DropoutOp::needsIndices() { return true; }

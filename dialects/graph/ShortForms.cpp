@@ -98,7 +98,7 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
   replace(*this,
           AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(),
                               seed, step, getCausalAttr(), getSlidingAttr(), scale,
-                              getDropoutAttr(), stream, getFirstSampleAttr(), getWindowsAttr()));
+                              getDropoutAttr(), stream, getWindowsAttr()));
 }
 
 bool DropoutOp::isShort() { return !getId(); }
@@ -106,7 +106,7 @@ bool DropoutOp::isShort() { return !getId(); }
 void DropoutOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nextStream) {
   auto [seed, step] = readKey(builder, getLoc());
   replace(*this, DropoutOp::create(builder, getLoc(), getType(), getX(), seed, step, getPAttr(),
-                                   builder.getI64IntegerAttr(nextStream()), getFirstSampleAttr(),
+                                   builder.getI64IntegerAttr(nextStream()),
                                    getGlobalShapeAttr(), getWindowsAttr()));
 }
 

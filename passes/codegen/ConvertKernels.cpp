@@ -132,6 +132,7 @@ private:
 
   void emitPoint(OpBuilder &nested, ValueRange elements) {
     llvm::DenseMap<Value, Value> points;
+    unsigned numRandom = 0;
     for (Operation &op : body->without_terminator()) {
       SmallVector<Value> operands;
       for (auto [i, operand] : llvm::enumerate(op.getOperands())) {
@@ -146,6 +147,10 @@ private:
       SmallVector<Value> indices;
       if (pointwise.needsIndices())
         indices = globalIndices(nested, &op);
+      if (isa<RandomOpInterface>(op)) {
+        unsigned firstSample = signature.firstRandom();
+        indices.append({argument(firstSample), argument(firstSample + ++numRandom)});
+      }
       SmallVector<Value> results = pointwise.buildPoint(nested, op.getLoc(), operands, indices);
       for (auto [result, value] : llvm::zip_equal(op.getResults(), results))
         points[result] = value;
@@ -183,7 +188,11 @@ KernelSignature KernelSignature::of(FuncOp kernel) {
   if (auto scalars = kernel->getAttrOfType<ArrayAttr>(kernelScalarsName))
     for (WindowAttr window : scalars.getAsRange<WindowAttr>())
       numScalars += window.getPieces();
-  return {static_cast<unsigned>(kernel.getNumArguments() + kernel.getNumResults()), numScalars};
+  unsigned numWindows = numScalars;
+  if (unsigned numRandom = countRandomOps(kernel))
+    numScalars += 1 + numRandom;
+  return {static_cast<unsigned>(kernel.getNumArguments() + kernel.getNumResults()), numWindows,
+          numScalars};
 }
 
 LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target) {

@@ -43,12 +43,15 @@ public:
     SmallVector<Location> locations;
     for (Operation *op : group.ops)
       locations.push_back(op->getLoc());
-    FuncOp kernel = getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef()));
+    SmallVector<int64_t> streams;
+    FuncOp kernel = getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef(), streams));
     OpBuilder builder(group.ops.back());
     builder.setInsertionPointAfter(group.ops.back());
     auto call = CallOp::create(
         builder, builder.getFusedLoc(locations), kernel.getFunctionType().getResults(),
         FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs.getArrayRef(), /*instance=*/0);
+    if (!streams.empty())
+      call.setStreams(streams);
     for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
@@ -59,7 +62,10 @@ public:
   unsigned numKernels() const { return nextNumber; }
 
 private:
-  FuncOp build(const KernelGroup &group, ArrayRef<Value> inputs, ArrayRef<Value> outputs) {
+  // Kernels of groups that differ in the streams of their random ops alone are equal: these are for
+  // the call, in `streams`.
+  FuncOp build(const KernelGroup &group, ArrayRef<Value> inputs, ArrayRef<Value> outputs,
+               SmallVectorImpl<int64_t> &streams) {
     OpBuilder builder(module.getContext());
     auto type =
         builder.getFunctionType(TypeRange(ValueRange(inputs)), TypeRange(ValueRange(outputs)));
@@ -71,7 +77,10 @@ private:
     map.map(inputs, body->getArguments());
     builder.setInsertionPointToEnd(body);
     for (Operation *op : group.ops)
-      builder.clone(*op, map);
+      if (auto random = dyn_cast<RandomOpInterface>(builder.clone(*op, map))) {
+        streams.push_back(random.getStream());
+        random.setStream(0);
+      }
     SmallVector<Value> results;
     for (Value output : outputs)
       results.push_back(map.lookup(output));

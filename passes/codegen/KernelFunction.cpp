@@ -149,6 +149,11 @@ SmallVector<WindowAttr> dtc::getWindows(Operation *op) {
   return windows;
 }
 
+unsigned dtc::countRandomOps(FuncOp kernel) {
+  return llvm::count_if(kernel.getBody().front(),
+                        [](Operation &op) { return isa<RandomOpInterface>(op); });
+}
+
 void dtc::setKernelAttributes(FuncOp kernel) {
   Builder builder(kernel.getContext());
   auto rowOp = dyn_cast_or_null<KernelOpInterface>(getRowOp(kernel));

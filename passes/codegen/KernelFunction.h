@@ -35,6 +35,10 @@ PointwiseLoops getPointwiseLoops(graph::FuncOp kernel);
 // #graph.window attributes of `op`, those of unsplit loops among them.
 llvm::SmallVector<graph::WindowAttr> getWindows(mlir::Operation *op);
 
+// How many of its ops draw random numbers. A kernel with such ops takes, after its windows, the first
+// sample of the micro-batch and the stream of each of them.
+unsigned countRandomOps(graph::FuncOp kernel);
+
 // Sets kernel_range, kernel_scalars and kernel_in_place from the body.
 void setKernelAttributes(graph::FuncOp kernel);
 

@@ -30,8 +30,10 @@ void addKernelEntries(mlir::ModuleOp module);
 
 // How a func.func of step 1 divides its arguments.
 struct KernelSignature {
-  unsigned numBuffers, numScalars;
+  unsigned numBuffers, numWindows, numScalars; // windows are the first of the scalars
   static KernelSignature of(graph::FuncOp kernel);
+  // The first sample of the micro-batch, where ops draw random numbers; their streams follow.
+  unsigned firstRandom() const { return numBuffers + numWindows; }
   unsigned begin() const { return numBuffers + numScalars; }
   unsigned end() const { return begin() + 1; }
 };

@@ -88,15 +88,25 @@ private:
     if (isNew) {
       ++numEvents;
       builder.setInsertionPointAfter(instructions[index]);
-      exec::RecordOp::create(builder, instructions[index].getLoc(), event->second, other);
+      records.push_back(exec::RecordOp::create(builder, instructions[index].getLoc(),
+                                               event->second, other,
+                                               /*last=*/isInRepeatedTask(instructions[index])));
     }
-    Block &block = program.getBody().front();
-    Location location = before ? before->getLoc() : program.getLoc();
+    // In every run where both are, else with the last micro-batch.
+    bool always = before && isRepeated(before) && isRepeated(instructions[index]);
+    if (always)
+      records[event->second].setLast(false);
     if (before)
       builder.setInsertionPoint(before);
     else
-      builder.setInsertionPointToEnd(&block);
-    exec::WaitOp::create(builder, location, event->second, stream);
+      builder.setInsertionPointAfter(instructions.back());
+    Operation *place = before ? before : instructions.back();
+    exec::WaitOp::create(builder, place->getLoc(), event->second, stream,
+                         /*last=*/!always && isInRepeatedTask(place));
+  }
+
+  static bool isInRepeatedTask(Operation *instruction) {
+    return cast<exec::TaskOp>(instruction->getParentOp()).isRepeated();
   }
 
   // Buffers of communication are taken until stream 0 has waited for their collective, so it waits
@@ -137,6 +147,7 @@ private:
   // synced[s][t]: the last instruction of stream t that stream s has waited for.
   std::vector<SmallVector<int64_t, 2>> synced;
   llvm::DenseMap<int64_t, int64_t> events; // by recorded instruction
+  std::vector<exec::RecordOp> records;     // by event
   int64_t numEvents = 0;
 };
 
@@ -146,7 +157,7 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
   void runOnOperation() override {
     exec::ProgramOp program = getOperation();
     bool any = false;
-    for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
+    for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
       if (!collective.getAsync())
         continue;
       any = true;

@@ -9,8 +9,6 @@
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
-
 namespace dtc {
 #define GEN_PASS_DEF_BUCKETCOLLECTIVES
 #include "passes/schedule/Passes.h.inc"
@@ -30,7 +28,7 @@ class Bucket {
 public:
   Bucket(exec::ProgramOp program, ArrayRef<Member> members, unsigned number)
       : program(program), members(members), number(number), first(members.front().collective),
-        last(members.back().collective), builder(last.getLoc(), last) {
+        last(members.back().collective), builder(last) {
     for (const Member &member : members) {
       exec::CollectiveOp collective = member.collective;
       starts.push_back(count);
@@ -62,7 +60,8 @@ private:
     return exec::BufferOp::create(front, first.getLoc(), first.getSrc().getType(),
                                   (name + Twine(number)).str(), kind,
                                   exec::getDtype(first.getSrc()), elements * elementBytes(),
-                                  /*persistent=*/false, IntegerAttr());
+                                  /*persistent=*/false, /*carried=*/false, /*per_slot=*/false,
+                                  IntegerAttr());
   }
 
   // Puts a whole buffer into `bucket`, from element `start` on.
@@ -72,7 +71,17 @@ private:
     Value view = exec::ViewOp::create(front, root.getLoc(), root.getType(), bucket, root.getName(),
                                       root.getDtype(), root.getBytes(), start * elementBytes());
     root.getResult().replaceAllUsesWith(view);
+    if (root.getCarried())
+      getRootOp(bucket).setCarried(true);
     root.erase();
+  }
+
+  // Makes an instruction of the bucket: like its members it runs with the last micro-batch.
+  template <typename Op, typename... Args> Op add(OpBuilder &at, Location location, Args &&...args) {
+    auto op = Op::create(at, location, std::forward<Args>(args)...);
+    if (isRepeated(op))
+      op.setLast(true);
+    return op;
   }
 
   // What lies between members takes part in the collective, so it must be something.
@@ -88,7 +97,7 @@ private:
       Value gap = exec::ViewOp::create(front, collective.getLoc(), bucket.getType(), bucket, "gap",
                                        exec::getDtype(bucket), (next - end) * elementBytes(),
                                        end * elementBytes());
-      exec::ZeroOp::create(builder, gap, /*stream=*/0);
+      add<exec::ZeroOp>(builder, last.getLoc(), gap);
     }
   }
 
@@ -96,9 +105,8 @@ private:
     std::string name = first.getName().str();
     if (members.size() > 1)
       name += " +" + std::to_string(members.size() - 1);
-    exec::CollectiveOp::create(builder, first.getKind(), first.getReduce(), src, dst,
-                               first.getAxes(), count, name, first.getRole(), first.getAsync(),
-                               /*stream=*/0);
+    add<exec::CollectiveOp>(builder, last.getLoc(), first.getKind(), first.getReduce(), src, dst,
+                            first.getAxes(), count, name, first.getRole(), first.getAsync());
   }
 
   exec::RankScalarAttr at(int64_t element) {
@@ -123,11 +131,11 @@ private:
     Operation *earliest = first;
     for (auto [member, start] : llvm::zip(members, starts))
       if (Operation *pack = packInto(member.collective, blocks, start, ranks);
-          pack->isBeforeInBlock(earliest))
+          comesBefore(pack, earliest))
         earliest = pack;
     if (hasGaps) {
       OpBuilder before(earliest);
-      exec::ZeroOp::create(before, first.getLoc(), blocks, /*stream=*/0);
+      add<exec::ZeroOp>(before, first.getLoc(), blocks);
     }
     emit(blocks, sums);
     for (auto [member, start] : llvm::zip(members, starts)) {
@@ -135,10 +143,10 @@ private:
       if (isWholeTemporary(collective.getDst()))
         moveInto(collective.getDst(), sums, start);
       else
-        exec::CopyOp::create(builder, sums, collective.getDst(),
-                             ArrayRef<int64_t>{static_cast<int64_t>(collective.getCount())},
-                             ArrayRef<int64_t>{1}, at(start), ArrayRef<int64_t>{1}, at(0),
-                             /*accumulate=*/false, /*stream=*/0);
+        add<exec::CopyOp>(builder, last.getLoc(), sums, collective.getDst(),
+                          ArrayRef<int64_t>{static_cast<int64_t>(collective.getCount())},
+                          ArrayRef<int64_t>{1}, at(start), ArrayRef<int64_t>{1}, at(0),
+                          /*accumulate=*/false);
     }
     eraseMembers();
   }
@@ -158,10 +166,9 @@ private:
       return pack;
     }
     OpBuilder before(collective);
-    return exec::CopyOp::create(before, collective.getLoc(), collective.getSrc(), blocks,
-                                ArrayRef<int64_t>{ranks, part}, ArrayRef<int64_t>{part, 1}, at(0),
-                                ArrayRef<int64_t>{count, 1}, at(start), /*accumulate=*/false,
-                                /*stream=*/0);
+    return add<exec::CopyOp>(before, collective.getLoc(), collective.getSrc(), blocks,
+                             ArrayRef<int64_t>{ranks, part}, ArrayRef<int64_t>{part, 1}, at(0),
+                             ArrayRef<int64_t>{count, 1}, at(start), /*accumulate=*/false);
   }
 
   void buildAllGather() {
@@ -176,9 +183,9 @@ private:
         continue;
       }
       OpBuilder before(collective);
-      exec::CopyOp::create(before, collective.getLoc(), collective.getSrc(), mine,
-                           ArrayRef<int64_t>{part}, ArrayRef<int64_t>{1}, at(0),
-                           ArrayRef<int64_t>{1}, at(start), /*accumulate=*/false, /*stream=*/0);
+      add<exec::CopyOp>(before, collective.getLoc(), collective.getSrc(), mine,
+                        ArrayRef<int64_t>{part}, ArrayRef<int64_t>{1}, at(0), ArrayRef<int64_t>{1},
+                        at(start), /*accumulate=*/false);
     }
     zeroGaps(mine);
     emit(mine, all);
@@ -196,9 +203,9 @@ private:
     };
     bool redirect = !member.unpacks.empty() && llvm::all_of(member.unpacks, redirectable);
     if (!redirect)
-      exec::CopyOp::create(builder, all, collective.getDst(), ArrayRef<int64_t>{ranks, part},
-                           ArrayRef<int64_t>{count, 1}, at(start), ArrayRef<int64_t>{part, 1},
-                           at(0), /*accumulate=*/false, /*stream=*/0);
+      add<exec::CopyOp>(builder, last.getLoc(), all, collective.getDst(),
+                        ArrayRef<int64_t>{ranks, part}, ArrayRef<int64_t>{count, 1}, at(start),
+                        ArrayRef<int64_t>{part, 1}, at(0), /*accumulate=*/false);
     for (exec::CopyOp copy : member.unpacks) {
       copy->moveBefore(last);
       if (!redirect)
@@ -222,7 +229,7 @@ private:
   ArrayRef<Member> members;
   unsigned number;
   exec::CollectiveOp first, last;
-  ImplicitLocOpBuilder builder; // in front of the last member
+  OpBuilder builder; // in front of the last member
   SmallVector<int64_t> starts;
   int64_t count = 0;
   bool hasGaps = false;
@@ -256,7 +263,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
 
   // In messages a gather of parameters is called by what it gathers.
   static void nameGathers(exec::ProgramOp program) {
-    for (auto collective : program.getBody().getOps<exec::CollectiveOp>()) {
+    for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
       if (!isParameterGather(collective))
         continue;
       SmallVector<Value, 3> ends{collective.getSrc(), collective.getDst()};

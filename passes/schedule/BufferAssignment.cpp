@@ -9,8 +9,10 @@ using namespace dtc;
 
 BufferAssignment::BufferAssignment(const AccessList &program)
     : program(program), accesses(program.buffers.size()) {
-  for (unsigned buffer = 0; buffer < program.buffers.size(); ++buffer)
+  for (unsigned buffer = 0; buffer < program.buffers.size(); ++buffer) {
     places.push_back({buffer, 0});
+    carried.push_back(program.buffers[buffer].carried);
+  }
   for (unsigned i = 0; i < program.instructions.size(); ++i) {
     const AccessList::Instruction &instruction = program.instructions[i];
     for (auto [index, use] : llvm::enumerate(instruction.reads))
@@ -56,6 +58,7 @@ bool BufferAssignment::isRedundant(unsigned instruction) const {
 
 void BufferAssignment::join(unsigned from, unsigned into, int64_t offset) {
   places[from] = {into, offset};
+  carried[into] = carried[into] || carried[from];
   std::vector<Access> moved = std::move(accesses[from]);
   accesses[from].clear();
   for (Access &access : moved) {
@@ -98,9 +101,12 @@ bool BufferAssignment::joinCopy(unsigned instruction) {
       return false;
   if (!source.front().write || first == instruction)
     return false; // what was never written has nothing to move
+  if (carried[dst.buffer] && program.instructions[first].isRepeated)
+    return false;
+  unsigned live = carried[src.buffer] ? 0 : first;
   for (const Access &access : accesses[dst.buffer]) {
     if (access.end <= dst.offset || access.begin >= dst.offset + dst.bytes ||
-        access.instruction == instruction || access.instruction < first)
+        access.instruction == instruction || access.instruction < live)
       continue;
     if (access.instruction == first && inPlaceAt(first, source, access))
       continue;
@@ -121,7 +127,8 @@ bool BufferAssignment::joinInPlace(unsigned instruction, unsigned write, unsigne
            !program.buffers[use.buffer].persistent;
   };
   if (result.buffer == operand.buffer || !whole(result) || !whole(operand) ||
-      result.bytes != operand.bytes)
+      result.bytes != operand.bytes || carried[result.buffer] ||
+      (carried[operand.buffer] && op.isRepeated))
     return false;
   for (const Access &access : accesses[operand.buffer]) {
     if (access.instruction > instruction)

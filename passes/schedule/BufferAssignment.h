@@ -15,6 +15,7 @@ struct AccessList {
   struct Buffer {
     int64_t bytes;
     bool persistent = false; // contents matter before and after the program
+    bool carried = false;    // a sum, live from before the first instruction on
   };
   struct Use {
     unsigned buffer;
@@ -25,6 +26,7 @@ struct AccessList {
     llvm::SmallVector<std::pair<unsigned, unsigned>, 2>
         inPlace;         // (index in writes, index in reads) may be one memory
     bool isCopy = false; // writes[0] becomes all of reads[0], and nothing else happens
+    bool isRepeated = false; // runs several times, in which sums grow
   };
   std::vector<Buffer> buffers;
   std::vector<Instruction> instructions;
@@ -34,7 +36,8 @@ struct AccessList {
 // 1. Copies, last first: the source is made a part of the destination, so that its producer writes
 //    where the copy would have put it. This needs: no one uses that part of the destination while
 //    the source is live (but an in-place operand of the producer), and what is left of the source
-//    after the copy is only read, before the destination changes.
+//    after the copy is only read, before the destination changes. What is made again in every run
+//    does not go where a sum grows.
 // 2. In-place pairs, first to last: a result takes the buffer of an operand that dies there.
 // 3. Copies whose source has come to be their destination are redundant.
 //
@@ -71,6 +74,7 @@ private:
 
   const AccessList &program;
   std::vector<Place> places;
+  std::vector<bool> carried;
   std::vector<std::vector<Access>> accesses; // of buffers that are their own place, by instruction
 };
 

@@ -1,6 +1,8 @@
 // Which instructions must keep their order.
 #include "passes/schedule/Dependences.h"
 
+#include "passes/schedule/Ordering.h"
+
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -41,7 +43,7 @@ SmallVector<exec::InstructionOpInterface> dtc::getAccesses(Value root) {
     }
   }
   llvm::sort(accesses, [](exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
-    return a->isBeforeInBlock(b);
+    return comesBefore(a, b);
   });
   return accesses;
 }

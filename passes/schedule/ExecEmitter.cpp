@@ -10,6 +10,12 @@ ExecEmitter::ExecEmitter(ModuleOp module, exec::ProgramOp program)
     : module(module), program(program),
       builder(program.getLoc(), OpBuilder::atBlockEnd(&program.getBody().front())) {}
 
+void ExecEmitter::startTask(StringRef name, bool perMicroBatch) {
+  OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
+  auto task = exec::TaskOp::create(end, builder.getLoc(), name, perMicroBatch);
+  builder.setInsertionPointToEnd(&task.getBody().front());
+}
+
 OpBuilder ExecEmitter::declarations() {
   OpBuilder result(program.getContext());
   if (lastDeclaration)
@@ -46,9 +52,16 @@ Value ExecEmitter::createBuffer(StringRef name, exec::BufferKind kind, Type dtyp
   OpBuilder front = declarations();
   auto op = exec::BufferOp::create(
       front, builder.getLoc(), exec::BufferType::get(program.getContext()), name, kind, dtype,
-      elements * exec::getElementBytes(dtype), persistent, /*offset=*/IntegerAttr());
+      elements * exec::getElementBytes(dtype), persistent, /*carried=*/false, /*per_slot=*/false,
+      /*offset=*/IntegerAttr());
   lastDeclaration = op;
   return op;
+}
+
+Value ExecEmitter::createSum(StringRef name, exec::BufferKind kind, Type dtype, int64_t elements) {
+  Value sum = createBuffer(name, kind, dtype, elements);
+  sum.getDefiningOp<exec::BufferOp>().setCarried(program.getMicroBatches() > 1);
+  return sum;
 }
 
 Value ExecEmitter::createView(Value base, int64_t first, int64_t elements) {
@@ -61,7 +74,21 @@ Value ExecEmitter::createView(Value base, int64_t first, int64_t elements) {
   OpBuilder front = declarations();
   auto op = exec::ViewOp::create(
       front, builder.getLoc(), exec::BufferType::get(program.getContext()), range.root, name,
-      exec::getDtype(base), elements * elementBytes, range.offset + first * elementBytes);
+      exec::getDtype(base), elements * elementBytes, range.offset + first * elementBytes,
+      range.microBatchStride);
+  lastDeclaration = op;
+  return op;
+}
+
+Value ExecEmitter::createMicroBatchView(Value base, int64_t elements) {
+  if (program.getMicroBatches() == 1)
+    return createView(base, 0, elements);
+  int64_t bytes = elements * exec::getElementBytes(exec::getDtype(base));
+  OpBuilder front = declarations();
+  auto op = exec::ViewOp::create(front, builder.getLoc(), base.getType(), base,
+                                 (exec::getName(base) + ".micro_batch").str(),
+                                 exec::getDtype(base), bytes, /*offset=*/0,
+                                 /*micro_batch_stride=*/bytes);
   lastDeclaration = op;
   return op;
 }
@@ -108,6 +135,11 @@ exec::RankScalarAttr ExecEmitter::constant(int64_t base) {
   return exec::RankScalarAttr::get(program.getContext(), base);
 }
 
+exec::RankScalarAttr ExecEmitter::firstSample() {
+  int64_t stride = program.getMicroBatches() == 1 ? 0 : globalMicroBatch;
+  return exec::RankScalarAttr::getOfTerms(program.getContext(), 0, {}, stride);
+}
+
 graph::WindowAttr ExecEmitter::findWindow(ArrayAttr windows, unsigned loop) {
   if (windows)
     for (auto window : windows.getAsRange<graph::WindowAttr>())
@@ -136,7 +168,8 @@ exec::RankScalarAttr ExecEmitter::sum(exec::RankScalarAttr a, exec::RankScalarAt
   for (exec::RankScalarAttr each : {a, b})
     for (auto [axis, stride] : llvm::enumerate(each.getStrides()))
       terms.emplace_back(static_cast<int64_t>(axis), stride);
-  return exec::RankScalarAttr::getOfTerms(a.getContext(), a.getBase() + b.getBase(), terms);
+  return exec::RankScalarAttr::getOfTerms(a.getContext(), a.getBase() + b.getBase(), terms,
+                                          a.getMicroBatchStride() + b.getMicroBatchStride());
 }
 
 FailureOr<SmallVector<exec::RankScalarAttr, 2>>

@@ -12,7 +12,8 @@
 
 namespace dtc {
 
-// Declarations (buffers, views, kernels) go to the front of the program, instructions to its end.
+// Declarations (buffers, views, kernels) go to the front of the program, instructions to the end of
+// the task that was started last.
 // A tensor is its row-major elements; every tensor value has one buffer, which no later value
 // reuses: sharing memory is the business of dtc-reuse-buffers and dtc-plan-memory.
 class ExecEmitter {
@@ -24,6 +25,8 @@ public:
   // For instructions; its location is that of the op being lowered.
   mlir::ImplicitLocOpBuilder &instructions() { return builder; }
   void setLocation(mlir::Location location) { builder.setLoc(location); }
+  // Adds a task; instructions go there from now on.
+  void startTask(llvm::StringRef name, bool perMicroBatch);
 
   // The buffer of a tensor that was defined before.
   mlir::Value lookup(mlir::Value tensor) const;
@@ -35,8 +38,13 @@ public:
 
   mlir::Value createBuffer(llvm::StringRef name, exec::BufferKind kind, mlir::Type dtype,
                            int64_t elements, bool persistent = false);
+  // A buffer of a sum over micro-batches.
+  mlir::Value createSum(llvm::StringRef name, exec::BufferKind kind, mlir::Type dtype,
+                        int64_t elements);
   // `elements` of `base` from element `first` on; the base itself where that is all of it.
   mlir::Value createView(mlir::Value base, int64_t first, int64_t elements);
+  // The `elements` of each micro-batch of the step, one after another in `base`.
+  mlir::Value createMicroBatchView(mlir::Value base, int64_t elements);
   // For declarations that are not buffers.
   mlir::OpBuilder declarations();
   void declared(mlir::Operation *op) { lastDeclaration = op; }
@@ -64,6 +72,11 @@ public:
   pieceStarts(mlir::Operation *op, graph::WindowAttr window, int64_t base = 0, int64_t scale = 1);
   llvm::ArrayRef<int64_t> getMesh() { return program.getAxisSizes(); }
 
+  // How many samples of the step, over all ranks, a micro-batch has.
+  void setGlobalMicroBatch(int64_t samples) { globalMicroBatch = samples; }
+  // The first of them in the micro-batch that runs.
+  exec::RankScalarAttr firstSample();
+
   // Prefix of the names of buffers that `define` makes from now on, e.g. "m1.".
   void setPrefix(llvm::StringRef prefix) { namePrefix = prefix.str(); }
   // The kind of the buffer that `define` will make for a tensor; temporary otherwise.
@@ -86,6 +99,7 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
   llvm::StringMap<unsigned> nameCounts;
   std::string namePrefix;
+  int64_t globalMicroBatch = 0;
   llvm::DenseMap<mlir::Value, exec::BufferKind> kinds;
   llvm::StringMap<mlir::Value> tensors;
   llvm::DenseMap<exec::ScalarRole, mlir::Value> scalars;

@@ -5,7 +5,6 @@
 #include "dialects/graph/Placement.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "passes/schedule/Addends.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 
 #include "llvm/Support/xxhash.h"
@@ -13,29 +12,25 @@
 using namespace mlir;
 using namespace dtc;
 
-ExecLowering::ExecLowering(ModuleOp module) : module(module) {}
+ExecLowering::ExecLowering(ModuleOp module, const ExecLoweringOptions &options)
+    : module(module), options(options) {}
 
 LogicalResult ExecLowering::run() {
   if (failed(findFunctions()) || failed(createProgram()) || failed(declareTensors()) ||
       failed(declareInputs()) || failed(declareSums()))
     return failure();
-  for (int64_t index = 0; index < numMicroBatches; ++index)
-    if (failed(lowerMicroBatch(index)))
-      return failure();
-  if (failed(lowerUpdate()))
+  Addends addends(microBatch);
+  StepTasks tasks(microBatch, update, addends, options.splitBackward);
+  if (failed(lowerMicroBatch(tasks)) || failed(lowerUpdate(tasks)))
     return failure();
-  emitter->setLocation(update.getLoc());
-  emitter->emitLastCopies();
-  // Not before: the emitter knows tensors by address.
-  for (graph::FuncOp copy : copies)
-    copy.erase();
+  addEntries(tasks);
   microBatch.erase();
   update.erase();
   eraseUnusedKernels();
   return success();
 }
 
-// Kernels of which only copies for later micro-batches are launched, or whose work the sums do.
+// Kernels whose work the sums do.
 void ExecLowering::eraseUnusedKernels() {
   for (auto kernel : llvm::make_early_inc_range(module.getOps<graph::FuncOp>()))
     if (kernel.getKernel() && !emitter->getProgram().lookupSymbol(kernel.getSymName()))
@@ -74,6 +69,8 @@ LogicalResult ExecLowering::createProgram() {
   }
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto program = exec::ProgramOp::create(builder, module.getLoc(), "step", names, sizes);
+  program.setMicroBatches(numMicroBatches);
+  program.setSlots(std::min(options.slots, numMicroBatches));
   emitter.emplace(module, program);
   return success();
 }
@@ -174,7 +171,7 @@ LogicalResult ExecLowering::declareInputs() {
     auto splits = splitsOf(microBatch, name, type->getRank(), placement);
     if (failed(splits))
       return failure();
-    globalMicroBatch = type->getDimSize(0) * splits->getParts(0, emitter->getMesh());
+    emitter->setGlobalMicroBatch(type->getDimSize(0) * splits->getParts(0, emitter->getMesh()));
     SmallVector<int64_t> shape(type->getShape());
     shape.insert(shape.begin(), numMicroBatches);
     splits->axes.insert(splits->axes.begin(), SmallVector<int64_t, 2>());
@@ -200,8 +197,8 @@ LogicalResult ExecLowering::declareSums() {
     if (auto parameter =
             microBatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr)) {
       std::string name = "grad " + parameter.getValue().str();
-      Value sum = emitter->createBuffer(name, exec::BufferKind::Gradient, tensor.getElementType(),
-                                        tensor.getNumElements());
+      Value sum = emitter->createSum(name, exec::BufferKind::Gradient, tensor.getElementType(),
+                                     tensor.getNumElements());
       gradients[parameter.getValue()] = sum;
       sums.push_back(sum);
       continue;
@@ -212,66 +209,12 @@ LogicalResult ExecLowering::declareSums() {
       return microBatch.emitOpError()
              << "has result " << index
              << " with neither 'graph.gradient_of' nor 'graph.accumulated'";
-    sums.push_back(emitter->createBuffer(("sum " + name.getValue()).str(),
-                                         exec::BufferKind::Temporary, tensor.getElementType(),
-                                         tensor.getNumElements()));
+    sums.push_back(emitter->createSum(("sum " + name.getValue()).str(),
+                                      exec::BufferKind::Temporary, tensor.getElementType(),
+                                      tensor.getNumElements()));
     otherSums[name.getValue()] = sums.back();
   }
   return success();
-}
-
-// Random ops state the first sample of their micro-batch, so every micro-batch but the first needs
-// ops of its own.
-graph::FuncOp ExecLowering::functionOf(int64_t index) {
-  if (index == 0)
-    return microBatch;
-  graph::FuncOp copy = microBatch.clone();
-  copy.setSymName(("microbatch_m" + Twine(index)).str());
-  module.getBody()->getOperations().insert(microBatch->getIterator(), copy);
-  makeRandomOpsOf(copy, index);
-  copies.push_back(copy);
-  return copy;
-}
-
-void ExecLowering::makeRandomOpsOf(graph::FuncOp function, int64_t index) {
-  function.walk(
-      [&](graph::RandomOpInterface random) { random.setFirstSample(index * globalMicroBatch); });
-  function.walk([&](graph::CallOp call) {
-    auto kernel = module.lookupSymbol<graph::FuncOp>(call.getCallee());
-    if (!kernel)
-      return;
-    auto isRandom = [](graph::RandomOpInterface) { return WalkResult::interrupt(); };
-    if (!kernel.walk(isRandom).wasInterrupted())
-      return;
-    std::string name = (call.getCallee() + "_m" + Twine(index)).str();
-    if (!module.lookupSymbol(name)) {
-      graph::FuncOp copy = kernel.clone();
-      copy.setSymName(name);
-      module.getBody()->getOperations().insertAfter(kernel->getIterator(), copy);
-      makeRandomOpsOf(copy, index);
-    }
-    call.setCallee(name);
-  });
-}
-
-// What is made up to the loss and needed after it.
-void ExecLowering::markActivations(graph::FuncOp function) {
-  Operation *lossOp = nullptr;
-  for (auto [index, value] :
-       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
-    if (auto name = function.getResultAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
-        name && name == graph::kLossSum)
-      lossOp = value.getDefiningOp();
-  if (!lossOp)
-    return;
-  for (Operation &op : function.getBody().front()) {
-    for (Value result : op.getResults())
-      if (llvm::any_of(result.getUsers(),
-                       [&](Operation *user) { return lossOp->isBeforeInBlock(user); }))
-        emitter->setKind(result, exec::BufferKind::Activation);
-    if (&op == lossOp)
-      return;
-  }
 }
 
 LogicalResult ExecLowering::lowerOp(Operation &op) {
@@ -288,42 +231,68 @@ LogicalResult ExecLowering::lowerOp(Operation &op) {
   return lowering.lowerToExec(*emitter);
 }
 
-LogicalResult ExecLowering::lowerMicroBatch(int64_t index) {
-  graph::FuncOp function = functionOf(index);
-  Block &body = function.getBody().front();
-  emitter->setPrefix(numMicroBatches == 1 ? "" : ("m" + Twine(index) + ".").str());
-  markActivations(function);
-  for (auto [argument, all] : llvm::zip(body.getArguments(), inputs)) {
-    int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
-    emitter->alias(argument, emitter->createView(all, index * elements, elements));
+// Adds an addend as soon as it is there, which ends its own memory. The first one of a sum starts it:
+// in the only micro-batch by a copy, else in the first run of the task.
+void ExecLowering::addUp(Value value, const Addends &addends) {
+  for (unsigned result : addends.getResults(value)) {
+    bool startsSum = !started[result] && numMicroBatches > 1;
+    exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), sums[result],
+                         /*accumulate=*/started[result] || startsSum, startsSum);
+    started[result] = true;
   }
-  // An addend is added as soon as it is there, which ends its own memory.
-  Addends addends(function);
-  SmallVector<bool> started(sums.size(), index > 0);
-  auto addUp = [&](Value value) {
-    for (unsigned result : addends.getResults(value)) {
-      exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), sums[result],
-                           /*accumulate=*/started[result]);
-      started[result] = true;
-    }
-  };
-  for (BlockArgument argument : body.getArguments())
-    addUp(argument);
-  for (Operation &op : body.without_terminator()) {
-    if (addends.isAbsorbed(&op))
+}
+
+LogicalResult ExecLowering::lowerTask(const StepTask &task, bool perMicroBatch,
+                                      const Addends *addends) {
+  emitter->startTask(task.name, perMicroBatch);
+  for (Operation *op : task.ops) {
+    if (addends && addends->isAbsorbed(op))
       continue;
-    if (failed(lowerOp(op)))
+    if (failed(lowerOp(*op)))
       return failure();
-    for (Value result : op.getResults())
-      addUp(result);
+    for (Value result : op->getResults()) {
+      if (addends)
+        addUp(result, *addends);
+      else
+        reportOutput(result);
+    }
   }
   return success();
 }
 
-LogicalResult ExecLowering::lowerUpdate() {
-  Block &body = update.getBody().front();
-  emitter->setPrefix("update.");
-  for (BlockArgument argument : body.getArguments()) {
+LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks) {
+  Block &body = microBatch.getBody().front();
+  Addends addends(microBatch);
+  for (auto [argument, all] : llvm::zip(body.getArguments(), inputs)) {
+    int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
+    emitter->alias(argument, emitter->createMicroBatchView(all, elements));
+  }
+  // What is made in one task and needed in another.
+  llvm::DenseMap<Operation *, const StepTask *> taskOf;
+  for (const StepTask &task : tasks.ofMicroBatch)
+    for (Operation *op : task.ops)
+      taskOf[op] = &task;
+  for (auto [op, task] : taskOf)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&, task = task](Operation *user) {
+            const StepTask *of = taskOf.lookup(user);
+            return of && of != task;
+          }))
+        emitter->setKind(result, exec::BufferKind::Activation);
+  started.assign(sums.size(), false);
+  for (auto [index, task] : llvm::enumerate(tasks.ofMicroBatch)) {
+    if (failed(lowerTask(task, /*perMicroBatch=*/true, &addends)))
+      return failure();
+    if (index == 0)
+      for (BlockArgument argument : body.getArguments())
+        addUp(argument, addends);
+  }
+  return success();
+}
+
+// @update takes gradients and sums by what they belong to.
+LogicalResult ExecLowering::bindUpdateArguments() {
+  for (BlockArgument argument : update.getBody().getArguments()) {
     unsigned index = argument.getArgNumber();
     auto parameter = update.getArgAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
     auto sum = update.getArgAttrOfType<StringAttr>(index, graph::kAccumulatedAttr);
@@ -339,21 +308,87 @@ LogicalResult ExecLowering::lowerUpdate() {
                                   << ", which is not a gradient or sum that @microbatch returns";
     emitter->alias(argument, gradient);
   }
-  for (Operation &op : body.without_terminator())
-    if (failed(lowerOp(op)))
-      return failure();
-  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands())) {
+  return success();
+}
+
+LogicalResult ExecLowering::declareOutputs() {
+  Operation *terminator = update.getBody().front().getTerminator();
+  for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     auto name = update.getResultAttrOfType<StringAttr>(index, graph::kOutputAttr);
     std::optional<exec::OutputRole> role =
         name ? exec::symbolizeOutputRole(name.getValue()) : std::nullopt;
     if (!role)
       return update.emitOpError() << "has result " << index << " without 'graph.output'";
-    Value result = emitter->lookup(value);
-    Value output = emitter->createBuffer(name, exec::BufferKind::Output, exec::getDtype(result), 1,
+    FailureOr<RankedTensorType> type = getStaticType(update, value);
+    if (failed(type))
+      return failure();
+    Value output = emitter->createBuffer(name, exec::BufferKind::Output, type->getElementType(), 1,
                                          /*persistent=*/true);
     OpBuilder front = emitter->declarations();
     emitter->declared(exec::OutputOp::create(front, update.getLoc(), *role, output));
-    exec::CopyOp::create(emitter->instructions(), result, output);
+    outputs.emplace_back(value, output);
   }
   return success();
+}
+
+void ExecLowering::reportOutput(Value value) {
+  for (auto [reported, output] : outputs)
+    if (reported == value)
+      exec::CopyOp::create(emitter->instructions(), emitter->lookup(value), output);
+}
+
+LogicalResult ExecLowering::lowerUpdate(const StepTasks &tasks) {
+  emitter->setPrefix("update.");
+  if (failed(bindUpdateArguments()) || failed(declareOutputs()))
+    return failure();
+  for (auto [index, task] : llvm::enumerate(tasks.ofStep)) {
+    if (failed(lowerTask(task, /*perMicroBatch=*/false, nullptr)))
+      return failure();
+    if (index == 0)
+      for (BlockArgument argument : update.getBody().getArguments())
+        reportOutput(argument);
+  }
+  emitter->setLocation(update.getLoc());
+  emitter->emitLastCopies();
+  return success();
+}
+
+namespace {
+// The order of an entry, as it grows.
+struct Order {
+  SmallVector<Attribute> tasks;
+  SmallVector<int64_t> microBatches, slots;
+
+  void add(MLIRContext *context, StringRef task, int64_t microBatch, int64_t slot) {
+    tasks.push_back(FlatSymbolRefAttr::get(context, task));
+    microBatches.push_back(microBatch);
+    slots.push_back(slot);
+  }
+};
+} // namespace
+
+void ExecLowering::addEntries(const StepTasks &tasks) {
+  MLIRContext *context = module.getContext();
+  exec::ProgramOp program = emitter->getProgram();
+  OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
+  auto addEntry = [&](exec::EntryKind kind, const Order &order) {
+    exec::EntryOp::create(end, program.getLoc(), kind, end.getArrayAttr(order.tasks),
+                          order.microBatches, order.slots);
+  };
+  Order train;
+  auto slots = static_cast<int64_t>(program.getSlots());
+  for (int64_t first = 0; first < numMicroBatches; first += slots)
+    for (const StepTask &task : tasks.ofMicroBatch)
+      for (int64_t slot = 0; slot < std::min(slots, numMicroBatches - first); ++slot)
+        train.add(context, task.name, first + slot, slot);
+  for (const StepTask &task : tasks.ofStep)
+    train.add(context, task.name, -1, 0);
+  addEntry(exec::EntryKind::Train, train);
+  if (!tasks.hasLoss)
+    return;
+  Order evaluate;
+  for (int64_t microBatch = 0; microBatch < numMicroBatches; ++microBatch)
+    evaluate.add(context, tasks.ofMicroBatch.front().name, microBatch, 0);
+  evaluate.add(context, tasks.ofStep.front().name, -1, 0);
+  addEntry(exec::EntryKind::Evaluate, evaluate);
 }

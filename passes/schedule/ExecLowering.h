@@ -1,21 +1,29 @@
 // Turns the partitioned step of a module into one exec.program.
 #pragma once
 
+#include "passes/schedule/Addends.h"
 #include "passes/schedule/ExecEmitter.h"
+#include "passes/schedule/StepTasks.h"
 
 namespace dtc {
 
+struct ExecLoweringOptions {
+  int64_t slots = 1;          // micro-batches under way at once, at most
+  bool splitBackward = false; // weight gradients in a task of their own
+};
+
 // Steps:
 // 1. The mesh and every parameter and state are declared, with the bytes that a rank holds.
-// 2. @microbatch is unrolled: copy m reads view m of the step's tokens and targets, and its random
-//    ops are those of samples from m * global micro-batch on (kernels with random ops get a copy of
-//    their own).
+// 2. @microbatch becomes the tasks of a micro-batch (StepTasks), each lowered once: inputs are views
+//    that move on by micro-batch, and so do the random keys of kernels and attention.
 // 3. Gradients and other sums (the loss) are added up over micro-batches in one buffer each: the
-//    first addend is copied, the later ones are added (Addends).
-// 4. @update follows; its arguments are those buffers, by parameter (graph.gradient_of) or by name
-//    (graph.accumulated).
+//    first addend starts the sum in the first run of its task (Addends).
+// 4. @update becomes the tasks of a step; its arguments are those buffers, by parameter
+//    (graph.gradient_of) or by name (graph.accumulated).
 // 5. New values of parameters and state are copied to their place last, as every read means the old
 //    value.
+// 6. The entries say the order: `slots` micro-batches at a time go through each task of a
+//    micro-batch one after another, then the step's tasks.
 // No two values share memory but reshapes and contiguous slices; the copies are for
 // dtc-reuse-buffers to remove.
 //
@@ -23,7 +31,7 @@ namespace dtc {
 // lowering.
 class ExecLowering {
 public:
-  explicit ExecLowering(mlir::ModuleOp module);
+  ExecLowering(mlir::ModuleOp module, const ExecLoweringOptions &options);
   llvm::LogicalResult run();
 
 private:
@@ -35,12 +43,15 @@ private:
                                     llvm::ArrayRef<int64_t> stored, exec::BufferKind kind);
   llvm::LogicalResult declareInputs();
   llvm::LogicalResult declareSums();
-  llvm::LogicalResult lowerMicroBatch(int64_t index);
-  llvm::LogicalResult lowerUpdate();
+  llvm::LogicalResult lowerMicroBatch(const StepTasks &tasks);
+  llvm::LogicalResult bindUpdateArguments();
+  llvm::LogicalResult declareOutputs();
+  llvm::LogicalResult lowerUpdate(const StepTasks &tasks);
+  llvm::LogicalResult lowerTask(const StepTask &task, bool perMicroBatch, const Addends *addends);
   llvm::LogicalResult lowerOp(mlir::Operation &op);
-  graph::FuncOp functionOf(int64_t microBatch);
-  void makeRandomOpsOf(graph::FuncOp function, int64_t microBatch);
-  void markActivations(graph::FuncOp function);
+  void addUp(mlir::Value value, const Addends &addends);
+  void reportOutput(mlir::Value value);
+  void addEntries(const StepTasks &tasks);
   void eraseUnusedKernels();
 
   // How a placement splits a tensor that is the same on the ranks that it does not split.
@@ -48,15 +59,17 @@ private:
                                          graph::PlacementAttr placement);
 
   mlir::ModuleOp module;
+  ExecLoweringOptions options;
   graph::FuncOp microBatch, update;
-  llvm::SmallVector<graph::FuncOp> copies; // of @microbatch, for later micro-batches
   int64_t numMicroBatches = 1;
-  int64_t globalMicroBatch = 0; // samples, over all ranks
   std::optional<ExecEmitter> emitter;
   llvm::SmallVector<mlir::Value> inputs;  // per argument of @microbatch: all micro-batches
   llvm::SmallVector<mlir::Value> sums;    // per result of @microbatch
+  llvm::SmallVector<bool> started;        // per sum: whether an addend was added
   llvm::StringMap<mlir::Value> gradients; // by parameter
   llvm::StringMap<mlir::Value> otherSums; // by name: the loss
+  // Outputs of the step by the value of @update that they report.
+  llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> outputs;
 };
 
 } // namespace dtc

@@ -13,12 +13,23 @@ bool writes(exec::InstructionOpInterface instruction, Value root) {
                       [&](Value buffer) { return exec::getRange(buffer).root == root; });
 }
 
+// The instruction before `op`, of its task or the one before that.
+Operation *previous(Operation *op) {
+  if (Operation *before = op->getPrevNode())
+    return before;
+  for (Operation *task = op->getParentOp()->getPrevNode(); isa_and_nonnull<exec::TaskOp>(task);
+       task = task->getPrevNode())
+    if (Block &body = task->getRegion(0).front(); !body.empty())
+      return &body.back();
+  return nullptr;
+}
+
 // The copies and zeros that write `root` before `user`, where nothing else does and nothing is
 // added up there; then also those that make the sources of these copies in the same way.
 SmallVector<exec::InstructionOpInterface> packingOf(Value root, exec::InstructionOpInterface user) {
   SmallVector<exec::InstructionOpInterface> packing, sources;
   for (exec::InstructionOpInterface access : getAccesses(root)) {
-    if (!access->isBeforeInBlock(user) || !writes(access, root))
+    if (!comesBefore(access, user) || !writes(access, root))
       continue;
     packing.push_back(access);
     if (isa<exec::ZeroOp>(access.getOperation()))
@@ -37,7 +48,7 @@ SmallVector<exec::InstructionOpInterface> dtc::getPacking(exec::CollectiveOp col
   SmallVector<exec::InstructionOpInterface> packing =
       packingOf(exec::getRange(collective.getSrc()).root, collective);
   llvm::sort(packing, [](exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
-    return a->isBeforeInBlock(b);
+    return comesBefore(a, b);
   });
   packing.erase(std::unique(packing.begin(), packing.end()), packing.end());
   return packing;
@@ -53,11 +64,11 @@ SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp gather) {
       continue;
     auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
     if (!copy || exec::getRange(copy.getSrc()).root != root ||
-        exec::getRange(copy.getDst()).root == root || copy->isBeforeInBlock(gather))
+        exec::getRange(copy.getDst()).root == root || copy->getBlock() != gather->getBlock() ||
+        copy->isBeforeInBlock(gather))
       return {};
     for (Operation *op = gather->getNextNode(); op != copy; op = op->getNextNode())
-      if (auto between = dyn_cast<exec::InstructionOpInterface>(op);
-          between && conflict(between, copy))
+      if (conflict(cast<exec::InstructionOpInterface>(op), copy))
         return {};
     copies.push_back(copy);
   }
@@ -79,7 +90,7 @@ void dtc::joinReductions(exec::ProgramOp program) {
   auto isInPlace = [](exec::CollectiveOp op) {
     return op.getKind() == exec::CollectiveKind::AllReduce && op.getSrc() == op.getDst();
   };
-  for (auto second : llvm::make_early_inc_range(program.getBody().getOps<exec::CollectiveOp>())) {
+  for (exec::CollectiveOp second : getInstructionsOf<exec::CollectiveOp>(program)) {
     if (!isInPlace(second))
       continue;
     auto accesses = getAccesses(exec::getRange(second.getSrc()).root);
@@ -89,7 +100,7 @@ void dtc::joinReductions(exec::ProgramOp program) {
     auto first = dyn_cast<exec::CollectiveOp>((place - 1)->getOperation());
     if (!first || !isInPlace(first) || first.getSrc() != second.getSrc() ||
         first.getReduce() != second.getReduce() || first.getRole() != second.getRole() ||
-        first.getAsync() != second.getAsync())
+        first.getAsync() != second.getAsync() || isRepeated(first) != isRepeated(second))
       continue;
     SmallVector<int64_t> axes(first.getAxes());
     llvm::append_range(axes, second.getAxes());
@@ -103,18 +114,15 @@ void dtc::joinReductions(exec::ProgramOp program) {
 
 void dtc::hoistGradientReductions(exec::ProgramOp program) {
   llvm::SmallPtrSet<Operation *, 16> hoisted;
-  for (auto collective :
-       llvm::make_early_inc_range(program.getBody().getOps<exec::CollectiveOp>())) {
+  for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
     if (!isGradientReduction(collective))
       continue;
     SmallVector<exec::InstructionOpInterface> group = getPacking(collective);
     group.push_back(collective);
     // The last instruction before the collective that some member of the group depends on.
     Operation *last = nullptr;
-    for (Operation *op = collective->getPrevNode(); op && !last; op = op->getPrevNode()) {
-      auto before = dyn_cast<exec::InstructionOpInterface>(op);
-      if (!before)
-        break;
+    for (Operation *op = previous(collective); op && !last; op = previous(op)) {
+      auto before = cast<exec::InstructionOpInterface>(op);
       if (!llvm::is_contained(group, before) &&
           llvm::any_of(group, [&](auto member) { return conflict(before, member); }))
         last = op;
@@ -124,9 +132,12 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
     while (hoisted.contains(last->getNextNode())) // keeps the order of those with one producer
       last = last->getNextNode();
     for (exec::InstructionOpInterface member : group) {
-      if (member->isBeforeInBlock(last))
+      if (comesBefore(member, last))
         continue;
       member->moveAfter(last);
+      // A sum over micro-batches is complete with the last of them.
+      if (isRepeated(member))
+        member.setRunsLastOnly();
       hoisted.insert(member);
       last = member;
     }

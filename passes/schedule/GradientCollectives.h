@@ -24,7 +24,7 @@ llvm::SmallVector<exec::CopyOp> getUnpacking(exec::CollectiveOp gather);
 void joinReductions(exec::ProgramOp program);
 
 // Moves every gradient reduction, with its packing, to right after the last instruction that it
-// depends on.
+// depends on; there it runs in the last micro-batch.
 void hoistGradientReductions(exec::ProgramOp program);
 
 } // namespace dtc

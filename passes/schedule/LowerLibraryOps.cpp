@@ -102,12 +102,12 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
     return window ? window.getGlobal() : local;
   };
   int64_t group = wholeOf(kGroupLoop, fields.heads / fields.kvHeads);
-  auto batch = emitter.firstIndex(op, windows, kBatchLoop, op.getFirstSample());
+  auto batch = emitter.firstIndex(op, windows, kBatchLoop);
   auto head = emitter.firstIndex(op, windows, kHeadLoop, 0, group);
   auto inGroup = emitter.firstIndex(op, windows, kGroupLoop, 0);
   if (failed(batch) || failed(head) || failed(inGroup))
     return failure();
-  fields.firstBatch = *batch;
+  fields.firstBatch = ExecEmitter::sum(*batch, emitter.firstSample());
   fields.firstHead = ExecEmitter::sum(*head, *inGroup);
   fields.totalHeads = wholeOf(kHeadLoop, fields.kvHeads) * group;
   fields.seed = emitter.lookup(op.getSeed());

@@ -72,6 +72,11 @@ struct LowerCall : ExecLoweringInterface::ExternalModel<LowerCall, graph::CallOp
     FailureOr<SmallVector<Attribute>> scalars = kernelScalars(op, kernel, emitter);
     if (failed(scalars))
       return failure();
+    if (auto streams = call.getStreams()) {
+      scalars->push_back(emitter.firstSample());
+      for (int64_t stream : *streams)
+        scalars->push_back(emitter.constant(stream));
+    }
     SmallVector<Value> inputs, outputs;
     SmallVector<int64_t> bytes;
     for (Value operand : call.getOperands())

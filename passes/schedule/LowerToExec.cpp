@@ -16,12 +16,19 @@ using namespace mlir;
 
 namespace {
 struct LowerToExec : dtc::impl::LowerToExecBase<LowerToExec> {
+  using LowerToExecBase::LowerToExecBase;
+
   void getDependentDialects(DialectRegistry &registry) const override {
     LowerToExecBase::getDependentDialects(registry);
     dtc::registerExecLowering(registry);
   }
   void runOnOperation() override {
-    if (failed(dtc::ExecLowering(getOperation()).run()))
+    if (slots < 1) {
+      getOperation().emitOpError() << "is to be scheduled with " << slots
+                                   << " slots; want 1 or more";
+      return signalPassFailure();
+    }
+    if (failed(dtc::ExecLowering(getOperation(), {slots, splitBackward}).run()))
       signalPassFailure();
   }
 };

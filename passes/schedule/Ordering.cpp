@@ -6,10 +6,21 @@ using namespace dtc;
 
 std::vector<exec::InstructionOpInterface> dtc::getInstructions(exec::ProgramOp program) {
   std::vector<exec::InstructionOpInterface> instructions;
-  for (Operation &op : program.getBody().front())
-    if (auto instruction = dyn_cast<exec::InstructionOpInterface>(op))
-      instructions.push_back(instruction);
+  for (auto task : program.getBody().getOps<exec::TaskOp>())
+    for (Operation &op : task.getBody().front())
+      instructions.push_back(cast<exec::InstructionOpInterface>(op));
   return instructions;
+}
+
+bool dtc::comesBefore(Operation *a, Operation *b) {
+  if (a->getBlock() == b->getBlock())
+    return a->isBeforeInBlock(b);
+  return a->getParentOp()->isBeforeInBlock(b->getParentOp());
+}
+
+bool dtc::isRepeated(Operation *instruction) {
+  return cast<exec::TaskOp>(instruction->getParentOp()).isRepeated() &&
+         !cast<exec::InstructionOpInterface>(instruction).runsLastOnly();
 }
 
 FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {

@@ -40,7 +40,23 @@ private:
   std::vector<int64_t> ends;
 };
 
-// The instructions of a program, in order.
+// The instructions of a program's tasks, in the order in which the only micro-batch of a step goes
+// through them. Where a step has several, the last one does so, while the tasks of the others have
+// run, or run in between.
 std::vector<exec::InstructionOpInterface> getInstructions(exec::ProgramOp program);
+
+// Those that are `Op`.
+template <typename Op> llvm::SmallVector<Op> getInstructionsOf(exec::ProgramOp program) {
+  llvm::SmallVector<Op> found;
+  for (auto task : program.getBody().getOps<exec::TaskOp>())
+    llvm::append_range(found, task.getBody().getOps<Op>());
+  return found;
+}
+
+// Whether instruction `a` stands before `b` in that order.
+bool comesBefore(mlir::Operation *a, mlir::Operation *b);
+
+// Whether a step runs the instruction several times.
+bool isRepeated(mlir::Operation *instruction);
 
 } // namespace dtc

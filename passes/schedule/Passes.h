@@ -22,6 +22,8 @@ namespace dtc {
 struct ScheduleOptions {
   int64_t bucketBytes = 25 << 20; // largest merged collective; 0 merges none
   bool overlap = true;            // collectives on a stream of their own
+  int64_t slots = 1;              // micro-batches under way at once
+  bool splitBackward = false;     // weight gradients in a task of their own
 };
 
 // From a partitioned module with kernel functions to one with a planned and checked exec.program

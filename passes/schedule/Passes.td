@@ -18,15 +18,21 @@ def InlineBlocks : Pass<"dtc-inline-blocks", "::mlir::ModuleOp"> {
 def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
   let summary = "Turns the partitioned step into an exec.program";
   let description = [{
-    Unrolls the micro-batches, gives every tensor a buffer and every op its instructions, adds up gradients and loss.
-    `@microbatch` and `@update` go; kernel functions stay for code generation.
+    Makes tasks of `@microbatch` (forward, backward) and `@update` (loss, update), which go, gives every tensor a buffer and
+    every op its instructions, adds up gradients and loss over micro-batches, and says in which order the tasks run.
+    Kernel functions stay for code generation.
     ```mlir
     // Before, in @microbatch:
     %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
-    // After, in exec.program @step:
+    // After, in task @forward of exec.program @step:
     exec.gemm %x, %w to %linear.0 sizes [4, 16, 8] strides [8, 16, 16]
+    // At the end of the program, of two micro-batches:
+    exec.entry train order [@forward 0, @backward 0, @forward 1, @backward 1, @loss, @update]
     ```
   }];
+  let options = [
+    Option<"slots", "slots", "int64_t", /*default=*/"1", "Micro-batches under way at once: each keeps what it needs in a slot">,
+    Option<"splitBackward", "split-backward", "bool", /*default=*/"false", "Weight gradients are a task of their own">];
   let dependentDialects = ["::dtc::exec::ExecDialect", "::dtc::graph::GraphDialect", "::mlir::shard::ShardDialect"];
 }
 
@@ -52,7 +58,7 @@ def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
 def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp"> {
   let summary = "Merges reductions of gradients and gathers of parameters into few large ones";
   let description = [{
-    Gradient reductions move to right after their gradient is complete; neighbours of one kind over the same axes become
+    Gradient reductions move to right after their gradient is complete, in the last micro-batch; neighbours of one kind over the same axes become
     one collective over one buffer. Gradients of all-reduces lie in it from the start, without copies; what is scattered
     or gathered is packed and unpacked, as part of the copies that do so already where there are some.
     ```mlir
@@ -90,8 +96,9 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   let summary = "Gives every buffer its place in the arena";
   let description = [{
     What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
-    the other begins, on all streams. The program's attribute `exec.lower_bound_bytes` is what no plan of these live
-    ranges can do without.
+    the other begins, on all streams. Sums over micro-batches are live from the start. Where several micro-batches are under
+    way at once, what one of them keeps from task to task becomes `per_slot`, all slots as large as one. The program's
+    attribute `exec.lower_bound_bytes` is what no plan of these live ranges can do without.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
     // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128
@@ -106,7 +113,9 @@ def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
   let summary = "Checks that a planned program cannot go wrong";
   let description = [{
     Every buffer has a place; buffers that share bytes are never live together; what is read was written; instructions of
-    different streams that need an order have one; every event is recorded once, before it is waited for.
+    different streams that need an order have one; every event is recorded once, before it is waited for. Tasks are checked
+    once, over the last micro-batch, with rules under which that holds for all: only sums go from one run of a task to
+    the next, and only adding writes them; other streams run in the last run; slots are disjoint.
     ```mlir
     // Before and after: the same program.
     ```

@@ -8,8 +8,11 @@
 using namespace mlir;
 
 void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &options) {
-  // The step is one list of instructions over buffers; every value has its own.
-  manager.addPass(createLowerToExec());
+  // The step is tasks over buffers, and their order; every value has a buffer of its own.
+  LowerToExecOptions lowerOptions;
+  lowerOptions.slots = options.slots;
+  lowerOptions.splitBackward = options.splitBackward;
+  manager.addPass(createLowerToExec(lowerOptions));
   OpPassManager &program = manager.nest<exec::ProgramOp>();
   // No copy is left that better placement of its source avoids.
   program.addPass(createReuseBuffers());
@@ -33,6 +36,11 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> overlap{*this, "overlap",
                        llvm::cl::desc("Run collectives of data parallelism beside compute"),
                        llvm::cl::init(true)};
+  Option<int64_t> slots{*this, "slots", llvm::cl::desc("Micro-batches under way at once"),
+                        llvm::cl::init(1)};
+  Option<bool> splitBackward{*this, "split-backward",
+                             llvm::cl::desc("Weight gradients in a task of their own"),
+                             llvm::cl::init(false)};
 };
 } // namespace
 
@@ -41,6 +49,7 @@ void dtc::registerDtcSchedulePasses() {
   PassPipelineRegistration<PipelineOptions>(
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap});
+        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap,
+                                        options.slots, options.splitBackward});
       });
 }

@@ -17,9 +17,8 @@ namespace {
 // embedding_grad can.
 unsigned foldSums(exec::ProgramOp program) {
   unsigned folded = 0;
-  for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
-    auto copy = dyn_cast<exec::CopyOp>(op);
-    if (!copy || !copy.getAccumulate() || copy.getSizes().size() != 1 ||
+  for (exec::CopyOp copy : getInstructionsOf<exec::CopyOp>(program)) {
+    if (!copy.getAccumulate() || copy.getSizes().size() != 1 ||
         copy.getSrcStrides()[0] != 1 || copy.getDstStrides()[0] != 1)
       continue;
     exec::BufferRange src = exec::getRange(copy.getSrc());
@@ -27,6 +26,7 @@ unsigned foldSums(exec::ProgramOp program) {
     auto accesses = getAccesses(src.root);
     if (root.getPersistent() || src.bytes != static_cast<int64_t>(root.getBytes()) ||
         exec::getBytes(copy.getDst()) != src.bytes || accesses.size() != 2 || accesses[1] != copy ||
+        accesses[0]->getBlock() != copy->getBlock() ||
         accesses[0].getWrittenBuffers().size() != 1 ||
         exec::getRange(accesses[0].getWrittenBuffers()[0]).root != src.root)
       continue;
@@ -34,9 +34,9 @@ unsigned foldSums(exec::ProgramOp program) {
     exec::InstructionOpInterface producer = accesses[0];
     Value sum = copy.getDst();
     bool usedBetween = llvm::any_of(getAccesses(exec::getRange(sum).root), [&](auto access) {
-      return access != copy && !access->isBeforeInBlock(producer) && access->isBeforeInBlock(copy);
+      return access != copy && !comesBefore(access, producer) && comesBefore(access, copy);
     });
-    if (usedBetween || !producer.accumulateInto(sum))
+    if (usedBetween || !producer.accumulateInto(sum, copy.getStartsSum()))
       continue;
     copy.erase();
     ++folded;
@@ -50,7 +50,8 @@ public:
     for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
       indices[buffer] = buffers.size();
       buffers.push_back(buffer);
-      list.buffers.push_back({static_cast<int64_t>(buffer.getBytes()), buffer.getPersistent()});
+      list.buffers.push_back(
+          {static_cast<int64_t>(buffer.getBytes()), buffer.getPersistent(), buffer.getCarried()});
     }
     for (exec::InstructionOpInterface op : instructions) {
       AccessList::Instruction instruction;
@@ -61,6 +62,7 @@ public:
       instruction.inPlace.append(op.getInPlacePairs());
       auto copy = dyn_cast<exec::CopyOp>(op.getOperation());
       instruction.isCopy = copy && copy.isWhole() && !copy.getAccumulate();
+      instruction.isRepeated = isRepeated(op);
       list.instructions.push_back(std::move(instruction));
     }
   }
@@ -91,6 +93,8 @@ unsigned importance(exec::BufferKind kind) {
 }
 
 void absorb(exec::BufferOp into, exec::BufferOp from) {
+  if (from.getCarried() && !into.getPersistent())
+    into.setCarried(true);
   if (into.getPersistent() || importance(from.getKind()) <= importance(into.getKind()))
     return;
   into.setKind(from.getKind());

@@ -18,6 +18,14 @@ struct Access {
   int64_t begin, end; // bytes in the root buffer
 };
 
+// Whether the instruction adds to what it writes there.
+bool adds(exec::InstructionOpInterface op, Value written) {
+  return llvm::any_of(op.getReadBuffers(), [&](Value read) {
+    exec::BufferRange a = exec::getRange(read), b = exec::getRange(written);
+    return a.root == b.root && a.offset == b.offset;
+  });
+}
+
 class Verifier {
 public:
   Verifier(exec::ProgramOp program, const Ordering &ordering)
@@ -38,9 +46,12 @@ public:
       if (!buffers[buffer].getOffset())
         return buffers[buffer].emitOpError()
                << "'" << buffers[buffer].getName() << "' has no offset; run dtc-plan-memory first";
-      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)))
+      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)) ||
+          failed(checkRuns(buffer)))
         return failure();
     }
+    if (failed(checkStreams()) || failed(checkSlots()))
+      return failure();
     return checkSharing();
   }
 
@@ -49,6 +60,8 @@ private:
     exec::InstructionOpInterface op = ordering.getInstruction(i);
     for (Value buffer : op.getReadBuffers()) {
       exec::BufferRange range = exec::getRange(buffer);
+      if (op.startsSum() && llvm::is_contained(op.getWrittenBuffers(), buffer))
+        continue; // the first run does not read it
       accesses[indices[range.root]].push_back({i, false, range.offset, range.offset + range.bytes});
     }
     for (auto [index, buffer] : llvm::enumerate(op.getWrittenBuffers())) {
@@ -111,6 +124,92 @@ private:
     return success();
   }
 
+  exec::TaskOp taskOf(const Access &use) {
+    return cast<exec::TaskOp>(ordering.getInstruction(use.instruction)->getParentOp());
+  }
+
+  // What holds of one run of a task holds of all: nothing but sums goes from one run to the next,
+  // or from the runs to a task that runs once.
+  LogicalResult checkRuns(unsigned buffer) {
+    exec::BufferOp op = buffers[buffer];
+    if (op.getPersistent())
+      return success();
+    exec::TaskOp writer; // the last task that writes all it holds
+    bool writesAlways = false;
+    for (const Access &use : accesses[buffer]) {
+      exec::InstructionOpInterface instruction = ordering.getInstruction(use.instruction);
+      if (!use.write) {
+        bool fromRuns = writer && writer.isRepeated();
+        if (fromRuns && writesAlways && !op.getCarried() && !taskOf(use).isRepeated())
+          return instruction->emitOpError()
+                 << "reads '" << op.getName() << "', of which each run of task '"
+                 << writer.getSymName() << "' has another; only what is carried adds up";
+        if (fromRuns && !writesAlways && isRepeated(instruction))
+          return instruction->emitOpError()
+                 << "reads '" << op.getName()
+                 << "' in every run of its task, but it is written in the last alone";
+        continue;
+      }
+      bool always = isRepeated(instruction);
+      if (op.getCarried() && always && !llvm::any_of(instruction.getWrittenBuffers(), [&](Value b) {
+            return exec::getRange(b).root == op.getResult() && adds(instruction, b);
+          }))
+        return instruction->emitOpError()
+               << "overwrites '" << op.getName() << "', to which every run of its task should add";
+      writesAlways = always || (writesAlways && writer == taskOf(use));
+      writer = taskOf(use);
+    }
+    return success();
+  }
+
+  // Streams other than 0 are joined with it at the end of a step, not of a run.
+  LogicalResult checkStreams() {
+    for (unsigned i = 0; i < ordering.size(); ++i)
+      if (exec::InstructionOpInterface op = ordering.getInstruction(i);
+          op.getInstructionStream() != 0 && isRepeated(op))
+        return op->emitOpError() << "runs on stream " << op.getInstructionStream()
+                                 << " in every run of its task; only the last run may have others "
+                                    "than stream 0";
+    return success();
+  }
+
+  // Where several micro-batches are under way at once, what one keeps from task to task is per slot,
+  // and slots are disjoint.
+  LogicalResult checkSlots() {
+    if (program.getSlots() == 1)
+      return success();
+    auto slotBytes = static_cast<int64_t>(program.getSlotBytes());
+    int64_t first = std::numeric_limits<int64_t>::max(), end = 0;
+    for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
+      exec::BufferOp op = buffers[buffer];
+      if (op.getPerSlot()) {
+        first = std::min<int64_t>(first, *op.getOffset());
+        end = std::max<int64_t>(end, *op.getOffset() + op.getBytes());
+      } else if (!op.getPersistent() && !op.getCarried() && usesOfRuns(buffer) > 1) {
+        return op.emitOpError() << "'" << op.getName()
+                                << "' is kept from task to task, but is not per slot";
+      }
+    }
+    if (end > first && end - first > slotBytes)
+      return program.emitOpError() << "has slots of " << slotBytes << " bytes for buffers that take "
+                                   << end - first;
+    for (exec::BufferOp op : buffers)
+      if (!op.getPerSlot() && static_cast<int64_t>(*op.getOffset()) < first + slotBytes *
+                                  static_cast<int64_t>(program.getSlots()) &&
+          first < static_cast<int64_t>(*op.getOffset() + op.getBytes()))
+        return op.emitOpError() << "'" << op.getName() << "' lies among the slots";
+    return success();
+  }
+
+  // In how many tasks of a micro-batch the buffer is used.
+  size_t usesOfRuns(unsigned buffer) {
+    llvm::SmallPtrSet<Operation *, 4> tasks;
+    for (const Access &use : accesses[buffer])
+      if (exec::TaskOp task = taskOf(use); task.getPerMicroBatch())
+        tasks.insert(task);
+    return tasks.size();
+  }
+
   static void addRange(SmallVectorImpl<std::pair<int64_t, int64_t>> &ranges, int64_t begin,
                        int64_t end) {
     SmallVector<std::pair<int64_t, int64_t>> merged;
@@ -127,8 +226,14 @@ private:
     ranges.assign(merged.begin(), merged.end());
   }
 
-  // Whether every use of `a` is over before any use of `b`.
+  // Whether every use of `a` is over before any use of `b`, which is not so where the runs before the
+  // last have left a sum in `b`.
   bool isOver(unsigned a, unsigned b) {
+    if (exec::BufferOp(buffers[b]).getCarried())
+      return false;
+    if (exec::BufferOp(buffers[a]).getCarried() &&
+        llvm::any_of(accesses[b], [&](const Access &use) { return taskOf(use).isRepeated(); }))
+      return false;
     return llvm::all_of(accesses[a], [&](const Access &first) {
       return llvm::all_of(accesses[b], [&](const Access &second) {
         return ordering.isBefore(first.instruction, second.instruction);

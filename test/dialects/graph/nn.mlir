@@ -111,8 +111,8 @@ graph.func @dropout(%x: tensor<?x8x16xf32>, %seed: tensor<i64>, %step: tensor<f3
   // CHECK: graph.dropout %{{.*}} p 1.000000e-01 id 3 key(%{{.*}}, %{{.*}}) : tensor<?x8x16xf32>
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel; [0, 1, 2], [], [] -> [0, 1, 2]; 60 flops per point, zero-preserving; indexed 0, 1, 2}}
   %0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<?x8x16xf32>
-  // CHECK: graph.dropout {{.*}} {first_sample = 4 : i64, global_shape = array<i64: 8, 8, 16>} : tensor<?x8x16xf32>
+  // CHECK: graph.dropout {{.*}} {global_shape = array<i64: 8, 8, 16>} : tensor<?x8x16xf32>
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel; [0, 1, 2], [], [] -> [0, 1, 2]; 60 flops per point, zero-preserving; indexed 0, 1, 2}}
-  %1 = graph.dropout %x p 0.1 id 3 key(%seed, %step) {first_sample = 4 : i64, global_shape = array<i64: 8, 8, 16>} : tensor<?x8x16xf32>
+  %1 = graph.dropout %x p 0.1 id 3 key(%seed, %step) {global_shape = array<i64: 8, 8, 16>} : tensor<?x8x16xf32>
   graph.return
 }

@@ -350,13 +350,13 @@ TEST(PointwiseKernel, DropsByGlobalElementOfTwoPieces) {
   };
   std::vector<double> all(32, 1), part(16, 1);
   CompiledKernel whole = dropout(tensor("4x8"), "");
-  std::vector<double> wanted = whole.run({all, {77}, {3}}, {})[0];
+  std::vector<double> wanted = whole.run({all, {77}, {3}}, {0, 9})[0];
   CompiledKernel kernel =
       dropout(tensor("4x4"),
               ", windows = [#graph.window<loop = 1, local = 4, global = 8, axes = [0] zigzag 0>]");
   for (int64_t rank = 0; rank < 2; ++rank) {
     int64_t starts[] = {2 * rank, 6 - 2 * rank};
-    std::vector<double> found = kernel.run({part, {77}, {3}}, {starts[0], starts[1]})[0];
+    std::vector<double> found = kernel.run({part, {77}, {3}}, {starts[0], starts[1], 0, 9})[0];
     for (int64_t i = 0; i < 16; ++i)
       EXPECT_EQ(found[i], wanted[i / 4 * 8 + starts[i % 4 / 2] + i % 2]) << rank << " " << i;
   }
@@ -372,7 +372,7 @@ TEST(PointwiseKernel, DropsByGlobalElement) {
     // Rank 2 of 3 along the columns: global column = 2 * columns + local.
     CompiledKernel kernel(
         "(%x: " + type + ", %seed: tensor<i64>, %step: tensor<f32>) -> " + type,
-        "%0 = graph.dropout %x p 0.25 id 9 key(%seed, %step) {first_sample = 8 : i64, "
+        "%0 = graph.dropout %x p 0.25 id 5 key(%seed, %step) {"
         "global_shape = array<i64: 4, " +
             whole +
             ">, windows = [#graph.window<loop = 1, "
@@ -380,7 +380,7 @@ TEST(PointwiseKernel, DropsByGlobalElement) {
             n + ", global = " + whole + ", axes = [0]>]} : " + type,
         "%0");
     auto x = randomValues(4 * columns, 1);
-    auto found = kernel.run({x, {static_cast<double>(seed)}, {7}}, {2 * columns})[0];
+    auto found = kernel.run({x, {static_cast<double>(seed)}, {7}}, {2 * columns, 8, 9})[0];
     for (int64_t row = 0; row < 4; ++row)
       for (int64_t column = 0; column < columns; ++column) {
         uint64_t element = (row + 8) * 3 * columns + 2 * columns + column;

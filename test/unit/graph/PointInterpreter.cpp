@@ -107,6 +107,8 @@ private:
       return lhs >= rhs;
     if (op.getPredicate() == arith::CmpIPredicate::ne)
       return lhs != rhs;
+    if (op.getPredicate() == arith::CmpIPredicate::eq)
+      return lhs == rhs;
     EXPECT_EQ(op.getPredicate(), arith::CmpIPredicate::slt);
     return asSigned(type, lhs) < asSigned(type, rhs);
   }
@@ -149,6 +151,14 @@ void dtc::graph::interpretPoints(PointwiseOpInterface op, Values &values) {
     block.addArgument(getElementTypeOrSelf(operand), op->getLoc());
   for (size_t i = 0; i < rule.loops.size(); ++i)
     block.addArgument(IndexType::get(op->getContext()), op->getLoc());
+  SmallVector<uint64_t> random; // what ops that draw random numbers get besides their indices
+  if (auto draws = dyn_cast<RandomOpInterface>(op.getOperation())) {
+    auto firstSample = op->getAttrOfType<IntegerAttr>("first_sample");
+    random = {static_cast<uint64_t>(firstSample ? firstSample.getInt() : 0),
+              static_cast<uint64_t>(draws.getStream())};
+  }
+  for (size_t i = 0; i < random.size(); ++i)
+    block.addArgument(IndexType::get(op->getContext()), op->getLoc());
   OpBuilder builder(op->getContext());
   builder.setInsertionPointToEnd(&block);
   ArrayRef<BlockArgument> arguments = block.getArguments();
@@ -173,6 +183,8 @@ void dtc::graph::interpretPoints(PointwiseOpInterface op, Values &values) {
     }
     for (int64_t i : index)
       inputs.push_back({0, static_cast<uint64_t>(i)});
+    for (uint64_t value : random)
+      inputs.push_back({0, value});
     for (const auto &[i, value] : llvm::enumerate(interpretBody(block, inputs, results)))
       values[op->getResult(i)].data[point] = value.number;
   }

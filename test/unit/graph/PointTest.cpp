@@ -85,6 +85,11 @@ TEST_F(Points, DropoutKeepsByGlobalElement) {
       "%0 = graph.dropout %x p 0.25 id 9 key(%s, %t) {first_sample = 4 : i64} : tensor<2x4xf32>",
       {std::vector<double>(8, 3.0), {seed}, {step}})[0];
   EXPECT_EQ(last, std::vector<double>(whole.begin() + 16, whole.end()));
+  // Evaluation, which is step 0, keeps all as they are.
+  auto evaluated = run("%x: tensor<6x4xf32>, %s: tensor<i64>, %t: tensor<f32>",
+                       "%0 = graph.dropout %x p 0.25 id 9 key(%s, %t) : tensor<6x4xf32>",
+                       {std::vector<double>(24, 3.0), {seed}, {0}})[0];
+  EXPECT_EQ(evaluated, std::vector<double>(24, 3.0));
 }
 
 TEST_F(Points, DropoutCountsElementsOfTheGlobalShape) {
