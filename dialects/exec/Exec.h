@@ -51,6 +51,10 @@ struct Splits {
 // Bytes of one element; i1 and other packed types are not buffers of a program.
 int64_t getElementBytes(mlir::Type dtype);
 
+// Whether the unit attribute `accumulate` is set; not where the op has none.
+bool hasAccumulate(mlir::Operation *op);
+void setAccumulate(mlir::Operation *op);
+
 } // namespace dtc::exec
 
 #include "dialects/exec/ExecDialect.h.inc"

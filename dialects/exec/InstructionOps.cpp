@@ -84,14 +84,18 @@ template <typename Op> LogicalResult verifyEvent(Op op) {
   return success();
 }
 
-void append(SmallVector<Value> &values, Value value) {
-  if (value)
-    values.push_back(value);
-}
+constexpr llvm::StringLiteral kAccumulate = "accumulate";
 } // namespace
 
-SmallVector<Value> LaunchOp::getReadBuffers() { return llvm::to_vector(getInputs()); }
-SmallVector<Value> LaunchOp::getWrittenBuffers() { return llvm::to_vector(getOutputs()); }
+bool dtc::exec::hasAccumulate(Operation *op) {
+  std::optional<Attribute> flag = op->getInherentAttr(kAccumulate);
+  return flag && *flag;
+}
+
+void dtc::exec::setAccumulate(Operation *op) {
+  op->setInherentAttr(StringAttr::get(op->getContext(), kAccumulate),
+                      UnitAttr::get(op->getContext()));
+}
 
 SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
@@ -149,16 +153,10 @@ void GemmOp::build(OpBuilder &builder, OperationState &state, Value a, bool tran
                      builder.getDenseI64ArrayAttr({m * k, k * n, m * n}));
 }
 
-SmallVector<Value> GemmOp::getReadBuffers() {
-  SmallVector<Value> reads{getA(), getB()};
-  if (!getBeta().isZero())
-    reads.push_back(getC());
-  return reads;
-}
-SmallVector<Value> GemmOp::getWrittenBuffers() { return {getC()}; }
+bool GemmOp::accumulates() { return !getBeta().isZero(); }
 
 bool GemmOp::accumulateInto(Value target) {
-  if (!getBeta().isZero())
+  if (accumulates())
     return false;
   getCMutable().assign(target);
   setBetaAttr(Builder(getContext()).getF32FloatAttr(1));
@@ -200,24 +198,7 @@ LogicalResult GemmOp::verify() {
   return success();
 }
 
-SmallVector<Value> AttentionOp::getReadBuffers() {
-  SmallVector<Value> reads{getQ(), getK(), getV()};
-  append(reads, getSeed());
-  append(reads, getStep());
-  return reads;
-}
-SmallVector<Value> AttentionOp::getWrittenBuffers() { return {getOut(), getLse()}; }
 LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
-
-SmallVector<Value> AttentionGradOp::getReadBuffers() {
-  SmallVector<Value> reads{getQ(), getK(), getV(), getOut(), getLse(), getDout()};
-  append(reads, getSeed());
-  append(reads, getStep());
-  return reads;
-}
-SmallVector<Value> AttentionGradOp::getWrittenBuffers() {
-  return {getDq(), getDk(), getDv(), getScratch()};
-}
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
@@ -233,29 +214,12 @@ LogicalResult AttentionGradOp::verify() {
   return verifyElements(*this, "scratch", getScratch(), query / dim, true);
 }
 
-SmallVector<Value> EmbeddingOp::getReadBuffers() { return {getTable(), getIds()}; }
-SmallVector<Value> EmbeddingOp::getWrittenBuffers() { return {getOut()}; }
 LogicalResult EmbeddingOp::verify() {
   return verifyRows(*this, "table", getTable(), "out", getOut());
 }
 
-SmallVector<Value> EmbeddingGradOp::getReadBuffers() {
-  SmallVector<Value> reads{getIds(), getDout()};
-  if (getAccumulate())
-    reads.push_back(getGrad());
-  return reads;
-}
-SmallVector<Value> EmbeddingGradOp::getWrittenBuffers() { return {getGrad()}; }
 LogicalResult EmbeddingGradOp::verify() {
   return verifyRows(*this, "grad", getGrad(), "dout", getDout());
-}
-
-bool EmbeddingGradOp::accumulateInto(Value target) {
-  if (getAccumulate())
-    return false;
-  getGradMutable().assign(target);
-  setAccumulate(true);
-  return true;
 }
 
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
@@ -273,14 +237,6 @@ bool CopyOp::isWhole() {
          getBytes(getSrc()) == getBytes(getDst()) &&
          getSizes()[0] * getElementBytes(getDtype(getSrc())) == getBytes(getSrc());
 }
-
-SmallVector<Value> CopyOp::getReadBuffers() {
-  SmallVector<Value> reads{getSrc()};
-  if (getAccumulate())
-    reads.push_back(getDst());
-  return reads;
-}
-SmallVector<Value> CopyOp::getWrittenBuffers() { return {getDst()}; }
 
 std::pair<int64_t, int64_t> CopyOp::getWrittenRange(unsigned index) {
   auto program = (*this)->getParentOfType<ProgramOp>();
@@ -306,11 +262,6 @@ LogicalResult CopyOp::verify() {
   return verifyBox(*this, "destination", getDst(), getDstStrides(), getDstOffset());
 }
 
-SmallVector<Value> ZeroOp::getReadBuffers() { return {}; }
-SmallVector<Value> ZeroOp::getWrittenBuffers() { return {getDst()}; }
-
-SmallVector<Value> CollectiveOp::getReadBuffers() { return {getSrc()}; }
-SmallVector<Value> CollectiveOp::getWrittenBuffers() { return {getDst()}; }
 SmallVector<std::pair<unsigned, unsigned>> CollectiveOp::getInPlacePairs() {
   if (getKind() == CollectiveKind::AllReduce)
     return {{0u, 0u}};
@@ -348,11 +299,7 @@ LogicalResult CollectiveOp::verify() {
   return success();
 }
 
-SmallVector<Value> RecordOp::getReadBuffers() { return {}; }
-SmallVector<Value> RecordOp::getWrittenBuffers() { return {}; }
 LogicalResult RecordOp::verify() { return verifyEvent(*this); }
-SmallVector<Value> WaitOp::getReadBuffers() { return {}; }
-SmallVector<Value> WaitOp::getWrittenBuffers() { return {}; }
 LogicalResult WaitOp::verify() { return verifyEvent(*this); }
 
 #define GET_OP_CLASSES
