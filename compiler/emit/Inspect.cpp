@@ -2,7 +2,7 @@
 #include "compiler/emit/Communication.h"
 #include "compiler/emit/InspectParts.h"
 
-#include "runtime/format/Operands.h"
+#include "runtime/format/Description.h"
 #include "runtime/format/Verify.h"
 
 #include "llvm/Support/Format.h"
@@ -10,6 +10,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace dtc {
 
@@ -68,11 +69,11 @@ std::vector<std::pair<std::string, size_t>> countOps(const format::Program &prog
 
 std::vector<OperandText> operandsOf(const format::Program &program,
                                     const format::Instruction &instruction) {
-  std::vector<format::Operand> operands;
-  format::operandsOf(instruction, operands);
+  format::Description description;
+  format::describe(instruction, description);
   std::vector<OperandText> result;
-  for (const format::Operand &operand : operands) {
-    if (operand.buffer == format::noBuffer)
+  for (const format::Operand &operand : description.operands) {
+    if (operand.access == format::Access::None)
       continue;
     const format::Buffer &buffer = *program.buffers()->Get(operand.buffer);
     std::string name = textOf(buffer.name());
@@ -93,65 +94,37 @@ template <typename Vector> std::string list(const Vector *values) {
   return text;
 }
 
-std::string attentionDetails(const format::Attention &op, const std::vector<int64_t> &at) {
-  std::string text = formatv("batch {0} queries {1} keys {2} heads {3}/{4} head_dim {5}{6}",
-                             op.batch(), op.queries(), op.keys(), op.heads(), op.kv_heads(),
-                             op.head_dim(), op.causal() ? " causal" : "")
-                         .str();
-  if (op.dropout() > 0)
-    text += formatv(" dropout {0:f3} first {1},{2}", op.dropout(), valueOf(op.first_batch(), at),
-                    valueOf(op.first_head(), at))
-                .str();
-  return text;
-}
-
-std::string gemmDetails(const format::Gemm &op) {
-  std::string text = formatv("m {0} n {1} k {2} {3}{4}", op.m(), op.n(), op.k(),
-                             op.trans_a() ? 'T' : 'N', op.trans_b() ? 'T' : 'N')
-                         .str();
-  if (op.batch() > 1)
-    text += formatv(" batch {0}", op.batch()).str();
-  if (op.beta() != 0)
-    text += " accumulate";
-  return text;
-}
 } // namespace
 
+// Fields in the order of the instruction's description; a launch, a copy and a collective say
+// what that does not have, too.
 std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
                       const std::vector<int64_t> &at) {
-  if (const auto *op = instruction.op_as_Launch()) {
-    std::string text = textOf(manifest.kernels()->Get(op->kernel())->symbol());
-    text += formatv(" range {0}", op->range()).str();
-    for (uint32_t i = 0; i < format::sizeOf(op->scalars()); ++i)
-      text += formatv(" {0}", valueOf(op->scalars()->Get(i), at)).str();
-    return text;
-  }
-  if (const auto *op = instruction.op_as_Gemm())
-    return gemmDetails(*op);
-  if (const auto *op = instruction.op_as_Attention())
-    return attentionDetails(*op, at);
-  if (const auto *op = instruction.op_as_AttentionGrad())
-    return attentionDetails(*op->forward(), at);
-  if (const auto *op = instruction.op_as_Embedding())
-    return formatv("rows {0} from {1} columns {2} tokens {3}", op->rows(),
-                   valueOf(op->first_row(), at), op->columns(), op->tokens());
-  if (const auto *op = instruction.op_as_EmbeddingGrad())
-    return formatv("rows {0} from {1} columns {2} tokens {3}{4}", op->rows(),
-                   valueOf(op->first_row(), at), op->columns(), op->tokens(),
-                   op->accumulate() ? " accumulate" : "");
+  std::string text;
+  if (const auto *op = instruction.op_as_Launch())
+    text = formatv("{0} range {1}", textOf(manifest.kernels()->Get(op->kernel())->symbol()),
+                   op->range());
   if (const auto *op = instruction.op_as_StridedCopy())
-    return formatv("box {0} from {1} to {2}{3}", list(op->sizes()), valueOf(op->src_offset(), at),
-                   valueOf(op->dst_offset(), at), op->accumulate() ? " accumulate" : "");
-  if (const auto *op = instruction.op_as_Collective()) {
-    return formatv("{0} {1} over {2} count {3} '{4}'", EnumNameCollectiveKind(op->kind()),
-                   EnumNameCollectiveRole(op->role()), format::groupOf(manifest, *op), op->count(),
-                   textOf(op->name()));
-  }
-  if (const auto *op = instruction.op_as_Record())
-    return formatv("event {0}", op->event());
-  if (const auto *op = instruction.op_as_Wait())
-    return formatv("event {0}", op->event());
-  return "";
+    text = "box " + list(op->sizes());
+  if (const auto *op = instruction.op_as_Collective())
+    text = formatv("{0} {1} over {2}", EnumNameCollectiveKind(op->kind()),
+                   EnumNameCollectiveRole(op->role()), format::groupOf(manifest, *op));
+  auto append = [&](const llvm::Twine &word) { text += ((text.empty() ? "" : " ") + word).str(); };
+  format::Description description;
+  format::describe(instruction, description);
+  for (const format::Description::Field &field : description.fields)
+    if (!field.isFlag)
+      append(formatv("{0} {1}", field.name,
+                     llvm::format(field.value == std::floor(field.value) ? "%.0f" : "%.7g",
+                                  field.value))
+                 .str());
+    else if (field.value != 0)
+      append(field.name);
+  for (const format::Description::Scalar &scalar : description.scalars)
+    append(formatv("{0} {1}", scalar.name, valueOf(scalar.scalar, at)).str());
+  if (const auto *op = instruction.op_as_Collective())
+    append("'" + textOf(op->name()) + "'");
+  return text;
 }
 
 namespace {

@@ -1,6 +1,8 @@
 // Translates exec ops to tables of the manifest, one to one.
 #include "compiler/emit/ManifestBuilder.h"
 
+#include "compiler/emit/InstructionWriter.h"
+
 #include "mlir/IR/Location.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -32,9 +34,8 @@ std::unique_ptr<format::RankScalarT> tableOf(exec::RankScalarAttr scalar) {
 }
 
 // Null for 0, as most of them are.
-std::unique_ptr<format::RankScalarT> scalarOf(std::optional<exec::RankScalarAttr> scalar) {
-  bool isZero = !scalar || (scalar->getBase() == 0 && scalar->isConstant());
-  return isZero ? nullptr : tableOf(*scalar);
+std::unique_ptr<format::RankScalarT> scalarOf(exec::RankScalarAttr scalar) {
+  return scalar.getBase() == 0 && scalar.isConstant() ? nullptr : tableOf(scalar);
 }
 
 template <typename To> std::vector<To> vectorOf(ArrayRef<int64_t> values) {
@@ -191,10 +192,11 @@ void ManifestBuilder::addInstruction(exec::InstructionOpInterface instruction) {
   table->stream = static_cast<uint8_t>(instruction.getInstructionStream());
   table->location = addLocation(instruction->getLoc());
   llvm::TypeSwitch<Operation *>(instruction)
-      .Case<exec::LaunchOp, exec::GemmOp, exec::AttentionOp, exec::AttentionGradOp,
-            exec::EmbeddingOp, exec::EmbeddingGradOp, exec::CopyOp, exec::ZeroOp,
-            exec::CollectiveOp, exec::RecordOp, exec::WaitOp>(
-          [&](auto op) { fill(op, table->op); });
+      .Case<exec::LaunchOp, exec::GemmOp, exec::CollectiveOp>([&](auto op) { fill(op, table->op); })
+      .Default([&](Operation *) {
+        table->op = writeInstruction(
+            instruction, {[&](Value buffer) { return indexOf(buffer); }, scalarOf, dtypeOf});
+      });
   out->instructions.push_back(std::move(table));
 }
 
@@ -236,94 +238,6 @@ void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
   result.Set(table);
 }
 
-template <typename Op> void ManifestBuilder::fillAttention(Op op, format::AttentionT &table) {
-  table.q = indexOf(op.getQ());
-  table.k = indexOf(op.getK());
-  table.v = indexOf(op.getV());
-  table.out = indexOf(op.getOut());
-  table.lse = indexOf(op.getLse());
-  table.batch = op.getBatch();
-  table.queries = op.getQueries();
-  table.keys = op.getKeys();
-  table.heads = op.getHeads();
-  table.kv_heads = op.getKvHeads();
-  table.head_dim = op.getHeadDim();
-  table.causal = op.getCausal();
-  table.scale = op.getScale().convertToDouble();
-  table.dropout = op.getDropout().convertToDouble();
-  table.dropout_id = op.getDropoutId();
-  table.total_heads = op.getTotalHeads();
-  table.first_batch = scalarOf(op.getFirstBatch());
-  table.first_head = scalarOf(op.getFirstHead());
-  if (op.getSeed())
-    table.seed = indexOf(op.getSeed());
-  if (op.getStep())
-    table.step = indexOf(op.getStep());
-}
-
-void ManifestBuilder::fill(exec::AttentionOp op, format::OpUnion &result) {
-  format::AttentionT table;
-  fillAttention(op, table);
-  result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::AttentionGradOp op, format::OpUnion &result) {
-  format::AttentionGradT table;
-  table.forward = std::make_unique<format::AttentionT>();
-  fillAttention(op, *table.forward);
-  table.dout = indexOf(op.getDout());
-  table.dq = indexOf(op.getDq());
-  table.dk = indexOf(op.getDk());
-  table.dv = indexOf(op.getDv());
-  table.scratch = indexOf(op.getScratch());
-  result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::EmbeddingOp op, format::OpUnion &result) {
-  format::EmbeddingT table;
-  table.table_ = indexOf(op.getTable());
-  table.ids = indexOf(op.getIds());
-  table.out = indexOf(op.getOut());
-  table.rows = op.getRows();
-  table.columns = op.getColumns();
-  table.tokens = op.getTokens();
-  table.first_row = scalarOf(op.getFirstRow());
-  result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::EmbeddingGradOp op, format::OpUnion &result) {
-  format::EmbeddingGradT table;
-  table.grad = indexOf(op.getGrad());
-  table.ids = indexOf(op.getIds());
-  table.dout = indexOf(op.getDout());
-  table.rows = op.getRows();
-  table.columns = op.getColumns();
-  table.tokens = op.getTokens();
-  table.first_row = scalarOf(op.getFirstRow());
-  table.accumulate = op.getAccumulate();
-  result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::CopyOp op, format::OpUnion &result) {
-  format::StridedCopyT table;
-  table.src = indexOf(op.getSrc());
-  table.dst = indexOf(op.getDst());
-  table.dtype = dtypeOf(exec::getDtype(op.getSrc()));
-  table.sizes = vectorOf<uint64_t>(op.getSizes());
-  table.src_strides = vectorOf<int64_t>(op.getSrcStrides());
-  table.dst_strides = vectorOf<int64_t>(op.getDstStrides());
-  table.src_offset = scalarOf(op.getSrcOffset());
-  table.dst_offset = scalarOf(op.getDstOffset());
-  table.accumulate = op.getAccumulate();
-  result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::ZeroOp op, format::OpUnion &result) {
-  format::ZeroT table;
-  table.dst = indexOf(op.getDst());
-  result.Set(table);
-}
-
 void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   format::CollectiveT table;
   table.kind = static_cast<format::CollectiveKind>(op.getKind());
@@ -336,16 +250,4 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   table.name = op.getName().str();
   table.role = static_cast<format::CollectiveRole>(op.getRole());
   result.Set(std::move(table));
-}
-
-void ManifestBuilder::fill(exec::RecordOp op, format::OpUnion &result) {
-  format::RecordT table;
-  table.event = static_cast<uint32_t>(op.getEvent());
-  result.Set(table);
-}
-
-void ManifestBuilder::fill(exec::WaitOp op, format::OpUnion &result) {
-  format::WaitT table;
-  table.event = static_cast<uint32_t>(op.getEvent());
-  result.Set(table);
 }

@@ -31,19 +31,10 @@ private:
   uint32_t addLocation(mlir::Location location);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
 
-  // One per instruction: what goes into the union.
+  // What goes into the union, of instructions that InstructionWriter does not know.
   void fill(exec::LaunchOp op, format::OpUnion &out);
   void fill(exec::GemmOp op, format::OpUnion &out);
-  void fill(exec::AttentionOp op, format::OpUnion &out);
-  void fill(exec::AttentionGradOp op, format::OpUnion &out);
-  void fill(exec::EmbeddingOp op, format::OpUnion &out);
-  void fill(exec::EmbeddingGradOp op, format::OpUnion &out);
-  void fill(exec::CopyOp op, format::OpUnion &out);
-  void fill(exec::ZeroOp op, format::OpUnion &out);
   void fill(exec::CollectiveOp op, format::OpUnion &out);
-  void fill(exec::RecordOp op, format::OpUnion &out);
-  void fill(exec::WaitOp op, format::OpUnion &out);
-  template <typename Op> void fillAttention(Op op, format::AttentionT &out);
 
   exec::ProgramOp program;
   format::ManifestT &manifest;

@@ -55,6 +55,12 @@ struct Splits {
 // Bytes of one element; i1 and other packed types are not buffers of a program.
 int64_t getElementBytes(mlir::Type dtype);
 
+// Unit attributes that several instructions have.
+inline constexpr llvm::StringLiteral kAccumulate = "accumulate", kStartsSum = "starts_sum";
+// Whether the attribute is set; not where the op has none of that name.
+bool hasUnit(mlir::Operation *op, llvm::StringRef name);
+void setUnit(mlir::Operation *op, llvm::StringRef name, bool value);
+
 } // namespace dtc::exec
 
 #include "dialects/exec/ExecDialect.h.inc"

@@ -106,10 +106,33 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
     this interface and never the op's name.
   }];
   let methods = [
+    InterfaceMethod<"Its buffers by name, those that it reads first; null for one that is absent.",
+      "::llvm::SmallVector<std::pair<::llvm::StringRef, ::mlir::Value>>", "getNamedBuffers", (ins), "", [{
+        ::llvm::SmallVector<std::pair<::llvm::StringRef, ::mlir::Value>> buffers;
+        for (auto [index, name] : ::llvm::enumerate($_op.getBufferNames())) {
+          auto group = $_op.getODSOperands(index);
+          buffers.emplace_back(name, group.empty() ? ::mlir::Value() : *group.begin());
+        }
+        return buffers;
+      }]>,
+    InterfaceMethod<"Whether it adds to what it writes, and so reads it too.", "bool", "accumulates", (ins), "",
+      "return ::dtc::exec::hasUnit($_op, ::dtc::exec::kAccumulate);">,
     InterfaceMethod<"Buffers whose contents matter to the instruction, in a fixed order.",
-      "::llvm::SmallVector<::mlir::Value>", "getReadBuffers">,
+      "::llvm::SmallVector<::mlir::Value>", "getReadBuffers", (ins), "", [{
+        ::llvm::SmallVector<::mlir::Value> buffers;
+        for (unsigned i = 0; i < ConcreteOp::numReads; ++i)
+          ::llvm::append_range(buffers, $_op.getODSOperands(i));
+        if ($_op.accumulates())
+          ::llvm::append_range(buffers, $_op.getWrittenBuffers());
+        return buffers;
+      }]>,
     InterfaceMethod<"Buffers whose contents it changes, in a fixed order; one may also be read.",
-      "::llvm::SmallVector<::mlir::Value>", "getWrittenBuffers">,
+      "::llvm::SmallVector<::mlir::Value>", "getWrittenBuffers", (ins), "", [{
+        ::llvm::SmallVector<::mlir::Value> buffers;
+        for (unsigned i = 0; i < ConcreteOp::numWrites; ++i)
+          ::llvm::append_range(buffers, $_op.getODSOperands(ConcreteOp::numReads + i));
+        return buffers;
+      }]>,
     InterfaceMethod<"The stream that it runs on.", "int64_t", "getInstructionStream", (ins), "", "return $_op.getStream();">,
     InterfaceMethod<"Moves it to another stream.", "void", "setInstructionStream", (ins "int64_t":$stream), "",
       "$_op.setStream(stream);">,
@@ -119,13 +142,20 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
       "$_op.setLast(true);">,
     InterfaceMethod<[{
       Whether it adds to what it writes, but in the first run of its task in a step, where the sum starts with it.}],
-      "bool", "startsSum", (ins), "", "return false;">,
+      "bool", "startsSum", (ins), "", "return ::dtc::exec::hasUnit($_op, ::dtc::exec::kStartsSum);">,
     InterfaceMethod<[{Pairs (index of a written buffer, index of a read buffer) that may be the same memory.}],
       "::llvm::SmallVector<std::pair<unsigned, unsigned>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<[{
       Makes the instruction add to `target` in place of writing its one result, and says whether it can. With `startsSum`
       the first run of its task in a step writes there.}],
-      "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", "return false;">,
+      "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", [{
+        if (!ConcreteOp::addsUp || $_op.accumulates())
+          return false;
+        $_op->setOperand($_op.getODSOperandIndexAndLength(ConcreteOp::numReads).first, target);
+        ::dtc::exec::setUnit($_op, ::dtc::exec::kAccumulate, true);
+        ::dtc::exec::setUnit($_op, ::dtc::exec::kStartsSum, startsSum);
+        return true;
+      }]>,
     InterfaceMethod<[{
       Byte range (offset, size) of the i-th written buffer that holds all that is written.}],
       "std::pair<int64_t, int64_t>", "getWrittenRange", (ins "unsigned":$index), "",

@@ -85,20 +85,23 @@ template <typename Op> LogicalResult verifyEvent(Op op) {
 }
 
 // gemm_c4, embedding_grad_c2, copy_c4
-template <typename Op> LogicalResult verifyStartsSum(Op op, bool adds) {
-  if (!op.getStartsSum() || adds)
+LogicalResult verifyStartsSum(InstructionOpInterface op) {
+  if (!op.startsSum() || op.accumulates())
     return success();
-  return op.emitOpError() << "has 'starts_sum', but does not add to '" << getName(op.getWrittenBuffers()[0]) << "'";
-}
-
-void append(SmallVector<Value> &values, Value value) {
-  if (value)
-    values.push_back(value);
+  return op->emitOpError() << "has '" << kStartsSum << "', but does not add to '"
+                           << getName(op.getWrittenBuffers()[0]) << "'";
 }
 } // namespace
 
-SmallVector<Value> LaunchOp::getReadBuffers() { return llvm::to_vector(getInputs()); }
-SmallVector<Value> LaunchOp::getWrittenBuffers() { return llvm::to_vector(getOutputs()); }
+bool dtc::exec::hasUnit(Operation *op, StringRef name) {
+  std::optional<Attribute> flag = op->getInherentAttr(name);
+  return flag && *flag;
+}
+
+void dtc::exec::setUnit(Operation *op, StringRef name, bool value) {
+  op->setInherentAttr(StringAttr::get(op->getContext(), name),
+                      value ? UnitAttr::get(op->getContext()) : UnitAttr());
+}
 
 SmallVector<std::pair<unsigned, unsigned>> LaunchOp::getInPlacePairs() {
   SmallVector<std::pair<unsigned, unsigned>> pairs;
@@ -156,18 +159,10 @@ void GemmOp::build(OpBuilder &builder, OperationState &state, Value a, bool tran
                      builder.getDenseI64ArrayAttr({m * k, k * n, m * n}));
 }
 
-SmallVector<Value> GemmOp::getReadBuffers() {
-  SmallVector<Value> reads{getA(), getB()};
-  if (!getBeta().isZero())
-    reads.push_back(getC());
-  return reads;
-}
-SmallVector<Value> GemmOp::getWrittenBuffers() { return {getC()}; }
-
-bool GemmOp::startsSum() { return getStartsSum(); }
+bool GemmOp::accumulates() { return !getBeta().isZero(); }
 
 bool GemmOp::accumulateInto(Value target, bool startsSum) {
-  if (!getBeta().isZero())
+  if (accumulates())
     return false;
   getCMutable().assign(target);
   setBetaAttr(Builder(getContext()).getF32FloatAttr(1));
@@ -207,27 +202,10 @@ LogicalResult GemmOp::verify() {
   BufferRange c = getRange(getC());
   if (c.overlaps(getRange(getA())) || c.overlaps(getRange(getB()))) // gemm_c3
     return emitOpError() << "writes '" << getName(getC()) << "', which it also reads";
-  return verifyStartsSum(*this, !getBeta().isZero());
+  return verifyStartsSum(*this);
 }
 
-SmallVector<Value> AttentionOp::getReadBuffers() {
-  SmallVector<Value> reads{getQ(), getK(), getV()};
-  append(reads, getSeed());
-  append(reads, getStep());
-  return reads;
-}
-SmallVector<Value> AttentionOp::getWrittenBuffers() { return {getOut(), getLse()}; }
 LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
-
-SmallVector<Value> AttentionGradOp::getReadBuffers() {
-  SmallVector<Value> reads{getQ(), getK(), getV(), getOut(), getLse(), getDout()};
-  append(reads, getSeed());
-  append(reads, getStep());
-  return reads;
-}
-SmallVector<Value> AttentionGradOp::getWrittenBuffers() {
-  return {getDq(), getDk(), getDv(), getScratch()};
-}
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
@@ -243,34 +221,14 @@ LogicalResult AttentionGradOp::verify() {
   return verifyElements(*this, "scratch", getScratch(), query / dim, true);
 }
 
-SmallVector<Value> EmbeddingOp::getReadBuffers() { return {getTable(), getIds()}; }
-SmallVector<Value> EmbeddingOp::getWrittenBuffers() { return {getOut()}; }
 LogicalResult EmbeddingOp::verify() {
   return verifyRows(*this, "table", getTable(), "out", getOut());
 }
 
-SmallVector<Value> EmbeddingGradOp::getReadBuffers() {
-  SmallVector<Value> reads{getIds(), getDout()};
-  if (getAccumulate())
-    reads.push_back(getGrad());
-  return reads;
-}
-SmallVector<Value> EmbeddingGradOp::getWrittenBuffers() { return {getGrad()}; }
 LogicalResult EmbeddingGradOp::verify() {
-  if (failed(verifyStartsSum(*this, getAccumulate())))
+  if (failed(verifyStartsSum(*this)))
     return failure();
   return verifyRows(*this, "grad", getGrad(), "dout", getDout());
-}
-
-bool EmbeddingGradOp::startsSum() { return getStartsSum(); }
-
-bool EmbeddingGradOp::accumulateInto(Value target, bool startsSum) {
-  if (getAccumulate())
-    return false;
-  getGradMutable().assign(target);
-  setAccumulate(true);
-  setStartsSum(startsSum);
-  return true;
 }
 
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
@@ -281,8 +239,6 @@ void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value d
         ArrayRef<int64_t>{1}, zero, accumulate, /*stream=*/0, /*last=*/false, startsSum);
 }
 
-bool CopyOp::startsSum() { return getStartsSum(); }
-
 bool CopyOp::isWhole() {
   return getSizes().size() == 1 && getSrcStrides()[0] == 1 && getDstStrides()[0] == 1 &&
          getSrcOffset().isConstant() && getSrcOffset().getBase() == 0 &&
@@ -290,14 +246,6 @@ bool CopyOp::isWhole() {
          getBytes(getSrc()) == getBytes(getDst()) &&
          getSizes()[0] * getElementBytes(getDtype(getSrc())) == getBytes(getSrc());
 }
-
-SmallVector<Value> CopyOp::getReadBuffers() {
-  SmallVector<Value> reads{getSrc()};
-  if (getAccumulate())
-    reads.push_back(getDst());
-  return reads;
-}
-SmallVector<Value> CopyOp::getWrittenBuffers() { return {getDst()}; }
 
 std::pair<int64_t, int64_t> CopyOp::getWrittenRange(unsigned index) {
   auto program = (*this)->getParentOfType<ProgramOp>();
@@ -313,7 +261,7 @@ LogicalResult CopyOp::verify() {
     return emitOpError() << "has sizes [" << getSizes() << "], source strides [" << getSrcStrides()
                          << "] and destination strides [" << getDstStrides()
                          << "]; want positive sizes and a stride of each for every size";
-  if (failed(verifyStartsSum(*this, getAccumulate())))
+  if (failed(verifyStartsSum(*this)))
     return failure();
   Type dtype = getDtype(getSrc());
   if (dtype != getDtype(getDst()) || (getAccumulate() && !dtype.isF32())) // copy_c2
@@ -325,11 +273,6 @@ LogicalResult CopyOp::verify() {
   return verifyBox(*this, "destination", getDst(), getDstStrides(), getDstOffset());
 }
 
-SmallVector<Value> ZeroOp::getReadBuffers() { return {}; }
-SmallVector<Value> ZeroOp::getWrittenBuffers() { return {getDst()}; }
-
-SmallVector<Value> CollectiveOp::getReadBuffers() { return {getSrc()}; }
-SmallVector<Value> CollectiveOp::getWrittenBuffers() { return {getDst()}; }
 SmallVector<std::pair<unsigned, unsigned>> CollectiveOp::getInPlacePairs() {
   if (getKind() == CollectiveKind::AllReduce)
     return {{0u, 0u}};
@@ -367,11 +310,7 @@ LogicalResult CollectiveOp::verify() {
   return success();
 }
 
-SmallVector<Value> RecordOp::getReadBuffers() { return {}; }
-SmallVector<Value> RecordOp::getWrittenBuffers() { return {}; }
 LogicalResult RecordOp::verify() { return verifyEvent(*this); }
-SmallVector<Value> WaitOp::getReadBuffers() { return {}; }
-SmallVector<Value> WaitOp::getWrittenBuffers() { return {}; }
 LogicalResult WaitOp::verify() { return verifyEvent(*this); }
 
 #define GET_OP_CLASSES

@@ -1,8 +1,8 @@
 // The instructions of a program.
 include "dialects/exec/ExecOpBase.td"
 
-def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"],
-    [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Exec_LaunchOp : Exec_Instruction<"launch", (ins Variadic<Exec_Buffer>:$inputs), (ins Variadic<Exec_Buffer>:$outputs), (ins),
+    ["getInPlacePairs"], [AttrSizedOperandSegments, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Runs a generated function on work units [0, range)";
   let description = [{
     Constraints:
@@ -24,7 +24,10 @@ def Exec_LaunchOp : Exec_Instruction<"launch", ["getInPlacePairs"],
   let hasVerifier = 0;
 }
 
-def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto", "startsSum"]> {
+def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b), (ins Exec_Buffer:$c),
+    (ins UnitAttr:$trans_a, UnitAttr:$trans_b, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides,
+      DefaultValuedAttr<F32Attr, "1.0f">:$alpha, DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides), ["accumulates", "accumulateInto"]> {
   let summary = "Multiplies row-major f32 matrices: c = alpha * op(a) * op(b) + beta * c";
   let description = [{
     `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
@@ -45,25 +48,21 @@ def Exec_GemmOp : Exec_Instruction<"gemm", ["accumulateInto", "startsSum"]> {
     exec.gemm %x, %w transposed to %y sizes [32, 16, 8] strides [8, 8, 16]
     ```
   }];
-  let arguments = (ins Exec_Buffer:$a, UnitAttr:$trans_a, Exec_Buffer:$b, UnitAttr:$trans_b, Exec_Buffer:$c,
-    DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides, DefaultValuedAttr<F32Attr, "1.0f">:$alpha,
-    DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
-    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last,
-    UnitAttr:$starts_sum);
+  let startsSums = 1;
   let assemblyFormat = [{$a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `to` $c `sizes` $sizes `strides` $strides
     (`alpha` $alpha^)? (`beta` $beta^)? (`starts_sum` $starts_sum^)? (`batch` $batch^ `batch_strides` $batch_strides)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "bool":$transA, "::mlir::Value":$b, "bool":$transB, "::mlir::Value":$c,
     "::llvm::ArrayRef<int64_t>":$sizes, CArg<"int64_t", "1">:$batch)>];
 }
 
-defvar attentionArguments = (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse,
-    Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step, I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads,
-    I64Attr:$kv_heads, I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,
+    I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     DefaultValuedAttr<I64Attr, "0">:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
-    OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads,
-    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+    OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads);
 
-def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegments]> {
+def Exec_AttentionOp : Exec_Instruction<"attention",
+    (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
+    (ins Exec_Buffer:$out, Exec_Buffer:$lse), attentionFields, [], [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, forward";
   let description = [{
     q, out: [batch, queries, heads, head_dim]; k, v: [batch, keys, kv_heads, head_dim]; lse: f32 [batch, heads,
@@ -84,14 +83,17 @@ def Exec_AttentionOp : Exec_Instruction<"attention", [], [AttrSizedOperandSegmen
     exec.attention %q, %k, %k to %o, %lse batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
     ```
   }];
-  let arguments = attentionArguments;
   let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOperandSegments]> {
+def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
+    (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse, Exec_Buffer:$dout,
+      Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
+    (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch), attentionFields, [],
+    [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, backward";
   let description = [{
     As exec.attention, with out and lse read; scratch is f32 [batch, heads, queries].
@@ -112,8 +114,6 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOper
       batch 2 queries 8 keys 8 heads 4 kv_heads 2 head_dim 16 causal scale 0.25
     ```
   }];
-  let arguments = !con((ins Exec_Buffer:$dout, Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
-    attentionArguments);
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout `to` $dq `,` $dk `,` $dv `scratch` $scratch
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
     `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
@@ -121,7 +121,9 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad", [], [AttrSizedOper
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
+defvar rowFields = (ins I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens, Exec_RankScalarAttr:$first_row);
+
+def Exec_EmbeddingOp : Exec_Instruction<"embedding", (ins Exec_Buffer:$table, Exec_Buffer:$ids), (ins Exec_Buffer:$out), rowFields> {
   let summary = "Looks up rows: out[t, :] = table[ids[t] - first_row, :], or 0 outside the table";
   let description = [{
     Constraints:
@@ -135,13 +137,12 @@ def Exec_EmbeddingOp : Exec_Instruction<"embedding"> {
     exec.embedding %table, %ids to %out rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1>
     ```
   }];
-  let arguments = (ins Exec_Buffer:$table, Exec_Buffer:$ids, Exec_Buffer:$out, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
-    Exec_RankScalarAttr:$first_row, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
   let assemblyFormat = [{$table `,` $ids `to` $out `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto", "startsSum"]> {
+def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", (ins Exec_Buffer:$ids, Exec_Buffer:$dout), (ins Exec_Buffer:$grad),
+    !con(rowFields, (ins UnitAttr:$accumulate))> {
   let summary = "Adds rows: grad[ids[t] - first_row, :] += dout[t, :]";
   let description = [{
     grad is zeroed first unless `accumulate`; with `starts_sum` in the first run of the task in a step all the same.
@@ -158,14 +159,15 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", ["accumulateInto",
     exec.embedding_grad %ids, %dout to %grad rows 64 columns 16 tokens 8 first_row <0 + 64 * axis 1> accumulate
     ```
   }];
-  let arguments = (ins Exec_Buffer:$ids, Exec_Buffer:$dout, Exec_Buffer:$grad, I64Attr:$rows, I64Attr:$columns, I64Attr:$tokens,
-    Exec_RankScalarAttr:$first_row, UnitAttr:$accumulate, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last,
-    UnitAttr:$starts_sum);
+  let addsUp = 1;
+  let startsSums = 1;
   let assemblyFormat = [{$ids `,` $dout `to` $grad `rows` $rows `columns` $columns `tokens` $tokens `first_row` $first_row
     (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange", "startsSum"]> {
+def Exec_CopyOp : Exec_Instruction<"copy", (ins Exec_Buffer:$src), (ins Exec_Buffer:$dst),
+    (ins DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides, Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides,
+      Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate), ["getWrittenRange"]> {
   let summary = "Copies, or adds, a box of elements";
   let description = [{
     dst[dst_offset + sum of i * dst_strides] = (or +=) src[src_offset + sum of i * src_strides] for all indices i of a
@@ -185,21 +187,19 @@ def Exec_CopyOp : Exec_Instruction<"copy", ["getWrittenRange", "startsSum"]> {
     exec.copy %qkv to %k sizes [32, 16] from [48, 1] at <16> into [16, 1] at <0>
     ```
   }];
-  let arguments = (ins Exec_Buffer:$src, Exec_Buffer:$dst, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides,
-    Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides, Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate,
-    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last, UnitAttr:$starts_sum);
+  let startsSums = 1;
   let assemblyFormat = [{$src `to` $dst `sizes` $sizes `from` $src_strides `at` $src_offset `into` $dst_strides `at` $dst_offset
     (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
   // All of one buffer to another of the same size.
   let builders = [OpBuilder<(ins "::mlir::Value":$src, "::mlir::Value":$dst, CArg<"bool", "false">:$accumulate,
     CArg<"bool", "false">:$startsSum)>];
-  let extraClassDeclaration = [{
+  let extraClassDeclaration = bufferDeclarations # [{
     // Whether all of src goes to all of dst, in order.
     bool isWhole();
   }];
 }
 
-def Exec_ZeroOp : Exec_Instruction<"zero"> {
+def Exec_ZeroOp : Exec_Instruction<"zero", (ins), (ins Exec_Buffer:$dst), (ins)> {
   let summary = "Writes zeros to all of a buffer";
   let description = [{
     Example:
@@ -208,12 +208,12 @@ def Exec_ZeroOp : Exec_Instruction<"zero"> {
     exec.zero %grad
     ```
   }];
-  let arguments = (ins Exec_Buffer:$dst, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
   let assemblyFormat = "$dst (`stream` $stream^)? (`last` $last^)? attr-dict";
   let hasVerifier = 0;
 }
 
-def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
+def Exec_CollectiveOp : Exec_Instruction<"collective", (ins Exec_Buffer:$src), (ins Exec_Buffer:$dst), (ins),
+    ["getInPlacePairs"]> {
   let summary = "Moves data between the ranks that differ only on some mesh axes";
   let description = [{
     n ranks take part, in order of coordinate, first axis outermost. `role` says what moves; with `async` compute may go
@@ -240,7 +240,7 @@ def Exec_CollectiveOp : Exec_Instruction<"collective", ["getInPlacePairs"]> {
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
-class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
+class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins I64Attr:$event)> {
   let summary = what;
   let description = [{
     Constraints:
@@ -251,7 +251,6 @@ class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic> {
     exec.}] # mnemonic # [{ 0 stream 1
     ```
   }];
-  let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
   let assemblyFormat = "$event (`stream` $stream^)? (`last` $last^)? attr-dict";
 }
 def Exec_RecordOp : Exec_EventOp<"record", "Marks a point of its stream">;

@@ -123,8 +123,8 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
       return failure();
     exec::AttentionOp::create(
         emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
-        emitter.lookup(attention.getV()), emitter.define(attention.getResult()),
-        emitter.define(attention.getLse()), fields->seed, fields->step, fields->batch,
+        emitter.lookup(attention.getV()), fields->seed, fields->step,
+        emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
         fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
         attention.getCausal(), *attention.getScale(), attention.getDropout(),
         attention.getId().value_or(0), fields->firstBatch, fields->firstHead, fields->totalHeads,
@@ -144,13 +144,13 @@ struct LowerAttentionGrad
                                          Float32Type::get(op->getContext()),
                                          fields->batch * fields->heads * fields->queries);
     exec::AttentionGradOp::create(
-        emitter.instructions(), emitter.lookup(grad.getDout()), emitter.define(grad.getDq()),
-        emitter.define(grad.getDk()), emitter.define(grad.getDv()), scratch,
-        emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()), emitter.lookup(grad.getV()),
-        emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()), fields->seed, fields->step,
-        fields->batch, fields->queries, fields->keys, fields->heads, fields->kvHeads,
-        fields->headDim, grad.getCausal(), grad.getScale(), grad.getDropout(), grad.getId(),
-        fields->firstBatch, fields->firstHead, fields->totalHeads, /*stream=*/0);
+        emitter.instructions(), emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()),
+        emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
+        emitter.lookup(grad.getDout()), fields->seed, fields->step, emitter.define(grad.getDq()),
+        emitter.define(grad.getDk()), emitter.define(grad.getDv()), scratch, fields->batch,
+        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+        grad.getCausal(), grad.getScale(), grad.getDropout(), grad.getId(), fields->firstBatch,
+        fields->firstHead, fields->totalHeads, /*stream=*/0);
     return success();
   }
 };

@@ -1,10 +1,10 @@
 #include "runtime/device/CpuDevice.h"
 
-#include "kernels/cpu/Kernels.h"
 #include "kernels/cpu/ThreadPool.h"
 #include "runtime/base/Text.h"
 #include "runtime/device/CodeSegment.h"
 #include "runtime/device/CpuFeatures.h"
+#include "runtime/device/CpuInstructions.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -67,10 +67,6 @@ private:
   bool aborted = false;
 };
 
-float *asFloat(char *address) { return reinterpret_cast<float *>(address); }
-const int32_t *asIds(char *address) { return reinterpret_cast<const int32_t *>(address); }
-int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
-
 class CpuDevice : public Device {
 public:
   explicit CpuDevice(int threads) : threads(std::max(threads, 1)) {}
@@ -97,14 +93,6 @@ public:
 
 private:
   void launch(const Command &command, cpu::ThreadPool &pool);
-  static void gemm(const Command &command, cpu::ThreadPool &pool);
-  static cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op);
-  static void attention(const Command &command, cpu::ThreadPool &pool);
-  static void attentionGrad(const Command &command, cpu::ThreadPool &pool);
-  static void embedding(const Command &command, cpu::ThreadPool &pool);
-  static void embeddingGrad(const Command &command, cpu::ThreadPool &pool);
-  static void stridedCopy(const Command &command, cpu::ThreadPool &pool);
-  static void zero(const Command &command, cpu::ThreadPool &pool);
 
   int threads;
   char *base = nullptr;
@@ -193,9 +181,9 @@ Status CpuDevice::wait(int stream, int event, int ordinal) {
 
 void CpuDevice::launch(const Command &command, cpu::ThreadPool &pool) {
   KernelFunction function = functions[static_cast<size_t>(command.symbol)];
-  int64_t range = asSigned(command.source->op_as_Launch()->range());
+  auto range = static_cast<int64_t>(command.source->op_as_Launch()->range());
   uint64_t pieces = std::max<uint64_t>(command.bytes / bytesPerPiece, 1);
-  int64_t grain = std::max<int64_t>(range / asSigned(pieces), 1);
+  int64_t grain = std::max<int64_t>(range / static_cast<int64_t>(pieces), 1);
   if (grain >= 64)
     grain = (grain + 15) / 16 * 16; // pieces of elements start where vectors do
   pool.parallelFor(range, grain, [&command, function](int64_t begin, int64_t end) {
@@ -203,143 +191,17 @@ void CpuDevice::launch(const Command &command, cpu::ThreadPool &pool) {
   });
 }
 
-void CpuDevice::gemm(const Command &command, cpu::ThreadPool &pool) {
-  const format::Gemm &op = *command.source->op_as_Gemm();
-  cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
-                     .b = asFloat(command.buffers[1]),
-                     .c = asFloat(command.buffers[2]),
-                     .m = asSigned(op.m()),
-                     .n = asSigned(op.n()),
-                     .k = asSigned(op.k()),
-                     .lda = asSigned(op.lda()),
-                     .ldb = asSigned(op.ldb()),
-                     .ldc = asSigned(op.ldc()),
-                     .transA = op.trans_a(),
-                     .transB = op.trans_b(),
-                     .alpha = op.alpha(),
-                     .beta = op.beta(),
-                     .batch = asSigned(op.batch()),
-                     .strideA = asSigned(op.stride_a()),
-                     .strideB = asSigned(op.stride_b()),
-                     .strideC = asSigned(op.stride_c())};
-  cpu::gemm(args, pool);
-}
-
-cpu::AttentionArgs CpuDevice::attentionArgs(const Command &command, const format::Attention &op) {
-  cpu::AttentionArgs args{.q = asFloat(command.buffers[0]),
-                          .k = asFloat(command.buffers[1]),
-                          .v = asFloat(command.buffers[2]),
-                          .out = asFloat(command.buffers[3]),
-                          .lse = asFloat(command.buffers[4]),
-                          .batch = asSigned(op.batch()),
-                          .queries = asSigned(op.queries()),
-                          .keys = asSigned(op.keys()),
-                          .heads = asSigned(op.heads()),
-                          .kvHeads = asSigned(op.kv_heads()),
-                          .headDim = asSigned(op.head_dim()),
-                          .causal = op.causal(),
-                          .scale = op.scale()};
-  if (op.dropout() > 0) {
-    int64_t seed = 0;
-    float step = 0;
-    std::memcpy(&seed, command.buffers[5], sizeof(seed));
-    std::memcpy(&step, command.buffers[6], sizeof(step));
-    args.dropout = op.dropout();
-    args.seed = static_cast<uint64_t>(seed);
-    args.dropoutId = op.dropout_id();
-    // The step is whatever the program left there; only a whole number in range is one.
-    args.step = step >= 0 && step < 4294967296.0f ? static_cast<uint64_t>(step) : 0;
-    args.globalBatch0 = command.scalars[0];
-    args.globalHead0 = command.scalars[1];
-    args.totalHeads = asSigned(op.total_heads());
-  }
-  return args;
-}
-
-void CpuDevice::attention(const Command &command, cpu::ThreadPool &pool) {
-  cpu::attention(attentionArgs(command, *command.source->op_as_Attention()), pool);
-}
-
-void CpuDevice::attentionGrad(const Command &command, cpu::ThreadPool &pool) {
-  const format::AttentionGrad &op = *command.source->op_as_AttentionGrad();
-  cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
-                              .dout = asFloat(command.buffers[7]),
-                              .dq = asFloat(command.buffers[8]),
-                              .dk = asFloat(command.buffers[9]),
-                              .dv = asFloat(command.buffers[10]),
-                              .scratch = asFloat(command.buffers[11])};
-  cpu::attentionGrad(args, pool);
-}
-
-void CpuDevice::embedding(const Command &command, cpu::ThreadPool &pool) {
-  const format::Embedding &op = *command.source->op_as_Embedding();
-  cpu::embedding(asFloat(command.buffers[0]), asIds(command.buffers[1]),
-                 asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                 asSigned(op.tokens()), command.scalars[0], pool);
-}
-
-void CpuDevice::embeddingGrad(const Command &command, cpu::ThreadPool &pool) {
-  const format::EmbeddingGrad &op = *command.source->op_as_EmbeddingGrad();
-  cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]),
-                     asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                     asSigned(op.tokens()), command.scalars[0], op.accumulate(), pool);
-}
-
-void CpuDevice::stridedCopy(const Command &command, cpu::ThreadPool &pool) {
-  const format::StridedCopy &op = *command.source->op_as_StridedCopy();
-  uint32_t dims = format::sizeOf(op.sizes());
-  cpu::StridedCopyArgs args{.src = command.buffers[0],
-                            .dst = command.buffers[1],
-                            .elementBytes = format::bytesOf(op.dtype()),
-                            .numDims = static_cast<int>(dims),
-                            .sizes = dims ? reinterpret_cast<const int64_t *>(op.sizes()->data())
-                                          : nullptr,
-                            .srcStrides = dims ? op.src_strides()->data() : nullptr,
-                            .dstStrides = dims ? op.dst_strides()->data() : nullptr,
-                            .accumulate = op.accumulate()};
-  cpu::stridedCopy(args, pool);
-}
-
-void CpuDevice::zero(const Command &command, cpu::ThreadPool &pool) {
-  char *to = command.buffers[0];
-  constexpr int64_t grain = 16 * bytesPerPiece;
-  pool.parallelFor(asSigned(command.bytes), grain, [to](int64_t begin, int64_t end) {
-    std::memset(to + begin, 0, static_cast<size_t>(end - begin));
-  });
-}
-
 Status CpuDevice::issue(int stream, const Command &command) {
   cpu::ThreadPool &pool = *pools[static_cast<size_t>(stream)];
-  switch (command.source->op_type()) {
-  case format::Op::Launch:
+  format::Op op = command.source->op_type();
+  if (op == format::Op::Launch) {
     launch(command, pool);
     return {};
-  case format::Op::Gemm:
-    gemm(command, pool);
-    return {};
-  case format::Op::Attention:
-    attention(command, pool);
-    return {};
-  case format::Op::AttentionGrad:
-    attentionGrad(command, pool);
-    return {};
-  case format::Op::Embedding:
-    embedding(command, pool);
-    return {};
-  case format::Op::EmbeddingGrad:
-    embeddingGrad(command, pool);
-    return {};
-  case format::Op::StridedCopy:
-    stridedCopy(command, pool);
-    return {};
-  case format::Op::Zero:
-    zero(command, pool);
-    return {};
-  default:
-    return Status::internal(text("the CPU device was given a ",
-                                 format::opName(command.source->op_type()),
-                                 ", which the executor runs itself"));
   }
+  if (runOnCpu(command, pool))
+    return {};
+  return Status::internal(
+      text("the CPU device was given a ", format::opName(op), ", which the executor runs itself"));
 }
 
 } // namespace

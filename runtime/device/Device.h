@@ -11,16 +11,9 @@
 
 namespace dtc::rt {
 
-// An instruction with all that depends on the rank filled in.
-//   Launch         buffers and scalars as listed
-//   Gemm           a, b, c
-//   Attention      q, k, v, out, lse, seed, step (null without dropout);
-//                  scalars first_batch, first_head
-//   AttentionGrad  those of forward, then dout, dq, dk, dv, scratch
-//   Embedding      table, ids, out; scalar first_row
-//   EmbeddingGrad  grad, ids, dout; scalar first_row
-//   StridedCopy    src, dst, moved by their offsets
-//   Zero           dst
+// An instruction with all that depends on the rank filled in: buffers and scalars in the order of its
+// description (runtime/format/Instructions.cpp), null for an absent buffer. src and dst of a
+// StridedCopy are moved by their offsets.
 // Sizes are read from `source`, which has been verified.
 struct Command {
   const format::Instruction *source = nullptr;

@@ -1,5 +1,7 @@
 #include "runtime/exec/Binding.h"
 
+#include "runtime/format/Description.h"
+
 #include <map>
 
 namespace dtc::rt {
@@ -31,22 +33,20 @@ private:
   Device &device;
   std::vector<int> records;        // per event, of the instructions bound so far
   std::map<uint32_t, int> symbols; // per kernel
-  std::vector<format::Operand> operands;
-  std::vector<const format::RankScalar *> scalars;
+  format::Description description;
 };
 
 void Binder::bindBuffers(const format::Instruction &instruction, Command &command) {
   command.source = &instruction;
-  format::operandsOf(instruction, operands);
-  format::rankScalarsOf(instruction, scalars);
-  for (const format::Operand &operand : operands) {
+  format::describe(instruction, description);
+  for (const format::Operand &operand : description.operands) {
     bool absent = operand.buffer == format::noBuffer;
     const format::Buffer *buffer = absent ? nullptr : program.buffers()->Get(operand.buffer);
     command.buffers.push_back(absent ? nullptr : device.arena() + buffer->offset());
     command.bytes += absent ? 0 : buffer->bytes();
   }
-  for (const format::RankScalar *scalar : scalars)
-    command.scalars.push_back(resolve(scalar, coordinates));
+  for (const format::Description::Scalar &each : description.scalars)
+    command.scalars.push_back(resolve(each.scalar, coordinates));
   if (const format::StridedCopy *copy = instruction.op_as_StridedCopy()) {
     auto elementBytes = static_cast<int64_t>(format::bytesOf(copy->dtype()));
     command.buffers[0] += command.scalars[0] * elementBytes;

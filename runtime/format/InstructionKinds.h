@@ -1,9 +1,12 @@
-// What each kind of instruction is called, counted as, and names: one entry a kind, in one table.
+// What each kind of instruction is called and counted as, and how it describes itself: one entry a
+// kind, in one table.
 #pragma once
 
 #include "runtime/format/Operands.h"
 
 namespace dtc::format {
+
+class Description;
 
 // What the time of an instruction is counted as.
 enum class TimeClass : uint8_t { Kernel, Gemm, Attention, Embedding, Copy, Collective, Wait };
@@ -11,9 +14,7 @@ enum class TimeClass : uint8_t { Kernel, Gemm, Attention, Embedding, Copy, Colle
 struct InstructionKind {
   const char *name = "unknown op";
   TimeClass timeClass = TimeClass::Kernel;
-  // Append what operandsOf and rankScalarsOf give; null for a kind that has none.
-  void (*operands)(const Instruction &, std::vector<Operand> &) = nullptr;
-  void (*scalars)(const Instruction &, std::vector<const RankScalar *> &) = nullptr;
+  void (*describe)(const Instruction &, Description &) = nullptr;
 };
 
 // The entry of a kind; one without a name of its own for a value that is none. Adding a kind to the

@@ -1,29 +1,32 @@
-// Which buffers an instruction names, in one fixed order, and small readers of optional fields.
+// A buffer of an instruction, names for messages, and small readers of optional fields.
 #pragma once
 
+#include "runtime/base/Checked.h"
 #include "runtime/format/dte_generated.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace dtc::format {
 
 // Marks an optional buffer that is not there.
 inline constexpr uint32_t noBuffer = 0xffffffff;
 
-struct Operand {
-  const char *name; // the field of dte.fbs: "src"
-  uint32_t buffer;
+enum class Access : uint8_t {
+  None, // absent
+  Read,
+  Write,
+  Any // what a launch reads and writes, only its kernel knows
 };
 
-// The buffers of an instruction in the order of its fields; those of AttentionGrad.forward first.
-// seed and step of an attention without dropout are noBuffer. Needs a sound encoding only, not a
-// verified manifest. Example: for a Gemm it is {"a", 0}, {"b", 1}, {"c", 2}.
-void operandsOf(const Instruction &instruction, std::vector<Operand> &operands);
-
-// The rank scalars of an instruction in the order of its fields; null where one is absent, so 0.
-void rankScalarsOf(const Instruction &instruction, std::vector<const RankScalar *> &scalars);
+struct Operand {
+  const char *name; // the field of dte.fbs: "src"
+  uint32_t buffer;  // noBuffer where it is absent
+  Access access = Access::Any;
+  std::optional<DType> dtype = {};
+  Checked elements = 0; // that the instruction may touch, from the buffer's first one on
+};
 
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);

@@ -1,17 +1,14 @@
 // Checks each instruction by itself: its indices, and that it stays inside its buffers on every
 // rank that runs it.
+#include "runtime/format/Description.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
+#include <vector>
 
 namespace dtc::format {
 namespace {
-
-// Sizes and leading dimensions reach BLAS as int.
-constexpr uint64_t maxSize = (uint64_t(1) << 31) - 1;
-constexpr int64_t maxScalar = int64_t(1) << 48;
 
 // The arena bytes [begin, end) that an operand may touch.
 struct Span {
@@ -32,7 +29,7 @@ public:
   InstructionVerifier(const ProgramContext &context, uint32_t index)
       : context(context), instruction(*context.program.instructions()->Get(index)), index(index) {}
 
-  rt::Status verify() const;
+  rt::Status verify();
 
 private:
   template <typename... Pieces> rt::Status fail(const Pieces &...pieces) const {
@@ -45,19 +42,15 @@ private:
   // The buffer exists, has elements of `type`, and at least `elements` of them.
   rt::Status holds(const char *operand, uint32_t buffer, DType type, Checked elements) const;
   rt::Status sizeInRange(const char *name, uint64_t size) const;
-  rt::Status bounds(const char *name, const RankScalar *scalar, Bounds &bounds) const;
+  rt::Status bounds(const Description::Scalar &scalar, Bounds &bounds) const;
   Span spanOf(uint32_t buffer, Checked bytes) const {
     return {context.buffer(buffer).offset(), context.buffer(buffer).offset() + bytes.value()};
   }
 
+  rt::Status verifyDescription();
+  rt::Status verifySharing() const;
+  // What a description cannot say, as it depends on kernels, boxes or the mesh.
   rt::Status verifyOp(const Launch &op) const;
-  rt::Status verifyOp(const Gemm &op) const;
-  rt::Status verifyOp(const Attention &op) const;
-  rt::Status verifyOp(const AttentionGrad &op) const;
-  rt::Status verifyDropout(const Attention &op) const;
-  template <typename Op>
-  rt::Status verifyLookup(const Op &op, const char *tableName, uint32_t table, const char *outName,
-                          uint32_t out) const;
   rt::Status verifyOp(const StridedCopy &op) const;
   rt::Status verifyDistinct(const StridedCopy &op) const;
   rt::Status verifySide(const StridedCopy &op, const char *name, uint32_t buffer,
@@ -69,6 +62,7 @@ private:
   const ProgramContext &context;
   const Instruction &instruction;
   uint32_t index;
+  Description description;
 };
 
 rt::Status InstructionVerifier::bufferExists(const char *operand, uint32_t buffer) const {
@@ -98,8 +92,8 @@ rt::Status InstructionVerifier::sizeInRange(const char *name, uint64_t size) con
   return {};
 }
 
-rt::Status InstructionVerifier::bounds(const char *name, const RankScalar *scalar,
-                                       Bounds &bounds) const {
+rt::Status InstructionVerifier::bounds(const Description::Scalar &described, Bounds &bounds) const {
+  auto [name, scalar, least, most] = described;
   bounds = {scalar ? scalar->base() : 0, scalar ? scalar->base() : 0};
   if (scalar && !isAligned(scalar->terms()))
     return fail("the terms of '", name, "' are not aligned to 8 bytes");
@@ -116,9 +110,44 @@ rt::Status InstructionVerifier::bounds(const char *name, const RankScalar *scala
         !checkedAdd(bounds.high, std::max(first, last), bounds.high))
       return fail("'", name, "' does not fit in 64 bits on some rank");
   }
-  if (bounds.low < -maxScalar || bounds.high > maxScalar)
-    return fail("'", name, "' is ", bounds.low, " to ", bounds.high, ", wanted at most ", maxScalar,
-                " either way");
+  if (bounds.low < least || bounds.high > most)
+    return fail("'", name, "' is ", bounds.low, " to ", bounds.high, " over the ranks, wanted ",
+                least, " to ", most);
+  return {};
+}
+
+rt::Status InstructionVerifier::verifyDescription() {
+  describe(instruction, description);
+  if (!description.broken.empty())
+    return fail(description.broken);
+  for (const Operand &operand : description.operands) {
+    if (operand.access == Access::None)
+      continue;
+    DTC_RETURN_IF_ERROR(operand.dtype
+                            ? holds(operand.name, operand.buffer, *operand.dtype, operand.elements)
+                            : bufferExists(operand.name, operand.buffer));
+  }
+  Bounds unused;
+  for (const Description::Scalar &scalar : description.scalars)
+    DTC_RETURN_IF_ERROR(bounds(scalar, unused));
+  return verifySharing();
+}
+
+// What is written shares no memory with the other buffers.
+rt::Status InstructionVerifier::verifySharing() const {
+  auto span = [&](const Operand &operand) {
+    return operand.dtype ? spanOf(operand.buffer, operand.elements * bytesOf(*operand.dtype))
+                         : Span();
+  };
+  for (const Operand &written : description.operands)
+    for (const Operand &operand : description.operands) {
+      if (written.access != Access::Write || &operand == &written)
+        continue;
+      Span a = span(written), b = span(operand);
+      if (overlap(a, b))
+        return fail("'", operand.name, "' and '", written.name, "' share memory: bytes ", b.begin,
+                    " to ", b.end, " and ", a.begin, " to ", a.end, " of the arena");
+    }
   return {};
 }
 
@@ -132,136 +161,15 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
                 " scalars, the kernel takes ", kernel.num_buffers(), " and ", kernel.num_scalars());
   for (uint32_t i = 0; i < sizeOf(op.buffers()); ++i) {
     uint32_t buffer = op.buffers()->Get(i);
-    DTC_RETURN_IF_ERROR(bufferExists("buffers", buffer));
     if (context.buffer(buffer).bytes() < kernel.min_bytes()->Get(i))
       return fail("operand ", i, " is ", context.bufferName(buffer), " of ",
                   context.buffer(buffer).bytes(), " bytes, wanted at least ",
                   kernel.min_bytes()->Get(i));
   }
-  Bounds unused;
-  for (uint32_t i = 0; i < sizeOf(op.scalars()); ++i)
-    DTC_RETURN_IF_ERROR(bounds("scalars", op.scalars()->Get(i), unused));
   if (op.range() == 0 || op.range() > kernel.range())
     return fail("the range is ", op.range(), ", wanted 1 to ", kernel.range(),
                 ", the range of the kernel");
   return {};
-}
-
-rt::Status InstructionVerifier::verifyOp(const Gemm &op) const {
-  const std::pair<const char *, uint64_t> sizes[] = {
-      {"m", op.m()},     {"n", op.n()},     {"k", op.k()},        {"lda", op.lda()},
-      {"ldb", op.ldb()}, {"ldc", op.ldc()}, {"batch", op.batch()}};
-  for (auto [name, size] : sizes)
-    DTC_RETURN_IF_ERROR(sizeInRange(name, size));
-  if (!std::isfinite(op.alpha()) || !std::isfinite(op.beta()))
-    return fail("alpha is ", op.alpha(), " and beta ", op.beta(), ", wanted finite numbers");
-  struct Matrix {
-    const char *name;
-    const char *ldName;
-    uint32_t buffer;
-    uint64_t rows, columns, ld, stride;
-  };
-  const Matrix matrices[] = {{"a", "lda", op.a(), op.trans_a() ? op.k() : op.m(),
-                              op.trans_a() ? op.m() : op.k(), op.lda(), op.stride_a()},
-                             {"b", "ldb", op.b(), op.trans_b() ? op.n() : op.k(),
-                              op.trans_b() ? op.k() : op.n(), op.ldb(), op.stride_b()},
-                             {"c", "ldc", op.c(), op.m(), op.n(), op.ldc(), op.stride_c()}};
-  std::array<Span, 3> spans;
-  for (size_t i = 0; i < 3; ++i) {
-    const Matrix &matrix = matrices[i];
-    if (matrix.ld < matrix.columns)
-      return fail("'", matrix.ldName, "' is ", matrix.ld, ", wanted at least the ", matrix.columns,
-                  " columns of '", matrix.name, "'");
-    uint64_t stride = op.batch() > 1 ? matrix.stride : 0;
-    if (matrix.stride > maxArenaBytes)
-      return fail("the batch stride of '", matrix.name, "' is ", matrix.stride, ", wanted at most ",
-                  maxArenaBytes);
-    Checked elements = (Checked(op.batch()) - 1) * stride + (Checked(matrix.rows) - 1) * matrix.ld +
-                       matrix.columns;
-    DTC_RETURN_IF_ERROR(holds(matrix.name, matrix.buffer, DType::f32, elements));
-    spans[i] = spanOf(matrix.buffer, elements * 4);
-  }
-  // Products of the batch either follow each other or lie side by side in the rows.
-  uint64_t stride = op.stride_c();
-  bool follow = stride >= (op.m() - 1) * op.ldc() + op.n();
-  bool sideBySide =
-      stride >= op.n() && (Checked(op.batch() - 1) * stride + op.n()).atMost(op.ldc());
-  if (op.batch() > 1 && !follow && !sideBySide)
-    return fail("the batch stride of 'c' is ", stride, ", at which its ", op.batch(), " products ",
-                "of ", op.m(), " x ", op.n(), " overlap");
-  if (op.c() == op.a() || op.c() == op.b())
-    return fail("'c' is also 'a' or 'b', wanted another buffer");
-  return {};
-}
-
-rt::Status InstructionVerifier::verifyDropout(const Attention &op) const {
-  if (!(op.dropout() >= 0 && op.dropout() < 1))
-    return fail("'dropout' is ", op.dropout(), ", wanted at least 0 and less than 1");
-  Bounds batch, head;
-  DTC_RETURN_IF_ERROR(bounds("first_batch", op.first_batch(), batch));
-  DTC_RETURN_IF_ERROR(bounds("first_head", op.first_head(), head));
-  if (op.dropout() == 0)
-    return {};
-  if (batch.low < 0 || head.low < 0)
-    return fail("'first_batch' is ", batch.low, " and 'first_head' ", head.low,
-                " on some rank, wanted at least 0");
-  // The last ranks may hold padded heads only, so first_head can be past total_heads: both only key
-  // random numbers.
-  if (op.total_heads() == 0 || op.total_heads() > maxSize ||
-      static_cast<uint64_t>(head.high) > maxSize)
-    return fail("'total_heads' is ", op.total_heads(), " and first_head ", head.high,
-                ", wanted total_heads of at least 1 and both at most ", maxSize);
-  DTC_RETURN_IF_ERROR(holds("seed", op.seed(), DType::i64, 1));
-  return holds("step", op.step(), DType::f32, 1);
-}
-
-rt::Status InstructionVerifier::verifyOp(const Attention &op) const {
-  const std::pair<const char *, uint64_t> sizes[] = {
-      {"batch", op.batch()}, {"queries", op.queries()},   {"keys", op.keys()},
-      {"heads", op.heads()}, {"kv_heads", op.kv_heads()}, {"head_dim", op.head_dim()}};
-  for (auto [name, size] : sizes)
-    DTC_RETURN_IF_ERROR(sizeInRange(name, size));
-  if (op.heads() % op.kv_heads() != 0)
-    return fail("'heads' is ", op.heads(), ", wanted a multiple of kv_heads, ", op.kv_heads());
-  if (op.causal() && op.keys() < op.queries())
-    return fail("causal with ", op.queries(), " queries and ", op.keys(),
-                " keys, wanted as many keys at least");
-  if (!std::isfinite(op.scale()))
-    return fail("'scale' is ", op.scale(), ", wanted a finite number");
-  Checked queries = Checked(op.batch()) * op.queries() * op.heads();
-  Checked keys = Checked(op.batch()) * op.keys() * op.kv_heads() * op.head_dim();
-  DTC_RETURN_IF_ERROR(holds("q", op.q(), DType::f32, queries * op.head_dim()));
-  DTC_RETURN_IF_ERROR(holds("k", op.k(), DType::f32, keys));
-  DTC_RETURN_IF_ERROR(holds("v", op.v(), DType::f32, keys));
-  DTC_RETURN_IF_ERROR(holds("out", op.out(), DType::f32, queries * op.head_dim()));
-  DTC_RETURN_IF_ERROR(holds("lse", op.lse(), DType::f32, queries));
-  return verifyDropout(op);
-}
-
-rt::Status InstructionVerifier::verifyOp(const AttentionGrad &op) const {
-  const Attention &forward = *op.forward();
-  DTC_RETURN_IF_ERROR(verifyOp(forward));
-  Checked queries = Checked(forward.batch()) * forward.queries() * forward.heads();
-  Checked keys =
-      Checked(forward.batch()) * forward.keys() * forward.kv_heads() * forward.head_dim();
-  DTC_RETURN_IF_ERROR(holds("dout", op.dout(), DType::f32, queries * forward.head_dim()));
-  DTC_RETURN_IF_ERROR(holds("dq", op.dq(), DType::f32, queries * forward.head_dim()));
-  DTC_RETURN_IF_ERROR(holds("dk", op.dk(), DType::f32, keys));
-  DTC_RETURN_IF_ERROR(holds("dv", op.dv(), DType::f32, keys));
-  return holds("scratch", op.scratch(), DType::f32, queries);
-}
-
-template <typename Op>
-rt::Status InstructionVerifier::verifyLookup(const Op &op, const char *tableName, uint32_t table,
-                                             const char *outName, uint32_t out) const {
-  DTC_RETURN_IF_ERROR(sizeInRange("rows", op.rows()));
-  DTC_RETURN_IF_ERROR(sizeInRange("columns", op.columns()));
-  DTC_RETURN_IF_ERROR(sizeInRange("tokens", op.tokens()));
-  DTC_RETURN_IF_ERROR(holds(tableName, table, DType::f32, Checked(op.rows()) * op.columns()));
-  DTC_RETURN_IF_ERROR(holds("ids", op.ids(), DType::i32, op.tokens()));
-  DTC_RETURN_IF_ERROR(holds(outName, out, DType::f32, Checked(op.tokens()) * op.columns()));
-  Bounds unused;
-  return bounds("first_row", op.first_row(), unused);
 }
 
 // No element of dst is written twice: each stride steps over all that the smaller ones reach.
@@ -291,7 +199,7 @@ rt::Status InstructionVerifier::verifySide(const StridedCopy &op, const char *na
     return fail("'", name, "' has ", sizeOf(strides), " strides for ", sizeOf(op.sizes()),
                 " sizes");
   Bounds box;
-  DTC_RETURN_IF_ERROR(bounds(name, offset, box));
+  DTC_RETURN_IF_ERROR(bounds({name, offset, -maxScalar, maxScalar}, box));
   for (uint32_t i = 0; i < sizeOf(strides); ++i) {
     int64_t reach = 0;
     if (!checkedMul(strides->Get(i), static_cast<int64_t>(op.sizes()->Get(i) - 1), reach) ||
@@ -345,7 +253,6 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
       return fail("its mesh axes are ", op.axes()->Get(i - 1), ", ", axis, ", wanted ascending");
     ranks *= context.manifest.mesh()->Get(axis)->size();
   }
-  DTC_RETURN_IF_ERROR(sizeInRange("count", op.count()));
   bool gathers = op.kind() == CollectiveKind::all_gather;
   bool scatters = op.kind() == CollectiveKind::reduce_scatter;
   bool exchanges = op.kind() == CollectiveKind::all_to_all;
@@ -368,7 +275,7 @@ rt::Status InstructionVerifier::verifyEvent(uint32_t event) const {
   return {};
 }
 
-rt::Status InstructionVerifier::verify() const {
+rt::Status InstructionVerifier::verify() {
   // First, as every message about it repeats the name.
   if (const Collective *op = instruction.op_as_Collective())
     DTC_RETURN_IF_ERROR(context.checkName("the name of a collective", op->name()));
@@ -378,38 +285,21 @@ rt::Status InstructionVerifier::verify() const {
   if (instruction.location() >= std::max(1u, sizeOf(context.manifest.locations())))
     return fail("the location is ", instruction.location(), ", there are ",
                 sizeOf(context.manifest.locations()));
-  switch (instruction.op_type()) {
-  case Op::Launch:
-    return verifyOp(*instruction.op_as_Launch());
-  case Op::Gemm:
-    return verifyOp(*instruction.op_as_Gemm());
-  case Op::Attention:
-    return verifyOp(*instruction.op_as_Attention());
-  case Op::AttentionGrad:
-    return verifyOp(*instruction.op_as_AttentionGrad());
-  case Op::Embedding: {
-    const Embedding &op = *instruction.op_as_Embedding();
-    return verifyLookup(op, "table", op.table_(), "out", op.out());
-  }
-  case Op::EmbeddingGrad: {
-    const EmbeddingGrad &op = *instruction.op_as_EmbeddingGrad();
-    return verifyLookup(op, "grad", op.grad(), "dout", op.dout());
-  }
-  case Op::StridedCopy:
-    return verifyOp(*instruction.op_as_StridedCopy());
-  case Op::Zero:
-    return bufferExists("dst", instruction.op_as_Zero()->dst());
-  case Op::Collective:
-    return verifyOp(*instruction.op_as_Collective());
-  case Op::Record:
-    return verifyEvent(instruction.op_as_Record()->event());
-  case Op::Wait:
-    return verifyEvent(instruction.op_as_Wait()->event());
-  case Op::NONE:
-    break;
-  }
-  return fail("the op has type ", static_cast<int>(instruction.op_type()), ", wanted 1 to ",
-              static_cast<int>(Op::MAX));
+  if (instruction.op_type() == Op::NONE || instruction.op_type() > Op::MAX)
+    return fail("the op has type ", static_cast<int>(instruction.op_type()), ", wanted 1 to ",
+                static_cast<int>(Op::MAX));
+  DTC_RETURN_IF_ERROR(verifyDescription());
+  if (const auto *op = instruction.op_as_Launch())
+    return verifyOp(*op);
+  if (const auto *op = instruction.op_as_StridedCopy())
+    return verifyOp(*op);
+  if (const auto *op = instruction.op_as_Collective())
+    return verifyOp(*op);
+  if (const auto *op = instruction.op_as_Record())
+    return verifyEvent(op->event());
+  if (const auto *op = instruction.op_as_Wait())
+    return verifyEvent(op->event());
+  return {};
 }
 
 } // namespace

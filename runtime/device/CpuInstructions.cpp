@@ -1,0 +1,135 @@
+#include "runtime/device/CpuInstructions.h"
+
+#include "kernels/cpu/Kernels.h"
+#include "kernels/cpu/ThreadPool.h"
+#include "runtime/format/Operands.h"
+
+#include <cstring>
+
+namespace dtc::rt {
+namespace {
+
+float *asFloat(char *address) { return reinterpret_cast<float *>(address); }
+const int32_t *asIds(char *address) { return reinterpret_cast<const int32_t *>(address); }
+int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
+
+void run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
+                     .b = asFloat(command.buffers[1]),
+                     .c = asFloat(command.buffers[2]),
+                     .m = asSigned(op.m()),
+                     .n = asSigned(op.n()),
+                     .k = asSigned(op.k()),
+                     .lda = asSigned(op.lda()),
+                     .ldb = asSigned(op.ldb()),
+                     .ldc = asSigned(op.ldc()),
+                     .transA = op.trans_a(),
+                     .transB = op.trans_b(),
+                     .alpha = op.alpha(),
+                     .beta = op.beta(),
+                     .batch = asSigned(op.batch()),
+                     .strideA = asSigned(op.stride_a()),
+                     .strideB = asSigned(op.stride_b()),
+                     .strideC = asSigned(op.stride_c())};
+  cpu::gemm(args, pool);
+}
+
+cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op) {
+  cpu::AttentionArgs args{.q = asFloat(command.buffers[0]),
+                          .k = asFloat(command.buffers[1]),
+                          .v = asFloat(command.buffers[2]),
+                          .out = asFloat(command.buffers[3]),
+                          .lse = asFloat(command.buffers[4]),
+                          .batch = asSigned(op.batch()),
+                          .queries = asSigned(op.queries()),
+                          .keys = asSigned(op.keys()),
+                          .heads = asSigned(op.heads()),
+                          .kvHeads = asSigned(op.kv_heads()),
+                          .headDim = asSigned(op.head_dim()),
+                          .causal = op.causal(),
+                          .scale = op.scale()};
+  if (op.dropout() > 0) {
+    int64_t seed = 0;
+    float step = 0;
+    std::memcpy(&seed, command.buffers[5], sizeof(seed));
+    std::memcpy(&step, command.buffers[6], sizeof(step));
+    args.dropout = op.dropout();
+    args.seed = static_cast<uint64_t>(seed);
+    args.dropoutId = op.dropout_id();
+    // The step is whatever the program left there; only a whole number in range is one.
+    args.step = step >= 0 && step < 4294967296.0f ? static_cast<uint64_t>(step) : 0;
+    args.globalBatch0 = command.scalars[0];
+    args.globalHead0 = command.scalars[1];
+    args.totalHeads = asSigned(op.total_heads());
+  }
+  return args;
+}
+
+void run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::attention(attentionArgs(command, op), pool);
+}
+
+void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
+                              .dout = asFloat(command.buffers[7]),
+                              .dq = asFloat(command.buffers[8]),
+                              .dk = asFloat(command.buffers[9]),
+                              .dv = asFloat(command.buffers[10]),
+                              .scratch = asFloat(command.buffers[11])};
+  cpu::attentionGrad(args, pool);
+}
+
+void run(const format::Embedding &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::embedding(asFloat(command.buffers[0]), asIds(command.buffers[1]),
+                 asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
+                 asSigned(op.tokens()), command.scalars[0], pool);
+}
+
+void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]),
+                     asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
+                     asSigned(op.tokens()), command.scalars[0], op.accumulate(), pool);
+}
+
+void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool &pool) {
+  uint32_t dims = format::sizeOf(op.sizes());
+  cpu::StridedCopyArgs args{.src = command.buffers[0],
+                            .dst = command.buffers[1],
+                            .elementBytes = format::bytesOf(op.dtype()),
+                            .numDims = static_cast<int>(dims),
+                            .sizes = dims ? reinterpret_cast<const int64_t *>(op.sizes()->data())
+                                          : nullptr,
+                            .srcStrides = dims ? op.src_strides()->data() : nullptr,
+                            .dstStrides = dims ? op.dst_strides()->data() : nullptr,
+                            .accumulate = op.accumulate()};
+  cpu::stridedCopy(args, pool);
+}
+
+void run(const format::Zero &op, const Command &command, cpu::ThreadPool &pool) {
+  char *to = command.buffers[0];
+  constexpr int64_t grain = 1024 * 1024; // about 170 us at 6 GB/s
+  pool.parallelFor(asSigned(command.bytes), grain, [to](int64_t begin, int64_t end) {
+    std::memset(to + begin, 0, static_cast<size_t>(end - begin));
+  });
+}
+
+// Runs the instruction if it is of the kind that `Table` holds.
+template <typename Table> bool runIf(const Command &command, cpu::ThreadPool &pool) {
+  const auto *op = command.source->op_as<Table>();
+  if (op)
+    run(*op, command, pool);
+  return op;
+}
+
+template <typename... Tables> bool runAny(const Command &command, cpu::ThreadPool &pool) {
+  return (runIf<Tables>(command, pool) || ...);
+}
+
+} // namespace
+
+bool runOnCpu(const Command &command, cpu::ThreadPool &pool) {
+  return runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
+                format::EmbeddingGrad, format::StridedCopy, format::Zero>(command, pool);
+}
+
+} // namespace dtc::rt

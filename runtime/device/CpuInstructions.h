@@ -1,0 +1,15 @@
+// What each instruction of the library is on the CPU: a call of kernels/cpu.
+#pragma once
+
+#include "runtime/device/Device.h"
+
+namespace dtc::cpu {
+class ThreadPool;
+}
+
+namespace dtc::rt {
+
+// Runs the instruction with the threads of `pool`; false for one that is not of the library.
+bool runOnCpu(const Command &command, cpu::ThreadPool &pool);
+
+} // namespace dtc::rt

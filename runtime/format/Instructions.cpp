@@ -1,0 +1,217 @@
+// The table of instructions, and what each says of itself.
+#include "runtime/format/Description.h"
+#include "runtime/format/InstructionKinds.h"
+#include "runtime/format/Verify.h"
+
+#include <array>
+#include <string_view>
+
+namespace dtc::format {
+namespace {
+
+void describe(const Launch &op, Description &d) {
+  for (uint32_t i = 0; i < sizeOf(op.buffers()); ++i)
+    d.other("buffers", op.buffers()->Get(i));
+  for (uint32_t i = 0; i < sizeOf(op.scalars()); ++i)
+    d.scalar("scalars", op.scalars()->Get(i));
+}
+
+// The elements from the first to the last of `batch` matrices.
+Checked matrices(uint64_t rows, uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
+  return (Checked(batch) - 1) * (batch > 1 ? stride : 0) + (Checked(rows) - 1) * ld + columns;
+}
+
+void describe(const Gemm &op, Description &d) {
+  d.size("m", op.m());
+  d.size("n", op.n());
+  d.size("k", op.k());
+  d.size("lda", op.lda());
+  d.size("ldb", op.ldb());
+  d.size("ldc", op.ldc());
+  d.size("batch", op.batch());
+  d.flag("trans_a", op.trans_a());
+  d.flag("trans_b", op.trans_b());
+  d.number("alpha", op.alpha());
+  d.number("beta", op.beta());
+  struct Matrix {
+    const char *name, *ldName;
+    uint32_t buffer;
+    uint64_t rows, columns, ld, stride;
+  };
+  const Matrix all[] = {{"a", "lda", op.a(), op.trans_a() ? op.k() : op.m(),
+                         op.trans_a() ? op.m() : op.k(), op.lda(), op.stride_a()},
+                        {"b", "ldb", op.b(), op.trans_b() ? op.n() : op.k(),
+                         op.trans_b() ? op.k() : op.n(), op.ldb(), op.stride_b()},
+                        {"c", "ldc", op.c(), op.m(), op.n(), op.ldc(), op.stride_c()}};
+  for (const Matrix &matrix : all) {
+    d.require(matrix.ld >= matrix.columns, "'", matrix.ldName, "' is ", matrix.ld,
+              ", wanted at least the ", matrix.columns, " columns of '", matrix.name, "'");
+    d.require(matrix.stride <= maxArenaBytes, "the batch stride of '", matrix.name, "' is ",
+              matrix.stride, ", wanted at most ", maxArenaBytes);
+    Checked elements = matrices(matrix.rows, matrix.columns, matrix.ld, op.batch(), matrix.stride);
+    if (matrix.name[0] == 'c')
+      d.writes(matrix.name, matrix.buffer, DType::f32, elements);
+    else
+      d.reads(matrix.name, matrix.buffer, DType::f32, elements);
+  }
+  // Products of the batch either follow each other or lie side by side in the rows.
+  uint64_t stride = op.stride_c();
+  bool follow = stride >= (op.m() - 1) * op.ldc() + op.n();
+  bool sideBySide =
+      stride >= op.n() && (Checked(op.batch() - 1) * stride + op.n()).atMost(op.ldc());
+  d.require(op.batch() <= 1 || follow || sideBySide, "the batch stride of 'c' is ", stride,
+            ", at which its ", op.batch(), " products of ", op.m(), " x ", op.n(), " overlap");
+}
+
+struct AttentionElements {
+  explicit AttentionElements(const Attention &op)
+      : lse(Checked(op.batch()) * op.queries() * op.heads()), query(lse * op.head_dim()),
+        key(Checked(op.batch()) * op.keys() * op.kv_heads() * op.head_dim()) {}
+  Checked lse, query, key;
+};
+
+// `isForward`: out and lse are written.
+void describeAttention(const Attention &op, bool isForward, Description &d) {
+  d.size("batch", op.batch());
+  d.size("queries", op.queries());
+  d.size("keys", op.keys());
+  d.size("heads", op.heads());
+  d.size("kv_heads", op.kv_heads());
+  d.size("head_dim", op.head_dim());
+  d.flag("causal", op.causal());
+  d.number("scale", op.scale());
+  d.number("dropout", op.dropout());
+  d.require(op.kv_heads() > 0 && op.heads() % op.kv_heads() == 0, "'heads' is ", op.heads(),
+            ", wanted a multiple of kv_heads, ", op.kv_heads());
+  d.require(!op.causal() || op.keys() >= op.queries(), "causal with ", op.queries(),
+            " queries and ", op.keys(), " keys, wanted as many keys at least");
+  d.require(op.dropout() >= 0 && op.dropout() < 1, "'dropout' is ", op.dropout(),
+            ", wanted at least 0 and less than 1");
+  AttentionElements elements(op);
+  auto result = isForward ? &Description::writes : &Description::reads;
+  d.reads("q", op.q(), DType::f32, elements.query);
+  d.reads("k", op.k(), DType::f32, elements.key);
+  d.reads("v", op.v(), DType::f32, elements.key);
+  (d.*result)("out", op.out(), DType::f32, elements.query);
+  (d.*result)("lse", op.lse(), DType::f32, elements.lse);
+  if (op.dropout() == 0) {
+    d.absent("seed");
+    d.absent("step");
+    d.scalar("first_batch", op.first_batch());
+    d.scalar("first_head", op.first_head());
+    return;
+  }
+  d.index("dropout_id", op.dropout_id());
+  d.size("total_heads", op.total_heads());
+  d.reads("seed", op.seed(), DType::i64, 1);
+  d.reads("step", op.step(), DType::f32, 1);
+  // The last ranks may hold padded heads only, so first_head can be past total_heads: both only key
+  // random numbers.
+  d.scalar("first_batch", op.first_batch(), 0);
+  d.scalar("first_head", op.first_head(), 0, maxSize);
+}
+
+void describe(const Attention &op, Description &d) { describeAttention(op, true, d); }
+
+void describe(const AttentionGrad &op, Description &d) {
+  describeAttention(*op.forward(), false, d);
+  AttentionElements elements(*op.forward());
+  d.reads("dout", op.dout(), DType::f32, elements.query);
+  d.writes("dq", op.dq(), DType::f32, elements.query);
+  d.writes("dk", op.dk(), DType::f32, elements.key);
+  d.writes("dv", op.dv(), DType::f32, elements.key);
+  d.writes("scratch", op.scratch(), DType::f32, elements.lse);
+}
+
+template <typename Lookup> void describeRows(const Lookup &op, Description &d) {
+  d.size("rows", op.rows());
+  d.size("columns", op.columns());
+  d.size("tokens", op.tokens());
+  d.scalar("first_row", op.first_row());
+}
+
+void describe(const Embedding &op, Description &d) {
+  describeRows(op, d);
+  d.reads("table", op.table_(), DType::f32, Checked(op.rows()) * op.columns());
+  d.reads("ids", op.ids(), DType::i32, op.tokens());
+  d.writes("out", op.out(), DType::f32, Checked(op.tokens()) * op.columns());
+}
+
+void describe(const EmbeddingGrad &op, Description &d) {
+  describeRows(op, d);
+  d.flag("accumulate", op.accumulate());
+  d.writes("grad", op.grad(), DType::f32, Checked(op.rows()) * op.columns());
+  d.reads("ids", op.ids(), DType::i32, op.tokens());
+  d.reads("dout", op.dout(), DType::f32, Checked(op.tokens()) * op.columns());
+}
+
+void describe(const StridedCopy &op, Description &d) {
+  d.flag("accumulate", op.accumulate());
+  d.other("src", op.src(), Access::Read);
+  d.other("dst", op.dst(), Access::Write);
+  d.scalar("src_offset", op.src_offset());
+  d.scalar("dst_offset", op.dst_offset());
+}
+
+void describe(const Zero &op, Description &d) { d.other("dst", op.dst(), Access::Write); }
+
+void describe(const Collective &op, Description &d) {
+  d.size("count", op.count());
+  d.other("src", op.src(), Access::Read);
+  d.other("dst", op.dst(), Access::Write);
+}
+
+void describe(const Record &op, Description &d) { d.index("event", op.event()); }
+void describe(const Wait &op, Description &d) { d.index("event", op.event()); }
+
+constexpr size_t numOps = static_cast<size_t>(Op::MAX) + 1;
+
+template <typename Table>
+constexpr void set(std::array<InstructionKind, numOps> &kinds, const char *name, TimeClass time) {
+  kinds[static_cast<size_t>(OpTraits<Table>::enum_value)] = {
+      name, time, [](const Instruction &instruction, Description &d) {
+        describe(*static_cast<const Table *>(instruction.op()), d);
+      }};
+}
+
+constexpr std::array<InstructionKind, numOps> kinds = [] {
+  std::array<InstructionKind, numOps> table;
+  set<Launch>(table, "launch", TimeClass::Kernel);
+  set<Gemm>(table, "gemm", TimeClass::Gemm);
+  set<Attention>(table, "attention", TimeClass::Attention);
+  set<AttentionGrad>(table, "attention_grad", TimeClass::Attention);
+  set<Embedding>(table, "embedding", TimeClass::Embedding);
+  set<EmbeddingGrad>(table, "embedding_grad", TimeClass::Embedding);
+  set<StridedCopy>(table, "copy", TimeClass::Copy);
+  set<Zero>(table, "zero", TimeClass::Copy);
+  set<Collective>(table, "collective", TimeClass::Collective);
+  set<Record>(table, "record", TimeClass::Wait);
+  set<Wait>(table, "wait", TimeClass::Wait);
+  return table;
+}();
+
+// Op::NONE, which is 0, is no instruction; all others have an entry.
+constexpr bool isComplete() {
+  for (size_t op = 1; op < numOps; ++op)
+    if (!kinds[op].describe)
+      return false;
+  return true;
+}
+static_assert(isComplete(), "every kind of instruction has an entry");
+
+} // namespace
+
+const InstructionKind &kindOf(Op op) {
+  auto index = static_cast<size_t>(op);
+  return kinds[index < numOps ? index : 0];
+}
+
+void describe(const Instruction &instruction, Description &description) {
+  description.clear();
+  if (auto fill = kindOf(instruction.op_type()).describe; fill && instruction.op())
+    fill(instruction, description);
+}
+
+const char *opName(Op op) { return kindOf(op).name; }
+
+} // namespace dtc::format
