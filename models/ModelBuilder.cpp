@@ -189,8 +189,7 @@ Value ModelBuilder::attention(Value q, Value k, Value v, std::optional<double> s
              builder, next(), q.getType(), Type(), q, k, v, Value(), Value(), builder.getUnitAttr(),
              sliding > 0 ? builder.getI64IntegerAttr(sliding) : IntegerAttr(),
              scale ? builder.getF64FloatAttr(*scale) : FloatAttr(),
-             builder.getF64FloatAttr(dropout), IntegerAttr(), builder.getI64IntegerAttr(0),
-             ArrayAttr())
+             builder.getF64FloatAttr(dropout), IntegerAttr(), ArrayAttr())
       .getResult();
 }
 
@@ -200,8 +199,8 @@ Value ModelBuilder::dropout(Value x, double p) {
     return x;
   }
   return graph::DropoutOp::create(builder, next(), x.getType(), x, Value(), Value(),
-                                  builder.getF64FloatAttr(p), IntegerAttr(),
-                                  builder.getI64IntegerAttr(0), DenseI64ArrayAttr(), ArrayAttr());
+                                  builder.getF64FloatAttr(p), IntegerAttr(), DenseI64ArrayAttr(),
+                                  ArrayAttr());
 }
 
 Value ModelBuilder::meanCrossEntropy(Value logits, Value targets) {

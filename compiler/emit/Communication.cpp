@@ -15,10 +15,13 @@ uint64_t leastBytesSent(format::CollectiveKind kind, uint64_t bytes, uint64_t ra
 
 std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::Program &program) {
   std::vector<Traffic> all;
-  for (const format::Instruction *instruction : *program.instructions()) {
-    const format::Collective *op = instruction->op_as_Collective();
-    if (!op)
-      continue;
+  std::vector<uint32_t> runs =
+      format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
+  auto add = [&](const format::Instruction &instruction, uint32_t taskRuns) {
+    const format::Collective *op = instruction.op_as_Collective();
+    uint64_t times = instruction.runs() == format::Runs::last ? std::min(taskRuns, 1u) : taskRuns;
+    if (!op || times == 0)
+      return;
     uint64_t ranks = 1;
     for (uint32_t i = 0; i < format::sizeOf(op->axes()); ++i)
       ranks *= manifest.mesh()->Get(op->axes()->Get(i))->size();
@@ -30,9 +33,12 @@ std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::P
     });
     if (found == all.end())
       found = all.insert(all.end(), Traffic{group, op->kind(), op->role()});
-    ++found->count;
-    found->bytes += leastBytesSent(op->kind(), bytes, ranks);
-  }
+    found->count += times;
+    found->bytes += times * leastBytesSent(op->kind(), bytes, ranks);
+  };
+  for (uint32_t task = 0; task < program.tasks()->size(); ++task)
+    for (const format::Instruction *instruction : *program.tasks()->Get(task)->instructions())
+      add(*instruction, runs[task]);
   return all;
 }
 

@@ -26,11 +26,13 @@ std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t ra
   return coordinates;
 }
 
-int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates) {
+std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates) {
   int64_t value = scalar ? scalar->base() : 0;
   for (uint32_t i = 0; scalar && i < format::sizeOf(scalar->terms()); ++i)
     value += scalar->terms()->Get(i)->stride() * coordinates[scalar->terms()->Get(i)->axis()];
-  return value;
+  int64_t stride = scalar ? scalar->micro_batch_stride() : 0;
+  return stride == 0 ? std::to_string(value)
+                     : formatv("{0} + {1} * micro_batch", value, stride).str();
 }
 
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program) {
@@ -39,7 +41,10 @@ std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
     for (const format::Buffer *buffer : *program.buffers())
       if (static_cast<size_t>(buffer->kind()) == kind)
-        ranges.emplace_back(buffer->offset(), buffer->offset() + buffer->bytes());
+        for (uint64_t slot = 0; slot < (buffer->slot_stride() ? program.num_slots() : 1); ++slot) {
+          uint64_t begin = buffer->offset() + slot * buffer->slot_stride();
+          ranges.emplace_back(begin, begin + buffer->bytes());
+        }
     std::sort(ranges.begin(), ranges.end());
     uint64_t end = 0;
     for (auto [first, last] : ranges) {
@@ -55,7 +60,7 @@ std::string opNameOf(format::Op op) { return format::opName(op); }
 
 std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program) {
   std::vector<std::pair<std::string, size_t>> counts;
-  for (const format::Instruction *instruction : *program.instructions()) {
+  auto add = [&](const format::Instruction *instruction) {
     std::string name = opNameOf(instruction->op_type());
     auto found = std::find_if(counts.begin(), counts.end(),
                               [&](const auto &count) { return count.first == name; });
@@ -63,8 +68,17 @@ std::vector<std::pair<std::string, size_t>> countOps(const format::Program &prog
       counts.emplace_back(name, 1);
     else
       ++found->second;
-  }
+  };
+  for (const format::Task *task : *program.tasks())
+    std::for_each(task->instructions()->begin(), task->instructions()->end(), add);
   return counts;
+}
+
+size_t countInstructions(const format::Program &program) {
+  size_t count = 0;
+  for (const format::Task *task : *program.tasks())
+    count += task->instructions()->size();
+  return count;
 }
 
 std::vector<OperandText> operandsOf(const format::Program &program,
@@ -192,11 +206,29 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
   out << formatv("tensors      {0} parameters, {1} of optimizer state\n",
                  program.parameters()->size(), format::sizeOf(program.optimizer_state()));
   out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
-                 program.instructions()->size(), program.num_streams(), program.num_events(),
-                 kNumTasks, kNumSlots);
+                 countInstructions(program), program.num_streams(), program.num_events(),
+                 program.tasks()->size(), program.num_slots());
   for (const auto &[name, count] : countOps(program))
     out << formatv("  {0,-14} {1}\n", name, count);
   printTraffic(trafficOf(manifest, program), out);
+}
+
+void printTask(const format::Manifest &manifest, const format::Program &program,
+               const format::Task &task, const std::vector<int64_t> &coordinates,
+               llvm::raw_ostream &out) {
+  uint32_t index = 0;
+  for (const format::Instruction *instruction : *task.instructions()) {
+    out << formatv("  {0,5} s{1} {2,-14} {3}", index++, static_cast<int>(instruction->stream()),
+                   opNameOf(instruction->op_type()),
+                   detailsOf(manifest, *instruction, coordinates));
+    if (instruction->starts_sum())
+      out << " starts_sum";
+    if (instruction->runs() == format::Runs::last)
+      out << " last run only";
+    for (const OperandText &operand : operandsOf(program, *instruction))
+      out << formatv(" {0}={1}", operand.role, operand.name);
+    out << '\n';
+  }
 }
 
 void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostream &out) {
@@ -213,15 +245,13 @@ void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostrea
   for (const format::Buffer *buffer : buffers)
     out << formatv("  {0,12} {1,12} {2,-13} {3}\n", buffer->offset(), buffer->bytes(),
                    EnumNameBufferKind(buffer->kind()), textOf(buffer->name()));
-  out << "instructions (stream, op, details, buffers)\n";
-  uint32_t index = 0;
-  for (const format::Instruction *instruction : *program.instructions()) {
-    out << formatv("  {0,5} s{1} {2,-14} {3}", index++, static_cast<int>(instruction->stream()),
-                   opNameOf(instruction->op_type()),
-                   detailsOf(manifest, *instruction, coordinates));
-    for (const OperandText &operand : operandsOf(program, *instruction))
-      out << formatv(" {0}={1}", operand.role, operand.name);
-    out << '\n';
+  std::vector<uint32_t> runs =
+      format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
+  for (uint32_t task = 0; task < program.tasks()->size(); ++task) {
+    out << formatv("task {0}, run {1} time{2} a training step (stream, op, details, buffers)\n",
+                   textOf(program.tasks()->Get(task)->name()), runs[task],
+                   runs[task] == 1 ? "" : "s");
+    printTask(manifest, program, *program.tasks()->Get(task), coordinates, out);
   }
 }
 } // namespace

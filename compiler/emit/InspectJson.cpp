@@ -77,6 +77,18 @@ void communication(OStream &json, const std::vector<Traffic> &all) {
   });
 }
 
+// How often each entry runs each task.
+void entries(OStream &json, const format::Program &program) {
+  json.attributeObject("entries", [&] {
+    for (const format::Entry *entry : *program.entries())
+      json.attributeObject(EnumNameEntryKind(entry->kind()), [&] {
+        std::vector<uint32_t> runs = format::countRuns(program, *entry);
+        for (uint32_t task = 0; task < runs.size(); ++task)
+          json.attribute(textOf(program.tasks()->Get(task)->name()), runs[task]);
+      });
+  });
+}
+
 void programs(OStream &json, const format::Manifest &manifest) {
   json.attributeArray("programs", [&] {
     for (const format::Program *program : *manifest.programs())
@@ -91,9 +103,10 @@ void programs(OStream &json, const format::Manifest &manifest) {
             json.attribute(EnumNameBufferKind(static_cast<format::BufferKind>(kind)),
                            static_cast<int64_t>(bytes[kind]));
         });
-        json.attribute("instructions", static_cast<int64_t>(program->instructions()->size()));
-        json.attribute("tasks", kNumTasks);
-        json.attribute("slots", kNumSlots);
+        json.attribute("instructions", static_cast<int64_t>(countInstructions(*program)));
+        json.attribute("tasks", static_cast<int64_t>(program->tasks()->size()));
+        json.attribute("slots", static_cast<int64_t>(program->num_slots()));
+        entries(json, *program);
         json.attributeObject("ops", [&] {
           for (const auto &[name, count] : countOps(*program))
             json.attribute(name, static_cast<int64_t>(count));
@@ -122,12 +135,21 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
         json.attribute("dtype", EnumNameDType(buffer->dtype()));
         json.attribute("offset", static_cast<int64_t>(buffer->offset()));
         json.attribute("bytes", static_cast<int64_t>(buffer->bytes()));
+        if (buffer->slot_stride() > 0)
+          json.attribute("slot_stride", static_cast<int64_t>(buffer->slot_stride()));
+        if (buffer->micro_batch_stride() > 0)
+          json.attribute("micro_batch_stride", static_cast<int64_t>(buffer->micro_batch_stride()));
       });
   });
   json.attributeArray("instruction_list", [&] {
-    for (const format::Instruction *instruction : *program.instructions())
+    for (const format::Task *task : *program.tasks())
+      for (const format::Instruction *instruction : *task->instructions())
       json.object([&] {
+        json.attribute("task", textOf(task->name()));
         json.attribute("op", opNameOf(instruction->op_type()));
+        json.attribute("runs", EnumNameRuns(instruction->runs()));
+        if (instruction->starts_sum())
+          json.attribute("starts_sum", true);
         json.attribute("stream", static_cast<int64_t>(instruction->stream()));
         json.attribute("details", detailsOf(manifest, *instruction, coordinates));
         json.attributeArray("buffers", [&] {

@@ -12,16 +12,16 @@ namespace dtc {
 // Coordinates of a rank, one per mesh axis.
 std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank);
 
-int64_t valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates);
+// "8", "8 + 4 * micro_batch"
+std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates);
 
 // Bytes of the arena that buffers of each kind cover; kinds that share bytes over time each count
 // them.
 constexpr size_t kNumBufferKinds = static_cast<size_t>(format::BufferKind::MAX) + 1;
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program);
 
-// A program is one list of instructions, in which micro-batches follow each other and so keep what
-// backward needs in the same place.
-constexpr int64_t kNumTasks = 1, kNumSlots = 1;
+// Of all its tasks.
+size_t countInstructions(const format::Program &program);
 
 // How often each op stands in a program: ("gemm", 144).
 std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program);

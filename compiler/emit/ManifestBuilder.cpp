@@ -30,6 +30,7 @@ std::unique_ptr<format::RankScalarT> tableOf(exec::RankScalarAttr scalar) {
   for (auto [axis, stride] : llvm::enumerate(scalar.getStrides()))
     if (stride != 0)
       table->terms.emplace_back(stride, static_cast<uint32_t>(axis));
+  table->micro_batch_stride = scalar.getMicroBatchStride();
   return table;
 }
 
@@ -63,6 +64,8 @@ void ManifestBuilder::build() {
   out->arena_bytes = program.getArenaBytes().value_or(0);
   out->num_streams = static_cast<uint32_t>(program.getStreams());
   out->num_events = static_cast<uint32_t>(program.getEvents());
+  out->num_slots = static_cast<uint32_t>(program.getSlots());
+  manifest.num_micro_batches = program.getMicroBatches();
   manifest.peak_memory_bytes = out->arena_bytes;
   addLocation(UnknownLoc::get(program.getContext()));
   for (Operation &op : program.getBody().front())
@@ -84,7 +87,8 @@ void ManifestBuilder::build() {
           table->buffer = indexOf(output.getBuffer());
           out->outputs.push_back(std::move(table));
         })
-        .Case([&](exec::InstructionOpInterface instruction) { addInstruction(instruction); });
+        .Case([&](exec::TaskOp task) { addTask(task); })
+        .Case([&](exec::EntryOp entry) { addEntry(entry); });
 }
 
 void ManifestBuilder::addMesh() {
@@ -107,6 +111,8 @@ void ManifestBuilder::addBuffer(Value buffer) {
   table->name = exec::getName(buffer).str();
   table->offset = root.getOffset().value_or(0) + range.offset;
   table->bytes = range.bytes;
+  table->slot_stride = root.getPerSlot() ? program.getSlotBytes() : 0;
+  table->micro_batch_stride = range.microBatchStride;
   table->kind = static_cast<format::BufferKind>(root.getKind());
   table->dtype = dtypeOf(exec::getDtype(buffer));
   buffers[buffer] = static_cast<uint32_t>(out->buffers.size());
@@ -155,7 +161,6 @@ void ManifestBuilder::addInput(exec::InputOp input) {
   for (size_t dim = 2; dim < shape.size(); ++dim)
     table->sample_shape.push_back(shape[dim] * splits.getParts(dim, mesh));
   out->inputs.push_back(std::move(table));
-  manifest.num_micro_batches = shape[0];
   manifest.micro_batch = shape[1];
   manifest.global_batch = shape[0] * shape[1] * splits.getParts(1, mesh);
 }
@@ -187,17 +192,40 @@ uint32_t ManifestBuilder::addLocation(Location location) {
   return next;
 }
 
+void ManifestBuilder::addTask(exec::TaskOp task) {
+  auto table = std::make_unique<format::TaskT>();
+  table->name = task.getSymName().str();
+  tasks[task.getSymName()] = static_cast<uint32_t>(out->tasks.size());
+  out->tasks.push_back(std::move(table));
+  for (Operation &op : task.getBody().front())
+    addInstruction(cast<exec::InstructionOpInterface>(op));
+}
+
+void ManifestBuilder::addEntry(exec::EntryOp entry) {
+  auto table = std::make_unique<format::EntryT>();
+  table->kind = static_cast<format::EntryKind>(entry.getKind());
+  for (auto [task, microBatch, slot] :
+       llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(), entry.getMicroBatches(),
+                 entry.getRunSlots()))
+    table->order.emplace_back(tasks.lookup(task.getValue()),
+                              static_cast<uint32_t>(std::max<int64_t>(microBatch, 0)),
+                              static_cast<uint32_t>(slot));
+  out->entries.push_back(std::move(table));
+}
+
 void ManifestBuilder::addInstruction(exec::InstructionOpInterface instruction) {
   auto table = std::make_unique<format::InstructionT>();
   table->stream = static_cast<uint8_t>(instruction.getInstructionStream());
   table->location = addLocation(instruction->getLoc());
+  table->runs = instruction.runsLastOnly() ? format::Runs::last : format::Runs::every;
+  table->starts_sum = instruction.startsSum();
   llvm::TypeSwitch<Operation *>(instruction)
       .Case<exec::LaunchOp, exec::GemmOp, exec::CollectiveOp>([&](auto op) { fill(op, table->op); })
       .Default([&](Operation *) {
         table->op = writeInstruction(
             instruction, {[&](Value buffer) { return indexOf(buffer); }, scalarOf, dtypeOf});
       });
-  out->instructions.push_back(std::move(table));
+  out->tasks.back()->instructions.push_back(std::move(table));
 }
 
 void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {

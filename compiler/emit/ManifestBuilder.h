@@ -27,6 +27,8 @@ private:
   template <typename Op>
   void addTensor(Op op, std::vector<std::unique_ptr<format::TensorT>> &tensors);
   void addInput(exec::InputOp input);
+  void addTask(exec::TaskOp task);
+  void addEntry(exec::EntryOp entry);
   void addInstruction(exec::InstructionOpInterface instruction);
   uint32_t addLocation(mlir::Location location);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
@@ -40,7 +42,7 @@ private:
   format::ManifestT &manifest;
   format::ProgramT *out = nullptr;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
-  llvm::StringMap<uint32_t> kernels;
+  llvm::StringMap<uint32_t> kernels, tasks;
   std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
 };
 

@@ -17,11 +17,11 @@ class Exec_Op<string mnemonic, list<Trait> traits = []> : Op<Exec_Dialect, mnemo
 // `overrides`: the methods of InstructionOpInterface with a default that the op replaces.
 class Exec_Instruction<string mnemonic, dag reads, dag writes, dag fields, list<string> overrides = [], list<Trait> traits = []> :
     Exec_Op<mnemonic, [DeclareOpInterfaceMethods<InstructionOpInterface, overrides>] # traits> {
+  bit startsSums = 0;
   let arguments = !con(reads, writes, fields, (ins DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last),
     !if(startsSums, (ins UnitAttr:$starts_sum), (ins)));
   let hasVerifier = 1;
   bit addsUp = 0;
-  bit startsSums = 0;
   string bufferDeclarations = "static constexpr unsigned numReads = " # !size(reads) # ", numWrites = " # !size(writes) # [{;
     static constexpr bool addsUp = }] # addsUp # [{;
     static ::llvm::SmallVector<::llvm::StringRef> getBufferNames() { return }] # "{" #

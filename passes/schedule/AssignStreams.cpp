@@ -99,7 +99,7 @@ private:
     if (before)
       builder.setInsertionPoint(before);
     else
-      builder.setInsertionPointAfter(instructions.back());
+      builder.setInsertionPointToEnd(instructions.back()->getBlock());
     Operation *place = before ? before : instructions.back();
     exec::WaitOp::create(builder, place->getLoc(), event->second, stream,
                          /*last=*/!always && isInRepeatedTask(place));

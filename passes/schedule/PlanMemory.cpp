@@ -83,16 +83,18 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
 
   // Time is the position of instructions of stream 0. Memory that another stream uses is taken as
   // long as stream 0 does not know that it is free: from the last of its instructions that is over
-  // when the use starts to the one that waits for the use. What is carried is live from the start,
-  // as the micro-batches before the last have filled it.
+  // when the use starts to the one that waits for the use. What is carried is live in all that
+  // several micro-batches run: the one before has filled it, the next one adds to it.
   void findLiveRanges(const Ordering &ordering, Region &perSlot, Region &others) {
     llvm::DenseMap<Value, PlannedBuffer> live;
-    int64_t never = ordering.size();
+    int64_t never = ordering.size(), lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
       if (!buffer.getPersistent())
         live[buffer] = {static_cast<int64_t>(buffer.getBytes()), never, -1};
     for (unsigned i = 0; i < ordering.size(); ++i) {
       bool compute = ordering.getInstruction(i).getInstructionStream() == 0;
+      if (isRepeated(ordering.getInstruction(i)))
+        lastRepeated = i;
       int64_t begin = compute ? i : ordering.getStart(i) + 1;
       for (Value operand : ordering.getInstruction(i)->getOperands()) {
         auto entry = live.find(exec::getRange(operand).root);
@@ -110,7 +112,7 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
       if (range.end < range.begin)
         range = {range.bytes, 0, never}; // never used
       if (buffer.getCarried())
-        range.begin = 0;
+        range = {range.bytes, 0, std::max(range.end, lastRepeated)};
       Region &region = buffer.getPerSlot() ? perSlot : others;
       region.buffers.push_back(buffer);
       region.live.push_back(range);

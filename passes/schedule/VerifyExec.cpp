@@ -18,13 +18,6 @@ struct Access {
   int64_t begin, end; // bytes in the root buffer
 };
 
-// Whether the instruction adds to what it writes there.
-bool adds(exec::InstructionOpInterface op, Value written) {
-  return llvm::any_of(op.getReadBuffers(), [&](Value read) {
-    exec::BufferRange a = exec::getRange(read), b = exec::getRange(written);
-    return a.root == b.root && a.offset == b.offset;
-  });
-}
 
 class Verifier {
 public:
@@ -151,9 +144,7 @@ private:
         continue;
       }
       bool always = isRepeated(instruction);
-      if (op.getCarried() && always && !llvm::any_of(instruction.getWrittenBuffers(), [&](Value b) {
-            return exec::getRange(b).root == op.getResult() && adds(instruction, b);
-          }))
+      if (op.getCarried() && always && !instruction.accumulates())
         return instruction->emitOpError()
                << "overwrites '" << op.getName() << "', to which every run of its task should add";
       writesAlways = always || (writesAlways && writer == taskOf(use));

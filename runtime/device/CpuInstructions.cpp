@@ -26,7 +26,7 @@ void run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) 
                      .transA = op.trans_a(),
                      .transB = op.trans_b(),
                      .alpha = op.alpha(),
-                     .beta = op.beta(),
+                     .beta = command.startsSum ? 0 : op.beta(),
                      .batch = asSigned(op.batch()),
                      .strideA = asSigned(op.stride_a()),
                      .strideB = asSigned(op.stride_b()),
@@ -53,11 +53,11 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
     float step = 0;
     std::memcpy(&seed, command.buffers[5], sizeof(seed));
     std::memcpy(&step, command.buffers[6], sizeof(step));
-    args.dropout = op.dropout();
-    args.seed = static_cast<uint64_t>(seed);
-    args.dropoutId = op.dropout_id();
     // The step is whatever the program left there; only a whole number in range is one.
     args.step = step >= 0 && step < 4294967296.0f ? static_cast<uint64_t>(step) : 0;
+    args.dropout = args.step == 0 ? 0 : op.dropout(); // step 0 is evaluation
+    args.seed = static_cast<uint64_t>(seed);
+    args.dropoutId = op.dropout_id();
     args.globalBatch0 = command.scalars[0];
     args.globalHead0 = command.scalars[1];
     args.totalHeads = asSigned(op.total_heads());
@@ -88,7 +88,7 @@ void run(const format::Embedding &op, const Command &command, cpu::ThreadPool &p
 void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
   cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]),
                      asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                     asSigned(op.tokens()), command.scalars[0], op.accumulate(), pool);
+                     asSigned(op.tokens()), command.scalars[0], op.accumulate() && !command.startsSum, pool);
 }
 
 void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool &pool) {
@@ -101,7 +101,7 @@ void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool 
                                           : nullptr,
                             .srcStrides = dims ? op.src_strides()->data() : nullptr,
                             .dstStrides = dims ? op.dst_strides()->data() : nullptr,
-                            .accumulate = op.accumulate()};
+                            .accumulate = op.accumulate() && !command.startsSum};
   cpu::stridedCopy(args, pool);
 }
 

@@ -11,7 +11,7 @@
 
 namespace dtc::rt {
 
-// An instruction with all that depends on the rank filled in: buffers and scalars in the order of its
+// An instruction with all that depends on the rank and the run filled in: buffers and scalars in the order of its
 // description (runtime/format/Instructions.cpp), null for an absent buffer. src and dst of a
 // StridedCopy are moved by their offsets.
 // Sizes are read from `source`, which has been verified.
@@ -21,6 +21,7 @@ struct Command {
   std::vector<int64_t> scalars;
   uint64_t bytes = 0; // of the buffers together
   int symbol = -1;    // Launch: what Device::findSymbol gave
+  bool startsSum = false; // it writes where it would add
 };
 
 // One device of one rank. Not thread-safe but for issue, record, wait on different streams.
@@ -54,7 +55,8 @@ public:
 
   // Forgets all events and an earlier abort; call when no stream is running.
   virtual void beginStep() = 0;
-  // Runs or enqueues any instruction but Collective, Record and Wait.
+  // Runs or enqueues any instruction but Collective, Record and Wait. The command is the caller's,
+  // who changes it for the next run: a device that enqueues keeps a copy.
   virtual Status issue(int stream, const Command &command) = 0;
   virtual Status record(int stream, int event) = 0;
   // Waits for the `ordinal`-th record of `event` in this step, counted from 1. Aborted when abort()

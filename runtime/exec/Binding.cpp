@@ -17,12 +17,14 @@ public:
          const std::vector<uint32_t> &coordinates, const Groups &groups,
          const std::vector<int> &codeSegments, Device &device)
       : manifest(manifest), program(program), coordinates(coordinates), groups(groups),
-        codeSegments(codeSegments), device(device), records(program.num_events()) {}
+        codeSegments(codeSegments), device(device) {}
 
-  Status bind(uint32_t index, BoundInstruction &bound);
+  Status bind(const format::Task &task, BoundTask &bound);
+  std::vector<BoundRun> bind(const format::Entry &entry, const std::vector<BoundTask> &tasks) const;
 
 private:
-  void bindBuffers(const format::Instruction &instruction, Command &command);
+  Status bind(const format::Instruction &instruction, BoundInstruction &bound);
+  void bindOperands(const format::Instruction &instruction, BoundInstruction &bound);
   Status findKernel(uint32_t kernel, int &symbol);
 
   const format::Manifest &manifest;
@@ -31,27 +33,48 @@ private:
   const Groups &groups;
   const std::vector<int> &codeSegments;
   Device &device;
-  std::vector<int> records;        // per event, of the instructions bound so far
   std::map<uint32_t, int> symbols; // per kernel
   format::Description description;
 };
 
-void Binder::bindBuffers(const format::Instruction &instruction, Command &command) {
+void Binder::bindOperands(const format::Instruction &instruction, BoundInstruction &bound) {
+  Command &command = bound.command;
   command.source = &instruction;
   format::describe(instruction, description);
+  std::vector<Moving> places;
   for (const format::Operand &operand : description.operands) {
     bool absent = operand.buffer == format::noBuffer;
     const format::Buffer *buffer = absent ? nullptr : program.buffers()->Get(operand.buffer);
     command.buffers.push_back(absent ? nullptr : device.arena() + buffer->offset());
     command.bytes += absent ? 0 : buffer->bytes();
+    Moving place{.index = static_cast<uint32_t>(places.size())};
+    if (buffer) {
+      place.slotStride = static_cast<int64_t>(buffer->slot_stride());
+      place.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
+      place.base = static_cast<int64_t>(buffer->offset());
+    }
+    places.push_back(place);
   }
-  for (const format::Description::Scalar &each : description.scalars)
+  for (const format::Description::Scalar &each : description.scalars) {
     command.scalars.push_back(resolve(each.scalar, coordinates));
+    if (each.scalar && each.scalar->micro_batch_stride() != 0)
+      bound.moving.push_back({.isScalar = true,
+                              .index = static_cast<uint32_t>(command.scalars.size() - 1),
+                              .microBatchStride = each.scalar->micro_batch_stride(),
+                              .base = command.scalars.back()});
+  }
   if (const format::StridedCopy *copy = instruction.op_as_StridedCopy()) {
     auto elementBytes = static_cast<int64_t>(format::bytesOf(copy->dtype()));
-    command.buffers[0] += command.scalars[0] * elementBytes;
-    command.buffers[1] += command.scalars[1] * elementBytes;
+    for (size_t side : {0, 1}) {
+      const format::RankScalar *offset = description.scalars[side].scalar;
+      places[side].base += command.scalars[side] * elementBytes;
+      places[side].microBatchStride += offset ? offset->micro_batch_stride() * elementBytes : 0;
+      command.buffers[side] = device.arena() + places[side].base;
+    }
   }
+  for (const Moving &place : places)
+    if (place.slotStride != 0 || place.microBatchStride != 0)
+      bound.moving.push_back(place);
 }
 
 Status Binder::findKernel(uint32_t kernel, int &symbol) {
@@ -65,25 +88,59 @@ Status Binder::findKernel(uint32_t kernel, int &symbol) {
   return {};
 }
 
-Status Binder::bind(uint32_t index, BoundInstruction &bound) {
-  const format::Instruction &instruction = *program.instructions()->Get(index);
-  bound.index = index;
+Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bound) {
   bound.stream = instruction.stream();
   bound.timeClass = format::kindOf(instruction.op_type()).timeClass;
-  bindBuffers(instruction, bound.command);
+  bindOperands(instruction, bound);
   if (const format::Launch *launch = instruction.op_as_Launch())
     DTC_RETURN_IF_ERROR(findKernel(launch->kernel(), bound.command.symbol));
   if (const format::Collective *collective = instruction.op_as_Collective())
     bound.comm = &groups.find(*collective, instruction.stream());
-  if (const format::Record *record = instruction.op_as_Record()) {
+  if (const format::Record *record = instruction.op_as_Record())
     bound.event = static_cast<int>(record->event());
-    ++records[record->event()];
-  }
-  if (const format::Wait *wait = instruction.op_as_Wait()) {
+  if (const format::Wait *wait = instruction.op_as_Wait())
     bound.event = static_cast<int>(wait->event());
-    bound.ordinal = records[wait->event()];
+  return {};
+}
+
+Status Binder::bind(const format::Task &task, BoundTask &bound) {
+  bound.streams.resize(program.num_streams());
+  bound.instructions.resize(task.instructions()->size());
+  int waits = 0;
+  for (uint32_t i = 0; i < task.instructions()->size(); ++i) {
+    BoundInstruction &instruction = bound.instructions[i];
+    instruction.index = i;
+    DTC_RETURN_IF_ERROR(bind(*task.instructions()->Get(i), instruction));
+    if (instruction.command.source->op_type() == format::Op::Wait)
+      instruction.waitIndex = waits++;
+    bound.streams[static_cast<size_t>(instruction.stream)].push_back(i);
   }
   return {};
+}
+
+std::vector<BoundRun> Binder::bind(const format::Entry &entry,
+                                   const std::vector<BoundTask> &tasks) const {
+  std::vector<BoundRun> runs;
+  std::vector<uint32_t> left = format::countRuns(program, entry), done(left.size());
+  std::vector<int> records(program.num_events());
+  for (const format::Run *each : *entry.order()) {
+    BoundRun run;
+    run.task = each->task();
+    run.microBatch = each->micro_batch();
+    run.slot = each->slot();
+    run.isFirst = done[run.task]++ == 0;
+    run.isLast = --left[run.task] == 0;
+    for (const BoundInstruction &instruction : tasks[run.task].instructions) {
+      const format::Instruction &source = *instruction.command.source;
+      bool takesPart = source.runs() != format::Runs::last || run.isLast;
+      if (source.op_type() == format::Op::Record && takesPart)
+        ++records[static_cast<size_t>(instruction.event)];
+      if (source.op_type() == format::Op::Wait)
+        run.ordinals.push_back(records[static_cast<size_t>(instruction.event)]);
+    }
+    runs.push_back(std::move(run));
+  }
+  return runs;
 }
 
 } // namespace
@@ -132,13 +189,26 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
                    const std::vector<uint32_t> &coordinates, const Groups &groups,
                    const std::vector<int> &codeSegments, Device &device, BoundProgram &bound) {
   Binder binder(manifest, program, coordinates, groups, codeSegments, device);
-  bound.streams.resize(program.num_streams());
-  bound.instructions.resize(program.instructions()->size());
-  for (uint32_t i = 0; i < program.instructions()->size(); ++i) {
-    DTC_RETURN_IF_ERROR(binder.bind(i, bound.instructions[i]));
-    bound.streams[static_cast<size_t>(bound.instructions[i].stream)].push_back(i);
-  }
+  for (const format::Task *task : *program.tasks())
+    DTC_RETURN_IF_ERROR(binder.bind(*task, bound.tasks.emplace_back()));
+  for (const format::Entry *entry : *program.entries())
+    bound.entries[entry->kind()] = binder.bind(*entry, bound.tasks);
   return {};
+}
+
+bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
+  const format::Instruction &source = *instruction.command.source;
+  if (source.runs() == format::Runs::last && !run.isLast)
+    return false;
+  instruction.command.startsSum = source.starts_sum() && run.isFirst;
+  for (const Moving &place : instruction.moving) {
+    int64_t value = place.base + place.slotStride * run.slot + place.microBatchStride * run.microBatch;
+    if (place.isScalar)
+      instruction.command.scalars[place.index] = value;
+    else
+      instruction.command.buffers[place.index] = arena + value;
+  }
+  return true;
 }
 
 } // namespace dtc::rt

@@ -1,4 +1,5 @@
-// A program made ready for one rank: addresses, rank scalars and communicators in place of indices.
+// A program made ready for one rank: addresses, rank scalars and communicators in place of indices,
+// and the runs of its entries.
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
@@ -7,24 +8,48 @@
 #include "runtime/exec/Groups.h"
 #include "runtime/format/Operands.h"
 
+#include <map>
 #include <vector>
 
 namespace dtc::rt {
 
+// A buffer or scalar of a command that depends on slot or micro-batch.
+struct Moving {
+  bool isScalar = false;
+  uint32_t index = 0; // in the command's buffers or scalars
+  int64_t slotStride = 0, microBatchStride = 0;
+  int64_t base = 0; // a scalar, or an offset from the arena's start
+};
+
 struct BoundInstruction {
   Command command;
-  uint32_t index = 0; // in Program.instructions
+  std::vector<Moving> moving;
+  uint32_t index = 0; // in Task.instructions
   TimeClass timeClass = TimeClass::Kernel;
   int stream = 0;
   int event = -1;       // Record, Wait
-  int ordinal = 0;      // Wait: which record of its event, from 1
+  int waitIndex = -1;   // Wait: which of the task's
   Comm *comm = nullptr; // Collective
 };
 
-struct BoundProgram {
+struct BoundTask {
   std::vector<BoundInstruction> instructions; // in program order
   std::vector<std::vector<uint32_t>> streams; // indices of `instructions`
 };
+
+struct BoundRun {
+  uint32_t task = 0, microBatch = 0, slot = 0;
+  bool isFirst = true, isLast = true; // of its task in the entry
+  std::vector<int> ordinals;          // per wait: which record of its event, from 1
+};
+
+struct BoundProgram {
+  std::vector<BoundTask> tasks;
+  std::map<format::EntryKind, std::vector<BoundRun>> entries;
+};
+
+// Makes the command that of a run, and says whether the run has it.
+bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction);
 
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest);
 

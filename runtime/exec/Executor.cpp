@@ -39,20 +39,20 @@ public:
   const format::StepScalar *findScalar(format::ScalarRole role) const override;
   Status setScalars(const StepScalars &scalars) override;
   Status writeInput(std::string_view name, std::span<const std::byte> values) override;
-  Status runStep(StepResult &result) override;
+  Status run(format::EntryKind entry, StepResult &result) override;
   Status writeTrace() const override;
 
 private:
   Status prepareHere();
   Status loadCode();
   Status setScalar(format::ScalarRole role, float value);
-  Status run(const BoundInstruction &instruction);
-  Status runCollective(const BoundInstruction &instruction);
+  Status issue(const BoundRun &run, const BoundInstruction &instruction);
+  Status issueCollective(const BoundInstruction &instruction);
   void runStream(size_t stream);
   void runAllStreams();
-  bool runAndTime(const BoundInstruction &instruction);
-  void stop(const BoundInstruction &instruction, const Status &status);
-  Status readOutputs(StepResult &result);
+  bool runAndTime(const BoundRun &run, BoundInstruction &instruction);
+  void stop(const BoundRun &run, const BoundInstruction &instruction, const Status &status);
+  Status readOutputs(format::EntryKind entry, StepResult &result);
 
   const Executable &executable;
   Comm &world;
@@ -66,6 +66,7 @@ private:
   BoundProgram bound;
 
   // Of the step that runs.
+  const std::vector<BoundRun> *order = nullptr;
   std::atomic<bool> stopped{false};
   std::mutex failureLock;
   Status failure;
@@ -152,7 +153,7 @@ Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte
   return device.copyIn(address(input->buffer()), values.data(), values.size());
 }
 
-Status ExecutorImpl::runCollective(const BoundInstruction &instruction) {
+Status ExecutorImpl::issueCollective(const BoundInstruction &instruction) {
   const format::Collective &op = *instruction.command.source->op_as_Collective();
   const void *src = instruction.command.buffers[0];
   void *dst = instruction.command.buffers[1];
@@ -171,14 +172,15 @@ Status ExecutorImpl::runCollective(const BoundInstruction &instruction) {
   return Status::internal("a collective of unknown kind passed the verifier");
 }
 
-Status ExecutorImpl::run(const BoundInstruction &instruction) {
+Status ExecutorImpl::issue(const BoundRun &run, const BoundInstruction &instruction) {
   switch (instruction.command.source->op_type()) {
   case format::Op::Collective:
-    return runCollective(instruction);
+    return issueCollective(instruction);
   case format::Op::Record:
     return device.record(instruction.stream, instruction.event);
   case format::Op::Wait:
-    return device.wait(instruction.stream, instruction.event, instruction.ordinal);
+    return device.wait(instruction.stream, instruction.event,
+                       run.ordinals[static_cast<size_t>(instruction.waitIndex)]);
   default:
     return device.issue(instruction.stream, instruction.command);
   }
@@ -186,14 +188,16 @@ Status ExecutorImpl::run(const BoundInstruction &instruction) {
 
 // Keeps the first error, which is the cause of those that follow, and ends what the other streams
 // and ranks wait for.
-void ExecutorImpl::stop(const BoundInstruction &instruction, const Status &status) {
+void ExecutorImpl::stop(const BoundRun &run, const BoundInstruction &instruction,
+                        const Status &status) {
   {
     std::lock_guard lock(failureLock);
     if (failure.ok())
       failure =
           Status(status.statusCode(),
-                 text("rank ", rank, ", step ", steps, ", instruction ", instruction.index, ", ",
-                      format::describe(executable.manifest(), *instruction.command.source), ": ",
+                 text("rank ", rank, ", step ", steps, ", task '",
+                      step.tasks()->Get(run.task)->name()->string_view(), "', micro-batch ",
+                      run.microBatch, ", instruction ", instruction.index, ", ", format::describe(executable.manifest(), *instruction.command.source), ": ",
                       status.message()));
   }
   stopped.store(true);
@@ -202,46 +206,57 @@ void ExecutorImpl::stop(const BoundInstruction &instruction, const Status &statu
 }
 
 // False when the step has stopped.
-bool ExecutorImpl::runAndTime(const BoundInstruction &instruction) {
+bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction) {
   if (stopped.load(std::memory_order_relaxed))
     return false;
+  if (!moveTo(run, device.arena(), instruction))
+    return true;
   Clock::time_point begin = Clock::now();
-  Status status = run(instruction);
+  Status status = issue(run, instruction);
   if (!status.ok()) {
-    stop(instruction, status);
+    stop(run, instruction, status);
     return false;
   }
   Clock::time_point end = Clock::now();
   if (instruction.stream == 0)
     computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
   if (!options.traceFile.empty() && instruction.command.source->op_type() != format::Op::Record)
-    trace[static_cast<size_t>(instruction.stream)].push_back({instruction.index, steps,
+    trace[static_cast<size_t>(instruction.stream)].push_back({run.task, instruction.index,
+                                                              run.microBatch, steps,
                                                               secondsBetween(firstStep, begin),
                                                               secondsBetween(firstStep, end)});
   return true;
 }
 
 void ExecutorImpl::runStream(size_t stream) {
-  for (uint32_t index : bound.streams[stream])
-    if (!runAndTime(bound.instructions[index]))
-      return;
+  for (const BoundRun &run : *order) {
+    BoundTask &task = bound.tasks[run.task];
+    for (uint32_t index : task.streams[stream])
+      if (!runAndTime(run, task.instructions[index]))
+        return;
+  }
 }
 
 // For devices that only enqueue: one thread, program order, then wait for all of it.
 void ExecutorImpl::runAllStreams() {
-  for (const BoundInstruction &instruction : bound.instructions)
-    if (!runAndTime(instruction))
-      return;
-  for (size_t stream = 0; stream < bound.streams.size(); ++stream) {
+  for (const BoundRun &run : *order)
+    for (BoundInstruction &instruction : bound.tasks[run.task].instructions)
+      if (!runAndTime(run, instruction))
+        return;
+  for (size_t stream = 0; stream < step.num_streams(); ++stream) {
     Status status = device.synchronize(static_cast<int>(stream));
-    if (!status.ok() && !bound.streams[stream].empty())
-      return stop(bound.instructions[bound.streams[stream].back()], status);
+    const BoundRun &last = order->back();
+    const BoundTask &task = bound.tasks[last.task];
+    if (!status.ok() && !task.instructions.empty())
+      return stop(last, task.instructions.back(), status);
   }
 }
 
-Status ExecutorImpl::readOutputs(StepResult &result) {
+Status ExecutorImpl::readOutputs(format::EntryKind entry, StepResult &result) {
   for (const format::Output *output : *step.outputs()) {
     bool isLoss = output->role() == format::OutputRole::loss;
+    if (entry == format::EntryKind::evaluate && !isLoss)
+      continue;
     bool isNorm = output->role() == format::OutputRole::grad_norm;
     float &value = isLoss ? result.loss : isNorm ? result.gradNorm : result.learningRate;
     (isLoss ? result.hasLoss : isNorm ? result.hasGradNorm : result.hasLearningRate) = true;
@@ -250,8 +265,15 @@ Status ExecutorImpl::readOutputs(StepResult &result) {
   return {};
 }
 
-Status ExecutorImpl::runStep(StepResult &result) {
+Status ExecutorImpl::run(format::EntryKind entry, StepResult &result) {
   result = {};
+  auto found = bound.entries.find(entry);
+  if (found == bound.entries.end())
+    return Status::notFound(text("the program has no entry '", EnumNameEntryKind(entry),
+                                 "'; recompile with dtc a model that reports a loss"));
+  order = &found->second;
+  if (entry == format::EntryKind::evaluate)
+    DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::step, 0));
   computeSeconds = {};
   stopped.store(false);
   failure = {};
@@ -261,9 +283,8 @@ Status ExecutorImpl::runStep(StepResult &result) {
     firstStep = begin;
   if (device.runsInCaller()) {
     std::vector<std::thread> threads;
-    for (size_t stream = 1; stream < bound.streams.size(); ++stream)
-      if (!bound.streams[stream].empty())
-        threads.emplace_back([this, stream] { runStream(stream); });
+    for (size_t stream = 1; stream < step.num_streams(); ++stream)
+      threads.emplace_back([this, stream] { runStream(stream); });
     runStream(0);
     for (std::thread &thread : threads)
       thread.join();
@@ -276,7 +297,7 @@ Status ExecutorImpl::runStep(StepResult &result) {
   result.classSeconds = computeSeconds;
   result.exposedCommSeconds = computeSeconds[static_cast<size_t>(TimeClass::Collective)] +
                               computeSeconds[static_cast<size_t>(TimeClass::Wait)];
-  return readOutputs(result);
+  return readOutputs(entry, result);
 }
 
 Status ExecutorImpl::writeTrace() const {

@@ -78,9 +78,11 @@ public:
   // input or has another size.
   virtual Status writeInput(std::string_view name, std::span<const std::byte> values) = 0;
 
-  // Runs all instructions once. An error names rank, instruction and source location, and stops all
-  // streams.
-  virtual Status runStep(StepResult &result) = 0;
+  // Runs an entry of the program once; `evaluate` sets scalar `step` to 0 for it and reports the loss
+  // alone. NotFound where the program has no such entry. An error names rank, task, instruction and
+  // source location, and stops all streams.
+  virtual Status run(format::EntryKind entry, StepResult &result) = 0;
+  Status runStep(StepResult &result) { return run(format::EntryKind::train, result); }
   // Writes the trace of all steps so far; nothing without ExecutorOptions::traceFile.
   virtual Status writeTrace() const = 0;
 };

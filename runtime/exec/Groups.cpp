@@ -15,9 +15,10 @@ uint32_t Groups::maskOf(const format::Collective &collective) {
 
 Status Groups::create(const format::Manifest &manifest, Comm &world) {
   for (const format::Program *program : *manifest.programs())
-    for (const format::Instruction *instruction : *program->instructions())
-      if (const format::Collective *collective = instruction->op_as_Collective())
-        groups[{maskOf(*collective), instruction->stream()}] = nullptr;
+    for (const format::Task *task : *program->tasks())
+      for (const format::Instruction *instruction : *task->instructions())
+        if (const format::Collective *collective = instruction->op_as_Collective())
+          groups[{maskOf(*collective), instruction->stream()}] = nullptr;
 
   std::vector<uint32_t> mesh = meshSizes(manifest);
   std::vector<uint32_t> coordinates = meshCoordinates(mesh, static_cast<uint32_t>(world.rank()));

@@ -52,18 +52,22 @@ std::string communicated(const BoundInstruction &instruction) {
 Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
                         const BoundProgram &program,
                         const std::vector<std::vector<TraceEvent>> &streams) {
+  auto ofRank = manifest.rank_program()->Get(static_cast<uint32_t>(rank));
+  const auto &tasks = *manifest.programs()->Get(ofRank)->tasks();
   std::string out = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
   for (size_t stream = 0; stream < streams.size(); ++stream) {
     appendMetadata(out, "thread_name", rank, stream,
                    stream == 0 ? "compute" : text("communication ", stream));
     for (const TraceEvent &event : streams[stream]) {
-      const BoundInstruction &instruction = program.instructions[event.instruction];
+      const BoundInstruction &instruction = program.tasks[event.task].instructions[event.instruction];
       out += text("{\"ph\":\"X\",\"name\":",
                   quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
                   nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
                   ",\"ts\":", micros(event.beginSeconds),
                   ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
-                  ",\"args\":{\"step\":", event.step, ",\"instruction\":", event.instruction,
+                  ",\"args\":{\"step\":", event.step, ",\"task\":",
+                  quoted(tasks.Get(event.task)->name()->string_view()),
+                  ",\"micro_batch\":", event.microBatch, ",\"instruction\":", event.instruction,
                   communicated(instruction), "}},\n");
     }
   }

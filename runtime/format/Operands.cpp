@@ -71,6 +71,20 @@ std::string describe(const Manifest &manifest, const Instruction &instruction) {
   return out;
 }
 
+const Entry *findEntry(const Program &program, EntryKind kind) {
+  for (const Entry *entry : *program.entries())
+    if (entry->kind() == kind)
+      return entry;
+  return nullptr;
+}
+
+std::vector<uint32_t> countRuns(const Program &program, const Entry &entry) {
+  std::vector<uint32_t> runs(program.tasks()->size());
+  for (const Run *run : *entry.order())
+    ++runs[run->task()];
+  return runs;
+}
+
 uint64_t bytesOf(DType type) {
   switch (type) {
   case DType::u8:

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dtc::format {
 
@@ -37,6 +38,12 @@ std::string groupOf(const Manifest &manifest, const Collective &collective);
 // "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the
 // place where the file has none.
 std::string describe(const Manifest &manifest, const Instruction &instruction);
+
+// The entry of that kind; null where the program has none.
+const Entry *findEntry(const Program &program, EntryKind kind);
+
+// How often the entry runs each task of the program.
+std::vector<uint32_t> countRuns(const Program &program, const Entry &entry);
 
 // 1, 2, 4 or 8; 0 for a value that is no DType.
 uint64_t bytesOf(DType type);

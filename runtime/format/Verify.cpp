@@ -135,8 +135,9 @@ rt::Status verifyManifest(const Manifest &manifest, const std::string &fileName)
   for (uint32_t i = 0; i < manifest.programs()->size(); ++i) {
     ProgramContext program(context, i, ranges[i]);
     DTC_RETURN_IF_ERROR(verifyProgram(program));
-    for (uint32_t k = 0; k < program.program.instructions()->size(); ++k)
-      DTC_RETURN_IF_ERROR(verifyInstruction(program, k));
+    for (const Task *task : *program.program.tasks())
+      for (uint32_t k = 0; k < task->instructions()->size(); ++k)
+        DTC_RETURN_IF_ERROR(verifyInstruction(program, *task, k));
   }
   return verifyOrder(context);
 }

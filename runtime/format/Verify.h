@@ -26,6 +26,10 @@ inline constexpr uint32_t maxAxes = 16;
 inline constexpr uint32_t maxStreams = 16;
 inline constexpr uint32_t maxEvents = uint32_t(1) << 20;
 inline constexpr uint32_t maxKernelOperands = 1024;
+inline constexpr uint64_t maxMicroBatches = uint64_t(1) << 20;
+inline constexpr uint64_t maxSlots = uint64_t(1) << 16;
+// Records, waits and collectives of one program in one run of an entry.
+inline constexpr uint64_t maxStops = uint64_t(1) << 24;
 inline constexpr uint32_t maxStringBytes = 4096;
 
 // Checks a whole file that lies in memory at an address divisible by 16. On success `manifest`

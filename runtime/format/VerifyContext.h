@@ -47,6 +47,11 @@ public:
 
   uint32_t numBuffers() const { return program.buffers()->size(); }
   const Buffer &buffer(uint32_t i) const { return *program.buffers()->Get(i); }
+  // What a run can add to the offset of a buffer, at most.
+  Checked reachOf(const Buffer &buffer) const {
+    return Checked(program.num_slots() - 1) * buffer.slot_stride() +
+           Checked(manifest.num_micro_batches() - 1) * buffer.micro_batch_stride();
+  }
 
   // "'name' (buffer 3)".
   std::string bufferName(uint32_t i) const;
@@ -69,7 +74,7 @@ Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
 rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cpp
 rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
 rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp
-                             uint32_t index);
+                             const Task &task, uint32_t index);
 rt::Status verifyOrder(const VerifyContext &context); // VerifyOrder.cpp
 
 // Coordinates on the mesh of a rank: row-major, first axis outermost.

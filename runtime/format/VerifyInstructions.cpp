@@ -10,13 +10,21 @@
 namespace dtc::format {
 namespace {
 
-// The arena bytes [begin, end) that an operand may touch.
+// The arena bytes [begin, end) that an operand may touch, in slot 0 and micro-batch 0, and how far they
+// move on with these.
 struct Span {
   uint64_t begin = 0;
   uint64_t end = 0;
+  uint64_t slotStride = 0, microBatchStride = 0;
+  uint64_t reach = 0; // of both, at most
 };
 
-bool overlap(Span a, Span b) { return a.begin < b.end && b.begin < a.end; }
+// Whether the two have a byte in common in some run. Those that move alike keep their distance.
+bool overlap(const Span &a, const Span &b) {
+  if (a.slotStride == b.slotStride && a.microBatchStride == b.microBatchStride)
+    return a.begin < b.end && b.begin < a.end;
+  return a.begin < b.end + b.reach && b.begin < a.end + a.reach;
+}
 
 // Smallest and largest value of a rank scalar.
 struct Bounds {
@@ -26,15 +34,16 @@ struct Bounds {
 
 class InstructionVerifier {
 public:
-  InstructionVerifier(const ProgramContext &context, uint32_t index)
-      : context(context), instruction(*context.program.instructions()->Get(index)), index(index) {}
+  InstructionVerifier(const ProgramContext &context, const Task &task, uint32_t index)
+      : context(context), task(task), instruction(*task.instructions()->Get(index)), index(index) {
+  }
 
   rt::Status verify();
 
 private:
   template <typename... Pieces> rt::Status fail(const Pieces &...pieces) const {
-    return context.failHere("instruction ", index, ", ", describe(context.manifest, instruction),
-                            ": ", pieces...);
+    return context.failHere("task '", task.name()->string_view(), "', instruction ", index, ", ",
+                            describe(context.manifest, instruction), ": ", pieces...);
   }
 
   // The operand is a buffer that exists.
@@ -43,9 +52,13 @@ private:
   rt::Status holds(const char *operand, uint32_t buffer, DType type, Checked elements) const;
   rt::Status sizeInRange(const char *name, uint64_t size) const;
   rt::Status bounds(const Description::Scalar &scalar, Bounds &bounds) const;
-  Span spanOf(uint32_t buffer, Checked bytes) const {
-    return {context.buffer(buffer).offset(), context.buffer(buffer).offset() + bytes.value()};
+  // Bytes [begin, end) of a buffer.
+  Span spanOf(uint32_t index, uint64_t begin, uint64_t end) const {
+    const Buffer &buffer = context.buffer(index);
+    return {buffer.offset() + begin, buffer.offset() + end, buffer.slot_stride(),
+            buffer.micro_batch_stride(), context.reachOf(buffer).value()};
   }
+  Span spanOf(uint32_t buffer, Checked bytes) const { return spanOf(buffer, 0, bytes.value()); }
 
   rt::Status verifyDescription();
   rt::Status verifySharing() const;
@@ -60,6 +73,7 @@ private:
   rt::Status verifyEvent(uint32_t event) const;
 
   const ProgramContext &context;
+  const Task &task;
   const Instruction &instruction;
   uint32_t index;
   Description description;
@@ -109,6 +123,14 @@ rt::Status InstructionVerifier::bounds(const Description::Scalar &described, Bou
         !checkedAdd(bounds.low, std::min(first, last), bounds.low) ||
         !checkedAdd(bounds.high, std::max(first, last), bounds.high))
       return fail("'", name, "' does not fit in 64 bits on some rank");
+  }
+  if (scalar) {
+    auto last = static_cast<int64_t>(context.manifest.num_micro_batches() - 1);
+    int64_t moved = 0;
+    if (!checkedMul<int64_t>(scalar->micro_batch_stride(), last, moved) ||
+        !checkedAdd(bounds.low, std::min<int64_t>(moved, 0), bounds.low) ||
+        !checkedAdd(bounds.high, std::max<int64_t>(moved, 0), bounds.high))
+      return fail("'", name, "' does not fit in 64 bits in some micro-batch");
   }
   if (bounds.low < least || bounds.high > most)
     return fail("'", name, "' is ", bounds.low, " to ", bounds.high, " over the ranks, wanted ",
@@ -210,9 +232,8 @@ rt::Status InstructionVerifier::verifySide(const StridedCopy &op, const char *na
   if (box.low < 0 || static_cast<uint64_t>(box.high) >= elements)
     return fail("'", name, "' is elements ", box.low, " to ", box.high, " of ",
                 context.bufferName(buffer), ", which has ", elements);
-  uint64_t start = context.buffer(buffer).offset();
-  span = {start + static_cast<uint64_t>(box.low) * bytesOf(op.dtype()),
-          start + (static_cast<uint64_t>(box.high) + 1) * bytesOf(op.dtype())};
+  span = spanOf(buffer, static_cast<uint64_t>(box.low) * bytesOf(op.dtype()),
+                (static_cast<uint64_t>(box.high) + 1) * bytesOf(op.dtype()));
   return {};
 }
 
@@ -288,6 +309,9 @@ rt::Status InstructionVerifier::verify() {
   if (instruction.op_type() == Op::NONE || instruction.op_type() > Op::MAX)
     return fail("the op has type ", static_cast<int>(instruction.op_type()), ", wanted 1 to ",
                 static_cast<int>(Op::MAX));
+  if (instruction.runs() > Runs::MAX)
+    return fail("it runs in ", static_cast<int>(instruction.runs()), ", wanted at most ",
+                static_cast<int>(Runs::MAX));
   DTC_RETURN_IF_ERROR(verifyDescription());
   if (const auto *op = instruction.op_as_Launch())
     return verifyOp(*op);
@@ -304,8 +328,8 @@ rt::Status InstructionVerifier::verify() {
 
 } // namespace
 
-rt::Status verifyInstruction(const ProgramContext &context, uint32_t index) {
-  return InstructionVerifier(context, index).verify();
+rt::Status verifyInstruction(const ProgramContext &context, const Task &task, uint32_t index) {
+  return InstructionVerifier(context, task, index).verify();
 }
 
 } // namespace dtc::format

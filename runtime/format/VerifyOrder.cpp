@@ -1,8 +1,9 @@
-// Checks that every step ends: plays the streams of all programs against each other, with waits and
+// Checks that every entry ends: plays the streams of all programs against each other, with waits and
 // collectives that block and nothing else. Also checks that the ranks of a group issue the same
 // collectives.
 //
-// 1. Number the records of each event and the collectives of each group in program order.
+// 1. Go through the runs of the entry and number the records of each event and the collectives of
+//    each group.
 // 2. Ranks that meet in a group must have the same collectives on it: find which programs meet.
 // 3. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
 #include "runtime/format/VerifyContext.h"
@@ -25,7 +26,7 @@ struct GroupKey {
 // A record, wait or collective: what can hold up a stream.
 struct Stop {
   enum Kind { Record, Wait, Join } kind;
-  uint32_t instruction;
+  uint32_t task, instruction;
   uint32_t event = 0;   // Record, Wait
   uint32_t ordinal = 0; // Wait: how many records must have run; Join: number of this collective in
                         // its group, from 1
@@ -46,7 +47,7 @@ uint32_t maskOf(const Collective &op) {
 
 class OrderVerifier {
 public:
-  explicit OrderVerifier(const VerifyContext &context) : context(context) {}
+  OrderVerifier(const VerifyContext &context, EntryKind entry) : context(context), kind(entry) {}
 
   rt::Status verify() {
     for (uint32_t p = 0; p < context.manifest.programs()->size(); ++p)
@@ -58,51 +59,79 @@ public:
 
 private:
   rt::Status collectStops(uint32_t p);
+  rt::Status addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out);
   void findMeetings();
   rt::Status compareCollectives() const;
   rt::Status play() const;
-  std::string place(uint32_t p, uint32_t instruction) const;
+  std::string place(uint32_t p, uint32_t task, uint32_t instruction) const;
 
   const VerifyContext &context;
+  EntryKind kind;
+  std::vector<uint32_t> records, recorder; // per event, of the program that is gone through
+  uint64_t numStops = 0;                   // of that program
   std::vector<ProgramStops> stops;
   std::map<uint32_t, std::vector<std::set<uint32_t>>> meetings; // axes, program -> programs
 };
 
-std::string OrderVerifier::place(uint32_t p, uint32_t instruction) const {
-  const Program &program = *context.manifest.programs()->Get(p);
-  return text("program ", p, ": instruction ", instruction, ", ",
-              describe(context.manifest, *program.instructions()->Get(instruction)));
+std::string OrderVerifier::place(uint32_t p, uint32_t task, uint32_t instruction) const {
+  const Task &where = *context.manifest.programs()->Get(p)->tasks()->Get(task);
+  return text("program ", p, ": task '", where.name()->string_view(), "', instruction ",
+              instruction, ", ",
+              describe(context.manifest, *where.instructions()->Get(instruction)));
 }
 
 rt::Status OrderVerifier::collectStops(uint32_t p) {
   const Program &program = *context.manifest.programs()->Get(p);
+  const Entry *entry = findEntry(program, kind);
+  if (!entry)
+    return context.fail("program ", p, " has no entry '", EnumNameEntryKind(kind),
+                        "', which others have");
   ProgramStops &out = stops.emplace_back();
   out.streams.resize(program.num_streams());
-  std::vector<uint32_t> records(program.num_events());
-  std::vector<uint32_t> recorder(program.num_events());
-  for (uint32_t i = 0; i < program.instructions()->size(); ++i) {
-    const Instruction &instruction = *program.instructions()->Get(i);
-    uint32_t stream = instruction.stream();
+  records.assign(program.num_events(), 0);
+  recorder.assign(program.num_events(), 0);
+  numStops = 0;
+  std::vector<uint32_t> left(program.tasks()->size()); // runs of each task
+  for (const Run *run : *entry->order())
+    ++left[run->task()];
+  for (const Run *run : *entry->order())
+    DTC_RETURN_IF_ERROR(addStops(p, *run, --left[run->task()] == 0, out));
+  return {};
+}
+
+rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out) {
+  const auto &instructions = *context.manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
+  for (uint32_t i = 0; i < instructions.size(); ++i) {
+    const Instruction &instruction = *instructions.Get(i);
+    if (instruction.runs() == Runs::last && !isLast)
+      continue;
+    uint32_t stream = instruction.stream(), task = run.task();
+    size_t before = out.streams[stream].size();
     if (const Record *op = instruction.op_as_Record()) {
       uint32_t event = op->event();
       if (records[event]++ == 0)
         recorder[event] = stream;
       if (recorder[event] != stream)
-        return context.fail(place(p, i), ": event ", event, " is recorded on streams ",
+        return context.fail(place(p, task, i), ": event ", event, " is recorded on streams ",
                             recorder[event], " and ", stream, ", wanted one");
-      out.streams[stream].push_back({Stop::Record, i, event});
+      out.streams[stream].push_back({Stop::Record, task, i, event});
     } else if (const Wait *op = instruction.op_as_Wait()) {
       uint32_t event = op->event();
       if (records[event] == 0)
-        return context.fail(place(p, i), ": no record of event ", event,
-                            " stands before this wait, which would never end");
-      out.streams[stream].push_back({Stop::Wait, i, event, records[event]});
+        return context.fail(place(p, task, i), ": no record of event ", event,
+                            " comes before this wait in entry '", EnumNameEntryKind(kind),
+                            "', which would never end");
+      out.streams[stream].push_back({Stop::Wait, task, i, event, records[event]});
     } else if (const Collective *op = instruction.op_as_Collective()) {
       GroupKey group{maskOf(*op), stream};
       out.collectives[group].push_back(op);
       auto ordinal = static_cast<uint32_t>(out.collectives[group].size());
-      out.streams[stream].push_back({Stop::Join, i, 0, ordinal, group});
+      out.streams[stream].push_back({Stop::Join, task, i, 0, ordinal, group});
     }
+    numStops += out.streams[stream].size() - before;
+    if (numStops > maxStops)
+      return context.fail("program ", p, ": entry '", EnumNameEntryKind(kind), "' has more than ",
+                          maxStops, " records, waits and collectives");
   }
   return {};
 }
@@ -136,6 +165,8 @@ rt::Status OrderVerifier::compareCollectives() const {
         if (group.axes != axes)
           continue;
         for (uint32_t q : met[p]) {
+          if (q == p)
+            continue;
           auto found = stops[q].collectives.find(group);
           const auto &theirs = found == stops[q].collectives.end() ? none : found->second;
           auto same = [](const Collective *a, const Collective *b) {
@@ -185,14 +216,25 @@ rt::Status OrderVerifier::play() const {
   }
   for (uint32_t p = 0; p < programs; ++p)
     for (size_t s = 0; s < position[p].size(); ++s)
-      if (position[p][s] < stops[p].streams[s].size())
-        return context.fail(place(p, stops[p].streams[s][position[p][s]].instruction), ": stream ",
-                            s, " would wait here forever");
+      if (position[p][s] < stops[p].streams[s].size()) {
+        const Stop &stop = stops[p].streams[s][position[p][s]];
+        return context.fail(place(p, stop.task, stop.instruction), ": stream ", s,
+                            " would wait here forever");
+      }
   return {};
 }
 
 } // namespace
 
-rt::Status verifyOrder(const VerifyContext &context) { return OrderVerifier(context).verify(); }
+rt::Status verifyOrder(const VerifyContext &context) {
+  for (EntryKind kind : EnumValuesEntryKind()) {
+    bool isThere = false;
+    for (const Program *program : *context.manifest.programs())
+      isThere |= findEntry(*program, kind) != nullptr;
+    if (isThere)
+      DTC_RETURN_IF_ERROR(OrderVerifier(context, kind).verify());
+  }
+  return {};
+}
 
 } // namespace dtc::format

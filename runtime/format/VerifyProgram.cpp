@@ -1,4 +1,5 @@
-// Checks what a program declares: arena, buffers, tensors, inputs, scalars and outputs.
+// Checks what a program declares: arena, buffers, tensors, inputs, scalars, outputs, and the runs of
+// its entries.
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -25,10 +26,19 @@ rt::Status verifyBuffers(const ProgramContext &context) {
     if (buffer.kind() > BufferKind::MAX)
       return context.failHere(context.bufferName(i), " has kind ", static_cast<int>(buffer.kind()),
                               ", wanted at most ", static_cast<int>(BufferKind::MAX));
-    if (!(Checked(buffer.offset()) + buffer.bytes()).atMost(program.arena_bytes()))
+    Checked reach = context.reachOf(buffer);
+    if (!(Checked(buffer.offset()) + reach + buffer.bytes()).atMost(program.arena_bytes()))
       return context.failHere(context.bufferName(i), " has ", buffer.bytes(), " bytes from byte ",
-                              buffer.offset(), ", beyond the arena's end at ",
-                              program.arena_bytes());
+                              buffer.offset(),
+                              reach.ok() && reach.value() > 0
+                                  ? text(" and moves on by up to ", reach.value())
+                                  : std::string(),
+                              ", beyond the arena's end at ", program.arena_bytes());
+    for (uint64_t stride : {buffer.slot_stride(), buffer.micro_batch_stride()})
+      if (stride % bytesOf(buffer.dtype()) != 0)
+        return context.failHere(context.bufferName(i), " moves on by ", stride,
+                                " bytes, wanted a multiple of ", bytesOf(buffer.dtype()),
+                                " bytes, its element");
     if (buffer.offset() % bytesOf(buffer.dtype()) != 0)
       return context.failHere(context.bufferName(i), " starts at byte ", buffer.offset(),
                               ", wanted a multiple of ", bytesOf(buffer.dtype()),
@@ -84,11 +94,15 @@ DimShards shardsOf(const ProgramContext &context, const Shards *shards, uint32_t
   return result;
 }
 
-// The buffer is there, has the type, and holds `elements` of it.
+// The buffer is there, stays where it is, has the type, and holds `elements` of it.
 rt::Status verifyHolds(const ProgramContext &context, const std::string &what, uint32_t index,
                        DType type, Checked elements) {
   if (index >= context.numBuffers())
     return context.failHere(what, " is in buffer ", index, ", there are ", context.numBuffers());
+  const Buffer &buffer = context.buffer(index);
+  if (buffer.slot_stride() != 0 || buffer.micro_batch_stride() != 0)
+    return context.failHere(what, " is in ", context.bufferName(index),
+                            ", which moves with the slot or the micro-batch");
   if (type > DType::MAX || context.buffer(index).dtype() != type)
     return context.failHere(what, " has dtype ", static_cast<int>(type), ", ",
                             context.bufferName(index), " has ",
@@ -274,6 +288,46 @@ rt::Status verifyOutput(const ProgramContext &context, const Output &output, uin
   return verifyHolds(context, what, output.buffer(), DType::f32, 1);
 }
 
+// What runs is there, and no task runs twice for one micro-batch.
+rt::Status verifyEntry(const ProgramContext &context, const Entry &entry) {
+  std::string what = text("entry '", EnumNameEntryKind(entry.kind()), "'");
+  std::unordered_set<uint64_t> seen;
+  for (uint32_t i = 0; i < sizeOf(entry.order()); ++i) {
+    const Run &run = *entry.order()->Get(i);
+    if (run.task() >= context.program.tasks()->size())
+      return context.failHere(what, " runs task ", run.task(), ", there are ",
+                              context.program.tasks()->size());
+    if (run.micro_batch() >= context.manifest.num_micro_batches() ||
+        run.slot() >= context.program.num_slots())
+      return context.failHere(what, " has micro-batch ", run.micro_batch(), " in slot ", run.slot(),
+                              ", there are ", context.manifest.num_micro_batches(), " and ",
+                              context.program.num_slots());
+    if (!seen.insert(uint64_t(run.task()) << 32 | run.micro_batch()).second)
+      return context.failHere(what, " runs task ", run.task(), " twice for micro-batch ",
+                              run.micro_batch());
+  }
+  return {};
+}
+
+rt::Status verifyTasks(const ProgramContext &context) {
+  for (const Task *task : *context.program.tasks())
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a task", task->name()));
+  uint32_t seen = 0;
+  for (const Entry *entry : *context.program.entries()) {
+    if (entry->kind() > EntryKind::MAX)
+      return context.failHere("an entry has kind ", static_cast<int>(entry->kind()),
+                              ", wanted at most ", static_cast<int>(EntryKind::MAX));
+    uint32_t bit = 1u << static_cast<int>(entry->kind());
+    if (seen & bit)
+      return context.failHere("entry '", EnumNameEntryKind(entry->kind()), "' is there twice");
+    seen |= bit;
+    DTC_RETURN_IF_ERROR(verifyEntry(context, *entry));
+  }
+  if (!(seen & 1u << static_cast<int>(EntryKind::train)))
+    return context.failHere("there is no entry 'train'");
+  return {};
+}
+
 } // namespace
 
 rt::Status verifyProgram(const ProgramContext &context) {
@@ -282,6 +336,12 @@ rt::Status verifyProgram(const ProgramContext &context) {
     return context.failHere("num_streams is ", program.num_streams(), ", wanted 1 to ", maxStreams);
   if (program.num_events() > maxEvents)
     return context.failHere("num_events is ", program.num_events(), ", wanted at most ", maxEvents);
+  if (program.num_slots() == 0 || program.num_slots() > maxSlots)
+    return context.failHere("num_slots is ", program.num_slots(), ", wanted 1 to ", maxSlots);
+  const Manifest &manifest = context.manifest;
+  if (manifest.num_micro_batches() == 0 || manifest.num_micro_batches() > maxMicroBatches)
+    return context.fail("num_micro_batches is ", manifest.num_micro_batches(), ", wanted 1 to ",
+                        maxMicroBatches);
   DTC_RETURN_IF_ERROR(verifyBuffers(context));
   DTC_RETURN_IF_ERROR(verifyTensors(context));
   std::unordered_set<std::string_view> names;
@@ -293,7 +353,7 @@ rt::Status verifyProgram(const ProgramContext &context) {
   seen = 0;
   for (const Output *output : *program.outputs())
     DTC_RETURN_IF_ERROR(verifyOutput(context, *output, seen));
-  return {};
+  return verifyTasks(context);
 }
 
 } // namespace dtc::format
