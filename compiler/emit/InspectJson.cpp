@@ -144,24 +144,24 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
   json.attributeArray("instruction_list", [&] {
     for (const format::Task *task : *program.tasks())
       for (const format::Instruction *instruction : *task->instructions())
-      json.object([&] {
-        json.attribute("task", textOf(task->name()));
-        json.attribute("op", opNameOf(instruction->op_type()));
-        json.attribute("runs", EnumNameRuns(instruction->runs()));
-        if (instruction->starts_sum())
-          json.attribute("starts_sum", true);
-        json.attribute("stream", static_cast<int64_t>(instruction->stream()));
-        json.attribute("details", detailsOf(manifest, *instruction, coordinates));
-        json.attributeArray("buffers", [&] {
-          for (const OperandText &operand : operandsOf(program, *instruction))
-            json.object([&] {
-              json.attribute("role", operand.role);
-              json.attribute("name", operand.name);
-              json.attribute("offset", static_cast<int64_t>(operand.offset));
-              json.attribute("bytes", static_cast<int64_t>(operand.bytes));
-            });
+        json.object([&] {
+          json.attribute("task", textOf(task->name()));
+          json.attribute("op", opNameOf(instruction->op_type()));
+          json.attribute("runs", EnumNameRuns(instruction->runs()));
+          if (instruction->starts_sum())
+            json.attribute("starts_sum", true);
+          json.attribute("stream", static_cast<int64_t>(instruction->stream()));
+          json.attribute("details", detailsOf(manifest, *instruction, coordinates));
+          json.attributeArray("buffers", [&] {
+            for (const OperandText &operand : operandsOf(program, *instruction))
+              json.object([&] {
+                json.attribute("role", operand.role);
+                json.attribute("name", operand.name);
+                json.attribute("offset", static_cast<int64_t>(operand.offset));
+                json.attribute("bytes", static_cast<int64_t>(operand.bytes));
+              });
+          });
         });
-      });
   });
 }
 } // namespace

@@ -33,9 +33,7 @@ private:
   flatbuffers::uoffset_t writeOutside(const TypeTable &table, size_t field, StringRef name);
   void writeInside(ElementaryType type, flatbuffers::voffset_t place, StringRef name);
 
-  Attribute attribute(StringRef name) {
-    return op->getInherentAttr(name).value_or(Attribute());
-  }
+  Attribute attribute(StringRef name) { return op->getInherentAttr(name).value_or(Attribute()); }
 
   exec::InstructionOpInterface op;
   const FieldValues &values;

@@ -204,9 +204,8 @@ void ManifestBuilder::addTask(exec::TaskOp task) {
 void ManifestBuilder::addEntry(exec::EntryOp entry) {
   auto table = std::make_unique<format::EntryT>();
   table->kind = static_cast<format::EntryKind>(entry.getKind());
-  for (auto [task, microBatch, slot] :
-       llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(), entry.getMicroBatches(),
-                 entry.getRunSlots()))
+  for (auto [task, microBatch, slot] : llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(),
+                                                 entry.getMicroBatches(), entry.getRunSlots()))
     table->order.emplace_back(tasks.lookup(task.getValue()),
                               static_cast<uint32_t>(std::max<int64_t>(microBatch, 0)),
                               static_cast<uint32_t>(slot));

@@ -88,6 +88,7 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   StepOutline outline = repeatMiddleLayer(program->outline, program->runs, copies);
   for (auto [bytes, ofLayer] : llvm::zip(outline.persistent, program->middlePersistent))
     bytes += copies * ofLayer;
+  keepSums(outline);
   if (options.overlap)
     runCollectivesAside(outline, options.bucketBytes, AssignStreamsOptions().inFlight);
   return plannedBytes(outline);

@@ -22,8 +22,11 @@ public:
 
   std::optional<OutlinedProgram> run() {
     result.outline.length = static_cast<int64_t>(instructions.size());
-    for (auto [index, instruction] : llvm::enumerate(instructions))
+    for (auto [index, instruction] : llvm::enumerate(instructions)) {
       times[instruction] = static_cast<int64_t>(index);
+      if (isRepeated(instruction))
+        result.outline.lastRepeated = static_cast<int64_t>(index);
+    }
     for (auto buffer : program.getBody().getOps<exec::BufferOp>())
       addBuffer(buffer);
     findUses();
@@ -53,7 +56,8 @@ private:
     layerOfBuffer[buffer] = layerOf(buffer);
     if (!buffer.getPersistent()) {
       indices[buffer] = static_cast<int>(result.outline.buffers.size());
-      result.outline.buffers.push_back({bytes, result.outline.length, -1, buffer.getKind()});
+      result.outline.buffers.push_back(
+          {bytes, result.outline.length, -1, buffer.getKind(), buffer.getCarried()});
       return;
     }
     auto kind = static_cast<size_t>(buffer.getKind());

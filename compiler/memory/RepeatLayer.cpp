@@ -17,6 +17,7 @@ public:
   StepOutline run() {
     result.persistent = outline.persistent;
     result.length = moved(outline.length);
+    result.lastRepeated = outline.lastRepeated < 0 ? -1 : moved(outline.lastRepeated);
     for (const StepOutline::Buffer &buffer : outline.buffers)
       addBuffer(buffer);
     for (const StepOutline::Collective &collective : outline.collectives)

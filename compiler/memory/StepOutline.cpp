@@ -154,6 +154,14 @@ private:
 
 } // namespace
 
+void keepSums(StepOutline &outline) {
+  for (StepOutline::Buffer &buffer : outline.buffers)
+    if (buffer.isSum) {
+      buffer.begin = 0;
+      buffer.end = std::max(buffer.end, outline.lastRepeated);
+    }
+}
+
 void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFlight) {
   CollectiveRunner(outline, bucketBytes, inFlight).run();
 }

@@ -17,6 +17,7 @@ struct StepOutline {
     int64_t bytes;
     int64_t begin, end; // first and last use
     exec::BufferKind kind;
+    bool isSum = false; // over micro-batches
   };
   // A reduction of gradients or a gather of parameters, on a stream of its own.
   struct Collective {
@@ -38,6 +39,8 @@ struct StepOutline {
   std::vector<Buffer> buffers; // that are not kept between steps
   std::vector<Collective> collectives;
   int64_t length = 0;
+  int64_t lastRepeated =
+      -1; // the last instruction that every micro-batch runs; -1: there is one only
 };
 
 // Where the instructions go through three layers one after another, the time of the middle one:
@@ -53,6 +56,9 @@ struct LayerRun {
 // L1 keeps for its backward pass is there twice, the copy's from L1' to L1'.
 StepOutline repeatMiddleLayer(const StepOutline &outline, llvm::ArrayRef<LayerRun> runs,
                               int64_t copies);
+
+// Keeps sums over micro-batches in all that these run: the one before has filled them.
+void keepSums(StepOutline &outline);
 
 // Merges collectives into buckets as dtc-bucket-collectives does, and keeps their buffers until
 // compute waits for their stream, as dtc-assign-streams does.

@@ -231,8 +231,8 @@ LogicalResult EmbeddingGradOp::verify() {
   return verifyRows(*this, "grad", getGrad(), "dout", getDout());
 }
 
-void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst,
-                   bool accumulate, bool startsSum) {
+void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst, bool accumulate,
+                   bool startsSum) {
   int64_t elements = getBytes(src) / getElementBytes(getDtype(src));
   auto zero = RankScalarAttr::get(builder.getContext(), 0);
   build(builder, state, src, dst, ArrayRef<int64_t>{elements}, ArrayRef<int64_t>{1}, zero,

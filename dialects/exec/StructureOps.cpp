@@ -116,9 +116,8 @@ LogicalResult ProgramOp::verifyRegions() {
         return inside.emitOpError() << "is no instruction; put it in front of the tasks";
       int64_t stream = instruction.getInstructionStream();
       if (stream < 0 || stream >= static_cast<int64_t>(getStreams())) // program_c2
-        return inside.emitOpError()
-               << "runs on stream " << stream << "; the program has " << getStreams()
-               << (getStreams() == 1 ? " stream" : " streams");
+        return inside.emitOpError() << "runs on stream " << stream << "; the program has "
+                                    << getStreams() << (getStreams() == 1 ? " stream" : " streams");
     }
   }
   return success();
@@ -191,15 +190,15 @@ LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
     auto task = symbols.lookupNearestSymbolFrom<TaskOp>(program, symbol);
     if (!task) // entry_c1
       return emitOpError() << "runs " << symbol << ", which is no task of the program";
-    bool inRange = task.getPerMicroBatch()
-                       ? microBatch >= 0 && microBatch < static_cast<int64_t>(program.getMicroBatches())
-                       : microBatch == -1;
+    bool inRange =
+        task.getPerMicroBatch()
+            ? microBatch >= 0 && microBatch < static_cast<int64_t>(program.getMicroBatches())
+            : microBatch == -1;
     if (!inRange) { // entry_c1
       InFlightDiagnostic diagnostic = emitOpError() << "runs " << symbol;
       if (microBatch >= 0)
         diagnostic << " for micro-batch " << microBatch;
-      return diagnostic << "; want "
-                        << (task.getPerMicroBatch() ? "one of the program's " : "none")
+      return diagnostic << "; want " << (task.getPerMicroBatch() ? "one of the program's " : "none")
                         << (task.getPerMicroBatch() ? Twine(program.getMicroBatches()).str() : "");
     }
     if (slot < 0 || slot >= static_cast<int64_t>(program.getSlots())) // entry_c2
@@ -233,8 +232,8 @@ LogicalResult BufferOp::verify() {
   if (getPerSlot())
     end += static_cast<int64_t>((program.getSlots() - 1) * program.getSlotBytes());
   if (arena && static_cast<uint64_t>(end) > *arena) // buffer_c3
-    return emitOpError() << "'" << getName() << "' ends at " << end
-                         << " bytes; the arena has " << *arena << " bytes";
+    return emitOpError() << "'" << getName() << "' ends at " << end << " bytes; the arena has "
+                         << *arena << " bytes";
   return success();
 }
 

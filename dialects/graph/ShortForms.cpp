@@ -95,10 +95,9 @@ void AttentionOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nex
     std::tie(seed, step) = readKey(builder, getLoc());
     stream = builder.getI64IntegerAttr(nextStream());
   }
-  replace(*this,
-          AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(), getV(),
-                              seed, step, getCausalAttr(), getSlidingAttr(), scale,
-                              getDropoutAttr(), stream, getWindowsAttr()));
+  replace(*this, AttentionOp::create(builder, getLoc(), getResult().getType(), lse, getQ(), getK(),
+                                     getV(), seed, step, getCausalAttr(), getSlidingAttr(), scale,
+                                     getDropoutAttr(), stream, getWindowsAttr()));
 }
 
 bool DropoutOp::isShort() { return !getId(); }
@@ -106,8 +105,8 @@ bool DropoutOp::isShort() { return !getId(); }
 void DropoutOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()> nextStream) {
   auto [seed, step] = readKey(builder, getLoc());
   replace(*this, DropoutOp::create(builder, getLoc(), getType(), getX(), seed, step, getPAttr(),
-                                   builder.getI64IntegerAttr(nextStream()),
-                                   getGlobalShapeAttr(), getWindowsAttr()));
+                                   builder.getI64IntegerAttr(nextStream()), getGlobalShapeAttr(),
+                                   getWindowsAttr()));
 }
 
 // base^(-i/n) for i below n (Su et al. 2021, arXiv:2104.09864, with n half of the head dim).

@@ -88,8 +88,8 @@ private:
     if (isNew) {
       ++numEvents;
       builder.setInsertionPointAfter(instructions[index]);
-      records.push_back(exec::RecordOp::create(builder, instructions[index].getLoc(),
-                                               event->second, other,
+      records.push_back(exec::RecordOp::create(builder, instructions[index].getLoc(), event->second,
+                                               other,
                                                /*last=*/isInRepeatedTask(instructions[index])));
     }
     // In every run where both are, else with the last micro-batch.
@@ -158,7 +158,8 @@ struct AssignStreams : dtc::impl::AssignStreamsBase<AssignStreams> {
     exec::ProgramOp program = getOperation();
     bool any = false;
     for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program)) {
-      if (!collective.getAsync())
+      // Streams meet at the end of a step, not of a micro-batch.
+      if (!collective.getAsync() || isRepeated(collective))
         continue;
       any = true;
       collective.setStream(kCommunicationStream);

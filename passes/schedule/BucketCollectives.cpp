@@ -57,11 +57,10 @@ private:
 
   Value createBuffer(StringRef name, exec::BufferKind kind, int64_t elements) {
     OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
-    return exec::BufferOp::create(front, first.getLoc(), first.getSrc().getType(),
-                                  (name + Twine(number)).str(), kind,
-                                  exec::getDtype(first.getSrc()), elements * elementBytes(),
-                                  /*persistent=*/false, /*carried=*/false, /*per_slot=*/false,
-                                  IntegerAttr());
+    return exec::BufferOp::create(
+        front, first.getLoc(), first.getSrc().getType(), (name + Twine(number)).str(), kind,
+        exec::getDtype(first.getSrc()), elements * elementBytes(),
+        /*persistent=*/false, /*carried=*/false, /*per_slot=*/false, IntegerAttr());
   }
 
   // Puts a whole buffer into `bucket`, from element `start` on.
@@ -77,7 +76,8 @@ private:
   }
 
   // Makes an instruction of the bucket: like its members it runs with the last micro-batch.
-  template <typename Op, typename... Args> Op add(OpBuilder &at, Location location, Args &&...args) {
+  template <typename Op, typename... Args>
+  Op add(OpBuilder &at, Location location, Args &&...args) {
     auto op = Op::create(at, location, std::forward<Args>(args)...);
     if (isRepeated(op))
       op.setLast(true);

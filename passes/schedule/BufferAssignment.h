@@ -24,8 +24,8 @@ struct AccessList {
   struct Instruction {
     llvm::SmallVector<Use, 4> reads, writes;
     llvm::SmallVector<std::pair<unsigned, unsigned>, 2>
-        inPlace;         // (index in writes, index in reads) may be one memory
-    bool isCopy = false; // writes[0] becomes all of reads[0], and nothing else happens
+        inPlace;             // (index in writes, index in reads) may be one memory
+    bool isCopy = false;     // writes[0] becomes all of reads[0], and nothing else happens
     bool isRepeated = false; // runs several times, in which sums grow
   };
   std::vector<Buffer> buffers;

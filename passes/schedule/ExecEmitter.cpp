@@ -72,10 +72,10 @@ Value ExecEmitter::createView(Value base, int64_t first, int64_t elements) {
   std::string name = exec::getName(base).str();
   name += "." + std::to_string(nameCounts[name]++);
   OpBuilder front = declarations();
-  auto op = exec::ViewOp::create(
-      front, builder.getLoc(), exec::BufferType::get(program.getContext()), range.root, name,
-      exec::getDtype(base), elements * elementBytes, range.offset + first * elementBytes,
-      range.microBatchStride);
+  auto op =
+      exec::ViewOp::create(front, builder.getLoc(), exec::BufferType::get(program.getContext()),
+                           range.root, name, exec::getDtype(base), elements * elementBytes,
+                           range.offset + first * elementBytes, range.microBatchStride);
   lastDeclaration = op;
   return op;
 }
@@ -86,8 +86,8 @@ Value ExecEmitter::createMicroBatchView(Value base, int64_t elements) {
   int64_t bytes = elements * exec::getElementBytes(exec::getDtype(base));
   OpBuilder front = declarations();
   auto op = exec::ViewOp::create(front, builder.getLoc(), base.getType(), base,
-                                 (exec::getName(base) + ".micro_batch").str(),
-                                 exec::getDtype(base), bytes, /*offset=*/0,
+                                 (exec::getName(base) + ".micro_batch").str(), exec::getDtype(base),
+                                 bytes, /*offset=*/0,
                                  /*micro_batch_stride=*/bytes);
   lastDeclaration = op;
   return op;

@@ -209,9 +209,8 @@ LogicalResult ExecLowering::declareSums() {
       return microBatch.emitOpError()
              << "has result " << index
              << " with neither 'graph.gradient_of' nor 'graph.accumulated'";
-    sums.push_back(emitter->createSum(("sum " + name.getValue()).str(),
-                                      exec::BufferKind::Temporary, tensor.getElementType(),
-                                      tensor.getNumElements()));
+    sums.push_back(emitter->createSum(("sum " + name.getValue()).str(), exec::BufferKind::Temporary,
+                                      tensor.getElementType(), tensor.getNumElements()));
     otherSums[name.getValue()] = sums.back();
   }
   return success();

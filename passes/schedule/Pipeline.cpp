@@ -49,7 +49,7 @@ void dtc::registerDtcSchedulePasses() {
   PassPipelineRegistration<PipelineOptions>(
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap,
-                                        options.slots, options.splitBackward});
+        buildSchedulePipeline(
+            manager, {options.bucketBytes, options.overlap, options.slots, options.splitBackward});
       });
 }

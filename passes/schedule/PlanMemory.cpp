@@ -44,7 +44,8 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     program.setArenaBytes(end);
     arenaBytes = end;
     lowerBoundBytes = lowerBound;
-    program->setAttr("exec.lower_bound_bytes", Builder(&getContext()).getI64IntegerAttr(lowerBound));
+    program->setAttr("exec.lower_bound_bytes",
+                     Builder(&getContext()).getI64IntegerAttr(lowerBound));
   }
 
   // What is kept between steps lies first, in order of declaration.

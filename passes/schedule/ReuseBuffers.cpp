@@ -18,8 +18,8 @@ namespace {
 unsigned foldSums(exec::ProgramOp program) {
   unsigned folded = 0;
   for (exec::CopyOp copy : getInstructionsOf<exec::CopyOp>(program)) {
-    if (!copy.getAccumulate() || copy.getSizes().size() != 1 ||
-        copy.getSrcStrides()[0] != 1 || copy.getDstStrides()[0] != 1)
+    if (!copy.getAccumulate() || copy.getSizes().size() != 1 || copy.getSrcStrides()[0] != 1 ||
+        copy.getDstStrides()[0] != 1)
       continue;
     exec::BufferRange src = exec::getRange(copy.getSrc());
     exec::BufferOp root = getRootOp(src.root);

@@ -51,11 +51,6 @@ StepTasks::StepTasks(graph::FuncOp microBatch, graph::FuncOp update, const Adden
   if (!loss) {
     addTask(ofMicroBatch, "micro_batch", body, [](Operation *) { return true; });
   } else {
-    for (Operation &op : body) {
-      forward.insert(&op);
-      if (&op == loss)
-        break;
-    }
     auto isWeightGradient = [&](Operation *op) {
       return splitBackward && op->getNumResults() > 0 &&
              (addends.isAbsorbed(op) || llvm::all_of(op->getResults(), [&](Value result) {
@@ -75,8 +70,8 @@ StepTasks::StepTasks(graph::FuncOp microBatch, graph::FuncOp update, const Adden
 
   StringRef lossOutput = exec::stringifyOutputRole(exec::OutputRole::Loss);
   OpSet ofLoss;
-  for (Value value :
-       resultsWith(update, graph::kOutputAttr, [&](StringRef name) { return name == lossOutput; })) {
+  for (Value value : resultsWith(update, graph::kOutputAttr,
+                                 [&](StringRef name) { return name == lossOutput; })) {
     addProducers(value, ofLoss);
     hasLoss = loss != nullptr;
   }

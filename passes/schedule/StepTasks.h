@@ -16,7 +16,7 @@ struct StepTask {
 // The tasks of a training step, in the order in which a micro-batch, and then the step, goes through
 // them.
 //
-// Of a micro-batch: `forward` is what the loss depends on, with all that stands before it,
+// Of a micro-batch: `forward` is what the loss and other sums that are no gradients depend on,
 // `backward` the rest; with `splitBackward` what makes addends of gradients and nothing else, such
 // as the products for weights, is `weight_gradients`, which nothing waits for but the update. Where
 // @microbatch has no loss, all of it is one task, `micro_batch`.

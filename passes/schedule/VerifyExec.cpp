@@ -18,7 +18,6 @@ struct Access {
   int64_t begin, end; // bytes in the root buffer
 };
 
-
 class Verifier {
 public:
   Verifier(exec::ProgramOp program, const Ordering &ordering)
@@ -39,8 +38,7 @@ public:
       if (!buffers[buffer].getOffset())
         return buffers[buffer].emitOpError()
                << "'" << buffers[buffer].getName() << "' has no offset; run dtc-plan-memory first";
-      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)) ||
-          failed(checkRuns(buffer)))
+      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)) || failed(checkRuns(buffer)))
         return failure();
     }
     if (failed(checkStreams()) || failed(checkSlots()))
@@ -182,11 +180,12 @@ private:
       }
     }
     if (end > first && end - first > slotBytes)
-      return program.emitOpError() << "has slots of " << slotBytes << " bytes for buffers that take "
-                                   << end - first;
+      return program.emitOpError()
+             << "has slots of " << slotBytes << " bytes for buffers that take " << end - first;
     for (exec::BufferOp op : buffers)
-      if (!op.getPerSlot() && static_cast<int64_t>(*op.getOffset()) < first + slotBytes *
-                                  static_cast<int64_t>(program.getSlots()) &&
+      if (!op.getPerSlot() &&
+          static_cast<int64_t>(*op.getOffset()) <
+              first + slotBytes * static_cast<int64_t>(program.getSlots()) &&
           first < static_cast<int64_t>(*op.getOffset() + op.getBytes()))
         return op.emitOpError() << "'" << op.getName() << "' lies among the slots";
     return success();
@@ -223,7 +222,9 @@ private:
     if (exec::BufferOp(buffers[b]).getCarried())
       return false;
     if (exec::BufferOp(buffers[a]).getCarried() &&
-        llvm::any_of(accesses[b], [&](const Access &use) { return taskOf(use).isRepeated(); }))
+        llvm::any_of(accesses[b], [&](const Access &use) {
+          return isRepeated(ordering.getInstruction(use.instruction));
+        }))
       return false;
     return llvm::all_of(accesses[a], [&](const Access &first) {
       return llvm::all_of(accesses[b], [&](const Access &second) {

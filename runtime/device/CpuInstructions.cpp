@@ -88,7 +88,8 @@ void run(const format::Embedding &op, const Command &command, cpu::ThreadPool &p
 void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
   cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]),
                      asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                     asSigned(op.tokens()), command.scalars[0], op.accumulate() && !command.startsSum, pool);
+                     asSigned(op.tokens()), command.scalars[0],
+                     op.accumulate() && !command.startsSum, pool);
 }
 
 void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool &pool) {

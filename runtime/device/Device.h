@@ -19,8 +19,8 @@ struct Command {
   const format::Instruction *source = nullptr;
   std::vector<char *> buffers; // device addresses
   std::vector<int64_t> scalars;
-  uint64_t bytes = 0; // of the buffers together
-  int symbol = -1;    // Launch: what Device::findSymbol gave
+  uint64_t bytes = 0;     // of the buffers together
+  int symbol = -1;        // Launch: what Device::findSymbol gave
   bool startsSum = false; // it writes where it would add
 };
 

@@ -202,7 +202,8 @@ bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
     return false;
   instruction.command.startsSum = source.starts_sum() && run.isFirst;
   for (const Moving &place : instruction.moving) {
-    int64_t value = place.base + place.slotStride * run.slot + place.microBatchStride * run.microBatch;
+    int64_t value =
+        place.base + place.slotStride * run.slot + place.microBatchStride * run.microBatch;
     if (place.isScalar)
       instruction.command.scalars[place.index] = value;
     else

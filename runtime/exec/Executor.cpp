@@ -193,12 +193,12 @@ void ExecutorImpl::stop(const BoundRun &run, const BoundInstruction &instruction
   {
     std::lock_guard lock(failureLock);
     if (failure.ok())
-      failure =
-          Status(status.statusCode(),
-                 text("rank ", rank, ", step ", steps, ", task '",
-                      step.tasks()->Get(run.task)->name()->string_view(), "', micro-batch ",
-                      run.microBatch, ", instruction ", instruction.index, ", ", format::describe(executable.manifest(), *instruction.command.source), ": ",
-                      status.message()));
+      failure = Status(status.statusCode(),
+                       text("rank ", rank, ", step ", steps, ", task '",
+                            step.tasks()->Get(run.task)->name()->string_view(), "', micro-batch ",
+                            run.microBatch, ", instruction ", instruction.index, ", ",
+                            format::describe(executable.manifest(), *instruction.command.source),
+                            ": ", status.message()));
   }
   stopped.store(true);
   device.abort();
@@ -221,10 +221,9 @@ bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction
   if (instruction.stream == 0)
     computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
   if (!options.traceFile.empty() && instruction.command.source->op_type() != format::Op::Record)
-    trace[static_cast<size_t>(instruction.stream)].push_back({run.task, instruction.index,
-                                                              run.microBatch, steps,
-                                                              secondsBetween(firstStep, begin),
-                                                              secondsBetween(firstStep, end)});
+    trace[static_cast<size_t>(instruction.stream)].push_back(
+        {run.task, instruction.index, run.microBatch, steps, secondsBetween(firstStep, begin),
+         secondsBetween(firstStep, end)});
   return true;
 }
 

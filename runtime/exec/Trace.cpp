@@ -59,14 +59,15 @@ Status writeChromeTrace(const std::string &path, int rank, const format::Manifes
     appendMetadata(out, "thread_name", rank, stream,
                    stream == 0 ? "compute" : text("communication ", stream));
     for (const TraceEvent &event : streams[stream]) {
-      const BoundInstruction &instruction = program.tasks[event.task].instructions[event.instruction];
+      const BoundInstruction &instruction =
+          program.tasks[event.task].instructions[event.instruction];
       out += text("{\"ph\":\"X\",\"name\":",
                   quoted(format::describe(manifest, *instruction.command.source)), ",\"cat\":\"",
                   nameOf(instruction.timeClass), "\",\"pid\":", rank, ",\"tid\":", stream,
                   ",\"ts\":", micros(event.beginSeconds),
                   ",\"dur\":", micros(event.endSeconds - event.beginSeconds),
-                  ",\"args\":{\"step\":", event.step, ",\"task\":",
-                  quoted(tasks.Get(event.task)->name()->string_view()),
+                  ",\"args\":{\"step\":", event.step,
+                  ",\"task\":", quoted(tasks.Get(event.task)->name()->string_view()),
                   ",\"micro_batch\":", event.microBatch, ",\"instruction\":", event.instruction,
                   communicated(instruction), "}},\n");
     }

@@ -35,8 +35,7 @@ struct Bounds {
 class InstructionVerifier {
 public:
   InstructionVerifier(const ProgramContext &context, const Task &task, uint32_t index)
-      : context(context), task(task), instruction(*task.instructions()->Get(index)), index(index) {
-  }
+      : context(context), task(task), instruction(*task.instructions()->Get(index)), index(index) {}
 
   rt::Status verify();
 

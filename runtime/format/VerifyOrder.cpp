@@ -100,7 +100,8 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
 }
 
 rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out) {
-  const auto &instructions = *context.manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
+  const auto &instructions =
+      *context.manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Instruction &instruction = *instructions.Get(i);
     if (instruction.runs() == Runs::last && !isLast)

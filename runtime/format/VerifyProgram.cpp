@@ -28,12 +28,11 @@ rt::Status verifyBuffers(const ProgramContext &context) {
                               ", wanted at most ", static_cast<int>(BufferKind::MAX));
     Checked reach = context.reachOf(buffer);
     if (!(Checked(buffer.offset()) + reach + buffer.bytes()).atMost(program.arena_bytes()))
-      return context.failHere(context.bufferName(i), " has ", buffer.bytes(), " bytes from byte ",
-                              buffer.offset(),
-                              reach.ok() && reach.value() > 0
-                                  ? text(" and moves on by up to ", reach.value())
-                                  : std::string(),
-                              ", beyond the arena's end at ", program.arena_bytes());
+      return context.failHere(
+          context.bufferName(i), " has ", buffer.bytes(), " bytes from byte ", buffer.offset(),
+          reach.ok() && reach.value() > 0 ? text(" and moves on by up to ", reach.value())
+                                          : std::string(),
+          ", beyond the arena's end at ", program.arena_bytes());
     for (uint64_t stride : {buffer.slot_stride(), buffer.micro_batch_stride()})
       if (stride % bytesOf(buffer.dtype()) != 0)
         return context.failHere(context.bufferName(i), " moves on by ", stride,

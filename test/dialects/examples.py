@@ -13,6 +13,7 @@ from pathlib import Path
 # The widest example has ten operands, and a run tells the type of one of them.
 ROUNDS = 20
 WRONG_TYPE = re.compile(r"use of value '(%[\w.$-]+)' expects different type than prior uses: '(.*?)' vs '")
+INSTRUCTION = re.compile(r"^exec\.(?!program|task|entry|kernel|parameter|state|input|scalar|output)", re.M)
 AT_TOP = re.compile(r"(graph\.(parameter|state|func)|exec\.program)\b")
 
 
@@ -27,12 +28,17 @@ class Example:
         if AT_TOP.match(self.text):
             return self.declarations() + self.text
         if self.op.startswith("exec."):
-            return f'exec.program @example mesh ["dp", "tp"] sizes [2, 2] streams 2 events 1 {{\n{self.text}\n}}'
+            return f'exec.program @example mesh ["dp", "tp"] sizes [2, 2] streams 2 events 1 {{\n{self.in_task()}\n}}'
         arguments = ", ".join(f"{name}: {type}" for name, type in self.types.items())
         ending = re.search(r"graph\.return .*: (.*)", self.text)
         results = f" -> ({ending[1]})" if ending else ""
         text = self.text if ending else self.text + "\ngraph.return"
         return f"{self.declarations()}graph.func @example({arguments}){results} {{\n{text}\n}}"
+
+    def in_task(self):
+        """The example with a task around its instructions, which come last."""
+        start = INSTRUCTION.search(self.text)
+        return f"{self.text[:start.start()]}exec.task @example {{\n{self.text[start.start():]}\n}}" if start else self.text
 
     def declarations(self):
         """What the example's symbols stand for, unless it declares them itself."""

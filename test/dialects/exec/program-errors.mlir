@@ -6,8 +6,10 @@ exec.program @program_c1 mesh ["dp"] sizes [2, 2] {}
 // -----
 exec.program @program_c2 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
-  // expected-error @+1 {{runs on stream 1; the program has 1 stream}}
-  exec.zero %x stream 1
+  exec.task @step {
+    // expected-error @+1 {{runs on stream 1; the program has 1 stream}}
+    exec.zero %x stream 1
+  }
 }
 
 // -----
@@ -74,60 +76,76 @@ exec.program @parameter_two_pieces mesh ["dp", "tp"] sizes [2, 2] {
 // -----
 exec.program @launch_c1 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
-  // expected-error @+1 {{runs @k, which the program does not declare}}
-  exec.launch @k() to (%x) range 1
+  exec.task @step {
+    // expected-error @+1 {{runs @k, which the program does not declare}}
+    exec.launch @k() to (%x) range 1
+  }
 }
 
 // -----
 exec.program @launch_c3 mesh ["dp"] sizes [2] {
   exec.kernel @k buffers [128]
   %x = exec.buffer "x" temporary f32 64 bytes
-  // expected-error @+1 {{gives @k buffer 0 'x' of 64 bytes; it wants 128 bytes}}
-  exec.launch @k() to (%x) range 1
+  exec.task @step {
+    // expected-error @+1 {{gives @k buffer 0 'x' of 64 bytes; it wants 128 bytes}}
+    exec.launch @k() to (%x) range 1
+  }
 }
 
 // -----
 exec.program @gemm_c2 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 60 bytes
-  // expected-error @+1 {{has c 'y' of 60 bytes; want at least 64 bytes}}
-  exec.gemm %x, %x to %y sizes [4, 4, 4] strides [4, 4, 4]
+  exec.task @step {
+    // expected-error @+1 {{has c 'y' of 60 bytes; want at least 64 bytes}}
+    exec.gemm %x, %x to %y sizes [4, 4, 4] strides [4, 4, 4]
+  }
 }
 
 // -----
 exec.program @gemm_c3 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
-  // expected-error @+1 {{writes 'x', which it also reads}}
-  exec.gemm %x, %x to %x sizes [4, 4, 4] strides [4, 4, 4]
+  exec.task @step {
+    // expected-error @+1 {{writes 'x', which it also reads}}
+    exec.gemm %x, %x to %x sizes [4, 4, 4] strides [4, 4, 4]
+  }
 }
 
 // -----
 exec.program @copy_c3 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
-  // expected-error @+1 {{reaches elements 0 to 23 of source 'x', which has 16}}
-  exec.copy %x to %y sizes [8] from [1] at <0 + 16 * axis 0> into [1] at <0>
+  exec.task @step {
+    // expected-error @+1 {{reaches elements 0 to 23 of source 'x', which has 16}}
+    exec.copy %x to %y sizes [8] from [1] at <0 + 16 * axis 0> into [1] at <0>
+  }
 }
 
 // -----
 exec.program @collective_c2 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
-  // expected-error @+1 {{has destination 'y' of 64 bytes; want 128 bytes}}
-  exec.collective all_gather sum %x to %y axes [0] count 16 "x" activation
+  exec.task @step {
+    // expected-error @+1 {{has destination 'y' of 64 bytes; want 128 bytes}}
+    exec.collective all_gather sum %x to %y axes [0] count 16 "x" activation
+  }
 }
 
 // -----
 exec.program @collective_c4 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" activation f32 64 bytes
-  // expected-error @+1 {{is on stream 1, but compute waits for it; only what is async leaves stream 0}}
-  exec.collective all_reduce sum %x to %x axes [0] count 16 "x" activation stream 1
+  exec.task @step {
+    // expected-error @+1 {{is on stream 1, but compute waits for it; only what is async leaves stream 0}}
+    exec.collective all_reduce sum %x to %x axes [0] count 16 "x" activation stream 1
+  }
 }
 
 // -----
 exec.program @event_c1 mesh ["dp"] sizes [2] {
-  // expected-error @+1 {{names event 0; the program has 0 events}}
-  exec.record 0
+  exec.task @step {
+    // expected-error @+1 {{names event 0; the program has 0 events}}
+    exec.record 0
+  }
 }
 
 // -----
@@ -162,13 +180,17 @@ exec.program @scalar_c1 mesh ["dp"] sizes [2] {
 exec.program @copy_terms mesh ["dp", "tp"] sizes [2, 2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 32 bytes
-  // expected-error @+1 {{reaches elements -4 to 15 of source 'x', which has 16}}
-  exec.copy %x to %y sizes [8] from [1] at <4 + 4 * axis 0 - 8 * axis 1> into [1] at <0>
+  exec.task @step {
+    // expected-error @+1 {{reaches elements -4 to 15 of source 'x', which has 16}}
+    exec.copy %x to %y sizes [8] from [1] at <4 + 4 * axis 0 - 8 * axis 1> into [1] at <0>
+  }
 }
 
 // -----
 exec.program @scalar_axis mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
-  // expected-error @+1 {{a rank scalar names mesh axis 64, but axes are 0 to 63}}
-  exec.copy %x to %x sizes [8] from [1] at <0 + 4 * axis 64> into [1] at <0>
+  exec.task @step {
+    // expected-error @+1 {{a rank scalar names mesh axis 64, but axes are 0 to 63}}
+    exec.copy %x to %x sizes [8] from [1] at <0 + 4 * axis 64> into [1] at <0>
+  }
 }

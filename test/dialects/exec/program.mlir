@@ -17,8 +17,10 @@ exec.program @split mesh ["dp", "cp", "tp"] sizes [2, 4, 2] {
   // Terms stand in the order of the axes; those of one axis add up, and those that add up to 0 go.
   %x = exec.buffer "x" temporary f32 512 bytes
   %y = exec.buffer "y" temporary f32 16 bytes
-  // CHECK: exec.copy %x to %y sizes [4] from [1] at <56 + 4 * axis 0 - 8 * axis 1> into [1] at <0>
-  exec.copy %x to %y sizes [4] from [1] at <56 - 8 * axis 1 + 3 * axis 0 + 1 * axis 0> into [1] at <0>
-  // CHECK: exec.copy %x to %y sizes [4] from [1] at <4> into [1] at <0>
-  exec.copy %x to %y sizes [4] from [1] at <4 + 5 * axis 2 - 5 * axis 2> into [1] at <0>
+  exec.task @step {
+    // CHECK: exec.copy %x to %y sizes [4] from [1] at <56 + 4 * axis 0 - 8 * axis 1> into [1] at <0>
+    exec.copy %x to %y sizes [4] from [1] at <56 - 8 * axis 1 + 3 * axis 0 + 1 * axis 0> into [1] at <0>
+    // CHECK: exec.copy %x to %y sizes [4] from [1] at <4> into [1] at <0>
+    exec.copy %x to %y sizes [4] from [1] at <4 + 5 * axis 2 - 5 * axis 2> into [1] at <0>
+  }
 }

@@ -18,10 +18,12 @@
 exec.program @all_reduces mesh ["dp"] sizes [2] {
   %a = exec.buffer "a" gradient f32 4 bytes
   %b = exec.buffer "b" gradient f32 128 bytes
-  exec.zero %a
-  exec.zero %b
-  exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a" gradient async
-  exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b" gradient async
+  exec.task @step {
+    exec.zero %a
+    exec.zero %b
+    exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a" gradient async
+    exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b" gradient async
+  }
 }
 
 // A copy that packs a gradient packs it into the bucket.
@@ -35,11 +37,13 @@ exec.program @reduce_scatters mesh ["dp"] sizes [2] {
   %pack = exec.buffer "pack" communication f32 128 bytes
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
-  exec.zero %a
-  exec.zero %b
-  exec.collective reduce_scatter sum %a to %x axes [0] count 16 "grad a" gradient async
-  exec.copy %b to %pack sizes [2, 4, 4] from [4, 8, 1] at <0> into [16, 4, 1] at <0>
-  exec.collective reduce_scatter sum %pack to %y axes [0] count 16 "grad b" gradient async
+  exec.task @step {
+    exec.zero %a
+    exec.zero %b
+    exec.collective reduce_scatter sum %a to %x axes [0] count 16 "grad a" gradient async
+    exec.copy %b to %pack sizes [2, 4, 4] from [4, 8, 1] at <0> into [16, 4, 1] at <0>
+    exec.collective reduce_scatter sum %pack to %y axes [0] count 16 "grad b" gradient async
+  }
 }
 
 // Sums over two axes, one after the other, are one sum over both.
@@ -48,9 +52,11 @@ exec.program @reduce_scatters mesh ["dp"] sizes [2] {
 // CHECK-NOT:     exec.collective
 exec.program @joins mesh ["dp", "tp"] sizes [2, 2] {
   %g = exec.buffer "g" gradient f32 64 bytes
-  exec.zero %g
-  exec.collective all_reduce sum %g to %g axes [1] count 16 "grad g" gradient async
-  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+  exec.task @step {
+    exec.zero %g
+    exec.collective all_reduce sum %g to %g axes [1] count 16 "grad g" gradient async
+    exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+  }
 }
 
 // What compute waits for stays where it is, on its stream, whatever buffer it is about.
@@ -60,10 +66,12 @@ exec.program @joins mesh ["dp", "tp"] sizes [2, 2] {
 exec.program @waits mesh ["dp"] sizes [2] {
   %a = exec.buffer "a" gradient f32 64 bytes
   %b = exec.buffer "b" gradient f32 64 bytes
-  exec.zero %a
-  exec.zero %b
-  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" activation
-  exec.collective all_reduce sum %b to %b axes [0] count 16 "b" control
+  exec.task @step {
+    exec.zero %a
+    exec.zero %b
+    exec.collective all_reduce sum %a to %a axes [0] count 16 "a" activation
+    exec.collective all_reduce sum %b to %b axes [0] count 16 "b" control
+  }
 }
 
 // Parameters that are gathered for one use travel together and get their name; who uses one waits for the gather.
@@ -78,9 +86,11 @@ exec.program @gathers mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 128 bytes
   %y = exec.buffer "y" temporary f32 128 bytes
   %z = exec.buffer "z" temporary f32 64 bytes
-  exec.collective all_gather sum %w to %x axes [0] count 16 "a" parameter async
-  exec.collective all_gather sum %v to %y axes [0] count 16 "b" parameter async
-  exec.gemm %x, %y to %z sizes [4, 4, 8] strides [8, 4, 4]
+  exec.task @step {
+    exec.collective all_gather sum %w to %x axes [0] count 16 "a" parameter async
+    exec.collective all_gather sum %v to %y axes [0] count 16 "b" parameter async
+    exec.gemm %x, %y to %z sizes [4, 4, 8] strides [8, 4, 4]
+  }
 }
 
 // Sums of two roles stay two: only one of them is what compute waits for.
@@ -89,9 +99,11 @@ exec.program @gathers mesh ["dp"] sizes [2] {
 // CHECK:         exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async stream 1
 exec.program @two_roles mesh ["dp", "tp"] sizes [2, 2] {
   %g = exec.buffer "g" gradient f32 64 bytes
-  exec.zero %g
-  exec.collective all_reduce sum %g to %g axes [1] count 16 "g" activation
-  exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+  exec.task @step {
+    exec.zero %g
+    exec.collective all_reduce sum %g to %g axes [1] count 16 "g" activation
+    exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+  }
 }
 
 // What is gathered is not unpacked while the old value is still read: the copy stays where it is, on stream 0.
@@ -104,8 +116,10 @@ exec.program @old_value mesh ["dp"] sizes [2] {
   %mine = exec.buffer "mine" temporary f32 64 bytes
   %all = exec.buffer "all" communication f32 128 bytes
   %y = exec.buffer "y" output f32 128 bytes persistent
-  exec.zero %mine
-  exec.collective all_gather sum %mine to %all axes [0] count 16 "mine" parameter async
-  exec.copy %w to %y sizes [32] from [1] at <0> into [1] at <0>
-  exec.copy %all to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
+  exec.task @step {
+    exec.zero %mine
+    exec.collective all_gather sum %mine to %all axes [0] count 16 "mine" parameter async
+    exec.copy %w to %y sizes [32] from [1] at <0> into [1] at <0>
+    exec.copy %all to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
+  }
 }

@@ -43,12 +43,12 @@ module @get_and_set {
 // -----
 // Each scalar is declared once, however often it is read.
 // CHECK-LABEL: module @input
+// CHECK:         exec.output learning_rate %learning_rate
 // CHECK:         %base_lr = exec.buffer "base_lr" input f32 4 bytes persistent
 // CHECK-NEXT:    exec.scalar base_lr %base_lr
 // CHECK:         %step = exec.buffer "step" input f32 4 bytes persistent
 // CHECK-NEXT:    exec.scalar step %step
 // CHECK-NOT:     exec.scalar
-// CHECK:         exec.output learning_rate %learning_rate
 module @input {
   graph.func @microbatch() {
     graph.return

@@ -1,28 +1,31 @@
 // RUN: dtc-opt %s --dtc-lower-to-exec | FileCheck %s
 // RUN: dtc-opt %s --dtc-schedule | FileCheck %s --check-prefix=PLAN
 
-// Two micro-batches of 2 samples on each of 2 ranks, weights split over tp: views of the tokens, one buffer per
-// gradient, the update at the end.
-// CHECK-LABEL: exec.program @step mesh ["dp", "tp"] sizes [2, 2]
+// Two micro-batches of 2 samples on each of 2 ranks, weights split over tp: a view that moves over the tokens, one buffer per
+// gradient, each task once, the update at the end of the order.
+// CHECK-LABEL: exec.program @step mesh ["dp", "tp"] sizes [2, 2] micro_batches 2
 // CHECK:         exec.parameter "wte" %wte global [63, 16] stored [63, 16] local [32, 16] axes {{\[\[}}1], []]
 // CHECK:         exec.input "tokens" %tokens shape [2, 2, 8] axes {{\[\[}}], [0], []] below 32 ignored -1
-// CHECK:         %[[T1:.*]] = exec.view %tokens "tokens.1" i32 64 bytes at 64
-// CHECK:         exec.embedding %wte, %{{.*}} to %[[E:.*]] rows 32 columns 16 tokens 16 first_row <0 + 32 * axis 1>
+// CHECK:         %grad_w = exec.buffer "grad w" gradient f32 1024 bytes carried
+// CHECK:         %[[T:.*]] = exec.view %tokens "tokens.micro_batch" i32 64 bytes at 0 + 64 * micro_batch
+// CHECK:         exec.task @forward per_micro_batch {
+// CHECK:         exec.embedding %wte, %[[T]] to %[[E:.*]] rows 32 columns 16 tokens 16 first_row <0 + 32 * axis 1>
 // CHECK:         exec.collective all_reduce sum %[[E]] to %[[X:.*]] axes [1] count 256 "{{.*}}" activation
 // CHECK:         exec.gemm %[[X]], %w to %[[Y:.*]] sizes [16, 16, 16] strides [16, 16, 16]
 // CHECK:         exec.launch @kernel_0(%[[Y]], %{{.*}}) to(%{{.*}}, %[[DY:.*]]) range 1
+// CHECK:         exec.task @backward per_micro_batch {
 // CHECK:         exec.gemm %[[X]] transposed, %[[DY]] to %[[DW:.*]] sizes
-// CHECK-NEXT:    exec.copy %[[DW]] to %grad_w sizes [256] from [1] at <0> into [1] at <0>{{$}}
-// CHECK:         exec.embedding %wte, %[[T1]]
-// CHECK:         into [1] at <0> accumulate
+// CHECK-NEXT:    exec.copy %[[DW]] to %grad_w sizes [256] from [1] at <0> into [1] at <0> accumulate starts_sum{{$}}
+// CHECK:         exec.task @update {
 // CHECK:         exec.copy %w to %{{.*}} sizes [128] from [1] at <0 + 128 * axis 0> into [1] at <0>
 // CHECK:         exec.copy %{{.*}} to %w sizes [256]
+// CHECK:         exec.entry train order [@forward 0, @backward 0, @forward 1, @backward 1, @update]
 // CHECK-NOT:   graph.func @microbatch
 // CHECK-NOT:   graph.func @update
 
 // PLAN-LABEL:  exec.program @step {{.*}} arena {{[0-9]+}} bytes streams 2
-// PLAN:          exec.gemm %{{.*}} transposed, %{{.*}} to %grad_w {{.*}} beta 1.0
-// PLAN:          exec.collective reduce_scatter sum %grad_w {{.*}} "grad w" gradient async stream 1
+// PLAN:          exec.gemm %{{.*}} transposed, %{{.*}} to %grad_w {{.*}} beta 1.{{.*}} starts_sum
+// PLAN:          exec.collective reduce_scatter sum %grad_w {{.*}} "grad w" gradient async stream 1 last
 // PLAN:          exec.launch @kernel_1(%wte, %{{.*}}) to(%wte)
 // PLAN:          exec.collective all_gather sum %{{.*}} to %w axes [0] count 128 "w" parameter async stream 1
 // PLAN-NOT:      exec.copy

@@ -11,9 +11,11 @@ exec.program @reuses mesh ["dp"] sizes [1] {
   %b = exec.buffer "b" temporary f32 64 bytes
   %c = exec.buffer "c" temporary f32 64 bytes
   %p = exec.buffer "p" parameter f32 64 bytes persistent
-  exec.zero %a
-  exec.gemm %p, %a to %b sizes [4, 4, 4] strides [4, 4, 4]
-  exec.gemm %p, %b to %c sizes [4, 4, 4] strides [4, 4, 4]
+  exec.task @step {
+    exec.zero %a
+    exec.gemm %p, %a to %b sizes [4, 4, 4] strides [4, 4, 4]
+    exec.gemm %p, %b to %c sizes [4, 4, 4] strides [4, 4, 4]
+  }
 }
 
 // Another stream holds on to its memory until stream 0 has waited for it.
@@ -22,11 +24,13 @@ exec.program @reuses mesh ["dp"] sizes [1] {
 exec.program @waits mesh ["dp"] sizes [2] streams 2 events 2 {
   %a = exec.buffer "a" temporary f32 64 bytes
   %b = exec.buffer "b" temporary f32 64 bytes
-  exec.zero %a
-  exec.record 0
-  exec.wait 0 stream 1
-  exec.collective all_reduce sum %a to %a axes [0] count 16 "a" gradient async stream 1
-  exec.record 1 stream 1
-  exec.zero %b
-  exec.wait 1
+  exec.task @step {
+    exec.zero %a
+    exec.record 0
+    exec.wait 0 stream 1
+    exec.collective all_reduce sum %a to %a axes [0] count 16 "a" gradient async stream 1
+    exec.record 1 stream 1
+    exec.zero %b
+    exec.wait 1
+  }
 }

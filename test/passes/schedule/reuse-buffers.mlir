@@ -6,11 +6,13 @@ exec.program @adds mesh ["dp"] sizes [1] {
   %a = exec.buffer "a" parameter f32 64 bytes persistent
   %sum = exec.buffer "sum" gradient f32 64 bytes
   %t = exec.buffer "t" temporary f32 64 bytes
-  exec.zero %sum
-  exec.gemm %a, %a to %t sizes [4, 4, 4] strides [4, 4, 4]
-  // CHECK: exec.gemm %a, %a to %sum sizes [4, 4, 4] strides [4, 4, 4] beta 1.0
-  // CHECK-NOT: exec.copy
-  exec.copy %t to %sum sizes [16] from [1] at <0> into [1] at <0> accumulate
+  exec.task @step {
+    exec.zero %sum
+    exec.gemm %a, %a to %t sizes [4, 4, 4] strides [4, 4, 4]
+    // CHECK: exec.gemm %a, %a to %sum sizes [4, 4, 4] strides [4, 4, 4] beta 1.0
+    // CHECK-NOT: exec.copy
+    exec.copy %t to %sum sizes [16] from [1] at <0> into [1] at <0> accumulate
+  }
 }
 
 // A parameter is updated in place; its copy goes.
@@ -20,11 +22,13 @@ exec.program @updates mesh ["dp"] sizes [1] {
   %p = exec.buffer "p" parameter f32 64 bytes persistent
   %g = exec.buffer "g" gradient f32 64 bytes
   %new = exec.buffer "new" temporary f32 64 bytes
-  exec.zero %g
-  exec.launch @k(%p, %g) to (%new) range 1
-  // CHECK: exec.launch @k(%p, %g) to(%p) range 1
-  // CHECK-NOT: exec.copy
-  exec.copy %new to %p sizes [16] from [1] at <0> into [1] at <0>
+  exec.task @step {
+    exec.zero %g
+    exec.launch @k(%p, %g) to (%new) range 1
+    // CHECK: exec.launch @k(%p, %g) to(%p) range 1
+    // CHECK-NOT: exec.copy
+    exec.copy %new to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
 }
 
 // An all-reduce of a value that ends there happens in place.
@@ -32,7 +36,9 @@ exec.program @updates mesh ["dp"] sizes [1] {
 exec.program @reduces mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
-  exec.zero %x
-  // CHECK: exec.collective all_reduce sum %[[X:.*]] to %[[X]] axes [0]
-  exec.collective all_reduce sum %x to %y axes [0] count 16 "x" activation
+  exec.task @step {
+    exec.zero %x
+    // CHECK: exec.collective all_reduce sum %[[X:.*]] to %[[X]] axes [0]
+    exec.collective all_reduce sum %x to %y axes [0] count 16 "x" activation
+  }
 }

@@ -370,15 +370,14 @@ TEST(PointwiseKernel, DropsByGlobalElement) {
     std::string n = std::to_string(columns), type = tensor("4x" + n);
     std::string whole = std::to_string(3 * columns);
     // Rank 2 of 3 along the columns: global column = 2 * columns + local.
-    CompiledKernel kernel(
-        "(%x: " + type + ", %seed: tensor<i64>, %step: tensor<f32>) -> " + type,
-        "%0 = graph.dropout %x p 0.25 id 5 key(%seed, %step) {"
-        "global_shape = array<i64: 4, " +
-            whole +
-            ">, windows = [#graph.window<loop = 1, "
-            "local = " +
-            n + ", global = " + whole + ", axes = [0]>]} : " + type,
-        "%0");
+    CompiledKernel kernel("(%x: " + type + ", %seed: tensor<i64>, %step: tensor<f32>) -> " + type,
+                          "%0 = graph.dropout %x p 0.25 id 5 key(%seed, %step) {"
+                          "global_shape = array<i64: 4, " +
+                              whole +
+                              ">, windows = [#graph.window<loop = 1, "
+                              "local = " +
+                              n + ", global = " + whole + ", axes = [0]>]} : " + type,
+                          "%0");
     auto x = randomValues(4 * columns, 1);
     auto found = kernel.run({x, {static_cast<double>(seed)}, {7}}, {2 * columns, 8, 9})[0];
     for (int64_t row = 0; row < 4; ++row)

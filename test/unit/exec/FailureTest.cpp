@@ -87,8 +87,8 @@ TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {
         Status status = executor.runStep(result);
         EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
         EXPECT_EQ(
-            status.message().find("rank 0, step 2, instruction 0, all_reduce of gradients over dp "
-                                  "'grad x': "),
+            status.message().find("rank 0, step 2, task 'step', micro-batch 0, instruction 0, "
+                                  "all_reduce of gradients over dp 'grad x': "),
             0u)
             << status.message();
       },

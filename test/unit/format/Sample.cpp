@@ -120,7 +120,12 @@ ProgramBuilder::ProgramBuilder(const std::vector<std::pair<std::string, uint32_t
   }
   manifest.rank_program.assign(ranks, 0);
   manifest.programs.push_back(std::make_unique<ProgramT>());
+  manifest.num_micro_batches = 1;
   program().num_streams = 1;
+  program().tasks.push_back(std::make_unique<TaskT>());
+  program().tasks[0]->name = "step";
+  program().entries.push_back(std::make_unique<EntryT>());
+  program().entries[0]->order = {Run(0, 0, 0)};
 }
 
 uint32_t ProgramBuilder::buffer(const std::string &name, uint64_t elements, DType type) {
@@ -291,7 +296,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   at.record = builder.add(record(0));
   at.wait = builder.add(wait(0), 1);
   at.allReduce = builder.add(collective(CollectiveKind::all_reduce, {0}, at.loss, at.loss, 1), 1);
-  builder.program().instructions.back()->op.AsCollective()->name = "loss";
+  builder.instructions().back()->op.AsCollective()->name = "loss";
   builder.add(record(1), 1);
   AttentionGradT backward;
   backward.forward = std::make_unique<AttentionT>(sampleAttention(at.x, mixed, lse, seed, step));

@@ -24,6 +24,10 @@ public:
   format::ManifestT manifest;
   std::vector<format::SegmentBytes> segments;
   format::ProgramT &program() { return *manifest.programs[0]; }
+  // Of the one task, `step`, that entry `train` runs once.
+  std::vector<std::unique_ptr<format::InstructionT>> &instructions() {
+    return program().tasks[0]->instructions;
+  }
 
   // A new buffer of `elements`, 64-byte aligned after the last; returns its index.
   uint32_t buffer(const std::string &name, uint64_t elements,
@@ -44,8 +48,8 @@ public:
     auto instruction = std::make_unique<format::InstructionT>();
     instruction->op.Set(std::move(op));
     instruction->stream = stream;
-    program().instructions.push_back(std::move(instruction));
-    return static_cast<uint32_t>(program().instructions.size() - 1);
+    instructions().push_back(std::move(instruction));
+    return static_cast<uint32_t>(instructions().size() - 1);
   }
 
   // Sets the sums that follow from the rest, and the bytes of the file, unchecked.

@@ -40,7 +40,7 @@ TEST_P(InstructionCorruption, IsNamed) {
   test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3}, &at);
   builder.file();
   uint32_t index = at.*GetParam().instruction;
-  GetParam().apply(*builder.program().instructions[index]);
+  GetParam().apply(*builder.instructions()[index]);
   rt::Status status = verify(builder.manifest);
   EXPECT_NE(status.message().find(GetParam().message), std::string::npos) << status.message();
   EXPECT_NE(status.message().find("instruction " + std::to_string(index) + ", "), std::string::npos)
@@ -203,7 +203,7 @@ const Corruption corruptions[] = {
      "the event is 2, there are 2"},
     {"WaitEvent", &At::wait, [](I &i) { i.op.AsWait()->event = 9; }, "the event is 9, there are 2"},
     {"WaitBeforeRecord", &At::wait, [](I &i) { i.op.AsWait()->event = 1; },
-     "no record of event 1 stands before this wait, which would never end"},
+     "no record of event 1 comes before this wait in entry 'train', which would never end"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Verify, InstructionCorruption, testing::ValuesIn(corruptions),
@@ -218,7 +218,8 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
   flatbuffers::FlatBufferBuilder encoder;
   FinishManifestBuffer(encoder, CreateManifest(encoder, &builder.manifest));
   const Manifest &manifest = *GetManifest(encoder.GetBufferPointer());
-  const Instruction *instruction = manifest.programs()->Get(0)->instructions()->Get(0);
+  const Instruction *instruction =
+      manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0);
   auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
                                         ->GetAddressOf(Instruction::VT_OP_TYPE));
   for (uint8_t value : {0, 12, 255}) {
@@ -240,7 +241,8 @@ TEST(VerifyInstructions, RejectsVectorsThatAreNotAligned) {
   FinishManifestBuffer(encoder, CreateManifest(encoder, &builder.manifest));
   const Manifest &manifest = *GetManifest(encoder.GetBufferPointer());
   ASSERT_TRUE(verifyManifest(manifest, "m.dte").ok());
-  const auto *copy = manifest.programs()->Get(0)->instructions()->Get(0)->op_as_StridedCopy();
+  const auto *copy =
+      manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0)->op_as_StridedCopy();
   auto place = const_cast<uint8_t *>(
       reinterpret_cast<const flatbuffers::Table *>(copy)->GetAddressOf(StridedCopy::VT_SIZES));
   flatbuffers::WriteScalar(place, flatbuffers::ReadScalar<flatbuffers::uoffset_t>(place) + 4);
