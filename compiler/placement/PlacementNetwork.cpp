@@ -141,6 +141,15 @@ LogicalResult PlacementNetwork::addCall(graph::BlockCallOpInterface call, Uses &
   return success();
 }
 
+// A term of the op's result beside `term`; null where there is none.
+static Value otherTerm(graph::RuleOpInterface op, Value term) {
+  graph::OpRule rule = op.getRule();
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (operand != term && rule.isTerm(index))
+      return operand;
+  return {};
+}
+
 // Whether a carried argument, which has no part for each sample, is read by nothing but one op that
 // adds it to something for the result that carries it on.
 bool PlacementNetwork::isSum(BlockArgument argument, graph::FuncOp callee) const {
@@ -149,9 +158,8 @@ bool PlacementNetwork::isSum(BlockArgument argument, graph::FuncOp callee) const
   Operation *adds = *argument.getUsers().begin();
   auto interface = dyn_cast<graph::RuleOpInterface>(adds);
   Operation *end = callee.getBody().front().getTerminator();
-  return interface && interface.getRule().jointlyLinear && adds->getNumOperands() == 2 &&
-         adds->hasOneUse() && end->getOperand(argument.getArgNumber()) == adds->getResult(0) &&
-         adds->getOperand(0).getType() == adds->getOperand(1).getType();
+  return interface && otherTerm(interface, argument) && adds->hasOneUse() &&
+         end->getOperand(argument.getArgNumber()) == adds->getResult(0);
 }
 
 void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::FuncOp callee) {
@@ -173,9 +181,9 @@ void PlacementNetwork::placeArguments(graph::BlockCallOpInterface call, graph::F
 
 // A sum is where the first op that adds to it has what it adds.
 void PlacementNetwork::placeSum(Operation *op) {
-  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+  for (Value operand : op->getOperands())
     if (sums.contains(operand))
-      places[operand] = Place(places.lookup(op->getOperand(index == 0 ? 1 : 0)));
+      places[operand] = Place(places.lookup(otherTerm(cast<graph::RuleOpInterface>(op), operand)));
 }
 
 void PlacementNetwork::leaveBlock(graph::FuncOp func, int64_t numCarried, Uses &uses) {
@@ -237,7 +245,7 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
   if (dataAxis >= 0 && mesh.sizes[dataAxis] > 1)
     placement[dataAxis] = AxisPlacement::shard(samples);
   int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
-  int64_t channels = dimOf([](uint8_t bits) { return bits == 0; });
+  int64_t channels = dimOf([](uint8_t bits) { return bits == DimRoles::kChannels; });
   if (sequenceParallel && sequence < numDims && channels < numDims)
     for (unsigned axis : tensorAxes)
       placement[axis] = AxisPlacement::shard(sequence);

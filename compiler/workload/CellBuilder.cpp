@@ -17,11 +17,10 @@ bool isStructure(Operation *op) {
          op->hasTrait<OpTrait::ConstantLike>() || op->hasTrait<OpTrait::IsTerminator>();
 }
 
-// What adds tensors up.
-bool addsUp(Operation *op) {
+// What sums may go through unfinished, point by point.
+bool isLinear(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  return interface && isFusible(op) && op->getNumOperands() > 1 &&
-         interface.getRule().jointlyLinear;
+  return interface && isFusible(op) && interface.getRule().jointlyLinear;
 }
 
 bool isMatrix(Operation *op) {
@@ -250,7 +249,7 @@ std::vector<int> CellBuilder::opsBehind(Operation *collective) const {
         makersOf(op->getOperand(0));
       return;
     }
-    if (!addsUp(op))
+    if (!isLinear(op))
       found.insert(indices.at(op));
     else
       for (Value operand : op->getOperands())

@@ -4,19 +4,28 @@
 using namespace mlir;
 
 namespace dtc {
+namespace {
+
+// What spreads from results to operands, too.
+constexpr uint8_t kBothWays = ScalesWithSequence | DimRoles::kChannels;
+
+SmallVector<uint8_t, 4> masked(ArrayRef<uint8_t> bits, uint8_t mask) {
+  return llvm::map_to_vector<4>(bits, [&](uint8_t dim) { return uint8_t(dim & mask); });
+}
+
+} // namespace
 
 DimRoles::DimRoles(ModuleOp module, StringRef function) : module(module) {
   auto func = module.lookupSymbol<graph::FuncOp>(function);
-  auto length = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
-  for (BlockArgument argument : func.getArguments()) {
-    auto type = dyn_cast<RankedTensorType>(argument.getType());
-    bool isSequence = length && type && type.getRank() > 1 && type.getDimSize(1) == length.getInt();
-    SmallVector<uint8_t, 2> bits{ScalesWithBatch};
-    if (isSequence)
-      bits.push_back(ScalesWithSequence);
-    add(argument, bits);
-  }
-  visit(func);
+  for (BlockArgument argument : func.getArguments())
+    add(argument, {ScalesWithBatch});
+  // In program order what comes from operands gets everywhere at once, in reverse what comes from
+  // results.
+  do {
+    isNew = false;
+    visit(func, /*isReversed=*/false);
+    visit(func, /*isReversed=*/true);
+  } while (isNew);
 }
 
 ArrayRef<uint8_t> DimRoles::of(Value value) const {
@@ -28,11 +37,23 @@ uint8_t DimRoles::bitsOf(Value value) const {
   uint8_t bits = 0;
   for (uint8_t dim : of(value))
     bits |= dim;
-  return bits;
+  return bits & ~kChannels;
 }
 
 SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &rule) const {
+  SmallVector<uint8_t, 8> bits = rolesOfLoops(op, rule);
+  for (uint8_t &loop : bits)
+    loop &= ~kChannels;
+  return bits;
+}
+
+// What the rule says, and what the operands' dims are.
+SmallVector<uint8_t, 8> DimRoles::rolesOfLoops(Operation *op, const graph::OpRule &rule) const {
   SmallVector<uint8_t, 8> bits(rule.loops.size(), 0);
+  for (unsigned loop : rule.sequenceLoops)
+    bits[loop] |= ScalesWithSequence;
+  for (unsigned loop : rule.channelLoops)
+    bits[loop] |= kChannels;
   for (unsigned loop : rule.expertLoops)
     bits[loop] |= ScalesWithExperts;
   for (unsigned loop : rule.capacityLoops)
@@ -49,70 +70,80 @@ SmallVector<uint8_t, 8> DimRoles::ofLoops(Operation *op, const graph::OpRule &ru
   return bits;
 }
 
-bool DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
+void DimRoles::add(Value value, ArrayRef<uint8_t> bits) {
   if (!isa<RankedTensorType, graph::StackType>(value.getType()))
-    return false;
+    return;
   RankedTensorType tensor = graph::tensorOf(value.getType()); // of a stack: of its entries
   SmallVector<uint8_t, 4> &entry = roles[value];
-  SmallVector<uint8_t, 4> before = entry;
   entry.resize(tensor.getRank(), 0);
-  for (auto [dim, add] : llvm::zip(entry, bits))
-    dim |= add;
-  return entry != before;
-}
-
-void DimRoles::visit(graph::FuncOp func) {
-  for (Operation &op : func.getBody().front().without_terminator())
-    visit(op);
-}
-
-void DimRoles::visit(Operation &op) {
-  if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
-    return visitCall(call);
-  auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  if (!interface) { // collectives, whose dims are those of their operand
-    for (Value result : op.getResults())
-      if (op.getNumOperands() > 0)
-        add(result, SmallVector<uint8_t, 4>(of(op.getOperand(0))));
-    return;
+  for (auto [dim, more] : llvm::zip(entry, bits)) {
+    isNew |= (more & ~dim) != 0;
+    dim |= more;
   }
-  graph::OpRule rule = interface.getRule();
-  SmallVector<uint8_t, 8> loops = ofLoops(&op, rule);
-  auto addTensor = [&](Value value, const graph::TensorLoops &tensor) {
-    SmallVector<uint8_t, 4> bits;
-    for (const graph::DimLoops &dim : tensor) {
+}
+
+void DimRoles::follow(Value from, Value to) {
+  add(to, SmallVector<uint8_t, 4>(of(from)));
+  add(from, masked(of(to), kBothWays));
+}
+
+void DimRoles::visit(graph::FuncOp func, bool isReversed) {
+  Block &body = func.getBody().front();
+  if (isReversed)
+    for (Operation &op : llvm::reverse(body.without_terminator()))
+      visit(op, isReversed);
+  else
+    for (Operation &op : body.without_terminator())
+      visit(op, isReversed);
+}
+
+void DimRoles::visit(Operation &op, bool isReversed) {
+  if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
+    visitCall(call, isReversed);
+  else if (auto interface = dyn_cast<graph::RuleOpInterface>(op))
+    visitRule(&op, interface.getRule());
+  else if (op.getNumOperands() > 0) // what moves a tensor between ranks
+    for (Value result : op.getResults())
+      follow(op.getOperand(0), result);
+}
+
+void DimRoles::visitRule(Operation *op, const graph::OpRule &rule) {
+  SmallVector<uint8_t, 8> loops = rolesOfLoops(op, rule);
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    for (auto [dim, ofDim] : llvm::zip(of(result), tensor))
+      if (ofDim.size() == 1)
+        loops[ofDim.front()] |= dim & kBothWays;
+  auto rolesOf = [&](const graph::TensorLoops &tensor) {
+    return llvm::map_to_vector<4>(tensor, [&](const graph::DimLoops &dim) {
       uint8_t all = 0;
       for (unsigned loop : dim)
         all |= loops[loop];
-      bits.push_back(all);
-    }
-    add(value, bits);
+      return all;
+    });
   };
-  for (auto [result, tensor] : llvm::zip(op.getResults(), rule.results))
-    addTensor(result, tensor);
+  for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
+    add(result, rolesOf(tensor));
   // Weights of experts learn from their op that they are.
-  for (auto [operand, tensor] : llvm::zip(op.getOperands(), rule.operands))
-    if (!rule.expertLoops.empty())
-      addTensor(operand, tensor);
+  uint8_t mask = rule.expertLoops.empty() ? kBothWays : 0xff;
+  for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+    add(operand, masked(rolesOf(tensor), mask));
 }
 
-void DimRoles::visitCall(graph::BlockCallOpInterface call) {
+void DimRoles::visitCall(graph::BlockCallOpInterface call, bool isReversed) {
   auto callee = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
-  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
-    add(argument, SmallVector<uint8_t, 4>(of(operand)));
   Operation *end = callee.getBody().front().getTerminator();
+  for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
+    follow(value, result);
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
+    follow(operand, argument);
+  visit(callee, isReversed);
   // What a repeat carries is in all executions but the first what the block returned.
-  auto numCarried = static_cast<unsigned>(call.getNumCarried());
-  for (bool isNew = true; isNew;) {
-    visit(callee);
-    isNew = false;
-    for (unsigned index = 0; index < numCarried; ++index)
-      isNew |= add(callee.getArgument(index), SmallVector<uint8_t, 4>(of(end->getOperand(index))));
-  }
-  for (auto [operand, argument] : llvm::zip(call->getOperands(), callee.getArguments()))
+  for (auto index : llvm::seq(static_cast<unsigned>(call.getNumCarried())))
+    follow(end->getOperand(index), callee.getArgument(index));
+  for (auto [argument, operand] : llvm::zip(callee.getArguments(), call->getOperands()))
     add(operand, SmallVector<uint8_t, 4>(of(argument)));
   for (auto [result, value] : llvm::zip(call->getResults(), end->getOperands()))
-    add(result, SmallVector<uint8_t, 4>(of(value)));
+    follow(value, result);
 }
 
 } // namespace dtc

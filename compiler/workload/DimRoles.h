@@ -1,4 +1,5 @@
-// Which dims of a partitioned program's values are batch, sequence, experts and expert capacity.
+// Which dims of a partitioned program's values are batch, sequence, channels, experts and expert
+// capacity.
 #pragma once
 
 #include "compiler/workload/Cells.h"
@@ -7,29 +8,41 @@
 
 namespace dtc {
 
-// ScaleBits of every dim of every value, spread from the inputs of `function` ([batch, sequence...]
-// where dim 1 is graph.sequence_length, else [batch, ...]) through the rules of the ops, into the
-// blocks it calls and back.
+// ScaleBits of every dim of every value, in `function` and the blocks it calls. Dim 0 of each input
+// is the batch; everything else is what the rules of ops say of their loops, spread over the dims
+// that have these loops:
+// - batch, experts and capacity from operands to results;
+// - sequence and channels both ways: tokens[batch, time] are a sequence because attention says so
+//   of what is made of them many ops later. Where a reshape joins dims, what the joined one is goes
+//   back to none of them.
+// What a block is called with is one thing in all of its calls.
 class DimRoles {
 public:
+  // A role beside ScaleBits, with which nothing scales.
+  static constexpr uint8_t kChannels = 16;
+
   DimRoles(mlir::ModuleOp module, llvm::StringRef function);
 
-  // One entry per dim.
+  // One entry per dim: ScaleBits and kChannels.
   llvm::ArrayRef<uint8_t> of(mlir::Value value) const;
-  // The bits of all dims together.
+  // The ScaleBits of all dims together.
   uint8_t bitsOf(mlir::Value value) const;
-  // One entry per loop of `rule`, which is that of `op`: what its dims say, and the op itself.
+  // The ScaleBits of each loop of `rule`, which is that of `op`.
   llvm::SmallVector<uint8_t, 8> ofLoops(mlir::Operation *op, const graph::OpRule &rule) const;
 
 private:
-  void visit(graph::FuncOp func);
-  void visit(mlir::Operation &op);
-  void visitCall(graph::BlockCallOpInterface call);
-  // Whether that says more than was known.
-  bool add(mlir::Value value, llvm::ArrayRef<uint8_t> bits);
+  void visit(graph::FuncOp func, bool isReversed);
+  void visit(mlir::Operation &op, bool isReversed);
+  void visitCall(graph::BlockCallOpInterface call, bool isReversed);
+  void visitRule(mlir::Operation *op, const graph::OpRule &rule);
+  llvm::SmallVector<uint8_t, 8> rolesOfLoops(mlir::Operation *op, const graph::OpRule &rule) const;
+  // `to` becomes all that `from` is; and `from` what spreads both ways.
+  void follow(mlir::Value from, mlir::Value to);
+  void add(mlir::Value value, llvm::ArrayRef<uint8_t> bits);
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, llvm::SmallVector<uint8_t, 4>> roles;
+  bool isNew = false; // whether something was added since the last look
 };
 
 } // namespace dtc

@@ -14,7 +14,7 @@ OpRule LinearWeightGradOp::getRule() {
   TensorLoops in = builder.loops(getX(), lead);
   TensorLoops out = builder.loops(getDy(), lead);
   builder.operand(rows + in).operand(rows + out).result(getTransposed() ? out + in : in + out);
-  return builder.product().gradient().zeroPreserving().take();
+  return builder.product().channels(in + out).gradient().zeroPreserving().take();
 }
 
 // dtable[w] = sum of dy[t] where ids[t] = w: by rows each rank skips ids of others, by tokens it
@@ -26,6 +26,7 @@ OpRule EmbeddingGradOp::getRule() {
   TensorLoops column = builder.loops(getDy(), last);
   TensorLoops row = builder.loops(getResult(), 0, 1);
   builder.operand(tokens).operand(tokens + column).result(row + column).indexed(row);
+  builder.sequence(sequenceOfTokens(tokens)).channels(column);
   return builder.gradient().zeroPreserving().take();
 }
 
@@ -39,7 +40,7 @@ static RuleBuilder normGradRule(Operation *op, double flopsPerPoint) {
   builder.operand(rows + column).operand(column);
   for (unsigned i = 2; i + 1 < op->getNumOperands(); ++i)
     builder.operand(rows);
-  builder.operand(rows + column).result(rows + column);
+  builder.operand(rows + column).result(rows + column).channels(column);
   return builder.flops(flopsPerPoint).kind(OpKind::Normalisation).gradient().zeroPreserving();
 }
 
@@ -66,6 +67,7 @@ static RuleBuilder normParamGradRule(Operation *op, double flopsPerPoint) {
   builder.operand(rows + column);
   for (unsigned i = 0; i < op->getNumResults(); ++i)
     builder.result(column);
+  builder.channels(column);
   return builder.flops(flopsPerPoint).kind(OpKind::Normalisation).gradient().zeroPreserving();
 }
 

@@ -47,6 +47,7 @@ struct RoutedLoops {
     expert = e[0];
     capacity = slot[0];
     tokenLoops = {b, t};
+    builder.sequence({t}).channels({h});
   }
   TensorLoops tokens, choices, rows, tokenLoops;
   unsigned expert, capacity;
@@ -63,7 +64,7 @@ OpRule MoeRouterOp::getRule() {
   DimLoops e = builder.loop(type.getDimSize(2), LoopKind::Whole);
   DimLoops k = builder.loop(getTop(), LoopKind::Whole);
   TensorLoops choices = {b, t, k}, perSequence = {b, e};
-  builder.operand({b, t, e}).result(choices).result(choices).result(choices);
+  builder.sequence({t}).operand({b, t, e}).result(choices).result(choices).result(choices);
   builder.result(perSequence).result(perSequence);
   return builder.flops(2 + 12.0 / static_cast<double>(getTop())).take();
 }
@@ -74,7 +75,7 @@ OpRule MoeRouterGradOp::getRule() {
   TensorLoops tokens = builder.loops(getLogits(), 0, 2);
   TensorLoops e = builder.loops(getLogits(), 2, 3, LoopKind::Whole);
   TensorLoops k = builder.loops(getExperts(), 2, 3, LoopKind::Whole);
-  builder.operand(tokens + e).operand(tokens + k);
+  builder.sequence({tokens[1]}).operand(tokens + e).operand(tokens + k);
   if (getDweights())
     builder.operand(tokens + k);
   if (getDimportance())
@@ -152,7 +153,8 @@ OpRule ExpertLinearOp::getRule() {
   TensorLoops in = builder.loops(getX(), last, -1, LoopKind::Sum);
   TensorLoops expert = {rows[0]};
   builder.operand(rows + in).operand(expert + (getTransposed() ? out + in : in + out));
-  OpRule rule = builder.result(rows + out).product().zeroPreserving().take();
+  builder.result(rows + out).channels(in + out);
+  OpRule rule = builder.product().zeroPreserving().take();
   rule.expertLoops = {rows[0][0]};
   rule.modelShare = getFill().convertToDouble();
   return rule;
@@ -167,7 +169,7 @@ OpRule ExpertLinearWeightGradOp::getRule() {
   TensorLoops in = builder.loops(getX(), last), out = builder.loops(getDy(), last);
   builder.operand(rows + in).operand(rows + out);
   builder.result(expert + (getTransposed() ? out + in : in + out));
-  OpRule rule = builder.product().gradient().zeroPreserving().take();
+  OpRule rule = builder.product().channels(in + out).gradient().zeroPreserving().take();
   rule.expertLoops = {expert[0][0]};
   rule.modelShare = getFill().convertToDouble();
   return rule;

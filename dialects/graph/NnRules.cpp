@@ -14,7 +14,7 @@ OpRule LinearOp::getRule() {
   TensorLoops out = builder.loops(getResult(), lead);
   TensorLoops in = builder.loops(getX(), lead, -1, LoopKind::Sum);
   builder.operand(rows + in).operand(getTransposed() ? out + in : in + out).result(rows + out);
-  return builder.product().zeroPreserving().take();
+  return builder.product().channels(in + out).zeroPreserving().take();
 }
 
 // c[batch, m, n] = sum over k of a[batch, m, k] b[batch, k, n], either operand transposed.
@@ -42,10 +42,11 @@ OpRule EmbeddingOp::getRule() {
   TensorLoops column = builder.loops(getTable(), 1, 2);
   TensorLoops row = builder.loops(getTable(), 0, 1, LoopKind::Sum);
   builder.operand(row + column).operand(tokens).result(tokens + column).indexed(row);
+  builder.sequence(sequenceOfTokens(tokens)).channels(column);
   return builder.flops(0).take();
 }
 
-// Rows are independent; within a row everything depends on everything, by way of sums or a maximum
+// Rows are independent; within a row, of channels or probabilities, everything depends on everything, by way of sums or a maximum
 // that are finished in between.
 static RuleBuilder rowRule(Operation *op, double flopsPerPoint) {
   RuleBuilder builder;
@@ -62,14 +63,19 @@ static RuleBuilder rowRule(Operation *op, double flopsPerPoint) {
   return builder.flops(flopsPerPoint);
 }
 
+static RuleBuilder normRule(Operation *op, double flopsPerPoint) {
+  auto column = static_cast<unsigned>(tensorType(op->getOperand(0)).getRank() - 1);
+  return rowRule(op, flopsPerPoint).kind(OpKind::Normalisation).channels({{column}});
+}
+
 // Of zeros the statistics are none (rstd = 1 / sqrt(epsilon)), so neither rows nor columns may be
 // padded: (0 - mean) * rstd in a padded column is not 0 either.
-OpRule LayerNormOp::getRule() { return rowRule(*this, 8).kind(OpKind::Normalisation).take(); }
+OpRule LayerNormOp::getRule() { return normRule(*this, 8).take(); }
 
 // Padded columns add nothing to the sum of squares and are 0 * rstd * weight; a padded row has an
 // rstd.
 OpRule RmsNormOp::getRule() {
-  RuleBuilder builder = rowRule(*this, 5).kind(OpKind::Normalisation).composite().zeroPreserving();
+  RuleBuilder builder = normRule(*this, 5).composite().zeroPreserving();
   TensorLoops rows;
   for (unsigned loop = 0; loop + 1 < static_cast<unsigned>(getX().getType().getRank()); ++loop)
     rows.push_back({loop});
@@ -86,6 +92,7 @@ OpRule RotaryTableOp::getRule() {
   TensorLoops position = builder.loops(getCos(), 0, 1);
   TensorLoops frequency = builder.loops(getCos(), 1, 2, LoopKind::Whole);
   builder.result(position + frequency).result(position + frequency).indexed(position);
+  builder.sequence(position).channels(frequency);
   return builder.flops(20).take();
 }
 
@@ -100,6 +107,7 @@ OpRule RotaryOp::getRule() {
   TensorLoops table = {lead[1], pair[0]};
   TensorLoops x = lead + TensorLoops{{half[0][0], pair[0][0]}};
   builder.operand(x).operand(table).operand(table).result(x);
+  builder.sequence({lead[1]}).channels({lead[2], half[0], pair[0]});
   return builder.flops(3).composite().zeroPreserving().take();
 }
 
@@ -126,6 +134,7 @@ struct AttentionLoops {
     queries = t;
     keys = s;
     head = d;
+    builder.sequence({t, s}).channels({h, g, d});
   }
   TensorLoops q, k, lse;
   DimLoops queries, keys, head;
@@ -205,7 +214,7 @@ OpRule CountedOp::getRule() { return pointwiseRule(*this, 1, false); }
 // apart.
 OpRule WeightedMeanOp::getRule() {
   RuleBuilder builder;
-  TensorLoops all = builder.loops(getX(), 0, -1, LoopKind::Whole);
+  TensorLoops all = builder.loops(getX(), 0, -1, LoopKind::Weighted);
   return builder.operand(all).operand(all).result({}).flops(3).take();
 }
 

@@ -33,6 +33,10 @@ const char *kindText(LoopKind kind) {
     return "staged";
   case LoopKind::Whole:
     return "whole";
+  case LoopKind::Mean:
+    return "mean";
+  case LoopKind::Weighted:
+    return "weighted";
   }
   return "";
 }
@@ -117,6 +121,8 @@ std::string ruleText(const OpRule &rule) {
   printLoops("fed", rule.fedLoops);
   printLoops("experts", rule.expertLoops);
   printLoops("capacity", rule.capacityLoops);
+  printLoops("sequence", rule.sequenceLoops);
+  printLoops("channels", rule.channelLoops);
   return text;
 }
 

@@ -15,6 +15,10 @@ enum class LoopKind {
   Staged,   // the op finishes sums or maxima over the loop and goes on with them: where it is split
             // the op is taken apart (DecomposeOpInterface), and a result without the loop is whole
   Whole,    // the loop cannot be split (head dimension, time inside attention)
+  Mean,     // a result without the loop is the mean of what equal parts of it have; whole, as the
+            // count is that of all parts, until dtc-bind-batch makes a sum of it
+  Weighted, // a result without the loop is two sums over it, one divided by the other; whole, until
+            // dtc-differentiate takes them apart
 };
 
 // What an op is to cost and placement, beside the bytes of its operands and results.
@@ -36,6 +40,11 @@ enum class ProductLoop { M, N, K, Batch };
 struct Loop {
   int64_t size; // ShapedType::kDynamic while the batch is unbound
   LoopKind kind;
+
+  // Whether no plan may split it.
+  bool isWhole() const {
+    return kind == LoopKind::Whole || kind == LoopKind::Mean || kind == LoopKind::Weighted;
+  }
 };
 
 // The loops that make up one tensor dim, outermost first; splitting the dim over a mesh axis splits
@@ -78,9 +87,20 @@ struct OpRule {
   // the second grows as much. An op whose results have a capacity loop and whose operands do not,
   // or the other way round, exchanges tokens between the ranks (all-to-all).
   llvm::SmallVector<unsigned, 1> expertLoops, capacityLoops;
+  // Loops over the tokens of a sequence, which context and sequence parallelism split, and over the
+  // numbers that describe one token. Only ops that mean that say so: attention knows its queries
+  // from its heads, an addition neither. Who asks spreads it over the dims that ops share loops in.
+  llvm::SmallVector<unsigned, 2> sequenceLoops, channelLoops;
 
   // Whether it does matrix products, which model flops count as Megatron-LM counts them.
   bool multiplies() const { return kind == OpKind::Product || kind == OpKind::Attention; }
+
+  // Whether the op only moves elements: what a view, transpose or slice of a parameter holds are
+  // parameters.
+  bool onlyMoves() const { return jointlyLinear && flopsPerPoint == 0; }
+
+  // Whether the operand is a term of the first result, which is a sum of such.
+  bool isTerm(unsigned operand) const { return jointlyLinear && operands[operand] == results[0]; }
 
   // Whether padding of this loop stays zero, or does not matter because the op itself knows the
   // padded indices.

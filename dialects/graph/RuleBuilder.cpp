@@ -32,13 +32,18 @@ RuleBuilder &RuleBuilder::scalars(Operation *op) {
   return *this;
 }
 RuleBuilder &RuleBuilder::indexed(const TensorLoops &dims) {
-  for (const DimLoops &dim : dims)
-    rule.indexedLoops.append(dim.begin(), dim.end());
-  return *this;
+  return addTo(rule.indexedLoops, dims);
 }
-RuleBuilder &RuleBuilder::fed(const TensorLoops &dims) {
+RuleBuilder &RuleBuilder::fed(const TensorLoops &dims) { return addTo(rule.fedLoops, dims); }
+RuleBuilder &RuleBuilder::sequence(const TensorLoops &dims) {
+  return addTo(rule.sequenceLoops, dims);
+}
+RuleBuilder &RuleBuilder::channels(const TensorLoops &dims) {
+  return addTo(rule.channelLoops, dims);
+}
+RuleBuilder &RuleBuilder::addTo(SmallVector<unsigned, 2> &loops, const TensorLoops &dims) {
   for (const DimLoops &dim : dims)
-    rule.fedLoops.append(dim.begin(), dim.end());
+    loops.append(dim.begin(), dim.end());
   return *this;
 }
 RuleBuilder &RuleBuilder::flops(double perPoint) {
@@ -99,6 +104,10 @@ RuleBuilder &RuleBuilder::linear() {
 TensorLoops dtc::graph::operator+(TensorLoops a, const TensorLoops &b) {
   a.append(b.begin(), b.end());
   return a;
+}
+
+TensorLoops dtc::graph::sequenceOfTokens(const TensorLoops &tokens) {
+  return TensorLoops(llvm::drop_begin(tokens, std::min<size_t>(1, tokens.size())));
 }
 
 OpRule dtc::graph::pointwiseRule(Operation *op, double flopsPerPoint, bool zeroPreserving) {

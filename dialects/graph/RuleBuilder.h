@@ -25,6 +25,8 @@ public:
   RuleBuilder &scalars(mlir::Operation *op);
   RuleBuilder &indexed(const TensorLoops &dims);
   RuleBuilder &fed(const TensorLoops &dims);
+  RuleBuilder &sequence(const TensorLoops &dims);
+  RuleBuilder &channels(const TensorLoops &dims);
   RuleBuilder &flops(double perPoint);
   RuleBuilder &kind(OpKind kind);
   // A matrix product of the operands and the result added so far.
@@ -38,6 +40,8 @@ public:
   OpRule take() { return std::move(rule); }
 
 private:
+  RuleBuilder &addTo(llvm::SmallVector<unsigned, 2> &loops, const TensorLoops &dims);
+
   OpRule rule;
 };
 
@@ -47,6 +51,9 @@ TensorLoops operator+(TensorLoops a, const TensorLoops &b);
 // The rule of an op whose one iteration space is its result: result 0 has one loop per dim,
 // operands broadcast to it. Further results have the same shape.
 OpRule pointwiseRule(mlir::Operation *op, double flopsPerPoint, bool zeroPreserving);
+
+// Of the dims [batch, ...] of token ids those that are the sequence: all but the samples'.
+TensorLoops sequenceOfTokens(const TensorLoops &tokens);
 
 // Marks as fed the loops that operand `operand` lacks: it is added to results even where the others
 // are padding.

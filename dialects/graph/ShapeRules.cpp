@@ -8,10 +8,9 @@ using namespace dtc::graph;
 // y[kept] = combine over reduced of x[kept, reduced].
 OpRule ReduceOp::getRule() {
   RuleBuilder builder;
-  // The count of a mean is global, so a mean cannot be split; dtc-bind-batch makes it a sum.
   LoopKind kind = getKind() == ReduceKind::Sum   ? LoopKind::Sum
                   : getKind() == ReduceKind::Max ? LoopKind::Max
-                                                 : LoopKind::Whole;
+                                                 : LoopKind::Mean;
   RankedTensorType type = tensorType(getX());
   TensorLoops from, to, reduced;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {

@@ -23,6 +23,10 @@ bool hasBatch(Value value) {
   return type && !type.hasStaticShape();
 }
 
+bool hasLoop(const graph::OpRule &rule, graph::LoopKind kind) {
+  return llvm::any_of(rule.loops, [&](const graph::Loop &loop) { return loop.kind == kind; });
+}
+
 class BatchReader {
 public:
   explicit BatchReader(ModuleOp module) : module(module) {}
@@ -104,7 +108,8 @@ private:
   static FailureOr<Extent> ofWhole(Operation &op, const Extents &operands) {
     if (llvm::all_of(operands, [](Extent extent) { return extent == Extent::Free; }))
       return Extent::Free;
-    if (isa<graph::WeightedMeanOp>(op))
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (interface && hasLoop(interface.getRule(), graph::LoopKind::Weighted))
       return Extent::WeightedMean;
     if (llvm::is_contained(operands, Extent::Samples))
       return ofBatch(op, operands);
@@ -115,14 +120,15 @@ private:
   static FailureOr<Extent> ofBatch(Operation &op, const Extents &operands) {
     bool mixed =
         llvm::is_contained(operands, Extent::Mean) || llvm::is_contained(operands, Extent::Sum);
-    auto reduce = dyn_cast<graph::ReduceOp>(op);
-    if (reduce && reduce.getKind() == graph::ReduceKind::Mean)
-      return Extent::Mean;
+    graph::OpRule rule;
     auto interface = dyn_cast<graph::RuleOpInterface>(op);
-    bool adds =
-        interface && !mixed && llvm::all_of(interface.getRule().loops, [](const auto &loop) {
-          return !ShapedType::isDynamic(loop.size) || loop.kind == graph::LoopKind::Sum;
-        });
+    if (interface)
+      rule = interface.getRule();
+    if (hasLoop(rule, graph::LoopKind::Mean))
+      return Extent::Mean;
+    bool adds = interface && !mixed && llvm::all_of(rule.loops, [](const graph::Loop &loop) {
+                  return !ShapedType::isDynamic(loop.size) || loop.kind == graph::LoopKind::Sum;
+                });
     if (!adds)
       return op.emitOpError("makes one value of the samples of a batch by other than a mean or a "
                             "sum, which micro-batches and ranks can't put together");

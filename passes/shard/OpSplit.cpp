@@ -32,7 +32,7 @@ public:
   bool canBe(unsigned loop) const {
     const graph::Loop &info = rule.loops[loop];
     int64_t parts = of(loop);
-    if (info.kind == graph::LoopKind::Whole)
+    if (info.isWhole())
       return false;
     bool mayPad = rule.allowsPadding(loop);
     for (const graph::TensorLoops &tensor :

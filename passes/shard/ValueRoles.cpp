@@ -6,20 +6,21 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// Of one operand, elements moved or kept as they are: a view of a parameter is a parameter.
-bool isView(Operation *op) {
+// Elements moved as they are: what is made of parameters alone is a parameter.
+bool isMove(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  return interface && op->getNumOperands() == 1 && interface.getRule().jointlyLinear;
+  return interface && interface.getRule().onlyMoves();
 }
 
 // The op's operands that are terms of its result.
 SmallVector<Value, 2> termsOf(Operation *op) {
-  auto interface = dyn_cast<graph::RuleOpInterface>(op);
   SmallVector<Value, 2> terms;
-  if (interface && op->getNumResults() == 1 && interface.getRule().jointlyLinear)
-    for (Value operand : op->getOperands())
-      if (operand.getType() == op->getResult(0).getType())
+  if (auto interface = dyn_cast<graph::RuleOpInterface>(op)) {
+    graph::OpRule rule = interface.getRule();
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (rule.isTerm(index))
         terms.push_back(operand);
+  }
   return terms;
 }
 
@@ -47,7 +48,9 @@ void ValueRoles::followParameters(ModuleOp step) {
       if (auto call = dyn_cast<graph::BlockCallOpInterface>(use.getOwner()))
         add(step.lookupSymbol<graph::FuncOp>(call.getBlockName())
                 .getArgument(use.getOperandNumber()));
-      else if (isView(use.getOwner()))
+      else if (isMove(use.getOwner()) &&
+               llvm::all_of(use.getOwner()->getOperands(),
+                            [&](Value operand) { return parameters.contains(operand); }))
         add(use.getOwner()->getResult(0));
     }
   }

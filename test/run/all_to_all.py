@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_tensors, dtc, read_safetensors, train
+from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
 # Ranks of dp and tp, sequence length, width, heads; the parts of the last two do not divide.
@@ -58,9 +58,7 @@ def run_case(dp, tp, sequence, width, heads):
         exchanges = len(re.findall(r"exec\.collective +all_to_all ", program))
         if exchanges == 0:
             sys.exit(f"FAILED: {what}: the program has no all_to_all")
-        for step, (a, b) in enumerate(zip(losses, losses1), 1):
-            if abs(a - b) > TOLERANCE * abs(b):
-                sys.exit(f"FAILED: {what}: loss of step {step} is {a}, on one device {b}")
+        compare_steps(losses, losses1, TOLERANCE, f"{what}: loss")
         worst = compare_tensors(params, params1, TOLERANCE, what)
         print(f"{what}: {exchanges} all_to_all, largest difference {worst:.2e}", flush=True)
 

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_tensors, dtc, read_safetensors, train
+from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
 
@@ -59,6 +59,26 @@ def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
     return [step["loss"] for step in losses], read_safetensors(dump)
 
 
+def write_case(folder, config, rng):
+    """The files of a model and of a text to train it on."""
+    path, data = folder / "config.json", folder / "text.txt"
+    path.write_text(json.dumps(config))
+    data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
+    return path, data
+
+
+def compare_runs(found, wanted, what):
+    """Losses and parameters of two runs."""
+    compare_steps(found[0], wanted[0], TOLERANCE, f"{what}: loss")
+    return compare_tensors(found[1], wanted[1], TOLERANCE, what)
+
+
+def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
+    one = {"dp": 1, "tp": 1, "micro_batch": batch}
+    wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed)
+    return compare_runs(run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed), wanted, what)
+
+
 def run_case(index, seed):
     rng = random.Random(f"{seed}/{index}")
     make = rng.choice([random_gpt2, random_llama])
@@ -67,36 +87,36 @@ def run_case(index, seed):
     sequence, optimizer = rng.choice([8, 16, 24]), rng.choice(["adamw", "adamw", "sgd"])
     what = f"case {index}: {config['model_type']} {json.dumps(config)} ranks {ranks} batch {batch} {fix} {optimizer}"
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path, data = folder / "config.json", folder / "text.txt"
-        path.write_text(json.dumps(config))
-        data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
-        one = {"dp": 1, "tp": 1, "micro_batch": batch}
-        losses1, params1 = run_one(folder, path, sequence, batch, optimizer, 1, one, data, index)
-        losses, params = run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, index)
-        for step, (a, b) in enumerate(zip(losses, losses1), 1):
-            if abs(a - b) > TOLERANCE * abs(b):
-                sys.exit(f"FAILED: {what}: loss of step {step} is {a}, on one device {b}")
-        return compare_tensors(params, params1, TOLERANCE, what)
+        path, data = write_case(Path(name), config, rng)
+        return match_one_device(Path(name), path, sequence, batch, optimizer, ranks, fix, data, index, what)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=60)
+def run_cases(description, count, run, summarise):
+    """Runs `run(index, seed)` for each case that the command line asks for and prints a line on their results.
+
+    Returns the results, of fewer cases than there are where some failed, and whether all match.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--cases", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="run this case alone")
     arguments = parser.parse_args()
     cases = range(arguments.cases) if arguments.only is None else [arguments.only]
-    worst, failed = 0.0, []
+    results, failed = [], []
     for index in cases:
         try:
-            worst = max(worst, run_case(index, arguments.seed))
+            results.append(run(index, arguments.seed))
         except SystemExit as failure:
             print(failure, flush=True)
             failed.append(index)
-    print(f"{len(cases) - len(failed)} of {len(cases)} cases match one device, largest difference {worst:.2e}"
+    print(f"{len(results)} of {len(cases)} cases match one device, {summarise(results)}"
           + (f"; failed: {failed}" if failed else ""))
-    sys.exit(1 if failed else 0)
+    return results, not failed
+
+
+def main():
+    _, match = run_cases(__doc__, 60, run_case, lambda results: f"largest difference {max(results, default=0):.2e}")
+    sys.exit(0 if match else 1)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import STEPS, TOLERANCE, random_gpt2, random_llama, run_one
-from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, train
+from any_plan import STEPS, compare_runs, random_gpt2, random_llama, run_cases, run_one, write_case
+from dtc_tools import BIN, dtc, read_safetensors, train
 
 CHANGES = 8
 STAGED = ["layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "cross_entropy"]
@@ -82,9 +82,7 @@ def run_case(index, seed):
     batch, sequence, optimizer = dp * rng.choice([1, 2]), rng.choice([8, 16]), rng.choice(["adamw", "sgd"])
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path, data = folder / "config.json", folder / "text.txt"
-        path.write_text(json.dumps(config))
-        data.write_bytes(bytes(rng.randrange(61) for _ in range(4000)))
+        path, data = write_case(folder, config, rng)
         dtc("plan", path, "--seq-len", sequence, "--topology", "cpu", "--devices", dp * tp, "--global-batch", batch,
             "--optimizer", optimizer, "--fix", f"dp={dp},tp={tp},placement=searched", "--format", "json", "-o",
             folder / "plan.json")
@@ -98,31 +96,17 @@ def run_case(index, seed):
                   train(dte, dp * tp, data, STEPS, "--seed", index, "--lr", 1e-2 if optimizer == "adamw" else 0.1,
                         "--threads", 1, "--dump-params", dump)]
         one = {"dp": 1, "tp": 1, "micro_batch": batch}
-        losses1, params1 = run_one(folder, path, sequence, batch, optimizer, 1, one, data, index)
-        for step, (a, b) in enumerate(zip(losses, losses1), 1):
-            if abs(a - b) > TOLERANCE * abs(b):
-                sys.exit(f"FAILED: {what}: loss of step {step} is {a}, on one device {b}")
-        return taken, compare_tensors(read_safetensors(dump), params1, TOLERANCE, what)
+        wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, index)
+        return taken, compare_runs((losses, read_safetensors(dump)), wanted, what)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=12)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", type=int, help="run this case alone")
-    arguments = parser.parse_args()
-    cases = range(arguments.cases) if arguments.only is None else [arguments.only]
-    worst, taken, failed = 0.0, 0, []
-    for index in cases:
-        try:
-            changes, difference = run_case(index, arguments.seed)
-            worst, taken = max(worst, difference), taken + changes
-        except SystemExit as failure:
-            print(failure, flush=True)
-            failed.append(index)
-    print(f"{len(cases) - len(failed)} of {len(cases)} cases match one device, {taken} splits changed, largest difference "
-          f"{worst:.2e}" + (f"; failed: {failed}" if failed else ""))
-    sys.exit(1 if failed or taken == 0 else 0)
+    def taken(results):
+        return sum(changes for changes, _ in results)
+
+    results, match = run_cases(__doc__, 12, run_case, lambda results: f"{taken(results)} splits changed, largest difference "
+                               f"{max((worst for _, worst in results), default=0):.2e}")
+    sys.exit(0 if match and taken(results) else 1)
 
 
 if __name__ == "__main__":

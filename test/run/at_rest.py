@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_tensors, dtc, read_safetensors, run, train
+from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train
 
 STEPS, BATCH, SEQUENCE, TOLERANCE = 5, 8, 16, 1e-4
 CONFIG = {"model_type": "gpt2", "vocab_size": 64, "n_positions": SEQUENCE, "n_embd": 32, "n_layer": 2, "n_head": 4,
@@ -80,9 +80,7 @@ def run_case(folder, model, wanted, dp, tp, micro_batch):
     split.write_text(text)
     path.write_text(json.dumps(plan))
     losses, params, dte = train_plan(folder, split, path, dp * tp, "split")
-    for step, (a, b) in enumerate(zip(losses, wanted[0]), 1):
-        if abs(a - b) > TOLERANCE * abs(b):
-            sys.exit(f"FAILED: {what}: loss of step {step} is {a}, on one device {b}")
+    compare_steps(losses, wanted[0], TOLERANCE, f"{what}: loss")
     worst = compare_tensors(params, wanted[1], TOLERANCE, what)
 
     sent = collections.Counter()

@@ -70,3 +70,18 @@ def compare_tensors(found, wanted, tolerance, what):
             sys.exit(f"FAILED: {what}: '{name}' differs by {difference:.3g} relative, wanted at most {tolerance:g}")
         worst = max(worst, difference)
     return worst
+
+
+def compare_steps(found, wanted, tolerance, what, of="one device"):
+    """Ends the test where a number of one step differs by more than `tolerance`, relative; returns the largest difference.
+
+    Both are lists of one number for each step; `what` names the run and the number, `of` whose `wanted` is.
+    """
+    if len(found) != len(wanted):
+        sys.exit(f"FAILED: {what}: {len(found)} steps, {of} has {len(wanted)}")
+    worst = 0.0
+    for step, (a, b) in enumerate(zip(found, wanted), 1):
+        if not abs(a - b) <= tolerance * abs(b):  # of NaN, too
+            sys.exit(f"FAILED: {what} of step {step} is {a}, {of} has {b}")
+        worst = max(worst, abs(a - b) / abs(b) if b else 0.0)
+    return worst

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_tensors, dtc, read_safetensors, train
+from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 
 HERE = Path(__file__).resolve().parent
 DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits"
@@ -77,13 +77,8 @@ def check_digits(folder):
             wanted = curve[name]
             steps = train(dte, devices, files, len(wanted["loss"]), "--seed", curve["seed"], "--lr", a["lr"], "--init",
                           DATA / "digits.init.safetensors", "--threads", 1)
-            worst = 0.0
-            for step, loss, norm in zip(steps, wanted["loss"], wanted["grad_norm"], strict=True):
-                for what, found, value in (("loss", step["loss"], loss), ("gradient norm", step["grad_norm"], norm)):
-                    worst = max(worst, abs(found - value) / value)
-                    if abs(found - value) > CURVE_TOLERANCE * value:
-                        sys.exit(f"FAILED: digits ({name}) on {devices} ranks {fix}, step {step['step']}: {what} {found}, JAX has "
-                                 f"{value}")
+            worst = max(compare_steps([step[key] for step in steps], wanted[key], CURVE_TOLERANCE,
+                                      f"digits ({name}) on {devices} ranks {fix}: {key}", "JAX") for key in ("loss", "grad_norm"))
             if steps[0]["tokens_per_s"] is not None or not steps[0]["samples_per_s"] > 0:
                 sys.exit(f"FAILED: digits have no tokens: {steps[0]}")
             print(f"digits ({name}) on {devices} ranks {fix}: loss {steps[-1]['loss']:.4f}, curve within {worst:.1e}")
@@ -127,10 +122,9 @@ def check_plans(folder, model, data, what):
     wanted, parameters = run_words(folder, model, data, 1, "micro_batch=12")
     for devices, fix in PLANS:
         steps, found = run_words(folder, model, data, devices, fix)
-        for step, one in zip(steps, wanted, strict=True):
-            for key in ("loss", "grad_norm"):
-                if abs(step[key] - one[key]) > PLAN_TOLERANCE * abs(one[key]):
-                    sys.exit(f"FAILED: {what} on {devices} ranks {fix}, step {step['step']}: {key} {step[key]}, on one {one[key]}")
+        for key in ("loss", "grad_norm"):
+            compare_steps([step[key] for step in steps], [step[key] for step in wanted], PLAN_TOLERANCE,
+                          f"{what} on {devices} ranks {fix}: {key}")
         worst = compare_tensors(found, parameters, PLAN_TOLERANCE, f"{what} on {devices} ranks {fix}")
         print(f"{what} on {devices} ranks {fix}: parameters within {worst:.1e}")
     return wanted

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, dtc, train
+from dtc_tools import BIN, compare_steps, dtc, train
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "writing-a-model.md"
@@ -50,9 +50,7 @@ def check_mlp(folder):
             "-o", dte)
         losses = [step["loss"] for step in train(dte, devices, ROOT / "README.md", 20, "--lr", 3e-3, "--threads", 1)]
         wanted = wanted or losses
-        for step, (found, value) in enumerate(zip(losses, wanted, strict=True)):
-            if abs(found - value) > PLAN_TOLERANCE * value:
-                sys.exit(f"FAILED: mlp_lm on {devices} ranks {fix}, step {step + 1}: loss {found}, on one {value}")
+        compare_steps(losses, wanted, PLAN_TOLERANCE, f"mlp_lm on {devices} ranks {fix}: loss")
         print(f"mlp_lm on {devices} ranks {fix}: loss {losses[0]:.4f} to {losses[-1]:.4f}")
     if not wanted[-1] < 0.9 * wanted[0]:
         sys.exit(f"FAILED: mlp_lm does not learn: {json.dumps(wanted)}")

@@ -6,13 +6,13 @@
 // CHECK-LABEL: graph.func @router
 graph.func @router(%l: tensor<?x128x8xf32>, %dw: tensor<?x128x2xf32>, %di: tensor<?x8xf32>) {
   // CHECK: graph.moe_router %{{.*}} top 2 normalised group 64 : (tensor<?x128x8xf32>) -> (tensor<?x128x2xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x8xf32>, tensor<?x8xf32>)
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 sum, 2:64 whole, 3:8 whole, 4:2 whole; [0, 1*2, 3] -> [0, 1*2, 4], [0, 1*2, 4], [0, 1*2, 4], [0, 3], [0, 3]; 8 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 sum, 2:64 whole, 3:8 whole, 4:2 whole; [0, 1*2, 3] -> [0, 1*2, 4], [0, 1*2, 4], [0, 1*2, 4], [0, 3], [0, 3]; 8 flops per point; sequence 1, 2}}
   %w, %e, %s, %load, %i = graph.moe_router %l top 2 normalised group 64 : (tensor<?x128x8xf32>) -> (tensor<?x128x2xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: graph.moe_router %{{.*}} top 1 group 128 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:128 whole, 2:8 whole, 3:1 whole; [0, 1, 2] -> [0, 1, 3], [0, 1, 3], [0, 1, 3], [0, 2], [0, 2]; 14 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:128 whole, 2:8 whole, 3:1 whole; [0, 1, 2] -> [0, 1, 3], [0, 1, 3], [0, 1, 3], [0, 2], [0, 2]; 14 flops per point; sequence 1}}
   %1:5 = graph.moe_router %l top 1 group 128 : (tensor<?x128x8xf32>) -> (tensor<?x128x1xf32>, tensor<?x128x1xi32>, tensor<?x128x1xi32>, tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: graph.moe_router_grad %{{.*}}, %{{.*}} normalised weights(%{{.*}}) importance(%{{.*}}) :
-  // expected-remark @+1 {{loops 0:? parallel, 1:128 parallel, 2:8 whole, 3:2 whole; [0, 1, 2], [0, 1, 3], [0, 1, 3], [0, 2] -> [0, 1, 2]; 10 flops per point}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:128 parallel, 2:8 whole, 3:2 whole; [0, 1, 2], [0, 1, 3], [0, 1, 3], [0, 2] -> [0, 1, 2]; 10 flops per point; sequence 1}}
   %2 = graph.moe_router_grad %l, %e normalised weights(%dw) importance(%di) : (tensor<?x128x8xf32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>, tensor<?x8xf32>) -> tensor<?x128x8xf32>
   // CHECK: graph.moe_router_grad %{{.*}}, %{{[^ ]*}} importance(%{{[^ ]*}}) :
   // expected-remark @+1 {{[0, 1, 2], [0, 1, 3], [0, 2] -> [0, 1, 2]}}
@@ -27,16 +27,16 @@ graph.func @router(%l: tensor<?x128x8xf32>, %dw: tensor<?x128x2xf32>, %di: tenso
 // CHECK-LABEL: graph.func @move
 graph.func @move(%x: tensor<?x128x16xf32>, %e: tensor<?x128x2xi32>, %w: tensor<?x128x2xf32>) {
   // CHECK: %[[ROWS:.*]] = graph.moe_dispatch %{{.*}} to %{{.*}} at %{{[^ ]*}} group 64 capacity 1.250000e+00 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>) -> tensor<8x?x40x16xf32>
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:2 parallel, 3:64 sum, 4:2 whole, 5:20 whole, 6:16 parallel; [1, 2*3, 6], [1, 2*3, 4], [1, 2*3, 4] -> [0, 1, 2*5, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 5}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:2 parallel, 3:64 sum, 4:2 whole, 5:20 whole, 6:16 parallel; [1, 2*3, 6], [1, 2*3, 4], [1, 2*3, 4] -> [0, 1, 2*5, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 5; sequence 2, 3; channels 6}}
   %r = graph.moe_dispatch %x to %e at %e group 64 capacity 1.25 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>) -> tensor<8x?x40x16xf32>
   // CHECK: graph.moe_dispatch %{{.*}} to %{{.*}} at %{{.*}} weighted %{{.*}} group 128 capacity 1.000000e+00 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:128 sum, 3:2 whole, 4:32 whole, 5:16 parallel; [1, 2, 5], [1, 2, 3], [1, 2, 3], [1, 2, 3] -> [0, 1, 4, 5]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 4}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:128 sum, 3:2 whole, 4:32 whole, 5:16 parallel; [1, 2, 5], [1, 2, 3], [1, 2, 3], [1, 2, 3] -> [0, 1, 4, 5]; 0 flops per point, exchange, zero-preserving; indexed 0; experts 0; capacity 4; sequence 2; channels 5}}
   %1 = graph.moe_dispatch %x to %e at %e weighted %w group 128 capacity 1.0 : (tensor<?x128x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<8x?x32x16xf32>
   // CHECK: graph.moe_combine %[[ROWS]] from %{{.*}} at %{{.*}} weighted %{{.*}} group 64 capacity 1.250000e+00 : (tensor<8x?x40x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
-  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 parallel; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 4] -> [1, 2*3, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; fed 1, 2, 3; experts 0; capacity 5}}
+  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 parallel; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 4] -> [1, 2*3, 6]; 0 flops per point, exchange, zero-preserving; indexed 0; fed 1, 2, 3; experts 0; capacity 5; sequence 2, 3; channels 6}}
   %2 = graph.moe_combine %r from %e at %e weighted %w group 64 capacity 1.25 : (tensor<8x?x40x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x2xf32>) -> tensor<?x128x16xf32>
   // CHECK: graph.moe_weight_grad %[[ROWS]] from %{{.*}} at %{{.*}}, %{{.*}} group 64 capacity 1.250000e+00 :
-  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 sum; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 6] -> [1, 2*3, 4]; 0 flops per point, zero-preserving; indexed 0; experts 0}}
+  // expected-remark @+1 {{loops 0:8 sum, 1:? parallel, 2:2 parallel, 3:64 parallel, 4:2 whole, 5:20 whole, 6:16 sum; [0, 1, 2*5, 6], [1, 2*3, 4], [1, 2*3, 4], [1, 2*3, 6] -> [1, 2*3, 4]; 0 flops per point, zero-preserving; indexed 0; experts 0; sequence 2, 3; channels 6}}
   %3 = graph.moe_weight_grad %r from %e at %e, %x group 64 capacity 1.25 : (tensor<8x?x40x16xf32>, tensor<?x128x2xi32>, tensor<?x128x2xi32>, tensor<?x128x16xf32>) -> tensor<?x128x2xf32>
   graph.return
 }
@@ -65,13 +65,13 @@ graph.func @capacity(%x: tensor<1x10x4xf32>, %e: tensor<1x10x2xi32>) {
 // CHECK-LABEL: graph.func @products
 graph.func @products(%x: tensor<8x?x40x16xbf16>, %w: tensor<8x48x16xbf16>, %v: tensor<8x16x48xbf16>) {
   // CHECK: graph.expert_linear %{{.*}}, %{{.*}} transposed fill 8.000000e-01 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:40 parallel, 3:48 parallel, 4:16 sum; [0, 1, 2, 4], [0, 3, 4] -> [0, 1, 2, 3]; 2 flops per point, product of batch 0 m 1 2 n 3 k 4, zero-preserving; experts 0}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? parallel, 2:40 parallel, 3:48 parallel, 4:16 sum; [0, 1, 2, 4], [0, 3, 4] -> [0, 1, 2, 3]; 2 flops per point, product of batch 0 m 1 2 n 3 k 4, zero-preserving; experts 0; channels 4, 3}}
   %y = graph.expert_linear %x, %w transposed fill 0.8 : (tensor<8x?x40x16xbf16>, tensor<8x48x16xbf16>) -> tensor<8x?x40x48xbf16>
   // CHECK: graph.expert_linear %{{.*}}, %{{[^ ]*}} : {{.*}} -> tensor<8x?x40x48xf32>
   // expected-remark @+1 {{[0, 1, 2, 4], [0, 4, 3] -> [0, 1, 2, 3]}}
   %1 = graph.expert_linear %x, %v : (tensor<8x?x40x16xbf16>, tensor<8x16x48xbf16>) -> tensor<8x?x40x48xf32>
   // CHECK: graph.expert_linear_weight_grad %{{.*}}, %{{.*}} transposed fill 8.000000e-01 :
-  // expected-remark @+1 {{loops 0:8 parallel, 1:? sum, 2:40 sum, 3:16 parallel, 4:48 parallel; [0, 1, 2, 3], [0, 1, 2, 4] -> [0, 4, 3]; 2 flops per point, product of batch 0 m 3 n 4 k 1 2, gradient, zero-preserving; experts 0}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:? sum, 2:40 sum, 3:16 parallel, 4:48 parallel; [0, 1, 2, 3], [0, 1, 2, 4] -> [0, 4, 3]; 2 flops per point, product of batch 0 m 3 n 4 k 1 2, gradient, zero-preserving; experts 0; channels 3, 4}}
   %2 = graph.expert_linear_weight_grad %x, %y transposed fill 0.8 : (tensor<8x?x40x16xbf16>, tensor<8x?x40x48xbf16>) -> tensor<8x48x16xbf16>
   // CHECK: graph.expert_linear_weight_grad %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{[0, 1, 2, 3], [0, 1, 2, 4] -> [0, 3, 4]}}

@@ -6,10 +6,10 @@
 graph.func @linear(%x: tensor<?x8x16xf32>, %w: tensor<16x3x2x8xf32>, %a: tensor<?x8x2x8xf32>,
                    %o: tensor<16x2x8xf32>) {
   // CHECK: graph.linear %{{.*}}, %{{.*}} : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:3 parallel, 3:2 parallel, 4:8 parallel, 5:16 sum; [0, 1, 5], [5, 2, 3, 4] -> [0, 1, 2, 3, 4]; 2 flops per point, product of m 0 1 n 2 3 4 k 5, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:3 parallel, 3:2 parallel, 4:8 parallel, 5:16 sum; [0, 1, 5], [5, 2, 3, 4] -> [0, 1, 2, 3, 4]; 2 flops per point, product of m 0 1 n 2 3 4 k 5, zero-preserving; channels 5, 2, 3, 4}}
   %0 = graph.linear %x, %w : (tensor<?x8x16xf32>, tensor<16x3x2x8xf32>) -> tensor<?x8x3x2x8xf32>
   // CHECK: graph.linear %{{.*}}, %{{.*}} contract 2 transposed : (
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:2 sum, 4:8 sum; [0, 1, 3, 4], [2, 3, 4] -> [0, 1, 2]; 2 flops per point, product of m 0 1 n 2 k 3 4, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:2 sum, 4:8 sum; [0, 1, 3, 4], [2, 3, 4] -> [0, 1, 2]; 2 flops per point, product of m 0 1 n 2 k 3 4, zero-preserving; channels 3, 4, 2}}
   %1 = graph.linear %a, %o contract 2 transposed : (tensor<?x8x2x8xf32>, tensor<16x2x8xf32>) -> tensor<?x8x16xf32>
   graph.return
 }
@@ -29,10 +29,10 @@ graph.func @matmul(%a: tensor<?x4x8xf32>, %at: tensor<?x8x4xf32>, %b: tensor<?x8
 // CHECK-LABEL: graph.func @embedding
 graph.func @embedding(%t: tensor<256x16xf32>, %part: tensor<128x16xf32>, %ids: tensor<?x8xi32>) {
   // CHECK: graph.embedding %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:256 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:256 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3; sequence 1; channels 2}}
   %0 = graph.embedding %t, %ids : (tensor<256x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
   // CHECK: graph.embedding {{.*}} {windows = [#graph.window<loop = 3, local = 128, global = 256, axes = [1]>]}
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:128 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 parallel, 3:128 sum; [3, 2], [0, 1] -> [0, 1, 2]; 0 flops per point; indexed 3; sequence 1; channels 2}}
   %1 = graph.embedding %part, %ids {windows = [#graph.window<loop = 3, local = 128, global = 256, axes = [1]>]} : (tensor<128x16xf32>, tensor<?x8xi32>) -> tensor<?x8x16xf32>
   graph.return
 }
@@ -40,10 +40,10 @@ graph.func @embedding(%t: tensor<256x16xf32>, %part: tensor<128x16xf32>, %ids: t
 // CHECK-LABEL: graph.func @norms
 graph.func @norms(%x: tensor<?x8x16xf32>, %w: tensor<16xf32>, %b: tensor<16xf32>) {
   // CHECK: graph.layer_norm %{{.*}}, %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2], [2] -> [0, 1, 2], [0, 1], [0, 1]; 8 flops per point, normalisation}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2], [2] -> [0, 1, 2], [0, 1], [0, 1]; 8 flops per point, normalisation; channels 2}}
   %y, %mean, %rstd = graph.layer_norm %x, %w, %b : (tensor<?x8x16xf32>, tensor<16xf32>, tensor<16xf32>) -> (tensor<?x8x16xf32>, tensor<?x8xf32>, tensor<?x8xf32>)
   // CHECK: graph.rms_norm %{{.*}}, %{{.*}} epsilon 9.999{{.*}}E-7 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2] -> [0, 1, 2], [0, 1]; 5 flops per point, normalisation, composite, zero-preserving; fed 0, 1}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:16 staged; [0, 1, 2], [2] -> [0, 1, 2], [0, 1]; 5 flops per point, normalisation, composite, zero-preserving; fed 0, 1; channels 2}}
   %z, %rstd1 = graph.rms_norm %x, %w epsilon 1.0e-6 : (tensor<?x8x16xf32>, tensor<16xf32>) -> (tensor<?x8x16xf32>, tensor<?x8xf32>)
   graph.return
 }
@@ -51,13 +51,13 @@ graph.func @norms(%x: tensor<?x8x16xf32>, %w: tensor<16xf32>, %b: tensor<16xf32>
 // CHECK-LABEL: graph.func @rotary
 graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
   // CHECK: graph.rotary_table [1.000000e+00, 1.000000e-02] : tensor<8x2xf32>, tensor<8x2xf32>
-  // expected-remark @+1 {{loops 0:8 parallel, 1:2 whole;  -> [0, 1], [0, 1]; 20 flops per point; indexed 0}}
+  // expected-remark @+1 {{loops 0:8 parallel, 1:2 whole;  -> [0, 1], [0, 1]; 20 flops per point; indexed 0; sequence 0; channels 1}}
   %cos, %sin = graph.rotary_table [1.0, 0.01] : tensor<8x2xf32>, tensor<8x2xf32>
   // CHECK: graph.rotary %{{.*}}, %{{.*}}, %{{[^ ]*}} :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving; sequence 1; channels 2, 3, 4}}
   %0 = graph.rotary %q, %cos, %sin : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
   // CHECK: graph.rotary %{{.*}}, %{{.*}}, %{{.*}} inverse :
-  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:2 parallel, 3:2 whole, 4:2 whole; [0, 1, 2, 3*4], [1, 4], [1, 4] -> [0, 1, 2, 3*4]; 3 flops per point, composite, zero-preserving; sequence 1; channels 2, 3, 4}}
   %1 = graph.rotary %0, %cos, %sin inverse : (tensor<?x8x2x4xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<?x8x2x4xf32>
   graph.return
 }
@@ -66,10 +66,10 @@ graph.func @rotary(%q: tensor<?x8x2x4xf32>) {
 // CHECK-LABEL: graph.func @attention
 graph.func @attention(%q: tensor<?x8x4x16xf32>, %k: tensor<?x8x2x16xf32>, %seed: tensor<i64>, %step: tensor<f32>) {
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} causal scale 2.500000e-01 :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, causal, zero-preserving; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %0, %lse0 = graph.attention %q, %k, %k causal scale 0.25 : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   // CHECK: graph.attention %{{.*}}, %{{.*}}, %{{.*}} scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%{{.*}}, %{{.*}}) :
-  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2}}
+  // expected-remark @+1 {{loops 0:? parallel, 1:2 parallel, 2:2 parallel, 3:8 whole, 4:8 whole, 5:16 whole; [0, 3, 1*2, 5], [0, 4, 1, 5], [0, 4, 1, 5], [], [] -> [0, 3, 1*2, 5], [0, 1*2, 3]; 4 flops per point, attention of batch 0 1 2 m 3 n 4 k 5, zero-preserving; indexed 0, 1, 2; fed 2; sequence 3, 4; channels 1, 2, 5}}
   %1, %lse1 = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step) : (tensor<?x8x4x16xf32>, tensor<?x8x2x16xf32>, tensor<?x8x2x16xf32>, tensor<i64>, tensor<f32>) -> (tensor<?x8x4x16xf32>, tensor<?x4x8xf32>)
   graph.return
 }
@@ -87,7 +87,7 @@ graph.func @cross_entropy(%x: tensor<?x8x256xf32>, %t: tensor<?x8xi32>, %max: te
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel; [0, 1] -> [0, 1]; 1 flops per point}}
   %counted = graph.counted %t ignoring -100 : tensor<?x8xi32> to tensor<?x8xf32>
   // CHECK: graph.weighted_mean %{{.*}}, %{{.*}} : tensor<?x8xf32>
-  // expected-remark @+1 {{loops 0:? whole, 1:8 whole; [0, 1], [0, 1] -> []; 3 flops per point}}
+  // expected-remark @+1 {{loops 0:? weighted, 1:8 weighted; [0, 1], [0, 1] -> []; 3 flops per point}}
   %mean = graph.weighted_mean %kept, %counted : tensor<?x8xf32>
   // CHECK: graph.sum_exp %{{.*}}, %{{[^ ]*}} :
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:256 sum; [0, 1, 2], [0, 1] -> [0, 1]; 12 flops per point, loss; indexed 2}}

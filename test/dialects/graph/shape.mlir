@@ -12,7 +12,7 @@ graph.func @reduce(%x: tensor<?x8x4xf32>) {
   // expected-remark @+1 {{loops 0:? parallel, 1:8 parallel, 2:4 max; [0, 1, 2] -> [0, 1]; 1 flops per point, zero-preserving; indexed 2}}
   %1 = graph.reduce max %x dims [2] : tensor<?x8x4xf32> -> tensor<?x8xf32>
   // CHECK: graph.reduce mean %{{.*}} dims [0, 1, 2] : tensor<?x8x4xf32> -> tensor<f32>
-  // expected-remark @+1 {{loops 0:? whole, 1:8 whole, 2:4 whole; [0, 1, 2] -> []; 1 flops per point, zero-preserving}}
+  // expected-remark @+1 {{loops 0:? mean, 1:8 mean, 2:4 mean; [0, 1, 2] -> []; 1 flops per point, zero-preserving}}
   %2 = graph.reduce mean %x dims [0, 1, 2] : tensor<?x8x4xf32> -> tensor<f32>
   graph.return
 }

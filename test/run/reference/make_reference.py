@@ -5,22 +5,26 @@ Needs jax and numpy (pip install "jax[cpu]" numpy); the tests themselves need on
   <model>.json            Hugging Face config of the tiny model
   <model>.init.safetensors   initial parameters
   <model>.grad.safetensors   gradient of every parameter at the first step
-  <model>.curve.json      loss of each of ten AdamW steps, gradient norm of each
-  tokens.bin              llm.c token file of exactly one batch: every step trains on it, whatever the sampler's order
+  <model>.curve.json      loss, gradient norm and rate of each of ten AdamW steps
+  tokens.bin              llm.c token file of a few batches, which do not divide it: the ten steps read it four times, each
+                          time in another order, dtrun's for the seed
 Usage: make_reference.py OUTPUT_DIR
 """
 import json
-import struct
+import math
 import sys
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from sampler import samples_of
+from training import train, write_safetensors
 
 jax.config.update("jax_default_matmul_precision", "highest")
 
-SEQUENCE, BATCH, STEPS, WORDS = 16, 4, 10, 61
+SEQUENCE, BATCH, STEPS, WORDS, WINDOWS, SEED = 16, 4, 10, 61, 11, 7
+WARMUP, LAST_RATE = 3, 0.1
 ADAMW = dict(lr=1e-2, beta1=0.9, beta2=0.95, epsilon=1e-5, weight_decay=0.1, clip=1.0)
 
 GPT2 = {
@@ -34,20 +38,6 @@ LLAMA = {
     "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "initializer_range": 0.08,
     "tie_word_embeddings": False,
 }
-
-
-def write_safetensors(path, tensors):
-    header, offset = {}, 0
-    for name, value in sorted(tensors.items()):
-        size = value.size * 4
-        header[name] = {"dtype": "F32", "shape": list(value.shape), "data_offsets": [offset, offset + size]}
-        offset += size
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for _, value in sorted(tensors.items()):
-            file.write(np.asarray(value, "<f4").tobytes())
 
 
 def normal(rng, shape, scale):
@@ -154,28 +144,12 @@ def llama_loss(p, c, tokens, targets):
     return cross_entropy(norm(x, "model.norm") @ p["lm_head.weight"].T, targets)
 
 
-def train(loss, p, c, batch):
-    """Ten steps of AdamW with clipping at a constant rate; weight decay on matrices only."""
-    a, value_and_grad = ADAMW, jax.jit(jax.value_and_grad(lambda p, x, y: loss(p, c, x, y)))
-    first = {n: np.zeros_like(v) for n, v in p.items()}
-    second = {n: np.zeros_like(v) for n, v in p.items()}
-    losses, norms, gradient0 = [], [], None
-    for step in range(1, STEPS + 1):
-        value, gradient = value_and_grad(p, batch[:, :-1], batch[:, 1:])
-        gradient = {n: np.asarray(g) for n, g in gradient.items()}
-        gradient0 = gradient0 or gradient
-        norm = np.sqrt(sum(float((g.astype(np.float64) ** 2).sum()) for g in gradient.values()))
-        losses.append(float(value))
-        norms.append(float(norm))
-        clip = min(1.0, a["clip"] / (norm + 1e-6))
-        for n, g in gradient.items():
-            g = g * np.float32(clip)
-            first[n] = a["beta1"] * first[n] + (1 - a["beta1"]) * g
-            second[n] = a["beta2"] * second[n] + (1 - a["beta2"]) * g * g
-            update = first[n] / (1 - a["beta1"] ** step) / (np.sqrt(second[n] / (1 - a["beta2"] ** step)) + a["epsilon"])
-            decay = a["weight_decay"] if g.ndim >= 2 else 0.0
-            p[n] = (p[n] - a["lr"] * (update + decay * p[n])).astype(np.float32)
-    return losses, norms, gradient0
+def rate_of(step):
+    """Rises to the base rate over the first steps, then half a cosine down to its last share."""
+    if step <= WARMUP:
+        return ADAMW["lr"] * step / WARMUP
+    progress = (step - WARMUP) / (STEPS - WARMUP)
+    return ADAMW["lr"] * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * progress)) / 2)
 
 
 def write_tokens(path, tokens):
@@ -190,18 +164,22 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(20240607)
     # Windows of a token stream overlap by one token: a window's targets end where the next one's tokens start.
-    tokens = rng.integers(0, WORDS, BATCH * SEQUENCE + 1).astype(np.int32)
+    tokens = rng.integers(0, WORDS, WINDOWS * SEQUENCE + 1).astype(np.int32)
     write_tokens(out / "tokens.bin", tokens)
-    batch = np.stack([tokens[i * SEQUENCE: (i + 1) * SEQUENCE + 1] for i in range(BATCH)])
+    windows = np.stack([tokens[i * SEQUENCE: (i + 1) * SEQUENCE + 1] for i in range(WINDOWS)])
+    orders = [samples_of(step, BATCH, WINDOWS, SEED) for step in range(1, STEPS + 1)]
+    batches = [(windows[order, :-1], windows[order, 1:]) for order in orders]
+    rates = [rate_of(step) for step in range(1, STEPS + 1)]
     for name, config, make, loss in (("gpt2", GPT2, gpt2_parameters, gpt2_loss),
                                      ("llama", LLAMA, llama_parameters, llama_loss)):
         parameters = make(rng, config)
         (out / f"{name}.json").write_text(json.dumps(config, indent=2) + "\n")
         write_safetensors(out / f"{name}.init.safetensors", parameters)
-        losses, norms, gradient = train(loss, dict(parameters), config, batch)
+        value_and_grad = jax.jit(jax.value_and_grad(lambda p, x, y, c=config, loss=loss: loss(p, c, x, y)))
+        losses, norms, gradient = train(value_and_grad, dict(parameters), batches, ADAMW, rates)
         write_safetensors(out / f"{name}.grad.safetensors", gradient)
-        curve = {"jax": jax.__version__, "batch": BATCH, "sequence": SEQUENCE, "adamw": ADAMW, "loss": losses,
-                 "grad_norm": norms}
+        curve = {"jax": jax.__version__, "batch": BATCH, "sequence": SEQUENCE, "seed": SEED, "adamw": ADAMW, "warmup": WARMUP,
+                 "last_rate": LAST_RATE, "loss": losses, "grad_norm": norms, "lr": rates}
         (out / f"{name}.curve.json").write_text(json.dumps(curve, indent=2) + "\n")
         print(name, losses)
 

@@ -1,0 +1,31 @@
+"""The order of samples, written from runtime/data/Sampler.h: which sample of its data a step of dtrun reads as which of its batch."""
+
+WORD = (1 << 64) - 1
+
+
+def mix(x):
+    """The finaliser of MurmurHash3."""
+    x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD & WORD
+    x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 & WORD
+    return x ^ x >> 33
+
+
+def permute(index, size, key0, key1):
+    """A Feistel network of six rounds, walked until it is below `size`."""
+    bits = 0
+    while bits < 32 and (size - 1) >> 2 * bits:
+        bits += 1
+    mask = (1 << bits) - 1
+    while True:
+        left, right = index >> bits, index & mask
+        for turn in range(6):
+            drawn = mix(mix(right ^ key0) + key1 + (turn << 56) & WORD)
+            left, right = right, left ^ drawn & mask
+        index = left << bits | right
+        if index < size:
+            return index
+
+
+def samples_of(step, batch, size, seed):
+    """Samples of a step (from 1), of `size` there are."""
+    return [permute(g % size, size, mix(seed), g // size) for g in range((step - 1) * batch, step * batch)]
