@@ -28,7 +28,7 @@ class Bucket {
 public:
   Bucket(exec::ProgramOp program, ArrayRef<Member> members, unsigned number)
       : program(program), members(members), number(number), first(members.front().collective),
-        last(members.back().collective), builder(last) {
+        last(members.back().collective), repeated(isRepeated(first)), builder(last) {
     for (const Member &member : members) {
       exec::CollectiveOp collective = member.collective;
       starts.push_back(count);
@@ -75,11 +75,12 @@ private:
     root.erase();
   }
 
-  // Makes an instruction of the bucket: like its members it runs with the last micro-batch.
+  // Makes an instruction of the bucket, which runs with every micro-batch or the last, like its
+  // members.
   template <typename Op, typename... Args>
   Op add(OpBuilder &at, Location location, Args &&...args) {
     auto op = Op::create(at, location, std::forward<Args>(args)...);
-    if (isRepeated(op))
+    if (isRepeated(op) && !repeated)
       op.setLast(true);
     return op;
   }
@@ -229,6 +230,7 @@ private:
   ArrayRef<Member> members;
   unsigned number;
   exec::CollectiveOp first, last;
+  bool repeated;
   OpBuilder builder; // in front of the last member
   SmallVector<int64_t> starts;
   int64_t count = 0;

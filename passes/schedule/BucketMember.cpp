@@ -3,6 +3,7 @@
 
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/GradientCollectives.h"
+#include "passes/schedule/Ordering.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -34,6 +35,7 @@ std::string dtc::getBucketKey(exec::CollectiveOp collective) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   stream << exec::stringifyCollectiveKind(collective.getKind()) << ' '
+         << (isRepeated(collective) ? "repeated " : "")
          << exec::stringifyReduceKind(collective.getReduce()) << ' '
          << exec::getDtype(collective.getSrc());
   for (int64_t axis : collective.getAxes())

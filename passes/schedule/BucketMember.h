@@ -18,8 +18,8 @@ bool isBucketMember(exec::CollectiveOp collective);
 
 BucketMember makeBucketMember(exec::CollectiveOp collective);
 
-// Collectives of one key can be one: kind (which tells a member's role), reduction, element type,
-// axes.
+// Collectives of one key can be one: kind (which tells a member's role), in which micro-batches they
+// run, reduction, element type, axes.
 std::string getBucketKey(exec::CollectiveOp collective);
 
 // What a collective counts towards the size of a bucket.

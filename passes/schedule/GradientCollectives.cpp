@@ -13,6 +13,19 @@ bool writes(exec::InstructionOpInterface instruction, Value root) {
                       [&](Value buffer) { return exec::getRange(buffer).root == root; });
 }
 
+// Whether every entry that runs the task of `b` runs that of `a`.
+bool runsWhere(Operation *a, Operation *b) {
+  auto taskOf = [](Operation *op) { return cast<exec::TaskOp>(op->getParentOp()); };
+  auto runs = [](exec::EntryOp entry, exec::TaskOp task) {
+    return llvm::is_contained(entry.getTasks(), FlatSymbolRefAttr::get(task.getSymNameAttr()));
+  };
+  exec::TaskOp of = taskOf(a), from = taskOf(b);
+  auto entries = of->getParentOfType<exec::ProgramOp>().getBody().getOps<exec::EntryOp>();
+  return of == from || llvm::all_of(entries, [&](exec::EntryOp entry) {
+           return runs(entry, of) || !runs(entry, from);
+         });
+}
+
 // The instruction before `op`, of its task or the one before that.
 Operation *previous(Operation *op) {
   if (Operation *before = op->getPrevNode())
@@ -127,16 +140,17 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
           llvm::any_of(group, [&](auto member) { return conflict(before, member); }))
         last = op;
     }
-    if (!last)
+    if (!last || !runsWhere(last, collective))
       continue;
     while (hoisted.contains(last->getNextNode())) // keeps the order of those with one producer
       last = last->getNextNode();
     for (exec::InstructionOpInterface member : group) {
       if (comesBefore(member, last))
         continue;
+      bool once = !isRepeated(member);
       member->moveAfter(last);
       // A sum over micro-batches is complete with the last of them.
-      if (isRepeated(member))
+      if (once && isRepeated(member))
         member.setRunsLastOnly();
       hoisted.insert(member);
       last = member;

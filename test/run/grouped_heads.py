@@ -44,7 +44,7 @@ def config_of(heads, kv_heads, dropout, rng):
 
 def heads_of_rank(dte):
     """Query heads of each attention in a compiled program."""
-    return set(map(int, re.findall(r" attention .* heads (\d+)/", dtc("inspect", dte, "--rank", 0))))
+    return set(map(int, re.findall(r" attention .* heads (\d+) kv_heads", dtc("inspect", dte, "--rank", 0))))
 
 
 def run_case(index):
