@@ -22,6 +22,9 @@ config.substitutions.append(("%configs", os.path.join(root, "models", "configs")
 config.substitutions.append(("%digits", os.path.join(root, "models", "digits")))
 config.substitutions.append(("%python", "/usr/bin/python3"))
 
+# Scripts of run/ find the programs by DTC_BIN.
+config.environment.update(DTC_BIN=bin_dir, PYTHONDONTWRITEBYTECODE="1")
+
 # Several MPI processes on few cores, also as root (as in containers), yielding instead of spinning.
 config.environment.update(
     OMPI_ALLOW_RUN_AS_ROOT="1",

@@ -4,6 +4,10 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// q[batch, queries, heads, d] k, v[batch, keys, kv heads, d]; lse[batch, heads, queries] in f32, over
+// the keys that a query sees. Each kv head serves heads / kv heads query heads (Ainslie et al. 2023,
+// arXiv:2305.13245), so that has to be whole. The last query sees the last key; with fewer keys than
+// queries the first ones would see none, and a softmax over nothing is NaN.
 // Checks q, k, v, the log-sum-exp and the random number operands, which both ops have.
 template <typename OpTy> static LogicalResult verifyAttention(OpTy op) {
   RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()), v = tensorType(op.getV());

@@ -98,6 +98,8 @@ static void printDeclarations(OpAsmPrinter &printer, ParamOp, ArrayAttr declarat
       [&](DeclarationAttr declaration) { printDeclaration(printer, declaration); });
 }
 
+// Names are those below the block's prefix; full ones, and whether they are unique, are known when
+// blocks are instantiated.
 LogicalResult ParamOp::verify() {
   if (getDeclarations().size() != getNumResults()) // param_c1
     return emitOpError() << "declares " << getDeclarations().size() << " parameters, but has "
@@ -156,6 +158,7 @@ static LogicalResult checkInstance(Operation *op, uint64_t instance) {
   return success();
 }
 
+// Operand i is argument i of the block, result i its result i.
 LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!func) // call_c1
@@ -190,6 +193,8 @@ bool CallOp::isReversed() { return false; }
 int64_t CallOp::getFirstInstance() { return static_cast<int64_t>(getInstance()); }
 StringAttr CallOp::getPrefixAttr() { return getUnderAttr(); }
 
+// The first results are what the last execution returned of what is carried, the others stacks of
+// what each returned.
 static LogicalResult checkRepeatResults(RepeatOp op, FuncOp func) {
   int64_t carried = op.getNumCarried(), count = op.getNumExecutions();
   for (int64_t index = 0; index < op.getNumResults(); ++index) {
@@ -220,6 +225,8 @@ static LogicalResult checkRepeatResults(RepeatOp op, FuncOp func) {
   return success();
 }
 
+// Operands: first what is carried, then what all executions read, or a stack of which each reads its
+// entry.
 LogicalResult RepeatOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto func = symbols.lookupNearestSymbolFrom<FuncOp>(*this, getCalleeAttr());
   if (!func) // repeat_c1

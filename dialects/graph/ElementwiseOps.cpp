@@ -4,6 +4,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// As NumPy broadcasts: dims are aligned at the end, and one of size 1 repeats. Narrow and wide
+// operands meet in a graph.cast that somebody wrote, never here.
 // Checks that operands broadcast to the result and that element types agree.
 static LogicalResult verifyBroadcast(Operation *op) {
   FailureOr<SmallVector<int64_t>> shape = broadcastShapes(op); // binary_c1
@@ -31,6 +33,7 @@ LogicalResult MinimumOp::verify() { return verifyBroadcast(*this); }
 LogicalResult MaximumOp::verify() { return verifyBroadcast(*this); }
 LogicalResult SelectEqualOp::verify() { return verifyBroadcast(*this); }
 
+// One number for all elements, so that it has any shape; dtc-bind-batch gives dim 0 its size.
 LogicalResult ConstantOp::verify() {
   for (int64_t dim = 1; dim < getType().getRank(); ++dim)
     if (getType().isDynamicDim(dim)) // constant_c1

@@ -4,6 +4,8 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// x[lead..., in...] dy[lead..., out...] -> [in..., out...], `transposed`: [out..., in...], as the
+// weight of graph.linear.
 LogicalResult LinearWeightGradOp::verify() {
   RankedTensorType x = tensorType(getX()), dy = tensorType(getDy());
   int64_t contract = getContract();
@@ -27,6 +29,7 @@ LogicalResult LinearWeightGradOp::verify() {
   return checkProductElement(*this, getType(), "x", x); // linear_weight_grad_c5
 }
 
+// ids[...] dy[..., c] -> [words, c]. Sums over ids may be in f32 where dy is narrower.
 LogicalResult EmbeddingGradOp::verify() {
   RankedTensorType ids = tensorType(getIds()), dy = tensorType(getDy()), result = getType();
   if (failed(checkNumDims(*this, "result", result, 2)) || // embedding_grad_c1
@@ -41,6 +44,7 @@ LogicalResult EmbeddingGradOp::verify() {
 
 using Named = std::pair<StringRef, Value>;
 
+// Of x[rows..., c]: `likeX` have its shape, `rows` are [rows...] in f32, `columns` [c].
 // Checks x, dy and dx of a norm's gradient and the statistics of its rows.
 static LogicalResult verifyNormGrad(Operation *op, ArrayRef<Named> likeX, ArrayRef<Named> rows,
                                     ArrayRef<Named> columns) {
@@ -79,6 +83,7 @@ LogicalResult RmsNormParamGradOp::verify() {
   return verifyNormGrad(*this, {{"dy", getDy()}}, {{"rstd", getRstd()}}, {{"result", getResult()}});
 }
 
+// logits[rows..., words] targets, lse, dloss[rows...] -> like logits.
 LogicalResult CrossEntropyGradOp::verify() {
   RankedTensorType logits = tensorType(getLogits());
   if (failed(checkAtLeastDims(*this, "logits", logits, 1))) // cross_entropy_grad_c1

@@ -38,6 +38,9 @@ LogicalResult checkFill(Operation *op, double fill) {
                            << ", but a number above 0 and at most 1 is wanted";
 }
 
+// tokens[batch, t, h], choices (experts, slots, weights)[batch, t, top], rows[experts, batch, groups
+// * capacity of a group, h]. Slots are counted in groups of `group` tokens, so that a group is
+// routed as if it were alone, whatever rank has it (GShard: Lepikhin et al. 2020, arXiv:2006.16668).
 // What dispatch, combine and the gradient of the weights share.
 struct Routed {
   Operation *op;
@@ -111,6 +114,8 @@ int64_t dtc::graph::allExperts(RankedTensorType rows, std::optional<ArrayAttr> w
   return std::max<int64_t>(1, rows.getDimSize(0));
 }
 
+// ceil(group * top * capacity / experts), 1 at least: `capacity` times the places that an even
+// routing would fill.
 FailureOr<int64_t> dtc::graph::expertCapacity(int64_t group, int64_t top, double capacity,
                                               int64_t experts) {
   // Rounding may not add a row: 64 * 2 * 1.1 / 8 is 17.6, but 10 * 2 * 1.1 / 2 is 11.
@@ -122,6 +127,8 @@ FailureOr<int64_t> dtc::graph::expertCapacity(int64_t group, int64_t top, double
   return std::max<int64_t>(1, static_cast<int64_t>(whole));
 }
 
+// logits[batch, t, experts] -> weights, experts, slots[batch, t, top] and, of each sequence, load
+// and importance[batch, experts], which the balance loss multiplies.
 LogicalResult MoeRouterOp::verify() {
   RankedTensorType logits = tensorType(getLogits());
   if (failed(checkNumDims(*this, "logits", logits, 3)) ||   // moe_router_c1
@@ -153,6 +160,7 @@ LogicalResult MoeRouterOp::verify() {
   return success();
 }
 
+// What flows back is that of the weights, of the importance, or both; load is a count and has none.
 LogicalResult MoeRouterGradOp::verify() {
   RankedTensorType logits = tensorType(getLogits()), choices = tensorType(getExperts());
   if (failed(checkNumDims(*this, "logits", logits, 3)) ||   // moe_router_grad_c1
@@ -181,6 +189,7 @@ LogicalResult MoeRouterGradOp::verify() {
   return checkSameElement(*this, "result", getType(), "logits", logits);
 }
 
+// load, importance[batch, experts] -> [batch] (Fedus et al. 2021, arXiv:2101.03961, equation 4).
 LogicalResult MoeBalanceLossOp::verify() {
   RankedTensorType load = tensorType(getLoad()), importance = tensorType(getImportance());
   if (failed(checkNumDims(*this, "load", load, 2)) || failed(checkF32(*this, "load", load)) || // c1
@@ -247,6 +256,7 @@ LogicalResult MoeWeightGradOp::verify() {
       .verify();
 }
 
+// x[experts, rows..., in] weight[experts, in, out] -> [experts, rows..., out].
 LogicalResult ExpertLinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   if (failed(checkAtLeastDims(*this, "x", x, 2)) ||     // expert_linear_c1
@@ -268,6 +278,7 @@ LogicalResult ExpertLinearOp::verify() {
   return checkFill(*this, getFill().convertToDouble()); // expert_linear_c7
 }
 
+// x[experts, rows..., in] dy[experts, rows..., out] -> [experts, in, out], as the weight has it.
 LogicalResult ExpertLinearWeightGradOp::verify() {
   RankedTensorType x = tensorType(getX()), dy = tensorType(getDy());
   if (failed(checkAtLeastDims(*this, "x", x, 2)) || // expert_linear_weight_grad_c1

@@ -13,6 +13,8 @@ static LogicalResult checkContract(Operation *op, StringRef name, RankedTensorTy
                            << type.getRank();
 }
 
+// x[lead..., in...] weight[in..., out...] -> [lead..., out...], `transposed`: weight[out..., in...];
+// bias[out...]. `contract` is how many dims `in` has.
 LogicalResult LinearOp::verify() {
   RankedTensorType x = tensorType(getX()), weight = tensorType(getWeight());
   RankedTensorType result = getType();
@@ -44,6 +46,8 @@ LogicalResult LinearOp::verify() {
   return checkSameElement(*this, "bias", getBias().getType(), "result", result); // linear_c7
 }
 
+// a[batch..., m, k] b[batch..., k, n] -> [batch..., m, n]; transposed operands have their last two
+// dims swapped. Below, `n` is where b has it, `kOfA` where a has k.
 LogicalResult MatmulOp::verify() {
   RankedTensorType a = tensorType(getA()), b = tensorType(getB());
   int64_t batch = a.getRank() - 2;
@@ -75,6 +79,8 @@ int64_t EmbeddingOp::getIndexLimit(unsigned operand) {
   return operand == 1 ? tensorType(getTable()).getDimSize(0) : 0;
 }
 
+// table[words, c] ids[...] -> [..., c]. Ids may be of any integer type; what they may be is said by
+// getIndexLimit and checked where data comes in.
 LogicalResult EmbeddingOp::verify() {
   RankedTensorType table = tensorType(getTable()), ids = tensorType(getIds());
   if (failed(checkNumDims(*this, "table", table, 2)) || // embedding_c1
@@ -111,6 +117,8 @@ static LogicalResult verifyNorm(Operation *op, ArrayRef<std::pair<StringRef, Val
                            << ", but a number above 0 and below 1 is wanted";
 }
 
+// Statistics are there for backward, both or none: short forms leave them out until
+// dtc-complete-ops.
 LogicalResult LayerNormOp::verify() {
   if (getStatistics().size() == 1 || getStatistics().size() > 2) // norm_c8
     return emitOpError() << "has " << getNumResults()
@@ -133,6 +141,10 @@ LogicalResult SoftmaxOp::verify() {
   return checkAtLeastDims(*this, "x", tensorType(getX()), 1); // softmax_c1
 }
 
+// Frequency i is base^(-i / pairs), or one of a list. Scaled as Hugging Face's rope_type "llama3"
+// does it, frequencies of waves longer than positions / low are divided by `factor`, those of waves
+// shorter than positions / high kept, and in between it goes from one to the other; or all are
+// divided, without the other three.
 // The numbers that stand for the frequencies.
 static LogicalResult verifyFrequencies(RotaryTableOp op) {
   if (op.getInverseFrequencies().has_value() == op.getBase().has_value()) // rotary_table_c6
@@ -161,6 +173,8 @@ static LogicalResult verifyFrequencies(RotaryTableOp op) {
   return success();
 }
 
+// cos, sin[positions, pairs]. Both are known when the model is: nothing of them depends on the
+// batch.
 LogicalResult RotaryTableOp::verify() {
   RankedTensorType cos = tensorType(getCos()), sin = tensorType(getSin());
   if (failed(checkNumDims(*this, "cos", cos, 2))) // rotary_table_c1
@@ -182,6 +196,8 @@ LogicalResult RotaryTableOp::verify() {
   return checkWindows(*this, getWindows()); // rotary_table_c5
 }
 
+// x[batch, position, head, 2 pairs] cos, sin[position, pairs] -> like x; element i turns with
+// element i + pairs.
 LogicalResult RotaryOp::verify() {
   RankedTensorType x = tensorType(getX()), cos = tensorType(getCos()), sin = tensorType(getSin());
   if (failed(checkNumDims(*this, "x", x, 4))) // rotary_c1
@@ -202,6 +218,9 @@ LogicalResult RotaryOp::verify() {
   return success();
 }
 
+// logits[rows..., words] targets[rows...] -> loss, lse[rows...] in f32, or with `mean` one number,
+// of which no lse is kept: it is a short form, and the rows' lse belongs to the op that it stands
+// for.
 LogicalResult CrossEntropyOp::verify() {
   RankedTensorType logits = tensorType(getLogits()), targets = tensorType(getTargets());
   if (failed(checkAtLeastDims(*this, "logits", logits, 1))) // cross_entropy_c1
@@ -239,6 +258,7 @@ LogicalResult WeightedMeanOp::verify() {
   return checkF32(*this, "x", getX().getType()); // weighted_mean_c1
 }
 
+// x[rows..., words] max[rows...] -> [rows...], in f32 however narrow x is: words are many.
 LogicalResult SumExpOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkAtLeastDims(*this, "x", x, 1))) // sum_exp_c1
@@ -256,6 +276,7 @@ int64_t PickOp::getIndexLimit(unsigned operand) {
   return operand == 1 ? tensorType(getX()).getShape().back() : 0;
 }
 
+// x[rows..., words] targets[rows...] -> [rows...].
 LogicalResult PickOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkAtLeastDims(*this, "x", x, 1))) // pick_c1
@@ -269,6 +290,8 @@ LogicalResult PickOp::verify() {
   return checkWindows(*this, getWindows()); // pick_c5
 }
 
+// The number of an element is its index in the whole tensor, so all sizes but the batch, which
+// counts from the outside, have to be known: here, or of the whole in `global_shape`.
 LogicalResult DropoutOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkKey(*this, getId().has_value(), getSeed(), getStep()))) // dropout_c6

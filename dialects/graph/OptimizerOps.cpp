@@ -19,6 +19,8 @@ static LogicalResult checkNotNegative(Operation *op, StringRef name, double valu
                            << ", but 0 or more is wanted";
 }
 
+// At a decay of 1 averages would never move, and the bias correction 1 / (1 - beta^step) would be 1
+// / 0. Without an epsilon a gradient of 0 gives 0 / 0.
 LogicalResult AdamWOp::verify() {
   if (failed(checkDecay(*this, "beta1", getBeta1().convertToDouble())) || // adamw_c1
       failed(checkDecay(*this, "beta2", getBeta2().convertToDouble())) || // adamw_c1
@@ -38,6 +40,7 @@ LogicalResult SgdOp::verify() {
   return checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()); // sgd_c2
 }
 
+// 0 would stop training; not to clip is not to have the op.
 LogicalResult ClipScaleOp::verify() {
   double norm = getMaxNorm().convertToDouble();
   if (norm > 0 && norm <= std::numeric_limits<double>::max())

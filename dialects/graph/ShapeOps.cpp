@@ -5,6 +5,7 @@
 using namespace mlir;
 using namespace dtc::graph;
 
+// x[...] -> x without `dims`. A sum or mean may be in f32 of something narrower.
 LogicalResult ReduceOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkDimSet(*this, "dims", getDims(), x.getRank()))) // reduce_c1
@@ -22,6 +23,8 @@ LogicalResult ReduceOp::verify() {
   return checkWindows(*this, getWindows()); // reduce_c5
 }
 
+// Either x lacks `dims`, which come in new, or it has them with size 1 and they grow (`keeps`): then
+// x has as many dims as the result.
 LogicalResult BroadcastOp::verify() {
   RankedTensorType x = tensorType(getX()), result = getType();
   if (failed(checkDimSet(*this, "dims", getDims(), result.getRank()))) // broadcast_c1
@@ -73,6 +76,7 @@ OpFoldResult BroadcastOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+// That both shapes have as many elements can be told with an unbound batch, too: it factors out.
 LogicalResult ReshapeOp::verify() {
   RankedTensorType x = tensorType(getX());
   if (failed(checkSameElement(*this, "result", getType(), "x", x))) // reshape_c1
@@ -99,6 +103,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   return getResult();
 }
 
+// Dim i of the result is dim permutation[i] of x.
 LogicalResult TransposeOp::verify() {
   RankedTensorType x = tensorType(getX());
   ArrayRef<int64_t> permutation = getPermutation();
@@ -151,6 +156,7 @@ static LogicalResult checkOneDim(Operation *op, StringRef name, RankedTensorType
   return success();
 }
 
+// start..start + size - 1 of `dim`; `squeeze` drops the dim of a slice of one.
 LogicalResult SliceOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim(), start = getStart(), size = getSize();
@@ -194,6 +200,7 @@ OpFoldResult SliceOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+// `low` zeros before and `high` behind the elements of `dim`.
 LogicalResult PadOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim(), low = getLow(), high = getHigh();
@@ -223,6 +230,7 @@ OpFoldResult PadOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
+// Inputs one behind the other along `dim`, or with `stack` as the entries of a dim that they lack.
 LogicalResult ConcatOp::verify() {
   if (getInputs().empty()) // concat_c1
     return emitOpError() << "joins nothing, but at least one input is wanted";
@@ -256,6 +264,7 @@ LogicalResult ConcatOp::verify() {
   return success();
 }
 
+// The entries of `dim`, each without it.
 LogicalResult UnstackOp::verify() {
   RankedTensorType x = tensorType(getX());
   int64_t dim = getDim();

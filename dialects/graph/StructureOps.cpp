@@ -25,6 +25,7 @@ static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, Flo
   printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
 }
 
+// What is stored is whole on some ranks: an unfinished sum is none.
 // Checks what a parameter and its state share: the type is static, the placement splits dims that
 // exist.
 static LogicalResult checkPlaced(Operation *op, Type type, std::optional<PlacementAttr> placement) {
@@ -90,6 +91,7 @@ SmallVector<std::string> ParameterOp::getMemberNames() {
                              [&](int64_t index) { return memberName(getSymName(), index); });
 }
 
+// '{}' in the name is the number of a layer; a name without it is one parameter.
 static LogicalResult checkRepeats(ParameterOp op) {
   size_t braces = countBraces(op.getSymName()), wanted = op.getRepeats() ? 1 : 0;
   if (braces != wanted) // parameter_c8
@@ -131,6 +133,7 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
+// State has the type of its parameter, and one for each of its layers.
 LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkPlaced(*this, getType(), getPlacement())))
     return failure();
@@ -187,6 +190,7 @@ static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type
   return error;
 }
 
+// Before partitioning get and set have the type of the declaration, after it that of a rank's part.
 LogicalResult GetOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkAccess(*this, getSymbolAttr(), getType(), symbols);
 }
@@ -195,6 +199,7 @@ LogicalResult SetOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return checkAccess(*this, getSymbolAttr(), getValue().getType(), symbols);
 }
 
+// The seed is 64 random bits; everything else that a run says is a number.
 LogicalResult InputOp::verify() {
   Type element = cast<RankedTensorType>(getType()).getElementType();
   bool isSeed = getRole() == InputRole::Seed;

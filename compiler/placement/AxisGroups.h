@@ -1,0 +1,14 @@
+// Which axes of a mesh choose together. Internal to this folder.
+#pragma once
+
+#include "passes/shard/Mesh.h"
+
+namespace dtc {
+
+// Each axis by itself, but those of tensor parallelism as one; in the order of the mesh.
+std::vector<llvm::SmallVector<unsigned, 2>> axesTogether(const Mesh &mesh);
+
+// Of all these axes together.
+int64_t ranksOf(llvm::ArrayRef<unsigned> axes, const Mesh &mesh);
+
+} // namespace dtc

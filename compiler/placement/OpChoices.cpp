@@ -1,0 +1,188 @@
+// The splits that an op may have.
+#include "compiler/placement/OpChoices.h"
+
+#include "compiler/placement/AxisGroups.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads)
+    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), told(problem.told),
+      dataAxis(mesh.axisOf(AxisRole::Data)), expertAxis(mesh.axisOf(AxisRole::Expert)),
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {}
+
+bool OpChoices::isTold() const { return told && ranksOf(tensorAxes, mesh) > 1; }
+
+LogicalResult OpChoices::checkAllTold(graph::FuncOp func) const {
+  if (!isTold())
+    return success();
+  auto it = toldOps.find(func);
+  size_t known = it == toldOps.end() ? 0 : it->second;
+  if (size_t count = toldOf(func).size(); known < count)
+    return func.emitOpError("has ") << known << " ops, the plan's op_splits have " << count
+                                    << "; plan this model again with 'dtc plan'";
+  return success();
+}
+
+// On an axis where every value has one placement.
+int OpChoices::follow(unsigned axis, Operation *op, const graph::OpRule &rule,
+                      PlacementOn placementOn) const {
+  return followOperands(op, rule, {mesh.sizes[axis]}, {},
+                        [&](Value operand) { return placementOn(operand, axis); });
+}
+
+std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op,
+                                          const graph::OpRule &rule,
+                                          PlacementOn placementOn) const {
+  int64_t ranks = ranksOf(axes, mesh);
+  std::vector<OpSplit> splits;
+  auto add = [&](int choice) {
+    splits.emplace_back(mesh.numAxes(), split::kNone);
+    for (unsigned axis : axes)
+      splits.back()[axis] = choice;
+  };
+  bool isTensor = llvm::equal(axes, tensorAxes);
+  if (ranks == 1 || static_cast<int>(axes.front()) == dataAxis) {
+    add(ranks == 1 ? split::kNone : follow(axes.front(), op, rule, placementOn));
+    return splits;
+  }
+  add(split::kNone);
+  for (unsigned loop : loopsOn(axes, op, rule)) {
+    add(static_cast<int>(loop));
+    if (rule.loops[loop].size < ranks || !canSplit(rule, splits.back(), mesh.sizes))
+      splits.pop_back();
+  }
+  if (rule.jointlyLinear)
+    add(split::kPartial);
+  if (isTensor && axes.size() > 1)
+    addHeadChoices(op, rule, splits);
+  bool isShared = splitsWeights && isTensor && rule.multiplies();
+  if (isShared && splits.size() > 1)
+    splits.erase(splits.begin()); // "none": no rank repeats a product
+  return splits;
+}
+
+// Loops that are the axes' to split.
+SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *op,
+                                            const graph::OpRule &rule) const {
+  SmallVector<unsigned, 8> loops;
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
+    // A loop over a sequence whose tokens went through experts has the bit of samples, too.
+    bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
+    if (static_cast<int>(axes.front()) == expertAxis
+            ? llvm::is_contained(rule.expertLoops, loop)
+            : bits[loop] != ScalesWithBatch && !isOfExperts)
+      loops.push_back(loop);
+  }
+  return loops;
+}
+
+// The outer axis splits heads, and the inner one something else: another loop, sums, or nothing.
+void OpChoices::addHeadChoices(Operation *op, const graph::OpRule &rule,
+                               std::vector<OpSplit> &splits) const {
+  unsigned outer = tensorAxes.front(), inner = tensorAxes.back();
+  bool repeats = !splitsWeights || !heads.splitsGroups() || !rule.multiplies();
+  auto add = [&](int outerChoice, int innerChoice) {
+    OpSplit split(mesh.numAxes(), split::kNone);
+    split[outer] = outerChoice;
+    split[inner] = innerChoice;
+    auto fits = [&](unsigned axis) {
+      return split[axis] < 0 || rule.loops[split[axis]].size >= mesh.sizes[axis];
+    };
+    if (fits(outer) && fits(inner) && canSplit(rule, split, mesh.sizes))
+      splits.push_back(std::move(split));
+  };
+  for (unsigned head : heads.loopsOf(op)) {
+    int loop = static_cast<int>(head);
+    if (repeats)
+      add(loop, split::kNone);
+    for (unsigned other : loopsOn(tensorAxes, op, rule))
+      if (other != head)
+        add(loop, static_cast<int>(other));
+    if (rule.jointlyLinear)
+      add(loop, split::kPartial);
+  }
+  // Sums of ranks that ran the same product together.
+  if (rule.jointlyLinear && (!splitsWeights || !heads.splitsGroups()))
+    add(split::kPartial, split::kNone);
+}
+
+ArrayRef<OpSplits::Op> OpChoices::toldOf(graph::FuncOp func) const {
+  auto it = told->functions.find(func.getSymName().str());
+  return it == told->functions.end() ? ArrayRef<OpSplits::Op>()
+                                     : ArrayRef<OpSplits::Op>(it->second);
+}
+
+// What the plan says of the op; its ops come in the order of the function's.
+FailureOr<OpSplit> OpChoices::toldChoice(Operation *op) {
+  auto func = cast<graph::FuncOp>(op->getParentOp());
+  ArrayRef<OpSplits::Op> list = toldOf(func);
+  size_t next = toldOps[func]++;
+  StringRef name = op->getName().stripDialect();
+  if (next < list.size() && list[next].name == name) {
+    ArrayRef<int> choices = list[next].choices;
+    if (choices.size() != 1 && choices.size() != tensorAxes.size())
+      return op->emitOpError("is split over ")
+             << choices.size() << " axes of tensor parallelism by the plan's op_splits, and there "
+             << (tensorAxes.size() == 1 ? "is " : "are ") << tensorAxes.size()
+             << "; plan this model again with 'dtc plan'";
+    OpSplit split(mesh.numAxes(), split::kNone);
+    for (auto [index, axis] : llvm::enumerate(tensorAxes))
+      split[axis] = choices.size() == 1 ? choices.front() : choices[index];
+    return split;
+  }
+  return op->emitOpError("is op ")
+         << next << " of '@" << func.getSymName() << "', where the plan's op_splits have "
+         << (next >= list.size() ? std::string("no more") : "'" + list[next].name + "'")
+         << "; plan this model again with 'dtc plan'";
+}
+
+FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule &rule,
+                                              PlacementOn placementOn) {
+  if (op->hasAttr(kSplitsAttr)) { // decided already
+    FailureOr<OpSplit> given = readSplit(op, rule, mesh);
+    return failed(given) ? FailureOr<std::vector<OpSplit>>(failure())
+                         : std::vector<OpSplit>{*given};
+  }
+  std::vector<OpSplit> splits{OpSplit(mesh.numAxes(), split::kNone)};
+  for (ArrayRef<unsigned> axes : axesTogether(mesh)) {
+    std::vector<OpSplit> choices;
+    if (isTold() && llvm::equal(axes, tensorAxes)) {
+      FailureOr<OpSplit> choice = toldOrFollowed(op, rule, placementOn);
+      if (failed(choice))
+        return failure();
+      choices = {*choice};
+    } else {
+      choices = choicesOn(axes, op, rule, placementOn);
+    }
+    std::vector<OpSplit> longer;
+    for (const OpSplit &split : splits)
+      for (const OpSplit &choice : choices) {
+        auto isTaken = [&](unsigned axis) {
+          return choice[axis] >= 0 && llvm::is_contained(split, choice[axis]);
+        };
+        if (!isTold() && llvm::any_of(axes, isTaken))
+          continue;
+        longer.push_back(split);
+        for (unsigned axis : axes)
+          longer.back()[axis] = choice[axis];
+      }
+    splits = std::move(longer);
+  }
+  return splits;
+}
+
+// Scalars have no loop that a plan could name.
+FailureOr<OpSplit> OpChoices::toldOrFollowed(Operation *op, const graph::OpRule &rule,
+                                             PlacementOn placementOn) {
+  if (!rule.loops.empty())
+    return toldChoice(op);
+  OpSplit split(mesh.numAxes(), split::kNone);
+  for (unsigned axis : tensorAxes)
+    split[axis] = follow(axis, op, rule, placementOn);
+  return split;
+}
+
+} // namespace dtc

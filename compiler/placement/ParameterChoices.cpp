@@ -1,0 +1,93 @@
+// The placements that a parameter may have.
+#include "compiler/placement/ParameterChoices.h"
+
+#include "compiler/placement/AxisGroups.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+ParameterChoices::ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
+                                   const HeadOps &heads)
+    : mesh(problem.mesh), splitsWeights(problem.splitsWeights),
+      dataAxis(mesh.axisOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      weights(weights), heads(heads) {}
+
+// Where the step computes with a parameter, where that is said already.
+static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
+  return parameter.getInUseAttr() ? parameter.getInUseAttr() : parameter.getPlacementAttr();
+}
+
+static std::optional<Placement> placementOf(const WeightClasses::Class &weights, const Mesh &mesh) {
+  for (graph::ParameterOp parameter : weights.parameters)
+    if (graph::PlacementAttr attr = inUse(parameter))
+      return fromAttr(attr, mesh);
+  return std::nullopt;
+}
+
+FailureOr<std::vector<Placement>> ParameterChoices::of(unsigned weightClass) const {
+  const WeightClasses::Class &entry = weights[weightClass];
+  std::optional<Placement> given = placementOf(entry, mesh);
+  if (!given)
+    return possible(weightClass);
+  graph::ParameterOp first = entry.parameters.front();
+  for (graph::ParameterOp parameter : entry.parameters)
+    if (fromAttr(inUse(parameter), mesh) != *given)
+      return parameter.emitError()
+             << "parameter '" << parameter.getSymName() << "' is placed otherwise than '"
+             << first.getSymName()
+             << "', which the same block reads as the same argument; place both alike";
+  return std::vector<Placement>{*given};
+}
+
+std::vector<Placement> ParameterChoices::possible(unsigned weightClass) const {
+  RankedTensorType type = weights[weightClass].type;
+  std::vector<Placement> placements{replicated(mesh)};
+  // One more for each way in which `axes`, which do nothing yet, split a dim.
+  auto splitOver = [&](ArrayRef<unsigned> axes, const Placement &placement) {
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.getDimSize(dim) >= ranksOf(axes, mesh) && partsOf(placement, mesh, dim) == 1) {
+        placements.push_back(placement);
+        for (unsigned axis : axes)
+          placements.back()[axis] = AxisPlacement::shard(dim);
+      }
+  };
+  for (ArrayRef<unsigned> axes : axesTogether(mesh))
+    if (ranksOf(axes, mesh) > 1 && static_cast<int>(axes.front()) != dataAxis)
+      for (const Placement &placement : std::vector<Placement>(placements))
+        splitOver(axes, placement);
+  if (tensorAxes.size() < 2)
+    return placements;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!heads.isHeadDim(weightClass, dim) || type.getDimSize(dim) < mesh.sizes[tensorAxes[0]])
+      continue;
+    Placement ofHeads = replicated(mesh);
+    ofHeads[tensorAxes[0]] = AxisPlacement::shard(dim);
+    placements.push_back(ofHeads);
+    splitOver(ArrayRef<unsigned>(tensorAxes).drop_front(), ofHeads);
+  }
+  return placements;
+}
+
+// Whether no rank of tensor parallelism has what another one has, but for those that attention
+// leaves no choice.
+bool ParameterChoices::isSplitEnough(unsigned weightClass, const Placement &placement) const {
+  return llvm::all_of(tensorAxes, [&](unsigned axis) {
+    return placement[axis].isShard() ||
+           (axis != tensorAxes.front() && !heads.splitsGroups() &&
+            placement[tensorAxes.front()].isShard() &&
+            heads.isHeadDim(weightClass, placement[tensorAxes.front()].dim));
+  });
+}
+
+std::vector<bool> ParameterChoices::allowed(unsigned weightClass,
+                                            ArrayRef<Placement> placements) const {
+  auto enough = [&](const Placement &placement) { return isSplitEnough(weightClass, placement); };
+  std::vector<bool> list(placements.size(), true);
+  if (splitsWeights && !tensorAxes.empty() && weights[weightClass].isInProduct &&
+      llvm::any_of(placements, enough))
+    llvm::transform(placements, list.begin(), enough);
+  return list;
+}
+
+} // namespace dtc

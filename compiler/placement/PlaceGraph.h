@@ -1,0 +1,57 @@
+// The nodes and edges of a placement network. Internal to this folder.
+#pragma once
+
+#include "compiler/placement/PlacementProblem.h"
+#include "compiler/solver/Problem.h"
+
+namespace dtc {
+
+// Where a tensor is under each value of a node; node -1: one placement, whatever is chosen.
+struct Place {
+  int node = -1;
+  std::vector<Placement> placements;
+};
+
+// Costs of a node's values, and of pairs of two nodes' values: seconds of the collectives that take
+// a tensor from where its maker leaves it to where its reader needs it. A tensor with several
+// readers has a node of its own, whose values are the sets of placements that it is brought to:
+// each collective is paid once.
+class PlaceGraph {
+public:
+  explicit PlaceGraph(const PlacementProblem &problem);
+
+  int addNode(size_t values);
+  // Infinity: the value may not be chosen.
+  void addCost(int node, size_t value, double seconds);
+  // A tensor goes from `source` to all of `needs`.
+  void connect(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs);
+  // A gradient goes to its parameter: sums are finished once a step, anything else is moved every
+  // micro-batch.
+  void connectGradient(mlir::Type type, const Place &source, const Place &parameter);
+
+  const solver::Problem &problem() const { return network; }
+
+private:
+  // Seconds from each of some placements to each of others.
+  struct MoveTable {
+    std::vector<size_t> sources, targets; // index among those that differ
+    std::vector<double> seconds;
+    size_t width = 0;
+    double at(size_t from, size_t to) const { return seconds[sources[from] * width + targets[to]]; }
+  };
+  MoveTable tableOf(mlir::Type type, llvm::ArrayRef<Placement> from,
+                    llvm::ArrayRef<Placement> to) const;
+  void connectOne(mlir::Type type, const Place &source, const Place &need);
+  void connectThroughCopies(mlir::Type type, const Place &source, llvm::ArrayRef<Place> needs,
+                            llvm::ArrayRef<Placement> targets);
+  void addEdge(int a, int b, std::vector<int64_t> table);
+  double seconds(mlir::Type type, const Placement &from, const Placement &to) const;
+
+  const PlacementCosts *costs;
+  double microBatches;
+  bool mayScatter;                           // sums over tensor parallelism that are not finished
+  llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
+  solver::Problem network;
+};
+
+} // namespace dtc

@@ -1,0 +1,28 @@
+// What a step's placements are chosen by.
+#pragma once
+
+#include "compiler/placement/PlacementCosts.h"
+#include "compiler/plan/OpSplits.h"
+
+namespace dtc {
+
+// What memory is worth, and how often a step pays for what it does once.
+struct PlacementPrices {
+  double secondsPerKeptByte = 0, secondsPerParameterByte = 0;
+  double microBatches = 8;
+};
+
+// What a network is made of.
+struct PlacementProblem {
+  mlir::ModuleOp step; // after the graph phase; parameters that have a placement keep it
+  const Mesh &mesh;
+  bool sequenceParallel = false;
+  // As Megatron does it: products are split, and their weights, wherever a loop or dim is long
+  // enough; sums are scattered under sequence parallelism alone.
+  bool splitsWeights = false;
+  const OpSplits *told = nullptr;        // choices on the axes of tensor parallelism
+  const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
+  PlacementPrices prices;
+};
+
+} // namespace dtc
