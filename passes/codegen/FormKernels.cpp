@@ -146,9 +146,12 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
     registerKernelInterfaces(registry);
   }
 
-  LogicalResult formKernels(Block &block, KernelOutliner &outliner) {
+  LogicalResult formKernels(FuncOp function, KernelOutliner &outliner) {
+    Block &block = function.getBody().front();
     splitConstants(block);
-    std::vector<KernelGroup> groups = groupKernels(block);
+    // Evaluation finishes the loss without the rest of the update.
+    OpSet ofLoss = getProducers(getResultsWith(function, kOutputAttr, kLossSum));
+    std::vector<KernelGroup> groups = groupKernels(block, ofLoss);
     for (const KernelGroup &group : groups)
       for (Operation *op : group.ops)
         if (group.isKernel && failed(checkStatic(op)))
@@ -169,8 +172,7 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
   void runOnOperation() override {
     KernelOutliner outliner(getOperation());
     for (FuncOp func : llvm::make_early_inc_range(getOperation().getOps<FuncOp>()))
-      if (!func.getKernel() && !func.isExternal() &&
-          failed(formKernels(func.getBody().front(), outliner)))
+      if (!func.getKernel() && !func.isExternal() && failed(formKernels(func, outliner)))
         return signalPassFailure();
     numKernels += outliner.numKernels();
   }

@@ -20,8 +20,8 @@ bool isConstant(Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); }
 
 class Grouping {
 public:
-  Grouping(Block &block, const GroupingLimits &limits)
-      : limits(limits), ops(collect(block)), graph(ops.size()) {}
+  Grouping(Block &block, const graph::OpSet &apart, const GroupingLimits &limits)
+      : limits(limits), apart(apart), ops(collect(block)), graph(ops.size()) {}
 
   std::vector<KernelGroup> run() {
     addEdges();
@@ -107,10 +107,12 @@ private:
     return streams.size();
   }
 
+  bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
+
   bool tryJoin(unsigned a, unsigned b) {
     if (graph.sameGroup(a, b))
       return true;
-    if (!sameSpace(spaceOf(a), spaceOf(b)))
+    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b))
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
     // Scalars cost nothing but their load, so only real tensors count.
@@ -166,6 +168,7 @@ private:
   }
 
   GroupingLimits limits;
+  const graph::OpSet &apart;
   std::vector<Operation *> ops;
   FusionGraph graph;
   llvm::DenseMap<Operation *, unsigned> index;
@@ -192,6 +195,7 @@ void dtc::splitConstants(Block &block) {
   }
 }
 
-std::vector<KernelGroup> dtc::groupKernels(Block &block, const GroupingLimits &limits) {
-  return Grouping(block, limits).run();
+std::vector<KernelGroup> dtc::groupKernels(Block &block, const graph::OpSet &apart,
+                                           const GroupingLimits &limits) {
+  return Grouping(block, apart, limits).run();
 }

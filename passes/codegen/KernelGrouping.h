@@ -1,6 +1,7 @@
 // Decides which ops of a block share a kernel.
 #pragma once
 
+#include "dialects/graph/Slices.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,7 +30,9 @@ struct GroupingLimits {
 //
 // Constants must have one user each (see splitConstants): they join it at any shape.
 // Returns all ops but the terminator, grouped and in an order that respects every use.
-std::vector<KernelGroup> groupKernels(mlir::Block &block, const GroupingLimits &limits = {});
+// Ops of `apart` join each other only.
+std::vector<KernelGroup> groupKernels(mlir::Block &block, const graph::OpSet &apart = {},
+                                      const GroupingLimits &limits = {});
 
 // Gives every user of a constant its own copy.
 void splitConstants(mlir::Block &block);

@@ -2,33 +2,12 @@
 #include "passes/schedule/StepTasks.h"
 
 #include "dialects/exec/Exec.h"
+#include "dialects/graph/Slices.h"
 
 using namespace mlir;
 using namespace dtc;
 
 namespace {
-using OpSet = llvm::SmallPtrSet<Operation *, 32>;
-
-// Adds the ops that `value` depends on.
-void addProducers(Value value, OpSet &ops) {
-  SmallVector<Value> left{value};
-  while (!left.empty())
-    if (Operation *op = left.pop_back_val().getDefiningOp(); op && ops.insert(op).second)
-      llvm::append_range(left, op->getOperands());
-}
-
-// The results of a function whose attribute `name` is a string that `wanted` takes.
-template <typename Wanted>
-SmallVector<Value> resultsWith(graph::FuncOp function, StringRef name, Wanted wanted) {
-  SmallVector<Value> values;
-  for (auto [index, value] :
-       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
-    if (auto attr = function.getResultAttrOfType<StringAttr>(index, name);
-        attr && wanted(attr.getValue()))
-      values.push_back(value);
-  return values;
-}
-
 void addTask(std::vector<StepTask> &tasks, StringRef name, Block &body,
              llvm::function_ref<bool(Operation *)> belongs) {
   StepTask task{name.str(), {}};
@@ -42,11 +21,10 @@ void addTask(std::vector<StepTask> &tasks, StringRef name, Block &body,
 StepTasks::StepTasks(graph::FuncOp microBatch, graph::FuncOp update, const Addends &addends,
                      bool splitBackward) {
   Block &body = microBatch.getBody().front();
-  OpSet forward;
-  for (Value sum : resultsWith(microBatch, graph::kAccumulatedAttr, [](StringRef) { return true; }))
-    addProducers(sum, forward);
-  SmallVector<Value> losses = resultsWith(microBatch, graph::kAccumulatedAttr,
-                                          [](StringRef name) { return name == graph::kLossSum; });
+  graph::OpSet forward =
+      graph::getProducers(graph::getResultsWith(microBatch, graph::kAccumulatedAttr));
+  SmallVector<Value> losses =
+      graph::getResultsWith(microBatch, graph::kAccumulatedAttr, graph::kLossSum);
   Operation *loss = losses.empty() ? nullptr : losses.front().getDefiningOp();
   if (!loss) {
     addTask(ofMicroBatch, "micro_batch", body, [](Operation *) { return true; });
@@ -68,13 +46,9 @@ StepTasks::StepTasks(graph::FuncOp microBatch, graph::FuncOp update, const Adden
               [&](Operation *op) { return !forward.contains(op) && isWeightGradient(op); });
   }
 
-  StringRef lossOutput = exec::stringifyOutputRole(exec::OutputRole::Loss);
-  OpSet ofLoss;
-  for (Value value : resultsWith(update, graph::kOutputAttr,
-                                 [&](StringRef name) { return name == lossOutput; })) {
-    addProducers(value, ofLoss);
-    hasLoss = loss != nullptr;
-  }
+  SmallVector<Value> reported = graph::getResultsWith(update, graph::kOutputAttr, graph::kLossSum);
+  hasLoss = loss && !reported.empty();
+  graph::OpSet ofLoss = graph::getProducers(reported);
   Block &updates = update.getBody().front();
   if (hasLoss)
     addTask(ofStep, "loss", updates, [&](Operation *op) { return ofLoss.contains(op); });

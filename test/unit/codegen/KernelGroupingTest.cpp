@@ -24,7 +24,7 @@ public:
     llvm::DenseMap<Operation *, int> numbers;
     for (Operation &op : block)
       numbers.try_emplace(&op, numbers.size());
-    for (const KernelGroup &group : groupKernels(block, limits)) {
+    for (const KernelGroup &group : groupKernels(block, {}, limits)) {
       groups.emplace_back();
       for (Operation *op : group.ops)
         groups.back().push_back(numbers.lookup(op));

@@ -1,0 +1,27 @@
+// Which ops of a function a result of it depends on.
+#include "dialects/graph/Slices.h"
+
+using namespace mlir;
+
+namespace dtc::graph {
+
+OpSet getProducers(ValueRange values) {
+  OpSet ops;
+  SmallVector<Value> left(values);
+  while (!left.empty())
+    if (Operation *op = left.pop_back_val().getDefiningOp(); op && ops.insert(op).second)
+      llvm::append_range(left, op->getOperands());
+  return ops;
+}
+
+SmallVector<Value> getResultsWith(FuncOp function, StringRef attr, StringRef name) {
+  SmallVector<Value> values;
+  for (auto [index, value] :
+       llvm::enumerate(function.getBody().front().getTerminator()->getOperands()))
+    if (auto found = function.getResultAttrOfType<StringAttr>(index, attr);
+        found && (name.empty() || found.getValue() == name))
+      values.push_back(value);
+  return values;
+}
+
+} // namespace dtc::graph
