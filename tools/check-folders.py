@@ -40,6 +40,7 @@ HEADER_ONLY = {
     "runtime/base/Checked.h",
     "runtime/base/Status.h",
     "runtime/base/Text.h",
+    "tools/cli/EndWithWords.h",
 }
 
 LIBRARY = re.compile(r"dtc_add_(?:compiler|runtime)_library\(\s*(\w+)(.*?)\)", re.S)

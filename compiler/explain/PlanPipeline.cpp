@@ -3,6 +3,8 @@
 
 #include "compiler/estimate/StageTransfers.h"
 
+#include "llvm/Support/FormatVariadic.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -91,6 +93,15 @@ Outcome checkStages(const Plan &plan) {
 Result<PipelineProblem> pipelineOfPlan(const Plan &plan) {
   if (Outcome checked = checkStages(plan); !checked)
     return checked.error();
+  // Time and memory go with the forward and backward parts of all micro-batches.
+  constexpr double kMostParts = 1 << 21;
+  double parts = 2.0 * static_cast<double>(plan.decisions.pp * plan.decisions.virtualStages) *
+                 static_cast<double>(plan.decisions.numMicroBatches);
+  if (parts > kMostParts)
+    return cannot(llvm::formatv("it has {0:e1} forward and backward parts, wanted at most {1:e1}",
+                                parts, kMostParts)
+                      .str(),
+                  "plan with a larger micro_batch, or fewer samples a step");
   PipelineProblem problem;
   problem.kind = plan.decisions.schedule;
   problem.stages = static_cast<int>(plan.decisions.pp);

@@ -3,6 +3,7 @@
 
 #include "compiler/frontend/HfConfig.h"
 #include "compiler/support/Diagnostics.h"
+#include "compiler/support/File.h"
 #include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
 #include "passes/graph/LossForm.h"
@@ -10,7 +11,6 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 
@@ -98,10 +98,10 @@ struct WrittenModel {
 Result<WrittenModel> readModel(MLIRContext *context, const std::string &path, int64_t sequence,
                                SourceNotes *notes) {
   context->loadDialect<graph::GraphDialect>();
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!buffer)
-    return UserError("reading model '" + path + "': " + buffer.getError().message());
-  WrittenModel model{(*buffer)->getBuffer().str(), {}};
+  Result<std::string> contents = readFile(path);
+  if (!contents)
+    return contents.error();
+  WrittenModel model{std::move(*contents), {}};
   StringRef text = model.text;
   if (text.trim().empty())
     return UserError("the file is empty", kWhatModelsAre, {path, 1, 1});

@@ -370,7 +370,10 @@ public:
   }
 
   void stageTransfers(const Json &list, std::vector<double> &out) {
-    bool isList = list.is_array() && list.size() + 1 == root["stages"].size();
+    const Json *stages = find(root, "stages");
+    if (!stages)
+      return;
+    bool isList = list.is_array() && list.size() + 1 == stages->size();
     if (!isList)
       return fail("transfers_s", "wanted the seconds of each boundary between stages");
     for (const Json &seconds : list) {

@@ -2,6 +2,7 @@
 #include "compiler/planner/PlanCache.h"
 
 #include "compiler/support/File.h"
+#include "compiler/support/JsonText.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -77,7 +78,7 @@ std::string PlanCache::fileOf(const std::string &key) const {
 std::optional<PlanOutcome> PlanCache::find(const std::string &key) const {
   std::string file = fileOf(key);
   Result<std::string> text = readFile(file);
-  if (!text)
+  if (!text || findJsonError(file, *text)) // nesting that nobody wrote, too
     return std::nullopt;
   Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema ||

@@ -60,9 +60,15 @@ Outcome writeDirectly(const std::string &path, llvm::StringRef contents) {
 } // namespace
 
 Result<std::string> readFile(const std::string &path, int64_t limitBytes) {
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0)
+  // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (file.get() < 0 || ::fstat(file.get(), &info) != 0)
     return systemError("reading", path, errno);
+  if (!S_ISREG(info.st_mode))
+    return UserError("reading '" + path + "': it is " +
+                     (S_ISDIR(info.st_mode) ? "a directory" : "no file") +
+                     ", wanted a regular file");
   std::string text;
   char buffer[1 << 16];
   while (true) {

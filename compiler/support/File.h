@@ -5,7 +5,7 @@
 
 namespace dtc {
 
-// The whole text of `path`. Errors: absent, a directory, not readable, larger than `limitBytes`.
+// The whole text of `path`. Errors: absent, no regular file, not readable, larger than `limitBytes`.
 Result<std::string> readFile(const std::string &path, int64_t limitBytes = int64_t(1) << 30);
 
 // What writeFileAtomically(path) is sure to fail with, to be said before the work that makes the

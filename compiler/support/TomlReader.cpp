@@ -34,15 +34,41 @@ static std::string shown(const toml::node &node) {
   return node.is_array() ? "an array" : "a date or time";
 }
 
-// Where a dotted key ("a.b.c") has more than `most` dots; npos where none has. toml++ makes a table
-// of each part, and tables within tables end each other's lives by recursion.
+// The end of the string that begins at `at` of `text`: in quotes of either kind, one or three.
+static size_t endOfString(llvm::StringRef text, size_t at) {
+  char quote = text[at];
+  llvm::StringRef triple = quote == '"' ? "\"\"\"" : "'''";
+  bool isLong = text.substr(at).starts_with(triple);
+  for (at += isLong ? 3 : 1; at < text.size(); ++at) {
+    if (text[at] == '\\' && quote == '"')
+      ++at;
+    else if (isLong ? text.substr(at).starts_with(triple) : text[at] == quote)
+      return at + (isLong ? 3 : 1);
+    else if (!isLong && text[at] == '\n')
+      return at; // no string: the parser will say so
+  }
+  return text.size();
+}
+
+// Where a dotted key (a.b."c d") has more than `most` dots; npos where none has. toml++ makes a
+// table of each part, and tables within tables end each other's lives by recursion.
 static size_t findDeepKey(llvm::StringRef text, int most) {
   int dots = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] == '.' && ++dots > most)
+  for (size_t at = 0; at < text.size();) {
+    char c = text[at];
+    if (c == '"' || c == '\'') { // may be a part of a key, whatever is in it
+      at = endOfString(text, at);
+      continue;
+    }
+    if (c == '#') {
+      at = text.find('\n', at);
+      continue;
+    }
+    if (c == '.' && ++dots > most)
       return at;
-    if (!llvm::isAlnum(text[at]) && !llvm::StringRef("._- \t\"'").contains(text[at]))
+    if (!llvm::isAlnum(c) && !llvm::StringRef("._- \t").contains(c))
       dots = 0;
+    ++at;
   }
   return llvm::StringRef::npos;
 }

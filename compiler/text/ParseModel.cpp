@@ -1,6 +1,7 @@
 // Reads graph IR from text.
 #include "compiler/text/ParseModel.h"
 
+#include "compiler/support/JsonText.h"
 #include "compiler/text/ReadNotes.h"
 #include "compiler/text/Tokens.h"
 
@@ -26,6 +27,27 @@ std::string sayMismatch(StringRef message) {
   if (!pattern.match(message, &parts))
     return message.str();
   return ("'" + parts[1] + "' is written as " + parts[2] + " here, but it is " + parts[3]).str();
+}
+
+// Where brackets nest deeper than `most` levels; npos where none do. The parser, and whoever walks
+// what it read, goes down by recursion.
+size_t findDeepBracket(StringRef text, size_t most) {
+  size_t depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    char c = text[at];
+    if (c == '"') {
+      for (++at; at < text.size() && text[at] != '"' && text[at] != '\n'; ++at)
+        at += text[at] == '\\';
+    } else if (text.substr(at).starts_with("//")) {
+      at = std::min(text.find('\n', at), text.size());
+    } else if (StringRef("([{<").contains(c)) {
+      if (++depth > most)
+        return at;
+    } else if (StringRef(")]}>").contains(c) && depth > 0 && !(c == '>' && text[at - 1] == '-')) {
+      --depth;
+    }
+  }
+  return StringRef::npos;
 }
 
 } // namespace
@@ -66,6 +88,10 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
 
 Result<OwningOpRef<ModuleOp>> parseModel(MLIRContext *context, const std::string &path,
                                          StringRef text, SourceNotes *notes) {
+  constexpr size_t kMostLevels = 256;
+  if (size_t at = findDeepBracket(text, kMostLevels); at != StringRef::npos)
+    return UserError("brackets nest deeper than " + std::to_string(kMostLevels) + " levels",
+                     kWhatModelsAre, placeAt(path, text, at));
   // The types of an op that is wrong are read off its print, which belongs to no message of ours.
   bool prints = context->shouldPrintOpOnDiagnostic();
   context->printOpOnDiagnostic(true);

@@ -1,19 +1,22 @@
-// Mapped input files and atomic output files.
+// Input files, and output files that are complete or absent.
 #include "runtime/base/File.h"
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 namespace dtc::rt {
 using format::text;
+
+// Linux moves at most 2^31 - 4096 bytes a call.
+constexpr size_t kMostPerCall = size_t(1) << 30;
 
 // A Status for errno after `doing` something to `path`.
 static Status systemError(const char *doing, const std::string &path) {
@@ -26,102 +29,154 @@ static Status systemError(const char *doing, const std::string &path) {
   return Status::invalidArgument(std::move(message));
 }
 
-MappedFile::~MappedFile() {
-  if (data)
-    ::munmap(const_cast<uint8_t *>(data), size);
+InputFile::~InputFile() {
+  if (descriptor >= 0)
+    ::close(descriptor);
 }
-MappedFile::MappedFile(MappedFile &&other) noexcept
-    : data(std::exchange(other.data, nullptr)), size(std::exchange(other.size, 0)) {}
-MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
-  std::swap(data, other.data);
-  std::swap(size, other.size);
+InputFile::InputFile(InputFile &&other) noexcept { *this = std::move(other); }
+InputFile &InputFile::operator=(InputFile &&other) noexcept {
+  std::swap(name, other.name);
+  std::swap(bytes, other.bytes);
+  std::swap(descriptor, other.descriptor);
   return *this;
 }
 
-Status MappedFile::open(const std::string &path) {
-  MappedFile fresh;
+Status InputFile::open(const std::string &path) {
+  InputFile fresh;
+  fresh.name = path;
   // O_NONBLOCK: opening a pipe that nobody writes to would wait for ever.
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor < 0)
+  fresh.descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fresh.descriptor < 0)
     return systemError("opening", path);
   struct stat info;
-  Status status;
-  if (::fstat(descriptor, &info) != 0) {
-    status = systemError("reading the size of", path);
-  } else if (!S_ISREG(info.st_mode)) {
-    status = Status::invalidArgument(text("opening '", path, "': it is ",
-                                          S_ISDIR(info.st_mode) ? "a directory" : "no file",
-                                          "; wanted a regular file"));
-  } else if (info.st_size > 0) {
-    void *mapping =
-        ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_SHARED, descriptor, 0);
-    if (mapping == MAP_FAILED) {
-      status = systemError("mapping", path);
-    } else {
-      fresh.data = static_cast<const uint8_t *>(mapping);
-      fresh.size = static_cast<size_t>(info.st_size);
-    }
+  if (::fstat(fresh.descriptor, &info) != 0)
+    return systemError("reading the size of", path);
+  if (!S_ISREG(info.st_mode))
+    return Status::invalidArgument(text("opening '", path, "': it is ",
+                                        S_ISDIR(info.st_mode) ? "a directory" : "no file",
+                                        "; wanted a regular file"));
+  fresh.bytes = static_cast<uint64_t>(info.st_size);
+  *this = std::move(fresh);
+  return {};
+}
+
+Status InputFile::read(uint64_t offset, std::span<uint8_t> out) const {
+  for (size_t done = 0; done < out.size();) {
+    ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostPerCall),
+                          static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got < 0)
+      return systemError("reading", name);
+    if (got == 0)
+      return Status::dataLoss(text("reading '", name, "': bytes ", offset + done, " to ",
+                                   offset + out.size() - 1, " are not there; it had ", bytes,
+                                   " when it was opened"));
+    done += static_cast<size_t>(got);
   }
-  ::close(descriptor);
-  if (status.ok())
-    *this = std::move(fresh);
-  return status;
+  return {};
+}
+
+Status InputFile::readAll(std::vector<uint8_t> &out) const {
+  out.resize(bytes);
+  return read(0, out);
 }
 
 AtomicFile::~AtomicFile() { discard(); }
 
 void AtomicFile::discard() {
-  if (descriptor < 0)
-    return;
-  ::close(std::exchange(descriptor, -1));
-  ::unlink(temporary.c_str());
+  if (descriptor >= 0)
+    ::close(std::exchange(descriptor, -1));
+  if (!temporary.empty())
+    ::unlink(std::exchange(temporary, {}).c_str());
 }
 
-Status AtomicFile::open(const std::string &wanted) {
+static std::string folderOf(const std::string &path) {
+  size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// `path` without symbolic links and ".." as far as it is there.
+static std::string resolved(const std::string &path) {
+  auto real = [](const std::string &of) {
+    char *found = ::realpath(of.c_str(), nullptr);
+    std::string result = found ? found : "";
+    std::free(found);
+    return result;
+  };
+  if (std::string whole = real(path); !whole.empty())
+    return whole;
+  std::string folder = real(folderOf(path));
+  return folder.empty() ? path
+                        : text(folder == "/" ? "" : folder, "/", path.substr(path.rfind('/') + 1));
+}
+
+Status AtomicFile::open(const std::string &wanted, bool named) {
   discard();
-  path = wanted;
+  written = 0;
   struct stat info;
-  if (::stat(path.c_str(), &info) == 0) {
-    // Renaming onto a device such as /dev/null would replace it.
-    if (!S_ISREG(info.st_mode))
-      return Status::invalidArgument(
-          text("writing '", path, "': it exists and is not a regular file"));
-    // Through a symbolic link, write what it points to.
-    if (char *real = ::realpath(path.c_str(), nullptr)) {
-      path = real;
-      std::free(real);
+  // Renaming onto a device such as /dev/null would replace it.
+  if (::stat(wanted.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+    return Status::invalidArgument(
+        text("writing '", wanted, "': it exists and is not a regular file"));
+  path = resolved(wanted); // through a symbolic link, what it points to is written
+  if (!named)
+    descriptor = ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+  bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
+  if (descriptor >= 0)
+    return {};
+  return named || unknown ? openNamed() : systemError("creating a file for writing", wanted);
+}
+
+static std::string temporaryName(const std::string &path, int number) {
+  return text(path, ".tmp-", static_cast<int64_t>(::getpid()), "-", number);
+}
+constexpr int kMostNames = 100; // that others may have taken
+
+Status AtomicFile::openNamed() {
+  errno = EEXIST;
+  for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
+    std::string name = temporaryName(path, i);
+    descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor >= 0) {
+      temporary = std::move(name);
+      return {};
     }
   }
-  temporary = text(path, ".tmp-", static_cast<int64_t>(::getpid()));
-  descriptor =
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (descriptor < 0)
-    return systemError("creating a file for writing", temporary);
-  return Status::okStatus();
+  return systemError("creating a file for writing", path);
+}
+
+Status AtomicFile::reserve(uint64_t bytes) {
+  int result = 0;
+  do
+    result = ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, static_cast<off_t>(bytes));
+  while (bytes > 0 && result != 0 && errno == EINTR);
+  // Some file systems cannot: then the space is found out when it is written.
+  if (bytes == 0 || result == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
+    return {};
+  return systemError(text("reserving ", bytes, " bytes for").c_str(), path);
 }
 
 Status AtomicFile::write(const void *data, size_t bytes) {
   if (descriptor < 0)
     return Status::internal("writing to a file that is not open");
   const char *from = static_cast<const char *>(data);
-  // Linux moves at most 2^31 - 4096 bytes a call.
-  constexpr size_t most = size_t(1) << 30;
   while (bytes > 0) {
-    ssize_t written = ::write(descriptor, from, bytes < most ? bytes : most);
-    if (written < 0 && errno == EINTR)
+    ssize_t now = ::write(descriptor, from, std::min(bytes, kMostPerCall));
+    if (now < 0 && errno == EINTR)
       continue;
-    if (written < 0)
-      return systemError("writing", temporary);
-    from += written;
-    bytes -= static_cast<size_t>(written);
+    if (now < 0)
+      return systemError("writing", path);
+    from += now;
+    bytes -= static_cast<size_t>(now);
+    written += static_cast<uint64_t>(now);
   }
   return Status::okStatus();
 }
 
 // Makes the new name of `path` survive a crash.
 static Status syncFolderOf(const std::string &path) {
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  std::string folder = folderOf(path);
   int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0)
     return systemError("opening the folder", folder);
@@ -132,21 +187,38 @@ static Status syncFolderOf(const std::string &path) {
   return status;
 }
 
+// A file without a name gets one, as only a file with a name can replace another.
+Status AtomicFile::linkTemporary() {
+  std::string self = text("/proc/self/fd/", descriptor);
+  errno = EEXIST;
+  for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
+    std::string name = temporaryName(path, i);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      temporary = std::move(name);
+      return {};
+    }
+  }
+  return systemError("naming", path);
+}
+
+Status AtomicFile::finish() {
+  // What was reserved beyond the end is given back.
+  if (::ftruncate(descriptor, static_cast<off_t>(written)) != 0 || ::fsync(descriptor) != 0)
+    return systemError("syncing", path);
+  if (temporary.empty())
+    DTC_RETURN_IF_ERROR(linkTemporary());
+  if (::close(std::exchange(descriptor, -1)) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
+    return systemError("finishing", path);
+  temporary.clear();
+  return syncFolderOf(path);
+}
+
 Status AtomicFile::commit() {
   if (descriptor < 0)
     return Status::internal("committing a file that is not open");
-  if (::fsync(descriptor) != 0) {
-    Status status = systemError("syncing", temporary);
-    discard();
-    return status;
-  }
-  if (::close(std::exchange(descriptor, -1)) != 0 ||
-      ::rename(temporary.c_str(), path.c_str()) != 0) {
-    Status status = systemError("finishing", path);
-    ::unlink(temporary.c_str());
-    return status;
-  }
-  return syncFolderOf(path);
+  Status status = finish();
+  discard();
+  return status;
 }
 
 } // namespace dtc::rt

@@ -2,6 +2,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Parameters.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/comm/Agree.h"
 
 #include <algorithm>
 #include <numeric>
@@ -13,40 +14,36 @@
 namespace dtc::rt {
 using format::text;
 
-namespace {
-class Dumper {
+class ParameterDump::Writer {
 public:
-  Dumper(const std::string &path, std::span<const TensorSpec> tensors,
-         std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read)
-      : path(path), tensors(tensors), meshSizes(meshSizes), world(world), read(read),
-        coordinates(meshCoordinates(meshSizes, static_cast<uint32_t>(world.rank()))) {}
+  Writer(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Comm &world)
+      : tensors(std::move(tensors)), meshSizes(std::move(meshSizes)), world(world),
+        coordinates(meshCoordinates(this->meshSizes, static_cast<uint32_t>(world.rank()))) {}
 
-  Status run(const std::map<std::string, std::string> &metadata);
+  Status open(const std::string &wanted, const std::map<std::string, std::string> &metadata);
+  Status write(const ShardReader &read);
+  const std::string &target() const { return file.target(); }
 
 private:
   Status check();
-  // The same on all ranks: ok, or an error. A rank that is fine learns that another is not.
-  Status agree(const Status &mine);
   Status agreeOnTensors();
-  Status openWriter(const std::map<std::string, std::string> &metadata);
+  Status openFile(const std::map<std::string, std::string> &metadata);
   // Whether `rank` sends its shard: of the ranks that hold the same one, the first.
   bool isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const;
   // One tensor; `status` is of this rank alone, the result of the communication.
-  Status gather(size_t index, Status &status);
+  Status gather(size_t index, const ShardReader &read, Status &status);
   Status receiveShards(const TensorSpec &spec, std::vector<float> &whole, Status &status);
 
-  const std::string &path;
-  std::span<const TensorSpec> tensors;
-  std::span<const uint32_t> meshSizes;
+  std::vector<TensorSpec> tensors;
+  std::vector<uint32_t> meshSizes;
   Comm &world;
-  const ShardReader &read;
   std::vector<uint32_t> coordinates;
+  std::string path;
   std::vector<size_t> order; // tensors by name
-  SafetensorsWriter writer;
+  SafetensorsWriter file;
 };
-} // namespace
 
-Status Dumper::check() {
+Status ParameterDump::Writer::check() {
   uint64_t ranks = 1;
   for (uint32_t size : meshSizes)
     ranks *= size;
@@ -62,16 +59,7 @@ Status Dumper::check() {
   return Status::okStatus();
 }
 
-Status Dumper::agree(const Status &mine) {
-  int32_t failed = mine.ok() ? 0 : 1, any = 0;
-  DTC_RETURN_IF_ERROR(world.allReduce(&failed, &any, 1, DataType::I32, Reduction::Max));
-  if (!mine.ok())
-    return mine;
-  return any ? Status::aborted(text("writing '", path, "': another rank could not go on"))
-             : Status::okStatus();
-}
-
-Status Dumper::agreeOnTensors() {
+Status ParameterDump::Writer::agreeOnTensors() {
   std::string all;
   for (size_t index : order) {
     const TensorSpec &spec = tensors[index];
@@ -91,16 +79,16 @@ Status Dumper::agreeOnTensors() {
   return Status::okStatus();
 }
 
-Status Dumper::openWriter(const std::map<std::string, std::string> &metadata) {
+Status ParameterDump::Writer::openFile(const std::map<std::string, std::string> &metadata) {
   if (world.rank() != 0)
     return Status::okStatus();
   std::vector<std::pair<std::string, std::vector<uint64_t>>> entries;
   for (size_t index : order)
     entries.push_back({tensors[index].name, tensors[index].storedShape});
-  return writer.open(path, std::move(entries), metadata);
+  return file.open(path, std::move(entries), metadata);
 }
 
-bool Dumper::isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const {
+bool ParameterDump::Writer::isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const {
   for (size_t axis = 0; axis < at.size(); ++axis) {
     bool shards = std::any_of(spec.shards.begin(), spec.shards.end(),
                               [&](const ShardedDim &shard) { return shard.axis == axis; });
@@ -123,7 +111,8 @@ static void place(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
   });
 }
 
-Status Dumper::receiveShards(const TensorSpec &spec, std::vector<float> &whole, Status &status) {
+Status ParameterDump::Writer::receiveShards(const TensorSpec &spec, std::vector<float> &whole,
+                                            Status &status) {
   std::vector<float> local(elementCount(spec.localShape));
   for (int rank = 1; rank < world.size(); ++rank) {
     std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank));
@@ -136,7 +125,7 @@ Status Dumper::receiveShards(const TensorSpec &spec, std::vector<float> &whole, 
   return Status::okStatus();
 }
 
-Status Dumper::gather(size_t index, Status &status) {
+Status ParameterDump::Writer::gather(size_t index, const ShardReader &read, Status &status) {
   const TensorSpec &spec = tensors[index];
   if (!isOwner(spec, coordinates))
     return Status::okStatus();
@@ -147,7 +136,7 @@ Status Dumper::gather(size_t index, Status &status) {
     return world.send(local.data(), local.size(), DataType::F32, 0);
   if (spec.shards.empty()) {
     if (status.ok())
-      status = writer.write(local);
+      status = file.write(local);
     return Status::okStatus();
   }
   std::vector<float> whole(elementCount(spec.globalShape));
@@ -156,27 +145,38 @@ Status Dumper::gather(size_t index, Status &status) {
   local = {};
   DTC_RETURN_IF_ERROR(receiveShards(spec, whole, status));
   if (status.ok())
-    status = writer.write(whole);
+    status = file.write(whole);
   return Status::okStatus();
 }
 
-Status Dumper::run(const std::map<std::string, std::string> &metadata) {
-  DTC_RETURN_IF_ERROR(agree(check()));
+Status ParameterDump::Writer::open(const std::string &wanted,
+                                   const std::map<std::string, std::string> &metadata) {
+  path = wanted;
+  DTC_RETURN_IF_ERROR(agree(world, check()));
   DTC_RETURN_IF_ERROR(agreeOnTensors());
-  DTC_RETURN_IF_ERROR(agree(openWriter(metadata)));
-  for (size_t index : order) {
-    Status status;
-    DTC_RETURN_IF_ERROR(gather(index, status));
-    // After each tensor, so that no rank waits longer than for one.
-    DTC_RETURN_IF_ERROR(agree(status));
-  }
-  return agree(world.rank() == 0 ? writer.finish() : Status::okStatus());
+  return agree(world, openFile(metadata));
 }
 
-Status dumpParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
-                      const std::map<std::string, std::string> &metadata) {
-  return Dumper(path, tensors, meshSizes, world, read).run(metadata);
+Status ParameterDump::Writer::write(const ShardReader &read) {
+  for (size_t index : order) {
+    Status status;
+    DTC_RETURN_IF_ERROR(gather(index, read, status));
+    // After each tensor, so that no rank waits longer than for one.
+    DTC_RETURN_IF_ERROR(agree(world, status));
+  }
+  return agree(world, world.rank() == 0 ? file.finish() : Status::okStatus());
 }
+
+ParameterDump::ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes,
+                             Comm &world)
+    : writer(std::make_unique<Writer>(std::move(tensors), std::move(meshSizes), world)) {}
+ParameterDump::~ParameterDump() = default;
+
+Status ParameterDump::open(const std::string &path,
+                           const std::map<std::string, std::string> &metadata) {
+  return writer->open(path, metadata);
+}
+Status ParameterDump::write(const ShardReader &read) { return writer->write(read); }
+const std::string &ParameterDump::target() const { return writer->target(); }
 
 } // namespace dtc::rt

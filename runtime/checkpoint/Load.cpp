@@ -76,13 +76,28 @@ private:
                                      : file.find(text(kPrefix, name));
   }
   void judgeExtra(const SafetensorsEntry &entry);
+  Status compare(const SafetensorsEntry &a, const SafetensorsEntry &b, bool &equal) const;
 
   const SafetensorsFile &file;
   std::span<const TensorSpec> tensors;
   std::set<const SafetensorsEntry *> used;
   Problems problems;
+  Status status; // of reading
 };
 } // namespace
+
+// Whether two entries of one shape and dtype hold the same bytes.
+Status Matcher::compare(const SafetensorsEntry &a, const SafetensorsEntry &b, bool &equal) const {
+  std::vector<uint8_t> left(size_t(1) << 20), right(left.size());
+  equal = true;
+  for (uint64_t at = 0, end = a.end - a.begin; at < end && equal; at += left.size()) {
+    size_t now = std::min<uint64_t>(end - at, left.size());
+    DTC_RETURN_IF_ERROR(file.readBytes(a, at, std::span(left).first(now)));
+    DTC_RETURN_IF_ERROR(file.readBytes(b, at, std::span(right).first(now)));
+    equal = std::equal(left.begin(), left.begin() + static_cast<ptrdiff_t>(now), right.begin());
+  }
+  return {};
+}
 
 void Matcher::judgeExtra(const SafetensorsEntry &entry) {
   for (std::string_view ending : ignoredEndings)
@@ -95,8 +110,10 @@ void Matcher::judgeExtra(const SafetensorsEntry &entry) {
                       [&](std::string_view ending) { return embedding->name.ends_with(ending); });
       if (!isEmbedding || embedding->shape != entry.shape || embedding->dtype != entry.dtype)
         continue;
-      std::span<const uint8_t> a = file.bytes(entry), b = file.bytes(*embedding);
-      if (std::equal(a.begin(), a.end(), b.begin(), b.end()))
+      bool equal = false;
+      if (status.ok())
+        status = compare(entry, *embedding, equal);
+      if (equal || !status.ok())
         return;
     }
     problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
@@ -125,6 +142,7 @@ Status Matcher::match(std::vector<const SafetensorsEntry *> &entries) {
   for (const SafetensorsEntry &entry : file.entries())
     if (!used.count(&entry))
       judgeExtra(entry);
+  DTC_RETURN_IF_ERROR(status);
   if (!problems.none())
     return Status::invalidArgument(
         text("loading '", file.path(), "': of its tensors ", problems.message()));

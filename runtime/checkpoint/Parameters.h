@@ -6,6 +6,9 @@
 
 #include <functional>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -14,14 +17,31 @@ namespace dtc::rt {
 using ShardReader = std::function<Status(size_t index, std::span<float> local)>;
 using ShardWriter = std::function<Status(size_t index, std::span<const float> local)>;
 
-// Gathers every tensor on rank 0, which writes `path` (names and storedShape of `tensors`, padding
-// removed, in order of name). Collective over `world`, whose ranks are the mesh in row-major order;
-// all must pass the same tensors. Rank 0 holds one whole tensor at a time. An error of any rank is
-// an error on all, and then `path` is left as it was. Hugging Face's loader wants the metadata
-// "format" to be "pt".
-Status dumpParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> meshSizes, Comm &world, const ShardReader &read,
-                      const std::map<std::string, std::string> &metadata = {{"format", "pt"}});
+// Gathers every tensor on rank 0, which writes a file of whole tensors (names and storedShape,
+// padding removed, in order of name). Both calls are collective over the world, whose ranks are the
+// mesh in row-major order; an error of any rank is an error on all, and then what was at `path`
+// stays.
+// Example: ParameterDump dump(specs, mesh, world);
+//   DTC_RETURN_IF_ERROR(dump.open("p.safetensors")); ... hours later ... dump.write(read)
+class ParameterDump {
+public:
+  // All ranks must pass the same tensors.
+  ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Comm &world);
+  ~ParameterDump();
+
+  // Makes sure that the file can be written, and takes its space. Hugging Face's loader wants the
+  // metadata "format" to be "pt".
+  Status open(const std::string &path,
+              const std::map<std::string, std::string> &metadata = {{"format", "pt"}});
+  // Rank 0 holds one whole tensor at a time.
+  Status write(const ShardReader &read);
+  // The file that write() makes, as AtomicFile::target; empty on ranks other than 0.
+  const std::string &target() const;
+
+private:
+  class Writer;
+  std::unique_ptr<Writer> writer;
+};
 
 // Reads `path` and gives each tensor's shard for the rank at `coordinates` of the mesh to `write`,
 // padding 0.

@@ -27,26 +27,28 @@ public:
   // DataLoss says what of the file is wrong, with the tensor's name.
   Status open(const std::string &path);
 
-  const std::string &path() const { return fileName; }
+  const std::string &path() const { return file.path(); }
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // in order of offset
   const std::map<std::string, std::string> &metadata() const { return meta; }
   const SafetensorsEntry *find(const std::string &name) const; // null when there is none
-  std::span<const uint8_t> bytes(const SafetensorsEntry &entry) const;
+
+  // Copies bytes [first, first + out.size()) of an entry, which must have them.
+  Status readBytes(const SafetensorsEntry &entry, uint64_t first, std::span<uint8_t> out) const;
 
   // Copies elements [first, first + out.size()) of an F32, BF16 or F16 tensor as float.
   // InvalidArgument names the tensor and another type.
   Status readFloats(const SafetensorsEntry &entry, uint64_t first, std::span<float> out) const;
 
 private:
-  std::string fileName;
-  MappedFile file;
+  InputFile file;
   uint64_t dataBegin = 0;
   std::vector<SafetensorsEntry> tensors;
   std::map<std::string, size_t> byName;
   std::map<std::string, std::string> meta;
 };
 
-// Writes a file of F32 tensors, one tensor at a time. The file appears under its name by finish().
+// Writes a file of F32 tensors, one tensor at a time. The file appears under its name by finish();
+// open() takes its space.
 class SafetensorsWriter {
 public:
   // `tensors`: name and shape, in the order in which they will be written. Tensors are laid out in
@@ -58,6 +60,8 @@ public:
   Status write(std::span<const float> values);
   // Internal when elements are missing.
   Status finish();
+  // The file that finish() makes, as AtomicFile::target.
+  const std::string &target() const { return file.target(); }
 
 private:
   AtomicFile file;

@@ -163,24 +163,24 @@ Status HeaderReader::checkBytes(const SafetensorsEntry &entry) const {
 
 Status SafetensorsFile::open(const std::string &path) {
   *this = SafetensorsFile();
-  fileName = path;
   DTC_RETURN_IF_ERROR(file.open(path));
-  std::span<const uint8_t> all = file.bytes();
   auto damaged = [&](const std::string &what) {
     return Status::dataLoss(text("reading '", path, "': ", what));
   };
   uint64_t headerBytes = 0;
-  if (all.size() < sizeof(headerBytes))
-    return damaged(text("it has ", all.size(), " bytes, too few for a safetensors file"));
-  std::memcpy(&headerBytes, all.data(), sizeof(headerBytes));
+  if (file.size() < sizeof(headerBytes))
+    return damaged(text("it has ", file.size(), " bytes, too few for a safetensors file"));
+  DTC_RETURN_IF_ERROR(
+      file.read(0, {reinterpret_cast<uint8_t *>(&headerBytes), sizeof(headerBytes)}));
   if (headerBytes > kMostHeaderBytes)
     return damaged(text("its header would have ", headerBytes, " bytes; wanted at most ",
                         kMostHeaderBytes, "; is it a safetensors file?"));
-  if (headerBytes > all.size() - sizeof(headerBytes))
-    return damaged(text("its header has ", headerBytes, " bytes, but the file only ", all.size()));
+  if (headerBytes > file.size() - sizeof(headerBytes))
+    return damaged(text("its header has ", headerBytes, " bytes, but the file only ", file.size()));
   dataBegin = sizeof(headerBytes) + headerBytes;
-  std::string_view header(reinterpret_cast<const char *>(all.data()) + sizeof(headerBytes),
-                          headerBytes);
+  std::string header(headerBytes, '\0');
+  DTC_RETURN_IF_ERROR(
+      file.read(sizeof(headerBytes), {reinterpret_cast<uint8_t *>(header.data()), header.size()}));
   DTC_RETURN_IF_ERROR(HeaderReader(path, tensors, meta).read(header));
   std::sort(tensors.begin(), tensors.end(), [](const auto &a, const auto &b) {
     return std::tie(a.begin, a.end, a.name) < std::tie(b.begin, b.end, b.name);
@@ -193,8 +193,8 @@ Status SafetensorsFile::open(const std::string &path) {
     end = tensors[i].end;
     byName[tensors[i].name] = i;
   }
-  if (end != all.size() - dataBegin)
-    return damaged(text("its tensors have ", end, " bytes, but ", all.size() - dataBegin,
+  if (end != file.size() - dataBegin)
+    return damaged(text("its tensors have ", end, " bytes, but ", file.size() - dataBegin,
                         " follow the header"));
   return Status::okStatus();
 }
@@ -204,8 +204,9 @@ const SafetensorsEntry *SafetensorsFile::find(const std::string &name) const {
   return at == byName.end() ? nullptr : &tensors[at->second];
 }
 
-std::span<const uint8_t> SafetensorsFile::bytes(const SafetensorsEntry &entry) const {
-  return file.bytes().subspan(dataBegin + entry.begin, entry.end - entry.begin);
+Status SafetensorsFile::readBytes(const SafetensorsEntry &entry, uint64_t first,
+                                  std::span<uint8_t> out) const {
+  return file.read(dataBegin + entry.begin + first, out);
 }
 
 // IEEE half precision: 1 sign, 5 exponent (bias 15) and 10 fraction bits.
@@ -227,23 +228,23 @@ Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first
                                    std::span<float> out) const {
   bool full = entry.dtype == "F32", half = entry.dtype == "F16", bfloat = entry.dtype == "BF16";
   if (!full && !half && !bfloat)
-    return Status::invalidArgument(text("reading '", fileName, "': tensor '", entry.name,
+    return Status::invalidArgument(text("reading '", path(), "': tensor '", entry.name,
                                         "' has dtype ", entry.dtype, "; wanted F32, BF16 or F16"));
-  size_t width = full ? 4 : 2;
-  std::span<const uint8_t> data = bytes(entry);
-  if (first > data.size() / width || out.size() > data.size() / width - first)
-    return Status::invalidArgument(text("reading '", fileName, "': tensor '", entry.name, "' has ",
-                                        data.size() / width, " elements; wanted ", out.size(),
-                                        " from ", first, " on"));
-  const uint8_t *from = data.data() + first * width;
-  if (full) {
-    if (!out.empty())
-      std::memcpy(out.data(), from, out.size_bytes());
-    return Status::okStatus();
-  }
+  uint64_t width = full ? 4 : 2, elements = (entry.end - entry.begin) / width;
+  if (first > elements || out.size() > elements - first)
+    return Status::invalidArgument(text("reading '", path(), "': tensor '", entry.name, "' has ",
+                                        elements, " elements; wanted ", out.size(), " from ", first,
+                                        " on"));
+  std::span<uint8_t> all(reinterpret_cast<uint8_t *>(out.data()), out.size_bytes());
+  if (full)
+    return readBytes(entry, first * width, all);
+  // The 16-bit values lie in the back half of `out`, where widening from the front never overtakes
+  // them.
+  std::span<uint8_t> narrow = all.last(out.size() * width);
+  DTC_RETURN_IF_ERROR(readBytes(entry, first * width, narrow));
   for (size_t i = 0; i < out.size(); ++i) {
     uint16_t bits;
-    std::memcpy(&bits, from + 2 * i, 2);
+    std::memcpy(&bits, narrow.data() + 2 * i, 2);
     out[i] = half ? floatOfHalf(bits) : floatOfBfloat(bits);
   }
   return Status::okStatus();

@@ -55,6 +55,7 @@ Status SafetensorsWriter::open(const std::string &path,
   words.append((alignment - (sizeof(uint64_t) + words.size()) % alignment) % alignment, ' ');
   uint64_t length = words.size();
   DTC_RETURN_IF_ERROR(file.open(path));
+  DTC_RETURN_IF_ERROR(file.reserve(sizeof(length) + words.size() + bytes.value()));
   DTC_RETURN_IF_ERROR(file.write(&length, sizeof(length)));
   return file.write(words.data(), words.size());
 }

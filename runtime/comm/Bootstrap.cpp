@@ -70,6 +70,7 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
   MpiOptions mpi;
   mpi.timeoutSeconds = options.timeoutSeconds;
   mpi.maxElements = options.maxElements;
+  mpi.phases = options.phases;
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::PollMicros, mpi.pollMicros));
   Status status;
   create(mpi, world, status);

@@ -3,13 +3,15 @@
 
 #include "runtime/comm/Comm.h"
 #include "runtime/comm/Environment.h"
+#include "runtime/comm/StartUp.h"
 
 namespace dtc::rt {
 
 struct WorldOptions {
   LaunchEnvironment launch;
-  double timeoutSeconds = 600; // longest that any call may wait for a peer
-  size_t maxElements = 0;      // most that one MPI call moves; 0: INT_MAX; less is for tests
+  double timeoutSeconds = 600;     // longest that any call may wait for a peer
+  size_t maxElements = 0;          // most that one MPI call moves; 0: INT_MAX; less is for tests
+  PhaseListener *phases = nullptr; // hears of StartingMpi and JoiningWorld
 };
 
 // The world of this job: a loopback world of one where launch.size is 1 (MPI is not touched), else

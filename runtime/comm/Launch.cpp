@@ -290,7 +290,8 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
     result.message = "mpirun could not run the program, or is not a program itself";
   } else {
     result.exitCode = WEXITSTATUS(waitStatus);
-    if (end && end->exitCode)
+    result.byRank = end && end->exitCode;
+    if (result.byRank)
       result.message = text("rank ", end->rank, " exited with code ", end->exitCode);
   }
 }

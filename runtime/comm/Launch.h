@@ -11,6 +11,7 @@ namespace dtc::rt {
 struct LaunchResult {
   int exitCode = 0;
   std::string message; // what to tell the user where exitCode is not 0; may be empty
+  bool byRank = false; // a rank ended by itself with this code
 };
 
 // Exit codes of dtrun that the launcher itself gives.

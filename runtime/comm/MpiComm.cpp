@@ -292,6 +292,11 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
   MpiCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};
   int given = 0;
+  auto enter = [&](Phase phase) {
+    if (options.phases)
+      options.phases->enter(phase);
+  };
+  enter(Phase::StartingMpi);
   DTC_MPI(*job, call, MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &given));
   // Errors outside a group go to the world.
   DTC_MPI(*job, call, MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
@@ -300,6 +305,7 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
     return Status::unavailable(text(call.words(), ": it gives thread level ", given, "; wanted ",
                                     int(MPI_THREAD_MULTIPLE), " (MPI_THREAD_MULTIPLE)"));
   }
+  enter(Phase::JoiningWorld);
   MPI_Comm comm;
   DTC_MPI(*job, call, MPI_Comm_dup(MPI_COMM_WORLD, &comm));
   auto made = std::make_unique<MpiComm>(job, comm, "world", true);

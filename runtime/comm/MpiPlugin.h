@@ -2,16 +2,18 @@
 #pragma once
 
 #include "runtime/comm/Comm.h"
+#include "runtime/comm/StartUp.h"
 
 namespace dtc::rt {
 
 // Raised when anything that crosses the door changes: both sides come from one build.
-inline constexpr int kMpiPluginVersion = 1;
+inline constexpr int kMpiPluginVersion = 2;
 
 struct MpiOptions {
   double timeoutSeconds = 600;
   uint64_t pollMicros = 100; // longest sleep between two looks at a request
   uint64_t maxElements = 0;  // most that one MPI call moves; 0: INT_MAX
+  PhaseListener *phases = nullptr;
 };
 
 using MpiPluginVersion = int();

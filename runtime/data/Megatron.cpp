@@ -9,7 +9,10 @@
 #include "runtime/data/Formats.h"
 #include "runtime/data/TokenArray.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
 
 namespace dtc::rt {
 using format::text;
@@ -46,10 +49,40 @@ Status damaged(const std::string &path, const std::string &what) {
   return Status::dataLoss(text("opening '", path, "': ", what));
 }
 
-Status readHeader(const std::string &path, std::span<const uint8_t> bytes, Index &index) {
-  if (bytes.size() < kHeaderBytes)
+// The entries of a list in the index, which may be larger than memory, read in order.
+template <typename T> class Entries {
+public:
+  Entries(const InputFile &file, uint64_t offset, uint64_t count)
+      : file(file), offset(offset), count(count) {}
+
+  Status next(T &entry) {
+    if (at == buffer.size()) {
+      constexpr uint64_t most = 8192;
+      buffer.resize(std::min(count - taken, most));
+      DTC_RETURN_IF_ERROR(
+          file.read(offset + taken * sizeof(T),
+                    {reinterpret_cast<uint8_t *>(buffer.data()), buffer.size() * sizeof(T)}));
+      taken += buffer.size();
+      at = 0;
+    }
+    entry = buffer[at++];
+    return {};
+  }
+
+private:
+  const InputFile &file;
+  uint64_t offset, count, taken = 0;
+  std::vector<T> buffer;
+  size_t at = 0;
+};
+
+Status readHeader(const InputFile &file, Index &index) {
+  const std::string &path = file.path();
+  std::array<uint8_t, kHeaderBytes> bytes;
+  if (file.size() < kHeaderBytes)
     return damaged(path,
-                   text("it has ", bytes.size(), " bytes, less than a header of ", kHeaderBytes));
+                   text("it has ", file.size(), " bytes, less than a header of ", kHeaderBytes));
+  DTC_RETURN_IF_ERROR(file.read(0, bytes));
   if (std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
     return damaged(path, "it does not begin with MMIDIDX; wanted a Megatron index");
   if (auto version = load<uint64_t>(bytes.data() + 9); version != 1)
@@ -63,26 +96,29 @@ Status readHeader(const std::string &path, std::span<const uint8_t> bytes, Index
   format::Checked plain =
       format::Checked(index.sequences) * 12 + format::Checked(index.documents) * 8 + kHeaderBytes;
   format::Checked withModes = plain + index.sequences;
-  bool fits = (plain.ok() && plain.value() == bytes.size()) ||
-              (withModes.ok() && withModes.value() == bytes.size());
+  bool fits = (plain.ok() && plain.value() == file.size()) ||
+              (withModes.ok() && withModes.value() == file.size());
   if (!fits)
     return damaged(path,
-                   text("it has ", bytes.size(), " bytes, which do not hold its ", index.sequences,
+                   text("it has ", file.size(), " bytes, which do not hold its ", index.sequences,
                         " sequences and ", index.documents, " document bounds"));
   return Status::okStatus();
 }
 
 // Sequences must follow each other without a gap from byte 0 on, as Megatron writes them; then the
 // whole .bin is one run of tokens.
-Status readSequences(const std::string &path, std::span<const uint8_t> bytes, uint64_t binBytes,
-                     Index &index) {
-  const uint8_t *lengths = bytes.data() + kHeaderBytes;
-  const uint8_t *pointers = lengths + index.sequences * 4;
-  const uint8_t *documents = pointers + index.sequences * 8;
+Status readSequences(const InputFile &file, uint64_t binBytes, Index &index) {
+  const std::string &path = file.path();
+  uint64_t pointersAt = kHeaderBytes + index.sequences * 4;
+  Entries<int32_t> lengths(file, kHeaderBytes, index.sequences);
+  Entries<int64_t> pointers(file, pointersAt, index.sequences);
+  Entries<int64_t> documents(file, pointersAt + index.sequences * 8, index.documents);
   uint64_t width = bytesOf(index.type);
   for (uint64_t i = 0; i < index.sequences; ++i) {
-    auto length = load<int32_t>(lengths + i * 4);
-    auto pointer = load<int64_t>(pointers + i * 8);
+    int32_t length = 0;
+    int64_t pointer = 0;
+    DTC_RETURN_IF_ERROR(lengths.next(length));
+    DTC_RETURN_IF_ERROR(pointers.next(pointer));
     if (length < 0)
       return damaged(path, text("sequence ", i, " has ", length, " tokens"));
     if (pointer < 0 || static_cast<uint64_t>(pointer) != index.tokens * width)
@@ -92,7 +128,8 @@ Status readSequences(const std::string &path, std::span<const uint8_t> bytes, ui
   }
   int64_t before = 0;
   for (uint64_t i = 0; i < index.documents; ++i) {
-    auto bound = load<int64_t>(documents + i * 8);
+    int64_t bound = 0;
+    DTC_RETURN_IF_ERROR(documents.next(bound));
     if (bound < before || static_cast<uint64_t>(bound) > index.sequences || (i == 0 && bound != 0))
       return damaged(path, text("document bound ", i, " is sequence ", bound, "; wanted ", before,
                                 " to ", i == 0 ? 0 : index.sequences));
@@ -107,14 +144,14 @@ Status readSequences(const std::string &path, std::span<const uint8_t> bytes, ui
 
 Status openMegatron(const std::string &stem, const TokenSourceOptions &options,
                     std::unique_ptr<TokenSource> &source) {
-  MappedFile bin, idx;
+  InputFile bin, idx;
   DTC_RETURN_IF_ERROR(idx.open(stem + ".idx"));
   DTC_RETURN_IF_ERROR(bin.open(stem + ".bin"));
   Index index;
-  DTC_RETURN_IF_ERROR(readHeader(stem + ".idx", idx.bytes(), index));
-  DTC_RETURN_IF_ERROR(readSequences(stem + ".idx", idx.bytes(), bin.bytes().size(), index));
-  source = std::make_unique<TokenArray>(stem + ".bin", std::move(bin), 0, index.tokens, index.type,
-                                        options.vocabulary);
+  DTC_RETURN_IF_ERROR(readHeader(idx, index));
+  DTC_RETURN_IF_ERROR(readSequences(idx, bin.size(), index));
+  source =
+      std::make_unique<TokenArray>(std::move(bin), 0, index.tokens, index.type, options.vocabulary);
   return Status::okStatus();
 }
 

@@ -4,6 +4,7 @@
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kMostDims = 12;
+constexpr size_t kMostHeaderBytes = size_t(1) << 20; // NumPy writes 128 bytes or so
 
 struct KnownType {
   std::string_view descr;
@@ -138,9 +140,10 @@ Status wrong(const std::string &name, const std::string &what) {
   return Status::invalidArgument(text("opening '", name, "': ", what));
 }
 
-// The literal's bytes, after magic, version and length.
-Status findLiteral(const std::string &name, std::span<const uint8_t> file, size_t &begin,
-                   size_t &end) {
+// The literal's bytes, after magic, version and length, in a file of `fileBytes` that begins with
+// `file`.
+Status findLiteral(const std::string &name, std::span<const uint8_t> file, uint64_t fileBytes,
+                   size_t &begin, size_t &end) {
   if (file.size() < 10 || std::memcmp(file.data(), kMagic.data(), kMagic.size()) != 0)
     return wrong(name, "it does not begin with \\x93NUMPY; wanted a .npy file, as numpy.save "
                        "writes one");
@@ -153,9 +156,12 @@ Status findLiteral(const std::string &name, std::span<const uint8_t> file, size_
   uint32_t length = 0;
   std::memcpy(&length, file.data() + 8, begin - 8); // little endian, as this machine
   end = begin + length;
-  if (end > file.size())
+  if (end > fileBytes)
     return wrong(name,
-                 text("its header has ", length, " bytes, beyond the file's end at ", file.size()));
+                 text("its header has ", length, " bytes, beyond the file's end at ", fileBytes));
+  if (end > file.size())
+    return wrong(
+        name, text("its header has ", length, " bytes; wanted at most ", kMostHeaderBytes - begin));
   return {};
 }
 
@@ -179,10 +185,13 @@ Status checkSize(const std::string &name, uint64_t fileBytes, const NpyHeader &h
 uint64_t bytesOf(NpyType type) { return known(type).bytes; }
 const char *nameOf(NpyType type) { return known(type).name; }
 
-Status readNpyHeader(const std::string &name, std::span<const uint8_t> file, NpyHeader &header) {
+Status readNpyHeader(const InputFile &file, NpyHeader &header) {
+  const std::string &name = file.path();
   size_t begin = 0, end = 0;
-  DTC_RETURN_IF_ERROR(findLiteral(name, file, begin, end));
-  std::string_view literal(reinterpret_cast<const char *>(file.data()) + begin, end - begin);
+  std::vector<uint8_t> front(std::min<uint64_t>(file.size(), kMostHeaderBytes));
+  DTC_RETURN_IF_ERROR(file.read(0, front));
+  DTC_RETURN_IF_ERROR(findLiteral(name, front, file.size(), begin, end));
+  std::string_view literal(reinterpret_cast<const char *>(front.data()) + begin, end - begin);
   Fields fields;
   if (!readFields(Literal(literal), fields))
     return wrong(name, "its header is not {'descr': ..., 'fortran_order': ..., 'shape': ...} of a "

@@ -1,11 +1,10 @@
 // The header of a NumPy .npy file.
 #pragma once
 
+#include "runtime/base/File.h"
 #include "runtime/base/Status.h"
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace dtc::rt {
@@ -27,7 +26,7 @@ struct NpyHeader {
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (60000, 28, 28), } padded with spaces to
 //   "\n".
 // Source: numpy/lib/format.py. Big-endian, structured and column-major arrays are refused with how
-// to save them otherwise. `name` is for messages.
-Status readNpyHeader(const std::string &name, std::span<const uint8_t> file, NpyHeader &header);
+// to save them otherwise.
+Status readNpyHeader(const InputFile &file, NpyHeader &header);
 
 } // namespace dtc::rt

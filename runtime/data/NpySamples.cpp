@@ -1,10 +1,11 @@
-// Rows of a mapped .npy file as samples, converted to the input's element type while they are read.
+// Rows of a .npy file as samples, converted to the input's element type while they are read.
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/data/NpyHeader.h"
 #include "runtime/data/SampleSource.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -63,11 +64,11 @@ template <typename Run> auto withType(NpyType type, Run run) {
 
 class NpySamples final : public SampleSource {
 public:
-  NpySamples(std::string path, MappedFile file, NpyHeader header, SampleType type)
-      : path(std::move(path)), file(std::move(file)), header(std::move(header)),
-        type(std::move(type)), perSample(this->type.elements()) {}
+  NpySamples(InputFile file, NpyHeader header, SampleType type)
+      : file(std::move(file)), header(std::move(header)), type(std::move(type)),
+        perSample(this->type.elements()) {}
 
-  const std::string &name() const override { return path; }
+  const std::string &name() const override { return file.path(); }
   uint64_t samples() const override { return header.shape[0]; }
   Status read(uint64_t index, uint64_t begin, std::span<std::byte> out) const override;
 
@@ -83,10 +84,12 @@ private:
   Status readIntegers(const uint8_t *from, uint64_t index, uint64_t begin,
                       std::span<std::byte> out) const;
   template <typename T> static Status readFloats(const uint8_t *from, std::span<std::byte> out);
+  template <typename T>
+  Status convert(const uint8_t *from, uint64_t index, uint64_t begin,
+                 std::span<std::byte> out) const;
   Status refuse(const std::string &value, uint64_t index, uint64_t element) const;
 
-  std::string path;
-  MappedFile file;
+  InputFile file;
   NpyHeader header;
   SampleType type;
   uint64_t perSample;
@@ -99,8 +102,8 @@ Status NpySamples::refuse(const std::string &value, uint64_t index, uint64_t ele
   if (type.ignored)
     wanted += text(", or ", *type.ignored, ", which is ignored");
   std::string place = type.shape.empty() ? "" : text(", element ", element);
-  return Status::dataLoss(text("reading '", path, "' for input '", type.input, "': sample ", index,
-                               place, " is ", value, "; wanted ", wanted));
+  return Status::dataLoss(text("reading '", name(), "' for input '", type.input, "': sample ",
+                               index, place, " is ", value, "; wanted ", wanted));
 }
 
 template <typename T>
@@ -129,21 +132,35 @@ template <typename T> Status NpySamples::readFloats(const uint8_t *from, std::sp
   return {};
 }
 
+template <typename T>
+Status NpySamples::convert(const uint8_t *from, uint64_t index, uint64_t begin,
+                           std::span<std::byte> out) const {
+  if (type.element == SampleElement::F32)
+    return readFloats<T>(from, out);
+  if constexpr (std::is_integral_v<T>)
+    return readIntegers<T>(from, index, begin, out);
+  else
+    return Status::internal("reading floats as integers");
+}
+
 Status NpySamples::read(uint64_t index, uint64_t begin, std::span<std::byte> out) const {
   uint64_t count = out.size() / kSampleElementBytes;
   if (index >= samples() || begin > perSample || count > perSample - begin)
-    return Status::invalidArgument(text("reading '", path, "': wanted ", count, " elements from ",
+    return Status::invalidArgument(text("reading '", name(), "': wanted ", count, " elements from ",
                                         begin, " on of sample ", index, ", there are ", samples(),
                                         " samples of ", perSample));
-  const uint8_t *from =
-      file.bytes().data() + header.dataOffset + (index * perSample + begin) * bytesOf(header.type);
   return withType(header.type, [&]<typename T>(T) -> Status {
-    if (type.element == SampleElement::F32)
-      return readFloats<T>(from, out);
-    if constexpr (std::is_integral_v<T>)
-      return readIntegers<T>(from, index, begin, out);
-    else
-      return Status::internal("reading floats as integers");
+    constexpr uint64_t most = 4096; // elements on the stack at once
+    std::array<uint8_t, most * sizeof(T)> bytes;
+    for (uint64_t done = 0; done < count; done += most) {
+      uint64_t now = std::min(count - done, most), first = begin + done;
+      DTC_RETURN_IF_ERROR(file.read(header.dataOffset + (index * perSample + first) * sizeof(T),
+                                    std::span(bytes).first(now * sizeof(T))));
+      DTC_RETURN_IF_ERROR(
+          convert<T>(bytes.data(), index, first,
+                     out.subspan(done * kSampleElementBytes, now * kSampleElementBytes)));
+    }
+    return {};
   });
 }
 
@@ -151,10 +168,10 @@ Status NpySamples::read(uint64_t index, uint64_t begin, std::span<std::byte> out
 
 Status openNpy(const std::string &path, const SampleType &type,
                std::unique_ptr<SampleSource> &source) {
-  MappedFile file;
+  InputFile file;
   DTC_RETURN_IF_ERROR(file.open(path));
   NpyHeader header;
-  DTC_RETURN_IF_ERROR(readNpyHeader(path, file.bytes(), header));
+  DTC_RETURN_IF_ERROR(readNpyHeader(file, header));
   auto wrong = [&](const std::string &what) {
     return Status::invalidArgument(
         text("opening '", path, "' for input '", type.input, "': ", what));
@@ -173,7 +190,7 @@ Status openNpy(const std::string &path, const SampleType &type,
   if (type.element == SampleElement::I32 && isFloat(header.type))
     return wrong(text("it holds ", nameOf(header.type),
                       "; wanted integers, as the input is i32: save x.astype('<i4')"));
-  source = std::make_unique<NpySamples>(path, std::move(file), std::move(header), type);
+  source = std::make_unique<NpySamples>(std::move(file), std::move(header), type);
   return {};
 }
 

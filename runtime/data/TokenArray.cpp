@@ -1,9 +1,11 @@
-// Reads tokens of any width out of a mapped file, checking each against the vocabulary.
+// Reads tokens of any width out of a file, checking each against the vocabulary.
 #include "runtime/data/TokenArray.h"
 
 #include "runtime/base/Text.h"
 #include "runtime/data/Formats.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -44,10 +46,9 @@ Status checkRange(uint64_t begin, uint64_t count, uint64_t size, const std::stri
                                       begin, " on, it has ", size));
 }
 
-TokenArray::TokenArray(std::string name, MappedFile file, uint64_t offset, uint64_t count,
-                       TokenType type, uint64_t vocabulary)
-    : fileName(std::move(name)), file(std::move(file)), offset(offset), count(count), type(type),
-      vocabulary(vocabulary) {}
+TokenArray::TokenArray(InputFile file, uint64_t offset, uint64_t count, TokenType type,
+                       uint64_t vocabulary)
+    : file(std::move(file)), offset(offset), count(count), type(type), vocabulary(vocabulary) {}
 
 // Widens out.size() tokens from unaligned `from`; returns the first that is no token, or the size.
 template <typename T>
@@ -70,30 +71,39 @@ template <typename T> static int64_t valueAt(const uint8_t *from) {
   return static_cast<int64_t>(token);
 }
 
+template <typename T> Status TokenArray::readAs(uint64_t begin, std::span<int32_t> out) const {
+  constexpr size_t most = 4096; // tokens on the stack at once
+  std::array<uint8_t, most * sizeof(T)> bytes;
+  while (!out.empty()) {
+    std::span<int32_t> piece = out.first(std::min(out.size(), most));
+    DTC_RETURN_IF_ERROR(
+        file.read(offset + begin * sizeof(T), std::span(bytes).first(piece.size() * sizeof(T))));
+    if (size_t good = widen<T>(bytes.data(), vocabulary, piece); good < piece.size())
+      return checkToken(valueAt<T>(bytes.data() + good * sizeof(T)), begin + good, name(),
+                        vocabulary);
+    out = out.subspan(piece.size());
+    begin += piece.size();
+  }
+  return {};
+}
+
 Status TokenArray::read(uint64_t begin, std::span<int32_t> out) const {
-  DTC_RETURN_IF_ERROR(checkRange(begin, out.size(), count, fileName));
-  const uint8_t *from = file.bytes().data() + offset + begin * bytesOf(type);
-  auto readAs = [&]<typename T>(T) {
-    size_t good = widen<T>(from, vocabulary, out);
-    return good == out.size() ? Status::okStatus()
-                              : checkToken(valueAt<T>(from + good * sizeof(T)), begin + good,
-                                           fileName, vocabulary);
-  };
+  DTC_RETURN_IF_ERROR(checkRange(begin, out.size(), count, name()));
   switch (type) {
   case TokenType::U8:
-    return readAs(uint8_t());
+    return readAs<uint8_t>(begin, out);
   case TokenType::I8:
-    return readAs(int8_t());
+    return readAs<int8_t>(begin, out);
   case TokenType::I16:
-    return readAs(int16_t());
+    return readAs<int16_t>(begin, out);
   case TokenType::U16:
-    return readAs(uint16_t());
+    return readAs<uint16_t>(begin, out);
   case TokenType::I32:
-    return readAs(int32_t());
+    return readAs<int32_t>(begin, out);
   case TokenType::U32:
-    return readAs(uint32_t());
+    return readAs<uint32_t>(begin, out);
   case TokenType::I64:
-    return readAs(int64_t());
+    return readAs<int64_t>(begin, out);
   }
   return Status::internal("reading tokens of an unknown type");
 }

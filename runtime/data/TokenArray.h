@@ -1,4 +1,4 @@
-// Tokens that lie one after the other in a mapped file.
+// Tokens that lie one after the other in a file.
 #pragma once
 
 #include "runtime/base/File.h"
@@ -14,16 +14,16 @@ size_t bytesOf(TokenType type);
 // must lie inside the file: openers check it.
 class TokenArray final : public TokenSource {
 public:
-  TokenArray(std::string name, MappedFile file, uint64_t offset, uint64_t count, TokenType type,
-             uint64_t vocabulary);
+  TokenArray(InputFile file, uint64_t offset, uint64_t count, TokenType type, uint64_t vocabulary);
 
-  const std::string &name() const override { return fileName; }
+  const std::string &name() const override { return file.path(); }
   uint64_t size() const override { return count; }
   Status read(uint64_t begin, std::span<int32_t> out) const override;
 
 private:
-  std::string fileName;
-  MappedFile file;
+  template <typename T> Status readAs(uint64_t begin, std::span<int32_t> out) const;
+
+  InputFile file;
   uint64_t offset, count;
   TokenType type;
   uint64_t vocabulary;

@@ -41,14 +41,15 @@ constexpr int32_t kMagicU32 = 20240801, kVersionU32 = 7; // Llama 3
 } // namespace
 
 // The number of tokens of an llm.c file is header word 2.
-static Status openLlmc(const std::string &path, MappedFile file, TokenType type,
-                       const TokenSourceOptions &options, std::unique_ptr<TokenSource> &source) {
+static Status openLlmc(InputFile file, TokenType type, const TokenSourceOptions &options,
+                       std::unique_ptr<TokenSource> &source) {
   int32_t header[3];
-  uint64_t bytes = file.bytes().size();
+  const std::string &path = file.path();
+  uint64_t bytes = file.size();
   if (bytes < kHeaderBytes)
     return Status::dataLoss(text("opening '", path, "': it has ", bytes,
                                  " bytes, less than an llm.c header of ", kHeaderBytes));
-  std::memcpy(header, file.bytes().data(), sizeof(header));
+  DTC_RETURN_IF_ERROR(file.read(0, {reinterpret_cast<uint8_t *>(header), sizeof(header)}));
   int32_t version = type == TokenType::U16 ? kVersionU16 : kVersionU32;
   if (header[1] != version)
     return Status::invalidArgument(text("opening '", path, "': it is an llm.c file of version ",
@@ -60,20 +61,21 @@ static Status openLlmc(const std::string &path, MappedFile file, TokenType type,
   if (bytes != wanted)
     return Status::dataLoss(text("opening '", path, "': it has ", bytes,
                                  " bytes, but its header's ", count, " tokens make ", wanted));
-  source = std::make_unique<TokenArray>(path, std::move(file), kHeaderBytes, count, type,
-                                        options.vocabulary);
+  source =
+      std::make_unique<TokenArray>(std::move(file), kHeaderBytes, count, type, options.vocabulary);
   return Status::okStatus();
 }
 
-static Status openBin(const std::string &path, MappedFile file, const TokenSourceOptions &options,
+static Status openBin(InputFile file, const TokenSourceOptions &options,
                       std::unique_ptr<TokenSource> &source) {
-  uint64_t bytes = file.bytes().size();
+  const std::string &path = file.path();
+  uint64_t bytes = file.size();
   int32_t magic = 0;
   if (bytes >= sizeof(magic))
-    std::memcpy(&magic, file.bytes().data(), sizeof(magic));
+    DTC_RETURN_IF_ERROR(file.read(0, {reinterpret_cast<uint8_t *>(&magic), sizeof(magic)}));
   if (magic == kMagicU16 || magic == kMagicU32)
-    return openLlmc(path, std::move(file), magic == kMagicU16 ? TokenType::U16 : TokenType::U32,
-                    options, source);
+    return openLlmc(std::move(file), magic == kMagicU16 ? TokenType::U16 : TokenType::U32, options,
+                    source);
   for (const KnownMagic &other : otherFiles)
     if (magic == other.magic)
       return Status::invalidArgument(
@@ -81,7 +83,7 @@ static Status openBin(const std::string &path, MappedFile file, const TokenSourc
   if (bytes % 2 != 0)
     return Status::dataLoss(text("opening '", path, "': it has no llm.c header and ", bytes,
                                  " bytes; uint16 tokens need an even number"));
-  source = std::make_unique<TokenArray>(path, std::move(file), 0, bytes / 2, TokenType::U16,
+  source = std::make_unique<TokenArray>(std::move(file), 0, bytes / 2, TokenType::U16,
                                         options.vocabulary);
   return Status::okStatus();
 }
@@ -93,13 +95,13 @@ Status openTokenFile(const std::string &path, const TokenSourceOptions &options,
   bool isPair = isFile(stem + ".idx") && isFile(stem + ".bin");
   if (idx || (bin && isPair) || (!bin && isPair && !isFile(path)))
     return openMegatron(stem, options, source);
-  MappedFile file;
+  InputFile file;
   DTC_RETURN_IF_ERROR(file.open(path));
   if (bin)
-    return openBin(path, std::move(file), options, source);
-  uint64_t bytes = file.bytes().size();
-  source = std::make_unique<TokenArray>(path, std::move(file), 0, bytes, TokenType::U8,
-                                        options.vocabulary);
+    return openBin(std::move(file), options, source);
+  uint64_t bytes = file.size();
+  source =
+      std::make_unique<TokenArray>(std::move(file), 0, bytes, TokenType::U8, options.vocabulary);
   return Status::okStatus();
 }
 

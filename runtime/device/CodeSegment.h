@@ -18,7 +18,7 @@ public:
   CodeSegment &operator=(CodeSegment &&) = delete;
 
   // `object`: the bytes of an ELF shared object for this machine. Loading runs its constructors, so
-  // the caller must have checked where it comes from. InvalidArgument carries the loader's own
+  // that whoever starts the program must trust its origin. InvalidArgument carries the loader's own
   // words.
   Status load(std::span<const uint8_t> object);
 

@@ -1,7 +1,7 @@
 #include "runtime/exec/Executor.h"
 
 #include "runtime/base/Text.h"
-#include "runtime/exec/Agree.h"
+#include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/exec/Trace.h"
 
@@ -40,7 +40,7 @@ public:
   Status setScalars(const StepScalars &scalars) override;
   Status writeInput(std::string_view name, std::span<const std::byte> values) override;
   Status run(format::EntryKind entry, StepResult &result) override;
-  Status writeTrace() const override;
+  Status writeTrace(AtomicFile &file) const override;
 
 private:
   Status prepareHere();
@@ -220,7 +220,7 @@ bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction
   Clock::time_point end = Clock::now();
   if (instruction.stream == 0)
     computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
-  if (!options.traceFile.empty() && instruction.command.source->op_type() != format::Op::Record)
+  if (options.trace && instruction.command.source->op_type() != format::Op::Record)
     trace[static_cast<size_t>(instruction.stream)].push_back(
         {run.task, instruction.index, run.microBatch, steps, secondsBetween(firstStep, begin),
          secondsBetween(firstStep, end)});
@@ -299,10 +299,8 @@ Status ExecutorImpl::run(format::EntryKind entry, StepResult &result) {
   return readOutputs(entry, result);
 }
 
-Status ExecutorImpl::writeTrace() const {
-  if (options.traceFile.empty())
-    return {};
-  return writeChromeTrace(options.traceFile, rank, executable.manifest(), bound, trace);
+Status ExecutorImpl::writeTrace(AtomicFile &file) const {
+  return writeChromeTrace(file, rank, executable.manifest(), bound, trace);
 }
 
 } // namespace

@@ -11,6 +11,7 @@
 //   DTC_RETURN_IF_ERROR(executor->runStep(result));
 #pragma once
 
+#include "runtime/base/File.h"
 #include "runtime/base/Status.h"
 #include "runtime/comm/Comm.h"
 #include "runtime/device/Device.h"
@@ -50,7 +51,7 @@ struct StepResult {
 };
 
 struct ExecutorOptions {
-  std::string traceFile; // Chrome trace of the steps is collected for this file; empty for none
+  bool trace = false; // whether to keep a time line of all steps for writeTrace()
 };
 
 class Executor {
@@ -83,8 +84,9 @@ public:
   // source location, and stops all streams.
   virtual Status run(format::EntryKind entry, StepResult &result) = 0;
   Status runStep(StepResult &result) { return run(format::EntryKind::train, result); }
-  // Writes the trace of all steps so far; nothing without ExecutorOptions::traceFile.
-  virtual Status writeTrace() const = 0;
+  // Writes a Chrome trace of all steps so far, of none without ExecutorOptions::trace, into `file`,
+  // which is open, and commits it.
+  virtual Status writeTrace(AtomicFile &file) const = 0;
 };
 
 } // namespace dtc::rt

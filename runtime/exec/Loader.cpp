@@ -1,25 +1,30 @@
 #include "runtime/exec/Loader.h"
 
+#include "runtime/base/File.h"
+#include "runtime/format/Header.h"
 #include "runtime/format/Verify.h"
+
+#include <algorithm>
 
 namespace dtc::rt {
 
 Status Executable::load(const std::string &path, std::unique_ptr<Executable> &executable) {
-  std::unique_ptr<Executable> loaded(new Executable);
-  loaded->fileName = path;
-  DTC_RETURN_IF_ERROR(loaded->mapped.open(path));
-  loaded->file = loaded->mapped.bytes();
-  DTC_RETURN_IF_ERROR(format::verifyExecutable(loaded->file, path, loaded->root));
-  executable = std::move(loaded);
-  return {};
+  InputFile input;
+  DTC_RETURN_IF_ERROR(input.open(path));
+  // The header first: what is no .dte file need not fit into memory.
+  std::vector<uint8_t> bytes(std::min<uint64_t>(input.size(), format::headerBytes));
+  DTC_RETURN_IF_ERROR(input.read(0, bytes));
+  format::Header header;
+  DTC_RETURN_IF_ERROR(format::readHeader(bytes, input.size(), path, header));
+  DTC_RETURN_IF_ERROR(input.readAll(bytes));
+  return fromBytes(std::move(bytes), path, executable);
 }
 
 Status Executable::fromBytes(std::vector<uint8_t> bytes, const std::string &name,
                              std::unique_ptr<Executable> &executable) {
   std::unique_ptr<Executable> loaded(new Executable);
   loaded->fileName = name;
-  loaded->owned = std::move(bytes);
-  loaded->file = loaded->owned;
+  loaded->file = std::move(bytes);
   DTC_RETURN_IF_ERROR(format::verifyExecutable(loaded->file, name, loaded->root));
   executable = std::move(loaded);
   return {};
@@ -32,7 +37,7 @@ const format::Program &Executable::program(int rank) const {
 
 std::span<const uint8_t> Executable::segment(uint32_t index) const {
   const format::Segment &segment = *root->segments()->Get(index);
-  return file.subspan(segment.offset(), segment.bytes());
+  return bytes().subspan(segment.offset(), segment.bytes());
 }
 
 } // namespace dtc::rt

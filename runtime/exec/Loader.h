@@ -1,7 +1,6 @@
 // A .dte file in memory, checked.
 #pragma once
 
-#include "runtime/base/File.h"
 #include "runtime/base/Status.h"
 #include "runtime/format/dte_generated.h"
 
@@ -17,8 +16,8 @@ public:
   Executable(const Executable &) = delete;
   Executable &operator=(const Executable &) = delete;
 
-  // Maps `path` and runs format::verifyExecutable on all of it. NotFound when there is no such
-  // file.
+  // Reads `path` into memory, so that nothing that happens to the file afterwards changes what
+  // runs, and runs format::verifyExecutable on all of it. NotFound when there is no such file.
   static Status load(const std::string &path, std::unique_ptr<Executable> &executable);
   // The same for bytes that are in memory already; `name` stands for the path in messages.
   static Status fromBytes(std::vector<uint8_t> bytes, const std::string &name,
@@ -30,14 +29,14 @@ public:
   // The program that `rank` runs.
   const format::Program &program(int rank) const;
   std::span<const uint8_t> segment(uint32_t index) const;
+  // All of the file, as it was checked.
+  std::span<const uint8_t> bytes() const { return file; }
 
 private:
   Executable() = default;
 
   std::string fileName;
-  MappedFile mapped;
-  std::vector<uint8_t> owned; // instead of `mapped`
-  std::span<const uint8_t> file;
+  std::vector<uint8_t> file;
   const format::Manifest *root = nullptr;
 };
 

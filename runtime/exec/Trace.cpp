@@ -1,9 +1,9 @@
 #include "runtime/exec/Trace.h"
 
-#include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 
 #include <cstdio>
+#include <string>
 #include <string_view>
 
 namespace dtc::rt {
@@ -49,7 +49,7 @@ std::string communicated(const BoundInstruction &instruction) {
 
 } // namespace
 
-Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
+Status writeChromeTrace(AtomicFile &file, int rank, const format::Manifest &manifest,
                         const BoundProgram &program,
                         const std::vector<std::vector<TraceEvent>> &streams) {
   auto ofRank = manifest.rank_program()->Get(static_cast<uint32_t>(rank));
@@ -75,8 +75,6 @@ Status writeChromeTrace(const std::string &path, int rank, const format::Manifes
   appendMetadata(out, "process_name", rank, 0, text("rank ", rank));
   out.erase(out.size() - 2); // the last comma
   out += "\n]}\n";
-  AtomicFile file;
-  DTC_RETURN_IF_ERROR(file.open(path));
   DTC_RETURN_IF_ERROR(file.write(out.data(), out.size()));
   return file.commit();
 }

@@ -2,10 +2,10 @@
 // chrome://tracing.
 #pragma once
 
+#include "runtime/base/File.h"
 #include "runtime/base/Status.h"
 #include "runtime/exec/Binding.h"
 
-#include <string>
 #include <vector>
 
 namespace dtc::rt {
@@ -16,11 +16,12 @@ struct TraceEvent {
   double beginSeconds = 0, endSeconds = 0; // since the first step began
 };
 
-// Writes one process for this rank and one thread for each stream. Each of the events has name,
-// place in the model, class, step, task, micro-batch and index of its instruction; a collective also kind, role,
+// Writes and commits one process for this rank and one thread for each stream. Each of the events
+// has name, place in the model, class, step, task, micro-batch and index of its instruction; a
+// collective also kind, role,
 // group, its number of ranks and the bytes of its larger buffer. `streams[s]` are the events of
 // stream s.
-Status writeChromeTrace(const std::string &path, int rank, const format::Manifest &manifest,
+Status writeChromeTrace(AtomicFile &file, int rank, const format::Manifest &manifest,
                         const BoundProgram &program,
                         const std::vector<std::vector<TraceEvent>> &streams);
 

@@ -45,9 +45,10 @@ void writeHeader(const Header &header, std::span<uint8_t, headerBytes> bytes) {
   writeAt<uint64_t>(bytes, 56, XXH3_64bits(bytes.data(), 56));
 }
 
-rt::Status readHeader(std::span<const uint8_t> file, std::string_view fileName, Header &header) {
+rt::Status readHeader(std::span<const uint8_t> file, uint64_t fileBytes, std::string_view fileName,
+                      Header &header) {
   if (file.size() < headerBytes)
-    return rt::Status::dataLoss(text(fileName, ": the file has ", file.size(),
+    return rt::Status::dataLoss(text(fileName, ": the file has ", fileBytes,
                                      " bytes, wanted at least the ", headerBytes,
                                      " of a .dte header; recompile with dtc"));
   if (std::memcmp(file.data(), magic, sizeof(magic)) != 0)
@@ -69,19 +70,23 @@ rt::Status readHeader(std::span<const uint8_t> file, std::string_view fileName, 
   header.manifestOffset = readAt<uint64_t>(file, 24);
   header.manifestBytes = readAt<uint64_t>(file, 32);
   header.manifestHash = {readAt<uint64_t>(file, 40), readAt<uint64_t>(file, 48)};
-  if (header.fileBytes != file.size())
-    return rt::Status::dataLoss(text(fileName, ": the file has ", file.size(),
+  if (header.fileBytes != fileBytes)
+    return rt::Status::dataLoss(text(fileName, ": the file has ", fileBytes,
                                      " bytes, its header says ", header.fileBytes,
                                      "; the file was cut or extended, recompile with dtc"));
   if (header.manifestOffset != headerBytes)
     return rt::Status::dataLoss(text(fileName, ": the manifest starts at byte ",
                                      header.manifestOffset, ", wanted ", headerBytes,
                                      "; recompile with dtc"));
-  if (header.manifestBytes > file.size() - headerBytes)
+  if (header.manifestBytes > fileBytes - headerBytes)
     return rt::Status::dataLoss(text(fileName, ": the manifest has ", header.manifestBytes,
-                                     " bytes, the file has ", file.size() - headerBytes,
+                                     " bytes, the file has ", fileBytes - headerBytes,
                                      " after its header; recompile with dtc"));
   return {};
+}
+
+rt::Status readHeader(std::span<const uint8_t> file, std::string_view fileName, Header &header) {
+  return readHeader(file, file.size(), fileName, header);
 }
 
 } // namespace dtc::format

@@ -38,5 +38,8 @@ void writeHeader(const Header &header, std::span<uint8_t, headerBytes> bytes);
 // Reads and checks the header of a file that is wholly in memory: magic, version, its own hash, and
 // that the sizes are those of `file`. DataLoss or InvalidArgument, naming `fileName` and the field.
 rt::Status readHeader(std::span<const uint8_t> file, std::string_view fileName, Header &header);
+// The same for a file of `fileBytes` of which only the beginning is there.
+rt::Status readHeader(std::span<const uint8_t> front, uint64_t fileBytes, std::string_view fileName,
+                      Header &header);
 
 } // namespace dtc::format

@@ -6,6 +6,9 @@
 #include "compiler/workload/ModelFacts.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
 
 namespace dtc {
 namespace {
@@ -14,7 +17,45 @@ struct CompileFlags : PlanningFlags {
   std::string planFile, output;
   CompileOptions options;
   std::string schedule = "cosine";
+  CLI::App *command = nullptr;
+
+  // Whether the user wrote `flag`, which has a default otherwise.
+  bool given(const char *flag) const { return command->count(flag) > 0; }
 };
+
+UserError contradiction(const CompileFlags &flags, const std::string &flag,
+                        const std::string &value, const std::string &what,
+                        const std::string &plans) {
+  return UserError("plan '" + flags.planFile + "' was made for " + what + " " + plans + ", " +
+                       flag + " says " + value,
+                   "leave out " + flag + ", or plan again with 'dtc plan'");
+}
+
+// A plan has decided all that these flags ask for: what was given beside it has to say the same.
+Outcome checkFlagsFit(const CompileFlags &flags, const Plan &plan) {
+  for (const char *flag : {"--fix", "--max-memory", "--stack", "--grad-dtype", "--executable"})
+    if (flags.given(flag))
+      return UserError(std::string(flag) + " asks for a plan, and --plan '" + flags.planFile +
+                           "' has one",
+                       std::string("leave out ") + flag + ", or give it to 'dtc plan'");
+  struct Number {
+    const char *flag, *what;
+    int64_t value, plans;
+  };
+  for (const Number &number : {
+           Number{"--devices", "a number of devices of", flags.devices, plan.devices},
+           Number{"--global-batch", "a global batch of", flags.globalBatch, plan.globalBatch},
+           Number{"--nodes", "a number of nodes of", flags.nodes, plan.nodes + plan.idleNodes},
+       })
+    if (flags.given(number.flag) && number.value != number.plans)
+      return contradiction(flags, number.flag, std::to_string(number.value), number.what,
+                           std::to_string(number.plans));
+  if (flags.given("--precision") && flags.precision != plan.precision)
+    return contradiction(flags, "--precision", flags.precision, "precision", plan.precision);
+  if (flags.given("--optimizer") && flags.optimizer != plan.optimizer)
+    return contradiction(flags, "--optimizer", flags.optimizer, "optimizer", plan.optimizer);
+  return {};
+}
 
 Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &peakFlops) {
   if (flags.planFile.empty() && flags.globalBatch == 0)
@@ -37,10 +78,20 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   Plan plan;
   if (std::string problem = planFromJson(*text, flags.planFile, plan); !problem.empty())
     return UserError(problem);
+  if (Outcome agreed = checkFlagsFit(flags, plan); !agreed)
+    return agreed.error();
   // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
-  Result<Topology> topology = loadTopology(flags.topology, flags.nodes, plan.devices);
+  bool isNamed = flags.given("--topology");
+  Result<Topology> topology =
+      loadTopology(isNamed ? flags.topology : plan.topologyName, flags.nodes, plan.devices);
   if (topology)
     peakFlops = topology->device.peak(ComputeType::F32);
+  if (!isNamed)
+    return plan;
+  if (!topology)
+    return topology.error();
+  if (topology->name != plan.topologyName)
+    return contradiction(flags, "--topology", topology->name, "topology", plan.topologyName);
   return plan;
 }
 
@@ -57,6 +108,14 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
     return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
   if (plan.parameters != facts.parameters)
     return differs("a number of parameters of", plan.parameters, facts.parameters);
+  // Models of other shapes may have as many parameters, but hardly as many operations, too.
+  double flops = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
+  if (std::abs(flops - plan.flopsPerStep) > 1e-9 * flops)
+    return UserError("plan '" + flags.planFile + "' was made for a model of " +
+                         llvm::formatv("{0:e6}", plan.flopsPerStep).str() +
+                         " operations a step, model '" + flags.model + "' has " +
+                         llvm::formatv("{0:e6}", flops).str(),
+                     "plan this model again with 'dtc plan'");
   return {};
 }
 
@@ -111,6 +170,7 @@ void addCompile(CLI::App &app, int &exitCode) {
       "compile", "Writes the executable that dtrun runs\n\nExample:\n  dtc compile "
                  "gpt2/config.json --topology cpu --plan plan.json -o gpt2.dte");
   auto flags = std::make_shared<CompileFlags>();
+  flags->command = command;
   flags->add(*command, /*planGiven=*/true);
   command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
   command->add_option("--target", flags->options.target,

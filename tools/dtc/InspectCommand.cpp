@@ -6,8 +6,6 @@
 #include "compiler/planner/Planner.h"
 #include "compiler/support/File.h"
 
-#include "llvm/Support/MemoryBuffer.h"
-
 namespace dtc {
 namespace {
 
@@ -34,13 +32,11 @@ int inspectPlan(const InspectFlags &flags, const std::string &text) {
 }
 
 int runInspect(const InspectFlags &flags) {
-  auto buffer =
-      llvm::MemoryBuffer::getFile(flags.file, /*IsText=*/false, /*RequiresNullTerminator=*/false,
-                                  /*IsVolatile=*/false, llvm::Align(16));
-  if (!buffer)
-    return UserError("reading '" + flags.file + "': " + buffer.getError().message())
-        .report(llvm::errs());
-  llvm::StringRef bytes = (*buffer)->getBuffer();
+  // An executable wants an address that 16 divides, as that of a string on the heap.
+  Result<std::string> contents = readFile(flags.file);
+  if (!contents)
+    return contents.error().report(llvm::errs());
+  llvm::StringRef bytes = *contents;
   if (bytes.ltrim().starts_with("{"))
     return inspectPlan(flags, bytes.str());
   InspectOptions options;

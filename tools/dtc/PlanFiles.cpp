@@ -4,24 +4,18 @@
 #include "compiler/support/File.h"
 #include "runtime/format/Verify.h"
 
-#include "llvm/Support/MemoryBuffer.h"
-
 #include <span>
 
 namespace dtc {
 
 namespace {
 
-// The text of the plan that an executable was compiled from, after all of dtrun's checks.
-Result<std::string> planOfExecutable(const std::string &file, const std::string &doing) {
-  // The format wants an address that 16 divides.
-  auto buffer =
-      llvm::MemoryBuffer::getFile(file, /*IsText=*/false, /*RequiresNullTerminator=*/false,
-                                  /*IsVolatile=*/false, llvm::Align(16));
-  if (!buffer)
-    return UserError("reading '" + file + "': " + buffer.getError().message());
-  std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>((*buffer)->getBufferStart()),
-                                 (*buffer)->getBufferSize());
+// The text of the plan that an executable was compiled from, after all of dtrun's checks. The
+// format wants `contents` at an address that 16 divides, as that of a string on the heap.
+Result<std::string> planOfExecutable(const std::string &file, const std::string &contents,
+                                     const std::string &doing) {
+  std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(contents.data()),
+                                 contents.size());
   const format::Manifest *manifest = nullptr;
   if (rt::Status status = format::verifyExecutable(bytes, file, manifest); !status.ok())
     return UserError(status.message());
@@ -36,7 +30,7 @@ Result<std::string> planOfExecutable(const std::string &file, const std::string 
 Result<Plan> readPlan(const std::string &file, const std::string &doing) {
   Result<std::string> text = readFile(file);
   if (text && llvm::StringRef(*text).starts_with("DTEX"))
-    text = planOfExecutable(file, doing);
+    text = planOfExecutable(file, *text, doing);
   if (!text)
     return text.error();
   Plan plan;

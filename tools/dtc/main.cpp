@@ -1,15 +1,16 @@
 // dtc: plans and compiles training graphs for clusters.
+#include "tools/cli/EndWithWords.h"
 #include "tools/dtc/Commands.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
-#include <exception>
 
 namespace {
 
-constexpr int kBadUsage = 2, kInternalError = 70;
+constexpr int kUserError = 1, kBadUsage = 2, kInternalError = 70;
 
 // An assertion or crash of ours is an internal error, told apart from the user's errors by its exit
 // code.
@@ -24,6 +25,10 @@ void onCrash(void *) {
 int main(int argc, char **argv) {
   llvm::sys::PrintStackTraceOnErrorSignal(argv[0]);
   llvm::sys::AddSignalHandler(onCrash, nullptr);
+  dtc::installLastWords(
+      {"error", "use a machine with more of it, or raise its limits (ulimit -v, ulimit -u)",
+       kUserError, kInternalError});
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { dtc::sayMemoryRanOut(); });
   CLI::App app("Plans and compiles training graphs for clusters.\n\n"
                "Example:\n"
                "  dtc plan gpt2/config.json --seq-len 1024 --topology dgx-h100 --global-batch 64 "
@@ -50,9 +55,6 @@ int main(int argc, char **argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : kBadUsage;
-  } catch (const std::exception &error) {
-    llvm::errs() << "internal error: " << error.what() << "\n";
-    return kInternalError;
   }
   return exitCode;
 }

@@ -5,6 +5,10 @@
 #include "tools/dtrun/InputPart.h"
 
 #include <algorithm>
+#include <cstdio>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace dtc::rt {
 namespace {
@@ -105,17 +109,61 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
   return {};
 }
 
+uint64_t Batches::samplesOf(uint64_t steps) const {
+  uint64_t samples = sampler.samples();
+  return steps > samples / globalBatch ? samples : steps * globalBatch;
+}
+
 Status Batches::check(uint64_t steps, int rank, int ranks) const {
   if (random)
     return {};
   for (const Column &column : columns) {
     // Past one epoch every sample is read, in the order of the file.
-    uint64_t samples = sampler.samples();
-    bool all = steps > samples / globalBatch;
-    uint64_t end = all ? samples : steps * globalBatch;
+    uint64_t end = samplesOf(steps);
+    bool all = end == sampler.samples();
     std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
     for (auto i = static_cast<uint64_t>(rank); i < end; i += static_cast<uint64_t>(ranks))
       DTC_RETURN_IF_ERROR(column.source->read(all ? i : sampler.sample(i), 0, sample));
+  }
+  return {};
+}
+
+Status Batches::describeSamples(const Column &column, uint64_t steps, std::string &words) const {
+  const std::string &path = column.source->name();
+  words = text("'", path.substr(path.find_last_of('/') + 1), "' with ", column.source->samples(),
+               " samples");
+  if (random) // its seed says all
+    return {};
+  constexpr uint64_t mostBytes = uint64_t(16) << 20;
+  std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
+  // Global samples of the run at even distances; their order is that of a shuffled file.
+  uint64_t end = samplesOf(steps);
+  uint64_t most = std::max<uint64_t>(mostBytes / std::max<size_t>(sample.size(), 1), 2);
+  uint64_t stride = std::max<uint64_t>((end + most - 1) / most, 1);
+  XXH64_hash_t hash = 0;
+  for (uint64_t i = 0; i < end; i += stride) {
+    DTC_RETURN_IF_ERROR(column.source->read(sampler.sample(i), 0, sample));
+    hash = XXH3_64bits_withSeed(sample.data(), sample.size(), hash);
+  }
+  char digits[20];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  words += text(" (hash of ", end < most ? "all" : "some", " that are read: ", digits, ")");
+  return {};
+}
+
+Status Batches::traits(uint64_t steps, const Executable &executable,
+                       std::vector<Trait> &traits) const {
+  std::vector<std::string> inputs; // of all ranks, in one order
+  for (const format::Program *program : *executable.manifest().programs())
+    for (const format::Input *input : *program->inputs())
+      if (std::string name = input->name()->str();
+          std::find(inputs.begin(), inputs.end(), name) == inputs.end())
+        inputs.push_back(std::move(name));
+  for (const std::string &input : inputs) {
+    Trait &trait = traits.emplace_back(Trait{text("data for input '", input, "':"), {}, {}});
+    for (const Column &column : columns)
+      if (column.type.input == input)
+        DTC_RETURN_IF_ERROR(describeSamples(column, steps, trait.value));
   }
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/comm/Agree.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/data/Sampler.h"
 #include "runtime/exec/Executor.h"
@@ -23,6 +24,11 @@ public:
   // an input does not take is found before the first step.
   Status check(uint64_t steps, int rank, int ranks) const;
 
+  // What must be alike on all ranks: for each input the name of its file, the number of samples, and
+  // a hash of those that a run of `steps` steps reads, or of many of them where they are more than
+  // some megabytes. An input that only other ranks have is there without a value.
+  Status traits(uint64_t steps, const Executable &executable, std::vector<Trait> &traits) const;
+
   // Fills the program's inputs for `step`, counted from 1.
   Status load(uint64_t step, Executor &executor);
 
@@ -37,6 +43,9 @@ private:
   Status openTokenColumns(const std::string &path, uint64_t seed);
   Status openFiles(const std::vector<DataFile> &files);
   Status checkSampleCounts() const;
+  // How many different samples `steps` steps read.
+  uint64_t samplesOf(uint64_t steps) const;
+  Status describeSamples(const Column &column, uint64_t steps, std::string &words) const;
   // "images f32 [64] and labels i32 []", and how --data names files for them.
   std::string describeInputs() const;
 

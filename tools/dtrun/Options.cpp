@@ -13,8 +13,6 @@
 namespace dtc::rt {
 namespace {
 
-constexpr const char *version = "dtrun 0.1.0";
-
 // Flags of the interface that this release does not have yet. They are refused rather than ignored:
 // a run without the checkpoints that were asked for is worse than no run.
 constexpr std::string_view missingFlags[] = {"--metrics-port", "--checkpoint-dir",
@@ -98,7 +96,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.add_option("--log-dir", options.logDir,
                  "write metrics of each rank to DIR/rank-R.jsonl, a line a step")
       ->type_name("DIR");
-  app.set_version_flag("--version", version);
+  app.set_version_flag("--version", kVersion);
 }
 
 // What CLI11 cannot say of a value; null when all is well.

@@ -6,6 +6,8 @@
 
 namespace dtc::rt {
 
+inline constexpr const char *kVersion = "dtrun 0.1.0";
+
 // Exit codes of dtrun, which scripts may rely on.
 enum ExitCode {
   kExitDone = 0,

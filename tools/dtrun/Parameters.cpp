@@ -2,7 +2,7 @@
 
 #include "runtime/base/Fill.h"
 #include "runtime/base/Text.h"
-#include "runtime/checkpoint/Parameters.h"
+#include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
 
 namespace dtc::rt {
@@ -57,18 +57,20 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
       });
 }
 
-Status saveParameters(const Executable &executable, Executor &executor, Device &device, Comm &world,
-                      const std::string &path) {
-  const format::Program &program = executor.program();
+Status openDump(const Executable &executable, const Executor &executor, Comm &world,
+                const std::string &path, std::unique_ptr<ParameterDump> &dump) {
   std::vector<TensorSpec> specs;
-  DTC_RETURN_IF_ERROR(specsOf(program.parameters(), specs));
-  return dumpParameters(path, specs, meshSizes(executable.manifest()), world,
-                        [&](size_t index, std::span<float> local) {
-                          auto i = static_cast<uint32_t>(index);
-                          uint32_t buffer = program.parameters()->Get(i)->buffer();
-                          return device.copyOut(local.data(), executor.address(buffer),
-                                                local.size_bytes());
-                        });
+  DTC_RETURN_IF_ERROR(agree(world, specsOf(executor.program().parameters(), specs)));
+  dump = std::make_unique<ParameterDump>(std::move(specs), meshSizes(executable.manifest()), world);
+  return dump->open(path);
+}
+
+Status writeDump(ParameterDump &dump, const Executor &executor, Device &device) {
+  return dump.write([&](size_t index, std::span<float> local) {
+    auto i = static_cast<uint32_t>(index);
+    uint32_t buffer = executor.program().parameters()->Get(i)->buffer();
+    return device.copyOut(local.data(), executor.address(buffer), local.size_bytes());
+  });
 }
 
 } // namespace dtc::rt

@@ -2,9 +2,11 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/checkpoint/Parameters.h"
 #include "runtime/comm/Comm.h"
 #include "runtime/exec/Executor.h"
 
+#include <memory>
 #include <string>
 
 namespace dtc::rt {
@@ -14,8 +16,11 @@ namespace dtc::rt {
 Status fillParameters(const Executable &executable, Executor &executor, Device &device,
                       uint64_t seed, const std::string &init, int threads);
 
-// Writes the whole parameters to `path`. Collective over `world`.
-Status saveParameters(const Executable &executable, Executor &executor, Device &device, Comm &world,
-                      const std::string &path);
+// Makes sure that the whole parameters can be written to `path`. Collective over `world`.
+Status openDump(const Executable &executable, const Executor &executor, Comm &world,
+                const std::string &path, std::unique_ptr<ParameterDump> &dump);
+
+// Writes them. Collective.
+Status writeDump(ParameterDump &dump, const Executor &executor, Device &device);
 
 } // namespace dtc::rt

@@ -4,8 +4,11 @@
 
 #include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -95,31 +98,51 @@ std::string humanBytes(uint64_t bytes) {
 }
 
 RankLog::~RankLog() {
-  if (file)
-    std::fclose(file);
+  if (descriptor >= 0)
+    ::close(descriptor);
+  if (madeFile && !hasLines)
+    ::unlink(path.c_str());
+  if (madeFolder && !hasLines)
+    ::rmdir(folder.c_str()); // stays where another rank has its log in it
 }
 
-Status RankLog::open(const std::string &folder, int rank) {
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST)
+Status RankLog::open(const std::string &wanted, int rank) {
+  folder = wanted;
+  madeFolder = ::mkdir(folder.c_str(), 0777) == 0;
+  if (!madeFolder && errno != EEXIST)
     return Status::invalidArgument(
         text("making the log folder '", folder, "': ", std::strerror(errno)));
   path = text(folder, "/rank-", rank, ".jsonl");
-  file = std::fopen(path.c_str(), "we");
-  if (!file)
-    return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
-  return {};
+  madeFile = ::access(path.c_str(), F_OK) != 0;
+  // O_NONBLOCK: a pipe that nobody reads would wait for ever.
+  descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  if (descriptor >= 0)
+    return {};
+  madeFile = false;
+  return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
 }
 
 Status RankLog::write(const StepReport &report) {
-  if (!file)
+  if (descriptor < 0)
     return {};
+  auto failed = [&] {
+    return Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
+  };
+  // Only a regular file can be cut; a device has nothing that could stay.
+  if (!hasLines && ::ftruncate(descriptor, 0) != 0 && errno != EINVAL)
+    return failed();
+  hasLines = true;
   std::string line = "{" + fields(report) + ",\"class_seconds\":{";
   for (size_t i = 0; i < numTimeClasses; ++i)
     line += text(i ? "," : "", "\"", nameOf(static_cast<TimeClass>(i)),
                  "\":", number(report.result.classSeconds[i]));
   line += "}}\n";
-  if (std::fwrite(line.data(), 1, line.size(), file) != line.size() || std::fflush(file) != 0)
-    return Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
+  for (size_t done = 0; done < line.size();) {
+    ssize_t now = ::write(descriptor, line.data() + done, line.size() - done);
+    if (now < 0 && errno != EINTR)
+      return failed();
+    done += now > 0 ? static_cast<size_t>(now) : 0;
+  }
   return {};
 }
 

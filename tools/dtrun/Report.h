@@ -4,7 +4,6 @@
 #include "runtime/base/Status.h"
 #include "runtime/exec/Executor.h"
 
-#include <cstdio>
 #include <string>
 
 namespace dtc::rt {
@@ -41,14 +40,16 @@ public:
   RankLog(const RankLog &) = delete;
   RankLog &operator=(const RankLog &) = delete;
 
-  // Makes `folder` where it is not there and starts `folder`/rank-`rank`.jsonl afresh.
+  // Makes `folder` and `folder`/rank-`rank`.jsonl where they are not there. What the file holds
+  // goes when the first line is written: a run that ends before leaves all as it was.
   Status open(const std::string &folder, int rank);
   // Nothing where open() was not called. The line is in the file when this returns.
   Status write(const StepReport &report);
 
 private:
-  std::FILE *file = nullptr;
-  std::string path;
+  std::string folder, path;
+  int descriptor = -1;
+  bool madeFolder = false, madeFile = false, hasLines = false;
 };
 
 } // namespace dtc::rt

@@ -1,19 +1,20 @@
 #include "tools/dtrun/Train.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
 #include "runtime/device/CpuDevice.h"
-#include "runtime/exec/Agree.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -30,16 +31,18 @@ std::string traceFile(const std::string &path, int rank) {
   return text(path.substr(0, dot), ".rank", rank, path.substr(dot));
 }
 
-// Whether a file can be made at `path`, asked before hours of work go into what shall be in it.
-Status checkWritable(const std::string &path) {
-  if (path.empty())
+// `path` without symbolic links; empty where there is no such file.
+std::string realPath(const std::string &path) {
+  char *found = ::realpath(path.c_str(), nullptr);
+  std::string result = found ? found : "";
+  std::free(found);
+  return result;
+}
+
+Status printLine(const std::string &line) {
+  if (std::printf("%s\n", line.c_str()) >= 0 && std::fflush(stdout) == 0)
     return {};
-  size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (::access(folder.c_str(), W_OK | X_OK) == 0)
-    return {};
-  return Status::invalidArgument(
-      text("the folder of '", path, "' cannot be written: ", std::strerror(errno)));
+  return Status::unavailable(text("writing to stdout: ", std::strerror(errno)));
 }
 
 class Trainer {
@@ -48,15 +51,20 @@ public:
       : options(options), executable(executable), world(world), threads(threads),
         device(makeCpuDevice(threads)) {}
 
-  Status prepare();
-  Status runSteps(bool &diverged);
+  Status prepare(StartUp &startUp);
+  Status runSteps(TrainEnd &end);
   Status finish();
 
 private:
-  Status prepareHere();
-  void announce() const;
+  Status openTargets();
+  Status openFiles();
+  Status checkTargets() const;
+  Status openData(std::vector<Trait> &traits);
+  Status announce() const;
+  Status load(uint64_t step);
   Status runStep(uint64_t step, StepReport &report);
-  void print(const StepReport &report) const;
+  Status print(const StepReport &report) const;
+  void explainDivergence(const StepReport &report, int rank) const;
 
   const Options &options;
   const Executable &executable;
@@ -65,32 +73,72 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> executor;
   Batches batches;
+  double loadSeconds = 0; // of the batch that is in the executor
   RankLog log;
+  AtomicFile profile;
+  std::unique_ptr<ParameterDump> dump;
   float baseLearningRate = 0;
 };
 
-Status Trainer::prepareHere() {
-  const format::Manifest &manifest = executable.manifest();
-  baseLearningRate = options.hasLearningRate ? options.learningRate : manifest.default_lr();
-  DTC_RETURN_IF_ERROR(checkWritable(options.dumpParams));
-  DTC_RETURN_IF_ERROR(checkWritable(options.profile));
-  DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
-  DTC_RETURN_IF_ERROR(batches.check(options.steps, world.rank(), world.size()));
+// What goes to disk is opened before the first step: nothing that a run makes is lost for want of
+// a place to put it.
+Status Trainer::openFiles() {
   if (!options.logDir.empty())
     DTC_RETURN_IF_ERROR(log.open(options.logDir, world.rank()));
-  return fillParameters(executable, *executor, *device, options.seed, options.init, threads);
+  return options.profile.empty() ? Status()
+                                 : profile.open(traceFile(options.profile, world.rank()));
 }
 
-Status Trainer::prepare() {
-  ExecutorOptions wanted{.traceFile = traceFile(options.profile, world.rank())};
-  DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
-  DTC_RETURN_IF_ERROR(agree(world, prepareHere()));
-  if (world.rank() == 0 && !options.json)
-    announce();
+// That no output replaces another, or what the run reads.
+Status Trainer::checkTargets() const {
+  std::vector<std::pair<std::string, std::string>> known = {
+      {"the program", realPath(options.model)}, {"--data", realPath(options.data)}};
+  size_t inputs = known.size();
+  if (profile.isOpen())
+    known.push_back({"--profile", profile.target()});
+  if (dump)
+    known.push_back({"--dump-params", dump->target()});
+  for (size_t i = 0; i < known.size(); ++i)
+    for (size_t j = std::max(i + 1, inputs); j < known.size(); ++j)
+      if (!known[i].second.empty() && known[i].second == known[j].second)
+        return Status::invalidArgument(text(known[j].first, " and ", known[i].first,
+                                            " are one file, '", known[i].second,
+                                            "'; name another for ", known[j].first));
   return {};
 }
 
-void Trainer::announce() const {
+Status Trainer::openTargets() {
+  DTC_RETURN_IF_ERROR(agree(world, openFiles()));
+  if (!options.dumpParams.empty())
+    DTC_RETURN_IF_ERROR(openDump(executable, *executor, world, options.dumpParams, dump));
+  return agree(world, checkTargets());
+}
+
+Status Trainer::openData(std::vector<Trait> &traits) {
+  DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
+  DTC_RETURN_IF_ERROR(batches.check(options.steps, world.rank(), world.size()));
+  return batches.traits(options.steps, executable, traits);
+}
+
+Status Trainer::prepare(StartUp &startUp) {
+  startUp.enter(Phase::MakingGroups);
+  ExecutorOptions wanted{.trace = !options.profile.empty()};
+  DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
+  startUp.done();
+  baseLearningRate =
+      options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
+  DTC_RETURN_IF_ERROR(openTargets());
+  std::vector<Trait> traits;
+  DTC_RETURN_IF_ERROR(agree(world, openData(traits)));
+  DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
+  DTC_RETURN_IF_ERROR(agree(
+      world, fillParameters(executable, *executor, *device, options.seed, options.init, threads)));
+  return agree(world, announce());
+}
+
+Status Trainer::announce() const {
+  if (world.rank() != 0 || options.json)
+    return {};
   const format::Manifest &manifest = executable.manifest();
   std::string mesh;
   for (const format::Axis *axis : *manifest.mesh())
@@ -103,20 +151,26 @@ void Trainer::announce() const {
       manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
                                  : std::string(" samples"),
       " a step");
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+  return printLine(line);
+}
+
+Status Trainer::load(uint64_t step) {
+  auto begin = std::chrono::steady_clock::now();
+  DTC_RETURN_IF_ERROR(batches.load(step, *executor));
+  loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return {};
 }
 
 Status Trainer::runStep(uint64_t step, StepReport &report) {
   const format::Manifest &manifest = executable.manifest();
   auto begin = std::chrono::steady_clock::now();
-  DTC_RETURN_IF_ERROR(batches.load(step, *executor));
   DTC_RETURN_IF_ERROR(executor->setScalars({.step = step,
                                             .totalSteps = options.steps,
                                             .baseLr = baseLearningRate,
                                             .seed = options.seed}));
   DTC_RETURN_IF_ERROR(executor->runStep(report.result));
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  report.seconds =
+      loadSeconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   report.step = step;
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
@@ -125,55 +179,75 @@ Status Trainer::runStep(uint64_t step, StepReport &report) {
   double peak = manifest.peak_flops_per_device() * world.size();
   report.mfu = peak > 0 ? manifest.model_flops_per_step() / report.seconds / peak : -1;
   report.peakMemoryBytes = executor->program().arena_bytes();
-  return log.write(report);
+  return {};
 }
 
-void Trainer::print(const StepReport &report) const {
+Status Trainer::print(const StepReport &report) const {
   if (world.rank() != 0)
-    return;
-  std::string line = options.json ? stepAsJson(report) : stepAsText(report);
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+    return {};
+  return printLine(options.json ? stepAsJson(report) : stepAsText(report));
 }
 
-Status Trainer::runSteps(bool &diverged) {
+void Trainer::explainDivergence(const StepReport &report, int rank) const {
+  bool mine = report.result.hasLoss && !std::isfinite(report.result.loss);
+  const char *what = !mine                            ? "not finite"
+                     : std::isnan(report.result.loss) ? "not a number"
+                                                      : "infinite";
+  std::fprintf(stderr,
+               "dtrun: the loss of step %llu is %s%s: training diverged; lower --lr (now %g) or "
+               "check the data\n",
+               static_cast<unsigned long long>(report.step), what,
+               mine ? "" : text(" on rank ", rank).c_str(),
+               static_cast<double>(report.learningRate));
+}
+
+// A step that fails on one rank ends it there, and with it the job: the others are in the middle of
+// theirs. All that may fail between two steps is agreed on after each, with whether the loss is
+// finite, so that no rank goes on alone; the next batch is read before that.
+Status Trainer::runSteps(TrainEnd &end) {
+  if (options.steps > 0)
+    DTC_RETURN_IF_ERROR(agree(world, load(1)));
   for (uint64_t step = 1; step <= options.steps; ++step) {
     StepReport report;
-    Status status = runStep(step, report);
-    if (!status.ok()) {
+    if (Status status = runStep(step, report); !status.ok()) {
+      end.isOwn = true;
       world.abandon(status.message());
       return status;
     }
-    print(report);
-    if (report.result.hasLoss && !std::isfinite(report.result.loss)) {
-      diverged = true;
+    Status mine = print(report);
+    if (mine.ok())
+      mine = log.write(report);
+    if (mine.ok() && step < options.steps)
+      mine = load(step + 1);
+    int diverged = -1;
+    DTC_RETURN_IF_ERROR(
+        agree(world, mine, report.result.hasLoss && !std::isfinite(report.result.loss), diverged));
+    if (diverged >= 0) {
+      end.diverged = true;
       if (world.rank() == 0)
-        std::fprintf(stderr,
-                     "dtrun: the loss of step %llu is %s: training diverged; lower --lr (now %g) "
-                     "or check the data\n",
-                     static_cast<unsigned long long>(step),
-                     std::isnan(report.result.loss) ? "not a number" : "infinite",
-                     static_cast<double>(report.learningRate));
+        explainDivergence(report, diverged);
       return {};
     }
   }
   return {};
 }
 
+// What can be written is written, also where something else cannot.
 Status Trainer::finish() {
-  if (!options.dumpParams.empty())
-    DTC_RETURN_IF_ERROR(saveParameters(executable, *executor, *device, world, options.dumpParams));
-  return agree(world, executor->writeTrace());
+  Status traced = agree(world, profile.isOpen() ? executor->writeTrace(profile) : Status());
+  if (dump)
+    DTC_RETURN_IF_ERROR(writeDump(*dump, *executor, *device));
+  return traced;
 }
 
 } // namespace
 
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
-             bool &diverged) {
+             StartUp &startUp, TrainEnd &end) {
   Trainer trainer(options, executable, world, threads);
-  DTC_RETURN_IF_ERROR(trainer.prepare());
-  DTC_RETURN_IF_ERROR(trainer.runSteps(diverged));
-  if (diverged)
+  DTC_RETURN_IF_ERROR(trainer.prepare(startUp));
+  DTC_RETURN_IF_ERROR(trainer.runSteps(end));
+  if (end.diverged)
     return {};
   return trainer.finish();
 }

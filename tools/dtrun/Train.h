@@ -3,15 +3,21 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/comm/Comm.h"
+#include "runtime/comm/StartUp.h"
 #include "runtime/exec/Loader.h"
 #include "tools/dtrun/Options.h"
 
 namespace dtc::rt {
 
+// How a run ended that gave no error, or whose error it is.
+struct TrainEnd {
+  bool diverged = false; // the loss stopped being finite; all ranks have it alike
+  bool isOwn = false;    // the error is this rank's own, of which the others do not know
+};
+
 // Runs `executable` on this rank of `world` with `threads` compute threads, and prints the step
-// lines on rank 0. Collective. `diverged` is set, and ok returned, where the loss stopped being
-// finite.
+// lines on rank 0. Collective. `startUp` is told when all ranks have met.
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
-             bool &diverged);
+             StartUp &startUp, TrainEnd &end);
 
 } // namespace dtc::rt

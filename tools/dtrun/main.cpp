@@ -2,14 +2,18 @@
 // ranks.
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
-#include "runtime/exec/Agree.h"
 #include "runtime/exec/Loader.h"
+#include "tools/cli/EndWithWords.h"
 #include "tools/dtrun/Options.h"
+#include "tools/dtrun/SameJob.h"
 #include "tools/dtrun/Train.h"
 
+#include <algorithm>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <unistd.h>
 
@@ -69,44 +73,59 @@ int startRanks(int argc, char **argv, const Options &options) {
   status = launchLocalRanks(options.ranks, arguments, result);
   if (!status.ok())
     return report(status);
-  // A rank that ends with one of these has said why.
+  // A rank that ends by itself with one of these has said why; it is not the one to blame where
+  // others kept it waiting.
   bool told = result.exitCode == kExitUserError || result.exitCode == kExitDiverged ||
-              result.exitCode == kExitInternal;
+              result.exitCode == kExitInternal ||
+              (result.byRank && result.exitCode == kExitRankLost);
   if (!result.message.empty() && !told)
     std::fprintf(stderr, "dtrun: %s\n", result.message.c_str());
   return result.exitCode;
 }
 
-Status runInWorld(const Options &options, Comm &world, bool &diverged) {
+Status runInWorld(const Options &options, Comm &world, StartUp &startUp, TrainEnd &end) {
+  startUp.enter(Phase::ComparingJob);
+  DTC_RETURN_IF_ERROR(checkSameDtrun(world));
   std::unique_ptr<Executable> executable;
   Status loaded = Executable::load(options.model, executable);
   if (loaded.ok())
     loaded = checkRanks(*executable, options, world.size());
   DTC_RETURN_IF_ERROR(agree(world, loaded));
-  int threads = options.threads;
-  if (threads == 0)
-    DTC_RETURN_IF_ERROR(threadsPerRank(world, threads));
-  return train(options, *executable, world, threads, diverged);
+  DTC_RETURN_IF_ERROR(checkSameJob(world, options, *executable));
+  // All ranks ask, as one of them may have been told by --threads.
+  int threads = 1;
+  DTC_RETURN_IF_ERROR(agree(world, threadsPerRank(world, threads)));
+  return train(options, *executable, world, options.threads ? options.threads : threads, startUp,
+               end);
+}
+
+Status readTimeouts(const Options &options, double &seconds, double &startSeconds) {
+  seconds = options.timeoutSeconds;
+  if (seconds == 0)
+    DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, seconds));
+  DTC_RETURN_IF_ERROR(envSeconds(EnvVar::StartTimeout, startSeconds));
+  startSeconds = std::min(startSeconds, seconds);
+  return {};
 }
 
 int runRank(const Options &options, const LaunchEnvironment &launch) {
-  WorldOptions worldOptions{.launch = launch, .timeoutSeconds = options.timeoutSeconds};
-  if (options.timeoutSeconds == 0) {
-    Status status = envSeconds(EnvVar::Timeout, worldOptions.timeoutSeconds);
-    if (!status.ok())
-      return report(status);
-  }
-  std::unique_ptr<Comm> world;
-  Status status = createWorld(worldOptions, world);
+  double seconds = 0, startSeconds = 0;
+  Status status = readTimeouts(options, seconds, startSeconds);
   if (!status.ok())
     return report(status);
-  bool diverged = false;
-  status = runInWorld(options, *world, diverged);
+  StartUp startUp(launch, startSeconds);
+  std::unique_ptr<Comm> world;
+  status = createWorld({.launch = launch, .timeoutSeconds = seconds, .phases = &startUp}, world);
+  if (!status.ok())
+    return report(status);
+  TrainEnd end;
+  status = runInWorld(options, *world, startUp, end);
+  startUp.done();
   // An error that all ranks agree on is told once; one of a rank that lost its peers is that rank's
   // own.
-  if (world->rank() == 0 || status.statusCode() == StatusCode::Aborted)
+  if (world->rank() == 0 || end.isOwn || status.statusCode() == StatusCode::Aborted)
     (void)report(status);
-  int code = status.ok() && diverged ? kExitDiverged : exitCodeOf(status);
+  int code = status.ok() && end.diverged ? kExitDiverged : exitCodeOf(status);
   if (code != kExitDone)
     world->abandon(status.message());
   return code;
@@ -115,6 +134,11 @@ int runRank(const Options &options, const LaunchEnvironment &launch) {
 } // namespace
 
 int main(int argc, char **argv) {
+  dtc::installLastWords({"dtrun",
+                         "use fewer --threads, compile for more devices, or raise the limits of "
+                         "memory and processes (ulimit -v, ulimit -u)",
+                         kExitUserError, kExitInternal});
+  std::signal(SIGXFSZ, SIG_IGN); // a file that may grow no more is an error of write()
   Options options;
   int exitCode = kExitDone;
   if (!parseOptions(argc, argv, options, exitCode))

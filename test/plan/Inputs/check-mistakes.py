@@ -45,7 +45,16 @@ def stage_twice(text):
     return json.dumps(plan, indent=1)
 
 
+def without_stages(text):
+    """With times of boundaries between the stages that it lacks."""
+    plan = json.loads(text)
+    del plan["stages"]
+    plan["predicted"]["transfers_s"] = [1]
+    return json.dumps(plan, indent=1)
+
+
 TEXTS = [
+    (without_stages, "'stages' is missing"),
     (stage_twice, "'layers' has the run [0, 3] in some stage"),
     (lambda text: text[: len(text) // 2], "not JSON from here on"),
     (lambda text: text.replace('"step_time_s": ', '"step_time_s": NaN, "x": '), "not JSON from here on (near '"),

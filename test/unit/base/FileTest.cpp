@@ -1,4 +1,4 @@
-// Mapped and atomic files.
+// Input files and atomic files.
 #include "runtime/base/File.h"
 
 #include <gtest/gtest.h>
@@ -38,20 +38,46 @@ protected:
   std::string folder;
 };
 
-TEST_F(FileTest, MapsWhatAFileHolds) {
-  std::ofstream(path("x")) << "hello";
-  MappedFile file;
-  ASSERT_TRUE(file.open(path("x")).ok());
-  EXPECT_EQ(std::string(file.bytes().begin(), file.bytes().end()), "hello");
-  MappedFile moved = std::move(file);
-  EXPECT_EQ(moved.bytes().size(), 5u);
-  std::ofstream(path("empty"));
-  ASSERT_TRUE(moved.open(path("empty")).ok());
-  EXPECT_TRUE(moved.bytes().empty());
+std::string textOf(const InputFile &file, uint64_t offset, size_t count) {
+  std::vector<uint8_t> bytes(count);
+  Status status = file.read(offset, bytes);
+  return status.ok() ? std::string(bytes.begin(), bytes.end()) : status.message();
 }
 
-TEST_F(FileTest, NamesWhatCannotBeMapped) {
-  MappedFile file;
+TEST_F(FileTest, ReadsWhatAFileHolds) {
+  std::ofstream(path("x")) << "hello";
+  InputFile file;
+  ASSERT_TRUE(file.open(path("x")).ok());
+  EXPECT_EQ(file.size(), 5u);
+  EXPECT_EQ(textOf(file, 1, 3), "ell");
+  EXPECT_EQ(textOf(file, 5, 0), "");
+  InputFile moved = std::move(file);
+  std::vector<uint8_t> all;
+  ASSERT_TRUE(moved.readAll(all).ok());
+  EXPECT_EQ(std::string(all.begin(), all.end()), "hello");
+  EXPECT_EQ(moved.path(), path("x"));
+  std::ofstream(path("empty"));
+  ASSERT_TRUE(moved.open(path("empty")).ok());
+  EXPECT_EQ(moved.size(), 0u);
+  ASSERT_TRUE(moved.readAll(all).ok());
+  EXPECT_TRUE(all.empty());
+}
+
+TEST_F(FileTest, SaysThatAFileWasCutWhileItWasInUse) {
+  std::ofstream(path("x")) << "hello";
+  InputFile file;
+  ASSERT_TRUE(file.open(path("x")).ok());
+  ASSERT_EQ(::truncate(path("x").c_str(), 2), 0);
+  EXPECT_EQ(textOf(file, 0, 2), "he");
+  std::vector<uint8_t> bytes(3);
+  Status status = file.read(1, bytes);
+  EXPECT_EQ(status.statusCode(), StatusCode::DataLoss);
+  EXPECT_EQ(status.message(),
+            "reading '" + path("x") + "': bytes 2 to 3 are not there; it had 5 when it was opened");
+}
+
+TEST_F(FileTest, NamesWhatCannotBeRead) {
+  InputFile file;
   Status status = file.open(path("none"));
   EXPECT_EQ(status.statusCode(), StatusCode::NotFound);
   EXPECT_EQ(status.message(), "opening '" + path("none") + "': No such file or directory");
@@ -62,11 +88,16 @@ TEST_F(FileTest, NamesWhatCannotBeMapped) {
             "opening '" + path("pipe") + "': it is no file; wanted a regular file");
 }
 
-TEST_F(FileTest, AppearsOnCommitOnly) {
+// A file without a name, and one with a temporary name, as file systems make that have no others.
+class AtomicFileTest : public FileTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Named, AtomicFileTest, testing::Bool());
+
+TEST_P(AtomicFileTest, AppearsOnCommitOnly) {
   AtomicFile file;
-  ASSERT_TRUE(file.open(path("x")).ok());
+  ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
   ASSERT_TRUE(file.write("abc", 3).ok());
   EXPECT_NE(::access(path("x").c_str(), F_OK), 0);
+  EXPECT_EQ(entries(), GetParam() ? 1u : 0u);
   ASSERT_TRUE(file.write("def", 3).ok());
   ASSERT_TRUE(file.commit().ok());
   EXPECT_EQ(contents("x"), "abcdef");
@@ -75,26 +106,26 @@ TEST_F(FileTest, AppearsOnCommitOnly) {
   EXPECT_FALSE(file.commit().ok());
 }
 
-TEST_F(FileTest, LeavesTheOldFileWithoutCommit) {
+TEST_P(AtomicFileTest, LeavesTheOldFileWithoutCommit) {
   std::ofstream(path("x")) << "old";
   {
     AtomicFile file;
-    ASSERT_TRUE(file.open(path("x")).ok());
+    ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
     ASSERT_TRUE(file.write("new", 3).ok());
   }
   EXPECT_EQ(contents("x"), "old");
   EXPECT_EQ(entries(), 1u);
   AtomicFile file;
-  ASSERT_TRUE(file.open(path("x")).ok());
+  ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
   ASSERT_TRUE(file.commit().ok());
   EXPECT_EQ(contents("x"), "");
 }
 
-TEST_F(FileTest, WritesThroughALink) {
+TEST_P(AtomicFileTest, WritesThroughALink) {
   std::ofstream(path("real")) << "old";
   ASSERT_EQ(::symlink("real", path("link").c_str()), 0);
   AtomicFile file;
-  ASSERT_TRUE(file.open(path("link")).ok());
+  ASSERT_TRUE(file.open(path("link"), GetParam()).ok());
   ASSERT_TRUE(file.write("new", 3).ok());
   ASSERT_TRUE(file.commit().ok());
   EXPECT_EQ(contents("real"), "new");
@@ -103,23 +134,53 @@ TEST_F(FileTest, WritesThroughALink) {
   EXPECT_TRUE(S_ISLNK(info.st_mode));
 }
 
-TEST_F(FileTest, RefusesToReplaceADevice) {
+TEST_P(AtomicFileTest, RefusesToReplaceADevice) {
   AtomicFile file;
-  EXPECT_EQ(file.open("/dev/null").message(),
+  EXPECT_EQ(file.open("/dev/null", GetParam()).message(),
             "writing '/dev/null': it exists and is not a regular file");
-  EXPECT_EQ(file.open(path("no/such/folder")).statusCode(), StatusCode::NotFound);
+  EXPECT_EQ(file.open(path("no/such/folder"), GetParam()).statusCode(), StatusCode::NotFound);
 }
 
-TEST_F(FileTest, DoesNotFollowALinkInPlaceOfItsTemporaryFile) {
+// Names that others took, and links that they put there, are left alone.
+TEST_P(AtomicFileTest, DoesNotFollowALinkInPlaceOfItsTemporaryFile) {
   std::ofstream(path("victim")) << "old";
-  std::string temporary = path("x.tmp-") + std::to_string(::getpid());
+  std::string temporary = path("x.tmp-") + std::to_string(::getpid()) + "-0";
   ASSERT_EQ(::symlink("victim", temporary.c_str()), 0);
   AtomicFile file;
-  EXPECT_FALSE(file.open(path("x")).ok());
+  ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
+  ASSERT_TRUE(file.write("new", 3).ok());
+  ASSERT_TRUE(file.commit().ok());
   EXPECT_EQ(contents("victim"), "old");
+  EXPECT_EQ(contents("x"), "new");
 }
 
-TEST_F(FileTest, TellsThatThereIsNoRoom) {
+TEST_P(AtomicFileTest, TakesItsSpaceBeforehand) {
+  AtomicFile file;
+  ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
+  Status status = file.reserve(uint64_t(1) << 60);
+  EXPECT_EQ(status.statusCode(), StatusCode::ResourceExhausted) << status.message();
+  ASSERT_TRUE(file.reserve(10000).ok());
+  ASSERT_TRUE(file.write("new", 3).ok());
+  ASSERT_TRUE(file.commit().ok());
+  struct stat info;
+  ASSERT_EQ(::stat(path("x").c_str(), &info), 0);
+  EXPECT_EQ(info.st_size, 3);
+  EXPECT_LE(info.st_blocks * 512, 4096) << "what was not needed is given back";
+}
+
+TEST_P(AtomicFileTest, KnowsWhatItWillReplace) {
+  ASSERT_EQ(::symlink("real", path("link").c_str()), 0);
+  std::ofstream(path("real")) << "old";
+  AtomicFile file, other;
+  ASSERT_TRUE(file.open(path("link"), GetParam()).ok());
+  ASSERT_TRUE(
+      other.open(folder + "/../" + folder.substr(folder.rfind('/') + 1) + "/new", GetParam()).ok());
+  EXPECT_TRUE(file.target().ends_with("/real")) << file.target();
+  EXPECT_TRUE(other.target().ends_with("/new"));
+  EXPECT_EQ(other.target().find(".."), std::string::npos) << other.target();
+}
+
+TEST_P(AtomicFileTest, TellsThatThereIsNoRoom) {
   // A limit on the size of files stands for a full disk.
   struct rlimit before, small;
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -127,7 +188,7 @@ TEST_F(FileTest, TellsThatThereIsNoRoom) {
   small.rlim_cur = 1000;
   auto handler = std::signal(SIGXFSZ, SIG_IGN);
   AtomicFile file;
-  ASSERT_TRUE(file.open(path("x")).ok());
+  ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
   std::vector<char> bytes(5000);
   Status status = file.write(bytes.data(), bytes.size());

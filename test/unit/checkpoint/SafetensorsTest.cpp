@@ -63,14 +63,16 @@ TEST_F(SafetensorsTest, ReadsWhatItWrote) {
   ASSERT_NE(entry, nullptr);
   EXPECT_EQ(entry->dtype, "F32");
   EXPECT_EQ(entry->shape, (std::vector<uint64_t>{2, 3}));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(file.bytes(*entry).data()) % 64, 0u);
+  uint64_t header = 0;
+  std::memcpy(&header, readFile("x").data(), sizeof(header));
+  EXPECT_EQ((sizeof(header) + header) % 64, 0u) << "tensors begin at a cache line";
   std::vector<float> middle(3);
   ASSERT_TRUE(file.readFloats(*entry, 2, middle).ok());
   EXPECT_EQ(middle, (std::vector<float>{3, 4, 5}));
   float scalar = 0;
   ASSERT_TRUE(file.readFloats(*file.find("s"), 0, {&scalar, 1}).ok());
   EXPECT_EQ(scalar, 7);
-  EXPECT_TRUE(file.bytes(*file.find("none")).empty());
+  EXPECT_EQ(file.find("none")->begin, file.find("none")->end);
   ASSERT_TRUE(file.readFloats(*file.find("none"), 0, {}).ok());
   EXPECT_EQ(file.find("other"), nullptr);
   EXPECT_EQ(file.readFloats(*entry, 4, middle).message(),
@@ -213,7 +215,7 @@ TEST_F(SafetensorsTest, SurvivesRandomDamage) {
     ++opened;
     for (const SafetensorsEntry &entry : file.entries()) {
       std::vector<float> values(1);
-      if (!file.bytes(entry).empty())
+      if (entry.begin < entry.end)
         (void)file.readFloats(entry, 0, values);
     }
   }

@@ -1,74 +1,14 @@
-// dtrun as a user starts it, on the sample program: output, files, exit codes.
-#include "test/unit/format/Sample.h"
-
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <sys/wait.h>
+// What a user sees of dtrun: output, files, exit codes.
+#include "test/unit/dtrun/DtrunRunner.h"
 
 namespace dtc::rt {
 namespace {
 
-struct Result {
-  int exitCode = -1;
-  std::string output; // stdout and stderr
-};
+using test::hasMpirun;
+using test::linesOf;
+using test::Result;
 
-class Dtrun : public testing::Test {
-protected:
-  void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "dtrun-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder = pattern;
-    std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
-    for (uint32_t ranks : {1u, 2u})
-      ASSERT_TRUE(test::writeBytes(path("s" + std::to_string(ranks) + ".dte"),
-                                   test::sampleProgram(ranks, object).file())
-                      .ok());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
-  std::string path(const std::string &name) const { return folder + "/" + name; }
-
-  // `samples` of 4 tokens from 0 to 15, as bytes.
-  void writeSamples(const std::string &name, size_t samples) const {
-    std::string header =
-        "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(samples) + ", 4)}\n";
-    std::ofstream file(path(name), std::ios::binary);
-    file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0'
-         << header;
-    for (size_t i = 0; i < samples * 4; ++i)
-      file << static_cast<char>(i * 7 % 16);
-  }
-
-  // `arguments` run in the test's folder.
-  Result run(const std::string &arguments) const {
-    std::string command = "cd " + folder + " && " DTC_DTRUN " " + arguments + " 2>&1";
-    Result result;
-    std::FILE *pipe = ::popen(command.c_str(), "r");
-    if (!pipe)
-      return result;
-    char block[4096];
-    for (size_t count; (count = std::fread(block, 1, sizeof(block), pipe)) > 0;)
-      result.output.append(block, count);
-    int status = ::pclose(pipe);
-    result.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-    return result;
-  }
-
-  std::string folder;
-};
-
-// Ranks by threads of one process would hide it, so this needs mpirun.
-bool hasMpirun() { return std::system("mpirun --version > /dev/null 2>&1") == 0; }
-
-size_t linesOf(const std::string &text) {
-  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-}
+class Dtrun : public test::DtrunTest {};
 
 TEST_F(Dtrun, PrintsOneJsonObjectAStep) {
   Result result = run("s1.dte --data synthetic --steps 3 --format json");
@@ -140,7 +80,7 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
       {"s2.dte --data synthetic", "compiled for 2 ranks and the job has 1", 1},
       {"s2.dte -n 3 --data synthetic", "compiled for 2 ranks and the job has 3", 1},
       {"s1.dte --data synthetic --init words", "words", 1},
-      {"s1.dte --data synthetic --dump-params none/x", "the folder of 'none/x'", 1},
+      {"s1.dte --data synthetic --dump-params none/x", "'none/x': No such file", 1},
       {"s1.dte --data synthetic --resume", "--resume is not available", 2},
       {"s1.dte", "--data is required", 2},
   };
@@ -150,6 +90,74 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
     EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
     EXPECT_EQ(linesOf(result.output), 1u) << result.output;
   }
+}
+
+// What goes to disk is found wanting before the first step, and a run that ends before it leaves
+// nothing behind.
+TEST_F(Dtrun, OpensWhatItWritesBeforeTheFirstStep) {
+  std::filesystem::create_directory(path("d"));
+  std::ofstream(path("notes")) << "mine";
+  const struct {
+    const char *arguments, *message;
+  } cases[] = {
+      {"--dump-params d", "writing 'd': it exists and is not a regular file"},
+      {"--dump-params /dev/full", "writing '/dev/full': it exists and is not a regular file"},
+      {"--profile d", "writing 'd': it exists and is not a regular file"},
+      {"--profile none/x", "'none/x': No such file"},
+      {"--log-dir notes", "'notes/rank-0.jsonl': Not a directory"},
+      {"--profile d/../s1.dte", "--profile and the program are one file, '"},
+      {"--profile x --dump-params d/../x", "--dump-params and --profile are one file, '"},
+  };
+  for (const auto &each : cases) {
+    Result result = run(std::string("s1.dte --data synthetic --steps 3 ") + each.arguments);
+    EXPECT_EQ(result.exitCode, 1) << each.arguments << "\n" << result.output;
+    EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
+    EXPECT_EQ(linesOf(result.output), 1u) << "no step: " << result.output;
+  }
+  EXPECT_EQ(run("s1.dte --data none --log-dir logs --profile x --dump-params y").exitCode, 1);
+  for (const char *name : {"logs", "x", "y"})
+    EXPECT_FALSE(std::filesystem::exists(path(name))) << name;
+}
+
+TEST_F(Dtrun, KeepsTheLogOfTheRunBeforeUntilTheFirstStep) {
+  ASSERT_EQ(run("s1.dte --data synthetic --steps 3 --log-dir logs").exitCode, 0);
+  ASSERT_EQ(run("s1.dte --data none --log-dir logs").exitCode, 1);
+  std::vector<uint8_t> log = test::readBytes(path("logs/rank-0.jsonl"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 3);
+  ASSERT_EQ(run("s1.dte --data synthetic --steps 2 --log-dir logs").exitCode, 0);
+  log = test::readBytes(path("logs/rank-0.jsonl"));
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
+}
+
+// A file that is cut while it is read gives an error, and one that was loaded runs on.
+TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
+  writeSamples("t.npy", 9);
+  const std::string wait = "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; "
+                           "done; ";
+  Result result = shell("$DTRUN s1.dte --data tokens=t.npy,targets=t.npy --steps 1000000000 "
+                        "--format json > out & " +
+                        wait +
+                        "head -c 200000 /dev/zero | dd of=s1.dte conv=notrunc status=none; "
+                        ": > s1.dte; n=$(wc -l < out); sleep 0.3; test $(wc -l < out) -gt $n || "
+                        "echo stopped; truncate --size=100 t.npy; wait $!");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_EQ(result.output.rfind("dtrun: reading 't.npy': bytes 100 to ", 0), 0u) << result.output;
+  EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+}
+
+TEST_F(Dtrun, SaysInOneLineThatTheSystemGivesNoMore) {
+  Result result =
+      shell("ulimit -v 1500000; exec $DTRUN s1.dte --data synthetic --threads 1024 --steps 1");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_NE(result.output.find("dtrun: "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("use fewer --threads"), std::string::npos) << result.output;
+  EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+}
+
+TEST_F(Dtrun, FailsWhereNobodyTakesItsSteps) {
+  Result result = run("s1.dte --data synthetic --steps 2 --format json > /dev/full");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_EQ(result.output, "dtrun: writing to stdout: No space left on device\n");
 }
 
 TEST_F(Dtrun, StopsWithCode4WhenTheLossIsNotFinite) {

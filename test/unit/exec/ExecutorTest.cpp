@@ -231,9 +231,11 @@ TEST(Executor, WritesATraceOfAllStreams) {
                  [&](int, Executor &executor, Device &) {
                    test::step(executor);
                    test::step(executor);
-                   ASSERT_TRUE(executor.writeTrace().ok());
+                   AtomicFile file;
+                   ASSERT_TRUE(file.open(path).ok());
+                   ASSERT_TRUE(executor.writeTrace(file).ok());
                  },
-                 1, 60, {.traceFile = path});
+                 1, 60, {.trace = true});
   std::ifstream in(path);
   std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   std::filesystem::remove(path);
@@ -256,6 +258,33 @@ TEST(Loader, NamesAFileThatIsNotThereOrNotADte) {
   EXPECT_EQ(status.statusCode(), StatusCode::NotFound);
   EXPECT_NE(status.message().find("/no/such/file.dte"), std::string::npos) << status.message();
   status = Executable::load(DTC_SAMPLE_KERNELS, executable);
+  EXPECT_NE(status.message().find("not those of a .dte file"), std::string::npos)
+      << status.message();
+}
+
+// What was checked is what runs: the file may be overwritten in place, or cut, while it is in use.
+TEST(Loader, KeepsWhatItHasChecked) {
+  std::vector<uint8_t> file = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS)).file();
+  std::string path = std::filesystem::temp_directory_path() / "dtc-loaded-XXXXXX";
+  close(::mkstemp(path.data()));
+  ASSERT_TRUE(test::writeBytes(path, file).ok());
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(Executable::load(path, executable).ok());
+  { std::fstream(path) << "something else altogether, in place"; }
+  EXPECT_TRUE(std::ranges::equal(executable->bytes(), file));
+  std::filesystem::resize_file(path, 0);
+  EXPECT_TRUE(std::ranges::equal(executable->bytes(), file));
+  std::filesystem::remove(path);
+}
+
+// A file that is no .dte is not read into memory.
+TEST(Loader, ReadsNoMoreThanTheHeaderOfAnotherFile) {
+  std::string path = std::filesystem::temp_directory_path() / "dtc-huge-XXXXXX";
+  close(::mkstemp(path.data()));
+  std::filesystem::resize_file(path, uintmax_t(1) << 42);
+  std::unique_ptr<Executable> executable;
+  Status status = Executable::load(path, executable);
+  std::filesystem::remove(path);
   EXPECT_NE(status.message().find("not those of a .dte file"), std::string::npos)
       << status.message();
 }

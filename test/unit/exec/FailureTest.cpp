@@ -2,31 +2,12 @@
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
-#include "runtime/exec/Agree.h"
-
 #include <chrono>
 
 namespace dtc::rt {
 namespace {
 
 using test::ProgramBuilder;
-
-TEST(Agree, GivesTheErrorOfOneRankToAll) {
-  auto worlds = makeLoopbackWorld(3, 30);
-  std::vector<std::thread> ranks;
-  for (int rank = 0; rank < 3; ++rank)
-    ranks.emplace_back([&, rank] {
-      Comm &world = *worlds[static_cast<size_t>(rank)];
-      EXPECT_TRUE(agree(world, {}).ok());
-      Status mine = rank == 0 ? Status() : Status::notFound("no file on " + std::to_string(rank));
-      Status all = agree(world, mine);
-      EXPECT_EQ(all.statusCode(), StatusCode::NotFound);
-      EXPECT_EQ(all.message(), "rank 1: no file on 1");
-      EXPECT_EQ(agree(world, Status::internal("")).statusCode(), StatusCode::Internal);
-    });
-  for (std::thread &rank : ranks)
-    rank.join();
-}
 
 TEST(Failure, WorldOfTheWrongSizeIsNamed) {
   std::unique_ptr<Executable> executable;

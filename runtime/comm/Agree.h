@@ -1,0 +1,35 @@
+// What the ranks of a job decide together between steps, so that no rank is left waiting for one
+// that took another way.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/comm/Comm.h"
+
+#include <span>
+#include <string>
+
+namespace dtc::rt {
+
+// Collective over `world`, between steps: returns ok on all ranks when `mine` is ok on all, else on
+// all ranks the error of the lowest rank that has one, "rank 2: ..." unless that is rank 0.
+// Example: DTC_RETURN_IF_ERROR(agree(world, openData()));
+Status agree(Comm &world, const Status &mine);
+
+// The same, and `lowest` becomes the lowest rank that passes `claim`, -1 where none does: one
+// exchange of a few bytes.
+Status agree(Comm &world, const Status &mine, bool claim, int &lowest);
+
+// What all ranks must have alike.
+struct Trait {
+  std::string name;  // "--seed"
+  std::string value; // compared; empty on a rank that has none, which agrees with all
+  std::string shown; // for the message; `value` where empty
+};
+
+// Collective: all pass as many traits, in one order. Where a value differs, InvalidArgument on all
+// ranks names a rank that differs from most others, its host, and both values:
+//   "rank 1 on host 'b' has --seed 2, rank 0 on host 'a' has --seed 1; all ranks of a job must have
+//   the same"
+Status agreeOnTraits(Comm &world, std::span<const Trait> traits);
+
+} // namespace dtc::rt

@@ -1,0 +1,146 @@
+#include "runtime/comm/StartUp.h"
+
+#include "runtime/base/Env.h"
+#include "runtime/base/Text.h"
+#include "runtime/comm/Launch.h"
+#include "runtime/comm/RankMarks.h"
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <iterator>
+#include <unistd.h>
+
+namespace dtc::rt {
+using format::text;
+
+const char *nameOf(Phase phase) {
+  constexpr const char *names[] = {"starting MPI", "joining all ranks in one communicator",
+                                   "comparing the job of the ranks", "making groups of ranks"};
+  return names[static_cast<size_t>(phase)];
+}
+
+StartUp::StartUp(const LaunchEnvironment &launch, double seconds)
+    : launch(launch), seconds(seconds) {
+  if (launch.size < 2)
+    return;
+  marks = std::make_unique<RankMarks>(launch);
+  watcher = std::thread([this] { watch(); });
+}
+
+StartUp::~StartUp() {
+  done();
+  if (watcher.joinable())
+    watcher.join();
+}
+
+std::chrono::steady_clock::duration StartUp::duration() const {
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(std::min(seconds, 1e9)));
+}
+
+void StartUp::enter(Phase entered) {
+  if (!marks)
+    return;
+  std::lock_guard lock(mutex);
+  marks->leave(static_cast<int>(entered));
+  phase = static_cast<int>(entered);
+  deadline = std::chrono::steady_clock::now() + duration();
+  changed.notify_all();
+}
+
+void StartUp::done() {
+  std::lock_guard lock(mutex);
+  finished = true;
+  changed.notify_all();
+}
+
+void StartUp::watch() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return finished || phase >= 0; });
+  while (!finished) {
+    auto end = deadline;
+    int watched = phase;
+    bool moved = changed.wait_until(lock, end, [&] { return finished || phase != watched; });
+    if (moved)
+      continue;
+    // A process that was stopped itself has nothing to say of the others: it waits anew.
+    auto now = std::chrono::steady_clock::now();
+    if (now - end > std::chrono::milliseconds(500))
+      deadline = now + duration();
+    else
+      giveUp(static_cast<Phase>(watched));
+  }
+}
+
+// "ranks 1, 2 and 5"
+static std::string listOf(const std::vector<int> &ranks) {
+  constexpr size_t most = 16;
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(ranks.size(), most); ++i)
+    out += text(i == 0 ? "" : i + 1 < ranks.size() ? ", " : " and ", ranks[i]);
+  return ranks.size() > most ? text(out, " and ", ranks.size() - most, " more") : out;
+}
+
+static std::string hostName() {
+  char host[HOST_NAME_MAX + 1] = {};
+  (void)::gethostname(host, HOST_NAME_MAX);
+  return host;
+}
+
+std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase) {
+  std::vector<RankMark> seen = marks.read();
+  std::string out;
+  auto add = [&](const std::string &words) { out += (out.empty() ? "" : "; ") + words; };
+  for (const RankMark &mark : seen)
+    if (mark.isStopped)
+      add(text("rank ", mark.rank, " (process ", mark.process, ") is stopped by a signal, ",
+               nameOf(static_cast<Phase>(mark.phase))));
+    else if (mark.phase < static_cast<int>(phase))
+      add(text("rank ", mark.rank, " (process ", mark.process, ") is still ",
+               nameOf(static_cast<Phase>(mark.phase))));
+  auto local = static_cast<size_t>(launch.localSize);
+  if (seen.size() < local && launch.localSize == launch.size) {
+    std::vector<int> absent;
+    for (int rank = 0; rank < launch.size; ++rank)
+      if (std::none_of(seen.begin(), seen.end(),
+                       [&](const RankMark &mark) { return mark.rank == rank; }))
+        absent.push_back(rank);
+    add(text(listOf(absent), absent.size() == 1 ? " has" : " have",
+             " not started dtrun, or ended"));
+  } else if (seen.size() < local) {
+    add(text(local - seen.size(), " of the ", local,
+             " ranks of this host have not started dtrun, or ended"));
+  }
+  if (!out.empty())
+    return out;
+  if (launch.localSize == launch.size)
+    return "all ranks are here and none is stopped";
+  std::vector<int> here;
+  for (const RankMark &mark : seen)
+    here.push_back(mark.rank);
+  return text(listOf(here), " of this host are here; a rank of another host is missing, or the "
+                            "network between hosts does not carry their messages");
+}
+
+// One rank of a machine speaks for all. The others wait for it: whoever ends first may end them.
+void StartUp::giveUp(Phase waiting) {
+  std::vector<RankMark> seen = marks->read();
+  auto speaker = std::find_if(seen.begin(), seen.end(), [&](const RankMark &mark) {
+    return !mark.isStopped && mark.phase == static_cast<int>(waiting);
+  });
+  if (speaker != seen.end() && speaker->rank != launch.rank)
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+  std::string line =
+      text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ", seconds, " s ",
+           nameOf(waiting), ": ", describeMissing(launch, *marks, waiting),
+           "; where ranks need longer to start, raise ", envInfo(EnvVar::StartTimeout).name,
+           " or --timeout\n");
+  std::fputs(line.c_str(), stderr);
+  std::fflush(stderr);
+  // Ranks of other machines have their say before this one's end ends the job.
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  ::_exit(kExitRankDied);
+}
+
+} // namespace dtc::rt

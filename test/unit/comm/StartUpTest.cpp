@@ -1,0 +1,115 @@
+// Marks of ranks, and what is said of those that do not come.
+#include "runtime/comm/StartUp.h"
+#include "runtime/comm/RankMarks.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dtc::rt {
+namespace {
+
+LaunchEnvironment rankOf(int rank, int size, int localSize) {
+  LaunchEnvironment launch;
+  launch.rank = rank;
+  launch.size = size;
+  launch.localSize = localSize;
+  return launch;
+}
+
+std::string ownJob() { return "StartUpTest " + std::to_string(::getpid()); }
+
+TEST(RankMarks, OthersSeeTheLatest) {
+  RankMarks reader(rankOf(0, 3, 3), ownJob()), second(rankOf(2, 3, 3), ownJob()),
+      stranger(rankOf(1, 3, 3), "another job");
+  EXPECT_TRUE(reader.read().empty());
+  second.leave(0);
+  second.leave(3);
+  stranger.leave(1);
+  reader.leave(1);
+  std::vector<RankMark> marks = reader.read();
+  ASSERT_EQ(marks.size(), 2u);
+  EXPECT_EQ(marks[0].rank, 0);
+  EXPECT_EQ(marks[0].phase, 1);
+  EXPECT_EQ(marks[1].rank, 2);
+  EXPECT_EQ(marks[1].phase, 3);
+  EXPECT_EQ(marks[1].process, ::getpid());
+  EXPECT_FALSE(marks[1].isStopped);
+}
+
+TEST(RankMarks, EndWithTheirProcessAndTellThatItIsStopped) {
+  std::string job = ownJob();
+  RankMarks reader(rankOf(0, 2, 2), job);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    RankMarks mark(rankOf(1, 2, 2), job);
+    mark.leave(0);
+    (void)!::write(ready[1], "x", 1);
+    for (;;)
+      ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  int status = 0;
+  ::kill(child, SIGSTOP);
+  ASSERT_EQ(::waitpid(child, &status, WUNTRACED), child);
+  ASSERT_EQ(reader.read().size(), 1u);
+  EXPECT_TRUE(reader.read()[0].isStopped);
+  EXPECT_EQ(reader.read()[0].process, child);
+  reader.leave(1);
+  EXPECT_EQ(describeMissing(rankOf(0, 2, 2), reader, Phase::JoiningWorld),
+            "rank 1 (process " + std::to_string(child) + ") is stopped by a signal, starting MPI");
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(reader.read().size(), 1u);
+  ::close(ready[0]);
+  ::close(ready[1]);
+}
+
+TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
+  RankMarks mine(rankOf(0, 4, 4), ownJob()), slow(rankOf(2, 4, 4), ownJob());
+  mine.leave(static_cast<int>(Phase::JoiningWorld));
+  slow.leave(static_cast<int>(Phase::StartingMpi));
+  EXPECT_EQ(describeMissing(rankOf(0, 4, 4), mine, Phase::JoiningWorld),
+            "rank 2 (process " + std::to_string(::getpid()) +
+                ") is still starting MPI; ranks 1 and 3 have not started dtrun, or ended");
+  slow.leave(static_cast<int>(Phase::JoiningWorld));
+  // Of ranks on several hosts nobody here knows which are on this one.
+  EXPECT_EQ(describeMissing(rankOf(0, 8, 3), mine, Phase::JoiningWorld),
+            "1 of the 3 ranks of this host have not started dtrun, or ended");
+  EXPECT_EQ(describeMissing(rankOf(0, 8, 2), mine, Phase::JoiningWorld),
+            "ranks 0 and 2 of this host are here; a rank of another host is missing, or the "
+            "network between hosts does not carry their messages");
+  EXPECT_EQ(describeMissing(rankOf(0, 2, 2), mine, Phase::JoiningWorld),
+            "all ranks are here and none is stopped");
+}
+
+TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        StartUp startUp(rankOf(0, 2, 2), 0.3);
+        startUp.enter(Phase::StartingMpi);
+        ::sleep(30);
+      },
+      testing::ExitedWithCode(3),
+      "dtrun: rank 0 on host '.*' waited 0.3 s starting MPI: rank 1 has not started dtrun, or "
+      "ended; .*DTC_START_TIMEOUT");
+}
+
+TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
+  StartUp startUp(rankOf(0, 2, 2), 0.4);
+  for (Phase phase : {Phase::StartingMpi, Phase::JoiningWorld, Phase::ComparingJob}) {
+    startUp.enter(phase);
+    ::usleep(200'000);
+  }
+  startUp.done();
+  ::usleep(600'000);
+}
+
+} // namespace
+} // namespace dtc::rt

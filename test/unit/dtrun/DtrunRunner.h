@@ -1,0 +1,81 @@
+// dtrun as a user starts it, in a folder with the sample program for one rank (s1.dte) and two.
+#pragma once
+
+#include "test/unit/format/Sample.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <sys/wait.h>
+
+namespace dtc::test {
+
+struct Result {
+  int exitCode = -1;
+  std::string output; // stdout and stderr
+};
+
+class DtrunTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = std::filesystem::temp_directory_path() / "dtrun-test-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+    std::vector<uint8_t> object = readBytes(DTC_SAMPLE_KERNELS);
+    for (uint32_t ranks : {1u, 2u})
+      ASSERT_TRUE(writeBytes(path("s" + std::to_string(ranks) + ".dte"),
+                             sampleProgram(ranks, object).file())
+                      .ok());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  std::string path(const std::string &name) const { return folder + "/" + name; }
+
+  // `samples` of 4 tokens from 0 to 15, as bytes.
+  void writeSamples(const std::string &name, size_t samples) const {
+    std::string header =
+        "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(samples) + ", 4)}\n";
+    std::ofstream file(path(name), std::ios::binary);
+    file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0'
+         << header;
+    for (size_t i = 0; i < samples * 4; ++i)
+      file << static_cast<char>(i * 7 % 16);
+  }
+
+  // dtrun with `arguments`, in the test's folder.
+  Result run(const std::string &arguments) const { return shell("$DTRUN " + arguments); }
+
+  // A command of bash, for which $DTRUN is the program; its stdout and stderr.
+  Result shell(const std::string &text) const {
+    std::ofstream(path("command.sh"))
+        << "exec 2>&1; cd " << folder << "; DTRUN=" << DTC_DTRUN << "\n"
+        << text << "\n";
+    std::string command = "bash " + path("command.sh");
+    Result result;
+    std::FILE *pipe = ::popen(command.c_str(), "r");
+    if (!pipe)
+      return result;
+    char block[4096];
+    for (size_t count; (count = std::fread(block, 1, sizeof(block), pipe)) > 0;)
+      result.output.append(block, count);
+    int status = ::pclose(pipe);
+    result.exitCode = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    return result;
+  }
+
+  std::string folder;
+};
+
+// Ranks by threads of one process would hide it, so tests of several ranks need mpirun.
+inline bool hasMpirun() { return std::system("mpirun --version > /dev/null 2>&1") == 0; }
+
+inline size_t linesOf(const std::string &text) {
+  return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+} // namespace dtc::test

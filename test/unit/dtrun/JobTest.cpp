@@ -1,0 +1,133 @@
+// Ranks that are to be one job, and are not.
+#include "test/unit/dtrun/DtrunRunner.h"
+
+namespace dtc::rt {
+namespace {
+
+using test::linesOf;
+using test::Result;
+
+class Job : public test::DtrunTest {
+protected:
+  void SetUp() override {
+    if (!test::hasMpirun())
+      GTEST_SKIP() << "mpirun is not here";
+    DtrunTest::SetUp();
+  }
+
+  // Two ranks with command lines of their own.
+  Result runBoth(const std::string &first, const std::string &second) const {
+    return shell("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                 "OMPI_MCA_rmaps_base_oversubscribe=1\n"
+                 "export DTC_MPI_LIBRARY=$(ls $(dirname $DTRUN)/{,../lib/}libdtc_mpi.so "
+                 "2>/dev/null)\nmpirun -q -n 1 " +
+                 first + " : -n 1 " + second);
+  }
+};
+
+bool hasStep(const Result &result) { return result.output.find("step ") != std::string::npos; }
+
+// Each difference ends both ranks before the first step, and is told once.
+TEST_F(Job, RefusesRanksThatDiffer) {
+  test::ProgramBuilder builder = test::sampleProgram(2, test::readBytes(DTC_SAMPLE_KERNELS));
+  builder.manifest.default_lr *= 2;
+  ASSERT_TRUE(test::writeBytes(path("other.dte"), builder.file()).ok());
+  std::filesystem::create_directory(path("there"));
+  std::ofstream(path("t.txt")) << std::string(4000, '\1');
+  std::ofstream(path("there/t.txt")) << std::string(2000, '\1') + '\2' + std::string(1999, '\1');
+  std::filesystem::copy(DTC_DTRUN, path("dtrun"));
+  std::ofstream(path("dtrun"), std::ios::app) << "another build";
+  ASSERT_EQ(shell("$DTRUN s2.dte -n 2 --data synthetic --steps 0 --dump-params p; "
+                  "$DTRUN s2.dte -n 2 --data synthetic --steps 0 --seed 2 --dump-params q")
+                .exitCode,
+            0);
+  const struct {
+    const char *second, *message;
+  } cases[] = {
+      {"$DTRUN other.dte --data t.txt --steps 900", "has program 'other.dte' (hash "},
+      {"$DTRUN s2.dte --data t.txt --steps 900 --seed 2", "has --seed 2, rank 0 on host '"},
+      {"$DTRUN s2.dte --data t.txt --steps 900 --lr 0.5", "has --lr 0.5, rank 0 on host '"},
+      {"$DTRUN s2.dte --data t.txt --steps 901", "has --steps 901, rank 0 on host '"},
+      {"$DTRUN s2.dte --data t.txt --steps 900 --dump-params x", "has --dump-params x, rank 0"},
+      {"$DTRUN s2.dte --data t.txt --steps 900 --init p", "has --init 'p' (hash "},
+      {"$DTRUN s2.dte --data there/t.txt --steps 900",
+       "has data for input 'tokens': 't.txt' with "},
+      {"$DTRUN s2.dte --data synthetic --steps 900",
+       "has data for input 'tokens': 'synthetic' with "},
+      {"./dtrun s2.dte --data t.txt --steps 900", "has dtrun dtrun 0.1.0 (build "},
+  };
+  for (const auto &each : cases) {
+    Result result = runBoth("$DTRUN s2.dte --data t.txt --steps 900", each.second);
+    EXPECT_EQ(result.exitCode, 1) << each.second << "\n" << result.output;
+    EXPECT_NE(result.output.find("dtrun: rank 1 on host '"), std::string::npos) << result.output;
+    EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
+    EXPECT_FALSE(hasStep(result)) << result.output;
+    size_t first = result.output.find("all ranks of a job must have the same");
+    EXPECT_EQ(result.output.find("all ranks of a job", first + 1), std::string::npos)
+        << result.output;
+  }
+  Result result = runBoth("$DTRUN s2.dte --data t.txt --steps 9 --init p",
+                          "$DTRUN s2.dte --data t.txt --steps 9 --init q");
+  EXPECT_NE(result.output.find("has --init 'q' (hash "), std::string::npos) << result.output;
+  // What ranks may have of their own.
+  result = runBoth("$DTRUN s2.dte --data t.txt --steps 9 --format json --threads 2",
+                   "$DTRUN $PWD/s2.dte --data $PWD/t.txt --steps 9 --profile x --log-dir logs");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+}
+
+TEST_F(Job, SaysWhoNeverCame) {
+  auto begin = std::chrono::steady_clock::now();
+  Result result = runBoth("$DTRUN s2.dte --data synthetic --timeout 2", "sleep 60");
+  EXPECT_EQ(result.exitCode, 3) << result.output;
+  EXPECT_NE(result.output.find("waited 2 s starting MPI: rank 1 has not started dtrun, or ended"),
+            std::string::npos)
+      << result.output;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+}
+
+// The stopped rank is named, not the one that waits; by each of a rank's first moments.
+TEST_F(Job, SaysWhoIsStoppedWhileTheJobStarts) {
+  Result result = shell("export DTC_START_TIMEOUT=3\n"
+                        "$DTRUN s2.dte -n 2 --data synthetic --steps 10 & "
+                        "for i in $(seq 500); do "
+                        "  rank=$(pgrep -P $(pgrep -P $! mpirun) dtrun 2>/dev/null | tail -n 1); "
+                        "  test -n \"$rank\" && grep -q '@dtrun-[0-9]*-1-' /proc/net/unix && "
+                        "    kill -STOP $rank && break; sleep 0.002; done; wait $!");
+  EXPECT_EQ(result.exitCode, 3) << result.output;
+  EXPECT_NE(result.output.find(") is stopped by a signal, "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find(": rank 1 (process "), std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("rank 0 exited"), std::string::npos) << result.output;
+}
+
+// A target that only one rank can tell to be wrong ends all with its error and one exit code.
+TEST_F(Job, EndsWithOneCodeWhereADumpFails) {
+  for (const char *target : {"/dev/full", "none/x"}) {
+    Result result =
+        run(std::string("s2.dte -n 2 --data synthetic --steps 1 --dump-params ") + target);
+    EXPECT_EQ(result.exitCode, 1) << result.output;
+    EXPECT_NE(result.output.find(target), std::string::npos) << result.output;
+    EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+  }
+}
+
+// A log that only rank 1 cannot write, in the middle of the run, ends all alike.
+TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
+  std::filesystem::create_directory(path("logs"));
+  std::filesystem::create_symlink("/dev/full", path("logs/rank-1.jsonl"));
+  Result result = run("s2.dte -n 2 --data synthetic --steps 100 --log-dir logs");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_NE(result.output.find("dtrun: rank 1: writing the log 'logs/rank-1.jsonl': No space"),
+            std::string::npos)
+      << result.output;
+}
+
+TEST_F(Job, EndsAlikeWhenTrainingDiverges) {
+  Result result =
+      run("s2.dte -n 2 --data synthetic --steps 50 --lr 1e30 --timeout 30 --dump-params x");
+  EXPECT_EQ(result.exitCode, 4) << result.output;
+  EXPECT_NE(result.output.find(": training diverged; "), std::string::npos) << result.output;
+  EXPECT_FALSE(std::filesystem::exists(path("x")));
+}
+
+} // namespace
+} // namespace dtc::rt

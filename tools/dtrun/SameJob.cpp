@@ -1,0 +1,77 @@
+#include "tools/dtrun/SameJob.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+std::string hexOf(XXH64_hash_t hash) {
+  char digits[20];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+// Of up to 16 MiB of a file, in pieces at even distances: two files that differ are hardly ever
+// alike in all of them, and a file of any size takes no longer.
+Status hashFile(const std::string &path, std::string &hash) {
+  constexpr uint64_t pieceBytes = 64 << 10, mostPieces = 256;
+  InputFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  uint64_t pieces = std::min((file.size() + pieceBytes - 1) / pieceBytes, mostPieces);
+  std::vector<uint8_t> piece(std::min(file.size(), pieceBytes));
+  XXH64_hash_t sum = file.size();
+  for (uint64_t i = 0; i < pieces; ++i) {
+    // The first piece begins the file and the last one ends it.
+    uint64_t room = file.size() - piece.size();
+    DTC_RETURN_IF_ERROR(file.read(pieces < 2 ? 0 : room / (pieces - 1) * i, piece));
+    sum = XXH3_64bits_withSeed(piece.data(), piece.size(), sum);
+  }
+  hash = hexOf(sum);
+  return {};
+}
+
+std::string exactly(float value) {
+  char digits[32];
+  std::snprintf(digits, sizeof(digits), "%.9g", static_cast<double>(value));
+  return digits;
+}
+
+} // namespace
+
+Status checkSameDtrun(Comm &world) {
+  std::string hash;
+  Status read = hashFile("/proc/self/exe", hash);
+  Trait dtrun{"dtrun", read.ok() ? hash : "", text(kVersion, " (build ", hash, ")")};
+  return agreeOnTraits(world, {&dtrun, 1});
+}
+
+Status checkSameJob(Comm &world, const Options &options, const Executable &executable) {
+  std::span<const uint8_t> bytes = executable.bytes();
+  std::string program = hexOf(XXH3_64bits(bytes.data(), bytes.size()));
+  float rate = options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
+  std::string init;
+  Status status = options.init.empty() ? Status() : hashFile(options.init, init);
+  DTC_RETURN_IF_ERROR(agree(world, status));
+  const Trait traits[] = {
+      {"program", program, text("'", executable.name(), "' (hash ", program, ")")},
+      {"--seed", text(options.seed), {}},
+      {"--steps", text(options.steps), {}},
+      {"--lr", exactly(rate), {}},
+      {"--init", init.empty() ? "none" : init,
+       init.empty() ? "none" : text("'", options.init, "' (hash ", init, ")")},
+      {"--dump-params", options.dumpParams.empty() ? "none" : options.dumpParams, {}},
+  };
+  return agreeOnTraits(world, traits);
+}
+
+} // namespace dtc::rt

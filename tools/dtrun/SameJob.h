@@ -1,0 +1,19 @@
+// What makes ranks ranks of one job: the same program, options and data.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/comm/Comm.h"
+#include "runtime/exec/Loader.h"
+#include "tools/dtrun/Options.h"
+
+namespace dtc::rt {
+
+// Collective: an error on all ranks, which names one that differs, its host and what differs,
+// unless all run the same dtrun. Before anything else: the exchanges that follow are this dtrun's.
+Status checkSameDtrun(Comm &world);
+
+// The same for the bytes of the program that was loaded and for the options that change what is
+// trained.
+Status checkSameJob(Comm &world, const Options &options, const Executable &executable);
+
+} // namespace dtc::rt
