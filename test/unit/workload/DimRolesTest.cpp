@@ -62,7 +62,8 @@ TEST_F(DimRolesTest, TellsASequenceByTheAttentionThatReadsIt) {
   DimRoles all(*module, graph::kLossFunction);
   std::vector<Bits> constants;
   for (auto constant : loss().getBody().getOps<graph::ConstantOp>())
-    constants.emplace_back(all.of(constant.getResult()).begin(), all.of(constant.getResult()).end());
+    constants.emplace_back(all.of(constant.getResult()).begin(),
+                           all.of(constant.getResult()).end());
   EXPECT_EQ(constants, (std::vector<Bits>{{kSequence, kChannels}, {kChannels, kChannels}}));
 }
 
