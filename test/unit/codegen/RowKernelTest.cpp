@@ -30,7 +30,8 @@ void forShapes(const std::function<void(int64_t rows, int64_t columns)> &check) 
 struct RowStatistics {
   Values mean, rstd;
 };
-RowStatistics statistics(const Values &x, int64_t rows, int64_t columns, bool centred) {
+RowStatistics statistics(const Values &x, int64_t rows, int64_t columns, bool centred,
+                         double epsilon = 1e-5) {
   RowStatistics result;
   for (int64_t row = 0; row < rows; ++row) {
     double sum = 0, squares = 0;
@@ -40,7 +41,7 @@ RowStatistics statistics(const Values &x, int64_t rows, int64_t columns, bool ce
     for (int64_t i = 0; i < columns; ++i)
       squares += std::pow(x[row * columns + i] - mean, 2);
     result.mean.push_back(mean);
-    result.rstd.push_back(1 / std::sqrt(squares / columns + 1e-5));
+    result.rstd.push_back(1 / std::sqrt(squares / columns + epsilon));
   }
   return result;
 }
@@ -113,6 +114,30 @@ TEST(RowKernel, NormalisesByRootMeanSquare) {
     expectNear(results[0], y, 1e-6);
     expectNear(results[1], wanted.rstd, 1e-6);
   });
+}
+
+// An epsilon far below the squares, and one that outweighs them; rows are small, so that both show.
+TEST(RowKernel, NormalisesWithAnyEpsilon) {
+  std::string x = tensor({7, 33}), w = tensor({33}), s = tensor({7});
+  Values xs = randomValues(7 * 33, 1), ws = randomValues(33, 2), bs = randomValues(33, 3);
+  for (double &value : xs)
+    value = static_cast<float>(value * 1e-3);
+  for (double epsilon : {1e-6, 1e-12, 0.5}) {
+    char text[32];
+    std::snprintf(text, sizeof text, " epsilon %.1e : (", epsilon);
+    SCOPED_TRACE(text);
+    CompiledKernel layer("(%x: " + x + ", %w: " + w + ", %b: " + w + ") -> (" + x + ", " + s +
+                             ", " + s + ")",
+                         "%0, %1, %2 = graph.layer_norm %x, %w, %b" + std::string(text) + x + ", " +
+                             w + ", " + w + ") -> (" + x + ", " + s + ", " + s + ")",
+                         "%0, %1, %2");
+    CompiledKernel rms("(%x: " + x + ", %w: " + w + ") -> (" + x + ", " + s + ")",
+                       "%0, %1 = graph.rms_norm %x, %w" + std::string(text) + x + ", " + w +
+                           ") -> (" + x + ", " + s + ")",
+                       "%0, %1");
+    expectNear(layer.run({xs, ws, bs})[2], statistics(xs, 7, 33, true, epsilon).rstd, 2e-6, 0);
+    expectNear(rms.run({xs, ws})[1], statistics(xs, 7, 33, false, epsilon).rstd, 2e-6, 0);
+  }
 }
 
 TEST(RowKernel, ComputesGradientsOfNorms) {

@@ -128,10 +128,30 @@ TEST(Sampler, UsesEachSampleOnceAnEpochInAnotherOrder) {
   EXPECT_NE(other.sample(0) * 20 + other.sample(1), sampler.sample(0) * 20 + sampler.sample(1));
 }
 
+// A run that resumes with another release goes on with the samples that it has not seen. By
+// test/run/reference/sampler.py.
+TEST(Sampler, KeepsItsOrder) {
+  auto order = [](uint64_t count, uint64_t seed, std::vector<uint64_t> places) {
+    Sampler sampler(count, seed);
+    for (uint64_t &place : places)
+      place = sampler.sample(place);
+    return places;
+  };
+  using Order = std::vector<uint64_t>;
+  EXPECT_EQ(order(20, 7, {0, 1, 2, 3, 4, 5}), (Order{12, 17, 14, 2, 7, 8}));
+  EXPECT_EQ(order(20, 7, {18, 19, 20, 21, 22, 23}), (Order{3, 15, 13, 1, 9, 18})); // epochs 0, 1
+  EXPECT_EQ(order(20, 8, {0, 1, 2, 3, 4, 5}), (Order{16, 2, 4, 17, 12, 14}));
+  EXPECT_EQ(order(1000, 0, {0, 1, 999, 1000, 123456789}), (Order{93, 700, 459, 166, 34}));
+  constexpr uint64_t huge = uint64_t(1) << 40;
+  EXPECT_EQ(order(huge, 42, {0, 1, huge + 5}), (Order{289322530244, 841334321105, 556349158917}));
+}
+
 TEST(FillBatch, GivesEveryPlanTheSameSamples) {
   constexpr uint64_t globalBatch = 12, T = 4;
   std::unique_ptr<SampleSource> source = windows(1001, T);
   Sampler sampler(source->samples(), 3);
+  // Samples of step 3, which are 24 to 35 of all, by test/run/reference/sampler.py.
+  constexpr int32_t samples[] = {233, 5, 174, 203, 113, 11, 42, 167, 151, 215, 157, 26};
   // One rank, one micro-batch: row r is sample r of the step.
   std::vector<int32_t> tokens(globalBatch * T);
   BatchSpec one = {.globalBatch = 12, .microBatch = 12, .runs = {{0, 0, T}}, .elements = T};
@@ -142,7 +162,7 @@ TEST(FillBatch, GivesEveryPlanTheSameSamples) {
   for (uint64_t row = 0; row < globalBatch; ++row)
     for (uint64_t t = 0; t < T; ++t)
       EXPECT_EQ(tokens[row * T + t],
-                static_cast<int32_t>(sampler.sample(2 * globalBatch + row) * T + t));
+                samples[row] * static_cast<int32_t>(T) + static_cast<int32_t>(t));
   // Three ranks, two micro-batches of two, each rank the first and the last token of a sample.
   for (uint64_t rank = 0; rank < 3; ++rank) {
     BatchSpec part = {.globalBatch = 12,
@@ -158,7 +178,7 @@ TEST(FillBatch, GivesEveryPlanTheSameSamples) {
       for (uint64_t i = 0; i < 2; ++i)
         for (uint64_t t = 0; t < 2; ++t) {
           uint64_t row = m * 6 + rank * 2 + i;
-          EXPECT_EQ(mine[(m * 2 + i) * 2 + t], tokens[row * T + 3 * t]);
+          EXPECT_EQ(mine[(m * 2 + i) * 2 + t], samples[row] * 4 + static_cast<int32_t>(3 * t));
         }
   }
 }

@@ -2,6 +2,8 @@
 #include "test/unit/exec/RankRunner.h"
 #include "test/unit/format/Sample.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace dtc::rt {
@@ -66,6 +68,35 @@ TEST(Ranks, GroupsFollowTheMesh) {
     EXPECT_EQ(get(executor, device, both), (std::vector<float>{1, 10, 100, 1000}));
     EXPECT_EQ(executor.coordinates(), (std::vector<uint32_t>{static_cast<uint32_t>(rank / 2),
                                                              static_cast<uint32_t>(rank % 2)}));
+  });
+}
+
+// On a 2 x 2 x 3 mesh, where the ranks outside of an axis's group differ by two coordinates.
+TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
+  ProgramBuilder builder({{"dp", 2}, {"cp", 2}, {"tp", 3}});
+  uint32_t x = builder.buffer("x", 1);
+  std::vector<uint32_t> sums;
+  const std::vector<std::vector<uint32_t>> groups = {{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}};
+  for (const std::vector<uint32_t> &axes : groups) {
+    sums.push_back(builder.buffer("sum " + std::to_string(sums.size()), 1));
+    builder.add(test::collective(Kind::all_reduce, axes, x, sums.back(), 1));
+  }
+  auto coordinates = [](int rank) { return std::array<int, 3>{rank / 6, rank / 3 % 2, rank % 3}; };
+  test::runRanks(12, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    put(executor, device, x, {std::pow(2.0f, static_cast<float>(rank))});
+    test::step(executor);
+    // Rank r adds 2^r: the sum of a group says who is in it.
+    for (size_t i = 0; i < groups.size(); ++i) {
+      float wanted = 0;
+      for (int other = 0; other < 12; ++other) {
+        bool isInGroup = true;
+        for (uint32_t axis = 0; axis < 3; ++axis)
+          isInGroup &= coordinates(rank)[axis] == coordinates(other)[axis] ||
+                       std::find(groups[i].begin(), groups[i].end(), axis) != groups[i].end();
+        wanted += isInGroup ? std::pow(2.0f, static_cast<float>(other)) : 0;
+      }
+      EXPECT_EQ(get(executor, device, sums[i])[0], wanted) << "group " << i;
+    }
   });
 }
 

@@ -70,6 +70,34 @@ constexpr DataSheet dataSheets[] = {
     {"tpu-v5e",           32.8,  0,      197,    0,      0,      16 * GiB,     819,   4,  1,   ici,    45},
     {"tpu-v5p",           76.5,  0,      459,    0,      0,      95 * GiB,     2765,  4,  2,   ici,    90},
 };
+
+// A node's memory beside its devices, and its GB/s: the vendors' pages that the files name. Of TPUs
+// nobody says, and this machine's processes are its host.
+struct HostSheet {
+  const char *name;
+  double memory, memoryBandwidth;
+};
+constexpr double TiB = 1024 * GiB;
+constexpr HostSheet hostSheets[] = {
+    {"p3.16xlarge",       488 * GiB,  153.6},
+    {"dgx-v100",          512 * GiB,  136.5},
+    {"dgx-2",             1.5 * TiB,  256},
+    {"p4d.24xlarge",      1152 * GiB, 281.6},
+    {"dgx-a100-40g",      1 * TiB,    409.6},
+    {"dgx-a100-80g",      2 * TiB,    409.6},
+    {"perlmutter",        256 * GiB,  204.8},
+    {"p5.48xlarge",       2 * TiB,    409.6},
+    {"dgx-h100",          2 * TiB,    614.4},
+    {"grand-teton-h100",  2 * TiB,    614.4},
+    {"dgx-h200",          2 * TiB,    614.4},
+    {"dgx-b200",          2 * TiB,    716.8},
+    {"dgx-b300",          2 * TiB,    716.8},
+    {"gb200-nvl72",       944 * GB,   778},
+    {"gb300-nvl72",       944 * GB,   778},
+    {"g6.48xlarge",       768 * GiB,  409.6},
+    {"mi300x",            2 * TiB,    614.4},
+    {"mi355x",            2 * TiB,    716.8},
+};
 // clang-format on
 
 } // namespace
@@ -92,6 +120,25 @@ TEST(Catalogue, HasTheFiguresOfTheDataSheets) {
     ASSERT_FALSE(topology.levels.empty());
     EXPECT_EQ(topology.levels[0].kind, sheet.innermost);
     EXPECT_DOUBLE_EQ(topology.levels[0].bandwidth, sheet.linkBandwidth * 1e9);
+  }
+}
+
+// A device has its share of the host while all of a node use it.
+TEST(Catalogue, HasTheFiguresOfTheHosts) {
+  std::set<std::string> known{"cpu", "tpu-v4", "tpu-v5e", "tpu-v5p"};
+  for (const HostSheet &sheet : hostSheets) {
+    SCOPED_TRACE(sheet.name);
+    known.insert(sheet.name);
+    Topology topology = load(sheet.name);
+    auto devices = static_cast<double>(topology.devicesPerNode);
+    EXPECT_EQ(static_cast<double>(topology.device.host.memoryBytes), sheet.memory / devices);
+    EXPECT_DOUBLE_EQ(topology.device.host.memoryBandwidth, sheet.memoryBandwidth * 1e9 / devices);
+    EXPECT_GT(topology.device.host.linkBandwidth, 0);
+  }
+  for (const std::string &name : catalogueNames()) {
+    Topology topology = load(name);
+    if (topology.isHomogeneous())
+      EXPECT_EQ(known.count(name), 1u) << name;
   }
 }
 
