@@ -71,12 +71,13 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
   void markPerSlot(const Ordering &ordering) {
     llvm::DenseMap<Value, Operation *> taskOf;
     for (unsigned i = 0; i < ordering.size(); ++i) {
-      Operation *task = ordering.getInstruction(i)->getParentOp();
+      auto task = cast<exec::TaskOp>(ordering.getInstruction(i)->getParentOp());
+      if (!task.getPerMicroBatch())
+        continue;
       for (Value operand : ordering.getInstruction(i)->getOperands()) {
         exec::BufferOp root = getRootOp(operand);
         bool isFirst = taskOf.try_emplace(root, task).second;
-        if (!isFirst && taskOf[root] != task && !root.getPersistent() && !root.getCarried() &&
-            cast<exec::TaskOp>(taskOf[root]).getPerMicroBatch())
+        if (!isFirst && taskOf[root] != task && !root.getPersistent() && !root.getCarried())
           root.setPerSlot(true);
       }
     }

@@ -172,6 +172,10 @@ private:
     for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
       exec::BufferOp op = buffers[buffer];
       if (op.getPerSlot()) {
+        for (const Access &use : accesses[buffer])
+          if (!taskOf(use).getPerMicroBatch())
+            return ordering.getInstruction(use.instruction)->emitOpError()
+                   << "uses '" << op.getName() << "', of which each slot has one, in a task of all";
         first = std::min<int64_t>(first, *op.getOffset());
         end = std::max<int64_t>(end, *op.getOffset() + op.getBytes());
       } else if (!op.getPersistent() && !op.getCarried() && usesOfRuns(buffer) > 1) {
