@@ -194,3 +194,99 @@ exec.program @scalar_axis mesh ["dp"] sizes [2] {
     exec.copy %x to %x sizes [8] from [1] at <0 + 4 * axis 64> into [1] at <0>
   }
 }
+
+// -----
+exec.program @outside mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  // expected-error @+1 {{is an instruction outside of a task; put it into an exec.task}}
+  exec.zero %x
+}
+
+// -----
+exec.program @inside mesh ["dp"] sizes [1] {
+  exec.task @step {
+    // expected-error @+1 {{is no instruction; put it in front of the tasks}}
+    %x = exec.buffer "x" temporary f32 64 bytes
+  }
+}
+
+// -----
+// expected-error @+1 {{has 0 micro-batches and 1 slots of 0 bytes; want 1 or more of each}}
+exec.program @none mesh ["dp"] sizes [1] micro_batches 0 {}
+
+// -----
+exec.program @entry mesh ["dp"] sizes [1] {
+  // expected-error @+1 {{runs @forward, which is no task of the program}}
+  exec.entry train order [@forward 0]
+}
+
+// -----
+exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 {
+  exec.task @forward per_micro_batch {
+  }
+  // expected-error @+1 {{runs @forward for micro-batch 2; want one of the program's 2}}
+  exec.entry train order [@forward 2]
+}
+
+// -----
+exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 {
+  exec.task @update {
+  }
+  // expected-error @+1 {{runs @update for micro-batch 0; want none}}
+  exec.entry train order [@update 0]
+}
+
+// -----
+exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 {
+  exec.task @forward per_micro_batch {
+  }
+  // expected-error @+1 {{runs @forward in slot 1; the program has 1}}
+  exec.entry train order [@forward 0 in 1]
+}
+
+// -----
+exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 slots 2 {
+  exec.task @forward per_micro_batch {
+  }
+  // expected-error @+1 {{runs @forward twice for one micro-batch}}
+  exec.entry train order [@forward 0, @forward 0 in 1]
+}
+
+// -----
+exec.program @kinds mesh ["dp"] sizes [1] {
+  // expected-error @+1 {{'x' is more than one of persistent, carried and per_slot}}
+  %x = exec.buffer "x" temporary f32 64 bytes persistent carried
+}
+
+// -----
+exec.program @slots mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 127 bytes {
+  // expected-error @+1 {{'x' ends at 128 bytes; the arena has 127 bytes}}
+  %x = exec.buffer "x" temporary f32 64 bytes per_slot at 0
+}
+
+// -----
+exec.program @view mesh ["dp"] sizes [1] micro_batches 3 {
+  %x = exec.buffer "x" input f32 128 bytes persistent
+  // expected-error @+1 {{'y' takes 64 bytes from 0 on; 'x' has 128 bytes}}
+  %y = exec.view %x "y" f32 64 bytes at 0 + 64 * micro_batch
+}
+
+// -----
+exec.program @sum mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has 'starts_sum', but does not add to 'y'}}
+    exec.copy %x to %y sizes [16] from [1] at <0> into [1] at <0> starts_sum
+  }
+}
+
+// -----
+exec.program @box mesh ["dp"] sizes [1] micro_batches 3 {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{reaches elements 0 to 17 of source 'x', which has 16}}
+    exec.copy %x to %y sizes [8] from [1] at <0 + 5 * micro_batch> into [1] at <0>
+  }
+}

@@ -123,3 +123,63 @@ exec.program @old_value mesh ["dp"] sizes [2] {
     exec.copy %all to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
   }
 }
+
+// A parameter that is used before the next one is gathered does not wait for that: two gathers, each unpacked in time.
+// CHECK-LABEL: exec.program @used_between
+// CHECK:         exec.collective all_gather sum %a to %all_a axes [0] count 16 {{.*}} stream 1
+// CHECK:         exec.copy %all_a to %w {{.*}} stream 1
+// CHECK:         exec.gemm %w, %w to %z
+// CHECK:         exec.collective all_gather sum %b to %all_b axes [0] count 16 {{.*}} stream 1
+exec.program @used_between mesh ["dp"] sizes [2] {
+  %w = exec.buffer "w" parameter f32 128 bytes persistent
+  %v = exec.buffer "v" parameter f32 128 bytes persistent
+  %a = exec.buffer "a" temporary f32 64 bytes
+  %b = exec.buffer "b" temporary f32 64 bytes
+  %all_a = exec.buffer "all_a" communication f32 128 bytes
+  %all_b = exec.buffer "all_b" communication f32 128 bytes
+  %z = exec.buffer "z" temporary f32 64 bytes
+  exec.task @step {
+    exec.zero %a
+    exec.zero %b
+    exec.collective all_gather sum %a to %all_a axes [0] count 16 "a" parameter async
+    exec.copy %all_a to %w sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
+    exec.gemm %w, %w to %z sizes [4, 4, 4] strides [4, 4, 4]
+    exec.collective all_gather sum %b to %all_b axes [0] count 16 "b" parameter async
+    exec.copy %all_b to %v sizes [2, 4, 4] from [16, 4, 1] at <0> into [4, 8, 1] at <0>
+  }
+}
+
+// Sums over micro-batches are complete in the last one: there their reductions move, to right after the last addend. Of a
+// bucket the gaps are zeroed there, too. What every micro-batch reduces is no part of it.
+// CHECK-LABEL: exec.program @micro_batches
+// CHECK:         %[[ALL:.*]] = exec.buffer "gradients.0" gradient f32 192 bytes carried
+// CHECK:         exec.task @backward per_micro_batch {
+// CHECK-NEXT:      exec.zero %x
+// CHECK-NEXT:      exec.collective all_reduce sum %x to %x axes [0] count 32 "grad x" gradient async
+// CHECK-NEXT:      exec.copy %x to %[[A:.*]] sizes [1] {{.*}} accumulate starts_sum
+// CHECK-NEXT:      exec.copy %x to %[[B:.*]] sizes [32] {{.*}} accumulate starts_sum
+// CHECK-NEXT:      exec.zero %gap last
+// CHECK-NEXT:      exec.record 0 last
+// CHECK-NEXT:      exec.wait 0 stream 1 last
+// CHECK-NEXT:      exec.collective all_reduce sum %[[ALL]] to %[[ALL]] axes [0] count 48 "grad a +1" gradient async stream 1 last
+// CHECK:         exec.task @update {
+// CHECK-NEXT:      exec.wait
+// CHECK-NEXT:      exec.copy %[[B]] to %p
+exec.program @micro_batches mesh ["dp"] sizes [2] micro_batches 2 {
+  %p = exec.buffer "p" parameter f32 128 bytes persistent
+  %a = exec.buffer "a" gradient f32 4 bytes carried
+  %b = exec.buffer "b" gradient f32 128 bytes carried
+  %x = exec.buffer "x" temporary f32 128 bytes
+  exec.task @backward per_micro_batch {
+    exec.zero %x
+    exec.collective all_reduce sum %x to %x axes [0] count 32 "grad x" gradient async
+    exec.copy %x to %a sizes [1] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.copy %x to %b sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.collective all_reduce sum %a to %a axes [0] count 1 "grad a" gradient async
+    exec.collective all_reduce sum %b to %b axes [0] count 32 "grad b" gradient async
+    exec.copy %b to %p sizes [32] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward 0, @backward 1, @update]
+}
