@@ -22,9 +22,7 @@ std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::P
     uint64_t times = instruction.runs() == format::Runs::last ? std::min(taskRuns, 1u) : taskRuns;
     if (!op || times == 0)
       return;
-    uint64_t ranks = 1;
-    for (uint32_t i = 0; i < format::sizeOf(op->axes()); ++i)
-      ranks *= manifest.mesh()->Get(op->axes()->Get(i))->size();
+    uint64_t ranks = manifest.groups()->Get(op->group())->size();
     bool isWhole = op->kind() == format::CollectiveKind::all_reduce;
     uint64_t bytes = op->count() * format::bytesOf(op->dtype()) * (isWhole ? 1 : ranks);
     std::string group = format::groupOf(manifest, *op);

@@ -10,7 +10,7 @@ namespace dtc {
 
 // All collectives of one group, kind and role.
 struct Traffic {
-  std::string group; // mesh axes: "dp", "dp x cp"
+  std::string group; // "dp", "dp x cp"
   format::CollectiveKind kind;
   format::CollectiveRole role;
   uint64_t count = 0;

@@ -3,6 +3,8 @@
 
 #include "compiler/emit/InstructionWriter.h"
 
+#include "runtime/format/MeshGroups.h"
+
 #include "mlir/IR/Location.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -102,6 +104,14 @@ void ManifestBuilder::addMesh() {
     manifest.mesh.push_back(std::move(axis));
   }
   manifest.rank_program.assign(ranks, 0);
+}
+
+uint32_t ManifestBuilder::groupOf(ArrayRef<int64_t> axes) {
+  auto next = static_cast<uint32_t>(manifest.groups.size());
+  auto [entry, isNew] = groups.try_emplace(axes.vec(), next);
+  if (isNew)
+    manifest.groups.push_back(format::groupOfAxes(manifest.mesh, vectorOf<uint32_t>(axes)));
+  return entry->second;
 }
 
 void ManifestBuilder::addBuffer(Value buffer) {
@@ -269,7 +279,7 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   format::CollectiveT table;
   table.kind = static_cast<format::CollectiveKind>(op.getKind());
   table.reduce = static_cast<format::ReduceKind>(op.getReduce());
-  table.axes = vectorOf<uint32_t>(op.getAxes());
+  table.group = groupOf(op.getAxes());
   table.dtype = dtypeOf(exec::getDtype(op.getSrc()));
   table.src = indexOf(op.getSrc());
   table.dst = indexOf(op.getDst());

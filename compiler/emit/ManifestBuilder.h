@@ -30,6 +30,8 @@ private:
   void addTask(exec::TaskOp task);
   void addEntry(exec::EntryOp entry);
   void addInstruction(exec::InstructionOpInterface instruction);
+  // The index of the group of ranks that differ only on these mesh axes.
+  uint32_t groupOf(llvm::ArrayRef<int64_t> axes);
   uint32_t addLocation(mlir::Location location);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
 
@@ -43,6 +45,7 @@ private:
   format::ProgramT *out = nullptr;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
   llvm::StringMap<uint32_t> kernels, tasks;
+  std::map<std::vector<int64_t>, uint32_t> groups;
   std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
 };
 

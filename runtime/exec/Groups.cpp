@@ -6,46 +6,32 @@
 
 namespace dtc::rt {
 
-uint32_t Groups::maskOf(const format::Collective &collective) {
-  uint32_t mask = 0;
-  for (uint32_t i = 0; i < format::sizeOf(collective.axes()); ++i)
-    mask |= 1u << collective.axes()->Get(i);
-  return mask;
-}
-
 Status Groups::create(const format::Manifest &manifest, Comm &world) {
   for (const format::Program *program : *manifest.programs())
     for (const format::Task *task : *program->tasks())
       for (const format::Instruction *instruction : *task->instructions())
         if (const format::Collective *collective = instruction->op_as_Collective())
-          groups[{maskOf(*collective), instruction->stream()}] = nullptr;
+          groups[{collective->group(), instruction->stream()}] = nullptr;
 
-  std::vector<uint32_t> mesh = meshSizes(manifest);
-  std::vector<uint32_t> coordinates = meshCoordinates(mesh, static_cast<uint32_t>(world.rank()));
-  for (auto &[key, group] : groups) {
-    int size = 1, colour = 0;
-    std::string name;
-    for (size_t axis = 0; axis < mesh.size(); ++axis) {
-      if (key.first >> axis & 1) {
-        size *= static_cast<int>(mesh[axis]);
-        name += (name.empty() ? "" : " x ") +
-                manifest.mesh()->Get(static_cast<uint32_t>(axis))->name()->str();
-      } else {
-        colour = colour * static_cast<int>(mesh[axis]) + static_cast<int>(coordinates[axis]);
+  for (auto &[key, comm] : groups) {
+    const format::Group &group = *manifest.groups()->Get(key.first);
+    uint32_t lists = group.ranks()->size() / group.size(), mine = lists, place = 0;
+    for (uint32_t i = 0; i < group.ranks()->size(); ++i)
+      if (group.ranks()->Get(i) == static_cast<uint32_t>(world.rank())) {
+        mine = i / group.size();
+        place = i % group.size();
       }
-    }
-    if (size == 1)
-      group = std::move(makeLoopbackWorld(1).front());
-    else
-      DTC_RETURN_IF_ERROR(world.split(colour, world.rank(), group));
-    if (!name.empty())
-      group->setName(name);
+    if (group.size() == 1)
+      comm = std::move(makeLoopbackWorld(1).front());
+    else // ranks in no list share a communicator that nobody uses
+      DTC_RETURN_IF_ERROR(world.split(static_cast<int>(mine), static_cast<int>(place), comm));
+    comm->setName(group.name()->str());
   }
   return {};
 }
 
 Comm &Groups::find(const format::Collective &collective, uint32_t stream) const {
-  return *groups.at({maskOf(collective), stream});
+  return *groups.at({collective.group(), stream});
 }
 
 } // namespace dtc::rt

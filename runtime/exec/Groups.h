@@ -1,4 +1,4 @@
-// The communicators of a program: one for each set of mesh axes and stream that any program uses.
+// The communicators of a program: one for each group and stream that any program uses.
 #pragma once
 
 #include "runtime/comm/Comm.h"
@@ -11,7 +11,7 @@
 
 namespace dtc::rt {
 
-// Example: on a mesh dp = 2, tp = 2, the group of axes {tp} of rank 2 is ranks 2 and 3.
+// Example: of a group with lists 0, 1 and 2, 3 rank 2 has a communicator with rank 3.
 class Groups {
 public:
   // Collective over `world`: all ranks split it in the same order.
@@ -21,8 +21,7 @@ public:
   Comm &find(const format::Collective &collective, uint32_t stream) const;
 
 private:
-  using Key = std::pair<uint32_t, uint32_t>; // axes (bit i: axis i), stream
-  static uint32_t maskOf(const format::Collective &collective);
+  using Key = std::pair<uint32_t, uint32_t>; // group, stream
 
   std::map<Key, std::unique_ptr<Comm>> groups;
 };

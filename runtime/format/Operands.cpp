@@ -2,44 +2,15 @@
 
 #include "runtime/base/Text.h"
 
-#include <algorithm>
-#include <numeric>
-
 namespace dtc::format {
 
-// Axes "tp.kv" and "tp.group" are parts of one.
-static std::string_view wholeName(std::string_view name) {
-  return name.substr(0, std::min(name.find('.'), name.size()));
-}
-
 std::string groupOf(const Manifest &manifest, const Collective &collective) {
-  auto nameOf = [&](uint32_t axis) {
-    return axis < manifest.mesh()->size() ? manifest.mesh()->Get(axis)->name()->string_view()
-                                          : "an axis that is not there";
-  };
-  auto countOf = [&](auto axes, std::string_view whole) {
-    uint32_t count = 0;
-    for (uint32_t axis : axes)
-      count += wholeName(nameOf(axis)) == whole;
-    return count;
-  };
-  std::vector<uint32_t> all(manifest.mesh()->size()), group;
-  std::iota(all.begin(), all.end(), 0);
-  for (uint32_t i = 0; i < sizeOf(collective.axes()); ++i)
-    group.push_back(collective.axes()->Get(i));
-  std::string out, last;
-  for (uint32_t axis : group) {
-    std::string name(nameOf(axis)), whole(wholeName(name));
-    if (countOf(group, whole) == countOf(all, whole))
-      name = whole;
-    if (name != last)
-      out = text(out, out.empty() ? "" : " x ", name);
-    last = name;
-  }
-  return out.empty() ? "one rank" : out;
+  return collective.group() < sizeOf(manifest.groups())
+             ? manifest.groups()->Get(collective.group())->name()->str()
+             : "a group that is not there";
 }
 
-// A file that is being checked may hold any number for kind, role and axes.
+// A file that is being checked may hold any number for kind, role and group.
 static std::string describe(const Manifest &manifest, const Collective &collective) {
   constexpr const char *moved[] = {"gradients",         "parameters",        "activations",
                                    "tokens of experts", "tensors of stages", "control values"};

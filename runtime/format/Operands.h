@@ -32,7 +32,7 @@ struct Operand {
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);
 
-// The mesh axes of a collective: "dp", "dp x cp"; "tp" for "tp.kv" and "tp.group" together.
+// The name of a collective's group: "dp", "dp x cp".
 std::string groupOf(const Manifest &manifest, const Collective &collective);
 
 // "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the

@@ -126,14 +126,32 @@ std::vector<std::vector<CoordinateRange>> coordinateRanges(const Manifest &manif
   return ranges;
 }
 
+// Per program, then per group: whether all of its ranks are in the group.
+std::vector<std::vector<bool>> groupMembers(const Manifest &manifest) {
+  const auto &programOf = *manifest.rank_program();
+  std::vector<uint32_t> ranks(manifest.programs()->size());
+  for (uint32_t rank = 0; rank < programOf.size(); ++rank)
+    ++ranks[programOf.Get(rank)];
+  std::vector<std::vector<bool>> members(ranks.size());
+  for (uint32_t group = 0; group < sizeOf(manifest.groups()); ++group) {
+    std::vector<uint32_t> inside(ranks.size());
+    for (uint32_t rank : *manifest.groups()->Get(group)->ranks())
+      ++inside[programOf.Get(rank)];
+    for (size_t program = 0; program < ranks.size(); ++program)
+      members[program].push_back(inside[program] == ranks[program]);
+  }
+  return members;
+}
+
 } // namespace
 
 rt::Status verifyManifest(const Manifest &manifest, const std::string &fileName) {
   VerifyContext context(manifest, fileName);
   DTC_RETURN_IF_ERROR(verifyTables(context));
   std::vector<std::vector<CoordinateRange>> ranges = coordinateRanges(manifest);
+  std::vector<std::vector<bool>> members = groupMembers(manifest);
   for (uint32_t i = 0; i < manifest.programs()->size(); ++i) {
-    ProgramContext program(context, i, ranges[i]);
+    ProgramContext program(context, i, ranges[i], members[i]);
     DTC_RETURN_IF_ERROR(verifyProgram(program));
     for (const Task *task : *program.program.tasks())
       for (uint32_t k = 0; k < task->instructions()->size(); ++k)

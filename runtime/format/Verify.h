@@ -27,6 +27,7 @@ inline constexpr uint32_t maxStreams = 16;
 inline constexpr uint32_t maxEvents = uint32_t(1) << 20;
 inline constexpr uint32_t maxKernelOperands = 1024;
 inline constexpr uint64_t maxMicroBatches = uint64_t(1) << 20;
+inline constexpr uint64_t maxGroups = 4096;
 inline constexpr uint64_t maxSlots = uint64_t(1) << 16;
 // Records, waits and collectives of one program in one run of an entry.
 inline constexpr uint64_t maxStops = uint64_t(1) << 24;

@@ -37,9 +37,11 @@ public:
 // One program and the ranks that run it.
 class ProgramContext : public VerifyContext {
 public:
-  ProgramContext(const VerifyContext &context, uint32_t index, std::vector<CoordinateRange> ranges)
+  // `inGroup`: per group, whether all of these ranks are in one of its lists.
+  ProgramContext(const VerifyContext &context, uint32_t index, std::vector<CoordinateRange> ranges,
+                 std::vector<bool> inGroup)
       : VerifyContext(context), program(*context.manifest.programs()->Get(index)), index(index),
-        ranges(std::move(ranges)) {}
+        ranges(std::move(ranges)), inGroup(std::move(inGroup)) {}
 
   template <typename... Pieces> rt::Status failHere(const Pieces &...pieces) const {
     return fail("program ", index, ": ", pieces...);
@@ -59,6 +61,7 @@ public:
   const Program &program;
   uint32_t index;
   std::vector<CoordinateRange> ranges; // per mesh axis
+  std::vector<bool> inGroup;
 };
 
 // Whether the elements of a vector lie where their type wants them; FlatBuffers' own verifier looks

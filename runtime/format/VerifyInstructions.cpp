@@ -264,15 +264,11 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
                 ", dtype ", static_cast<int>(op.dtype()), ", role ", static_cast<int>(op.role()),
                 ", of which one is not known");
-  uint64_t ranks = 1;
-  for (uint32_t i = 0; i < sizeOf(op.axes()); ++i) {
-    uint32_t axis = op.axes()->Get(i);
-    if (axis >= context.ranges.size())
-      return fail("it is over mesh axis ", axis, ", the mesh has ", context.ranges.size());
-    if (i > 0 && axis <= op.axes()->Get(i - 1))
-      return fail("its mesh axes are ", op.axes()->Get(i - 1), ", ", axis, ", wanted ascending");
-    ranks *= context.manifest.mesh()->Get(axis)->size();
-  }
+  if (op.group() >= context.inGroup.size())
+    return fail("the group is ", op.group(), ", there are ", context.inGroup.size());
+  if (!context.inGroup[op.group()])
+    return fail("not all ranks of the program are in the group");
+  uint64_t ranks = context.manifest.groups()->Get(op.group())->size();
   bool gathers = op.kind() == CollectiveKind::all_gather;
   bool scatters = op.kind() == CollectiveKind::reduce_scatter;
   bool exchanges = op.kind() == CollectiveKind::all_to_all;

@@ -84,6 +84,30 @@ rt::Status verifyRanks(const VerifyContext &context, uint64_t ranks) {
   return {};
 }
 
+rt::Status verifyGroups(const VerifyContext &context, uint64_t ranks) {
+  const Manifest &manifest = context.manifest;
+  if (sizeOf(manifest.groups()) > maxGroups)
+    return context.fail("there are ", sizeOf(manifest.groups()), " groups, wanted at most ",
+                        maxGroups);
+  for (uint32_t i = 0; i < sizeOf(manifest.groups()); ++i) {
+    const Group &group = *manifest.groups()->Get(i);
+    DTC_RETURN_IF_ERROR(context.checkName("the name of a group", group.name()));
+    std::string name = text("group ", i, " '", group.name()->string_view(), "'");
+    if (group.size() == 0 || group.ranks()->size() % group.size() != 0)
+      return context.fail(name, " has ", group.ranks()->size(), " ranks in lists of ", group.size(),
+                          ", wanted whole lists of 1 rank or more");
+    std::vector<bool> seen(ranks);
+    for (uint32_t rank : *group.ranks()) {
+      if (rank >= ranks)
+        return context.fail(name, " has rank ", rank, ", there are ", ranks);
+      if (seen[rank])
+        return context.fail(name, " has rank ", rank, " twice");
+      seen[rank] = true;
+    }
+  }
+  return {};
+}
+
 rt::Status verifyKernels(const VerifyContext &context) {
   const Manifest &manifest = context.manifest;
   for (uint32_t i = 0; i < sizeOf(manifest.kernels()); ++i) {
@@ -139,6 +163,7 @@ rt::Status verifyTables(const VerifyContext &context) {
   DTC_RETURN_IF_ERROR(verifyNumbers(context));
   DTC_RETURN_IF_ERROR(verifyMesh(context, ranks));
   DTC_RETURN_IF_ERROR(verifyRanks(context, ranks));
+  DTC_RETURN_IF_ERROR(verifyGroups(context, ranks));
   DTC_RETURN_IF_ERROR(verifyKernels(context));
   DTC_RETURN_IF_ERROR(verifyLocations(context));
   DTC_RETURN_IF_ERROR(verifyFeatures(context));

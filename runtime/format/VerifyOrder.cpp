@@ -15,10 +15,9 @@
 namespace dtc::format {
 namespace {
 
-// The ranks that differ only on the axes of `axes` (bit i: axis i) share a communicator on
-// `stream`.
+// The ranks of a list of a group share a communicator on `stream`.
 struct GroupKey {
-  uint32_t axes = 0;
+  uint32_t group = 0;
   uint32_t stream = 0;
   auto operator<=>(const GroupKey &) const = default;
 };
@@ -37,13 +36,6 @@ struct ProgramStops {
   std::vector<std::vector<Stop>> streams;
   std::map<GroupKey, std::vector<const Collective *>> collectives;
 };
-
-uint32_t maskOf(const Collective &op) {
-  uint32_t mask = 0;
-  for (uint32_t i = 0; i < sizeOf(op.axes()); ++i)
-    mask |= 1u << op.axes()->Get(i);
-  return mask;
-}
 
 class OrderVerifier {
 public:
@@ -70,7 +62,7 @@ private:
   std::vector<uint32_t> records, recorder; // per event, of the program that is gone through
   uint64_t numStops = 0;                   // of that program
   std::vector<ProgramStops> stops;
-  std::map<uint32_t, std::vector<std::set<uint32_t>>> meetings; // axes, program -> programs
+  std::map<uint32_t, std::vector<std::set<uint32_t>>> meetings; // group, program -> programs
 };
 
 std::string OrderVerifier::place(uint32_t p, uint32_t task, uint32_t instruction) const {
@@ -124,7 +116,7 @@ rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, Prog
                             "', which would never end");
       out.streams[stream].push_back({Stop::Wait, task, i, event, records[event]});
     } else if (const Collective *op = instruction.op_as_Collective()) {
-      GroupKey group{maskOf(*op), stream};
+      GroupKey group{op->group(), stream};
       out.collectives[group].push_back(op);
       auto ordinal = static_cast<uint32_t>(out.collectives[group].size());
       out.streams[stream].push_back({Stop::Join, task, i, 0, ordinal, group});
@@ -137,33 +129,30 @@ rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, Prog
   return {};
 }
 
-// Two programs meet on a set of axes when two of their ranks agree on all other coordinates.
+// Two programs meet in a group when two of their ranks are in one list.
 void OrderVerifier::findMeetings() {
   const Manifest &manifest = context.manifest;
   for (const ProgramStops &program : stops)
-    for (const auto &[group, list] : program.collectives)
-      meetings[group.axes].resize(stops.size());
-  for (auto &[axes, met] : meetings) {
-    std::map<std::vector<uint32_t>, std::set<uint32_t>> groups;
-    for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
-      std::vector<uint32_t> others = coordinatesOf(manifest, rank);
-      for (size_t axis = 0; axis < others.size(); ++axis)
-        if (axes >> axis & 1)
-          others[axis] = 0;
-      groups[others].insert(manifest.rank_program()->Get(rank));
-    }
-    for (const auto &[others, programs] : groups)
+    for (const auto &[key, list] : program.collectives)
+      meetings[key.group].resize(stops.size());
+  for (auto &[index, met] : meetings) {
+    const Group &group = *manifest.groups()->Get(index);
+    for (uint32_t first = 0; first < group.ranks()->size(); first += group.size()) {
+      std::set<uint32_t> programs;
+      for (uint32_t member = first; member < first + group.size(); ++member)
+        programs.insert(manifest.rank_program()->Get(group.ranks()->Get(member)));
       for (uint32_t p : programs)
         met[p].insert(programs.begin(), programs.end());
+    }
   }
 }
 
 rt::Status OrderVerifier::compareCollectives() const {
   static const std::vector<const Collective *> none;
-  for (const auto &[axes, met] : meetings)
+  for (const auto &[index, met] : meetings)
     for (uint32_t p = 0; p < met.size(); ++p)
       for (const auto &[group, mine] : stops[p].collectives) {
-        if (group.axes != axes)
+        if (group.group != index)
           continue;
         for (uint32_t q : met[p]) {
           if (q == p)
@@ -200,7 +189,7 @@ rt::Status OrderVerifier::play() const {
     if (stop.kind == Stop::Wait)
       return recorded[p][stop.event] >= stop.ordinal;
     arrived[p][stop.group] = std::max(arrived[p][stop.group], stop.ordinal);
-    const std::set<uint32_t> &met = meetings.at(stop.group.axes)[p];
+    const std::set<uint32_t> &met = meetings.at(stop.group.group)[p];
     return std::all_of(met.begin(), met.end(),
                        [&](uint32_t q) { return arrived[q][stop.group] >= stop.ordinal; });
   };

@@ -214,7 +214,8 @@ TEST(Executor, CountsOnlyWaitsAndCollectivesOfStream0AsExposed) {
   test::ProgramBuilder builder({{"dp", 2}});
   builder.program().num_streams = 2;
   uint32_t x = builder.buffer("x", 1 << 16), y = builder.buffer("y", 1 << 16);
-  builder.add(test::collective(format::CollectiveKind::all_reduce, {0}, x, x, 1 << 16), 1);
+  builder.add(
+      test::collective(format::CollectiveKind::all_reduce, builder.group({0}), x, x, 1 << 16), 1);
   builder.add(test::copy(y, builder.buffer("z", 1 << 16), 1 << 16));
   test::runRanks(2, builder.file(), [&](int, Executor &executor, Device &) {
     StepResult result;

@@ -52,7 +52,8 @@ TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {
   builder.program().num_streams = 2;
   builder.program().num_events = 1;
   uint32_t x = builder.buffer("x", 4);
-  format::CollectiveT sum = test::collective(format::CollectiveKind::all_reduce, {0}, x, x, 4);
+  format::CollectiveT sum =
+      test::collective(format::CollectiveKind::all_reduce, builder.group({0}), x, x, 4);
   sum.name = "grad x";
   builder.add(std::move(sum), 1);
   builder.add(test::record(0), 1);

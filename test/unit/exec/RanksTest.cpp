@@ -22,13 +22,14 @@ TEST(Ranks, RunEveryCollective) {
     uint32_t one = builder.buffer("one", 2), sum = builder.buffer("sum", 2),
              largest = builder.buffer("largest", 2), all = builder.buffer("all", 2 * n),
              part = builder.buffer("part", 2), swapped = builder.buffer("swapped", 2 * n);
-    builder.add(test::collective(Kind::all_reduce, {0}, one, sum, 2));
-    format::CollectiveT max = test::collective(Kind::all_reduce, {0}, one, largest, 2);
+    builder.add(test::collective(Kind::all_reduce, builder.group({0}), one, sum, 2));
+    format::CollectiveT max =
+        test::collective(Kind::all_reduce, builder.group({0}), one, largest, 2);
     max.reduce = format::ReduceKind::max;
     builder.add(std::move(max));
-    builder.add(test::collective(Kind::all_gather, {0}, one, all, 2));
-    builder.add(test::collective(Kind::reduce_scatter, {0}, all, part, 2));
-    builder.add(test::collective(Kind::all_to_all, {0}, all, swapped, 2));
+    builder.add(test::collective(Kind::all_gather, builder.group({0}), one, all, 2));
+    builder.add(test::collective(Kind::reduce_scatter, builder.group({0}), all, part, 2));
+    builder.add(test::collective(Kind::all_to_all, builder.group({0}), all, swapped, 2));
     test::runRanks(ranks, builder.file(), [&](int rank, Executor &executor, Device &device) {
       auto r = static_cast<float>(rank);
       put(executor, device, one, {r + 1, -r});
@@ -56,9 +57,9 @@ TEST(Ranks, GroupsFollowTheMesh) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 2}});
   uint32_t x = builder.buffer("x", 1), dp = builder.buffer("dp", 1), tp = builder.buffer("tp", 1),
            both = builder.buffer("both", 4);
-  builder.add(test::collective(Kind::all_reduce, {0}, x, dp, 1));
-  builder.add(test::collective(Kind::all_reduce, {1}, x, tp, 1));
-  builder.add(test::collective(Kind::all_gather, {0, 1}, x, both, 1));
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, dp, 1));
+  builder.add(test::collective(Kind::all_reduce, builder.group({1}), x, tp, 1));
+  builder.add(test::collective(Kind::all_gather, builder.group({0, 1}), x, both, 1));
   test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
     put(executor, device, x, {std::pow(10.0f, static_cast<float>(rank))});
     test::step(executor);
@@ -71,6 +72,28 @@ TEST(Ranks, GroupsFollowTheMesh) {
   });
 }
 
+// Two classes of ranks; those of one meet in a list that no mesh axis has, in an order of its own.
+TEST(Ranks, GroupsAreListsOfRanks) {
+  ProgramBuilder builder({{"dp", 4}});
+  uint32_t x = builder.buffer("x", 1), both = builder.buffer("both", 2);
+  auto ends = std::make_unique<format::GroupT>();
+  ends->name = "ends";
+  ends->size = 2;
+  ends->ranks = {3, 0};
+  builder.manifest.groups.push_back(std::move(ends));
+  builder.add(test::collective(Kind::all_gather, 0, x, both, 1));
+  builder.manifest.programs.push_back(std::make_unique<format::ProgramT>(builder.program()));
+  builder.manifest.programs[1]->tasks[0]->instructions.clear();
+  builder.manifest.rank_program = {0, 1, 1, 0};
+  test::runRanks(4, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    put(executor, device, x, {static_cast<float>(rank + 1)});
+    test::step(executor);
+    bool isEnd = rank == 0 || rank == 3;
+    EXPECT_EQ(get(executor, device, both),
+              (isEnd ? std::vector<float>{4, 1} : std::vector<float>{0, 0}));
+  });
+}
+
 // On a 2 x 2 x 3 mesh, where the ranks outside of an axis's group differ by two coordinates.
 TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
   ProgramBuilder builder({{"dp", 2}, {"cp", 2}, {"tp", 3}});
@@ -79,7 +102,7 @@ TEST(Ranks, GroupsFollowAMeshOfThreeAxes) {
   const std::vector<std::vector<uint32_t>> groups = {{0}, {1}, {2}, {0, 1}, {0, 2}, {1, 2}};
   for (const std::vector<uint32_t> &axes : groups) {
     sums.push_back(builder.buffer("sum " + std::to_string(sums.size()), 1));
-    builder.add(test::collective(Kind::all_reduce, axes, x, sums.back(), 1));
+    builder.add(test::collective(Kind::all_reduce, builder.group(axes), x, sums.back(), 1));
   }
   auto coordinates = [](int rank) { return std::array<int, 3>{rank / 6, rank / 3 % 2, rank % 3}; };
   test::runRanks(12, builder.file(), [&](int rank, Executor &executor, Device &device) {
@@ -148,7 +171,7 @@ TEST(Ranks, EventsOrderTwoStreams) {
       builder.add(test::copy(x, half, count));
       builder.add(test::record(0)); // one event, recorded twice
       builder.add(test::wait(0), 1);
-      builder.add(test::collective(Kind::all_reduce, {0}, half, half, count), 1);
+      builder.add(test::collective(Kind::all_reduce, builder.group({0}), half, half, count), 1);
     }
     builder.add(test::record(1), 1);
     builder.add(test::wait(1));

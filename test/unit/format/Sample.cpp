@@ -1,6 +1,7 @@
 #include "test/unit/format/Sample.h"
 
 #include "runtime/base/File.h"
+#include "runtime/format/MeshGroups.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -191,6 +192,13 @@ void ProgramBuilder::output(OutputRole role, uint32_t index) {
   program().outputs.push_back(std::move(output));
 }
 
+uint32_t ProgramBuilder::group(const std::vector<uint32_t> &axes) {
+  auto [entry, isNew] = groups.try_emplace(axes, static_cast<uint32_t>(manifest.groups.size()));
+  if (isNew)
+    manifest.groups.push_back(groupOfAxes(manifest.mesh, axes));
+  return entry->second;
+}
+
 uint32_t ProgramBuilder::kernel(const std::string &symbol, std::vector<uint64_t> minBytes,
                                 uint64_t range) {
   auto kernel = std::make_unique<KernelT>();
@@ -216,11 +224,11 @@ std::unique_ptr<RankScalarT> rankScalar(int64_t base, std::vector<RankTerm> term
   return scalar;
 }
 
-CollectiveT collective(CollectiveKind kind, std::vector<uint32_t> axes, uint32_t src, uint32_t dst,
+CollectiveT collective(CollectiveKind kind, uint32_t group, uint32_t src, uint32_t dst,
                        uint64_t count) {
   CollectiveT op;
   op.kind = kind;
-  op.axes = std::move(axes);
+  op.group = group;
   op.src = src;
   op.dst = dst;
   op.count = count;
@@ -288,14 +296,16 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.output(OutputRole::learning_rate, lr);
 
   at.zero = builder.add(zero(grad));
-  builder.add(collective(CollectiveKind::all_gather, {0}, at.head, head, 64 / ranks));
+  builder.add(
+      collective(CollectiveKind::all_gather, builder.group({0}), at.head, head, 64 / ranks));
   at.embedding = builder.add(lookUp(at.embed, tokens, at.x));
   at.attention = builder.add(sampleAttention(at.x, mixed, lse, seed, step));
   at.gemm = builder.add(sampleGemm(mixed, head, z));
   at.launch = builder.add(launch(meanSquare, {z, at.loss}, 1));
   at.record = builder.add(record(0));
   at.wait = builder.add(wait(0), 1);
-  at.allReduce = builder.add(collective(CollectiveKind::all_reduce, {0}, at.loss, at.loss, 1), 1);
+  at.allReduce = builder.add(
+      collective(CollectiveKind::all_reduce, builder.group({0}), at.loss, at.loss, 1), 1);
   builder.instructions().back()->op.AsCollective()->name = "loss";
   builder.add(record(1), 1);
   AttentionGradT backward;
@@ -311,9 +321,11 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(std::move(sum));
   at.embeddingGrad = builder.add(scatter(grad, tokens, dx));
   at.copy = builder.add(transpose(head, dv));
-  builder.add(collective(CollectiveKind::reduce_scatter, {0}, grad, part, 128 / ranks));
-  builder.add(collective(CollectiveKind::all_gather, {0}, part, grad, 128 / ranks));
-  builder.add(collective(CollectiveKind::all_to_all, {0}, grad, swapped, 128 / ranks));
+  builder.add(
+      collective(CollectiveKind::reduce_scatter, builder.group({0}), grad, part, 128 / ranks));
+  builder.add(collective(CollectiveKind::all_gather, builder.group({0}), part, grad, 128 / ranks));
+  builder.add(
+      collective(CollectiveKind::all_to_all, builder.group({0}), grad, swapped, 128 / ranks));
   builder.add(launch(decay, {at.embed, lr}, 128));
   builder.add(wait(1));
   if (indices)

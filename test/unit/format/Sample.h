@@ -5,6 +5,7 @@
 #include "runtime/format/Write.h"
 #include "runtime/format/dte_generated.h"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,7 +16,7 @@ namespace dtc::test {
 // Puts a manifest together piece by piece. Example: two ranks that add up one number.
 //   ProgramBuilder builder({{"dp", 2}});
 //   uint32_t x = builder.buffer("x", 1);
-//   builder.add(collective(format::CollectiveKind::all_reduce, {0}, x, x, 1));
+//   builder.add(collective(format::CollectiveKind::all_reduce, builder.group({0}), x, x, 1));
 //   std::vector<uint8_t> file = builder.file();
 class ProgramBuilder {
 public:
@@ -40,6 +41,8 @@ public:
              std::vector<uint64_t> shape, uint64_t below = 0);
   void scalar(format::ScalarRole role, uint32_t buffer);
   void output(format::OutputRole role, uint32_t buffer);
+  // The index of the group of ranks that differ only on these axes.
+  uint32_t group(const std::vector<uint32_t> &axes);
   uint32_t kernel(const std::string &symbol, std::vector<uint64_t> minBytes, uint64_t range);
 
   // Appends an instruction; the op is an object-API struct such as format::GemmT. Returns its
@@ -57,14 +60,15 @@ public:
 
 private:
   uint64_t ranks = 1;
+  std::map<std::vector<uint32_t>, uint32_t> groups;
 };
 
 // base + sum over `terms` of stride * coordinate; terms are {stride, axis}.
 std::unique_ptr<format::RankScalarT> rankScalar(int64_t base,
                                                 std::vector<format::RankTerm> terms = {});
 
-format::CollectiveT collective(format::CollectiveKind kind, std::vector<uint32_t> axes,
-                               uint32_t src, uint32_t dst, uint64_t count);
+format::CollectiveT collective(format::CollectiveKind kind, uint32_t group, uint32_t src,
+                               uint32_t dst, uint64_t count);
 // All of `src` to `dst`, both contiguous, f32.
 format::StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements);
 format::ZeroT zero(uint32_t dst);

@@ -184,13 +184,10 @@ const Corruption corruptions[] = {
      "of f32, wanted i32"},
     {"CopyTypeUnknown", &At::copy,
      [](I &i) { i.op.AsStridedCopy()->dtype = static_cast<DType>(6); }, "'dtype' is 6"},
-    {"CollectiveAxis", &At::allReduce, [](I &i) { i.op.AsCollective()->axes = {1}; },
-     "it is over mesh axis 1, the mesh has 1"},
-    {"CollectiveAxisTwice", &At::allReduce,
-     [](I &i) {
-       i.op.AsCollective()->axes = {0, 0};
-     },
-     "its mesh axes are 0, 0, wanted ascending"},
+    {"CollectiveGroup", &At::allReduce, [](I &i) { i.op.AsCollective()->group = 1; },
+     "the group is 1, there are 1"},
+    {"Runs", &At::gemm, [](I &i) { i.runs = static_cast<Runs>(2); },
+     "it runs in 2, wanted at most 1"},
     {"CollectiveCount", &At::allReduce, [](I &i) { i.op.AsCollective()->count = 2; }, "'loss'"},
     {"CollectiveKind", &At::allReduce,
      [](I &i) { i.op.AsCollective()->kind = static_cast<CollectiveKind>(4); }, "kind is 4"},
@@ -269,8 +266,9 @@ ProgramT twoCollectives(uint64_t first, uint64_t second, uint8_t stream) {
   test::ProgramBuilder builder({{"dp", 2}});
   builder.program().num_streams = 2;
   uint32_t x = builder.buffer("x", 8);
-  builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, first), 0);
-  builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, second), stream);
+  builder.add(test::collective(CollectiveKind::all_reduce, builder.group({0}), x, x, first), 0);
+  builder.add(test::collective(CollectiveKind::all_reduce, builder.group({0}), x, x, second),
+              stream);
   return std::move(builder.program());
 }
 
@@ -280,6 +278,7 @@ rt::Status verifyPair(ProgramT one, ProgramT two) {
   builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(one)));
   builder.manifest.programs.push_back(std::make_unique<ProgramT>(std::move(two)));
   builder.manifest.rank_program = {0, 1};
+  builder.group({0});
   builder.file();
   return verify(builder.manifest);
 }
@@ -307,16 +306,88 @@ TEST(VerifyOrder, RejectsCollectivesThatWaitForEachOther) {
     builder.program().num_events = 1;
     uint32_t x = builder.buffer("x", 8);
     uint8_t after = 1 - before;
-    builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, 1), before);
+    builder.add(test::collective(CollectiveKind::all_reduce, builder.group({0}), x, x, 1), before);
     builder.add(test::record(0), before);
     builder.add(test::wait(0), after);
-    builder.add(test::collective(CollectiveKind::all_reduce, {0}, x, x, 1), after);
+    builder.add(test::collective(CollectiveKind::all_reduce, builder.group({0}), x, x, 1), after);
     return std::move(builder.program());
   };
   EXPECT_TRUE(verifyPair(crossed(0), crossed(0)).ok());
   rt::Status status = verifyPair(crossed(0), crossed(1));
   EXPECT_NE(status.message().find("would wait here forever"), std::string::npos)
       << status.message();
+}
+
+// Of two runs of a task the first leaves out what is for the last alone.
+TEST(VerifyOrder, GoesThroughTheRunsOfAnEntry) {
+  auto message = [](Runs recordRuns, Runs waitRuns) {
+    test::ProgramBuilder builder({});
+    builder.manifest.num_micro_batches = 2;
+    builder.program().num_streams = 2;
+    builder.program().num_events = 1;
+    builder.program().entries[0]->order = {Run(0, 0, 0), Run(0, 1, 0)};
+    builder.add(test::record(0), 1);
+    builder.instructions().back()->runs = recordRuns;
+    builder.add(test::wait(0));
+    builder.instructions().back()->runs = waitRuns;
+    builder.file();
+    return verify(builder.manifest).message();
+  };
+  EXPECT_EQ(message(Runs::every, Runs::every), "");
+  EXPECT_EQ(message(Runs::every, Runs::last), "");
+  EXPECT_EQ(message(Runs::last, Runs::last), "");
+  EXPECT_NE(message(Runs::last, Runs::every).find("no record of event 0 comes before this wait"),
+            std::string::npos);
+}
+
+TEST(VerifyOrder, RejectsEntriesThatOtherProgramsLack) {
+  ProgramT one = twoCollectives(1, 2, 0), two = twoCollectives(1, 2, 0);
+  two.entries.push_back(std::make_unique<EntryT>());
+  two.entries[1]->kind = EntryKind::evaluate;
+  EXPECT_NE(
+      verifyPair(one, two).message().find("program 0 has no entry 'evaluate', which others have"),
+      std::string::npos);
+}
+
+// Instructions of one run move together, so that what is apart in the first is apart in all.
+TEST(VerifyInstructions, FollowsBuffersThatMove) {
+  auto message = [](uint64_t srcStride, uint64_t dstStride) {
+    test::ProgramBuilder builder({});
+    builder.manifest.num_micro_batches = 3;
+    uint32_t all = builder.buffer("all", 64), src = builder.buffer("src", 4),
+             dst = builder.buffer("dst", 4);
+    (void)all;
+    auto &buffers = builder.program().buffers;
+    buffers[src]->offset = 0;
+    buffers[dst]->offset = 16;
+    buffers[src]->micro_batch_stride = srcStride;
+    buffers[dst]->micro_batch_stride = dstStride;
+    builder.add(test::copy(src, dst, 4));
+    builder.file();
+    return verify(builder.manifest).message();
+  };
+  EXPECT_EQ(message(0, 0), "");
+  EXPECT_EQ(message(32, 32), "");
+  EXPECT_NE(message(16, 0).find("share memory"), std::string::npos);
+  EXPECT_EQ(message(0, 16), "");
+  EXPECT_NE(message(0, 1024).find("beyond the arena's end"), std::string::npos);
+}
+
+TEST(VerifyInstructions, ChecksScalarsInEveryMicroBatch) {
+  auto message = [](int64_t stride) {
+    test::ProgramBuilder builder({});
+    builder.manifest.num_micro_batches = 3;
+    uint32_t a = builder.buffer("a", 8), b = builder.buffer("b", 4);
+    StridedCopyT op = test::copy(a, b, 4);
+    op.src_offset = test::rankScalar(0);
+    op.src_offset->micro_batch_stride = stride;
+    builder.add(std::move(op));
+    builder.file();
+    return verify(builder.manifest).message();
+  };
+  EXPECT_EQ(message(2), "");
+  EXPECT_NE(message(3).find("'src' is elements 0 to 9"), std::string::npos);
+  EXPECT_NE(message(-1).find("'src' is elements -2 to 3"), std::string::npos);
 }
 
 TEST(VerifyInstructions, AcceptsABatchOfProductsSideBySide) {

@@ -89,6 +89,66 @@ const Corruption manifestCorruptions[] = {
        m.rank_program = {0, 1};
      },
      "rank 1 runs program 1, there are 1"},
+    {"GroupEmpty", [](ManifestT &m) { m.groups[0]->size = 0; },
+     "group 0 'dp' has 2 ranks in lists of 0, wanted whole lists of 1 rank or more"},
+    {"GroupOdd", [](ManifestT &m) { m.groups[0]->ranks = {0}; },
+     "group 0 'dp' has 1 ranks in lists of 2"},
+    {"GroupRank",
+     [](ManifestT &m) {
+       m.groups[0]->ranks = {0, 2};
+     },
+     "group 0 'dp' has rank 2, there are 2"},
+    {"GroupRankTwice",
+     [](ManifestT &m) {
+       m.groups[0]->ranks = {1, 1};
+     },
+     "group 0 'dp' has rank 1 twice"},
+    {"GroupsMany",
+     [](ManifestT &m) {
+       for (int i = 0; i < 5000; ++i)
+         m.groups.push_back(std::make_unique<GroupT>());
+     },
+     "there are 5001 groups, wanted at most 4096"},
+    {"RankOutsideOfItsGroup", [](ManifestT &m) { m.groups[0]->ranks.clear(); },
+     "not all ranks of the program are in the group"},
+    {"MicroBatchesNone", [](ManifestT &m) { m.num_micro_batches = 0; },
+     "num_micro_batches is 0, wanted 1 to 1048576"},
+    {"SlotsNone", [](ManifestT &m) { m.programs[0]->num_slots = 0; },
+     "num_slots is 0, wanted 1 to 65536"},
+    {"SlotBeyondTheArena",
+     [](ManifestT &m) {
+       m.programs[0]->num_slots = 2;
+       m.programs[0]->buffers[0]->slot_stride = huge / 4 * 4;
+     },
+     "beyond the arena's end"},
+    {"SlotStrideOdd", [](ManifestT &m) { m.programs[0]->buffers[0]->slot_stride = 3; },
+     "moves on by 3 bytes, wanted a multiple of 4 bytes"},
+    {"ParameterThatMoves",
+     [](ManifestT &m) {
+       ProgramT &p = *m.programs[0];
+       p.buffers[p.parameters[0]->buffer]->slot_stride = 4;
+     },
+     "which moves with the slot or the micro-batch"},
+    {"TaskName", [](ManifestT &m) { m.programs[0]->tasks[0]->name = "a\nb"; },
+     "the name of a task contains a control character"},
+    {"EntryNone", [](ManifestT &m) { m.programs[0]->entries.clear(); },
+     "there is no entry 'train'"},
+    {"EntryKind", [](ManifestT &m) { m.programs[0]->entries[0]->kind = static_cast<EntryKind>(7); },
+     "an entry has kind 7, wanted at most 1"},
+    {"EntryTwice",
+     [](ManifestT &m) { m.programs[0]->entries.push_back(std::make_unique<EntryT>()); },
+     "entry 'train' is there twice"},
+    {"RunTask", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(1, 0, 0)}; },
+     "entry 'train' runs task 1, there are 1"},
+    {"RunMicroBatch", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(0, 1, 0)}; },
+     "entry 'train' has micro-batch 1 in slot 0, there are 1 and 1"},
+    {"RunSlot", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(0, 0, 1)}; },
+     "entry 'train' has micro-batch 0 in slot 1, there are 1 and 1"},
+    {"RunTwice",
+     [](ManifestT &m) {
+       m.programs[0]->entries[0]->order = {Run(0, 0, 0), Run(0, 0, 0)};
+     },
+     "entry 'train' runs task 0 twice for micro-batch 0"},
     {"ProgramIdle", [](ManifestT &m) { m.programs.push_back(std::make_unique<ProgramT>()); },
      "program 1 is run by no rank"},
     {"KernelSymbol", [](ManifestT &m) { m.kernels[0]->symbol = ""; }, "kernel 0 '' has no symbol"},
