@@ -111,6 +111,42 @@ static std::string resolved(const std::string &path) {
                         : text(folder == "/" ? "" : folder, "/", path.substr(path.rfind('/') + 1));
 }
 
+static std::string temporaryName(const std::string &path, int number) {
+  return text(path, ".tmp-", static_cast<int64_t>(::getpid()), "-", number);
+}
+constexpr int kMostNames = 100; // that others may have taken
+
+static int openUnnamed(const std::string &path) {
+  return ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+}
+
+// Gives a file without a name one beside `path`; false with errno set. Only a file with a name can
+// replace another.
+static bool giveName(int descriptor, const std::string &path, std::string &name) {
+  std::string self = text("/proc/self/fd/", descriptor);
+  errno = EEXIST;
+  for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
+    name = temporaryName(path, i);
+    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0)
+      return true;
+  }
+  name.clear();
+  return false;
+}
+
+// Whether giveName will work when the file is complete: it takes /proc and a file system that links
+// such files. Found out with another one, as a file that had a name gets no second.
+static bool canGiveNames(const std::string &path) {
+  int probe = openUnnamed(path);
+  std::string name;
+  bool can = probe >= 0 && giveName(probe, path, name);
+  if (can)
+    ::unlink(name.c_str());
+  if (probe >= 0)
+    ::close(probe);
+  return can;
+}
+
 Status AtomicFile::open(const std::string &wanted, bool named) {
   discard();
   written = 0;
@@ -120,18 +156,10 @@ Status AtomicFile::open(const std::string &wanted, bool named) {
     return Status::invalidArgument(
         text("writing '", wanted, "': it exists and is not a regular file"));
   path = resolved(wanted); // through a symbolic link, what it points to is written
-  if (!named)
-    descriptor = ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
-  bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
-  if (descriptor >= 0)
-    return {};
-  return named || unknown ? openNamed() : systemError("creating a file for writing", wanted);
+  if (!named && canGiveNames(path))
+    descriptor = openUnnamed(path);
+  return descriptor >= 0 ? Status() : openNamed();
 }
-
-static std::string temporaryName(const std::string &path, int number) {
-  return text(path, ".tmp-", static_cast<int64_t>(::getpid()), "-", number);
-}
-constexpr int kMostNames = 100; // that others may have taken
 
 Status AtomicFile::openNamed() {
   errno = EEXIST;
@@ -187,26 +215,12 @@ static Status syncFolderOf(const std::string &path) {
   return status;
 }
 
-// A file without a name gets one, as only a file with a name can replace another.
-Status AtomicFile::linkTemporary() {
-  std::string self = text("/proc/self/fd/", descriptor);
-  errno = EEXIST;
-  for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
-    std::string name = temporaryName(path, i);
-    if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      temporary = std::move(name);
-      return {};
-    }
-  }
-  return systemError("naming", path);
-}
-
 Status AtomicFile::finish() {
   // What was reserved beyond the end is given back.
   if (::ftruncate(descriptor, static_cast<off_t>(written)) != 0 || ::fsync(descriptor) != 0)
     return systemError("syncing", path);
-  if (temporary.empty())
-    DTC_RETURN_IF_ERROR(linkTemporary());
+  if (temporary.empty() && !giveName(descriptor, path, temporary))
+    return systemError("naming", path);
   if (::close(std::exchange(descriptor, -1)) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)
     return systemError("finishing", path);
   temporary.clear();

@@ -67,7 +67,6 @@ public:
 private:
   void discard();
   Status openNamed();
-  Status linkTemporary();
   Status finish();
 
   std::string path, temporary; // `temporary` is empty while the file has no name

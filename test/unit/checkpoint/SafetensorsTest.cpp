@@ -222,6 +222,13 @@ TEST_F(SafetensorsTest, SurvivesRandomDamage) {
   EXPECT_GT(opened, 0); // damage of the data alone
 }
 
+// Before the work that makes the tensors.
+TEST_F(SafetensorsTest, TakesTheSpaceOfAllTensorsWhenItIsOpened) {
+  SafetensorsWriter writer;
+  EXPECT_EQ(writer.open(path("x"), {{"a", {uint64_t(1) << 57}}}).statusCode(),
+            StatusCode::ResourceExhausted);
+}
+
 TEST_F(SafetensorsTest, WidensHalfPrecision) {
   // One, the largest, the smallest normal and subnormal, minus zero, infinities, NaN.
   const std::vector<int64_t> halves = {0x3c00, 0x7bff, 0x0400, 0x0001, 0x8000,
