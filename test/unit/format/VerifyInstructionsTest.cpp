@@ -325,7 +325,7 @@ TEST(VerifyOrder, GoesThroughTheRunsOfAnEntry) {
     builder.manifest.num_micro_batches = 2;
     builder.program().num_streams = 2;
     builder.program().num_events = 1;
-    builder.program().entries[0]->order = {Run(0, 0, 0), Run(0, 1, 0)};
+    builder.program().entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
     builder.add(test::record(0), 1);
     builder.instructions().back()->runs = recordRuns;
     builder.add(test::wait(0));
