@@ -67,7 +67,7 @@ TEST_F(FileTest, SaysWhatCannotBeRead) {
   EXPECT_EQ(readFile(in("absent")).error().message,
             "reading '" + in("absent") + "': No such file or directory");
   EXPECT_EQ(readFile(folder.string()).error().message,
-            "reading '" + folder.string() + "': Is a directory");
+            "reading '" + folder.string() + "': it is a directory, wanted a regular file");
   std::ofstream(in("big")) << "12345";
   EXPECT_EQ(readFile(in("big"), 4).error().message,
             "reading '" + in("big") + "': it is larger than the limit of 4 bytes");
