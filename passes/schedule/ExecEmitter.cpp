@@ -7,7 +7,7 @@ using namespace mlir;
 using namespace dtc;
 
 ExecEmitter::ExecEmitter(ModuleOp module, exec::ProgramOp program)
-    : module(module), program(program),
+    : module(module), symbols(module), program(program),
       builder(program.getLoc(), OpBuilder::atBlockEnd(&program.getBody().front())) {}
 
 void ExecEmitter::startTask(StringRef name, bool perMicroBatch) {
@@ -95,11 +95,11 @@ Value ExecEmitter::createMicroBatchView(Value base, int64_t elements) {
 
 void ExecEmitter::declareKernel(FlatSymbolRefAttr symbol, ArrayRef<int64_t> bufferBytes,
                                 int64_t scalars, ArrayAttr inPlace) {
-  if (program.lookupSymbol(symbol.getAttr()))
+  if (!kernels.insert(symbol.getValue()).second)
     return;
-  OpBuilder front = declarations();
-  lastDeclaration = exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes,
-                                           scalars, inPlace);
+  // First of all, where a search for them by name ends soon.
+  OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
+  exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes, scalars, inPlace);
 }
 
 Value ExecEmitter::lookupScalar(exec::ScalarRole role, Type dtype) {

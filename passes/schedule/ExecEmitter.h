@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace dtc {
 
@@ -21,6 +22,10 @@ public:
   ExecEmitter(mlir::ModuleOp module, exec::ProgramOp program);
 
   mlir::ModuleOp getModule() const { return module; }
+  // The function of the module of that name, or null. To search for it each time is quadratic.
+  graph::FuncOp lookupFunction(mlir::FlatSymbolRefAttr symbol) const {
+    return symbols.lookup<graph::FuncOp>(symbol.getValue());
+  }
   exec::ProgramOp getProgram() const { return program; }
   // For instructions; its location is that of the op being lowered.
   mlir::ImplicitLocOpBuilder &instructions() { return builder; }
@@ -93,7 +98,9 @@ public:
 
 private:
   mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
   exec::ProgramOp program;
+  llvm::StringSet<> kernels; // that are declared
   mlir::ImplicitLocOpBuilder builder;
   mlir::Operation *lastDeclaration = nullptr;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;

@@ -61,7 +61,7 @@ struct LowerInput : ExecLoweringInterface::ExternalModel<LowerInput, graph::Inpu
 struct LowerCall : ExecLoweringInterface::ExternalModel<LowerCall, graph::CallOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto call = cast<graph::CallOp>(op);
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(op, call.getCalleeAttr());
+    graph::FuncOp kernel = emitter.lookupFunction(call.getCalleeAttr());
     if (!kernel || !kernel.getKernel())
       return op->emitOpError() << "calls '" << call.getCallee()
                                << "', which is not a kernel; run dtc-inline-blocks first";
