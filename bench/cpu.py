@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import json
 import os
-import platform
 import signal
 import statistics
 import subprocess
@@ -18,6 +17,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from about import commit, machine
 
 ROOT = Path(__file__).resolve().parent.parent
 PEERS = {
@@ -148,22 +149,6 @@ def find_python(skipped):
     reason = f"no Python at {found}; run bench/setup-peers.sh or set DTC_BENCH_PYTHON"
     skipped.update({name: reason for name in PEERS})
     return None
-
-
-def machine():
-    names = [line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").open()
-             if line.startswith("model name")]
-    return {"cpu": names[0] if names else platform.machine(),
-            "cores": len(os.sched_getaffinity(0)), "load_average": os.getloadavg()[0]}
-
-
-def commit():
-    def git(*arguments):
-        return subprocess.run(["git", "-C", ROOT, *arguments], text=True, capture_output=True,
-                              check=False).stdout.strip()
-
-    changed = git("status", "--porcelain", "--untracked-files=no")
-    return (git("rev-parse", "--short=12", "HEAD") or "unknown") + (" with changes" if changed else "")
 
 
 def compile_program(folder):

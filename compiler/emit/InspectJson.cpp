@@ -188,6 +188,15 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
       for (uint32_t i = 0; i < format::sizeOf(manifest.kernels()); ++i)
         json.value(textOf(manifest.kernels()->Get(i)->symbol()));
     });
+    json.attributeArray("segments", [&] {
+      for (uint32_t i = 0; i < format::sizeOf(manifest.segments()); ++i)
+        json.object([&] {
+          const format::Segment &segment = *manifest.segments()->Get(i);
+          json.attribute("kind", EnumNameSegmentKind(segment.kind()));
+          json.attribute("offset", static_cast<int64_t>(segment.offset()));
+          json.attribute("bytes", static_cast<int64_t>(segment.bytes()));
+        });
+    });
     programs(json, manifest);
     if (rank)
       rankDetails(json, manifest, *rank);

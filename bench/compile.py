@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Times `dtc compile` and sizes its executables, case by case (see bench/compile.sh).
+
+The cases take turns, a compilation each, for some rounds; times are the least of a case's. Wall seconds are what a person
+waits; processor seconds (user and system) say the same on a machine with other work. A case that fails ends the run.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from about import commit, machine
+
+ROOT = Path(__file__).resolve().parent.parent
+MB, GIB = 10**6, 2**30
+SMALL = {"n_embd": 64, "n_head": 4, "vocab_size": 512, "n_positions": 64}
+GPT3 = {"n_embd": 12288, "n_head": 96, "vocab_size": 50257, "n_positions": 2048}
+ONE_RANK = "dp=1,tp=1,zero=0,sp=0"
+
+
+def case(sizes, layers, micro_batches, dropout=0.0, ranks=1, dp=1, fix=ONE_RANK, flags=()):
+    config = {"model_type": "gpt2", "activation_function": "gelu_new", "tie_word_embeddings": True, "n_layer": layers,
+              "embd_pdrop": dropout, "attn_pdrop": dropout, "resid_pdrop": dropout, **sizes}
+    arguments = ["--topology", "cpu", "--devices", str(ranks), "--global-batch", str(micro_batches * dp),
+                 "--fix", f"{fix},micro_batch=1", *flags]
+    return config, arguments
+
+
+# Names are layers x micro-batches. The last one fits no CPU node that we know, so its memory is not checked.
+CASES = {
+    "layers-2x1": case(SMALL, 2, 1),
+    "layers-24x1": case(SMALL, 24, 1),
+    "layers-24x16": case(SMALL, 24, 16),
+    "layers-24x64": case(SMALL, 24, 64),
+    "layers-24x256": case(SMALL, 24, 256),
+    "layers-24x16-dp2-tp2-sp-zero1": case(SMALL, 24, 16, ranks=4, dp=2, fix="dp=2,tp=2,zero=1,sp=1"),
+    "layers-24x64-dropout": case(SMALL, 24, 64, dropout=0.1),
+    "layers-8x8": case(SMALL, 8, 8),
+    "layers-8x8-dropout": case(SMALL, 8, 8, dropout=0.1),
+    "gpt3-layers-12x96-tp8-sp": case(GPT3, 12, 96, ranks=8, fix="dp=1,tp=8,zero=0,sp=1", flags=["--max-memory", "none"]),
+}
+
+
+class Failure(Exception):
+    """What could not be measured, in a line."""
+
+
+def run_measured(command):
+    """Wall seconds, processor seconds and peak bytes of one process, its children included."""
+    with tempfile.TemporaryFile("w+") as errors:
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            errors.seek(0)
+            raise Failure(f"dtc compile ended with {process.returncode}: {errors.read().strip()}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+
+
+def sizes_of(dtc, program):
+    done = subprocess.run([dtc, "inspect", program, "--format", "json"], text=True, capture_output=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"dtc inspect: {done.stderr.strip()}")
+    about = json.loads(done.stdout)
+    return {"file_bytes": program.stat().st_size,
+            "code_bytes": sum(each["bytes"] for each in about["segments"] if each["kind"] == "code"),
+            "instructions": sum(each["instructions"] for each in about["programs"])}
+
+
+def compile_once(dtc, name, folder):
+    config, arguments = CASES[name]
+    model, program = Path(folder) / f"{name}.json", Path(folder) / f"{name}.dte"
+    model.write_text(json.dumps(config))
+    try:
+        wall, cpu, peak = run_measured([dtc, "compile", model, *arguments, "-o", program])
+        return {"seconds": wall, "cpu_seconds": cpu, "peak_rss_bytes": peak, **sizes_of(dtc, program)}
+    except Failure as failure:
+        raise Failure(f"case {name}: {failure}") from None
+
+
+def measure(dtc, names, runs):
+    """Per case, the least times and the largest memory of its runs."""
+    cases = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(runs):
+            for name in names:
+                now = compile_once(dtc, name, folder)
+                print(f"run {turn + 1} of {runs}, {name}: {now['seconds']:.2f} s", file=sys.stderr, flush=True)
+                best = cases.setdefault(name, now)
+                best.update({key: min(best[key], now[key]) for key in ("seconds", "cpu_seconds")},
+                            peak_rss_bytes=max(best["peak_rss_bytes"], now["peak_rss_bytes"]))
+    return cases
+
+
+def targets(cases):
+    """What each target asks, what was found by wall and by processor seconds, and whether wall meets it; only of cases
+    that ran."""
+    def found(wanted, value, cpu, limit, form):
+        return wanted, form.format(value), form.format(cpu), "yes" if value <= limit else "no"
+
+    def both(name):
+        return cases[name]["seconds"], cases[name]["cpu_seconds"]
+
+    rows = []
+    if "layers-24x64" in cases:
+        one = cases["layers-24x64"]
+        rest = (one["file_bytes"] - one["code_bytes"]) / MB
+        rows.append(found("layers-24x64 in at most 2 s", *both("layers-24x64"), 2, "{:.2f} s"))
+        rows.append(found("layers-24x64 at most 1 MB without code", rest, rest, 1, "{:.2f} MB"))
+    depths = [f"layers-24x{count}" for count in (1, 16, 64, 256)]
+    if all(name in cases for name in depths):
+        wall, cpu = ([both(name)[clock] for name in depths] for clock in (0, 1))
+        rows.append(found("1 to 256 micro-batches: slowest / fastest at most 1.10", max(wall) / min(wall),
+                          max(cpu) / min(cpu), 1.1, "{:.3f}"))
+    for plain in ("layers-24x64", "layers-8x8"):
+        if plain in cases and f"{plain}-dropout" in cases:
+            wall, cpu = (ours / base for ours, base in zip(both(f"{plain}-dropout"), both(plain)))
+            rows.append(found(f"{plain}: with / without dropout at most 1.10", wall, cpu, 1.1, "{:.3f}"))
+    wide = "gpt3-layers-12x96-tp8-sp"
+    if wide in cases:
+        memory = cases[wide]["peak_rss_bytes"] / GIB
+        rows.append(found(f"{wide} in at most 10 s", *both(wide), 10, "{:.2f} s"))
+        rows.append(found(f"{wide} in at most 2 GiB", memory, memory, 2, "{:.2f} GiB"))
+    return rows
+
+
+def print_tables(cases, about, tree, runs):
+    print(f"dtc compile, least of {runs} runs; {about['cpu']}, {about['cores']} cores, load {about['load_average']:.1f} at "
+          f"the start; commit {tree}")
+    print("\n| case | wall s | cpu s | peak MiB | file bytes | code bytes | instructions |")
+    print("|---|---|---|---|---|---|---|")
+    for name, c in cases.items():
+        print(f"| {name} | {c['seconds']:.2f} | {c['cpu_seconds']:.2f} | {c['peak_rss_bytes'] / 2**20:.0f} | "
+              f"{c['file_bytes']:,} | {c['code_bytes']:,} | {c['instructions']:,} |")
+    print("\n| target | found | by cpu s | met |")
+    print("|---|---|---|---|")
+    for row in targets(cases):
+        print("| " + " | ".join(row) + " |")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--runs", type=int, default=3, choices=range(1, 1001), metavar="N", help="of each case")
+    parser.add_argument("--cases", nargs="+", choices=list(CASES), default=list(CASES), metavar="NAME",
+                        help="of: " + ", ".join(CASES))
+    parser.add_argument("--dtc", type=Path, default=ROOT / "build/bin/dtc", metavar="PATH")
+    return parser.parse_args()
+
+
+def main():
+    args = arguments()
+    if not args.dtc.exists():
+        raise Failure(f"no dtc at {args.dtc}; build it: cmake --preset default && cmake --build --preset default")
+    about, tree = machine(), commit()
+    cases = measure(args.dtc.resolve(), args.cases, args.runs)
+    if args.format == "json":
+        keys = ("seconds", "peak_rss_bytes", "file_bytes", "code_bytes", "instructions")
+        print(json.dumps({"cases": {name: {key: c[key] for key in keys} for name, c in cases.items()}}))
+    else:
+        print_tables(cases, about, tree, args.runs)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Failure as failure:
+        sys.exit(f"compile.py: {failure}")
