@@ -116,8 +116,9 @@ private:
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
     // Scalars cost nothing but their load, so only real tensors count.
-    if (!isScalar && (graph.members(a).size() + graph.members(b).size() > limits.maxOps ||
-                      countStreams(a, b) > limits.maxStreams))
+    size_t numOps = graph.members(a).size() + graph.members(b).size();
+    if (numOps > (isScalar ? limits.maxScalarOps : limits.maxOps) ||
+        (!isScalar && countStreams(a, b) > limits.maxStreams))
       return false;
     return graph.merge(a, b);
   }

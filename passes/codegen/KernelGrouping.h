@@ -19,6 +19,8 @@ struct KernelGroup {
 struct GroupingLimits {
   unsigned maxStreams = 16; // tensors of the full iteration space that one loop reads and writes
   unsigned maxOps = 64;     // ops of one loop
+  unsigned maxScalarOps =
+      256; // ops on scalars: the file format takes 1024 buffers a kernel at most
   unsigned siblingDistance = 48; // how far apart, in ops, two readers of one tensor may stand
 };
 

@@ -283,22 +283,23 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
                                                    std::vector<Member> &members) {
     CollectiveBuckets buckets(bucketBytes);
     llvm::DenseMap<Operation *, unsigned> unpackOf;
+    std::vector<AccessRanges> ranges; // of each member, with its unpacking
     for (exec::InstructionOpInterface instruction : getInstructions(program)) {
       auto unpacked = unpackOf.find(instruction);
+      AccessRanges accessed(instruction);
       buckets.closeIf([&](unsigned index) {
-        if (unpacked != unpackOf.end() && unpacked->second == index)
-          return false;
-        exec::CollectiveOp collective = members[index].collective;
-        return conflict(collective, instruction) ||
-               llvm::any_of(members[index].unpacks,
-                            [&](exec::CopyOp copy) { return conflict(copy, instruction); });
+        bool isOwn = unpacked != unpackOf.end() && unpacked->second == index;
+        return !isOwn && ranges[index].conflictsWith(accessed);
       });
       auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation());
       if (!collective || !isBucketMember(collective))
         continue;
       members.push_back(makeBucketMember(collective));
-      for (exec::CopyOp copy : members.back().unpacks)
+      ranges.push_back(accessed);
+      for (exec::CopyOp copy : members.back().unpacks) {
         unpackOf[copy] = members.size() - 1;
+        ranges.back().add(AccessRanges(copy));
+      }
       buckets.add(members.size() - 1, getBucketKey(collective), getBucketBytes(collective));
     }
     return buckets.take();

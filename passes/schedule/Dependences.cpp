@@ -9,18 +9,32 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-bool anyOverlap(ArrayRef<Value> a, ArrayRef<Value> b) {
-  return llvm::any_of(a, [&](Value x) {
-    exec::BufferRange range = exec::getRange(x);
-    return llvm::any_of(b, [&](Value y) { return range.overlaps(exec::getRange(y)); });
+bool anyOverlap(ArrayRef<exec::BufferRange> a, ArrayRef<exec::BufferRange> b) {
+  return llvm::any_of(a, [&](const exec::BufferRange &x) {
+    return llvm::any_of(b, [&](const exec::BufferRange &y) { return x.overlaps(y); });
   });
 }
 } // namespace
 
+AccessRanges::AccessRanges(exec::InstructionOpInterface instruction) {
+  for (Value buffer : instruction.getReadBuffers())
+    reads.push_back(exec::getRange(buffer));
+  for (Value buffer : instruction.getWrittenBuffers())
+    writes.push_back(exec::getRange(buffer));
+}
+
+void AccessRanges::add(const AccessRanges &other) {
+  llvm::append_range(reads, other.reads);
+  llvm::append_range(writes, other.writes);
+}
+
+bool AccessRanges::conflictsWith(const AccessRanges &other) const {
+  return anyOverlap(writes, other.reads) || anyOverlap(writes, other.writes) ||
+         anyOverlap(reads, other.writes);
+}
+
 bool dtc::conflict(exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
-  SmallVector<Value> readsA = a.getReadBuffers(), writesA = a.getWrittenBuffers();
-  SmallVector<Value> readsB = b.getReadBuffers(), writesB = b.getWrittenBuffers();
-  return anyOverlap(writesA, readsB) || anyOverlap(writesA, writesB) || anyOverlap(readsA, writesB);
+  return AccessRanges(a).conflictsWith(AccessRanges(b));
 }
 
 bool dtc::touches(exec::InstructionOpInterface instruction, Value root) {

@@ -5,8 +5,17 @@
 
 namespace dtc {
 
-// Whether one writes what the other reads or writes. Conservative by byte range of the buffers that
-// they name.
+// The memory that an instruction reads and writes.
+struct AccessRanges {
+  llvm::SmallVector<exec::BufferRange, 4> reads, writes;
+
+  AccessRanges() = default;
+  explicit AccessRanges(exec::InstructionOpInterface instruction);
+  void add(const AccessRanges &other);
+  // Whether one writes what the other reads or writes. Conservative by byte range.
+  bool conflictsWith(const AccessRanges &other) const;
+};
+
 bool conflict(exec::InstructionOpInterface a, exec::InstructionOpInterface b);
 
 // Whether the instruction reads or writes memory of `root`, an exec.buffer.

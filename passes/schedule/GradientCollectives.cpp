@@ -26,15 +26,17 @@ bool runsWhere(Operation *a, Operation *b) {
          });
 }
 
-// The instruction before `op`, of its task or the one before that.
-Operation *previous(Operation *op) {
-  if (Operation *before = op->getPrevNode())
-    return before;
-  for (Operation *task = op->getParentOp()->getPrevNode(); isa_and_nonnull<exec::TaskOp>(task);
-       task = task->getPrevNode())
-    if (Block &body = task->getRegion(0).front(); !body.empty())
-      return &body.back();
-  return nullptr;
+// The last instruction before `end`, and none of `group`, that some member of the group depends on;
+// null where there is none. Only what uses the same buffers can be.
+Operation *lastDependence(ArrayRef<exec::InstructionOpInterface> group, Operation *end) {
+  Operation *last = nullptr;
+  for (exec::InstructionOpInterface member : group)
+    for (Value operand : member->getOperands())
+      for (exec::InstructionOpInterface access : getAccesses(exec::getRange(operand).root))
+        if (comesBefore(access, end) && (!last || comesBefore(last, access)) &&
+            !llvm::is_contained(group, access) && conflict(access, member))
+          last = access;
+  return last;
 }
 
 // The copies and zeros that write `root` before `user`, where nothing else does and nothing is
@@ -132,14 +134,7 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       continue;
     SmallVector<exec::InstructionOpInterface> group = getPacking(collective);
     group.push_back(collective);
-    // The last instruction before the collective that some member of the group depends on.
-    Operation *last = nullptr;
-    for (Operation *op = previous(collective); op && !last; op = previous(op)) {
-      auto before = cast<exec::InstructionOpInterface>(op);
-      if (!llvm::is_contained(group, before) &&
-          llvm::any_of(group, [&](auto member) { return conflict(before, member); }))
-        last = op;
-    }
+    Operation *last = lastDependence(group, collective);
     if (!last || !runsWhere(last, collective))
       continue;
     while (hoisted.contains(last->getNextNode())) // keeps the order of those with one producer

@@ -13,7 +13,8 @@ namespace {
 // The groups of the first function of `source`, as the numbers of its ops in the text.
 class GroupedText {
 public:
-  explicit GroupedText(const char *source, const GroupingLimits &limits = {}) {
+  explicit GroupedText(const char *source, const GroupingLimits &limits = {},
+                       StringRef outputApart = "") {
     DialectRegistry registry;
     registry.insert<graph::GraphDialect>();
     registerKernelInterfaces(registry);
@@ -24,7 +25,11 @@ public:
     llvm::DenseMap<Operation *, int> numbers;
     for (Operation &op : block)
       numbers.try_emplace(&op, numbers.size());
-    for (const KernelGroup &group : groupKernels(block, {}, limits)) {
+    graph::OpSet apart;
+    if (!outputApart.empty())
+      apart = graph::getProducers(graph::getResultsWith(*module->getOps<graph::FuncOp>().begin(),
+                                                        graph::kOutputAttr, outputApart));
+    for (const KernelGroup &group : groupKernels(block, apart, limits)) {
       groups.emplace_back();
       for (Operation *op : group.ops)
         groups.back().push_back(numbers.lookup(op));
@@ -61,6 +66,29 @@ TEST(KernelGrouping, StopsAtTheLimitOfOps) {
   GroupingLimits limits;
   limits.maxOps = 1;
   EXPECT_EQ(GroupedText(chain, limits).groups, (Groups{{0}, {1}, {2}, {3}}));
+}
+
+constexpr const char *scalars = R"(
+graph.func @update(%x: tensor<f32>, %y: tensor<f32>) -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}) {
+  %0 = graph.exp %x : tensor<f32>
+  %1 = graph.tanh %y : tensor<f32>
+  %2 = graph.negate %0 : tensor<f32>
+  %3 = graph.add %0, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %2, %3 : tensor<f32>, tensor<f32>
+})";
+
+// A kernel takes so many buffers and no more, of scalars, too.
+TEST(KernelGrouping, StopsAtTheLimitOfScalars) {
+  EXPECT_EQ(GroupedText(scalars).groups, (Groups{{0, 1, 2, 3}}));
+  GroupingLimits limits;
+  limits.maxScalarOps = 2;
+  for (const std::vector<int> &group : GroupedText(scalars, limits).groups)
+    EXPECT_LE(group.size(), 2u);
+}
+
+// What evaluation runs has no part in a kernel of the update, though the update reads it.
+TEST(KernelGrouping, KeepsApartWhatRunsWithoutTheRest) {
+  EXPECT_EQ(GroupedText(scalars, {}, "loss").groups, (Groups{{0, 2}, {1, 3}}));
 }
 
 TEST(KernelGrouping, StopsAtTheLimitOfStreams) {
