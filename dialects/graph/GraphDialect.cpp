@@ -1,4 +1,5 @@
 // Registers the graph dialect: ops, types, attributes, constants.
+#include "dialects/graph/FamiliesApart.h"
 #include "dialects/graph/Graph.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -61,6 +62,7 @@ void GraphDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/graph/OptimizerOps.cpp.inc"
       >();
+#include "dialects/graph/RegisterFamiliesApart.inc"
 }
 
 Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

@@ -64,6 +64,8 @@ TEST(PointwiseKernel, ComputesArithmetic) {
   checkOp("graph.minimum $", 2, [](auto &x) { return std::min(x[0], x[1]); });
   checkOp("graph.maximum $", 2, [](auto &x) { return std::max(x[0], x[1]); });
   checkOp("graph.negate $", 1, [](auto &x) { return -x[0]; });
+  checkOp("graph.relu $", 1, [](auto &x) { return std::max(x[0], 0.0); });
+  checkOp("graph.relu_grad $", 2, [](auto &x) { return x[0] > 0 ? x[1] : 0.0; });
 }
 
 TEST(PointwiseKernel, ComputesFunctions) {

@@ -204,7 +204,7 @@ TEST(Gradient, OfBinaryOpsWithBroadcasting) {
 }
 
 TEST(Gradient, OfUnaryOps) {
-  for (const char *op : {"negate", "exp", "tanh", "silu", "gelu erf", "gelu tanh"})
+  for (const char *op : {"negate", "exp", "tanh", "relu", "silu", "gelu erf", "gelu tanh"})
     checkGradient("%x: tensor<8xf32>", "%0 = graph." + std::string(op) + " %x : tensor<8xf32>");
   for (const char *op : {"log", "sqrt"})
     checkGradient("%x: tensor<8xf32>", "%0 = graph." + std::string(op) + " %x : tensor<8xf32>",

@@ -92,7 +92,8 @@ private:
         .Case([&](arith::CmpFOp c) {
           double lhs = get(c.getLhs()).number, rhs = get(c.getRhs()).number;
           bool isEqual = c.getPredicate() == arith::CmpFPredicate::OEQ;
-          return static_cast<uint64_t>(isEqual ? lhs == rhs : lhs <= rhs);
+          bool isGreater = c.getPredicate() == arith::CmpFPredicate::OGT;
+          return static_cast<uint64_t>(isEqual ? lhs == rhs : isGreater ? lhs > rhs : lhs <= rhs);
         })
         .Default([](Operation *other) {
           ADD_FAILURE() << "no meaning for " << other->getName().getStringRef().str();
