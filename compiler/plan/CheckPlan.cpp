@@ -79,8 +79,11 @@ Found checkDecisions(const Plan &plan) {
 
 using Runs = llvm::SmallVector<std::pair<int64_t, int64_t>>;
 
-// The runs of layers of all stages are each layer once.
+// The runs of layers of all stages are each layer once. The one stage of a model without layers has
+// the run [0, -1].
 Found checkLayers(Runs runs) {
+  if (runs == Runs{{0, -1}})
+    return std::nullopt;
   llvm::sort(runs);
   int64_t next = 0;
   for (auto [first, last] : runs) {
