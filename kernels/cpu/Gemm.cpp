@@ -15,17 +15,6 @@ namespace dtc::cpu {
 
 namespace {
 
-// Makes library calls of this thread use this thread only. Any variant of OpenBLAS gives right
-// results, but Debian's openmp one is the one to install: it starts no threads when it is loaded,
-// as the pthread one does, it shares the libgomp that oneDNN brings anyway, and, unlike the serial
-// one, its buffers are locked against calls from several threads.
-void keepLibrariesOnThisThread() {
-  static const bool openBlasIsSerial = (openblas_set_num_threads(1), true);
-  thread_local const bool openMpIsSerial = (omp_set_num_threads(1), true);
-  (void)openBlasIsSerial;
-  (void)openMpIsSerial;
-}
-
 // C = beta * C, where 0 * C is 0 even if C holds NaN.
 void scaleMatrix(float *c, int64_t ldc, int64_t rows, int64_t columns, float beta) {
   for (int64_t i = 0; i < rows; ++i)
@@ -50,6 +39,13 @@ GemmArgs matrixOfBatch(GemmArgs args, int64_t index) {
 }
 
 } // namespace
+
+void keepLibrariesOnThisThread() {
+  static const bool openBlasIsSerial = (openblas_set_num_threads(1), true);
+  thread_local const bool openMpIsSerial = (omp_set_num_threads(1), true);
+  (void)openBlasIsSerial;
+  (void)openMpIsSerial;
+}
 
 void libraryGemm(GemmBackend backend, const GemmArgs &args) {
   keepLibrariesOnThisThread();

@@ -6,6 +6,12 @@
 
 namespace dtc::cpu {
 
+// Makes library calls of this thread use this thread only. Any variant of OpenBLAS gives right
+// results, but Debian's openmp one is the one to install: it starts no threads when it is loaded,
+// as the pthread one does, it shares the libgomp that oneDNN brings anyway, and, unlike the serial
+// one, its buffers are locked against calls from several threads.
+void keepLibrariesOnThisThread();
+
 // One library call on the calling thread: C = alpha * op(A) * op(B) + beta * C, `batch` ignored.
 void libraryGemm(GemmBackend backend, const GemmArgs &args);
 
