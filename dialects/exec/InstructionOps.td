@@ -165,6 +165,73 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", (ins Exec_Buffer:$
     (`accumulate` $accumulate^)? (`starts_sum` $starts_sum^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
 
+// The image, the kernel and how it moves, as in Conv2dShape of dte.fbs, where they are checked against the buffers.
+defvar conv2dFields = (ins I64Attr:$batch, I64Attr:$channels, I64Attr:$filters, I64Attr:$groups, I64Attr:$height, I64Attr:$width,
+    I64Attr:$kernel_height, I64Attr:$kernel_width, I64Attr:$stride_height, I64Attr:$stride_width, I64Attr:$padding_height,
+    I64Attr:$padding_width, I64Attr:$dilation_height, I64Attr:$dilation_width);
+defvar conv2dFormat = [{ `batch` $batch `channels` $channels `filters` $filters `groups` $groups `image` $height $width
+    `kernel` $kernel_height $kernel_width `stride` $stride_height $stride_width `padding` $padding_height $padding_width
+    `dilation` $dilation_height $dilation_width}];
+
+def Exec_Conv2dOp : Exec_Instruction<"conv2d", (ins Exec_Buffer:$x, Exec_Buffer:$weight), (ins Exec_Buffer:$y), conv2dFields> {
+  let summary = "Convolves images";
+  let description = [{
+    y[batch, filters, ...] = x[batch, channels, height, width] * weight[filters, channels / groups, kernel], as graph.conv2d.
+
+    Example:
+    ```mlir
+    %x = exec.buffer "x" temporary f32 1024 bytes
+    %w = exec.buffer "w" parameter f32 576 bytes persistent
+    %y = exec.buffer "y" temporary f32 2048 bytes
+    exec.conv2d %x, %w to %y batch 2 channels 2 filters 8 groups 1 image 8 8 kernel 3 3 stride 1 1 padding 0 0 dilation 1 1
+    ```
+  }];
+  let assemblyFormat = !strconcat("$x `,` $weight `to` $y", conv2dFormat, "(`stream` $stream^)? attr-dict");
+  let hasVerifier = 0;
+}
+
+def Exec_Conv2dInputGradOp :
+    Exec_Instruction<"conv2d_input_grad", (ins Exec_Buffer:$dy, Exec_Buffer:$weight), (ins Exec_Buffer:$dx), conv2dFields> {
+  let summary = "Gradient of exec.conv2d with respect to x";
+  let description = [{
+    Buffers and sizes are those of exec.conv2d.
+
+    Example:
+    ```mlir
+    %dy = exec.buffer "dy" temporary f32 2304 bytes
+    %w = exec.buffer "w" parameter f32 576 bytes persistent
+    %dx = exec.buffer "dx" temporary f32 1024 bytes
+    exec.conv2d_input_grad %dy, %w to %dx batch 2 channels 2 filters 8 groups 1 image 8 8 kernel 3 3 stride 1 1 padding 0 0
+      dilation 1 1
+    ```
+  }];
+  let assemblyFormat = !strconcat("$dy `,` $weight `to` $dx", conv2dFormat, "(`stream` $stream^)? attr-dict");
+  let hasVerifier = 0;
+}
+
+def Exec_Conv2dWeightGradOp : Exec_Instruction<"conv2d_weight_grad", (ins Exec_Buffer:$x, Exec_Buffer:$dy),
+    (ins Exec_Buffer:$dweight, Exec_Buffer:$scratch), !con(conv2dFields, (ins I64Attr:$pieces, UnitAttr:$accumulate))> {
+  let summary = "Gradient of exec.conv2d with respect to its weight";
+  let description = [{
+    Buffers and sizes are those of exec.conv2d. The batch is summed in `pieces`, each in its part of scratch, f32 [pieces, size
+    of the weight]; dweight is zeroed first unless `accumulate`.
+
+    Example:
+    ```mlir
+    %x = exec.buffer "x" temporary f32 1024 bytes
+    %dy = exec.buffer "dy" temporary f32 2304 bytes
+    %dw = exec.buffer "dw" gradient f32 576 bytes
+    %scratch = exec.buffer "scratch" temporary f32 1152 bytes
+    exec.conv2d_weight_grad %x, %dy to %dw scratch %scratch batch 2 channels 2 filters 8 groups 1 image 8 8 kernel 3 3
+      stride 1 1 padding 0 0 dilation 1 1 pieces 2 accumulate
+    ```
+  }];
+  let assemblyFormat = !strconcat("$x `,` $dy `to` $dweight `scratch` $scratch", conv2dFormat,
+    " `pieces` $pieces (`accumulate` $accumulate^)? (`stream` $stream^)? attr-dict");
+  let addsUp = 1;
+  let hasVerifier = 0;
+}
+
 def Exec_CopyOp : Exec_Instruction<"copy", (ins Exec_Buffer:$src), (ins Exec_Buffer:$dst),
     (ins DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides, Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides,
       Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate), ["getWrittenRange"]> {

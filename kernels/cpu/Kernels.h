@@ -1,4 +1,5 @@
-// The library kernels of the CPU device: matrix product, attention, embedding, strided copy.
+// The library kernels of the CPU device: matrix product, attention, embedding,
+// convolution, strided copy.
 //
 // All tensors are row-major f32 unless said otherwise; sizes and strides in elements. Every kernel
 // splits its work over the given pool and gives bitwise the same result for any number of threads.
@@ -67,6 +68,39 @@ void embedding(const float *table, const int32_t *ids, float *out, int64_t rows,
 void embeddingGrad(float *grad, const int32_t *ids, const float *dout, int64_t rows,
                    int64_t columns, int64_t tokens, int64_t firstRow, bool accumulate,
                    ThreadPool &pool);
+
+// y[b,f,i,j] = sum over c,p,q of x[b,c, i*stride - padding + p*dilation, j*...] w[f,c,p,q], in
+// `groups` of channels and filters; pixels outside of the image are 0.
+//   x  [batch, channels, height, width]
+//   w  [filters, channels / groups, kernelHeight, kernelWidth]
+//   y  [batch, filters, outHeight, outWidth]
+// Cost: 2 * size of y * size of a filter flops, for each of the three below.
+struct Conv2dShape {
+  int64_t batch, channels, filters, groups, height, width;
+  int64_t kernelHeight, kernelWidth;
+  int64_t strideHeight = 1, strideWidth = 1, paddingHeight = 0, paddingWidth = 0;
+  int64_t dilationHeight = 1, dilationWidth = 1;
+
+  int64_t outHeight() const {
+    return (height + 2 * paddingHeight - dilationHeight * (kernelHeight - 1) - 1) / strideHeight +
+           1;
+  }
+  int64_t outWidth() const {
+    return (width + 2 * paddingWidth - dilationWidth * (kernelWidth - 1) - 1) / strideWidth + 1;
+  }
+  // Of one sample of x and y, and of w.
+  int64_t imageSize() const { return channels * height * width; }
+  int64_t resultSize() const { return filters * outHeight() * outWidth(); }
+  int64_t weightSize() const { return filters * (channels / groups) * kernelHeight * kernelWidth; }
+};
+void conv2d(const Conv2dShape &shape, const float *x, const float *weight, float *y,
+            ThreadPool &pool);
+void conv2dInputGrad(const Conv2dShape &shape, const float *dy, const float *weight, float *dx,
+                     ThreadPool &pool);
+// Adds up `pieces` of the batch, each in its own part of `scratch` [pieces, size of w], and all to
+// dweight where `accumulate` is set.
+void conv2dWeightGrad(const Conv2dShape &shape, const float *x, const float *dy, float *dweight,
+                      float *scratch, int64_t pieces, bool accumulate, ThreadPool &pool);
 
 // dst[...] = (accumulate ? dst[...] : 0) + src[...] over a box; `elementBytes` 1, 2, 4 or 8
 // (accumulate: f32 only). Joins contiguous dims first, so that a plain copy is one memcpy.

@@ -1,4 +1,6 @@
-// Exec lowering of the ops that the runtime has kernels for: products, attention, embedding.
+// Exec lowering of the ops that the runtime has kernels for: products, attention, embedding,
+// convolution.
+#include "dialects/graph/ImageOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 
@@ -224,6 +226,62 @@ struct LowerEmbeddingGrad
     return success();
   }
 };
+// What convolution and its gradients have in common in the exec dialect: the image, the kernel and
+// how it moves. Calls `create` with these as attributes.
+template <typename Op, typename Create>
+LogicalResult lowerConvolution(Op op, Value image, Value weight, const Create &create) {
+  if (failed(wantF32(op)))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(image), w = shapeOf(weight);
+  create(x[0], x[1], w[0], x[1] / w[1], x[2], x[3], w[2], w[3], op.getStride()[0],
+         op.getStride()[1], op.getPadding()[0], op.getPadding()[1], op.getDilation()[0],
+         op.getDilation()[1]);
+  return success();
+}
+
+struct LowerConv2d : ExecLoweringInterface::ExternalModel<LowerConv2d, graph::Conv2dOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto conv = cast<graph::Conv2dOp>(op);
+    return lowerConvolution(conv, conv.getX(), conv.getWeight(), [&](auto... sizes) {
+      exec::Conv2dOp::create(emitter.instructions(), emitter.lookup(conv.getX()),
+                             emitter.lookup(conv.getWeight()), emitter.define(conv.getResult()),
+                             sizes..., /*stream=*/0);
+    });
+  }
+};
+
+struct LowerConv2dInputGrad
+    : ExecLoweringInterface::ExternalModel<LowerConv2dInputGrad, graph::Conv2dInputGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::Conv2dInputGradOp>(op);
+    return lowerConvolution(grad, grad.getResult(), grad.getWeight(), [&](auto... sizes) {
+      exec::Conv2dInputGradOp::create(emitter.instructions(), emitter.lookup(grad.getDy()),
+                                      emitter.lookup(grad.getWeight()),
+                                      emitter.define(grad.getResult()), sizes..., /*stream=*/0);
+    });
+  }
+};
+
+// The batch is summed in as many pieces as may have a thread of their own; each takes the memory of
+// a weight.
+constexpr int64_t kWeightGradPieces = 8;
+
+struct LowerConv2dWeightGrad
+    : ExecLoweringInterface::ExternalModel<LowerConv2dWeightGrad, graph::Conv2dWeightGradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<graph::Conv2dWeightGradOp>(op);
+    int64_t pieces = std::min(kWeightGradPieces, shapeOf(grad.getX())[0]);
+    return lowerConvolution(grad, grad.getX(), grad.getResult(), [&](auto... sizes) {
+      Value scratch = emitter.createBuffer("conv2d_scratch", exec::BufferKind::Temporary,
+                                           Float32Type::get(op->getContext()),
+                                           pieces * numElements(shapeOf(grad.getResult())));
+      exec::Conv2dWeightGradOp::create(emitter.instructions(), emitter.lookup(grad.getX()),
+                                       emitter.lookup(grad.getDy()),
+                                       emitter.define(grad.getResult()), scratch, sizes..., pieces,
+                                       /*accumulate=*/false, /*stream=*/0);
+    });
+  }
+};
 } // namespace
 
 void dtc::registerLibraryLowering(DialectRegistry &registry) {
@@ -235,5 +293,8 @@ void dtc::registerLibraryLowering(DialectRegistry &registry) {
     graph::AttentionGradOp::attachInterface<LowerAttentionGrad>(*context);
     graph::EmbeddingOp::attachInterface<LowerEmbedding>(*context);
     graph::EmbeddingGradOp::attachInterface<LowerEmbeddingGrad>(*context);
+    graph::Conv2dOp::attachInterface<LowerConv2d>(*context);
+    graph::Conv2dInputGradOp::attachInterface<LowerConv2dInputGrad>(*context);
+    graph::Conv2dWeightGradOp::attachInterface<LowerConv2dWeightGrad>(*context);
   });
 }

@@ -92,6 +92,39 @@ void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPoo
                      op.accumulate() && !command.startsSum, pool);
 }
 
+cpu::Conv2dShape shapeOf(const format::Conv2dShape &shape) {
+  return {.batch = asSigned(shape.batch()),
+          .channels = asSigned(shape.channels()),
+          .filters = asSigned(shape.filters()),
+          .groups = asSigned(shape.groups()),
+          .height = asSigned(shape.height()),
+          .width = asSigned(shape.width()),
+          .kernelHeight = asSigned(shape.kernel_height()),
+          .kernelWidth = asSigned(shape.kernel_width()),
+          .strideHeight = asSigned(shape.stride_height()),
+          .strideWidth = asSigned(shape.stride_width()),
+          .paddingHeight = asSigned(shape.padding_height()),
+          .paddingWidth = asSigned(shape.padding_width()),
+          .dilationHeight = asSigned(shape.dilation_height()),
+          .dilationWidth = asSigned(shape.dilation_width())};
+}
+
+void run(const format::Conv2d &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::conv2d(shapeOf(*op.shape()), asFloat(command.buffers[0]), asFloat(command.buffers[1]),
+              asFloat(command.buffers[2]), pool);
+}
+
+void run(const format::Conv2dInputGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::conv2dInputGrad(shapeOf(*op.shape()), asFloat(command.buffers[0]),
+                       asFloat(command.buffers[1]), asFloat(command.buffers[2]), pool);
+}
+
+void run(const format::Conv2dWeightGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::conv2dWeightGrad(shapeOf(*op.shape()), asFloat(command.buffers[0]),
+                        asFloat(command.buffers[1]), asFloat(command.buffers[2]),
+                        asFloat(command.buffers[3]), asSigned(op.pieces()), op.accumulate(), pool);
+}
+
 void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool &pool) {
   uint32_t dims = format::sizeOf(op.sizes());
   cpu::StridedCopyArgs args{.src = command.buffers[0],
@@ -130,7 +163,8 @@ template <typename... Tables> bool runAny(const Command &command, cpu::ThreadPoo
 
 bool runOnCpu(const Command &command, cpu::ThreadPool &pool) {
   return runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
-                format::EmbeddingGrad, format::StridedCopy, format::Zero>(command, pool);
+                format::EmbeddingGrad, format::StridedCopy, format::Zero, format::Conv2d,
+                format::Conv2dInputGrad, format::Conv2dWeightGrad>(command, pool);
 }
 
 } // namespace dtc::rt

@@ -3,6 +3,7 @@
 #include "runtime/format/InstructionKinds.h"
 #include "runtime/format/Verify.h"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -145,6 +146,84 @@ void describe(const EmbeddingGrad &op, Description &d) {
   d.reads("dout", op.dout(), DType::f32, Checked(op.tokens()) * op.columns());
 }
 
+// Pixels that a result has along one side of an image. Overflows, so that no buffer holds it, where
+// the kernel does not fit or a size is 0, which `size` says.
+Checked resultPixels(uint64_t image, uint64_t kernel, uint64_t stride, uint64_t padding,
+                     uint64_t dilation) {
+  Checked rest =
+      Checked(image) + Checked(padding) * 2 - Checked(dilation) * (Checked(kernel) - 1) - 1;
+  return Checked(rest.ok() ? rest.value() / std::max<uint64_t>(stride, 1) : ~uint64_t(0)) + 1;
+}
+
+// How a kernel moves over an image.
+struct Moves {
+  Moves(const char *side, uint64_t image, uint64_t kernel, uint64_t stride, uint64_t padding,
+        uint64_t dilation, Description &d)
+      : pixels(resultPixels(image, kernel, stride, padding, dilation)) {
+    d.require(padding <= maxSize, "the padding of its ", side, " is ", padding, ", wanted at most ",
+              maxSize);
+    d.require(pixels.ok(), "a kernel of ", kernel, " with dilation ", dilation,
+              " does not fit into a ", side, " of ", image, " with padding ", padding);
+  }
+  Checked pixels; // of the result
+};
+
+// Elements of the three tensors of a convolution.
+struct Conv2dElements {
+  Conv2dElements(const Conv2dShape &s, Description &d) {
+    d.size("batch", s.batch());
+    d.size("channels", s.channels());
+    d.size("filters", s.filters());
+    d.size("groups", s.groups());
+    d.size("height", s.height());
+    d.size("width", s.width());
+    d.size("kernel_height", s.kernel_height());
+    d.size("kernel_width", s.kernel_width());
+    d.size("stride_height", s.stride_height());
+    d.size("stride_width", s.stride_width());
+    d.index("padding_height", s.padding_height());
+    d.index("padding_width", s.padding_width());
+    d.size("dilation_height", s.dilation_height());
+    d.size("dilation_width", s.dilation_width());
+    uint64_t groups = std::max<uint64_t>(s.groups(), 1);
+    d.require(s.channels() % groups == 0 && s.filters() % groups == 0, "'channels' is ",
+              s.channels(), " and 'filters' ", s.filters(), ", wanted multiples of groups, ",
+              groups);
+    Moves down("height", s.height(), s.kernel_height(), s.stride_height(), s.padding_height(),
+               s.dilation_height(), d);
+    Moves right("width", s.width(), s.kernel_width(), s.stride_width(), s.padding_width(),
+                s.dilation_width(), d);
+    image = Checked(s.batch()) * s.channels() * s.height() * s.width();
+    weight = Checked(s.filters()) * (s.channels() / groups) * s.kernel_height() * s.kernel_width();
+    result = Checked(s.batch()) * s.filters() * down.pixels * right.pixels;
+  }
+  Checked image = 0, weight = 0, result = 0;
+};
+
+void describe(const Conv2d &op, Description &d) {
+  Conv2dElements elements(*op.shape(), d);
+  d.reads("x", op.x(), DType::f32, elements.image);
+  d.reads("weight", op.weight(), DType::f32, elements.weight);
+  d.writes("y", op.y(), DType::f32, elements.result);
+}
+
+void describe(const Conv2dInputGrad &op, Description &d) {
+  Conv2dElements elements(*op.shape(), d);
+  d.reads("dy", op.dy(), DType::f32, elements.result);
+  d.reads("weight", op.weight(), DType::f32, elements.weight);
+  d.writes("dx", op.dx(), DType::f32, elements.image);
+}
+
+void describe(const Conv2dWeightGrad &op, Description &d) {
+  Conv2dElements elements(*op.shape(), d);
+  d.size("pieces", op.pieces());
+  d.flag("accumulate", op.accumulate());
+  d.reads("x", op.x(), DType::f32, elements.image);
+  d.reads("dy", op.dy(), DType::f32, elements.result);
+  d.writes("dweight", op.dweight(), DType::f32, elements.weight);
+  d.writes("scratch", op.scratch(), DType::f32, elements.weight * op.pieces());
+}
+
 void describe(const StridedCopy &op, Description &d) {
   d.flag("accumulate", op.accumulate());
   d.other("src", op.src(), Access::Read);
@@ -187,6 +266,9 @@ constexpr std::array<InstructionKind, numOps> kinds = [] {
   set<Collective>(table, "collective", TimeClass::Collective);
   set<Record>(table, "record", TimeClass::Wait);
   set<Wait>(table, "wait", TimeClass::Wait);
+  set<Conv2d>(table, "conv2d", TimeClass::Gemm);
+  set<Conv2dInputGrad>(table, "conv2d_input_grad", TimeClass::Gemm);
+  set<Conv2dWeightGrad>(table, "conv2d_weight_grad", TimeClass::Gemm);
   return table;
 }();
 

@@ -13,6 +13,20 @@ graph.func @bias(%x: tensor<?x8xf32>, %w: tensor<4x8xf32>, %b: tensor<4xf32>) ->
 
 // -----
 
+// A bias of a convolution is one number for all pixels of a filter.
+// CHECK-LABEL: graph.func @bias_of_filters
+// CHECK-SAME:  (%[[X:.*]]: tensor<?x3x5x5xf32>, %[[W:.*]]: tensor<4x3x2x2xf32>, %[[B:.*]]: tensor<4xf32>)
+graph.func @bias_of_filters(%x: tensor<?x3x5x5xf32>, %w: tensor<4x3x2x2xf32>, %b: tensor<4xf32>) -> tensor<?x4x3x3xf32> {
+  // CHECK: %[[Y:.*]] = graph.conv2d %[[X]], %[[W]] stride [2, 2] padding [1, 1] : (tensor<?x3x5x5xf32>, tensor<4x3x2x2xf32>) -> tensor<?x4x3x3xf32>
+  // CHECK: %[[R:.*]] = graph.reshape %[[B]] : tensor<4xf32> -> tensor<4x1x1xf32>
+  // CHECK: %[[Z:.*]] = graph.add %[[Y]], %[[R]]
+  %y = graph.conv2d %x, %w, %b stride [2, 2] padding [1, 1] : (tensor<?x3x5x5xf32>, tensor<4x3x2x2xf32>, tensor<4xf32>) -> tensor<?x4x3x3xf32>
+  // CHECK: graph.return %[[Z]]
+  graph.return %y : tensor<?x4x3x3xf32>
+}
+
+// -----
+
 // Norms and cross entropy get what the backward pass needs.
 // CHECK-LABEL: graph.func @statistics
 graph.func @statistics(%x: tensor<?x8xbf16>, %w: tensor<8xbf16>, %t: tensor<?xi32>) -> tensor<?xf32> {

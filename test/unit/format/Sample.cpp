@@ -90,6 +90,49 @@ StridedCopyT transpose(uint32_t src, uint32_t dst) {
   return op;
 }
 
+// Two images of two channels and 4 x 4 pixels, the kernel 3 x 3 for each of 4 filters.
+std::unique_ptr<Conv2dShapeT> sampleConvolution() {
+  auto shape = std::make_unique<Conv2dShapeT>();
+  shape->batch = shape->channels = 2;
+  shape->filters = 4;
+  shape->groups = 1;
+  shape->height = shape->width = 4;
+  shape->kernel_height = shape->kernel_width = 3;
+  shape->stride_height = shape->stride_width = 1;
+  shape->padding_height = shape->padding_width = 1;
+  shape->dilation_height = shape->dilation_width = 1;
+  return shape;
+}
+
+// x and dx are images, y is what convolution makes of them.
+struct ImageBuffers {
+  uint32_t x, dx, weight, y, dweight, sums;
+};
+
+void addImageOps(ProgramBuilder &builder, const ImageBuffers &at, SampleIndices &indices) {
+  Conv2dT forward;
+  forward.x = at.x;
+  forward.weight = at.weight;
+  forward.y = at.y;
+  forward.shape = sampleConvolution();
+  indices.conv2d = builder.add(std::move(forward));
+  Conv2dInputGradT inputGrad;
+  inputGrad.dy = at.y;
+  inputGrad.weight = at.weight;
+  inputGrad.dx = at.dx;
+  inputGrad.shape = sampleConvolution();
+  indices.conv2dInputGrad = builder.add(std::move(inputGrad));
+  Conv2dWeightGradT weightGrad;
+  weightGrad.x = at.x;
+  weightGrad.dy = at.y;
+  weightGrad.dweight = at.dweight;
+  weightGrad.scratch = at.sums;
+  weightGrad.pieces = 2;
+  weightGrad.accumulate = true;
+  weightGrad.shape = sampleConvolution();
+  indices.conv2dWeightGrad = builder.add(std::move(weightGrad));
+}
+
 void describeModel(ManifestT &manifest, uint32_t ranks) {
   manifest.producer = "test";
   manifest.model_name = "sample";
@@ -292,6 +335,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   uint32_t dk = builder.buffer("dk", 64), dv = builder.buffer("dv", 64);
   uint32_t scratch = builder.buffer("scratch", 16);
   uint32_t part = builder.buffer("part", 128 / ranks), swapped = builder.buffer("swapped", 128);
+  uint32_t dweight = builder.buffer("dweight", 72), sums = builder.buffer("sums", 144);
   builder.output(OutputRole::loss, at.loss);
   builder.output(OutputRole::learning_rate, lr);
 
@@ -326,6 +370,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(collective(CollectiveKind::all_gather, builder.group({0}), part, grad, 128 / ranks));
   builder.add(
       collective(CollectiveKind::all_to_all, builder.group({0}), grad, swapped, 128 / ranks));
+  addImageOps(builder, {at.x, dx, swapped, grad, dweight, sums}, at);
   builder.add(launch(decay, {at.embed, lr}, 128));
   builder.add(wait(1));
   if (indices)

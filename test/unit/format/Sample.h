@@ -78,7 +78,7 @@ format::WaitT wait(uint32_t event);
 // Indices into the program of sampleProgram().
 struct SampleIndices {
   uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
-      embeddingGrad, copy;
+      embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad;
   uint32_t x, loss, embed, head;
 };
 

@@ -150,6 +150,45 @@ const Corruption corruptions[] = {
      "'first_row' does not fit in 64 bits on some rank"},
     {"EmbeddingGradColumns", &At::embeddingGrad, [](I &i) { i.op.AsEmbeddingGrad()->columns = 16; },
      "'grad' is 'grad'"},
+    {"ConvolutionChannels", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->channels = 3; },
+     "'x' is 'x' (buffer 7) of 256 bytes, wanted at least 384"},
+    {"ConvolutionFilters", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->filters = 8; },
+     "'weight' is 'swapped' (buffer 19) of 512 bytes, wanted at least 576"},
+    {"ConvolutionPadding", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->padding_width = 2; },
+     "'y' is 'grad' (buffer 13) of 512 bytes, wanted at least 768"},
+    {"ConvolutionStride", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->stride_height = 0; },
+     "'stride_height' is 0, wanted 1 to 2147483647"},
+    {"ConvolutionGroups", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->groups = 3; },
+     "'channels' is 2 and 'filters' 4, wanted multiples of groups, 3"},
+    {"ConvolutionNoGroups", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->groups = 0; },
+     "'groups' is 0, wanted 1 to 2147483647"},
+    {"ConvolutionKernel", &At::conv2d, [](I &i) { i.op.AsConv2d()->shape->dilation_width = 3; },
+     "a kernel of 3 with dilation 3 does not fit into a width of 4 with padding 1"},
+    {"ConvolutionHugePadding", &At::conv2d,
+     [](I &i) { i.op.AsConv2d()->shape->padding_height = ~uint64_t(0); },
+     "the padding of its height is 18446744073709551615, wanted at most 2147483647"},
+    {"ConvolutionOverflow", &At::conv2d,
+     [](I &i) {
+       Conv2dShapeT &shape = *i.op.AsConv2d()->shape;
+       shape.batch = shape.channels = shape.height = shape.width = 1u << 30;
+     },
+     "more than fit in 64 bits"},
+    {"ConvolutionInPlace", &At::conv2d, [](I &i) { i.op.AsConv2d()->y = i.op.AsConv2d()->weight; },
+     "'weight' and 'y' share memory"},
+    {"InputGradDx", &At::conv2dInputGrad, [](I &i) { i.op.AsConv2dInputGrad()->dx = 9; },
+     "'dx' is 'lse' (buffer 9) of 64 bytes, wanted at least 256"},
+    {"InputGradDy", &At::conv2dInputGrad, [](I &i) { i.op.AsConv2dInputGrad()->dy = 7; },
+     "'dy' is 'x' (buffer 7) of 256 bytes, wanted at least 512"},
+    {"WeightGradPieces", &At::conv2dWeightGrad, [](I &i) { i.op.AsConv2dWeightGrad()->pieces = 3; },
+     "'scratch' is 'sums' (buffer 21) of 576 bytes, wanted at least 864"},
+    {"WeightGradNoPieces", &At::conv2dWeightGrad,
+     [](I &i) { i.op.AsConv2dWeightGrad()->pieces = 0; }, "'pieces' is 0"},
+    {"WeightGradWeight", &At::conv2dWeightGrad,
+     [](I &i) { i.op.AsConv2dWeightGrad()->dweight = 7; },
+     "'dweight' is 'x' (buffer 7) of 256 bytes, wanted at least 288"},
+    {"WeightGradScratch", &At::conv2dWeightGrad,
+     [](I &i) { i.op.AsConv2dWeightGrad()->dweight = i.op.AsConv2dWeightGrad()->scratch; },
+     "'scratch' and 'dweight' share memory"},
     {"CopyDims", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes.assign(13, 1); },
      "it has 13 dims, wanted at most 12"},
     {"CopyStrides", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_strides.pop_back(); },
@@ -219,12 +258,12 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
       manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0);
   auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
                                         ->GetAddressOf(Instruction::VT_OP_TYPE));
-  for (uint8_t value : {0, 12, 255}) {
+  for (uint8_t value : {0, 15, 255}) {
     *type = value;
     flatbuffers::Verifier encoding(encoder.GetBufferPointer(), encoder.GetSize());
     EXPECT_TRUE(VerifyManifestBuffer(encoding));
     rt::Status status = verifyManifest(manifest, "m.dte");
-    EXPECT_NE(status.message().find("wanted 1 to 11"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("wanted 1 to 14"), std::string::npos) << status.message();
   }
 }
 
@@ -388,6 +427,20 @@ TEST(VerifyInstructions, ChecksScalarsInEveryMicroBatch) {
   EXPECT_EQ(message(2), "");
   EXPECT_NE(message(3).find("'src' is elements 0 to 9"), std::string::npos);
   EXPECT_NE(message(-1).find("'src' is elements -2 to 3"), std::string::npos);
+}
+
+// Filters of a group have the channels of the group only: 4 x 1 x 5 x 5 weights, where all channels
+// were 200 and more than the buffer holds.
+TEST(VerifyInstructions, AcceptsAConvolutionInGroups) {
+  SampleIndices at;
+  test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3}, &at);
+  Conv2dShapeT &shape = *builder.instructions()[at.conv2d]->op.AsConv2d()->shape;
+  shape.groups = 2;
+  shape.kernel_height = shape.kernel_width = 5;
+  shape.padding_height = shape.padding_width = 2;
+  builder.file();
+  rt::Status status = verify(builder.manifest);
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(VerifyInstructions, AcceptsABatchOfProductsSideBySide) {

@@ -144,6 +144,24 @@ TEST(Gradient, OfMatmulForEveryTransposition) {
       "tensor<3x5xf32>");
 }
 
+TEST(Gradient, OfConvolutionForEveryWayOfMoving) {
+  struct Case {
+    const char *x, *w, *window, *y;
+  };
+  const Case cases[] = {{"2x3x5x4", "4x3x3x2", "", "2x4x3x3"},
+                        {"2x3x5x4", "4x3x3x3", "padding [1, 1]", "2x4x5x4"},
+                        {"1x2x7x6", "2x2x3x2", "stride [2, 3] padding [2, 1]", "1x2x5x3"},
+                        {"1x2x7x6", "2x2x3x2", "padding [1, 0] dilation [3, 2]", "1x2x3x4"},
+                        // 2 groups, and a group for every channel.
+                        {"2x4x3x3", "6x2x2x2", "", "2x6x2x2"},
+                        {"1x3x4x4", "3x1x3x3", "stride [2, 2] padding [1, 1]", "1x3x2x2"}};
+  auto type = [](const char *shape) { return "tensor<" + std::string(shape) + "xf32>"; };
+  for (const Case &c : cases)
+    checkGradient("%x: " + type(c.x) + ", %w: " + type(c.w),
+                  "%0 = graph.conv2d %x, %w " + std::string(c.window) + " : (" + type(c.x) + ", " +
+                      type(c.w) + ") -> " + type(c.y));
+}
+
 TEST(Gradient, OfEmbeddingAddsRepeatedRows) {
   checkGradient(
       "%t: tensor<3x2xf32>, %i: tensor<2x4xi32>",

@@ -1,0 +1,139 @@
+// Checks of convolution; its short form.
+#include "dialects/graph/ImageOps.h"
+
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+// Sizes reach libraries as int.
+constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
+
+// A named tensor of an op.
+struct Tensor {
+  StringRef name;
+  Value value;
+  int64_t size(unsigned dim) const { return tensorType(value).getDimSize(dim); }
+};
+
+// 4 dims, of which only the batch, dim 0 of an image, is dynamic.
+LogicalResult checkDims(Operation *op, const Tensor &tensor, bool isImage) {
+  if (failed(checkNumDims(op, tensor.name, tensorType(tensor.value), 4)))
+    return failure();
+  for (unsigned dim = isImage ? 1 : 0; dim < 4; ++dim)
+    if (tensor.size(dim) < 1 || tensor.size(dim) > kMaxSize) // dynamic is below
+      return op->emitOpError() << "dim " << dim << " of '" << tensor.name << "' is "
+                               << sizeText(tensor.size(dim)) << ", but 1 to " << kMaxSize
+                               << " is wanted";
+  return success();
+}
+
+LogicalResult checkPair(Operation *op, StringRef name, ArrayRef<int64_t> values, int64_t least) {
+  if (values.size() == 2 &&
+      llvm::all_of(values, [&](int64_t value) { return value >= least && value <= kMaxSize; }))
+    return success();
+  return op->emitOpError() << "'" << name << "' is [" << values
+                           << "], but two numbers, height and width, of " << least
+                           << " or more are wanted";
+}
+
+// How a kernel moves over an image along height and width.
+struct Window {
+  ArrayRef<int64_t> kernel, stride, padding, dilation;
+
+  // Adds what results have of the image's height and width; fails where the kernel does not fit.
+  LogicalResult addSizes(Operation *op, const Tensor &image, DimList &wanted) const {
+    for (unsigned i = 0; i < 2; ++i) {
+      int64_t size = image.size(2 + i), span = dilation[i] * (kernel[i] - 1) + 1;
+      if (span > size + 2 * padding[i])
+        return op->emitOpError() << "has a kernel that covers " << span << " pixels along dim "
+                                 << 2 + i << " of '" << image.name << "', which has " << size
+                                 << " and " << padding[i] << " of padding on both sides";
+      wanted.size((size + 2 * padding[i] - span) / stride[i] + 1,
+                  "(dim " + Twine(2 + i) + " of '" + image.name +
+                      "' + 2 * padding - pixels of the kernel) / stride + 1");
+    }
+    return success();
+  }
+};
+
+// What conv2d and its gradients share: image, weight and what conv2d makes of them.
+template <typename Op>
+LogicalResult verifyConvolution(Op op, const Tensor &image, const Tensor &weight,
+                                const Tensor &result) {
+  if (failed(checkDims(op, image, true)) || failed(checkDims(op, weight, false)) ||
+      failed(checkDims(op, result, true)) || // conv2d_c1
+      failed(checkPair(op, "stride", op.getStride(), 1)) ||
+      failed(checkPair(op, "padding", op.getPadding(), 0)) ||
+      failed(checkPair(op, "dilation", op.getDilation(), 1))) // conv2d_c2
+    return failure();
+  int64_t channels = image.size(1), ofGroup = weight.size(1);
+  if (channels % ofGroup != 0) // conv2d_c3
+    return op.emitOpError() << "dim 1 of '" << image.name << "' is " << channels
+                            << ", but a multiple of dim 1 of '" << weight.name << "', " << ofGroup
+                            << ", is wanted: the channels of a group";
+  if (weight.size(0) % (channels / ofGroup) != 0) // conv2d_c3
+    return op.emitOpError() << "dim 0 of '" << weight.name << "' is " << weight.size(0)
+                            << ", but a multiple of the " << channels / ofGroup
+                            << " groups is wanted";
+  DimList wanted;
+  wanted.dims(image.name, tensorType(image.value), 0, 1);
+  wanted.dims(weight.name, tensorType(weight.value), 0, 1);
+  Window window{tensorType(weight.value).getShape().drop_front(2), op.getStride(), op.getPadding(),
+                op.getDilation()};
+  if (failed(window.addSizes(op, image, wanted))) // conv2d_c4
+    return failure();
+  return wanted.check(op, result.name, tensorType(result.value)); // conv2d_c5
+}
+} // namespace
+
+LogicalResult Conv2dOp::verify() {
+  Tensor x{"x", getX()}, weight{"weight", getWeight()}, result{"result", getResult()};
+  if (failed(verifyConvolution(*this, x, weight, result)) ||
+      failed(checkSameElement(*this, "weight", getWeight().getType(), "x",
+                              getX().getType())) ||                         // conv2d_c6
+      failed(checkProductElement(*this, getType(), "x", getX().getType()))) // conv2d_c7
+    return failure();
+  if (!getBias())
+    return success();
+  if (failed(DimList()
+                 .dims("weight", tensorType(getWeight()), 0, 1)
+                 .check(*this, "bias", tensorType(getBias()))))
+    return failure(); // conv2d_c8
+  return checkSameElement(*this, "bias", getBias().getType(), "result", getType());
+}
+
+LogicalResult Conv2dInputGradOp::verify() {
+  if (failed(verifyConvolution(*this, {"result", getResult()}, {"weight", getWeight()},
+                               {"dy", getDy()})) ||
+      failed(checkSameElement(*this, "weight", getWeight().getType(), "dy", getDy().getType())))
+    return failure();
+  return checkProductElement(*this, getType(), "dy", getDy().getType());
+}
+
+LogicalResult Conv2dWeightGradOp::verify() {
+  if (failed(verifyConvolution(*this, {"x", getX()}, {"result", getResult()}, {"dy", getDy()})) ||
+      failed(checkSameElement(*this, "dy", getDy().getType(), "x", getX().getType())))
+    return failure();
+  return checkProductElement(*this, getType(), "x", getX().getType());
+}
+
+// y = x * w + bias, one of it a filter: [filters, 1, 1] beside [batch, filters, height, width].
+bool Conv2dOp::isShort() { return getBias() != nullptr; }
+
+void Conv2dOp::writeOut(OpBuilder &builder, llvm::function_ref<int64_t()>) {
+  Value product = Conv2dOp::create(builder, getLoc(), getType(), getX(), getWeight(), Value(),
+                                   getStrideAttr(), getPaddingAttr(), getDilationAttr());
+  RankedTensorType type = tensorType(getBias());
+  Value bias = ReshapeOp::create(
+      builder, getLoc(), RankedTensorType::get({type.getDimSize(0), 1, 1}, type.getElementType()),
+      getBias());
+  Value sum = AddOp::create(builder, getLoc(), getType(), product, bias);
+  sum.getDefiningOp()->setDiscardableAttrs((*this)->getDiscardableAttrDictionary());
+  getResult().replaceAllUsesWith(sum);
+  erase();
+}
+
+#define GET_OP_CLASSES
+#include "dialects/graph/ImageOps.cpp.inc"

@@ -1,0 +1,84 @@
+// Convolution of images, and its backward ops. Images are [batch, channels, height, width], kernels
+// [filters, channels, height, width]: the layouts and names of torch.nn, so that parameters exchange as they are.
+include "dialects/graph/GraphOpBase.td"
+
+class Graph_ImageOp<string mnemonic, list<Trait> traits = []> : Graph_Op<mnemonic, [Pure, Graph_Rule] # traits> {
+  let hasVerifier = 1;
+}
+
+// How the kernel moves over the image, in pixels, height first.
+defvar convWindow = (ins DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride, DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$padding,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$dilation);
+
+def Graph_Conv2dOp : Graph_ImageOp<"conv2d", [Graph_Gradient, Graph_ShortForm]> {
+  let summary = "Convolves images with a kernel for every filter";
+  let description = [{
+    y[b, f, i, j] = sum over c, p, q of x[b, c, i * stride - padding + p * dilation, j * ...] * weight[f, c, p, q], pixels
+    outside of the image counting as 0: torch.nn.Conv2d. x is [batch, channels, height, width], the weight [filters,
+    channels / groups, height, width]; `stride`, `padding` (on both sides) and `dilation` are [height, width]. There are as many
+    groups as the weight has fewer channels than x; filters of group g see the channels of group g only. A result is
+    (size + 2 padding - dilation (kernel - 1) - 1) / stride + 1 pixels high and wide, rounded down.
+
+    On the mesh: batch, groups and filters split into parts of the result; split channels of a group leave a partial sum.
+    Height and width are whole.
+
+    Short form: a third operand, the bias [filters], which `dtc-complete-ops` adds by a `graph.add`.
+
+    Constraints:
+    - (C1) `x`, the weight and the result have 4 dims, of which only the batch is dynamic.
+    - (C2) `stride`, `padding` and `dilation` have two entries, stride and dilation of 1 or more, padding of 0 or more.
+    - (C3) the channels of `x` are a multiple of those of the weight, and the filters one of the groups.
+    - (C4) the kernel, spread by `dilation`, fits into the padded image.
+    - (C5) the result is [batch, filters, height, width].
+    - (C6) `x` and the weight have the same element type, (C7) the result has it too, or f32.
+    - (C8) a bias has one element a filter, of the element type of the result.
+
+    Example:
+    ```mlir
+    %y = graph.conv2d %x, %w padding [1, 1] : (tensor<?x3x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<?x16x8x8xf32>
+    %z = graph.conv2d %y, %v, %bias stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<32x8x2x2xf32>, tensor<32xf32>) -> tensor<?x32x4x4xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$weight, Optional<Graph_FloatTensor>:$bias), convWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{$x `,` $weight (`,` $bias^)? (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
+    attr-dict `:` functional-type(operands, results)}];
+}
+
+def Graph_Conv2dInputGradOp : Graph_ImageOp<"conv2d_input_grad"> {
+  let summary = "Gradient of conv2d with respect to x";
+  let description = [{
+    dx[b, c, u, v] = sum over f, i, j of dy[b, f, i, j] * weight[f, c, u - i * stride + padding, v - ...], spread by `dilation`. On
+    the mesh: batch, groups and channels split; split filters of a group leave a partial sum.
+
+    Constraints: those of `graph.conv2d` of the result, the weight and `dy`.
+
+    Example:
+    ```mlir
+    %dx = graph.conv2d_input_grad %dy, %w padding [1, 1] : (tensor<?x16x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<?x3x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$dy, Graph_FloatTensor:$weight), convWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{$dy `,` $weight (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
+    attr-dict `:` functional-type(operands, results)}];
+}
+
+def Graph_Conv2dWeightGradOp : Graph_ImageOp<"conv2d_weight_grad"> {
+  let summary = "Gradient of conv2d with respect to its weight";
+  let description = [{
+    dw[f, c, p, q] = sum over b, i, j of dy[b, f, i, j] * x[b, c, i * stride - padding + p * dilation, j * ...]. On the mesh: groups,
+    filters and channels split; a split batch (data parallelism) leaves a partial sum.
+
+    Constraints: those of `graph.conv2d` of `x`, the result and `dy`.
+
+    Example:
+    ```mlir
+    %dw = graph.conv2d_weight_grad %x, %dy padding [1, 1] : (tensor<?x3x8x8xf32>, tensor<?x16x8x8xf32>) -> tensor<16x3x3x3xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy), convWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = [{$x `,` $dy (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
+    attr-dict `:` functional-type(operands, results)}];
+}

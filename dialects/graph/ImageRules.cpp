@@ -1,0 +1,102 @@
+// Rules and gradients of convolution.
+#include "dialects/graph/ImageOps.h"
+
+#include "dialects/graph/RuleBuilder.h"
+#include "dialects/graph/Verify.h"
+
+using namespace mlir;
+using namespace dtc::graph;
+
+namespace {
+// y[b, f, i, j] = sum over c, p, q of x[b, c, .., ..] w[f, c, p, q], in groups of channels and
+// filters. A pixel of x belongs to no loop: results share it. Only one of batch, group, filters and
+// channels adds up in each of the three ops; pixels and kernels are whole, as neighbours need each
+// other's pixels.
+struct ConvLoops {
+  // The kinds: Sum for the one of the three that the op's result lacks.
+  ConvLoops(RuleBuilder &builder, Value imageValue, Value weightValue, Value resultValue,
+            LoopKind batchKind, LoopKind filterKind, LoopKind channelKind) {
+    RankedTensorType image = tensorType(imageValue), weight = tensorType(weightValue);
+    RankedTensorType result = tensorType(resultValue);
+    int64_t ofGroup = std::max<int64_t>(1, weight.getDimSize(1));
+    int64_t groups = std::max<int64_t>(1, image.getDimSize(1) / ofGroup);
+    DimLoops b = builder.loop(result.getDimSize(0), batchKind);
+    DimLoops g; // one group is no loop
+    if (groups > 1)
+      g = builder.loop(groups);
+    DimLoops f = builder.loop(weight.getDimSize(0) / groups, filterKind);
+    DimLoops c = builder.loop(ofGroup, channelKind);
+    DimLoops pixels[2], taps[2];
+    for (unsigned i = 0; i < 2; ++i) {
+      pixels[i] = builder.loop(result.getDimSize(2 + i), LoopKind::Whole);
+      taps[i] = builder.loop(weight.getDimSize(2 + i), LoopKind::Whole);
+    }
+    auto inGroups = [&](const DimLoops &loop) {
+      return g.empty() ? loop : DimLoops{g[0], loop[0]};
+    };
+    x = {b, inGroups(c), {}, {}};
+    w = {inGroups(f), c, taps[0], taps[1]};
+    y = {b, inGroups(f), pixels[0], pixels[1]};
+    ofResult = {b[0], pixels[0][0], pixels[1][0]};
+    ofFilters = {f[0]};
+    ofKernel = {c[0], taps[0][0], taps[1][0]};
+    builder.channels({g, f, c});
+  }
+  TensorLoops x, w, y;
+  // What the product is of: [ofResult x ofKernel] of pixels under the kernel, [ofKernel x ofFilters]
+  // of weights, [ofResult x ofFilters] of results; one for every group.
+  DimLoops ofResult, ofFilters, ofKernel;
+};
+
+OpRule convRule(RuleBuilder &builder, const DimLoops &m, const DimLoops &n, const DimLoops &k) {
+  OpRule rule = builder.flops(2).kind(OpKind::Product).zeroPreserving().take();
+  rule.productLoops.assign(rule.loops.size(), ProductLoop::Batch);
+  for (auto [of, kind] : {std::pair(m, ProductLoop::M), {n, ProductLoop::N}, {k, ProductLoop::K}})
+    for (unsigned loop : of)
+      rule.productLoops[loop] = kind;
+  return rule;
+}
+} // namespace
+
+OpRule Conv2dOp::getRule() {
+  RuleBuilder builder;
+  ConvLoops loops(builder, getX(), getWeight(), getResult(), LoopKind::Parallel, LoopKind::Parallel,
+                  LoopKind::Sum);
+  builder.operand(loops.x).operand(loops.w).result(loops.y);
+  if (getBias()) // the short form, which is never partitioned
+    builder.operand({loops.w.front()});
+  return convRule(builder, loops.ofResult, loops.ofFilters, loops.ofKernel);
+}
+
+OpRule Conv2dInputGradOp::getRule() {
+  RuleBuilder builder;
+  ConvLoops loops(builder, getResult(), getWeight(), getDy(), LoopKind::Parallel, LoopKind::Sum,
+                  LoopKind::Parallel);
+  builder.operand(loops.y).operand(loops.w).result(loops.x).gradient();
+  return convRule(builder, loops.ofResult, loops.ofKernel, loops.ofFilters);
+}
+
+OpRule Conv2dWeightGradOp::getRule() {
+  RuleBuilder builder;
+  ConvLoops loops(builder, getX(), getResult(), getDy(), LoopKind::Sum, LoopKind::Parallel,
+                  LoopKind::Parallel);
+  builder.operand(loops.x).operand(loops.y).result(loops.w).gradient();
+  return convRule(builder, loops.ofKernel, loops.ofFilters, loops.ofResult);
+}
+
+// Of the sum in graph.conv2d, which is linear in x and in the weight.
+LogicalResult Conv2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                      ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(getNumOperands(), Value());
+  Value dy = resultGrads[0];
+  // Products take operands of one type; the result may be wider.
+  if (Type narrow = tensorType(getX()).getElementType(); getType().getElementType() != narrow)
+    dy = CastOp::create(builder, getLoc(), RankedTensorType::get(getType().getShape(), narrow), dy);
+  if (needed[0])
+    grads[0] = Conv2dInputGradOp::create(builder, getLoc(), getX().getType(), dy, getWeight(),
+                                         getStrideAttr(), getPaddingAttr(), getDilationAttr());
+  if (needed[1])
+    grads[1] = Conv2dWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(), dy,
+                                          getStrideAttr(), getPaddingAttr(), getDilationAttr());
+  return success();
+}
