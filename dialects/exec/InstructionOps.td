@@ -232,6 +232,48 @@ def Exec_Conv2dWeightGradOp : Exec_Instruction<"conv2d_weight_grad", (ins Exec_B
   let hasVerifier = 0;
 }
 
+// As in Pool2dShape of dte.fbs.
+defvar pool2dFields = (ins I64Attr:$batch, I64Attr:$channels, I64Attr:$height, I64Attr:$width, I64Attr:$kernel_height,
+    I64Attr:$kernel_width, I64Attr:$stride_height, I64Attr:$stride_width, I64Attr:$padding_height, I64Attr:$padding_width,
+    UnitAttr:$max);
+defvar pool2dFormat = [{ (`max` $max^)? `batch` $batch `channels` $channels `image` $height $width `kernel` $kernel_height $kernel_width
+    `stride` $stride_height $stride_width `padding` $padding_height $padding_width (`stream` $stream^)? attr-dict}];
+
+def Exec_Pool2dOp : Exec_Instruction<"pool2d", (ins Exec_Buffer:$x), (ins Exec_Buffer:$y), pool2dFields> {
+  let summary = "Takes the mean or the maximum of windows of images";
+  let description = [{
+    As graph.avg_pool2d, and with `max` as graph.max_pool2d, of x[batch, channels, height, width].
+
+    Example:
+    ```mlir
+    %x = exec.buffer "x" temporary f32 1024 bytes
+    %y = exec.buffer "y" temporary f32 256 bytes
+    exec.pool2d %x to %y max batch 2 channels 2 image 8 8 kernel 2 2 stride 2 2 padding 0 0
+    ```
+  }];
+  let assemblyFormat = !strconcat("$x `to` $y", pool2dFormat);
+  let hasVerifier = 0;
+}
+
+def Exec_Pool2dGradOp : Exec_Instruction<"pool2d_grad", (ins Optional<Exec_Buffer>:$x, Exec_Buffer:$dy), (ins Exec_Buffer:$dx),
+    pool2dFields> {
+  let summary = "Gradient of exec.pool2d";
+  let description = [{
+    Sizes are those of exec.pool2d. Of a maximum it finds the pixels again in x; a mean does without.
+
+    Example:
+    ```mlir
+    %x = exec.buffer "x" temporary f32 1024 bytes
+    %dy = exec.buffer "dy" temporary f32 256 bytes
+    %dx = exec.buffer "dx" temporary f32 1024 bytes
+    exec.pool2d_grad %dy of %x to %dx max batch 2 channels 2 image 8 8 kernel 2 2 stride 2 2 padding 0 0
+    exec.pool2d_grad %dy to %dx batch 2 channels 2 image 8 8 kernel 2 2 stride 2 2 padding 0 0
+    ```
+  }];
+  let assemblyFormat = !strconcat("$dy (`of` $x^)? `to` $dx", pool2dFormat);
+  let hasVerifier = 0;
+}
+
 def Exec_CopyOp : Exec_Instruction<"copy", (ins Exec_Buffer:$src), (ins Exec_Buffer:$dst),
     (ins DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$src_strides, Exec_RankScalarAttr:$src_offset, DenseI64ArrayAttr:$dst_strides,
       Exec_RankScalarAttr:$dst_offset, UnitAttr:$accumulate), ["getWrittenRange"]> {

@@ -1,4 +1,4 @@
-// Checks of convolution; its short form.
+// Checks of convolution and pooling; the short form of convolution.
 #include "dialects/graph/ImageOps.h"
 
 #include "dialects/graph/Verify.h"
@@ -117,6 +117,47 @@ LogicalResult Conv2dWeightGradOp::verify() {
       failed(checkSameElement(*this, "dy", getDy().getType(), "x", getX().getType())))
     return failure();
   return checkProductElement(*this, getType(), "x", getX().getType());
+}
+
+// What pooling and its gradients share.
+template <typename Op>
+static LogicalResult verifyPool(Op op, const Tensor &image, const Tensor &result) {
+  if (failed(checkDims(op, image, true)) || failed(checkDims(op, result, true)) ||
+      failed(checkSameElement(op, result.name, result.value.getType(), image.name,
+                              image.value.getType())) || // pool_c1
+      failed(checkPair(op, "kernel", op.getKernel(), 1)) ||
+      failed(checkPair(op, "stride", op.getStride(), 1)) ||
+      failed(checkPair(op, "padding", op.getPadding(), 0))) // pool_c2
+    return failure();
+  for (auto [padding, kernel] : llvm::zip(op.getPadding(), op.getKernel()))
+    if (padding > kernel / 2) // pool_c3
+      return op.emitOpError() << "has a padding of " << padding << " for a kernel of " << kernel
+                              << ", but half of it at most is wanted: every window has a pixel";
+  const int64_t dilation[] = {1, 1};
+  Window window{op.getKernel(), op.getStride(), op.getPadding(), dilation};
+  DimList wanted;
+  wanted.dims(image.name, tensorType(image.value), 0, 2);
+  if (failed(window.addSizes(op, image, wanted))) // pool_c4
+    return failure();
+  return wanted.check(op, result.name, tensorType(result.value)); // pool_c5
+}
+
+LogicalResult MaxPool2dOp::verify() {
+  return verifyPool(*this, {"x", getX()}, {"result", getResult()});
+}
+LogicalResult AvgPool2dOp::verify() {
+  return verifyPool(*this, {"x", getX()}, {"result", getResult()});
+}
+LogicalResult MaxPool2dGradOp::verify() {
+  if (failed(verifyPool(*this, {"x", getX()}, {"dy", getDy()})) ||
+      failed(DimList()
+                 .all("x", tensorType(getX()))
+                 .check(*this, "result", getType()))) // max_pool2d_grad_c1
+    return failure();
+  return checkSameElement(*this, "result", getType(), "x", getX().getType());
+}
+LogicalResult AvgPool2dGradOp::verify() {
+  return verifyPool(*this, {"result", getResult()}, {"dy", getDy()});
 }
 
 // y = x * w + bias, one of it a filter: [filters, 1, 1] beside [batch, filters, height, width].

@@ -1,4 +1,4 @@
-// Convolution of images, and its backward ops. Images are [batch, channels, height, width], kernels
+// Convolution and pooling of images, and their backward ops. Images are [batch, channels, height, width], kernels
 // [filters, channels, height, width]: the layouts and names of torch.nn, so that parameters exchange as they are.
 include "dialects/graph/GraphOpBase.td"
 
@@ -81,4 +81,74 @@ def Graph_Conv2dWeightGradOp : Graph_ImageOp<"conv2d_weight_grad"> {
   let results = (outs Graph_FloatTensor:$result);
   let assemblyFormat = [{$x `,` $dy (`stride` $stride^)? (`padding` $padding^)? (`dilation` $dilation^)?
     attr-dict `:` functional-type(operands, results)}];
+}
+
+defvar poolWindow = (ins DenseI64ArrayAttr:$kernel, DefaultValuedAttr<DenseI64ArrayAttr, "{1, 1}">:$stride,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{0, 0}">:$padding);
+
+// An op on the windows of images: what it makes of one, and what pixels outside count as.
+class Graph_PoolOp<string mnemonic, string what, string outside> : Graph_ImageOp<mnemonic, [Graph_Gradient]> {
+  let summary = what # " of every window of an image";
+  let description = [{
+    y[b, c, i, j] is the }] # !tolower(what) # [{ of x[b, c, i * stride - padding + p, j * ...] over the p and q of `kernel`, [height, width], each
+    channel by itself; }] # outside # [{ A result is (size + 2 padding - kernel) / stride + 1 pixels high and wide, rounded
+    down.
+
+    On the mesh: batch and channels split. Height and width are whole.
+
+    Constraints:
+    - (C1) `x` and the result have 4 dims, of which only the batch is dynamic, and the same element type.
+    - (C2) `kernel`, `stride` and `padding` have two entries, kernel and stride of 1 or more, padding of 0 or more.
+    - (C3) padding is half of the kernel at most, so that every window has a pixel.
+    - (C4) the kernel fits into the padded image.
+    - (C5) the result is [batch, channels, height, width].
+
+    Example:
+    ```mlir
+    %y = graph.}] # mnemonic # [{ %x kernel [2, 2] stride [2, 2] : tensor<?x16x8x8xf32> -> tensor<?x16x4x4xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$x), poolWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` type($x) `->` type($result)";
+}
+def Graph_MaxPool2dOp : Graph_PoolOp<"max_pool2d", "Maximum", "pixels outside of the image are none (torch.nn.MaxPool2d).">;
+def Graph_AvgPool2dOp : Graph_PoolOp<"avg_pool2d", "Mean",
+  "pixels outside of the image count as 0, and are counted (torch.nn.AvgPool2d).">;
+
+def Graph_MaxPool2dGradOp : Graph_ImageOp<"max_pool2d_grad"> {
+  let summary = "Gradient of max_pool2d";
+  let description = [{
+    dx[b, c, u, v] = sum of dy over the windows whose first maximum, row by row, is x[b, c, u, v]: found again in x, not kept. On
+    the mesh: batch and channels split.
+
+    Constraints: those of `graph.max_pool2d` of `x` and `dy`, and
+    - (C1) the result has the type of `x`.
+
+    Example:
+    ```mlir
+    %dx = graph.max_pool2d_grad %x, %dy kernel [2, 2] stride [2, 2] : (tensor<?x16x8x8xf32>, tensor<?x16x4x4xf32>) -> tensor<?x16x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$x, Graph_FloatTensor:$dy), poolWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$x `,` $dy `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def Graph_AvgPool2dGradOp : Graph_ImageOp<"avg_pool2d_grad"> {
+  let summary = "Gradient of avg_pool2d";
+  let description = [{
+    dx[b, c, u, v] = sum of dy over the windows that have the pixel, divided by the pixels of `kernel`. On the mesh: batch and
+    channels split.
+
+    Constraints: those of `graph.avg_pool2d` of the result and `dy`.
+
+    Example:
+    ```mlir
+    %dx = graph.avg_pool2d_grad %dy kernel [2, 2] stride [2, 2] : tensor<?x16x4x4xf32> -> tensor<?x16x8x8xf32>
+    ```
+  }];
+  let arguments = !con((ins Graph_FloatTensor:$dy), poolWindow);
+  let results = (outs Graph_FloatTensor:$result);
+  let assemblyFormat = "$dy `kernel` $kernel (`stride` $stride^)? (`padding` $padding^)? attr-dict `:` type($dy) `->` type($result)";
 }

@@ -1,4 +1,4 @@
-// Rules and gradients of convolution.
+// Rules and gradients of convolution and pooling.
 #include "dialects/graph/ImageOps.h"
 
 #include "dialects/graph/RuleBuilder.h"
@@ -98,5 +98,59 @@ LogicalResult Conv2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads
   if (needed[1])
     grads[1] = Conv2dWeightGradOp::create(builder, getLoc(), getWeight().getType(), getX(), dy,
                                           getStrideAttr(), getPaddingAttr(), getDilationAttr());
+  return success();
+}
+
+// A window of one channel makes one pixel: batch and channels are independent. Zeros make zeros.
+static RuleBuilder poolRule(Value imageValue, Value resultValue, ArrayRef<int64_t> kernel,
+                            TensorLoops &image, TensorLoops &result) {
+  RuleBuilder builder;
+  TensorLoops lead = builder.loops(imageValue, 0, 2);
+  TensorLoops pixels = builder.loops(resultValue, 2, 4, LoopKind::Whole);
+  image = lead + TensorLoops{{}, {}};
+  result = lead + pixels;
+  for (int64_t size : kernel)
+    builder.loop(size, LoopKind::Whole);
+  return builder.channels({lead[1]}).zeroPreserving();
+}
+
+OpRule MaxPool2dOp::getRule() {
+  TensorLoops x, y;
+  return poolRule(getX(), getResult(), getKernel(), x, y).operand(x).result(y).take();
+}
+
+OpRule AvgPool2dOp::getRule() {
+  TensorLoops x, y;
+  return poolRule(getX(), getResult(), getKernel(), x, y).operand(x).result(y).linear().take();
+}
+
+OpRule MaxPool2dGradOp::getRule() {
+  TensorLoops x, y;
+  RuleBuilder builder = poolRule(getX(), getDy(), getKernel(), x, y);
+  return builder.operand(x).operand(y).result(x).gradient().take();
+}
+
+OpRule AvgPool2dGradOp::getRule() {
+  TensorLoops x, y;
+  RuleBuilder builder = poolRule(getResult(), getDy(), getKernel(), x, y);
+  return builder.operand(y).result(x).gradient().linear().take();
+}
+
+// From x, not from which pixel was the maximum, which would be kept from forward to backward.
+LogicalResult MaxPool2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = MaxPool2dGradOp::create(builder, getLoc(), getX().getType(), getX(), resultGrads[0],
+                                       getKernelAttr(), getStrideAttr(), getPaddingAttr());
+  return success();
+}
+
+LogicalResult AvgPool2dOp::buildGradient(OpBuilder &builder, ValueRange resultGrads,
+                                         ArrayRef<bool> needed, SmallVectorImpl<Value> &grads) {
+  grads.assign(1, Value());
+  if (needed[0])
+    grads[0] = AvgPool2dGradOp::create(builder, getLoc(), getX().getType(), resultGrads[0],
+                                       getKernelAttr(), getStrideAttr(), getPaddingAttr());
   return success();
 }

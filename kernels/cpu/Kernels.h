@@ -1,5 +1,5 @@
 // The library kernels of the CPU device: matrix product, attention, embedding,
-// convolution, strided copy.
+// convolution, pooling, strided copy.
 //
 // All tensors are row-major f32 unless said otherwise; sizes and strides in elements. Every kernel
 // splits its work over the given pool and gives bitwise the same result for any number of threads.
@@ -101,6 +101,28 @@ void conv2dInputGrad(const Conv2dShape &shape, const float *dy, const float *wei
 // dweight where `accumulate` is set.
 void conv2dWeightGrad(const Conv2dShape &shape, const float *x, const float *dy, float *dweight,
                       float *scratch, int64_t pieces, bool accumulate, ThreadPool &pool);
+
+// Windows of images, each of the `planes` = batch * channels by itself: their maximum, of the pixels
+// that are inside, or their mean, where those outside count as 0. Padding is half of the kernel at
+// most.
+//   x  [planes, height, width]
+//   y  [planes, outHeight, outWidth]
+// Cost: reads x and writes y once (backward: the other way), kernel size of y operations.
+struct Pool2dShape {
+  int64_t planes, height, width, kernelHeight, kernelWidth;
+  int64_t strideHeight, strideWidth, paddingHeight, paddingWidth;
+
+  int64_t outHeight() const {
+    return (height + 2 * paddingHeight - kernelHeight) / strideHeight + 1;
+  }
+  int64_t outWidth() const { return (width + 2 * paddingWidth - kernelWidth) / strideWidth + 1; }
+};
+void maxPool2d(const Pool2dShape &shape, const float *x, float *y, ThreadPool &pool);
+void avgPool2d(const Pool2dShape &shape, const float *x, float *y, ThreadPool &pool);
+// dx of the first maximum of every window, row by row; a NaN is one. Found again in x.
+void maxPool2dGrad(const Pool2dShape &shape, const float *x, const float *dy, float *dx,
+                   ThreadPool &pool);
+void avgPool2dGrad(const Pool2dShape &shape, const float *dy, float *dx, ThreadPool &pool);
 
 // dst[...] = (accumulate ? dst[...] : 0) + src[...] over a box; `elementBytes` 1, 2, 4 or 8
 // (accumulate: f32 only). Joins contiguous dims first, so that a plain copy is one memcpy.

@@ -1,5 +1,5 @@
 // Exec lowering of the ops that the runtime has kernels for: products, attention, embedding,
-// convolution.
+// convolution, pooling.
 #include "dialects/graph/ImageOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
@@ -282,6 +282,41 @@ struct LowerConv2dWeightGrad
     });
   }
 };
+// What pooling and its gradients have in common in the exec dialect.
+template <typename Op, typename Create>
+LogicalResult lowerPooling(Op op, Value image, bool isMax, const Create &create) {
+  if (failed(wantF32(op)))
+    return failure();
+  ArrayRef<int64_t> x = shapeOf(image);
+  create(x[0], x[1], x[2], x[3], op.getKernel()[0], op.getKernel()[1], op.getStride()[0],
+         op.getStride()[1], op.getPadding()[0], op.getPadding()[1], isMax);
+  return success();
+}
+
+template <typename PoolOp, bool isMax>
+struct LowerPool : ExecLoweringInterface::ExternalModel<LowerPool<PoolOp, isMax>, PoolOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto pool = cast<PoolOp>(op);
+    return lowerPooling(pool, pool.getX(), isMax, [&](auto... fields) {
+      exec::Pool2dOp::create(emitter.instructions(), emitter.lookup(pool.getX()),
+                             emitter.define(pool.getResult()), fields..., /*stream=*/0);
+    });
+  }
+};
+
+template <typename GradOp, bool isMax>
+struct LowerPoolGrad : ExecLoweringInterface::ExternalModel<LowerPoolGrad<GradOp, isMax>, GradOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto grad = cast<GradOp>(op);
+    return lowerPooling(grad, grad.getResult(), isMax, [&](auto... fields) {
+      Value x;
+      if constexpr (isMax)
+        x = emitter.lookup(grad.getX());
+      exec::Pool2dGradOp::create(emitter.instructions(), x, emitter.lookup(grad.getDy()),
+                                 emitter.define(grad.getResult()), fields..., /*stream=*/0);
+    });
+  }
+};
 } // namespace
 
 void dtc::registerLibraryLowering(DialectRegistry &registry) {
@@ -296,5 +331,9 @@ void dtc::registerLibraryLowering(DialectRegistry &registry) {
     graph::Conv2dOp::attachInterface<LowerConv2d>(*context);
     graph::Conv2dInputGradOp::attachInterface<LowerConv2dInputGrad>(*context);
     graph::Conv2dWeightGradOp::attachInterface<LowerConv2dWeightGrad>(*context);
+    graph::MaxPool2dOp::attachInterface<LowerPool<graph::MaxPool2dOp, true>>(*context);
+    graph::AvgPool2dOp::attachInterface<LowerPool<graph::AvgPool2dOp, false>>(*context);
+    graph::MaxPool2dGradOp::attachInterface<LowerPoolGrad<graph::MaxPool2dGradOp, true>>(*context);
+    graph::AvgPool2dGradOp::attachInterface<LowerPoolGrad<graph::AvgPool2dGradOp, false>>(*context);
   });
 }

@@ -125,6 +125,32 @@ void run(const format::Conv2dWeightGrad &op, const Command &command, cpu::Thread
                         asFloat(command.buffers[3]), asSigned(op.pieces()), op.accumulate(), pool);
 }
 
+cpu::Pool2dShape shapeOf(const format::Pool2dShape &shape) {
+  return {.planes = asSigned(shape.batch() * shape.channels()),
+          .height = asSigned(shape.height()),
+          .width = asSigned(shape.width()),
+          .kernelHeight = asSigned(shape.kernel_height()),
+          .kernelWidth = asSigned(shape.kernel_width()),
+          .strideHeight = asSigned(shape.stride_height()),
+          .strideWidth = asSigned(shape.stride_width()),
+          .paddingHeight = asSigned(shape.padding_height()),
+          .paddingWidth = asSigned(shape.padding_width())};
+}
+
+void run(const format::Pool2d &op, const Command &command, cpu::ThreadPool &pool) {
+  auto pool2d = op.shape()->max() ? cpu::maxPool2d : cpu::avgPool2d;
+  pool2d(shapeOf(*op.shape()), asFloat(command.buffers[0]), asFloat(command.buffers[1]), pool);
+}
+
+void run(const format::Pool2dGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  const float *dy = asFloat(command.buffers[1]);
+  float *dx = asFloat(command.buffers[2]);
+  if (op.shape()->max())
+    cpu::maxPool2dGrad(shapeOf(*op.shape()), asFloat(command.buffers[0]), dy, dx, pool);
+  else
+    cpu::avgPool2dGrad(shapeOf(*op.shape()), dy, dx, pool);
+}
+
 void run(const format::StridedCopy &op, const Command &command, cpu::ThreadPool &pool) {
   uint32_t dims = format::sizeOf(op.sizes());
   cpu::StridedCopyArgs args{.src = command.buffers[0],
@@ -164,7 +190,8 @@ template <typename... Tables> bool runAny(const Command &command, cpu::ThreadPoo
 bool runOnCpu(const Command &command, cpu::ThreadPool &pool) {
   return runAny<format::Gemm, format::Attention, format::AttentionGrad, format::Embedding,
                 format::EmbeddingGrad, format::StridedCopy, format::Zero, format::Conv2d,
-                format::Conv2dInputGrad, format::Conv2dWeightGrad>(command, pool);
+                format::Conv2dInputGrad, format::Conv2dWeightGrad, format::Pool2d,
+                format::Pool2dGrad>(command, pool);
 }
 
 } // namespace dtc::rt

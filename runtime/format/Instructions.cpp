@@ -224,6 +224,49 @@ void describe(const Conv2dWeightGrad &op, Description &d) {
   d.writes("scratch", op.scratch(), DType::f32, elements.weight * op.pieces());
 }
 
+struct Pool2dElements {
+  Pool2dElements(const Pool2dShape &s, Description &d) {
+    d.size("batch", s.batch());
+    d.size("channels", s.channels());
+    d.size("height", s.height());
+    d.size("width", s.width());
+    d.size("kernel_height", s.kernel_height());
+    d.size("kernel_width", s.kernel_width());
+    d.size("stride_height", s.stride_height());
+    d.size("stride_width", s.stride_width());
+    d.index("padding_height", s.padding_height());
+    d.index("padding_width", s.padding_width());
+    d.flag("max", s.max());
+    Moves down("height", s.height(), s.kernel_height(), s.stride_height(), s.padding_height(), 1,
+               d);
+    Moves right("width", s.width(), s.kernel_width(), s.stride_width(), s.padding_width(), 1, d);
+    d.require(
+        s.padding_height() <= s.kernel_height() / 2 && s.padding_width() <= s.kernel_width() / 2,
+        "the padding is ", s.padding_height(), " and ", s.padding_width(),
+        ", wanted at most half of the kernel, ", s.kernel_height(), " and ", s.kernel_width());
+    Checked channels = Checked(s.batch()) * s.channels();
+    image = channels * s.height() * s.width();
+    result = channels * down.pixels * right.pixels;
+  }
+  Checked image = 0, result = 0;
+};
+
+void describe(const Pool2d &op, Description &d) {
+  Pool2dElements elements(*op.shape(), d);
+  d.reads("x", op.x(), DType::f32, elements.image);
+  d.writes("y", op.y(), DType::f32, elements.result);
+}
+
+void describe(const Pool2dGrad &op, Description &d) {
+  Pool2dElements elements(*op.shape(), d);
+  if (op.shape()->max())
+    d.reads("x", op.x(), DType::f32, elements.image);
+  else
+    d.absent("x");
+  d.reads("dy", op.dy(), DType::f32, elements.result);
+  d.writes("dx", op.dx(), DType::f32, elements.image);
+}
+
 void describe(const StridedCopy &op, Description &d) {
   d.flag("accumulate", op.accumulate());
   d.other("src", op.src(), Access::Read);
@@ -269,6 +312,8 @@ constexpr std::array<InstructionKind, numOps> kinds = [] {
   set<Conv2d>(table, "conv2d", TimeClass::Gemm);
   set<Conv2dInputGrad>(table, "conv2d_input_grad", TimeClass::Gemm);
   set<Conv2dWeightGrad>(table, "conv2d_weight_grad", TimeClass::Gemm);
+  set<Pool2d>(table, "pool2d", TimeClass::Kernel);
+  set<Pool2dGrad>(table, "pool2d_grad", TimeClass::Kernel);
   return table;
 }();
 

@@ -1,4 +1,4 @@
-// What convolution refuses: one function per constraint.
+// What convolution and pooling refuse: one function per constraint.
 // RUN: dtc-opt %s -split-input-file -verify-diagnostics
 
 // conv2d_c1
@@ -149,5 +149,68 @@ graph.func @conv2d_input_grad(%dy: tensor<?x6x6x6xf32>, %w: tensor<6x4x3x3xf32>)
 graph.func @conv2d_weight_grad(%x: tensor<?x4x8x8xf32>, %dy: tensor<?x6x6x6xf32>) {
   // expected-error @+1 {{dim 1 of 'dy' is 6, but dim 0 of 'result' is 5}}
   %0 = graph.conv2d_weight_grad %x, %dy : (tensor<?x4x8x8xf32>, tensor<?x6x6x6xf32>) -> tensor<5x4x3x3xf32>
+  graph.return
+}
+
+// -----
+
+// pool_c1
+graph.func @pool_c1(%x: tensor<?x4x8x8xf32>) {
+  // expected-error @+1 {{'result' has element type 'bf16', but 'x' has 'f32'}}
+  %0 = graph.max_pool2d %x kernel [2, 2] : tensor<?x4x8x8xf32> -> tensor<?x4x7x7xbf16>
+  graph.return
+}
+
+// -----
+
+// pool_c2
+graph.func @pool_c2(%x: tensor<?x4x8x8xf32>) {
+  // expected-error @+1 {{'kernel' is [2, 2, 2], but two numbers, height and width, of 1 or more are wanted}}
+  %0 = graph.avg_pool2d %x kernel [2, 2, 2] : tensor<?x4x8x8xf32> -> tensor<?x4x7x7xf32>
+  graph.return
+}
+
+// -----
+
+// pool_c3
+graph.func @pool_c3(%x: tensor<?x4x8x8xf32>) {
+  // expected-error @+1 {{has a padding of 2 for a kernel of 3, but half of it at most is wanted: every window has a pixel}}
+  %0 = graph.max_pool2d %x kernel [3, 3] padding [2, 2] : tensor<?x4x8x8xf32> -> tensor<?x4x10x10xf32>
+  graph.return
+}
+
+// -----
+
+// pool_c4
+graph.func @pool_c4(%x: tensor<?x4x8x8xf32>) {
+  // expected-error @+1 {{has a kernel that covers 9 pixels along dim 2 of 'x', which has 8 and 0 of padding on both sides}}
+  %0 = graph.avg_pool2d %x kernel [9, 1] : tensor<?x4x8x8xf32> -> tensor<?x4x1x1xf32>
+  graph.return
+}
+
+// -----
+
+// pool_c5
+graph.func @pool_c5(%x: tensor<?x4x8x8xf32>) {
+  // expected-error @+1 {{dim 1 of 'result' is 3, but dim 1 of 'x' is 4}}
+  %0 = graph.max_pool2d %x kernel [2, 2] stride [2, 2] : tensor<?x4x8x8xf32> -> tensor<?x3x4x4xf32>
+  graph.return
+}
+
+// -----
+
+// max_pool2d_grad_c1
+graph.func @max_pool2d_grad_c1(%x: tensor<?x4x8x8xf32>, %dy: tensor<?x4x7x7xf32>) {
+  // expected-error @+1 {{dim 3 of 'result' is 7, but dim 3 of 'x' is 8}}
+  %0 = graph.max_pool2d_grad %x, %dy kernel [2, 2] : (tensor<?x4x8x8xf32>, tensor<?x4x7x7xf32>) -> tensor<?x4x8x7xf32>
+  graph.return
+}
+
+// -----
+
+// avg_pool2d_grad
+graph.func @avg_pool2d_grad(%dy: tensor<?x4x7x7xf32>) {
+  // expected-error @+1 {{dim 2 of 'dy' is 7, but (dim 2 of 'result' + 2 * padding - pixels of the kernel) / stride + 1 is 6}}
+  %0 = graph.avg_pool2d_grad %dy kernel [2, 2] : tensor<?x4x7x7xf32> -> tensor<?x4x7x8xf32>
   graph.return
 }

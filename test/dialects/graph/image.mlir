@@ -1,4 +1,4 @@
-// Convolution: assembly, and the loops that each says it has.
+// Convolution and pooling: assembly, and the loops that each says it has.
 // RUN: dtc-opt %s | dtc-opt | FileCheck %s
 // RUN: dtc-opt %s --dtc-print-rules -verify-diagnostics -o /dev/null
 
@@ -33,4 +33,21 @@ graph.func @short_form(%x: tensor<?x3x4x4xf32>, %w: tensor<6x3x1x1xf32>, %b: ten
   // expected-remark @+1 {{[0, 2, -, -], [1, 2, 4, 6], [1] -> [0, 1, 3, 5]}}
   %0 = graph.conv2d %x, %w, %b : (tensor<?x3x4x4xf32>, tensor<6x3x1x1xf32>, tensor<6xf32>) -> tensor<?x6x4x4xf32>
   graph.return %0 : tensor<?x6x4x4xf32>
+}
+
+// CHECK-LABEL: graph.func @pooling
+graph.func @pooling(%x: tensor<?x16x9x8xf32>, %dy: tensor<?x16x4x5xf32>) {
+  // CHECK: graph.max_pool2d %{{[^ ]*}} kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x9x8xf32> -> tensor<?x16x4x5xf32>
+  // expected-remark @+1 {{loops 0:? parallel, 1:16 parallel, 2:4 whole, 3:5 whole, 4:3 whole, 5:2 whole; [0, 1, -, -] -> [0, 1, 2, 3]; 1 flops per point, zero-preserving; channels 1}}
+  %0 = graph.max_pool2d %x kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x9x8xf32> -> tensor<?x16x4x5xf32>
+  // CHECK: graph.avg_pool2d %{{[^ ]*}} kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x9x8xf32> -> tensor<?x16x4x5xf32>
+  // expected-remark @+1 {{[0, 1, -, -] -> [0, 1, 2, 3]; 1 flops per point, zero-preserving, linear; channels 1}}
+  %1 = graph.avg_pool2d %x kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x9x8xf32> -> tensor<?x16x4x5xf32>
+  // CHECK: graph.max_pool2d_grad %{{.*}}, %{{[^ ]*}} kernel [3, 2] stride [2, 2] padding [0, 1] :
+  // expected-remark @+1 {{[0, 1, -, -], [0, 1, 2, 3] -> [0, 1, -, -]; 1 flops per point, gradient, zero-preserving; channels 1}}
+  %2 = graph.max_pool2d_grad %x, %dy kernel [3, 2] stride [2, 2] padding [0, 1] : (tensor<?x16x9x8xf32>, tensor<?x16x4x5xf32>) -> tensor<?x16x9x8xf32>
+  // CHECK: graph.avg_pool2d_grad %{{[^ ]*}} kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x4x5xf32> -> tensor<?x16x9x8xf32>
+  // expected-remark @+1 {{[0, 1, 2, 3] -> [0, 1, -, -]; 1 flops per point, gradient, zero-preserving, linear; channels 1}}
+  %3 = graph.avg_pool2d_grad %dy kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<?x16x4x5xf32> -> tensor<?x16x9x8xf32>
+  graph.return
 }

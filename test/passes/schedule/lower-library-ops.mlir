@@ -216,3 +216,27 @@ module @convolution {
     graph.return
   }
 }
+
+// -----
+// A maximum is found again for its gradient; a mean needs nothing.
+// CHECK-LABEL: module @pooling
+module @pooling {
+  graph.parameter @x : tensor<3x4x9x8xf32> init zeros
+  graph.parameter @dy : tensor<3x4x4x5xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<3x4x9x8xf32>
+    %dy = graph.get @dy : tensor<3x4x4x5xf32>
+    // CHECK: exec.pool2d %x to %max_pool2d.0 max batch 3 channels 4 image 9 8 kernel 3 2 stride 2 2 padding 0 1{{$}}
+    %0 = graph.max_pool2d %x kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<3x4x9x8xf32> -> tensor<3x4x4x5xf32>
+    // CHECK-NEXT: exec.pool2d %x to %avg_pool2d.0 batch 3 channels 4 image 9 8 kernel 3 2 stride 2 2 padding 0 1{{$}}
+    %1 = graph.avg_pool2d %x kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<3x4x9x8xf32> -> tensor<3x4x4x5xf32>
+    // CHECK-NEXT: exec.pool2d_grad %dy of %x to %max_pool2d_grad.0 max batch 3
+    %2 = graph.max_pool2d_grad %x, %dy kernel [3, 2] stride [2, 2] padding [0, 1] : (tensor<3x4x9x8xf32>, tensor<3x4x4x5xf32>) -> tensor<3x4x9x8xf32>
+    // CHECK-NEXT: exec.pool2d_grad %dy to %avg_pool2d_grad.0 batch 3
+    %3 = graph.avg_pool2d_grad %dy kernel [3, 2] stride [2, 2] padding [0, 1] : tensor<3x4x4x5xf32> -> tensor<3x4x9x8xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}

@@ -104,9 +104,20 @@ std::unique_ptr<Conv2dShapeT> sampleConvolution() {
   return shape;
 }
 
-// x and dx are images, y is what convolution makes of them.
+// The same images in windows of 2 x 2.
+std::unique_ptr<Pool2dShapeT> samplePool(bool max) {
+  auto shape = std::make_unique<Pool2dShapeT>();
+  shape->batch = shape->channels = 2;
+  shape->height = shape->width = 4;
+  shape->kernel_height = shape->kernel_width = 2;
+  shape->stride_height = shape->stride_width = 2;
+  shape->max = max;
+  return shape;
+}
+
+// x and dx are images, y and dy what convolution makes of them, small what pooling does.
 struct ImageBuffers {
-  uint32_t x, dx, weight, y, dweight, sums;
+  uint32_t x, dx, weight, y, dweight, sums, small;
 };
 
 void addImageOps(ProgramBuilder &builder, const ImageBuffers &at, SampleIndices &indices) {
@@ -131,6 +142,19 @@ void addImageOps(ProgramBuilder &builder, const ImageBuffers &at, SampleIndices 
   weightGrad.accumulate = true;
   weightGrad.shape = sampleConvolution();
   indices.conv2dWeightGrad = builder.add(std::move(weightGrad));
+  for (bool max : {false, true}) {
+    Pool2dT pool;
+    pool.x = at.x;
+    pool.y = at.small;
+    pool.shape = samplePool(max);
+    indices.pool2d = builder.add(std::move(pool));
+    Pool2dGradT grad;
+    grad.x = max ? at.x : noBuffer;
+    grad.dy = at.small;
+    grad.dx = at.dx;
+    grad.shape = samplePool(max);
+    indices.pool2dGrad = builder.add(std::move(grad));
+  }
 }
 
 void describeModel(ManifestT &manifest, uint32_t ranks) {
@@ -370,7 +394,7 @@ ProgramBuilder sampleProgram(uint32_t ranks, std::vector<uint8_t> object, Sample
   builder.add(collective(CollectiveKind::all_gather, builder.group({0}), part, grad, 128 / ranks));
   builder.add(
       collective(CollectiveKind::all_to_all, builder.group({0}), grad, swapped, 128 / ranks));
-  addImageOps(builder, {at.x, dx, swapped, grad, dweight, sums}, at);
+  addImageOps(builder, {at.x, dx, swapped, grad, dweight, sums, scratch}, at);
   builder.add(launch(decay, {at.embed, lr}, 128));
   builder.add(wait(1));
   if (indices)

@@ -79,6 +79,7 @@ format::WaitT wait(uint32_t event);
 struct SampleIndices {
   uint32_t zero, embedding, attention, gemm, launch, record, wait, allReduce, attentionGrad,
       embeddingGrad, copy, conv2d, conv2dInputGrad, conv2dWeightGrad;
+  uint32_t pool2d, pool2dGrad; // of a maximum
   uint32_t x, loss, embed, head;
 };
 

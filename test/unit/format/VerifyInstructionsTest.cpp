@@ -189,6 +189,18 @@ const Corruption corruptions[] = {
     {"WeightGradScratch", &At::conv2dWeightGrad,
      [](I &i) { i.op.AsConv2dWeightGrad()->dweight = i.op.AsConv2dWeightGrad()->scratch; },
      "'scratch' and 'dweight' share memory"},
+    {"PoolKernel", &At::pool2d, [](I &i) { i.op.AsPool2d()->shape->kernel_height = 5; },
+     "a kernel of 5 with dilation 1 does not fit into a height of 4 with padding 0"},
+    {"PoolPadding", &At::pool2d, [](I &i) { i.op.AsPool2d()->shape->padding_width = 2; },
+     "the padding is 0 and 2, wanted at most half of the kernel, 2 and 2"},
+    {"PoolResult", &At::pool2d, [](I &i) { i.op.AsPool2d()->shape->stride_width = 1; },
+     "'y' is 'scratch' (buffer 17) of 64 bytes, wanted at least 96"},
+    {"PoolGradImage", &At::pool2dGrad, [](I &i) { i.op.AsPool2dGrad()->x = ~0u; },
+     "'x' is buffer 4294967295"},
+    {"PoolGradChannels", &At::pool2dGrad, [](I &i) { i.op.AsPool2dGrad()->shape->channels = 3; },
+     "'x' is 'x' (buffer 7) of 256 bytes, wanted at least 384"},
+    {"PoolGradDx", &At::pool2dGrad, [](I &i) { i.op.AsPool2dGrad()->dx = i.op.AsPool2dGrad()->x; },
+     "'x' and 'dx' share memory"},
     {"CopyDims", &At::copy, [](I &i) { i.op.AsStridedCopy()->sizes.assign(13, 1); },
      "it has 13 dims, wanted at most 12"},
     {"CopyStrides", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_strides.pop_back(); },
@@ -258,12 +270,12 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
       manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0);
   auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
                                         ->GetAddressOf(Instruction::VT_OP_TYPE));
-  for (uint8_t value : {0, 15, 255}) {
+  for (uint8_t value : {0, 17, 255}) {
     *type = value;
     flatbuffers::Verifier encoding(encoder.GetBufferPointer(), encoder.GetSize());
     EXPECT_TRUE(VerifyManifestBuffer(encoding));
     rt::Status status = verifyManifest(manifest, "m.dte");
-    EXPECT_NE(status.message().find("wanted 1 to 14"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("wanted 1 to 16"), std::string::npos) << status.message();
   }
 }
 

@@ -162,6 +162,18 @@ TEST(Gradient, OfConvolutionForEveryWayOfMoving) {
                       type(c.w) + ") -> " + type(c.y));
 }
 
+TEST(Gradient, OfPoolingWithWindowsThatOverlapOrLeaveOut) {
+  for (const char *op : {"max_pool2d", "avg_pool2d"}) {
+    std::string name = "%0 = graph." + std::string(op) + " %x kernel ";
+    checkGradient("%x: tensor<2x3x4x6xf32>",
+                  name + "[2, 3] stride [2, 3] : tensor<2x3x4x6xf32> -> tensor<2x3x2x2xf32>");
+    checkGradient("%x: tensor<1x2x5x5xf32>",
+                  name + "[3, 2] padding [1, 1] : tensor<1x2x5x5xf32> -> tensor<1x2x5x6xf32>");
+    checkGradient("%x: tensor<1x2x7x5xf32>",
+                  name + "[2, 2] stride [3, 4] : tensor<1x2x7x5xf32> -> tensor<1x2x2x1xf32>");
+  }
+}
+
 TEST(Gradient, OfEmbeddingAddsRepeatedRows) {
   checkGradient(
       "%t: tensor<3x2xf32>, %i: tensor<2x4xi32>",

@@ -1,4 +1,4 @@
-// Runs convolution on small tensors, from their definitions.
+// Runs convolution and pooling on small tensors, from their definitions.
 #include "Interpreter.h"
 
 #include "dialects/graph/ImageOps.h"
@@ -45,6 +45,18 @@ void forProducts(Op op, const Tensor &x, const Tensor &w, const Tensor &y, const
           }
 }
 
+// Calls body(plane of x, plane of y, p, q) for every element of a window.
+template <typename Op, typename Body>
+void forTaps(Op op, const Tensor &x, const Tensor &y, const Body &body) {
+  for (int64_t plane = 0; plane < x.count(0, 2); ++plane)
+    for (int64_t p = 0; p < op.getKernel()[0]; ++p)
+      for (int64_t q = 0; q < op.getKernel()[1]; ++q)
+        forPixels(x, y, p, q, op.getStride(), op.getPadding(), {1, 1},
+                  [&](int64_t result, int64_t image) {
+                    body(plane * x.dim(2) * x.dim(3) + image, plane * y.dim(2) * y.dim(3) + result);
+                  });
+}
+
 class ImageInterpreter {
 public:
   explicit ImageInterpreter(Values &values) : values(values) {}
@@ -70,7 +82,46 @@ public:
     });
     values[op.getResult()] = dw;
   }
+  void visit(MaxPool2dOp op) {
+    values[op.getResult()] = Tensor::zeros(op.getType());
+    findMaxima(op, values[op.getX()], values[op.getResult()]);
+  }
+  void visit(MaxPool2dGradOp op) {
+    Tensor x = values[op.getX()], dy = values[op.getDy()], dx = Tensor::zeros(op.getType());
+    Tensor maxima = Tensor::zeros(op.getDy().getType());
+    std::vector<int64_t> from = findMaxima(op, x, maxima);
+    for (size_t i = 0; i < from.size(); ++i)
+      dx.data[from[i]] += dy.data[i];
+    values[op.getResult()] = dx;
+  }
+  void visit(AvgPool2dOp op) {
+    Tensor x = values[op.getX()], y = Tensor::zeros(op.getType());
+    forTaps(op, x, y, [&](int64_t image, int64_t result) {
+      y.data[result] += x.data[image] / (op.getKernel()[0] * op.getKernel()[1]);
+    });
+    values[op.getResult()] = y;
+  }
+  void visit(AvgPool2dGradOp op) {
+    Tensor dy = values[op.getDy()], dx = Tensor::zeros(op.getType());
+    forTaps(op, dx, dy, [&](int64_t image, int64_t result) {
+      dx.data[image] += dy.data[result] / (op.getKernel()[0] * op.getKernel()[1]);
+    });
+    values[op.getResult()] = dx;
+  }
+
 private:
+  // Fills y, and gives the element of x that each is.
+  template <typename Op> std::vector<int64_t> findMaxima(Op op, const Tensor &x, Tensor &y) {
+    std::vector<int64_t> from(y.data.size(), -1);
+    forTaps(op, x, y, [&](int64_t image, int64_t result) {
+      if (from[result] < 0 || x.data[image] > y.data[result]) {
+        from[result] = image;
+        y.data[result] = x.data[image];
+      }
+    });
+    return from;
+  }
+
   Values &values;
 };
 
@@ -79,7 +130,8 @@ private:
 bool dtc::graph::interpretImage(Operation *op, Values &values) {
   ImageInterpreter interpreter(values);
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case<Conv2dOp, Conv2dInputGradOp, Conv2dWeightGradOp>([&](auto known) {
+      .Case<Conv2dOp, Conv2dInputGradOp, Conv2dWeightGradOp, MaxPool2dOp, MaxPool2dGradOp,
+            AvgPool2dOp, AvgPool2dGradOp>([&](auto known) {
         interpreter.visit(known);
         return true;
       })

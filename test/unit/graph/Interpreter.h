@@ -29,7 +29,7 @@ void interpretPoints(PointwiseOpInterface op, Values &values);
 // An op of a mixture of experts; false for any other.
 bool interpretMoe(mlir::Operation *op, Values &values);
 
-// Convolution or a gradient of it; false for any other.
+// Convolution, pooling or a gradient of these; false for any other.
 bool interpretImage(mlir::Operation *op, Values &values);
 
 // One number of the scalar body: a float, an integer (its bits, zero-extended) or an index.
