@@ -22,10 +22,12 @@ STAGED = ["layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "cross_e
 
 
 def compiles(model, sequence, plan, folder):
+    """`sequence`: tokens of a sample, or None for a model without sequences."""
     path = folder / "changed.json"
     path.write_text(json.dumps(plan))
-    done = subprocess.run([BIN / "dtc", "compile", model, "--seq-len", str(sequence), "--plan", path, "--epsilon", "1e-3",
-                           "-o", folder / "changed.dte"], capture_output=True, text=True, timeout=300)
+    length = [] if sequence is None else ["--seq-len", str(sequence)]
+    done = subprocess.run([BIN / "dtc", "compile", model, *length, "--plan", path, "--epsilon", "1e-3", "-o",
+                           folder / "changed.dte"], capture_output=True, text=True, timeout=300)
     if done.returncode == 0:
         return True
     if done.returncode != 1 or "error: " not in done.stderr or done.stderr.count("error: ") != 1:
