@@ -34,7 +34,7 @@ uint64_t permute(uint64_t index, uint64_t size, uint64_t key0, uint64_t key1) {
 }
 
 uint64_t Sampler::sample(uint64_t g) const {
-  return permute(g % count, count, mix(key), g / count);
+  return shuffled ? permute(g % count, count, mix(key), g / count) : g % count;
 }
 
 static Status checkBatch(const BatchSpec &spec, uint64_t step, size_t bytes) {

@@ -21,6 +21,12 @@ public:
   Sampler() = default;
   // `samples` >= 1.
   Sampler(uint64_t samples, uint64_t seed) : count(samples), key(seed) {}
+  // That of the source, in every epoch.
+  static Sampler inOrder(uint64_t samples) {
+    Sampler sampler(samples, 0);
+    sampler.shuffled = false;
+    return sampler;
+  }
 
   uint64_t samples() const { return count; }
   // Which sample of the source is global sample `g`.
@@ -28,6 +34,7 @@ public:
 
 private:
   uint64_t count = 1, key = 0;
+  bool shuffled = true;
 };
 
 // The part of a step's global batch that one rank reads of one input.

@@ -73,7 +73,8 @@ private:
   std::array<double, numTimeClasses> computeSeconds = {}; // of stream 0
 
   Clock::time_point firstStep;
-  uint32_t steps = 0;
+  uint32_t steps = 0; // of training
+  bool training = true;
   std::vector<std::vector<TraceEvent>> trace; // per stream
 };
 
@@ -193,12 +194,13 @@ void ExecutorImpl::stop(const BoundRun &run, const BoundInstruction &instruction
   {
     std::lock_guard lock(failureLock);
     if (failure.ok())
-      failure = Status(status.statusCode(),
-                       text("rank ", rank, ", step ", steps, ", task '",
-                            step.tasks()->Get(run.task)->name()->string_view(), "', micro-batch ",
-                            run.microBatch, ", instruction ", instruction.index, ", ",
-                            format::describe(executable.manifest(), *instruction.command.source),
-                            ": ", status.message()));
+      failure =
+          Status(status.statusCode(),
+                 text("rank ", rank, training ? ", step " : ", evaluation after step ", steps,
+                      ", task '", step.tasks()->Get(run.task)->name()->string_view(),
+                      "', micro-batch ", run.microBatch, ", instruction ", instruction.index, ", ",
+                      format::describe(executable.manifest(), *instruction.command.source), ": ",
+                      status.message()));
   }
   stopped.store(true);
   device.abort();
@@ -220,7 +222,7 @@ bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction
   Clock::time_point end = Clock::now();
   if (instruction.stream == 0)
     computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
-  if (options.trace && instruction.command.source->op_type() != format::Op::Record)
+  if (options.trace && training && instruction.command.source->op_type() != format::Op::Record)
     trace[static_cast<size_t>(instruction.stream)].push_back(
         {run.task, instruction.index, run.microBatch, steps, secondsBetween(firstStep, begin),
          secondsBetween(firstStep, end)});
@@ -278,7 +280,8 @@ Status ExecutorImpl::run(format::EntryKind entry, StepResult &result) {
   failure = {};
   device.beginStep();
   Clock::time_point begin = Clock::now();
-  if (steps++ == 0)
+  training = entry == format::EntryKind::train;
+  if (training && steps++ == 0)
     firstStep = begin;
   if (device.runsInCaller()) {
     std::vector<std::thread> threads;

@@ -84,7 +84,7 @@ public:
   // source location, and stops all streams.
   virtual Status run(format::EntryKind entry, StepResult &result) = 0;
   Status runStep(StepResult &result) { return run(format::EntryKind::train, result); }
-  // Writes a Chrome trace of all steps so far, of none without ExecutorOptions::trace, into `file`,
+  // Writes a Chrome trace of all training steps so far, of none without ExecutorOptions::trace, into `file`,
   // which is open, and commits it.
   virtual Status writeTrace(AtomicFile &file) const = 0;
 };

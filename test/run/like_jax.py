@@ -43,12 +43,16 @@ def check_gradients(folder, model, curve, devices, fix):
     return worst
 
 
-def check_curve(folder, model, curve, devices, fix):
+def compile_curve(folder, model, curve, devices, fix):
     a = curve["adamw"]
-    dte = compile_model(folder, model, curve, devices, fix, "--lr-schedule", "cosine", "--warmup-steps", curve["warmup"],
+    return compile_model(folder, model, curve, devices, fix, "--lr-schedule", "cosine", "--warmup-steps", curve["warmup"],
                         "--min-lr-ratio", curve["last_rate"], "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon",
                         a["epsilon"], "--weight-decay", a["weight_decay"], "--clip-norm", a["clip"])
-    steps = train_model(dte, model, curve, devices, len(curve["loss"]), a["lr"])
+
+
+def check_curve(folder, model, curve, devices, fix):
+    dte = compile_curve(folder, model, curve, devices, fix)
+    steps = train_model(dte, model, curve, devices, len(curve["loss"]), curve["adamw"]["lr"])
     return max(compare_steps([step[key] for step in steps], curve[key], CURVE_TOLERANCE,
                              f"{model} on {devices} ranks {fix}: {key}", "JAX") for key in ("loss", "grad_norm", "lr"))
 

@@ -23,16 +23,16 @@ bool isTokens(const SampleType &type) {
 } // namespace
 
 std::string Batches::describeInputs() const {
-  std::string inputs, flag;
+  std::string inputs, example;
   for (size_t i = 0; i < columns.size(); ++i) {
     const SampleType &type = columns[i].type;
     inputs += text(i == 0                   ? ""
                    : i + 1 < columns.size() ? ", "
                                             : " and ",
                    "'", type.input, "' (", describe(type), ")");
-    flag += text(i == 0 ? "--data " : ",", type.input, "=PATH.npy");
+    example += text(i == 0 ? text(flag(), " ") : ",", type.input, "=PATH.npy");
   }
-  return text("the model reads ", inputs, ": ", flag);
+  return text("the model reads ", inputs, ": ", example);
 }
 
 Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
@@ -41,7 +41,7 @@ Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
   for (const Column &column : columns) {
     if (!isTokens(column.type) || column.type.shape[0] != length)
       return Status::invalidArgument(
-          text("--data ", path,
+          text(flag(), " ", path,
                " is a source of tokens, which fills inputs 'tokens' and 'targets' "
                "of one length, but ",
                describeInputs()));
@@ -64,13 +64,13 @@ Status Batches::openFiles(const std::vector<DataFile> &files) {
                                [&](const Column &each) { return each.type.input == file.input; });
     if (column == columns.end())
       return Status::invalidArgument(
-          text("--data names '", file.input, "', which is no input; ", describeInputs()));
+          text(flag(), " names '", file.input, "', which is no input; ", describeInputs()));
     DTC_RETURN_IF_ERROR(openNpy(file.path, column->type, column->source));
   }
   for (const Column &column : columns)
     if (!column.source)
       return Status::invalidArgument(
-          text("--data names no file for input '", column.type.input, "'; ", describeInputs()));
+          text(flag(), " names no file for input '", column.type.input, "'; ", describeInputs()));
   return {};
 }
 
@@ -99,13 +99,14 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
   if (columns.empty())
     return {};
   std::vector<DataFile> files;
-  DTC_RETURN_IF_ERROR(parseDataFiles(data, files));
+  DTC_RETURN_IF_ERROR(parseDataFiles(flag(), data, files));
   if (files.front().input.empty())
     DTC_RETURN_IF_ERROR(openTokenColumns(files.front().path, seed));
   else
     DTC_RETURN_IF_ERROR(openFiles(files));
   DTC_RETURN_IF_ERROR(checkSampleCounts());
-  sampler = Sampler(columns.front().source->samples(), seed);
+  uint64_t found = columns.front().source->samples();
+  sampler = use == Use::Training ? Sampler(found, seed) : Sampler::inOrder(found);
   return {};
 }
 
@@ -160,10 +161,36 @@ Status Batches::traits(uint64_t steps, const Executable &executable,
           std::find(inputs.begin(), inputs.end(), name) == inputs.end())
         inputs.push_back(std::move(name));
   for (const std::string &input : inputs) {
-    Trait &trait = traits.emplace_back(Trait{text("data for input '", input, "':"), {}, {}});
+    const char *what = use == Use::Training ? "data" : "evaluation data";
+    Trait &trait = traits.emplace_back(Trait{text(what, " for input '", input, "':"), {}, {}});
     for (const Column &column : columns)
       if (column.type.input == input)
         DTC_RETURN_IF_ERROR(describeSamples(column, steps, trait.value));
+  }
+  return {};
+}
+
+Status Batches::countWhatCounts(uint64_t batches, int rank, int ranks,
+                                std::vector<int64_t> &counts) const {
+  counts.clear();
+  const Column *ignoring = nullptr;
+  for (const Column &column : columns)
+    if (column.type.ignored) {
+      if (ignoring) // which of them the loss leaves out is not known
+        return {};
+      ignoring = &column;
+    }
+  if (!ignoring)
+    return {};
+  counts.resize(batches);
+  std::vector<int32_t> sample(ignoring->type.elements());
+  for (auto i = static_cast<uint64_t>(rank); i < batches * globalBatch;
+       i += static_cast<uint64_t>(ranks)) {
+    DTC_RETURN_IF_ERROR(
+        ignoring->source->read(sampler.sample(i), 0, std::as_writable_bytes(std::span(sample))));
+    auto counted = std::count_if(sample.begin(), sample.end(),
+                                 [&](int32_t value) { return value != *ignoring->type.ignored; });
+    counts[i / globalBatch] += counted;
   }
   return {};
 }

@@ -15,7 +15,13 @@ namespace dtc::rt {
 
 class Batches {
 public:
-  // Opens the files of --data for the inputs of `executor`'s program, each of which must have one;
+  // Of the argument of --data, which an epoch reads in an order that the seed shuffles, or of
+  // --eval-data, in the order of the files.
+  enum class Use { Training, Evaluation };
+
+  explicit Batches(Use use = Use::Training) : use(use) {}
+
+  // Opens the files of `data` for the inputs of `executor`'s program, each of which must have one;
   // all have as many samples. Nothing is opened for a program without inputs.
   Status open(const std::string &data, uint64_t seed, const Executable &executable,
               const Executor &executor);
@@ -29,6 +35,14 @@ public:
   // some megabytes. An input that only other ranks have is there without a value.
   Status traits(uint64_t steps, const Executable &executable, std::vector<Trait> &traits) const;
 
+  // Different samples that there are; those of random data have no end to speak of.
+  uint64_t samples() const { return sampler.samples(); }
+  bool isRandom() const { return random; }
+
+  // Where one input has elements that a loss leaves out: how many are not left out in each of the
+  // batches 1 to `batches`, in that share of them that this rank of `ranks` reads. Empty otherwise.
+  Status countWhatCounts(uint64_t batches, int rank, int ranks, std::vector<int64_t> &counts) const;
+
   // Fills the program's inputs for `step`, counted from 1.
   Status load(uint64_t step, Executor &executor);
 
@@ -40,6 +54,7 @@ private:
     std::vector<std::byte> values;
   };
 
+  const char *flag() const { return use == Use::Training ? "--data" : "--eval-data"; }
   Status openTokenColumns(const std::string &path, uint64_t seed);
   Status openFiles(const std::vector<DataFile> &files);
   Status checkSampleCounts() const;
@@ -49,6 +64,7 @@ private:
   // "images f32 [64] and labels i32 []", and how --data names files for them.
   std::string describeInputs() const;
 
+  Use use;
   std::vector<Column> columns;
   Sampler sampler;
   uint64_t globalBatch = 1;

@@ -34,7 +34,8 @@ size_t pathLength(std::string_view rest) {
 
 } // namespace
 
-Status parseDataFiles(const std::string &argument, std::vector<DataFile> &files) {
+Status parseDataFiles(const std::string &flag, const std::string &argument,
+                      std::vector<DataFile> &files) {
   std::string_view rest = argument;
   files.clear();
   if (nameLength(rest) == 0) {
@@ -46,10 +47,10 @@ Status parseDataFiles(const std::string &argument, std::vector<DataFile> &files)
     DataFile file{std::string(rest.substr(0, name)), std::string(rest.substr(name + 1, path))};
     if (file.path.empty())
       return Status::invalidArgument(
-          text("--data names no file for input '", file.input, "'; write ", file.input, "=PATH"));
+          text(flag, " names no file for input '", file.input, "'; write ", file.input, "=PATH"));
     for (const DataFile &other : files)
       if (other.input == file.input)
-        return Status::invalidArgument(text("--data names input '", file.input, "' twice"));
+        return Status::invalidArgument(text(flag, " names input '", file.input, "' twice"));
     files.push_back(std::move(file));
     rest.remove_prefix(std::min(rest.size(), name + 1 + path + 1));
   }

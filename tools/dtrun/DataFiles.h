@@ -1,4 +1,4 @@
-// What --data names: one source of tokens, or a file for each input.
+// What --data and --eval-data name: one source of tokens, or a file for each input.
 #pragma once
 
 #include "runtime/base/Status.h"
@@ -17,7 +17,8 @@ struct DataFile {
 // '.' or '-', so that a path with '=' is written ./a=b, and a comma begins another file only where
 // a name and '=' follow.
 // Example: "images=x.npy,labels=y.npy" gives {{"images", "x.npy"}, {"labels", "y.npy"}}.
-// InvalidArgument for a name that is there twice or has no path.
-Status parseDataFiles(const std::string &argument, std::vector<DataFile> &files);
+// InvalidArgument for a name that is there twice or has no path; `flag` is whose argument it is.
+Status parseDataFiles(const std::string &flag, const std::string &argument,
+                      std::vector<DataFile> &files);
 
 } // namespace dtc::rt

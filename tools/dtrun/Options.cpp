@@ -35,7 +35,8 @@ std::string footer() {
   return "Examples:\n"
          "  dtrun model.dte -n 4 --data input.txt --steps 50\n"
          "  mpirun -n 4 dtrun model.dte --data tokens/ --format json\n"
-         "  dtrun digits.dte --data images=images.npy,labels=labels.npy\n\n"
+         "  dtrun digits.dte --data images=images.npy,labels=labels.npy\n"
+         "  dtrun model.dte --data train.bin --eval-data val.bin --eval-every 100\n\n"
          "Exit codes: 0 done, 1 wrong input, 2 bad usage, 3 a rank died or a collective timed "
          "out,\n  4 the loss is not finite, 70 an internal error.\n\n"
          "Environment:\n" +
@@ -64,6 +65,15 @@ void declare(CLI::App &app, Options &options, std::string &format) {
          "of the model, separated by commas, with a sample along dim 0")
       ->required()
       ->type_name("PATH");
+  CLI::Option *evalData =
+      app.add_option("--eval-data", options.evalData,
+                     "print the mean loss over all whole batches of this after the last step, "
+                     "without dropout; takes what --data takes")
+          ->type_name("PATH");
+  app.add_option("--eval-every", options.evalEvery, "evaluate after every K steps, too")
+      ->needs(evalData)
+      ->check(wholeNumber)
+      ->type_name("K");
   app.add_option("--steps", options.steps, "steps to run")
       ->capture_default_str()
       ->check(wholeNumber)
@@ -104,6 +114,8 @@ const char *findMistake(const Options &options) {
   if (options.hasLearningRate &&
       !(std::isfinite(options.learningRate) && options.learningRate >= 0))
     return "--lr wants a finite number of at least 0";
+  if (options.hasEvalEvery && options.evalEvery == 0)
+    return "--eval-every wants at least 1 step";
   if (!(std::isfinite(options.timeoutSeconds) && options.timeoutSeconds >= 0))
     return "--timeout wants a positive number of seconds";
   return nullptr;
@@ -129,6 +141,7 @@ bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
     return false;
   }
   options.json = format == "json";
+  options.hasEvalEvery = app.count("--eval-every") > 0;
   options.hasLearningRate = app.count("--lr") > 0;
   if (app.count("--timeout") > 0 && options.timeoutSeconds == 0)
     options.timeoutSeconds = -1;

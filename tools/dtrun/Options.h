@@ -22,6 +22,9 @@ struct Options {
   std::string model;
   int ranks = 0; // of -n; 0 when not given
   std::string data;
+  std::string evalData; // empty: no evaluation
+  bool hasEvalEvery = false;
+  uint64_t evalEvery = 0; // steps; 0: after the last one only
   uint64_t steps = 100;
   uint64_t seed = 1;
   bool hasLearningRate = false;

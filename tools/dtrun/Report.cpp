@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -48,6 +49,14 @@ std::string humanSeconds(double seconds) {
   return number(seconds * 1e3, true, seconds >= 0.1 ? "%.0f ms" : "%.2f ms");
 }
 
+std::string lossText(double loss) {
+  if (std::isnan(loss))
+    return "nan"; // printf would give it a sign
+  char digits[340];
+  std::snprintf(digits, sizeof(digits), "%.5f", loss);
+  return digits;
+}
+
 // The keys shared by the step line and the log, without braces.
 std::string fields(const StepReport &report) {
   const StepResult &result = report.result;
@@ -71,19 +80,29 @@ std::string stepAsText(const StepReport &report) {
   std::string norm = result.hasGradNorm ? number(result.gradNorm, true, "%.4g") : "-";
   std::string mfu = report.mfu >= 0 ? number(report.mfu * 100, true, "%.1f%%") : "-";
   bool hasTokens = report.sequenceLength > 0;
-  char loss[32] = "-";
-  if (result.hasLoss && std::isnan(result.loss))
-    std::snprintf(loss, sizeof(loss), "nan"); // printf would give it a sign
-  else if (result.hasLoss)
-    std::snprintf(loss, sizeof(loss), "%.5f", static_cast<double>(result.loss));
+  std::string loss = result.hasLoss ? lossText(static_cast<double>(result.loss)) : "-";
   std::snprintf(line, sizeof(line),
                 "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s %s/s  MFU %6s  comm "
                 "%5.1f%%",
-                static_cast<unsigned long long>(report.step), loss, norm.c_str(),
+                static_cast<unsigned long long>(report.step), loss.c_str(), norm.c_str(),
                 static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
                 withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond).c_str(),
                 hasTokens ? "tokens" : "samples", mfu.c_str(), exposedFraction(report) * 100);
   return line;
+}
+
+std::string evaluationAsJson(const EvaluationReport &report) {
+  return text("{\"step\":", report.step, ",\"eval_loss\":", number(report.loss),
+              ",\"eval_tokens\":", report.countsTokens ? text(report.count) : "null", "}");
+}
+
+std::string evaluationAsText(const EvaluationReport &report) {
+  char step[64];
+  std::snprintf(step, sizeof(step), "step %6llu  eval loss ",
+                static_cast<unsigned long long>(report.step));
+  std::string loss = lossText(report.loss);
+  loss.insert(0, std::max<size_t>(loss.size(), 9) - loss.size(), ' ');
+  return text(step, loss, " over ", report.count, report.countsTokens ? " tokens" : " samples");
 }
 
 std::string humanBytes(uint64_t bytes) {

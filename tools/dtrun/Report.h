@@ -29,6 +29,19 @@ std::string stepAsJson(const StepReport &report);
 // comm 4.5%"; samples/s for a model without sequences.
 std::string stepAsText(const StepReport &report);
 
+struct EvaluationReport {
+  uint64_t step = 0; // after which it ran
+  double loss = 0;
+  uint64_t count = 0;       // what the loss is the mean over
+  bool countsTokens = true; // else samples
+};
+
+// {"step":100,"eval_loss":4.125,"eval_tokens":65536}; no number of tokens for a model that has none.
+std::string evaluationAsJson(const EvaluationReport &report);
+
+// "step    100  eval loss   4.12500 over 65536 tokens"
+std::string evaluationAsText(const EvaluationReport &report);
+
 // "1.5 GB": a size for people, powers of 1000.
 std::string humanBytes(uint64_t bytes);
 

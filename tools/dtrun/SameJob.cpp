@@ -66,6 +66,8 @@ Status checkSameJob(Comm &world, const Options &options, const Executable &execu
       {"program", program, text("'", executable.name(), "' (hash ", program, ")")},
       {"--seed", text(options.seed), {}},
       {"--steps", text(options.steps), {}},
+      {"--eval-data", options.evalData.empty() ? "none" : "some", {}},
+      {"--eval-every", options.hasEvalEvery ? text(options.evalEvery) : "none", {}},
       {"--lr", exactly(rate), {}},
       {"--init", init.empty() ? "none" : init,
        init.empty() ? "none" : text("'", options.init, "' (hash ", init, ")")},

@@ -5,6 +5,7 @@
 #include "runtime/device/CpuDevice.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
+#include "tools/dtrun/Evaluation.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
 
@@ -63,6 +64,7 @@ private:
   Status announce() const;
   Status load(uint64_t step);
   Status runStep(uint64_t step, StepReport &report);
+  Status evaluate(uint64_t step, TrainEnd &end);
   Status print(const StepReport &report) const;
   void explainDivergence(const StepReport &report, int rank) const;
 
@@ -73,6 +75,7 @@ private:
   std::unique_ptr<Device> device;
   std::unique_ptr<Executor> executor;
   Batches batches;
+  Evaluation evaluation;
   double loadSeconds = 0; // of the batch that is in the executor
   RankLog log;
   AtomicFile profile;
@@ -92,7 +95,9 @@ Status Trainer::openFiles() {
 // That no output replaces another, or what the run reads.
 Status Trainer::checkTargets() const {
   std::vector<std::pair<std::string, std::string>> known = {
-      {"the program", realPath(options.model)}, {"--data", realPath(options.data)}};
+      {"the program", realPath(options.model)},
+      {"--data", realPath(options.data)},
+      {"--eval-data", realPath(options.evalData)}};
   size_t inputs = known.size();
   if (profile.isOpen())
     known.push_back({"--profile", profile.target()});
@@ -130,6 +135,7 @@ Status Trainer::prepare(StartUp &startUp) {
   DTC_RETURN_IF_ERROR(openTargets());
   std::vector<Trait> traits;
   DTC_RETURN_IF_ERROR(agree(world, openData(traits)));
+  DTC_RETURN_IF_ERROR(evaluation.open(options, executable, *executor, world));
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
   DTC_RETURN_IF_ERROR(agree(
       world, fillParameters(executable, *executor, *device, options.seed, options.init, threads)));
@@ -137,7 +143,14 @@ Status Trainer::prepare(StartUp &startUp) {
 }
 
 Status Trainer::announce() const {
-  if (world.rank() != 0 || options.json)
+  if (world.rank() != 0)
+    return {};
+  if (uint64_t samples = evaluation.leftOut())
+    std::fprintf(stderr, "dtrun: the last %llu %s of --eval-data %s\n",
+                 static_cast<unsigned long long>(samples), samples == 1 ? "sample" : "samples",
+                 samples == 1 ? "fills no batch and is left out"
+                              : "fill no batch and are left out");
+  if (options.json)
     return {};
   const format::Manifest &manifest = executable.manifest();
   std::string mesh;
@@ -201,12 +214,30 @@ void Trainer::explainDivergence(const StepReport &report, int rank) const {
                static_cast<double>(report.learningRate));
 }
 
+// Between two steps: the next batch is read anew, as evaluation fills the same inputs. Its loss need
+// not be finite for the training to go on.
+Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
+  EvaluationReport report;
+  if (Status status = evaluation.run(step, *executor, world, report, end.isOwn); !status.ok()) {
+    if (end.isOwn)
+      world.abandon(status.message());
+    return status;
+  }
+  Status mine;
+  if (world.rank() == 0)
+    mine = printLine(options.json ? evaluationAsJson(report) : evaluationAsText(report));
+  if (mine.ok() && step < options.steps)
+    mine = load(step + 1);
+  return agree(world, mine);
+}
+
 // A step that fails on one rank ends it there, and with it the job: the others are in the middle of
 // theirs. All that may fail between two steps is agreed on after each, with whether the loss is
 // finite, so that no rank goes on alone; the next batch is read before that.
 Status Trainer::runSteps(TrainEnd &end) {
-  if (options.steps > 0)
-    DTC_RETURN_IF_ERROR(agree(world, load(1)));
+  if (options.steps == 0)
+    return evaluation.isDue(0) ? evaluate(0, end) : Status();
+  DTC_RETURN_IF_ERROR(agree(world, load(1)));
   for (uint64_t step = 1; step <= options.steps; ++step) {
     StepReport report;
     if (Status status = runStep(step, report); !status.ok()) {
@@ -217,7 +248,8 @@ Status Trainer::runSteps(TrainEnd &end) {
     Status mine = print(report);
     if (mine.ok())
       mine = log.write(report);
-    if (mine.ok() && step < options.steps)
+    bool evaluates = evaluation.isDue(step);
+    if (mine.ok() && step < options.steps && !evaluates)
       mine = load(step + 1);
     int diverged = -1;
     DTC_RETURN_IF_ERROR(
@@ -228,6 +260,8 @@ Status Trainer::runSteps(TrainEnd &end) {
         explainDivergence(report, diverged);
       return {};
     }
+    if (evaluates)
+      DTC_RETURN_IF_ERROR(evaluate(step, end));
   }
   return {};
 }

@@ -92,6 +92,71 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
   }
 }
 
+// A batch of the sample program is two samples of four tokens.
+TEST_F(Dtrun, EvaluatesWholeBatchesOfItsOwnData) {
+  writeProgramThatEvaluates("e1.dte", 1);
+  writeSamples("t.npy", 9);
+  writeSamples("e.npy", 7);
+  const std::string data = "e1.dte --data tokens=t.npy,targets=t.npy --eval-data tokens=e.npy,"
+                           "targets=e.npy --format json ";
+  Result result = run(data + "--steps 5 --eval-every 2");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(linesOf(result.output), 9u) << result.output;
+  EXPECT_NE(
+      result.output.find("dtrun: the last 1 sample of --eval-data fills no batch and is left out"),
+      std::string::npos)
+      << result.output;
+  for (const char *step : {"2", "4", "5"})
+    EXPECT_NE(result.output.find(std::string("{\"step\":") + step + ",\"eval_loss\":"),
+              std::string::npos)
+        << result.output;
+  result = run(data + "--steps 5");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(linesOf(result.output), 7u) << "after the last step only: " << result.output;
+  EXPECT_NE(result.output.find("\"eval_tokens\":24}\n"), std::string::npos) << result.output;
+  result = run("e1.dte --data synthetic --eval-data synthetic --steps 0");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_NE(result.output.find(" over 64 tokens\n"), std::string::npos) << result.output;
+}
+
+TEST_F(Dtrun, SaysInOneLineWhyItCannotEvaluate) {
+  writeProgramThatEvaluates("e1.dte", 1);
+  writeSamples("one.npy", 1);
+  std::ofstream(path("words")) << "abcdefghijklmnop";
+  std::ofstream(path("few")) << std::string(8, '\1');
+  const struct {
+    const char *arguments, *message;
+    int exitCode;
+  } cases[] = {
+      {"s1.dte --data synthetic --eval-data synthetic",
+       "--eval-data: s1.dte can only train: it has no entry 'evaluate'; compile it anew, or leave "
+       "out --eval-data",
+       1},
+      {"e1.dte --data synthetic --eval-data tokens=one.npy,targets=one.npy",
+       "--eval-data tokens=one.npy,targets=one.npy has 1 sample, and evaluation runs on whole "
+       "batches of 2; give it more, or compile for a smaller --global-batch",
+       1},
+      {"e1.dte --data synthetic --eval-data few", "--eval-data few has 1 sample, and", 1},
+      {"e1.dte --data synthetic --eval-data words", "vocabulary size 16", 1},
+      {"e1.dte --data synthetic --eval-data none", "'none'", 1},
+      {"e1.dte --data synthetic --eval-data tokens=one.npy",
+       "--eval-data names no file for input 'targets'; the model reads 'tokens' (i32 [4]) and "
+       "'targets' (i32 [4]): --eval-data tokens=PATH.npy,targets=PATH.npy",
+       1},
+      {"e1.dte --data synthetic --eval-data few --profile few",
+       "--profile and --eval-data are one file, '", 1},
+      {"e1.dte --data synthetic --eval-every 3", "--eval-every requires --eval-data", 2},
+      {"e1.dte --data synthetic --eval-data few --eval-every 0",
+       "--eval-every wants at least 1 step", 2},
+  };
+  for (const auto &each : cases) {
+    Result result = run(each.arguments);
+    EXPECT_EQ(result.exitCode, each.exitCode) << each.arguments << "\n" << result.output;
+    EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
+    EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+  }
+}
+
 // What goes to disk is found wanting before the first step, and a run that ends before it leaves
 // nothing behind.
 TEST_F(Dtrun, OpensWhatItWritesBeforeTheFirstStep) {

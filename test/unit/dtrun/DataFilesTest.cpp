@@ -10,7 +10,7 @@ using Files = std::vector<std::pair<std::string, std::string>>;
 
 Files parse(const std::string &argument) {
   std::vector<DataFile> files;
-  Status status = parseDataFiles(argument, files);
+  Status status = parseDataFiles("--data", argument, files);
   EXPECT_TRUE(status.ok()) << status.message();
   Files found;
   for (const DataFile &file : files)
@@ -34,10 +34,11 @@ TEST(DataFiles, LeavesCommasAndEqualSignsToPaths) {
 
 TEST(DataFiles, SaysWhatIsMissingOrTwice) {
   std::vector<DataFile> files;
-  EXPECT_EQ(parseDataFiles("x=a,x=b", files).message(), "--data names input 'x' twice");
-  EXPECT_EQ(parseDataFiles("x=,y=b", files).message(),
+  EXPECT_EQ(parseDataFiles("--eval-data", "x=a,x=b", files).message(),
+            "--eval-data names input 'x' twice");
+  EXPECT_EQ(parseDataFiles("--data", "x=,y=b", files).message(),
             "--data names no file for input 'x'; write x=PATH");
-  EXPECT_EQ(parseDataFiles("x=", files).message(),
+  EXPECT_EQ(parseDataFiles("--data", "x=", files).message(),
             "--data names no file for input 'x'; write x=PATH");
 }
 

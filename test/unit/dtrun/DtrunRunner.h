@@ -36,6 +36,16 @@ protected:
 
   std::string path(const std::string &name) const { return folder + "/" + name; }
 
+  // The sample program with an entry for evaluation. It runs the training step: what the entry
+  // computes is not these tests' subject.
+  void writeProgramThatEvaluates(const std::string &name, uint32_t ranks) const {
+    ProgramBuilder builder = sampleProgram(ranks, readBytes(DTC_SAMPLE_KERNELS));
+    auto entry = std::make_unique<format::EntryT>(*builder.program().entries[0]);
+    entry->kind = format::EntryKind::evaluate;
+    builder.program().entries.push_back(std::move(entry));
+    ASSERT_TRUE(writeBytes(path(name), builder.file()).ok());
+  }
+
   // `samples` of 4 tokens from 0 to 15, as bytes.
   void writeSamples(const std::string &name, size_t samples) const {
     std::string header =

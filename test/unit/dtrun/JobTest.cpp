@@ -99,6 +99,50 @@ TEST_F(Job, SaysWhoIsStoppedWhileTheJobStarts) {
   EXPECT_EQ(result.output.find("rank 0 exited"), std::string::npos) << result.output;
 }
 
+TEST_F(Job, RefusesRanksThatEvaluateOtherwise) {
+  writeProgramThatEvaluates("e2.dte", 2);
+  std::filesystem::create_directory(path("there"));
+  std::ofstream(path("e.txt")) << std::string(400, '\1');
+  std::ofstream(path("there/e.txt")) << std::string(200, '\1') + '\2' + std::string(199, '\1');
+  std::ofstream(path("short.txt")) << std::string(100, '\1');
+  const std::string common = "$DTRUN e2.dte --data synthetic --steps 9 ";
+  const struct {
+    const char *second, *message;
+  } cases[] = {
+      {"", "has --eval-data none, rank 0 on host '"},
+      {"--eval-data e.txt", "has --eval-every none, rank 0 on host '"},
+      {"--eval-data e.txt --eval-every 4", "has --eval-every 4, rank 0 on host '"},
+      {"--eval-data there/e.txt --eval-every 3",
+       "has evaluation data for input 'tokens': 'e.txt' with "},
+      {"--eval-data short.txt --eval-every 3",
+       "has evaluation data for input 'tokens': 'short.txt' with "},
+  };
+  for (const auto &each : cases) {
+    Result result = runBoth(common + "--eval-data e.txt --eval-every 3", common + each.second);
+    EXPECT_EQ(result.exitCode, 1) << each.second << "\n" << result.output;
+    EXPECT_NE(result.output.find(each.message), std::string::npos) << result.output;
+    EXPECT_FALSE(hasStep(result)) << result.output;
+  }
+}
+
+// Evaluation data that one rank cannot read any more end all alike, between two batches.
+TEST_F(Job, EndsAlikeWhereOneRankCannotEvaluate) {
+  writeProgramThatEvaluates("e2.dte", 2);
+  std::ofstream(path("e.txt")) << std::string(400, '\1');
+  Result result = shell(
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+      "OMPI_MCA_rmaps_base_oversubscribe=1\n"
+      "export DTC_MPI_LIBRARY=$(ls $(dirname $DTRUN)/{,../lib/}libdtc_mpi.so 2>/dev/null)\n"
+      "mkdir a b; cp e.txt a/; cp e.txt b/\n"
+      "COMMAND=\"$DTRUN e2.dte --data synthetic --steps 1000000000 --format json --eval-every 1\"\n"
+      "mpirun -q -n 1 $COMMAND --eval-data a/e.txt : -n 1 $COMMAND --eval-data b/e.txt > out & "
+      "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+      "truncate --size=10 b/e.txt; wait $!");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_NE(result.output.find("dtrun: rank 1: reading 'b/e.txt': bytes "), std::string::npos)
+      << result.output;
+}
+
 // A target that only one rank can tell to be wrong ends all with its error and one exit code.
 TEST_F(Job, EndsWithOneCodeWhereADumpFails) {
   for (const char *target : {"/dev/full", "none/x"}) {

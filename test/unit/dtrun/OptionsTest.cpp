@@ -32,11 +32,11 @@ Parsed parse(std::vector<std::string> arguments) {
 }
 
 TEST(Options, ReadsTheWholeInterface) {
-  Parsed parsed =
-      parse({"m.dte", "-n",        "4",      "--data",        "d",    "--steps",   "7", "--seed",
-             "9",     "--lr",      "0.5",    "--format",      "json", "--threads", "2", "--timeout",
-             "30",    "--profile", "t.json", "--dump-params", "p",    "--init",    "i", "--log-dir",
-             "l"});
+  Parsed parsed = parse(
+      {"m.dte", "-n",          "4",      "--data",        "d",    "--steps",   "7", "--seed",
+       "9",     "--lr",        "0.5",    "--format",      "json", "--threads", "2", "--timeout",
+       "30",    "--profile",   "t.json", "--dump-params", "p",    "--init",    "i", "--log-dir",
+       "l",     "--eval-data", "e",      "--eval-every",  "5"});
   ASSERT_TRUE(parsed.run) << parsed.err;
   EXPECT_EQ(parsed.options.model, "m.dte");
   EXPECT_EQ(parsed.options.ranks, 4);
@@ -48,6 +48,8 @@ TEST(Options, ReadsTheWholeInterface) {
   EXPECT_EQ(parsed.options.threads, 2);
   EXPECT_EQ(parsed.options.timeoutSeconds, 30);
   EXPECT_EQ(parsed.options.logDir, "l");
+  EXPECT_EQ(parsed.options.evalData, "e");
+  EXPECT_EQ(parsed.options.evalEvery, 5u);
 }
 
 TEST(Options, LeavesDefaultsToTheProgram) {
@@ -81,6 +83,8 @@ TEST(Options, RefusesBadValuesInOneLine) {
       {"m.dte", "--data", "d", "--threads", "0"},
       {"m.dte", "--data", "d", "--timeout", "0"},
       {"m.dte", "--data", "d", "-n", "0"},
+      {"m.dte", "--data", "d", "--eval-every", "3"},
+      {"m.dte", "--data", "d", "--eval-data", "e", "--eval-every", "0"},
       {"m.dte", "--data", "d", "--format", "xml"}};
   for (const auto &arguments : cases) {
     Parsed parsed = parse(arguments);

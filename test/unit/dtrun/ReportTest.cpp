@@ -72,6 +72,16 @@ TEST(Report, TextIsAlignedAndHasUnits) {
   EXPECT_NE(stepAsText(later).find("loss       nan"), std::string::npos) << stepAsText(later);
 }
 
+TEST(Report, AnEvaluationIsALineOfItsOwn) {
+  EvaluationReport report{.step = 100, .loss = 4.125, .count = 65536, .countsTokens = true};
+  EXPECT_EQ(evaluationAsText(report), "step    100  eval loss   4.12500 over 65536 tokens");
+  EXPECT_EQ(evaluationAsJson(report), "{\"step\":100,\"eval_loss\":4.125,\"eval_tokens\":65536}");
+  report.countsTokens = false;
+  report.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(evaluationAsText(report), "step    100  eval loss       nan over 65536 samples");
+  EXPECT_EQ(evaluationAsJson(report), "{\"step\":100,\"eval_loss\":null,\"eval_tokens\":null}");
+}
+
 TEST(Report, SizesAreForPeople) {
   EXPECT_EQ(humanBytes(999), "999 bytes");
   EXPECT_EQ(humanBytes(1500), "1.5 kB");

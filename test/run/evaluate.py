@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""dtrun --eval-data: the loss is right, and the training does not notice.
+
+1. A tiny GPT-2 and Llama, evaluated before the first step and after the ninth on the samples of the step that follows, have
+   JAX's loss of that step (the stored curve of like_jax.py), on one process and on four.
+2. The same GPT-2 with dropout, in training and not in evaluation: the mean over all batches of a file, in its order, is the
+   mean loss of training on each of its samples once at rate 0 without dropout. What fills no batch is left out, and said.
+3. Losses, gradient norms and parameters of a run with evaluation are those without, to the last bit: under dp=2 with ZeRO and
+   micro-batches, with dropout.
+4. Where targets are ignored, in uneven numbers by batch, the mean is over what counts, as if all samples were one batch.
+5. A model without sequences is evaluated on files by name; it has no tokens.
+"""
+import array
+import json
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import BIN, compare_steps, dtc, train
+from inputs import DIGITS, SAMPLES, SEQUENCE, compile_model, ignoring, import_gpt2, write_npy, write_words
+from like_jax import DATA, LOSS_TOLERANCE, compile_curve, train_model
+from reference.sampler import samples_of
+
+SUM_TOLERANCE = 2e-6  # sums in f32 of other batches, or in another order
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def evaluations(lines):
+    """Those of the lines of a run that are evaluations, by step."""
+    found = {line["step"]: line for line in lines if "eval_loss" in line}
+    for line in found.values():
+        check(list(line) == ["step", "eval_loss", "eval_tokens"], f"an evaluation is {line}")
+    return found
+
+
+def evaluate(dte, ranks, data, *arguments):
+    """The one evaluation of a run without steps; trains on nothing."""
+    lines = train(dte, ranks, data, 0, "--eval-data", data, *arguments)
+    check(len(lines) == 1 and 0 in evaluations(lines), f"a run without steps prints {lines}")
+    return lines[0]
+
+
+def files_of(folder, tokens, samples, length):
+    """Files with these samples of a source of tokens."""
+    rows = [tokens[i * length: i * length + length + 1] for i in samples]
+    for name, begin in (("x", 0), ("y", 1)):
+        write_npy(folder / f"{name}.npy", "<i4", "i", (len(rows), length),
+                  [word for row in rows for word in row[begin: begin + length]])
+    return f"tokens={folder / 'x.npy'},targets={folder / 'y.npy'}"
+
+
+def stored_tokens():
+    return array.array("H", (DATA / "tokens.bin").read_bytes()[1024:])  # behind llm.c's header
+
+
+def check_like_jax(folder):
+    tokens = stored_tokens()
+    for model in ("gpt2", "llama"):
+        curve = json.loads((DATA / f"{model}.curve.json").read_text())
+        length, batch, steps = curve["sequence"], curve["batch"], len(curve["loss"])
+        for devices, fix in ((1, ""), (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=1")):
+            dte = compile_curve(folder, model, curve, devices, fix)
+            for step in (0, steps - 1):
+                samples = samples_of(step + 1, batch, (len(tokens) - 1) // length, curve["seed"])
+                data = files_of(folder, tokens, samples, length)
+                # A rate that warms up and falls follows the number of steps: the whole run, also for a step in its middle.
+                lines = train_model(dte, model, curve, devices, steps if step else 0, curve["adamw"]["lr"], "--eval-data", data,
+                                    "--eval-every", max(step, 1))
+                found = evaluations(lines)
+                check(sorted(found) == ([step, steps] if step else [0]), f"evaluations after steps {sorted(found)}")
+                check(found[step]["eval_tokens"] == batch * length, f"a batch has {found[step]['eval_tokens']} tokens")
+                worst = compare_steps([found[step]["eval_loss"]], [curve["loss"][step]], LOSS_TOLERANCE,
+                                      f"{model} on {devices} ranks {fix}: evaluation after step {step}", "JAX")
+                print(f"{model} on {devices} ranks {fix}: evaluation after step {step} within {worst:.1e} of JAX")
+
+
+DROPOUT = {"embd_pdrop": 0.2, "attn_pdrop": 0.2, "resid_pdrop": 0.2}
+
+
+def compile_gpt2(folder, name, devices, batch, fix, changes):
+    config = {**json.loads((DATA / "gpt2.json").read_text()), **changes}
+    (folder / "config.json").write_text(json.dumps(config))
+    dtc("compile", folder / "config.json", "--seq-len", 16, "--topology", "cpu", "--devices", devices, "--global-batch", batch,
+        *(["--fix", fix] if fix else []), "-o", folder / name)
+    return folder / name
+
+
+def check_whole_file(folder):
+    init, tokens = ["--init", DATA / "gpt2.init.safetensors"], DATA / "tokens.bin"
+    # 11 samples: five batches of two, whose samples are the first ten.
+    first = files_of(folder, stored_tokens(), range(10), 16)
+    plain = compile_gpt2(folder, "plain.dte", 1, 2, "", {})
+    losses = [line["loss"] for line in train(plain, 1, first, 5, "--lr", 0, *init)]
+    wanted = sum(losses) / len(losses)
+    check(max(losses) > wanted * 1.01, "batches have one loss, so that any of them would do")
+    for devices, fix in ((1, ""), (2, "dp=2,zero=1"), (2, "tp=2,sp=0")):
+        dte = compile_gpt2(folder, "dropout.dte", devices, 2, fix, DROPOUT)
+        command = [BIN / "dtrun", dte, "-n", devices, "--data", tokens, "--steps", 0, "--eval-data", tokens, "--format", "json"]
+        result = subprocess.run([str(part) for part in command + init], capture_output=True, text=True, timeout=120, check=True)
+        check(result.stderr == "dtrun: the last 1 sample of --eval-data fills no batch and is left out\n",
+              f"stderr is {result.stderr}")
+        line = json.loads(result.stdout)
+        check(line["eval_tokens"] == 160, f"five batches of two samples of 16 tokens have {line['eval_tokens']}")
+        worst = compare_steps([line["eval_loss"]], [wanted], SUM_TOLERANCE, f"a whole file on {devices} ranks {fix}",
+                              "training at rate 0")
+        print(f"a whole file on {devices} ranks {fix}: within {worst:.1e} of training at rate 0")
+
+
+def check_training_is_the_same(folder):
+    tokens = DATA / "tokens.bin"
+    for devices, fix in ((1, "micro_batch=2"), (2, "dp=2,zero=1,micro_batch=1")):
+        dte = compile_gpt2(folder, "both.dte", devices, 4, fix, DROPOUT)
+        runs = []
+        for extra in ([], ["--eval-data", tokens, "--eval-every", 2]):
+            out = folder / f"{len(extra)}.safetensors"
+            lines = train(dte, devices, tokens, 7, "--lr", 1e-2, "--seed", 3, "--dump-params", out, *extra)
+            if extra:
+                check(list(evaluations(lines)) == [2, 4, 6, 7], f"evaluations after steps {list(evaluations(lines))}")
+            runs.append(([(line["loss"], line["grad_norm"]) for line in lines if "loss" in line], out.read_bytes()))
+        check(runs[0][0] == runs[1][0], f"losses and norms on {devices} ranks are {runs[0][0]}, with evaluation {runs[1][0]}")
+        check(runs[0][1] == runs[1][1], f"parameters on {devices} ranks are others with evaluation")
+        print(f"training on {devices} ranks {fix}: to the last bit the same with evaluation")
+
+
+def check_ignored(folder):
+    model = folder / "ignoring.mlir"
+    model.write_text(ignoring(import_gpt2(folder), -100))
+    rng = random.Random(9)
+    # The first half of the samples counts nearly nothing, the second all: a mean of batches would be another number.
+    counts = iter([1, 0] * (SAMPLES // 4) + [SEQUENCE] * (SAMPLES // 2))
+    data = write_words(folder, rng, lambda: next(counts))
+    whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
+    check(whole["eval_tokens"] == SAMPLES // 4 + SAMPLES // 2 * SEQUENCE, f"{whole['eval_tokens']} targets count")
+    for devices, fix in ((1, "micro_batch=2"), (2, "dp=2,micro_batch=1"), (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=1")):
+        line = evaluate(compile_model(model, folder / "parts.dte", devices, 4, fix), devices, data)
+        check(line["eval_tokens"] == whole["eval_tokens"], f"{line['eval_tokens']} targets count")
+        worst = compare_steps([line["eval_loss"]], [whole["eval_loss"]], SUM_TOLERANCE, f"ignored targets on {devices} ranks {fix}",
+                              "one batch of all samples")
+        print(f"ignored targets on {devices} ranks {fix}: within {worst:.1e} of one batch of all samples")
+    nothing = evaluate(folder / "whole.dte", 1, write_words(folder, rng, lambda: 0))
+    check(nothing["eval_loss"] == 0 and nothing["eval_tokens"] == 0, f"nothing counts: {nothing}")
+
+
+def check_digits(folder):
+    files = f"images={DIGITS / 'images.npy'},labels={DIGITS / 'labels.npy'}"
+    dte = compile_model(DIGITS / "digits.mlir", folder / "digits.dte", 2, 64, "dp=2")
+    found = evaluations(train(dte, 2, files, 60, "--eval-data", files, "--eval-every", 1))
+    check(found[60]["eval_tokens"] is None, f"digits have no tokens: {found[60]}")
+    losses = [found[step]["eval_loss"] for step in range(1, 61)]
+    # Of all samples at once, unlike those of the steps, it falls nearly always.
+    check(sum(a > b for a, b in zip(losses, losses[1:])) > 50, f"evaluations of digits are {losses}")
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_digits):
+            part(Path(folder))
+
+
+if __name__ == "__main__":
+    main()
