@@ -186,6 +186,9 @@ public:
   ReshapeLoops run() {
     size_t i = 0, j = 0;
     int64_t left = 1, right = 1; // what remains of from[i - 1] and to[j - 1]
+    // A batch of one sample has its loop, too: loops have the same numbers whatever the batch is.
+    if (!from.empty() && !to.empty() && (from[0] == 1 || to[0] == 1))
+      share(0, 0, 1);
     while (true) {
       while (left == 1 && i < from.size())
         left = from[i++];

@@ -43,8 +43,11 @@ graph.func @reshape(%x: tensor<?x4x6xf32>, %y: tensor<6x4xf32>, %z: tensor<2x1x6
   %2 = graph.reshape %y : tensor<6x4xf32> -> tensor<4x6xf32>
   // expected-remark @+1 {{loops 0:2 parallel, 1:2 parallel, 2:3 parallel; [0, -, 1*2] -> [0*1, 2]; 0 flops per point, view, zero-preserving, linear}}
   %3 = graph.reshape %z : tensor<2x1x6xf32> -> tensor<4x3xf32>
-  // expected-remark @+1 {{loops 0:4 parallel, 1:6 parallel; [0*1] -> [-, 0, 1]; 0 flops per point, view, zero-preserving, linear}}
+  // expected-remark @+1 {{loops 0:1 parallel, 1:4 parallel, 2:6 parallel; [0*1*2] -> [0, 1, 2]; 0 flops per point, view, zero-preserving, linear}}
   %4 = graph.reshape %w : tensor<24xf32> -> tensor<1x4x6xf32>
+  // The loops of a batch of one have the numbers of any other: those of %0.
+  // expected-remark @+1 {{loops 0:1 parallel, 1:4 parallel, 2:6 parallel; [0, 1, 2] -> [0, 1*2]; 0 flops per point, view, zero-preserving, linear}}
+  %5 = graph.reshape %4 : tensor<1x4x6xf32> -> tensor<1x24xf32>
   graph.return
 }
 

@@ -82,7 +82,8 @@ protected:
     options.splitBackward = shape.splitBackward;
     buildSchedulePipeline(passes, options);
     EXPECT_TRUE(succeeded(passes.run(*module)));
-    FailureOr<KernelLibrary> kernels = lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
+    FailureOr<KernelLibrary> kernels =
+        lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
     EXPECT_TRUE(succeeded(kernels));
     EmitInfo info;
     info.modelName = "small";
@@ -103,7 +104,8 @@ protected:
       for (int64_t s = first; s < first + ofRank; ++s)
         for (int64_t t = 0; t < kSequence; ++t) {
           int64_t sample = step * kSamples + m * ofMicroBatch + s;
-          tokens.push_back(static_cast<int32_t>((sample * 31 + (t + shift) * (7 + sample % 5)) % kWords));
+          tokens.push_back(
+              static_cast<int32_t>((sample * 31 + (t + shift) * (7 + sample % 5)) % kWords));
         }
     return tokens;
   }
@@ -187,8 +189,8 @@ TEST_F(StepRun, SlotsAndTasksChangeNoBit) {
       for (bool splitBackward : {false, true}) {
         shape.slots = slots;
         shape.splitBackward = splitBackward;
-        SCOPED_TRACE(testing::Message() << "dp " << shape.dp << " tp " << shape.tp << " slots " << slots
-                                        << " split " << splitBackward);
+        SCOPED_TRACE(testing::Message() << "dp " << shape.dp << " tp " << shape.tp << " slots "
+                                        << slots << " split " << splitBackward);
         Trained found = train(shape);
         EXPECT_EQ(found.losses, wanted.losses);
         EXPECT_EQ(found.parameters, wanted.parameters);
@@ -215,14 +217,16 @@ TEST_F(StepRun, MicroBatchesTrainLikeOneBatch) {
 
 // Evaluation is what training would report next, but for dropout, and changes nothing.
 TEST_F(StepRun, EvaluationIsTheLossOfTheForwardPass) {
-  for (Shape shape : {Shape{}, Shape{.microBatches = 4}, Shape{.dp = 2, .zero = 1, .microBatches = 2},
-                      Shape{.dp = 2, .tp = 2, .microBatches = 2}}) {
+  for (Shape shape :
+       {Shape{}, Shape{.microBatches = 4}, Shape{.dp = 2, .zero = 1, .microBatches = 2},
+        Shape{.dp = 2, .tp = 2, .microBatches = 2}}) {
     Trained plain = train(shape);
     EXPECT_EQ(plain.evaluated, plain.nextLoss);
     shape.dropout = 0.5;
     Trained dropped = train(shape);
     EXPECT_TRUE(std::isfinite(dropped.evaluated));
-    EXPECT_GT(std::abs(dropped.evaluated - dropped.nextLoss), 1e-3) << "dropout is off in evaluation";
+    EXPECT_GT(std::abs(dropped.evaluated - dropped.nextLoss), 1e-3)
+        << "dropout is off in evaluation";
   }
 }
 
