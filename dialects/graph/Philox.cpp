@@ -4,22 +4,19 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-namespace {
-
-struct HighLow {
-  Value high, low;
-};
-
-} // namespace
-
+// Words are numbers below 2^32 in lanes of 64 bits: x86 multiplies the low halves of such lanes at once
+// (vpmuludq), where both halves of a product of 32-bit lanes take three instructions and shuffles.
 static Value word(ImplicitLocOpBuilder &builder, uint32_t value) {
-  return arith::ConstantOp::create(builder, builder.getI32IntegerAttr(static_cast<int32_t>(value)));
+  return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
 }
 
-// Both halves of the product of 32-bit numbers.
-static HighLow multiply(ImplicitLocOpBuilder &builder, Value a, uint32_t b) {
-  auto product = arith::MulUIExtendedOp::create(builder, a, word(builder, b));
-  return {product.getHigh(), product.getLow()};
+static Value high(ImplicitLocOpBuilder &builder, Value product) {
+  Value half = arith::ConstantOp::create(builder, builder.getI64IntegerAttr(32));
+  return arith::ShRUIOp::create(builder, product, half);
+}
+
+static Value low(ImplicitLocOpBuilder &builder, Value value) {
+  return arith::AndIOp::create(builder, value, word(builder, 0xFFFFFFFF));
 }
 
 static Value mix(ImplicitLocOpBuilder &builder, Value a, Value b, Value c) {
@@ -29,23 +26,21 @@ static Value mix(ImplicitLocOpBuilder &builder, Value a, Value b, Value c) {
 
 Value dtc::graph::buildPhilox(ImplicitLocOpBuilder &builder, Value key,
                               std::array<Value, 4> counter) {
-  Type i32 = builder.getI32Type();
-  Value key0 = arith::TruncIOp::create(builder, i32, key);
-  Value half = arith::ConstantOp::create(builder, builder.getI64IntegerAttr(32));
-  Value key1 =
-      arith::TruncIOp::create(builder, i32, arith::ShRUIOp::create(builder, key, half).getResult());
+  Value key0 = low(builder, key), key1 = high(builder, key);
+  for (Value &each : counter)
+    each = arith::ExtUIOp::create(builder, builder.getI64Type(), each);
   // Seven rounds pass BigCrush, ten leave a margin and are what all libraries do. Between rounds
   // the key grows by the golden ratio and by sqrt(3) - 1, as 32-bit fractions; the multipliers are
   // those of the authors' Random123.
   for (int round = 0; round < 10; ++round) {
     if (round > 0) {
-      key0 = arith::AddIOp::create(builder, key0, word(builder, 0x9E3779B9));
-      key1 = arith::AddIOp::create(builder, key1, word(builder, 0xBB67AE85));
+      key0 = low(builder, arith::AddIOp::create(builder, key0, word(builder, 0x9E3779B9)));
+      key1 = low(builder, arith::AddIOp::create(builder, key1, word(builder, 0xBB67AE85)));
     }
-    HighLow first = multiply(builder, counter[0], 0xD2511F53);
-    HighLow second = multiply(builder, counter[2], 0xCD9E8D57);
-    counter = {mix(builder, second.high, counter[1], key0), second.low,
-               mix(builder, first.high, counter[3], key1), first.low};
+    Value first = arith::MulIOp::create(builder, counter[0], word(builder, 0xD2511F53));
+    Value second = arith::MulIOp::create(builder, counter[2], word(builder, 0xCD9E8D57));
+    counter = {mix(builder, high(builder, second), counter[1], key0), low(builder, second),
+               mix(builder, high(builder, first), counter[3], key1), low(builder, first)};
   }
-  return counter[0];
+  return arith::TruncIOp::create(builder, builder.getI32Type(), counter[0]);
 }

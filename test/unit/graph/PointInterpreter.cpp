@@ -30,13 +30,6 @@ public:
   Scalar get(Value value) const { return values.lookup(value); }
 
   void run(Operation &op) {
-    if (auto extended = dyn_cast<arith::MulUIExtendedOp>(op)) {
-      uint64_t product =
-          get(extended.getLhs()).bits * get(extended.getRhs()).bits; // of 32-bit words
-      values[extended.getLow()].bits = product & 0xffffffff;
-      values[extended.getHigh()].bits = product >> 32;
-      return;
-    }
     bool isFloat = isa<FloatType>(op.getResult(0).getType());
     Scalar value =
         isFloat ? Scalar{number(op), 0} : Scalar{0, mask(op.getResult(0).getType(), integer(op))};
@@ -85,8 +78,9 @@ private:
         .Case([&](arith::AddIOp) { return x(0) + x(1); })
         .Case([&](arith::MulIOp) { return x(0) * x(1); })
         .Case([&](arith::XOrIOp) { return x(0) ^ x(1); })
+        .Case([&](arith::AndIOp) { return x(0) & x(1); })
         .Case([&](arith::ShRUIOp) { return x(0) >> x(1); })
-        .Case<arith::TruncIOp, arith::IndexCastOp>([&](auto) { return x(0); })
+        .Case<arith::TruncIOp, arith::ExtUIOp, arith::IndexCastOp>([&](auto) { return x(0); })
         .Case([&](arith::FPToUIOp c) { return static_cast<uint64_t>(get(c.getIn()).number); })
         .Case([&](arith::CmpIOp c) { return compare(c); })
         .Case([&](arith::CmpFOp c) {
