@@ -24,7 +24,7 @@ public:
   // stream 0), or -1.
   int64_t getStart(unsigned index) const;
   // The first instruction of stream 0 before which `index` is over, for certain (itself on stream
-  // 0), or size().
+  // 0), or size(); the last of a task that other micro-batches run without that wait.
   int64_t getEnd(unsigned index) const { return ends[index]; }
 
 private:
