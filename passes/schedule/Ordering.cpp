@@ -49,6 +49,7 @@ FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
     result.clocks.push_back(clock);
     result.streams.push_back(stream);
   }
+  result.findInterleaved(program);
   // ends: stream 0 knows of instruction i from the first of its instructions whose clock has
   // reached i.
   result.ends.assign(count, static_cast<int64_t>(count));
@@ -62,7 +63,41 @@ FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
       for (size_t &i = next[stream];
            i < byStream[stream].size() && byStream[stream][i] <= result.clocks[index][stream]; ++i)
         result.ends[byStream[stream][i]] = index;
+  for (unsigned index = 0; index < count; ++index)
+    if (int64_t end = result.ends[index]; end < static_cast<int64_t>(count))
+      if (int task = result.interleavedOf[end]; task >= 0 && task != result.interleavedOf[index])
+        result.ends[index] = result.interleaved[task].end - 1;
   return result;
+}
+
+void Ordering::findInterleaved(exec::ProgramOp program) {
+  interleavedOf.assign(size(), -1);
+  if (program.getSlots() == 1)
+    return;
+  int64_t index = 0, before = -1;
+  for (auto task : program.getBody().getOps<exec::TaskOp>()) {
+    int64_t begin = index, last = before;
+    for (; index < size() && instructions[index]->getParentOp() == task; ++index) {
+      if (task.isRepeated())
+        interleavedOf[index] = static_cast<int>(interleaved.size());
+      if (streams[index] == 0)
+        last = index;
+    }
+    if (task.isRepeated())
+      interleaved.push_back({begin, index, before});
+    before = last;
+  }
+}
+
+bool Ordering::isBefore(unsigned a, unsigned b) const {
+  auto isOverAt = [&](int64_t index) {
+    return index >= 0 && static_cast<int64_t>(a) <= clocks[index][streamOf(a)];
+  };
+  if (a >= b || !isOverAt(b))
+    return false;
+  int task = interleavedOf[b];
+  return task < 0 || task == interleavedOf[a] || !isRepeated(getInstruction(b)) ||
+         isOverAt(interleaved[task].before);
 }
 
 int64_t Ordering::getStart(unsigned index) const { return clocks[index][0]; }

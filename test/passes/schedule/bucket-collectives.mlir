@@ -183,3 +183,42 @@ exec.program @micro_batches mesh ["dp"] sizes [2] micro_batches 2 {
   }
   exec.entry train order [@backward 0, @backward 1, @update]
 }
+
+// A reduction stays in the task of the step where evaluation, which runs no backward, would else miss what it reads.
+// CHECK-LABEL: exec.program @entries
+// CHECK:         exec.task @update {
+// CHECK-NEXT:      exec.wait 0 stream 1
+// CHECK-NEXT:      exec.collective all_reduce sum %g to %g
+exec.program @entries mesh ["dp"] sizes [2] micro_batches 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  %g = exec.buffer "g" gradient f32 64 bytes carried
+  exec.task @backward per_micro_batch {
+    exec.copy %p to %g sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+    exec.copy %g to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward 0, @backward 1, @update]
+  exec.entry evaluate order [@update]
+}
+
+// What every run reduces and what the last one does are never one.
+// CHECK-LABEL: exec.program @repeated
+// CHECK:         exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async stream 1 last
+// CHECK:         exec.collective all_reduce sum %x to %x axes [0] count 16 "grad x" gradient async{{$}}
+exec.program @repeated mesh ["dp"] sizes [2] micro_batches 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %g = exec.buffer "g" gradient f32 64 bytes carried
+  exec.task @backward per_micro_batch {
+    exec.zero %x
+    exec.copy %p to %g sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.collective all_reduce sum %x to %x axes [0] count 16 "grad x" gradient async
+  }
+  exec.task @update {
+    exec.collective all_reduce sum %g to %g axes [0] count 16 "grad g" gradient async
+    exec.copy %g to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward 0, @backward 1, @update]
+}

@@ -34,3 +34,26 @@ exec.program @waits mesh ["dp"] sizes [2] streams 2 events 2 {
     exec.wait 1
   }
 }
+
+// With several micro-batches under way the wait helps the last one alone: the weight gradients of the one before it, which
+// run between, find no room where the other stream still reads.
+// CHECK-LABEL: exec.program @interleaved
+// CHECK-SAME:    arena 448 bytes
+exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 streams 2 events 2 {
+  %a = exec.buffer "a" communication f32 128 bytes
+  %t = exec.buffer "t" temporary f32 128 bytes
+  %b = exec.buffer "b" gradient f32 64 bytes
+  %g = exec.buffer "g" gradient f32 128 bytes carried
+  exec.task @backward per_micro_batch {
+    exec.zero %a last
+    exec.record 0 last
+    exec.wait 0 stream 1 last
+    exec.collective reduce_scatter sum %a to %b axes [0] count 16 "a" gradient async stream 1 last
+    exec.record 1 stream 1 last
+  }
+  exec.task @weight_gradients per_micro_batch {
+    exec.wait 1 last
+    exec.zero %t
+    exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}

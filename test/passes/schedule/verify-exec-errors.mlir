@@ -181,3 +181,27 @@ exec.program @shared_slot mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 by
     exec.zero %a
   }
 }
+
+// -----
+// The last backward of several under way leaves work to another stream; the weight gradients of those before it do not
+// wait for that.
+exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 of 0 bytes arena 320 bytes streams 2 events 2 {
+  // expected-note @+1 {{the other buffer}}
+  %a = exec.buffer "a" communication f32 128 bytes at 0
+  // expected-error @+1 {{'t' shares bytes with 'a', and both are live at one time}}
+  %t = exec.buffer "t" temporary f32 128 bytes at 0
+  %b = exec.buffer "b" gradient f32 64 bytes at 128
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @backward per_micro_batch {
+    exec.zero %a last
+    exec.record 0 last
+    exec.wait 0 stream 1 last
+    exec.collective reduce_scatter sum %a to %b axes [0] count 16 "a" gradient async stream 1 last
+    exec.record 1 stream 1 last
+  }
+  exec.task @weight_gradients per_micro_batch {
+    exec.wait 1 last
+    exec.zero %t
+    exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}

@@ -210,6 +210,61 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
   });
 }
 
+// Three micro-batches in two slots, the middle one last: each is kept in its slot, the sum starts in the
+// first run whatever was there, and what runs once runs in the last.
+TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
+  ProgramBuilder builder({});
+  builder.manifest.num_micro_batches = 3;
+  format::ProgramT &program = builder.program();
+  program.num_slots = 2;
+  uint32_t x = builder.buffer("x", 12), sum = builder.buffer("sum", 4),
+           whole = builder.buffer("whole", 4), part = builder.buffer("part", 4),
+           kept = builder.buffer("kept", 4);
+  program.arena_bytes += 16; // the other slot
+  program.buffers[kept]->slot_stride = 16;
+  program.buffers[part]->offset = program.buffers[x]->offset;
+  program.buffers[part]->micro_batch_stride = 16;
+  format::StridedCopyT add = test::copy(kept, sum, 4);
+  add.accumulate = true;
+  builder.add(add);
+  builder.instructions().back()->starts_sum = true;
+  builder.add(test::copy(sum, whole, 4));
+  builder.instructions().back()->runs = format::Runs::last;
+  auto backward = std::make_unique<format::TaskT>();
+  backward->name = "backward";
+  std::swap(backward->instructions, builder.instructions());
+  program.tasks.push_back(std::move(backward));
+  builder.add(test::copy(part, kept, 4));
+  using format::Run;
+  program.entries[0]->order = {Run(0, 2, 0), Run(0, 0, 1), Run(1, 2, 0),
+                               Run(1, 0, 1), Run(0, 1, 0), Run(1, 1, 0)};
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    put(executor, device, x, {1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400});
+    for (int step = 0; step < 2; ++step) {
+      put(executor, device, sum, {7, 7, 7, 7});
+      test::step(executor);
+      EXPECT_EQ(get(executor, device, whole), (std::vector<float>{111, 222, 333, 444}));
+    }
+  });
+}
+
+TEST(Executor, EvaluatesInStep0AndReportsTheLossAlone) {
+  ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS));
+  auto entry = std::make_unique<format::EntryT>();
+  entry->kind = format::EntryKind::evaluate;
+  entry->order = {format::Run(0, 0, 0)};
+  builder.program().entries.push_back(std::move(entry));
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    ASSERT_TRUE(executor.setScalars({.step = 7, .baseLr = 0.5f}).ok());
+    StepResult result;
+    ASSERT_TRUE(executor.run(format::EntryKind::evaluate, result).ok());
+    uint32_t step = executor.findScalar(format::ScalarRole::step)->buffer();
+    EXPECT_EQ(get(executor, device, step)[0], 0);
+    EXPECT_TRUE(result.hasLoss);
+    EXPECT_FALSE(result.hasLearningRate);
+  });
+}
+
 TEST(Executor, CountsOnlyWaitsAndCollectivesOfStream0AsExposed) {
   test::ProgramBuilder builder({{"dp", 2}});
   builder.program().num_streams = 2;

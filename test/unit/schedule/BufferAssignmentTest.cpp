@@ -12,6 +12,10 @@ struct Program : AccessList {
     buffers.push_back({bytes, persistent});
     return buffers.size() - 1;
   }
+  unsigned addSum() {
+    buffers.push_back({.bytes = 64, .carried = true});
+    return buffers.size() - 1;
+  }
   Use whole(unsigned buffer) { return {buffer, 0, buffers[buffer].bytes}; }
   unsigned run(std::initializer_list<unsigned> reads, std::initializer_list<unsigned> writes,
                std::initializer_list<std::pair<unsigned, unsigned>> inPlace = {}) {
@@ -199,4 +203,42 @@ TEST(BufferAssignment, NeverOverwritesWhatIsKept) {
   BufferAssignment assignment(program);
   assignment.run();
   EXPECT_EQ(assignment.getPlace(b).buffer, b);
+}
+
+// Another run would make it where the sum has grown.
+TEST(BufferAssignment, MakesNoValueOfEveryRunWhereASumGrows) {
+  Program program;
+  unsigned value = program.add(), sum = program.addSum();
+  program.instructions[program.run({}, {value})].isRepeated = true;
+  unsigned copy = program.copy(value, sum);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
+// The runs before the last have left the sum there when the last one starts.
+TEST(BufferAssignment, MovesNoSumToWhatIsUsedBeforeItsFirstAddend) {
+  for (bool isUsed : {false, true}) {
+    Program program;
+    unsigned sum = program.addSum(), out = program.add();
+    if (isUsed)
+      program.run({}, {out});
+    program.instructions[program.run({}, {sum})].isRepeated = true;
+    unsigned copy = program.copy(sum, out);
+    BufferAssignment assignment(program);
+    assignment.run();
+    EXPECT_EQ(assignment.isRedundant(copy), !isUsed);
+  }
+}
+
+TEST(BufferAssignment, OverwritesASumWithNothingThatEveryRunMakes) {
+  for (bool isRepeated : {false, true}) {
+    Program program;
+    unsigned sum = program.addSum(), result = program.add();
+    program.run({}, {sum});
+    program.instructions[program.run({sum}, {result}, {{0, 0}})].isRepeated = isRepeated;
+    BufferAssignment assignment(program);
+    assignment.run();
+    EXPECT_EQ(assignment.getPlace(result).buffer, isRepeated ? result : sum);
+  }
 }

@@ -4,6 +4,7 @@
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
+#include "models/Llama.h"
 #include "passes/codegen/KernelLibrary.h"
 #include "passes/codegen/Passes.h"
 #include "passes/graph/Passes.h"
@@ -33,6 +34,8 @@ struct Shape {
   int64_t dp = 1, tp = 1, zero = 0, microBatches = 1, slots = 1;
   bool splitBackward = false;
   double dropout = 0;
+  int64_t bucketBytes = 25 << 20;
+  bool llama = false; // with embeddings that are not tied, else GPT-2
 };
 
 struct Trained {
@@ -55,7 +58,17 @@ protected:
     config.layers = 2;
     config.heads = 2;
     config.residualDropout = config.embeddingDropout = config.attentionDropout = shape.dropout;
-    OwningOpRef<ModuleOp> module = completed(buildGpt2(&context, config, kSequence));
+    LlamaConfig llama;
+    llama.vocabulary = kWords;
+    llama.width = 24;
+    llama.innerWidth = 40;
+    llama.layers = 2;
+    llama.heads = 2;
+    llama.kvHeads = 2;
+    llama.headDim = 12;
+    llama.attentionDropout = shape.dropout;
+    OwningOpRef<ModuleOp> module = completed(shape.llama ? buildLlama(&context, llama, kSequence)
+                                                         : buildGpt2(&context, config, kSequence));
     PassManager passes(&context);
     BindBatchOptions bind;
     bind.batch = kSamples / shape.microBatches;
@@ -79,6 +92,7 @@ protected:
     passes.addPass(createFormKernels());
     ScheduleOptions options;
     options.slots = shape.slots;
+    options.bucketBytes = shape.bucketBytes;
     options.splitBackward = shape.splitBackward;
     buildSchedulePipeline(passes, options);
     EXPECT_TRUE(succeeded(passes.run(*module)));
@@ -180,9 +194,12 @@ void expectNear(const Trained &found, const Trained &wanted, float tolerance) {
 
 // Sums over micro-batches grow in the same order, whatever runs in between.
 TEST_F(StepRun, SlotsAndTasksChangeNoBit) {
-  for (Shape shape : {Shape{.microBatches = 6}, Shape{.microBatches = 6, .dropout = 0.2},
-                      Shape{.dp = 2, .zero = 1, .microBatches = 3, .dropout = 0.2},
-                      Shape{.dp = 2, .tp = 2, .microBatches = 3}}) {
+  for (Shape shape :
+       {Shape{.microBatches = 6}, Shape{.microBatches = 6, .dropout = 0.2},
+        Shape{.dp = 2, .zero = 1, .microBatches = 3, .dropout = 0.2},
+        Shape{.dp = 2, .tp = 2, .microBatches = 3},
+        // Many reductions under way while other micro-batches run.
+        Shape{.dp = 2, .zero = 1, .microBatches = 6, .bucketBytes = 0, .llama = true}}) {
     Trained wanted = train(shape);
     uint64_t last = wanted.arenaBytes;
     for (int64_t slots : {1, 2, 4})

@@ -153,6 +153,15 @@ TEST_F(StepTest, MicroBatchesAddUpGradients) {
     return gemm.getBeta().convertToFloat() == 1 && gemm.getStartsSum();
   });
   EXPECT_EQ(adding, 2 * 4 + 1);
+  // Of two addends of one sum, as the tied embedding has, only the first starts it.
+  llvm::DenseMap<Value, int> starts;
+  for (exec::InstructionOpInterface op : getInstructions(program))
+    if (op.startsSum())
+      for (Value written : op.getWrittenBuffers())
+        ++starts[exec::getRange(written).root];
+  EXPECT_GT(starts.size(), 9u);
+  for (auto [sum, count] : starts)
+    EXPECT_EQ(count, 1) << exec::getName(sum).str();
 }
 
 // What a step executes grows with micro-batches, the program does not.
