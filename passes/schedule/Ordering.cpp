@@ -53,7 +53,6 @@ FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
   // ends: stream 0 knows of instruction i from the first of its instructions whose clock has
   // reached i.
   result.ends.assign(count, static_cast<int64_t>(count));
-  SmallVector<int64_t, 2> known = none;
   std::vector<std::vector<unsigned>> byStream(numStreams);
   for (unsigned index = 0; index < count; ++index)
     byStream[result.streams[index]].push_back(index);
