@@ -29,8 +29,9 @@ std::vector<std::vector<int>> waitedFor(format::Runs records, format::Runs waits
   std::unique_ptr<Device> device = makeCpuDevice(1);
   Groups groups;
   BoundProgram bound;
-  EXPECT_TRUE(bindProgram(executable->manifest(), executable->program(0), {}, groups, {}, *device, bound)
-                  .ok());
+  EXPECT_TRUE(
+      bindProgram(executable->manifest(), executable->program(0), {}, groups, {}, *device, bound)
+          .ok());
   std::vector<std::vector<int>> ordinals;
   for (const BoundRun &run : bound.entries[format::EntryKind::train])
     ordinals.push_back(run.ordinals);
