@@ -21,7 +21,7 @@ LogicalResult ExecLowering::run() {
     return failure();
   Addends addends(microBatch);
   StepTasks tasks(microBatch, update, addends, options.splitBackward);
-  if (failed(lowerMicroBatch(tasks)) || failed(lowerUpdate(tasks)))
+  if (failed(lowerMicroBatch(tasks, addends)) || failed(lowerUpdate(tasks)))
     return failure();
   addEntries(tasks);
   microBatch.erase();
@@ -259,9 +259,8 @@ LogicalResult ExecLowering::lowerTask(const StepTask &task, bool perMicroBatch,
   return success();
 }
 
-LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks) {
+LogicalResult ExecLowering::lowerMicroBatch(const StepTasks &tasks, const Addends &addends) {
   Block &body = microBatch.getBody().front();
-  Addends addends(microBatch);
   for (auto [argument, all] : llvm::zip(body.getArguments(), inputs)) {
     int64_t elements = cast<RankedTensorType>(argument.getType()).getNumElements();
     emitter->alias(argument, emitter->createMicroBatchView(all, elements));

@@ -43,7 +43,7 @@ private:
                                     llvm::ArrayRef<int64_t> stored, exec::BufferKind kind);
   llvm::LogicalResult declareInputs();
   llvm::LogicalResult declareSums();
-  llvm::LogicalResult lowerMicroBatch(const StepTasks &tasks);
+  llvm::LogicalResult lowerMicroBatch(const StepTasks &tasks, const Addends &addends);
   llvm::LogicalResult bindUpdateArguments();
   llvm::LogicalResult declareOutputs();
   llvm::LogicalResult lowerUpdate(const StepTasks &tasks);

@@ -48,6 +48,7 @@ private:
   Status setScalar(format::ScalarRole role, float value);
   Status issue(const BoundRun &run, const BoundInstruction &instruction);
   Status issueCollective(const BoundInstruction &instruction);
+  bool usesStream(size_t stream) const;
   void runStream(size_t stream);
   void runAllStreams();
   bool runAndTime(const BoundRun &run, BoundInstruction &instruction);
@@ -229,6 +230,13 @@ bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction
   return true;
 }
 
+// Whether the order that runs has anything on the stream: evaluation has nothing beside compute.
+bool ExecutorImpl::usesStream(size_t stream) const {
+  return std::any_of(order->begin(), order->end(), [&](const BoundRun &run) {
+    return !bound.tasks[run.task].streams[stream].empty();
+  });
+}
+
 void ExecutorImpl::runStream(size_t stream) {
   for (const BoundRun &run : *order) {
     BoundTask &task = bound.tasks[run.task];
@@ -286,7 +294,8 @@ Status ExecutorImpl::run(format::EntryKind entry, StepResult &result) {
   if (device.runsInCaller()) {
     std::vector<std::thread> threads;
     for (size_t stream = 1; stream < step.num_streams(); ++stream)
-      threads.emplace_back([this, stream] { runStream(stream); });
+      if (usesStream(stream))
+        threads.emplace_back([this, stream] { runStream(stream); });
     runStream(0);
     for (std::thread &thread : threads)
       thread.join();

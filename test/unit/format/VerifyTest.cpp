@@ -53,7 +53,7 @@ TensorT &tensor(ManifestT &m, size_t i) { return *program(m).parameters[i]; }
 InputT &input(ManifestT &m, size_t i) { return *program(m).inputs[i]; }
 
 const Corruption manifestCorruptions[] = {
-    {"Version", [](ManifestT &m) { m.format_version = 2; }, "manifest version is 2, wanted 1"},
+    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 2"},
     {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
     {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
      "model_flops_per_step is -1"},

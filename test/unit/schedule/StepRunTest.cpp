@@ -2,21 +2,15 @@
 // are ordered, in how many slots, with which tasks, it trains to the same bits.
 #include "compiler/emit/Emit.h"
 #include "compiler/frontend/Frontend.h"
-#include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
 #include "passes/codegen/KernelLibrary.h"
-#include "passes/codegen/Passes.h"
-#include "passes/graph/Passes.h"
-#include "passes/schedule/Passes.h"
-#include "passes/shard/Passes.h"
 #include "runtime/base/Fill.h"
 #include "runtime/exec/Binding.h"
 #include "test/unit/exec/RankRunner.h"
+#include "test/unit/schedule/StepPipeline.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include "llvm/TargetParser/Host.h"
 
@@ -69,33 +63,13 @@ protected:
     llama.attentionDropout = shape.dropout;
     OwningOpRef<ModuleOp> module = completed(shape.llama ? buildLlama(&context, llama, kSequence)
                                                          : buildGpt2(&context, config, kSequence));
-    PassManager passes(&context);
-    BindBatchOptions bind;
-    bind.batch = kSamples / shape.microBatches;
-    passes.addPass(createBindBatch(bind));
-    SetMeshOptions mesh;
-    mesh.dp = shape.dp;
-    mesh.tp = shape.tp;
-    mesh.zero = shape.zero;
-    passes.addPass(createSetMesh(mesh));
-    DifferentiateOptions differentiate;
-    differentiate.microBatches = shape.microBatches;
-    passes.addPass(createDifferentiate(differentiate));
-    AddOptimizerOptions optimizer;
-    optimizer.clipNorm = 1;
-    passes.addPass(createAddOptimizer(optimizer));
-    passes.addPass(createPlace());
-    passes.addPass(createPartition());
-    passes.addPass(createInlineBlocks());
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
-    passes.addPass(createFormKernels());
     ScheduleOptions options;
     options.slots = shape.slots;
     options.bucketBytes = shape.bucketBytes;
     options.splitBackward = shape.splitBackward;
-    buildSchedulePipeline(passes, options);
-    EXPECT_TRUE(succeeded(passes.run(*module)));
+    EXPECT_TRUE(scheduleModel(
+        *module, {shape.dp, shape.tp, /*sequenceParallel=*/false, shape.zero, shape.microBatches},
+        kSamples / shape.microBatches, options));
     FailureOr<KernelLibrary> kernels =
         lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
     EXPECT_TRUE(succeeded(kernels));

@@ -3,18 +3,12 @@
 #include "compiler/emit/Emit.h"
 #include "compiler/emit/Inspect.h"
 #include "compiler/frontend/Frontend.h"
-#include "compiler/planner/Passes.h"
 #include "models/Gpt2.h"
 #include "models/Llama.h"
-#include "passes/codegen/Passes.h"
-#include "passes/graph/Passes.h"
 #include "passes/schedule/Ordering.h"
-#include "passes/schedule/Passes.h"
-#include "passes/shard/Passes.h"
+#include "test/unit/schedule/StepPipeline.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
 #include <gtest/gtest.h>
 
@@ -62,30 +56,12 @@ protected:
 
   // The program of the scheduled module, or null after a failure.
   exec::ProgramOp schedule(ModuleOp module, const Plan &plan) {
-    PassManager passes(&context);
-    BindBatchOptions bind;
-    bind.batch = 2 * plan.dp;
-    passes.addPass(createBindBatch(bind));
-    SetMeshOptions mesh;
-    mesh.dp = plan.dp;
-    mesh.tp = plan.tp;
-    mesh.sequenceParallel = plan.sequenceParallel;
-    mesh.zero = plan.zero;
-    passes.addPass(createSetMesh(mesh));
-    DifferentiateOptions differentiate;
-    differentiate.microBatches = plan.microBatches;
-    passes.addPass(createDifferentiate(differentiate));
-    AddOptimizerOptions optimizer;
-    optimizer.clipNorm = 1;
-    passes.addPass(createAddOptimizer(optimizer));
-    passes.addPass(createPlace());
-    passes.addPass(createPartition());
-    passes.addPass(createInlineBlocks());
-    passes.addPass(createCanonicalizerPass());
-    passes.addPass(createCSEPass());
-    passes.addPass(createFormKernels());
-    buildSchedulePipeline(passes, {plan.bucketBytes, plan.overlap});
-    if (failed(passes.run(module)))
+    ScheduleOptions options;
+    options.bucketBytes = plan.bucketBytes;
+    options.overlap = plan.overlap;
+    if (!test::scheduleModel(
+            module, {plan.dp, plan.tp, plan.sequenceParallel, plan.zero, plan.microBatches},
+            2 * plan.dp, options))
       return {};
     return *module.getOps<exec::ProgramOp>().begin();
   }
