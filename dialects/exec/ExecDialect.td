@@ -149,7 +149,7 @@ def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {
       Makes the instruction add to `target` in place of writing its one result, and says whether it can. With `startsSum`
       the first run of its task in a step writes there.}],
       "bool", "accumulateInto", (ins "::mlir::Value":$target, "bool":$startsSum), "", [{
-        if (!ConcreteOp::addsUp || $_op.accumulates())
+        if (!ConcreteOp::addsUp || $_op.accumulates() || (startsSum && !ConcreteOp::startsSums))
           return false;
         $_op->setOperand($_op.getODSOperandIndexAndLength(ConcreteOp::numReads).first, target);
         ::dtc::exec::setUnit($_op, ::dtc::exec::kAccumulate, true);

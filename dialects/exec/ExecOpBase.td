@@ -23,7 +23,7 @@ class Exec_Instruction<string mnemonic, dag reads, dag writes, dag fields, list<
   let hasVerifier = 1;
   bit addsUp = 0;
   string bufferDeclarations = "static constexpr unsigned numReads = " # !size(reads) # ", numWrites = " # !size(writes) # [{;
-    static constexpr bool addsUp = }] # addsUp # [{;
+    static constexpr bool addsUp = }] # addsUp # [{, startsSums = }] # startsSums # [{;
     static ::llvm::SmallVector<::llvm::StringRef> getBufferNames() { return }] # "{" #
     !interleave(!listconcat(!foreach(i, !range(!size(reads)), "\"" # !getdagname(reads, i) # "\""),
                             !foreach(i, !range(!size(writes)), "\"" # !getdagname(writes, i) # "\"")), ", ") # "}; }\n";

@@ -122,7 +122,8 @@ void run(const format::Conv2dInputGrad &op, const Command &command, cpu::ThreadP
 void run(const format::Conv2dWeightGrad &op, const Command &command, cpu::ThreadPool &pool) {
   cpu::conv2dWeightGrad(shapeOf(*op.shape()), asFloat(command.buffers[0]),
                         asFloat(command.buffers[1]), asFloat(command.buffers[2]),
-                        asFloat(command.buffers[3]), asSigned(op.pieces()), op.accumulate(), pool);
+                        asFloat(command.buffers[3]), asSigned(op.pieces()),
+                        op.accumulate() && !command.startsSum, pool);
 }
 
 cpu::Pool2dShape shapeOf(const format::Pool2dShape &shape) {
