@@ -25,7 +25,7 @@ struct LowerToExec : dtc::impl::LowerToExecBase<LowerToExec> {
   void runOnOperation() override {
     if (slots < 1) {
       getOperation().emitOpError()
-          << "is to be scheduled with " << slots << " slots; want 1 or more";
+          << "is to be scheduled with " << slots.getValue() << " slots; want 1 or more";
       return signalPassFailure();
     }
     if (failed(dtc::ExecLowering(getOperation(), {slots, splitBackward}).run()))
