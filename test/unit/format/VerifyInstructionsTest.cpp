@@ -31,6 +31,8 @@ struct Corruption {
   const char *message;
 };
 
+// The name by which GoogleTest finds it.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
 
 class InstructionCorruption : public testing::TestWithParam<Corruption> {};

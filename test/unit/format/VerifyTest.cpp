@@ -25,6 +25,8 @@ struct Corruption {
   const char *message; // part of what the verifier says
 };
 
+// The name by which GoogleTest finds it.
+// NOLINTNEXTLINE(readability-identifier-naming)
 void PrintTo(const Corruption &corruption, std::ostream *out) { *out << corruption.name; }
 
 class ManifestCorruption : public testing::TestWithParam<Corruption> {};
