@@ -13,26 +13,46 @@ uint64_t leastBytesSent(format::CollectiveKind kind, uint64_t bytes, uint64_t ra
   return (passes * (ranks - 1) * bytes + ranks - 1) / ranks;
 }
 
+namespace {
+struct Sent {
+  const char *kind = nullptr; // null: nothing, as a receive
+  uint64_t bytes = 0;
+};
+
+Sent sentBy(const format::Manifest &manifest, const format::Instruction &instruction) {
+  if (const format::Transfer *op = instruction.op_as_Transfer()) {
+    if (op->kind() == format::TransferKind::receive)
+      return {};
+    return {EnumNameTransferKind(op->kind()), op->count() * format::bytesOf(op->dtype())};
+  }
+  const format::Collective &op = *instruction.op_as_Collective();
+  uint64_t ranks = manifest.groups()->Get(op.group())->size();
+  bool isWhole = op.kind() == format::CollectiveKind::all_reduce;
+  uint64_t bytes = op.count() * format::bytesOf(op.dtype()) * (isWhole ? 1 : ranks);
+  return {EnumNameCollectiveKind(op.kind()), leastBytesSent(op.kind(), bytes, ranks)};
+}
+} // namespace
+
 std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::Program &program) {
   std::vector<Traffic> all;
   std::vector<uint32_t> runs =
       format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
   auto add = [&](const format::Instruction &instruction, uint32_t taskRuns) {
-    const format::Collective *op = instruction.op_as_Collective();
+    std::optional<format::Meeting> meeting = format::meetingOf(instruction);
     uint64_t times = instruction.runs() == format::Runs::last ? std::min(taskRuns, 1u) : taskRuns;
-    if (!op || times == 0)
+    if (!meeting || times == 0)
       return;
-    uint64_t ranks = manifest.groups()->Get(op->group())->size();
-    bool isWhole = op->kind() == format::CollectiveKind::all_reduce;
-    uint64_t bytes = op->count() * format::bytesOf(op->dtype()) * (isWhole ? 1 : ranks);
-    std::string group = format::groupOf(manifest, *op);
+    Sent sent = sentBy(manifest, instruction);
+    if (!sent.kind)
+      return;
+    std::string group = format::groupName(manifest, meeting->group);
     auto found = std::find_if(all.begin(), all.end(), [&](const Traffic &traffic) {
-      return traffic.group == group && traffic.kind == op->kind() && traffic.role == op->role();
+      return traffic.group == group && traffic.kind == sent.kind && traffic.role == meeting->role;
     });
     if (found == all.end())
-      found = all.insert(all.end(), Traffic{group, op->kind(), op->role()});
+      found = all.insert(all.end(), Traffic{group, sent.kind, meeting->role});
     found->count += times;
-    found->bytes += times * leastBytesSent(op->kind(), bytes, ranks);
+    found->bytes += times * sent.bytes;
   };
   for (uint32_t task = 0; task < program.tasks()->size(); ++task)
     for (const format::Instruction *instruction : *program.tasks()->Get(task)->instructions())

@@ -8,10 +8,10 @@
 
 namespace dtc {
 
-// All collectives of one group, kind and role.
+// All collectives or sends of one group, kind and role.
 struct Traffic {
   std::string group; // "dp", "dp x cp"
-  format::CollectiveKind kind;
+  std::string kind;  // "all_reduce", "send"
   format::CollectiveRole role;
   uint64_t count = 0;
   uint64_t bytes = 0; // that one rank sends

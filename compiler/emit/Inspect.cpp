@@ -110,8 +110,8 @@ template <typename Vector> std::string list(const Vector *values) {
 
 } // namespace
 
-// Fields in the order of the instruction's description; a launch, a copy and a collective say
-// what that does not have, too.
+// Fields in the order of the instruction's description; a launch, a copy, a collective and a transfer
+// say what that does not have, too.
 std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
                       const std::vector<int64_t> &at) {
   std::string text;
@@ -122,7 +122,10 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
     text = "box " + list(op->sizes());
   if (const auto *op = instruction.op_as_Collective())
     text = formatv("{0} {1} over {2}", EnumNameCollectiveKind(op->kind()),
-                   EnumNameCollectiveRole(op->role()), format::groupOf(manifest, *op));
+                   EnumNameCollectiveRole(op->role()), format::groupName(manifest, op->group()));
+  if (const auto *op = instruction.op_as_Transfer())
+    text = formatv("{0} {1} over {2}", EnumNameTransferKind(op->kind()),
+                   EnumNameCollectiveRole(op->role()), format::groupName(manifest, op->group()));
   auto append = [&](const llvm::Twine &word) { text += ((text.empty() ? "" : " ") + word).str(); };
   format::Description description;
   format::describe(instruction, description);
@@ -136,12 +139,15 @@ std::string detailsOf(const format::Manifest &manifest, const format::Instructio
       append(field.name);
   for (const format::Description::Scalar &scalar : description.scalars)
     append(formatv("{0} {1}", scalar.name, valueOf(scalar.scalar, at)).str());
-  if (const auto *op = instruction.op_as_Collective())
-    append("'" + textOf(op->name()) + "'");
+  if (std::optional<format::Meeting> meeting = format::meetingOf(instruction))
+    append("'" + textOf(meeting->name) + "'");
   return text;
 }
 
 namespace {
+// Of a group, in its line.
+constexpr uint32_t kShownRanks = 32;
+
 void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
   out << "model        " << textOf(manifest.model_name());
   if (manifest.sequence_length() > 0)
@@ -188,9 +194,47 @@ void printTraffic(const std::vector<Traffic> &all, llvm::raw_ostream &out) {
     return;
   out << "communication (group, kind, role, count and bytes that a rank sends in a step)\n";
   for (const Traffic &traffic : all)
-    out << formatv("  {0,-8} {1,-14} {2,-10} {3,6} {4,14}\n", traffic.group,
-                   EnumNameCollectiveKind(traffic.kind), EnumNameCollectiveRole(traffic.role),
-                   traffic.count, traffic.bytes);
+    out << formatv("  {0,-8} {1,-14} {2,-10} {3,6} {4,14}\n", traffic.group, traffic.kind,
+                   EnumNameCollectiveRole(traffic.role), traffic.count, traffic.bytes);
+}
+
+// "0, 2 to 5": ranks that run a program.
+std::string classText(const format::Manifest &manifest, uint32_t program) {
+  std::string text;
+  const auto &all = *manifest.rank_program();
+  for (uint32_t rank = 0; rank < all.size(); ++rank) {
+    if (all.Get(rank) != program)
+      continue;
+    uint32_t last = rank;
+    while (last + 1 < all.size() && all.Get(last + 1) == program)
+      ++last;
+    text += (text.empty() ? "" : ", ") + std::to_string(rank);
+    if (last > rank)
+      text += " to " + std::to_string(last);
+    rank = last;
+  }
+  return text;
+}
+
+// One program for all ranks, and groups of mesh axes, which their names say, go without saying.
+void printClass(const format::Manifest &manifest, uint32_t index, llvm::raw_ostream &out) {
+  if (manifest.programs()->size() > 1)
+    out << formatv("\nprogram {0}    {1} on ranks {2}\n", index,
+                   textOf(manifest.programs()->Get(index)->name()), classText(manifest, index));
+}
+
+void printGroups(const format::Manifest &manifest, llvm::raw_ostream &out) {
+  if (manifest.programs()->size() == 1)
+    return;
+  for (uint32_t i = 0; i < format::sizeOf(manifest.groups()); ++i) {
+    const format::Group &group = *manifest.groups()->Get(i);
+    uint32_t lists = group.ranks()->size() / group.size();
+    out << formatv("group        {0}, {1} {2} of {3}:", textOf(group.name()), lists,
+                   lists == 1 ? "list" : "lists", group.size());
+    for (uint32_t k = 0; k < std::min(group.ranks()->size(), kShownRanks); ++k)
+      out << (k > 0 && k % group.size() == 0 ? ", " : " ") << group.ranks()->Get(k);
+    out << (group.ranks()->size() > kShownRanks ? " ...\n" : "\n");
+  }
 }
 
 void printProgram(const format::Manifest &manifest, const format::Program &program,
@@ -271,8 +315,11 @@ Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name
     return {};
   }
   printSummary(*manifest, out);
-  for (const format::Program *program : *manifest->programs())
-    printProgram(*manifest, *program, out);
+  printGroups(*manifest, out);
+  for (uint32_t i = 0; i < manifest->programs()->size(); ++i) {
+    printClass(*manifest, i, out);
+    printProgram(*manifest, *manifest->programs()->Get(i), out);
+  }
   if (options.rank)
     printRank(*manifest, *options.rank, out);
   return {};

@@ -69,7 +69,7 @@ void communication(OStream &json, const std::vector<Traffic> &all) {
     for (const Traffic &traffic : all)
       json.object([&] {
         json.attribute("group", traffic.group);
-        json.attribute("kind", EnumNameCollectiveKind(traffic.kind));
+        json.attribute("kind", traffic.kind);
         json.attribute("role", EnumNameCollectiveRole(traffic.role));
         json.attribute("count", static_cast<int64_t>(traffic.count));
         json.attribute("bytes", static_cast<int64_t>(traffic.bytes));
@@ -89,10 +89,23 @@ void entries(OStream &json, const format::Program &program) {
   });
 }
 
+void groups(OStream &json, const format::Manifest &manifest) {
+  json.attributeArray("groups", [&] {
+    for (uint32_t i = 0; i < format::sizeOf(manifest.groups()); ++i)
+      json.object([&] {
+        const format::Group &group = *manifest.groups()->Get(i);
+        json.attribute("name", textOf(group.name()));
+        json.attribute("size", group.size());
+        numbers(json, "ranks", group.ranks());
+      });
+  });
+}
+
 void programs(OStream &json, const format::Manifest &manifest) {
   json.attributeArray("programs", [&] {
     for (const format::Program *program : *manifest.programs())
       json.object([&] {
+        json.attribute("name", textOf(program->name()));
         json.attribute("arena_bytes", static_cast<int64_t>(program->arena_bytes()));
         json.attribute("streams", program->num_streams());
         json.attribute("events", program->num_events());
@@ -197,6 +210,8 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
           json.attribute("bytes", static_cast<int64_t>(segment.bytes()));
         });
     });
+    groups(json, manifest);
+    numbers(json, "rank_program", manifest.rank_program());
     programs(json, manifest);
     if (rank)
       rankDetails(json, manifest, *rank);

@@ -94,8 +94,7 @@ Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bo
   bindOperands(instruction, bound);
   if (const format::Launch *launch = instruction.op_as_Launch())
     DTC_RETURN_IF_ERROR(findKernel(launch->kernel(), bound.command.symbol));
-  if (const format::Collective *collective = instruction.op_as_Collective())
-    bound.comm = &groups.find(*collective, instruction.stream());
+  bound.comm = groups.find(instruction);
   if (const format::Record *record = instruction.op_as_Record())
     bound.event = static_cast<int>(record->event());
   if (const format::Wait *wait = instruction.op_as_Wait())

@@ -29,7 +29,7 @@ struct BoundInstruction {
   int stream = 0;
   int event = -1;       // Record, Wait
   int waitIndex = -1;   // Wait: which of the task's
-  Comm *comm = nullptr; // Collective
+  Comm *comm = nullptr; // Collective, Transfer
 };
 
 struct BoundTask {

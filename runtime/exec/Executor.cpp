@@ -48,6 +48,7 @@ private:
   Status setScalar(format::ScalarRole role, float value);
   Status issue(const BoundRun &run, const BoundInstruction &instruction);
   Status issueCollective(const BoundInstruction &instruction);
+  Status issueTransfer(const BoundInstruction &instruction);
   bool usesStream(size_t stream) const;
   void runStream(size_t stream);
   void runAllStreams();
@@ -174,10 +175,22 @@ Status ExecutorImpl::issueCollective(const BoundInstruction &instruction) {
   return Status::internal("a collective of unknown kind passed the verifier");
 }
 
+Status ExecutorImpl::issueTransfer(const BoundInstruction &instruction) {
+  const format::Transfer &op = *instruction.command.source->op_as_Transfer();
+  Comm &list = *instruction.comm;
+  int peer = (list.rank() + static_cast<int>(op.shift())) % list.size();
+  char *buffer = instruction.command.buffers[0];
+  DataType type = dataType(op.dtype());
+  return op.kind() == format::TransferKind::send ? list.send(buffer, op.count(), type, peer)
+                                                 : list.receive(buffer, op.count(), type, peer);
+}
+
 Status ExecutorImpl::issue(const BoundRun &run, const BoundInstruction &instruction) {
   switch (instruction.command.source->op_type()) {
   case format::Op::Collective:
     return issueCollective(instruction);
+  case format::Op::Transfer:
+    return issueTransfer(instruction);
   case format::Op::Record:
     return device.record(instruction.stream, instruction.event);
   case format::Op::Wait:

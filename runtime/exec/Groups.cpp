@@ -6,15 +6,28 @@
 
 namespace dtc::rt {
 
-Status Groups::create(const format::Manifest &manifest, Comm &world) {
-  for (const format::Program *program : *manifest.programs())
+std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
+                                         const format::Instruction &instruction) {
+  if (const format::Collective *op = instruction.op_as_Collective())
+    return Key{op->group(), false, instruction.stream()};
+  const format::Transfer *op = instruction.op_as_Transfer();
+  if (!op)
+    return std::nullopt;
+  uint32_t size = manifest.groups()->Get(op->group())->size();
+  return Key{op->group(), true,
+             op->kind() == format::TransferKind::send ? op->shift() : size - op->shift()};
+}
+
+Status Groups::create(const format::Manifest &file, Comm &world) {
+  manifest = &file;
+  for (const format::Program *program : *file.programs())
     for (const format::Task *task : *program->tasks())
       for (const format::Instruction *instruction : *task->instructions())
-        if (const format::Collective *collective = instruction->op_as_Collective())
-          groups[{collective->group(), instruction->stream()}] = nullptr;
+        if (std::optional<Key> key = keyOf(file, *instruction))
+          groups[*key] = nullptr;
 
   for (auto &[key, comm] : groups) {
-    const format::Group &group = *manifest.groups()->Get(key.first);
+    const format::Group &group = *file.groups()->Get(key.group);
     uint32_t lists = group.ranks()->size() / group.size(), mine = lists, place = 0;
     for (uint32_t i = 0; i < group.ranks()->size(); ++i)
       if (group.ranks()->Get(i) == static_cast<uint32_t>(world.rank())) {
@@ -30,8 +43,9 @@ Status Groups::create(const format::Manifest &manifest, Comm &world) {
   return {};
 }
 
-Comm &Groups::find(const format::Collective &collective, uint32_t stream) const {
-  return *groups.at({collective.group(), stream});
+Comm *Groups::find(const format::Instruction &instruction) const {
+  std::optional<Key> key = keyOf(*manifest, instruction);
+  return key ? groups.at(*key).get() : nullptr;
 }
 
 } // namespace dtc::rt

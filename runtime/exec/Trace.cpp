@@ -36,15 +36,25 @@ void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
 
 // What went over the network, as this rank ran it: "bytes" are those of the larger buffer.
 std::string communicated(const BoundInstruction &instruction) {
-  const format::Collective *op = instruction.command.source->op_as_Collective();
-  if (!op)
+  const format::Instruction &source = *instruction.command.source;
+  std::optional<format::Meeting> meeting = format::meetingOf(source);
+  if (!meeting)
     return "";
   auto ranks = static_cast<uint64_t>(instruction.comm->size());
-  uint64_t blocks = op->kind() == format::CollectiveKind::all_reduce ? 1 : ranks;
-  return text(",\"kind\":\"", EnumNameCollectiveKind(op->kind()), "\",\"role\":\"",
-              EnumNameCollectiveRole(op->role()), "\",\"group\":", quoted(instruction.comm->name()),
-              ",\"ranks\":", ranks,
-              ",\"bytes\":", op->count() * blocks * bytesOf(dataType(op->dtype())));
+  const char *kind = nullptr;
+  uint64_t bytes = 0;
+  if (const format::Transfer *op = source.op_as_Transfer()) {
+    kind = EnumNameTransferKind(op->kind());
+    bytes = op->count() * bytesOf(dataType(op->dtype()));
+  } else {
+    const format::Collective &collective = *source.op_as_Collective();
+    uint64_t blocks = collective.kind() == format::CollectiveKind::all_reduce ? 1 : ranks;
+    kind = EnumNameCollectiveKind(collective.kind());
+    bytes = collective.count() * blocks * bytesOf(dataType(collective.dtype()));
+  }
+  return text(",\"kind\":\"", kind, "\",\"role\":\"", EnumNameCollectiveRole(meeting->role),
+              "\",\"group\":", quoted(instruction.comm->name()), ",\"ranks\":", ranks,
+              ",\"bytes\":", bytes);
 }
 
 } // namespace

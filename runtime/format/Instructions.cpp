@@ -283,6 +283,15 @@ void describe(const Collective &op, Description &d) {
   d.other("dst", op.dst(), Access::Write);
 }
 
+void describe(const Transfer &op, Description &d) {
+  d.size("count", op.count());
+  d.index("shift", op.shift());
+  if (op.kind() == TransferKind::send)
+    d.reads("buffer", op.buffer(), op.dtype(), op.count());
+  else
+    d.writes("buffer", op.buffer(), op.dtype(), op.count());
+}
+
 void describe(const Record &op, Description &d) { d.index("event", op.event()); }
 void describe(const Wait &op, Description &d) { d.index("event", op.event()); }
 
@@ -307,6 +316,7 @@ constexpr std::array<InstructionKind, numOps> kinds = [] {
   set<StridedCopy>(table, "copy", TimeClass::Copy);
   set<Zero>(table, "zero", TimeClass::Copy);
   set<Collective>(table, "collective", TimeClass::Collective);
+  set<Transfer>(table, "transfer", TimeClass::Collective);
   set<Record>(table, "record", TimeClass::Wait);
   set<Wait>(table, "wait", TimeClass::Wait);
   set<Conv2d>(table, "conv2d", TimeClass::Gemm);

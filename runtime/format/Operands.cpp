@@ -4,29 +4,46 @@
 
 namespace dtc::format {
 
-std::string groupOf(const Manifest &manifest, const Collective &collective) {
-  return collective.group() < sizeOf(manifest.groups())
-             ? manifest.groups()->Get(collective.group())->name()->str()
-             : "a group that is not there";
+std::optional<Meeting> meetingOf(const Instruction &instruction) {
+  if (const Collective *op = instruction.op_as_Collective())
+    return Meeting{op->group(), op->role(), op->name()};
+  if (const Transfer *op = instruction.op_as_Transfer())
+    return Meeting{op->group(), op->role(), op->name()};
+  return std::nullopt;
+}
+
+std::string groupName(const Manifest &manifest, uint32_t group) {
+  return group < sizeOf(manifest.groups()) ? manifest.groups()->Get(group)->name()->str()
+                                           : "a group that is not there";
 }
 
 // A file that is being checked may hold any number for kind, role and group.
-static std::string describe(const Manifest &manifest, const Collective &collective) {
+static std::string nameOf(const Instruction &instruction) {
+  if (const Collective *op = instruction.op_as_Collective())
+    if (op->kind() <= CollectiveKind::MAX)
+      return EnumNameCollectiveKind(op->kind());
+  if (const Transfer *op = instruction.op_as_Transfer())
+    if (op->kind() <= TransferKind::MAX)
+      return EnumNameTransferKind(op->kind());
+  return opName(instruction.op_type());
+}
+
+static std::string describe(const Manifest &manifest, const Instruction &instruction,
+                            const Meeting &meeting) {
   constexpr const char *moved[] = {"gradients",         "parameters",        "activations",
                                    "tokens of experts", "tensors of stages", "control values"};
   constexpr size_t numRoles = sizeof(moved) / sizeof(*moved);
   static_assert(numRoles == static_cast<size_t>(CollectiveRole::MAX) + 1);
-  auto role = static_cast<size_t>(collective.role());
-  std::string out = text(
-      collective.kind() <= CollectiveKind::MAX ? EnumNameCollectiveKind(collective.kind())
-                                               : "collective",
-      " of ", role < numRoles ? moved[role] : "something", " over ", groupOf(manifest, collective));
-  return collective.name() ? text(out, " '", collective.name()->string_view(), "'") : out;
+  auto role = static_cast<size_t>(meeting.role);
+  std::string out = text(nameOf(instruction), " of ", role < numRoles ? moved[role] : "something",
+                         " over ", groupName(manifest, meeting.group));
+  return meeting.name ? text(out, " '", meeting.name->string_view(), "'") : out;
 }
 
 std::string describe(const Manifest &manifest, const Instruction &instruction) {
-  const Collective *collective = instruction.op_as_Collective();
-  std::string out = collective ? describe(manifest, *collective) : opName(instruction.op_type());
+  std::optional<Meeting> meeting = meetingOf(instruction);
+  std::string out =
+      meeting ? describe(manifest, instruction, *meeting) : opName(instruction.op_type());
   if (const Launch *launch = instruction.op_as_Launch())
     if (launch->kernel() < sizeOf(manifest.kernels()))
       out = text(out, " of '", manifest.kernels()->Get(launch->kernel())->symbol()->string_view(),

@@ -32,8 +32,17 @@ struct Operand {
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.
 const char *opName(Op op);
 
-// The name of a collective's group: "dp", "dp x cp".
-std::string groupOf(const Manifest &manifest, const Collective &collective);
+// What a collective and a transfer have in common: they meet other ranks.
+struct Meeting {
+  uint32_t group;
+  CollectiveRole role;
+  const flatbuffers::String *name;
+};
+// Nothing for an instruction that meets no other ranks.
+std::optional<Meeting> meetingOf(const Instruction &instruction);
+
+// The name of a group: "dp", "dp x cp".
+std::string groupName(const Manifest &manifest, uint32_t group);
 
 // "gemm at model.mlir:12:3 (h.0.mlp)", "all_reduce of gradients over dp 'grad wte +3'"; without the
 // place where the file has none.

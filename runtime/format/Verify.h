@@ -2,7 +2,7 @@
 //
 // Nothing in the file is trusted: after this returns ok, every index is in range, every instruction
 // stays inside its buffers and every buffer inside the arena, on every rank, no wait can hang, and
-// collectives agree between ranks. What is trusted is that the machine code in a code segment does
+// collectives and transfers agree between ranks. What is trusted is that the machine code in a code segment does
 // what its Kernel entry says.
 #pragma once
 
@@ -29,8 +29,10 @@ inline constexpr uint32_t maxKernelOperands = 1024;
 inline constexpr uint64_t maxMicroBatches = uint64_t(1) << 20;
 inline constexpr uint64_t maxGroups = 4096;
 inline constexpr uint64_t maxSlots = uint64_t(1) << 16;
-// Records, waits and collectives of one program in one run of an entry.
+// Records, waits, collectives and transfers of one program in one run of an entry.
 inline constexpr uint64_t maxStops = uint64_t(1) << 24;
+// How often a kind of rank is looked at while an entry is played.
+inline constexpr uint64_t maxTurns = uint64_t(1) << 26;
 inline constexpr uint32_t maxStringBytes = 4096;
 
 // Checks a whole file that lies in memory at an address divisible by 16. On success `manifest`

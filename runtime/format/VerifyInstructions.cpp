@@ -68,7 +68,9 @@ private:
   rt::Status verifySide(const StridedCopy &op, const char *name, uint32_t buffer,
                         const flatbuffers::Vector<int64_t> *strides, const RankScalar *offset,
                         Span &span) const;
+  rt::Status verifyGroup(uint32_t group) const;
   rt::Status verifyOp(const Collective &op) const;
+  rt::Status verifyOp(const Transfer &op) const;
   rt::Status verifyEvent(uint32_t event) const;
 
   const ProgramContext &context;
@@ -258,16 +260,33 @@ rt::Status InstructionVerifier::verifyOp(const StridedCopy &op) const {
   return {};
 }
 
+rt::Status InstructionVerifier::verifyGroup(uint32_t group) const {
+  if (group >= context.inGroup.size())
+    return fail("the group is ", group, ", there are ", context.inGroup.size());
+  if (!context.inGroup[group])
+    return fail("not all ranks of the program are in the group");
+  return {};
+}
+
+rt::Status InstructionVerifier::verifyOp(const Transfer &op) const {
+  if (op.kind() > TransferKind::MAX || op.role() > CollectiveRole::MAX)
+    return fail("kind is ", static_cast<int>(op.kind()), ", role ", static_cast<int>(op.role()),
+                ", of which one is not known");
+  DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
+  uint32_t ranks = context.manifest.groups()->Get(op.group())->size();
+  if (op.shift() == 0 || op.shift() >= ranks)
+    return fail("its peer is ", op.shift(), " places further in a list of ", ranks,
+                ", wanted another rank of the list");
+  return {};
+}
+
 rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
   if (op.kind() > CollectiveKind::MAX || op.reduce() > ReduceKind::MAX || op.dtype() > DType::MAX ||
       op.role() > CollectiveRole::MAX)
     return fail("kind is ", static_cast<int>(op.kind()), ", reduce ", static_cast<int>(op.reduce()),
                 ", dtype ", static_cast<int>(op.dtype()), ", role ", static_cast<int>(op.role()),
                 ", of which one is not known");
-  if (op.group() >= context.inGroup.size())
-    return fail("the group is ", op.group(), ", there are ", context.inGroup.size());
-  if (!context.inGroup[op.group()])
-    return fail("not all ranks of the program are in the group");
+  DTC_RETURN_IF_ERROR(verifyGroup(op.group()));
   uint64_t ranks = context.manifest.groups()->Get(op.group())->size();
   bool gathers = op.kind() == CollectiveKind::all_gather;
   bool scatters = op.kind() == CollectiveKind::reduce_scatter;
@@ -293,8 +312,9 @@ rt::Status InstructionVerifier::verifyEvent(uint32_t event) const {
 
 rt::Status InstructionVerifier::verify() {
   // First, as every message about it repeats the name.
-  if (const Collective *op = instruction.op_as_Collective())
-    DTC_RETURN_IF_ERROR(context.checkName("the name of a collective", op->name()));
+  if (std::optional<Meeting> meeting = meetingOf(instruction))
+    DTC_RETURN_IF_ERROR(context.checkName(
+        text("the name of a ", opName(instruction.op_type())).c_str(), meeting->name));
   if (instruction.stream() >= context.program.num_streams())
     return fail("the stream is ", static_cast<int>(instruction.stream()), ", there are ",
                 context.program.num_streams());
@@ -313,6 +333,8 @@ rt::Status InstructionVerifier::verify() {
   if (const auto *op = instruction.op_as_StridedCopy())
     return verifyOp(*op);
   if (const auto *op = instruction.op_as_Collective())
+    return verifyOp(*op);
+  if (const auto *op = instruction.op_as_Transfer())
     return verifyOp(*op);
   if (const auto *op = instruction.op_as_Record())
     return verifyEvent(op->event());

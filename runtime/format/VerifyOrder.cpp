@@ -1,79 +1,115 @@
-// Checks that every entry ends: plays the streams of all programs against each other, with waits and
-// collectives that block and nothing else. Also checks that the ranks of a group issue the same
-// collectives.
+// Checks that every entry ends: plays the streams of all programs against each other, with waits,
+// collectives and transfers that block and nothing else. Also checks that ranks that meet mean the
+// same.
 //
-// 1. Go through the runs of the entry and number the records of each event and the collectives of
-//    each group.
-// 2. Ranks that meet in a group must have the same collectives on it: find which programs meet.
-// 3. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
+// 1. Go through the runs of the entry and number the records of each event and what each channel is
+//    used for.
+// 2. One rank stands for all that meet alike ones (RankClasses).
+// 3. What ranks meet in is the same on all sides: the same collectives; a receive for every send, of
+//    as many elements of one type.
+// 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
+//    A send waits for its receive: nothing relies on a transport that keeps messages.
+#include "runtime/format/RankClasses.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <set>
 
 namespace dtc::format {
 namespace {
 
-// The ranks of a list of a group share a communicator on `stream`.
-struct GroupKey {
-  uint32_t group = 0;
-  uint32_t stream = 0;
-  auto operator<=>(const GroupKey &) const = default;
+// Where a program is.
+struct Place {
+  uint32_t task = 0, microBatch = 0, instruction = 0;
 };
 
-// A record, wait or collective: what can hold up a stream.
+// A record, wait, collective or transfer: what can hold up a stream.
 struct Stop {
-  enum Kind { Record, Wait, Join } kind;
-  uint32_t task, instruction;
+  enum Kind { Record, Wait, Meet } kind;
+  Place place;
   uint32_t event = 0;   // Record, Wait
-  uint32_t ordinal = 0; // Wait: how many records must have run; Join: number of this collective in
-                        // its group, from 1
-  GroupKey group = {};  // Join
+  uint32_t ordinal = 0; // Wait: how many records must have run; Meet: number in its channel, from 1
+  uint32_t channel = 0; // Meet: of the program's channels
 };
 
 struct ProgramStops {
   std::vector<std::vector<Stop>> streams;
-  std::map<GroupKey, std::vector<const Collective *>> collectives;
+  std::vector<Channel> channels;
+  std::vector<std::vector<Place>> uses; // of each channel, in order
 };
 
 class OrderVerifier {
 public:
-  OrderVerifier(const VerifyContext &context, EntryKind entry) : context(context), kind(entry) {}
+  OrderVerifier(const VerifyContext &context, EntryKind entry)
+      : context(context), manifest(context.manifest), kind(entry), ranks(manifest) {}
 
-  rt::Status verify() {
-    for (uint32_t p = 0; p < context.manifest.programs()->size(); ++p)
-      DTC_RETURN_IF_ERROR(collectStops(p));
-    findMeetings();
-    DTC_RETURN_IF_ERROR(compareCollectives());
-    return play();
-  }
+  rt::Status verify();
 
 private:
   rt::Status collectStops(uint32_t p);
   rt::Status addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out);
-  void findMeetings();
-  rt::Status compareCollectives() const;
-  rt::Status play() const;
-  std::string place(uint32_t p, uint32_t task, uint32_t instruction) const;
+  rt::Status addMeeting(uint32_t p, const Place &place, const Meeting &meeting, ProgramStops &out);
+  rt::Status compareClass(uint32_t index);
+  rt::Status compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
+                     uint32_t otherRank) const;
+  rt::Status play();
+  bool passes(uint32_t index, const Stop &stop);
+  rt::Status explainHang(uint32_t index, size_t stream) const;
+
+  const Instruction &instructionAt(uint32_t p, const Place &place) const {
+    return *manifest.programs()
+                ->Get(p)
+                ->tasks()
+                ->Get(place.task)
+                ->instructions()
+                ->Get(place.instruction);
+  }
+  std::string describe(uint32_t p, const Place &place) const;
+  const Stop *stuckAt(uint32_t index, size_t stream) const;
+  const ProgramStops &stopsOf(uint32_t index) const {
+    return stops[ranks.classes()[index].program];
+  }
+  // The index of the channel in those of the program; their number where it has none such.
+  uint32_t find(uint32_t p, const Channel &channel) const {
+    const std::vector<Channel> &all = stops[p].channels;
+    return static_cast<uint32_t>(std::find(all.begin(), all.end(), channel) - all.begin());
+  }
 
   const VerifyContext &context;
+  const Manifest &manifest;
   EntryKind kind;
   std::vector<uint32_t> records, recorder; // per event, of the program that is gone through
+  std::map<Channel, uint32_t> indices;     // of the channels of that program
   uint64_t numStops = 0;                   // of that program
   std::vector<ProgramStops> stops;
-  std::map<uint32_t, std::vector<std::set<uint32_t>>> meetings; // group, program -> programs
+  RankClasses ranks;
+
+  // One of the classes that a class meets in a channel: which, and the index of the channel there.
+  struct Partner {
+    uint32_t index, channel;
+  };
+  // Per class: how far its streams are, how often each event was recorded, how many meetings of each
+  // channel it has come to, and whom it meets there.
+  struct State {
+    std::vector<size_t> position;
+    std::vector<uint32_t> recorded, arrived;
+    std::vector<std::vector<Partner>> partners;
+  };
+  std::vector<State> states;
+  std::deque<uint32_t> awake; // classes that may move on
 };
 
-std::string OrderVerifier::place(uint32_t p, uint32_t task, uint32_t instruction) const {
-  const Task &where = *context.manifest.programs()->Get(p)->tasks()->Get(task);
-  return text("program ", p, ": task '", where.name()->string_view(), "', instruction ",
-              instruction, ", ",
-              describe(context.manifest, *where.instructions()->Get(instruction)));
+std::string OrderVerifier::describe(uint32_t p, const Place &place) const {
+  const Task &task = *manifest.programs()->Get(p)->tasks()->Get(place.task);
+  return text("program ", p, ": task '", task.name()->string_view(), "', micro-batch ",
+              place.microBatch, ", instruction ", place.instruction, ", ",
+              format::describe(manifest, instructionAt(p, place)));
 }
 
 rt::Status OrderVerifier::collectStops(uint32_t p) {
-  const Program &program = *context.manifest.programs()->Get(p);
+  const Program &program = *manifest.programs()->Get(p);
   const Entry *entry = findEntry(program, kind);
   if (!entry)
     return context.fail("program ", p, " has no entry '", EnumNameEntryKind(kind),
@@ -82,136 +118,227 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
   out.streams.resize(program.num_streams());
   records.assign(program.num_events(), 0);
   recorder.assign(program.num_events(), 0);
+  indices.clear();
   numStops = 0;
-  std::vector<uint32_t> left(program.tasks()->size()); // runs of each task
-  for (const Run *run : *entry->order())
-    ++left[run->task()];
+  std::vector<uint32_t> left = countRuns(program, *entry);
   for (const Run *run : *entry->order())
     DTC_RETURN_IF_ERROR(addStops(p, *run, --left[run->task()] == 0, out));
   return {};
 }
 
+rt::Status OrderVerifier::addMeeting(uint32_t p, const Place &place, const Meeting &meeting,
+                                     ProgramStops &out) {
+  const Instruction &instruction = instructionAt(p, place);
+  Channel channel{Channel::Collective, meeting.group, instruction.stream()};
+  if (const Transfer *op = instruction.op_as_Transfer())
+    channel = {op->kind() == TransferKind::send ? Channel::Send : Channel::Receive, meeting.group,
+               0, op->shift()};
+  auto [entry, isNew] = indices.try_emplace(channel, static_cast<uint32_t>(out.channels.size()));
+  if (isNew) {
+    out.channels.push_back(channel);
+    out.uses.emplace_back();
+  }
+  std::vector<Place> &uses = out.uses[entry->second];
+  // Streams run in any order: what meets the k-th must be the same every time.
+  if (uint32_t first = isNew ? instruction.stream() : instructionAt(p, uses[0]).stream();
+      first != instruction.stream())
+    return context.fail(describe(p, place), ": it is on stream ",
+                        static_cast<int>(instruction.stream()), " and one before it on stream ",
+                        first, ", wanted one stream for all to or from one rank");
+  uses.push_back(place);
+  out.streams[instruction.stream()].push_back(
+      {Stop::Meet, place, 0, static_cast<uint32_t>(uses.size()), entry->second});
+  return {};
+}
+
 rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out) {
-  const auto &instructions =
-      *context.manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
+  const auto &instructions = *manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
   for (uint32_t i = 0; i < instructions.size(); ++i) {
     const Instruction &instruction = *instructions.Get(i);
     if (instruction.runs() == Runs::last && !isLast)
       continue;
-    uint32_t stream = instruction.stream(), task = run.task();
+    uint32_t stream = instruction.stream();
+    Place place{run.task(), run.micro_batch(), i};
     size_t before = out.streams[stream].size();
     if (const Record *op = instruction.op_as_Record()) {
       uint32_t event = op->event();
       if (records[event]++ == 0)
         recorder[event] = stream;
       if (recorder[event] != stream)
-        return context.fail(place(p, task, i), ": event ", event, " is recorded on streams ",
+        return context.fail(describe(p, place), ": event ", event, " is recorded on streams ",
                             recorder[event], " and ", stream, ", wanted one");
-      out.streams[stream].push_back({Stop::Record, task, i, event});
+      out.streams[stream].push_back({Stop::Record, place, event});
     } else if (const Wait *op = instruction.op_as_Wait()) {
       uint32_t event = op->event();
       if (records[event] == 0)
-        return context.fail(place(p, task, i), ": no record of event ", event,
+        return context.fail(describe(p, place), ": no record of event ", event,
                             " comes before this wait in entry '", EnumNameEntryKind(kind),
                             "', which would never end");
-      out.streams[stream].push_back({Stop::Wait, task, i, event, records[event]});
-    } else if (const Collective *op = instruction.op_as_Collective()) {
-      GroupKey group{op->group(), stream};
-      out.collectives[group].push_back(op);
-      auto ordinal = static_cast<uint32_t>(out.collectives[group].size());
-      out.streams[stream].push_back({Stop::Join, task, i, 0, ordinal, group});
+      out.streams[stream].push_back({Stop::Wait, place, event, records[event]});
+    } else if (std::optional<Meeting> meeting = meetingOf(instruction)) {
+      DTC_RETURN_IF_ERROR(addMeeting(p, place, *meeting, out));
     }
     numStops += out.streams[stream].size() - before;
     if (numStops > maxStops)
       return context.fail("program ", p, ": entry '", EnumNameEntryKind(kind), "' has more than ",
-                          maxStops, " records, waits and collectives");
+                          maxStops, " records, waits, collectives and transfers");
   }
   return {};
 }
 
-// Two programs meet in a group when two of their ranks are in one list.
-void OrderVerifier::findMeetings() {
-  const Manifest &manifest = context.manifest;
-  for (const ProgramStops &program : stops)
-    for (const auto &[key, list] : program.collectives)
-      meetings[key.group].resize(stops.size());
-  for (auto &[index, met] : meetings) {
-    const Group &group = *manifest.groups()->Get(index);
-    for (uint32_t first = 0; first < group.ranks()->size(); first += group.size()) {
-      std::set<uint32_t> programs;
-      for (uint32_t member = first; member < first + group.size(); ++member)
-        programs.insert(manifest.rank_program()->Get(group.ranks()->Get(member)));
-      for (uint32_t p : programs)
-        met[p].insert(programs.begin(), programs.end());
-    }
+// What `rank` of program p does in a channel is what `otherRank` of program q does at its other end.
+rt::Status OrderVerifier::compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
+                                  uint32_t otherRank) const {
+  const Channel there = channel.other(manifest.groups()->Get(channel.group)->size());
+  static const std::vector<Place> none;
+  uint32_t at = find(p, channel), otherAt = find(q, there);
+  const std::vector<Place> &mine = stops[p].uses[at];
+  const std::vector<Place> &theirs = otherAt < stops[q].uses.size() ? stops[q].uses[otherAt] : none;
+  std::string group = groupName(manifest, channel.group);
+  if (channel.kind == Channel::Collective) {
+    auto same = [&](const Place &a, const Place &b) {
+      const Collective &x = *instructionAt(p, a).op_as_Collective();
+      const Collective &y = *instructionAt(q, b).op_as_Collective();
+      return x.kind() == y.kind() && x.reduce() == y.reduce() && x.dtype() == y.dtype() &&
+             x.count() == y.count();
+    };
+    if (!std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(), same))
+      return context.fail("programs ", p, " and ", q, " run ranks of one group, '", group,
+                          "', but their ", mine.size(), " and ", theirs.size(),
+                          " collectives on stream ", channel.stream, " differ");
+    return {};
   }
-}
-
-rt::Status OrderVerifier::compareCollectives() const {
-  static const std::vector<const Collective *> none;
-  for (const auto &[index, met] : meetings)
-    for (uint32_t p = 0; p < met.size(); ++p)
-      for (const auto &[group, mine] : stops[p].collectives) {
-        if (group.group != index)
-          continue;
-        for (uint32_t q : met[p]) {
-          if (q == p)
-            continue;
-          auto found = stops[q].collectives.find(group);
-          const auto &theirs = found == stops[q].collectives.end() ? none : found->second;
-          auto same = [](const Collective *a, const Collective *b) {
-            return a->kind() == b->kind() && a->reduce() == b->reduce() &&
-                   a->dtype() == b->dtype() && a->count() == b->count();
-          };
-          if (!std::equal(mine.begin(), mine.end(), theirs.begin(), theirs.end(), same))
-            return context.fail("programs ", p, " and ", q, " run ranks of one group, but their ",
-                                mine.size(), " and ", theirs.size(), " collectives on stream ",
-                                group.stream, " differ");
-        }
-      }
+  const char *verbs[] = {" sends ", " receives "};
+  bool receives = channel.kind == Channel::Receive;
+  if (mine.size() != theirs.size())
+    return context.fail("in entry '", EnumNameEntryKind(kind), "' rank ", rank, " of program ", p,
+                        verbs[receives], mine.size(), receives ? " from" : " to", " rank ",
+                        otherRank, " over '", group, "', but rank ", otherRank, " of program ", q,
+                        verbs[!receives], theirs.size());
+  for (size_t i = 0; i < mine.size(); ++i) {
+    const Transfer &a = *instructionAt(p, mine[i]).op_as_Transfer();
+    const Transfer &b = *instructionAt(q, theirs[i]).op_as_Transfer();
+    if (a.count() != b.count() || a.dtype() != b.dtype())
+      return context.fail(describe(p, mine[i]), ": it moves ", a.count(), " of ",
+                          EnumNameDType(a.dtype()), " between ranks ", rank, " and ", otherRank,
+                          ", but what it meets, ", describe(q, theirs[i]), ", moves ", b.count(),
+                          " of ", EnumNameDType(b.dtype()));
+  }
   return {};
 }
 
-rt::Status OrderVerifier::play() const {
-  size_t programs = stops.size();
-  std::vector<std::vector<size_t>> position(programs);
-  std::vector<std::vector<uint32_t>> recorded(programs);
-  std::vector<std::map<GroupKey, uint32_t>> arrived(programs);
-  for (size_t p = 0; p < programs; ++p) {
-    position[p].resize(stops[p].streams.size());
-    recorded[p].resize(context.manifest.programs()->Get(p)->num_events());
-  }
-  auto passes = [&](uint32_t p, const Stop &stop) {
-    if (stop.kind == Stop::Record) {
-      ++recorded[p][stop.event];
-      return true;
+// Finds whom a class meets, and compares what they do.
+rt::Status OrderVerifier::compareClass(uint32_t index) {
+  const RankClasses::Class &mine = ranks.classes()[index];
+  State &state = states[index];
+  const std::vector<Channel> &channels = stops[mine.program].channels;
+  std::set<uint32_t> compared; // programs
+  for (const Channel &channel : channels) {
+    std::vector<Partner> &partners = state.partners.emplace_back();
+    compared.clear();
+    for (uint32_t other : ranks.partners(index, channel)) {
+      const RankClasses::Class &theirs = ranks.classes()[other];
+      if (compared.insert(theirs.program).second)
+        DTC_RETURN_IF_ERROR(compare(mine.program, theirs.program, channel, mine.rank, theirs.rank));
+      partners.push_back(
+          {other,
+           find(theirs.program, channel.other(manifest.groups()->Get(channel.group)->size()))});
     }
-    if (stop.kind == Stop::Wait)
-      return recorded[p][stop.event] >= stop.ordinal;
-    arrived[p][stop.group] = std::max(arrived[p][stop.group], stop.ordinal);
-    const std::set<uint32_t> &met = meetings.at(stop.group.group)[p];
-    return std::all_of(met.begin(), met.end(),
-                       [&](uint32_t q) { return arrived[q][stop.group] >= stop.ordinal; });
-  };
-  bool moved = true;
-  while (moved) {
-    moved = false;
-    for (uint32_t p = 0; p < programs; ++p)
-      for (size_t s = 0; s < position[p].size(); ++s)
-        while (position[p][s] < stops[p].streams[s].size() &&
-               passes(p, stops[p].streams[s][position[p][s]])) {
-          ++position[p][s];
+  }
+  return {};
+}
+
+bool OrderVerifier::passes(uint32_t index, const Stop &stop) {
+  State &state = states[index];
+  if (stop.kind == Stop::Record) {
+    ++state.recorded[stop.event];
+    return true;
+  }
+  if (stop.kind == Stop::Wait)
+    return state.recorded[stop.event] >= stop.ordinal;
+  const std::vector<Partner> &partners = state.partners[stop.channel];
+  if (state.arrived[stop.channel] < stop.ordinal) {
+    state.arrived[stop.channel] = stop.ordinal;
+    for (const Partner &partner : partners)
+      if (partner.index != index)
+        awake.push_back(partner.index);
+  }
+  return std::all_of(partners.begin(), partners.end(), [&](const Partner &partner) {
+    return states[partner.index].arrived[partner.channel] >= stop.ordinal;
+  });
+}
+
+const Stop *OrderVerifier::stuckAt(uint32_t index, size_t stream) const {
+  const std::vector<Stop> &all = stopsOf(index).streams[stream];
+  size_t position = states[index].position[stream];
+  return position < all.size() ? &all[position] : nullptr;
+}
+
+rt::Status OrderVerifier::play() {
+  for (uint32_t index = 0; index < states.size(); ++index)
+    awake.push_back(index);
+  uint64_t turns = 0;
+  while (!awake.empty()) {
+    uint32_t index = awake.front();
+    awake.pop_front();
+    if (++turns > maxTurns)
+      return context.fail("entry '", EnumNameEntryKind(kind), "' of ", states.size(),
+                          " kinds of ranks takes more than ", maxTurns, " turns to check");
+    State &state = states[index];
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t stream = 0; stream < state.position.size(); ++stream)
+        for (const Stop *stop; (stop = stuckAt(index, stream)) && passes(index, *stop);
+             ++state.position[stream])
           moved = true;
-        }
+    }
   }
-  for (uint32_t p = 0; p < programs; ++p)
-    for (size_t s = 0; s < position[p].size(); ++s)
-      if (position[p][s] < stops[p].streams[s].size()) {
-        const Stop &stop = stops[p].streams[s][position[p][s]];
-        return context.fail(place(p, stop.task, stop.instruction), ": stream ", s,
-                            " would wait here forever");
-      }
+  // Of streams that hang those that wait for other ranks say more than those that wait for them.
+  for (bool meets : {true, false})
+    for (uint32_t index = 0; index < states.size(); ++index)
+      for (size_t stream = 0; stream < states[index].position.size(); ++stream)
+        if (const Stop *stop = stuckAt(index, stream); stop && (stop->kind == Stop::Meet) == meets)
+          return explainHang(index, stream);
   return {};
+}
+
+rt::Status OrderVerifier::explainHang(uint32_t index, size_t stream) const {
+  const Stop &stop = *stuckAt(index, stream);
+  const RankClasses::Class &mine = ranks.classes()[index];
+  std::string other;
+  if (stop.kind == Stop::Meet)
+    for (const Partner &partner : states[index].partners[stop.channel]) {
+      if (states[partner.index].arrived[partner.channel] >= stop.ordinal)
+        continue;
+      const RankClasses::Class &theirs = ranks.classes()[partner.index];
+      const Stop *there = nullptr;
+      for (size_t i = 0; !there && i < states[partner.index].position.size(); ++i)
+        there = stuckAt(partner.index, i);
+      other = text(" for rank ", theirs.rank, ", which waits in ",
+                   there ? describe(theirs.program, there->place) : "no instruction");
+      break;
+    }
+  return context.fail("entry '", EnumNameEntryKind(kind), "', ", describe(mine.program, stop.place),
+                      ": stream ", stream, " of rank ", mine.rank, " would wait here forever",
+                      other);
+}
+
+rt::Status OrderVerifier::verify() {
+  std::vector<std::vector<Channel>> channels;
+  for (uint32_t p = 0; p < manifest.programs()->size(); ++p) {
+    DTC_RETURN_IF_ERROR(collectStops(p));
+    channels.push_back(stops.back().channels);
+  }
+  DTC_RETURN_IF_ERROR(ranks.find(context, channels));
+  for (const RankClasses::Class &each : ranks.classes()) {
+    State &state = states.emplace_back();
+    state.position.resize(stops[each.program].streams.size());
+    state.recorded.resize(manifest.programs()->Get(each.program)->num_events());
+    state.arrived.resize(stops[each.program].channels.size());
+  }
+  for (uint32_t index = 0; index < states.size(); ++index)
+    DTC_RETURN_IF_ERROR(compareClass(index));
+  return play();
 }
 
 } // namespace

@@ -331,6 +331,7 @@ rt::Status verifyTasks(const ProgramContext &context) {
 
 rt::Status verifyProgram(const ProgramContext &context) {
   const Program &program = context.program;
+  DTC_RETURN_IF_ERROR(context.checkName("the name of a program", program.name()));
   if (program.num_streams() == 0 || program.num_streams() > maxStreams)
     return context.failHere("num_streams is ", program.num_streams(), ", wanted 1 to ", maxStreams);
   if (program.num_events() > maxEvents)

@@ -52,6 +52,31 @@ TEST(Ranks, RunEveryCollective) {
   }
 }
 
+// Each rank sends to the next but one and gets from the one before: two rings at once, of which the
+// sends and the receives are on streams of their own.
+TEST(Ranks, SendAround) {
+  ProgramBuilder builder({{"cp", 3}});
+  builder.program().num_streams = 3;
+  uint32_t x = builder.buffer("x", 2), previous = builder.buffer("previous", 2),
+           next = builder.buffer("next", 2), all = builder.group({0});
+  using format::TransferKind;
+  builder.add(test::transfer(TransferKind::send, all, 1, x, 2), 1);
+  builder.add(test::transfer(TransferKind::send, all, 2, x, 2), 2);
+  builder.add(test::transfer(TransferKind::receive, all, 2, previous, 2));
+  builder.add(test::transfer(TransferKind::receive, all, 1, next, 2));
+  test::runRanks(3, builder.file(), [&](int rank, Executor &executor, Device &device) {
+    for (int turn = 0; turn < 20; ++turn) {
+      auto value = [&](int of) {
+        return std::vector<float>{static_cast<float>(of % 3), static_cast<float>(turn)};
+      };
+      put(executor, device, x, value(rank));
+      test::step(executor);
+      EXPECT_EQ(get(executor, device, previous), value(rank + 2));
+      EXPECT_EQ(get(executor, device, next), value(rank + 1));
+    }
+  });
+}
+
 // On a 2 x 2 mesh each axis has groups of its own, and both together are everyone.
 TEST(Ranks, GroupsFollowTheMesh) {
   ProgramBuilder builder({{"dp", 2}, {"tp", 2}});

@@ -302,6 +302,19 @@ CollectiveT collective(CollectiveKind kind, uint32_t group, uint32_t src, uint32
   return op;
 }
 
+TransferT transfer(TransferKind kind, uint32_t group, uint32_t shift, uint32_t buffer,
+                   uint64_t count) {
+  TransferT op;
+  op.kind = kind;
+  op.group = group;
+  op.shift = shift;
+  op.buffer = buffer;
+  op.count = count;
+  op.role = CollectiveRole::pipeline;
+  op.name = "y";
+  return op;
+}
+
 StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements) {
   StridedCopyT op;
   op.src = src;

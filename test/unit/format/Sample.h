@@ -69,6 +69,9 @@ std::unique_ptr<format::RankScalarT> rankScalar(int64_t base,
 
 format::CollectiveT collective(format::CollectiveKind kind, uint32_t group, uint32_t src,
                                uint32_t dst, uint64_t count);
+// A send or receive of a whole buffer of f32.
+format::TransferT transfer(format::TransferKind kind, uint32_t group, uint32_t shift,
+                           uint32_t buffer, uint64_t count);
 // All of `src` to `dst`, both contiguous, f32.
 format::StridedCopyT copy(uint32_t src, uint32_t dst, uint64_t elements);
 format::ZeroT zero(uint32_t dst);

@@ -272,12 +272,12 @@ TEST(VerifyInstructions, RejectsAnOpOfUnknownType) {
       manifest.programs()->Get(0)->tasks()->Get(0)->instructions()->Get(0);
   auto type = const_cast<uint8_t *>(reinterpret_cast<const flatbuffers::Table *>(instruction)
                                         ->GetAddressOf(Instruction::VT_OP_TYPE));
-  for (uint8_t value : {0, 17, 255}) {
+  for (uint8_t value : {0, 18, 255}) {
     *type = value;
     flatbuffers::Verifier encoding(encoder.GetBufferPointer(), encoder.GetSize());
     EXPECT_TRUE(VerifyManifestBuffer(encoding));
     rt::Status status = verifyManifest(manifest, "m.dte");
-    EXPECT_NE(status.message().find("wanted 1 to 16"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("wanted 1 to 17"), std::string::npos) << status.message();
   }
 }
 

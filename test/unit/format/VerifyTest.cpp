@@ -131,6 +131,8 @@ const Corruption manifestCorruptions[] = {
        p.buffers[p.parameters[0]->buffer]->slot_stride = 4;
      },
      "which moves with the slot or the micro-batch"},
+    {"ProgramName", [](ManifestT &m) { m.programs[0]->name = "a\nb"; },
+     "the name of a program contains a control character"},
     {"TaskName", [](ManifestT &m) { m.programs[0]->tasks[0]->name = "a\nb"; },
      "the name of a task contains a control character"},
     {"EntryNone", [](ManifestT &m) { m.programs[0]->entries.clear(); },
