@@ -72,6 +72,7 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
   mpi.maxElements = options.maxElements;
   mpi.phases = options.phases;
   DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::PollMicros, mpi.pollMicros));
+  DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::PeerBytes, mpi.peerBytes));
   Status status;
   create(mpi, world, status);
   DTC_RETURN_IF_ERROR(status);

@@ -4,6 +4,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Names.h"
+#include "runtime/comm/Reduce.h"
 
 #include <algorithm>
 #include <chrono>
@@ -107,39 +108,7 @@ bool sameCall(const Call &a, const Call &b) {
          a.reduction == b.reduction && a.root == b.root;
 }
 
-// out[i] = reduction over `sources`, in order, of element first + i.
-template <typename T>
-void reduceTyped(const std::vector<const void *> &sources, size_t first, size_t count, Reduction op,
-                 T *out) {
-  for (size_t rank = 0; rank < sources.size(); ++rank) {
-    const T *in = static_cast<const T *>(sources[rank]) + first;
-    if (rank == 0)
-      std::memcpy(out, in, count * sizeof(T));
-    else if (op == Reduction::Sum)
-      for (size_t i = 0; i < count; ++i)
-        // Integers wrap, as they do in MPI.
-        if constexpr (std::is_integral_v<T>)
-          out[i] = static_cast<T>(static_cast<std::make_unsigned_t<T>>(out[i]) +
-                                  static_cast<std::make_unsigned_t<T>>(in[i]));
-        else
-          out[i] += in[i];
-    else
-      for (size_t i = 0; i < count; ++i)
-        out[i] = in[i] > out[i] ? in[i] : out[i];
-  }
-}
-
 constexpr size_t kBlockBytes = 4096; // of a reduction's intermediate result
-
-void reduceBlock(const std::vector<const void *> &sources, size_t first, size_t count,
-                 DataType type, Reduction op, void *out) {
-  if (type == DataType::F32)
-    reduceTyped(sources, first, count, op, static_cast<float *>(out));
-  else if (type == DataType::I32)
-    reduceTyped(sources, first, count, op, static_cast<int32_t *>(out));
-  else
-    reduceTyped(sources, first, count, op, static_cast<int64_t *>(out));
-}
 
 char *at(void *base, size_t elements, DataType type) {
   return static_cast<char *>(base) + elements * bytesOf(type);
@@ -147,6 +116,15 @@ char *at(void *base, size_t elements, DataType type) {
 const char *at(const void *base, size_t elements, DataType type) {
   return static_cast<const char *>(base) + elements * bytesOf(type);
 }
+
+// out[i] = reduction over `sources`, in order, of element first + i.
+void reduceBlock(const std::vector<const void *> &sources, size_t first, size_t count,
+                 DataType type, Reduction op, void *out) {
+  std::memcpy(out, at(sources[0], first, type), count * bytesOf(type));
+  for (size_t rank = 1; rank < sources.size(); ++rank)
+    reduceInto(out, at(sources[rank], first, type), count, type, op);
+}
+
 void copy(void *to, const void *from, size_t count, DataType type) {
   if (count > 0 && to != from)
     std::memcpy(to, from, count * bytesOf(type));

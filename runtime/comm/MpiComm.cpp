@@ -2,10 +2,12 @@
 //
 // Every group is a communicator of its own, so that threads may use different groups at once. All
 // calls are non-blocking ones that are polled (MpiWait.h), so that a dead peer ends in an error.
+// Large buffers of ranks of one machine don't go through MPI (PeerCollectives.h).
 #include "runtime/base/Text.h"
 #include "runtime/comm/MpiPlugin.h"
 #include "runtime/comm/MpiWait.h"
 #include "runtime/comm/Names.h"
+#include "runtime/comm/PeerCollectives.h"
 
 #include <algorithm>
 #include <climits>
@@ -78,7 +80,7 @@ public:
     DTC_MPI(*job, call, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     DTC_MPI(*job, call, MPI_Comm_rank(comm, &myRank));
     DTC_MPI(*job, call, MPI_Comm_size(comm, &numRanks));
-    return Status::okStatus();
+    return PeerCollectives::create(*job, comm, call, peers);
   }
 
   int rank() const override { return myRank; }
@@ -109,6 +111,10 @@ private:
   }
   // Aborted when the job was given up.
   Status begin(const MpiCall &call) const;
+  // Whether a collective whose larger buffer has `elements` of the call reads the memory of peers.
+  bool usesPeers(const MpiCall &call, size_t elements) const {
+    return peers && elements * bytesOf(call.type) >= job->peerBytes;
+  }
   Status checkPeer(const MpiCall &call, int peer) const;
   Status wait(MPI_Request &request, const MpiCall &call) { return waitForMpi(*job, request, call); }
   Status scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op);
@@ -118,6 +124,7 @@ private:
   std::string groupName;
   bool isWorld;
   int myRank = 0, numRanks = 1;
+  std::unique_ptr<PeerCollectives> peers; // null where a rank can't read another's memory
 };
 } // namespace
 
@@ -140,6 +147,8 @@ Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType typ
   MpiCall call{this, "all-reduce", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "all-reduce"));
   DTC_RETURN_IF_ERROR(begin(call));
+  if (usesPeers(call, count))
+    return peers->allReduce(call, src, dst, op);
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     const void *from = src == dst ? MPI_IN_PLACE : at(src, first, type);
@@ -153,6 +162,8 @@ Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType typ
 Status MpiComm::allGather(const void *src, void *dst, size_t count, DataType type) {
   MpiCall call{this, "all-gather", count, type};
   DTC_RETURN_IF_ERROR(begin(call));
+  if (usesPeers(call, count * static_cast<size_t>(numRanks)))
+    return peers->allGather(call, src, dst);
   bool inPlace = src == at(dst, static_cast<size_t>(myRank) * count, type);
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
@@ -191,6 +202,8 @@ Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType
   MpiCall call{this, "reduce-scatter", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "reduce-scatter"));
   DTC_RETURN_IF_ERROR(begin(call));
+  if (usesPeers(call, count * static_cast<size_t>(numRanks)))
+    return peers->reduceScatter(call, src, dst, op);
   if (count > static_cast<size_t>(job->maxElements))
     return scatterPieces(call, src, dst, op);
   MPI_Request request;
@@ -203,6 +216,8 @@ Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType
 Status MpiComm::allToAll(const void *src, void *dst, size_t count, DataType type) {
   MpiCall call{this, "all-to-all", count, type};
   DTC_RETURN_IF_ERROR(begin(call));
+  if (usesPeers(call, count * static_cast<size_t>(numRanks)))
+    return peers->allToAll(call, src, dst);
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     ChunkType chunk;
@@ -288,6 +303,7 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   auto job = std::make_shared<MpiJob>();
   job->timeoutSeconds = options.timeoutSeconds;
   job->pollMicros = std::max<uint64_t>(options.pollMicros, 1);
+  job->peerBytes = options.peerBytes;
   job->maxElements = static_cast<int>(
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
   MpiCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};

@@ -14,6 +14,7 @@ struct MpiJob {
   double timeoutSeconds = 600;
   uint64_t pollMicros = 100;
   int maxElements = 0;
+  uint64_t peerBytes = 0;
   std::atomic<bool> failed = false;
 
   // Keeps the first reason.
