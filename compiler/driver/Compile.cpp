@@ -122,8 +122,8 @@ private:
 
   Result<std::vector<uint8_t>> emit(const ModelFacts &facts, const Target &target,
                                     const KernelLibrary &kernels) {
-    auto programs = module.getOps<exec::ProgramOp>();
-    assert(!programs.empty() && "the schedule phase makes one exec.program");
+    auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
+    assert(!programs.empty() && "the schedule phase makes exec.programs");
     EmitInfo info;
     info.modelName = facts.name;
     info.cpuFeatures = target.features;
@@ -135,7 +135,7 @@ private:
     Plan embedded = plan;
     embedded.search.seconds = 0;
     info.planJson = planToJson(embedded);
-    return emitExecutable(*programs.begin(), kernels.bytes, info);
+    return emitExecutable(programs, kernels.bytes, info);
   }
 
   ModuleOp module;

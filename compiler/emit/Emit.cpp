@@ -1,4 +1,4 @@
-// From a planned exec.program to the bytes of a .dte file.
+// From planned exec.programs to the bytes of a .dte file.
 #include "compiler/emit/Emit.h"
 
 #include "compiler/emit/ManifestBuilder.h"
@@ -8,13 +8,14 @@ using namespace mlir;
 
 namespace dtc {
 
-Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, ArrayRef<char> code,
+Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs, ArrayRef<char> code,
                                             const EmitInfo &info) {
-  if (!program.getArenaBytes())
-    return UserError(("writing '" + info.modelName + "': program '" + program.getSymName() +
-                      "' has no memory plan")
-                         .str(),
-                     "run dtc-plan-memory before");
+  for (exec::ProgramOp program : programs)
+    if (!program.getArenaBytes())
+      return UserError(("writing '" + info.modelName + "': program '" + program.getSymName() +
+                        "' has no memory plan")
+                           .str(),
+                       "run dtc-plan-memory before");
   format::ManifestT manifest;
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;
@@ -24,7 +25,9 @@ Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, ArrayRef<ch
   manifest.model_flops_per_step = info.modelFlopsPerStep;
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
-  ManifestBuilder(program, manifest).build();
+  ManifestBuilder builder(manifest);
+  for (exec::ProgramOp program : programs)
+    builder.add(program);
   std::vector<format::SegmentBytes> segments;
   if (!code.empty())
     segments.push_back({format::SegmentKind::code, {code.begin(), code.end()}});

@@ -1,4 +1,4 @@
-// From a planned exec.program to the bytes of a .dte file.
+// From planned exec.programs to the bytes of a .dte file.
 #pragma once
 
 #include "compiler/support/Error.h"
@@ -21,11 +21,11 @@ struct EmitInfo {
   std::string planJson;
 };
 
-// Writes `program`, the shared object `code` of its kernels (symbols as in exec.kernel; empty where
-// there are none) and `info` as an executable that passes all of dtrun's checks. The same input
-// gives the same bytes. Errors: the program has no memory plan, or breaks a rule of the format; the
-// message names the instruction.
-Result<std::vector<uint8_t>> emitExecutable(exec::ProgramOp program, llvm::ArrayRef<char> code,
-                                            const EmitInfo &info);
+// Writes `programs`, those of all ranks (dtc-verify-programs holds), the shared object `code` of
+// their kernels (symbols as in exec.kernel; empty where there are none) and `info` as an executable
+// that passes all of dtrun's checks. The same input gives the same bytes. Errors: a program has no
+// memory plan, or breaks a rule of the format; the message names the instruction.
+Result<std::vector<uint8_t>> emitExecutable(llvm::ArrayRef<exec::ProgramOp> programs,
+                                            llvm::ArrayRef<char> code, const EmitInfo &info);
 
 } // namespace dtc

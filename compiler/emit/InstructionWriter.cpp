@@ -111,6 +111,8 @@ void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t place,
 } // namespace
 
 format::Op instructionKindOf(StringRef mnemonic) {
+  if (mnemonic == "send" || mnemonic == "receive")
+    return format::Op::Transfer;
   for (format::Op op : format::EnumValuesOp())
     if (op != format::Op::NONE && mnemonic == format::opName(op))
       return op;

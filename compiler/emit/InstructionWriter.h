@@ -15,12 +15,13 @@ struct FieldValues {
   llvm::function_ref<format::DType(mlir::Type)> dtype;
 };
 
-// The kind whose name is the op's mnemonic; NONE where there is none.
+// The kind whose name is the op's mnemonic, of a send and a receive their common one; NONE where
+// there is none.
 format::Op instructionKindOf(llvm::StringRef mnemonic);
 
 // Writes the table of the kind of `op`: every field has the value of the buffer or attribute of its
 // name, its default where that is absent; `dtype` is that of the first buffer. Ops whose attributes
-// are not those of the table (launch, gemm, collective) have a function of their own in
+// are not those of the table (launch, gemm, collective, send, receive) have a function of their own in
 // ManifestBuilder.
 format::OpUnion writeInstruction(exec::InstructionOpInterface op, const FieldValues &values);
 

@@ -4,6 +4,7 @@
 #include "compiler/emit/InstructionWriter.h"
 
 #include "runtime/format/MeshGroups.h"
+#include "runtime/format/Operands.h"
 
 #include "mlir/IR/Location.h"
 
@@ -59,16 +60,23 @@ std::vector<std::unique_ptr<format::ShardedDimT>> shardsOf(const exec::Splits &s
 }
 } // namespace
 
-void ManifestBuilder::build() {
-  addMesh();
+void ManifestBuilder::add(exec::ProgramOp added) {
+  program = added;
+  buffers.clear();
+  tasks.clear();
+  if (manifest.programs.empty())
+    addMesh();
+  for (int64_t rank : program.getClass())
+    manifest.rank_program[rank] = static_cast<uint32_t>(manifest.programs.size());
   manifest.programs.push_back(std::make_unique<format::ProgramT>());
   out = manifest.programs.back().get();
+  out->name = program.getSymName().str();
   out->arena_bytes = program.getArenaBytes().value_or(0);
   out->num_streams = static_cast<uint32_t>(program.getStreams());
   out->num_events = static_cast<uint32_t>(program.getEvents());
   out->num_slots = static_cast<uint32_t>(program.getSlots());
   manifest.num_micro_batches = program.getMicroBatches();
-  manifest.peak_memory_bytes = out->arena_bytes;
+  manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, out->arena_bytes);
   addLocation(UnknownLoc::get(program.getContext()));
   for (Operation &op : program.getBody().front())
     llvm::TypeSwitch<Operation *>(&op)
@@ -94,16 +102,15 @@ void ManifestBuilder::build() {
 }
 
 void ManifestBuilder::addMesh() {
-  uint64_t ranks = 1;
   for (auto [name, size] :
        llvm::zip(program.getAxisNames().getAsValueRange<StringAttr>(), program.getAxisSizes())) {
     auto axis = std::make_unique<format::AxisT>();
     axis->name = name.str();
     axis->size = static_cast<uint32_t>(size);
-    ranks *= size;
     manifest.mesh.push_back(std::move(axis));
   }
-  manifest.rank_program.assign(ranks, 0);
+  // What no program is for is found by the format's checks.
+  manifest.rank_program.assign(program.getNumRanks(), ~uint32_t(0));
 }
 
 uint32_t ManifestBuilder::groupOf(ArrayRef<int64_t> axes) {
@@ -111,6 +118,18 @@ uint32_t ManifestBuilder::groupOf(ArrayRef<int64_t> axes) {
   auto [entry, isNew] = groups.try_emplace(axes.vec(), next);
   if (isNew)
     manifest.groups.push_back(format::groupOfAxes(manifest.mesh, vectorOf<uint32_t>(axes)));
+  return entry->second;
+}
+
+uint32_t ManifestBuilder::groupOf(exec::RanksAttr ranks) {
+  auto [entry, isNew] = lists.try_emplace(ranks, static_cast<uint32_t>(manifest.groups.size()));
+  if (isNew) {
+    auto group = std::make_unique<format::GroupT>();
+    group->name = ranks.getName().str();
+    group->size = static_cast<uint32_t>(ranks.getSize());
+    group->ranks = vectorOf<uint32_t>(ranks.getMembers());
+    manifest.groups.push_back(std::move(group));
+  }
   return entry->second;
 }
 
@@ -130,6 +149,8 @@ void ManifestBuilder::addBuffer(Value buffer) {
 }
 
 void ManifestBuilder::addKernel(exec::KernelOp kernel) {
+  if (kernels.contains(kernel.getSymName())) // as another program declares it, too
+    return;
   auto table = std::make_unique<format::KernelT>();
   table->symbol = kernel.getSymName().str();
   table->min_bytes = vectorOf<uint64_t>(kernel.getBuffers());
@@ -229,7 +250,8 @@ void ManifestBuilder::addInstruction(exec::InstructionOpInterface instruction) {
   table->runs = instruction.runsLastOnly() ? format::Runs::last : format::Runs::every;
   table->starts_sum = instruction.startsSum();
   llvm::TypeSwitch<Operation *>(instruction)
-      .Case<exec::LaunchOp, exec::GemmOp, exec::CollectiveOp>([&](auto op) { fill(op, table->op); })
+      .Case<exec::LaunchOp, exec::GemmOp, exec::CollectiveOp, exec::SendOp, exec::ReceiveOp>(
+          [&](auto op) { fill(op, table->op); })
       .Default([&](Operation *) {
         table->op = writeInstruction(
             instruction, {[&](Value buffer) { return indexOf(buffer); }, scalarOf, dtypeOf});
@@ -279,7 +301,7 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   format::CollectiveT table;
   table.kind = static_cast<format::CollectiveKind>(op.getKind());
   table.reduce = static_cast<format::ReduceKind>(op.getReduce());
-  table.group = groupOf(op.getAxes());
+  table.group = op.getOver() ? groupOf(*op.getOver()) : groupOf(op.getAxes());
   table.dtype = dtypeOf(exec::getDtype(op.getSrc()));
   table.src = indexOf(op.getSrc());
   table.dst = indexOf(op.getDst());
@@ -287,4 +309,26 @@ void ManifestBuilder::fill(exec::CollectiveOp op, format::OpUnion &result) {
   table.name = op.getName().str();
   table.role = static_cast<format::CollectiveRole>(op.getRole());
   result.Set(std::move(table));
+}
+
+template <typename Op>
+format::TransferT ManifestBuilder::transfer(format::TransferKind kind, Op op) {
+  format::TransferT table;
+  table.kind = kind;
+  table.group = groupOf(op.getOver());
+  table.shift = static_cast<uint32_t>(op.getShift());
+  table.dtype = dtypeOf(exec::getDtype(op.getBuffer()));
+  table.buffer = indexOf(op.getBuffer());
+  table.count = exec::getBytes(op.getBuffer()) / format::bytesOf(table.dtype);
+  table.name = op.getName().str();
+  table.role = static_cast<format::CollectiveRole>(op.getRole());
+  return table;
+}
+
+void ManifestBuilder::fill(exec::SendOp op, format::OpUnion &result) {
+  result.Set(transfer(format::TransferKind::send, op));
+}
+
+void ManifestBuilder::fill(exec::ReceiveOp op, format::OpUnion &result) {
+  result.Set(transfer(format::TransferKind::receive, op));
 }

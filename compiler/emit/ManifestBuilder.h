@@ -12,13 +12,13 @@
 
 namespace dtc {
 
-// Fills mesh, programs, rank_program, kernels, locations and the sizes of the step in a manifest.
-// The program has a memory plan and verifies.
+// Fills mesh, groups, programs, rank_program, kernels, locations and the sizes of the step in a
+// manifest, program by program; all are of one mesh, have memory plans and verify. What they have in
+// common is there once: groups, kernels, locations.
 class ManifestBuilder {
 public:
-  ManifestBuilder(exec::ProgramOp program, format::ManifestT &manifest)
-      : program(program), manifest(manifest) {}
-  void build();
+  explicit ManifestBuilder(format::ManifestT &manifest) : manifest(manifest) {}
+  void add(exec::ProgramOp program);
 
 private:
   void addMesh();
@@ -30,8 +30,9 @@ private:
   void addTask(exec::TaskOp task);
   void addEntry(exec::EntryOp entry);
   void addInstruction(exec::InstructionOpInterface instruction);
-  // The index of the group of ranks that differ only on these mesh axes.
+  // The index of the group of ranks that differ only on these mesh axes, or of these lists.
   uint32_t groupOf(llvm::ArrayRef<int64_t> axes);
+  uint32_t groupOf(exec::RanksAttr lists);
   uint32_t addLocation(mlir::Location location);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
 
@@ -39,14 +40,21 @@ private:
   void fill(exec::LaunchOp op, format::OpUnion &out);
   void fill(exec::GemmOp op, format::OpUnion &out);
   void fill(exec::CollectiveOp op, format::OpUnion &out);
+  void fill(exec::SendOp op, format::OpUnion &out);
+  void fill(exec::ReceiveOp op, format::OpUnion &out);
+  template <typename Op> format::TransferT transfer(format::TransferKind kind, Op op);
 
-  exec::ProgramOp program;
   format::ManifestT &manifest;
+  llvm::StringMap<uint32_t> kernels;
+  std::map<std::vector<int64_t>, uint32_t> groups;
+  llvm::DenseMap<mlir::Attribute, uint32_t> lists;
+  std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
+
+  // Of the program that is added.
+  exec::ProgramOp program;
   format::ProgramT *out = nullptr;
   llvm::DenseMap<mlir::Value, uint32_t> buffers;
-  llvm::StringMap<uint32_t> kernels, tasks;
-  std::map<std::vector<int64_t>, uint32_t> groups;
-  std::map<std::tuple<std::string, uint32_t, uint32_t, std::string>, uint32_t> locations;
+  llvm::StringMap<uint32_t> tasks;
 };
 
 } // namespace dtc

@@ -1,4 +1,4 @@
-// The exec dialect: what every rank runs each step, buffer by buffer.
+// The exec dialect: what ranks run each step, buffer by buffer.
 #pragma once
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"

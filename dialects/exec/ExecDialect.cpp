@@ -92,6 +92,19 @@ LogicalResult RankScalarAttr::verify(llvm::function_ref<InFlightDiagnostic()> em
   return success();
 }
 
+LogicalResult RanksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, StringRef name,
+                                int64_t size, ArrayRef<int64_t> members) {
+  if (size < 1 || members.empty() || static_cast<int64_t>(members.size()) % size != 0)
+    return emitError() << "ranks '" << name << "' are " << members.size() << " in lists of " << size
+                       << "; want whole lists of 1 or more";
+  llvm::SmallDenseSet<int64_t> seen;
+  for (int64_t rank : members)
+    if (rank < 0 || !seen.insert(rank).second)
+      return emitError() << "ranks '" << name << "' have " << rank
+                         << (rank < 0 ? "; want 0 or more" : " twice");
+  return success();
+}
+
 RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
                                           ArrayRef<std::pair<int64_t, int64_t>> terms,
                                           int64_t microBatchStride) {

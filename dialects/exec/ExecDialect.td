@@ -9,11 +9,11 @@ include "mlir/IR/OpBase.td"
 def Exec_Dialect : Dialect {
   let name = "exec";
   let cppNamespace = "::dtc::exec";
-  let summary = "What every rank runs each step, buffer by buffer";
+  let summary = "What ranks run each step, buffer by buffer";
   let description = [{
     Tasks, which are lists of instructions over byte ranges of one arena, and the order in which they run, in one
-    `exec.program`. It has the vocabulary of the executable file (runtime/format/dte.fbs), so that emission is a
-    translation, op by op. All ranks run the same program; what depends on the rank or the micro-batch is an
+    `exec.program` for each class of ranks. It has the vocabulary of the executable file (runtime/format/dte.fbs), so that
+    emission is a translation, op by op. What depends on the rank within its class or the micro-batch is an
     `#exec.rank_scalar`.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -88,6 +88,19 @@ def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
   let genVerifyDecl = 1;
 }
 def Exec_RankScalars : TypedArrayAttrBase<Exec_RankScalarAttr, "array of rank scalars">;
+
+def Exec_RanksAttr : AttrDef<Exec_Dialect, "Ranks"> {
+  let mnemonic = "ranks";
+  let summary = "Lists of ranks that meet";
+  let description = [{
+    `members` are lists of `size` ranks, one after another. A rank is in one list, or in none and then has no part in them.
+    That they have all ranks of a program that uses them `dtc-verify-programs` checks.
+    Example: `#exec.ranks<"ends", 2, [0, 6, 1, 7]>` has the lists 0, 6 and 1, 7.
+  }];
+  let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, ArrayRefParameter<"int64_t">:$members);
+  let assemblyFormat = "`<` $name `,` $size `,` `[` $members `]` `>`";
+  let genVerifyDecl = 1;
+}
 
 def Exec_EntryKind : Exec_I32Enum<"EntryKind", "what a run of a program's tasks is for", [
   I32EnumAttrCase<"Train", 0, "train">, I32EnumAttrCase<"Evaluate", 1, "evaluate">]>;

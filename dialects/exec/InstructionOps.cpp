@@ -279,7 +279,47 @@ SmallVector<std::pair<unsigned, unsigned>> CollectiveOp::getInPlacePairs() {
   return {};
 }
 
+// `axes` [0, 1] | `over` <"ends", 2, [0, 6]>
+static ParseResult parseMembers(OpAsmParser &parser, DenseI64ArrayAttr &axes, RanksAttr &over) {
+  Builder &builder = parser.getBuilder();
+  if (succeeded(parser.parseOptionalKeyword("over"))) {
+    axes = builder.getDenseI64ArrayAttr({});
+    over = dyn_cast_or_null<RanksAttr>(RanksAttr::parse(parser, Type()));
+    return success(over != nullptr);
+  }
+  SmallVector<int64_t> list;
+  auto parseAxis = [&] { return parser.parseInteger(list.emplace_back()); };
+  if (parser.parseKeyword("axes") ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseAxis))
+    return failure();
+  axes = builder.getDenseI64ArrayAttr(list);
+  return success();
+}
+
+static void printMembers(OpAsmPrinter &printer, CollectiveOp, DenseI64ArrayAttr axes,
+                         RanksAttr over) {
+  if (over) {
+    printer << "over ";
+    over.print(printer);
+    return;
+  }
+  printer << "axes [" << axes.asArrayRef() << ']';
+}
+
+template <typename Op> static LogicalResult verifyTransfer(Op op) {
+  int64_t shift = op.getShift(), size = op.getOver().getSize();
+  if (shift < 1 || shift >= size) // transfer_c1
+    return op.emitOpError() << "is with the rank " << shift << " places further in a list of "
+                            << size << "; want another one of the list";
+  return success();
+}
+LogicalResult SendOp::verify() { return verifyTransfer(*this); }
+LogicalResult ReceiveOp::verify() { return verifyTransfer(*this); }
+
 LogicalResult CollectiveOp::verify() {
+  if (getOver() && !getAxes().empty()) // collective_c5
+    return emitOpError() << "is over axes [" << getAxes() << "] and over '" << getOver()->getName()
+                         << "'; want one of both";
   ArrayRef<int64_t> mesh = (*this)->getParentOfType<ProgramOp>().getAxisSizes();
   int64_t ranks = 1, last = -1;
   for (int64_t axis : getAxes()) {
@@ -289,6 +329,8 @@ LogicalResult CollectiveOp::verify() {
     ranks *= mesh[axis];
     last = axis;
   }
+  if (getOver())
+    ranks = getOver()->getSize();
   CollectiveKind kind = getKind();
   bool manyIn = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::AllToAll;
   bool manyOut = kind == CollectiveKind::AllGather || kind == CollectiveKind::AllToAll;

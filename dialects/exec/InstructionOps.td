@@ -323,9 +323,10 @@ def Exec_ZeroOp : Exec_Instruction<"zero", (ins), (ins Exec_Buffer:$dst), (ins)>
 
 def Exec_CollectiveOp : Exec_Instruction<"collective", (ins Exec_Buffer:$src), (ins Exec_Buffer:$dst), (ins),
     ["getInPlacePairs"]> {
-  let summary = "Moves data between the ranks that differ only on some mesh axes";
+  let summary = "Moves data between the ranks of a list";
   let description = [{
-    n ranks take part, in order of coordinate, first axis outermost. `role` says what moves; with `async` compute may go
+    n ranks take part: those that differ only on mesh axes `axes`, in order of coordinate, first axis outermost; or with
+    `over` those of a list that the rank is in, in its order. `role` says what moves; with `async` compute may go
     on beside it, on another stream. all_reduce: src and dst have `count` elements and
     may be one buffer. all_gather: src has `count`, dst n * count. reduce_scatter: src has n * count, dst count.
     all_to_all: both have n * count.
@@ -335,19 +336,48 @@ def Exec_CollectiveOp : Exec_Instruction<"collective", (ins Exec_Buffer:$src), (
     - (C2) src and dst have the element type and the bytes that kind and count ask for.
     - (C3) src and dst do not overlap, except that all_reduce may use one buffer.
     - (C4) one that is not on stream 0 is `async`.
+    - (C5) it is over axes or over lists.
 
     Example:
     ```mlir
     %g = exec.buffer "grad" gradient f32 4096 bytes
     exec.collective all_reduce sum %g to %g axes [0] count 1024 "grad wte" gradient async
+    exec.collective all_reduce sum %g to %g over <"ends", 1, [0]> count 1024 "grad wte" gradient
     ```
   }];
   let arguments = (ins Exec_CollectiveKindAttr:$kind, Exec_ReduceKindAttr:$reduce, Exec_Buffer:$src, Exec_Buffer:$dst,
     DenseI64ArrayAttr:$axes, I64Attr:$count, StrAttr:$name, Exec_CollectiveRoleAttr:$role, UnitAttr:$async,
-    DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
-  let assemblyFormat = [{$kind $reduce $src `to` $dst `axes` $axes `count` $count $name $role (`async` $async^)?
-    (`stream` $stream^)? (`last` $last^)? attr-dict}];
+    OptionalAttr<Exec_RanksAttr>:$over, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+  let assemblyFormat = [{$kind $reduce $src `to` $dst custom<Members>($axes, $over) `count` $count $name $role
+    (`async` $async^)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
+
+class Exec_Transfer<string mnemonic, string what, dag reads, dag writes> : Exec_Instruction<mnemonic, reads, writes,
+    (ins Exec_RanksAttr:$over, I64Attr:$shift, StrAttr:$name, Exec_CollectiveRoleAttr:$role)> {
+  let summary = what;
+  let description = [{
+    The other rank stands `shift` places after this one in its list of `over`, past whose end it goes on at the start: of
+    a list 0, 1, 2 rank 2 with shift 1 sends to rank 0, which receives with shift 2. The k-th send of a rank to another
+    meets that one's k-th receive from it, of as many elements of one type; neither ends before the other has begun
+    (`dtc-verify-programs`).
+
+    Constraints:
+    - (C1) the other rank is another one of the list.
+
+    Example:
+    ```mlir
+    exec.program @first mesh ["pp"] sizes [2] ranks [0] {
+      %y = exec.buffer "y" activation f32 4096 bytes
+      exec.task @forward per_micro_batch {
+        exec.}] # mnemonic # [{ %y over <"pp", 2, [0, 1]> shift 1 "y" pipeline
+      }
+    }
+    ```
+  }];
+  let assemblyFormat = [{$buffer `over` $over `shift` $shift $name $role (`stream` $stream^)? (`last` $last^)? attr-dict}];
+}
+def Exec_SendOp : Exec_Transfer<"send", "Sends a buffer to another rank", (ins Exec_Buffer:$buffer), (ins)>;
+def Exec_ReceiveOp : Exec_Transfer<"receive", "Receives a buffer from another rank", (ins), (ins Exec_Buffer:$buffer)>;
 
 class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins I64Attr:$event)> {
   let summary = what;

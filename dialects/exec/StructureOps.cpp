@@ -84,6 +84,13 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
   state.addRegion()->emplaceBlock();
 }
 
+int64_t ProgramOp::getNumRanks() { return product(getAxisSizes()); }
+
+SmallVector<int64_t> ProgramOp::getClass() {
+  return getRanks() ? SmallVector<int64_t>(*getRanks())
+                    : llvm::to_vector(llvm::seq<int64_t>(0, getNumRanks()));
+}
+
 LogicalResult ProgramOp::verify() {
   if (getAxisNames().size() != getAxisSizes().size()) // program_c1
     return emitOpError() << "names " << getAxisNames().size() << " mesh axes and gives sizes of "
@@ -98,6 +105,18 @@ LogicalResult ProgramOp::verify() {
   if (getMicroBatches() < 1 || getSlots() < 1 || getSlotBytes() < 0) // program_c4
     return emitOpError() << "has " << getMicroBatches() << " micro-batches and " << getSlots()
                          << " slots of " << getSlotBytes() << " bytes; want 1 or more of each";
+  if (!getRanks())
+    return success();
+  ArrayRef<int64_t> ranks = *getRanks();
+  int64_t last = -1;
+  for (int64_t rank : ranks) {
+    if (rank <= last || rank >= getNumRanks()) // program_c5
+      return emitOpError() << "is for ranks [" << ranks << "]; want ascending ones of "
+                           << getNumRanks();
+    last = rank;
+  }
+  if (last < 0) // program_c5
+    return emitOpError() << "is for no rank";
   return success();
 }
 

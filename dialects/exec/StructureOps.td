@@ -2,8 +2,10 @@
 include "dialects/exec/ExecOpBase.td"
 
 def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, NoTerminator, SingleBlock, Symbol, SymbolTable]> {
-  let summary = "Holds what every rank runs each step";
+  let summary = "Holds what a class of ranks runs each step";
   let description = [{
+    A module has one for all ranks, or several, each with the `ranks` that run it; together they have every rank of the mesh
+    once (`dtc-verify-programs`).
     Buffers and declarations, then tasks, then for each entry the order in which they run. The rank of a process is the
     row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`; what one of them keeps
     from task to task lies in a slot, of which there are `slots`, `slot_bytes` apart: as many as there are micro-batches
@@ -14,6 +16,7 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     - (C2) at least one stream, and no instruction on a stream that is not there.
     - (C3) instructions stand in tasks, everything else does not.
     - (C4) at least one micro-batch and one slot.
+    - (C5) `ranks` are of the mesh, one at least, ascending.
 
     Example:
     ```mlir
@@ -27,15 +30,21 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
-    DefaultValuedAttr<I64Attr, "1">:$micro_batches, DefaultValuedAttr<I64Attr, "1">:$slots,
+    OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches, DefaultValuedAttr<I64Attr, "1">:$slots,
     DefaultValuedAttr<I64Attr, "0">:$slot_bytes, OptionalAttr<I64Attr>:$arena_bytes,
     DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`micro_batches` $micro_batches^)?
+  let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`ranks` $ranks^)? (`micro_batches` $micro_batches^)?
     (`slots` $slots^)? (`of` $slot_bytes^ `bytes`)? (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
     (`events` $events^)? attr-dict-with-keyword $body}];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
+  let extraClassDeclaration = [{
+    // Ranks of the mesh.
+    int64_t getNumRanks();
+    // Those that run the program: `ranks`, or all.
+    ::llvm::SmallVector<int64_t> getClass();
+  }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
 }

@@ -107,7 +107,8 @@ private:
     if (members.size() > 1)
       name += " +" + std::to_string(members.size() - 1);
     add<exec::CollectiveOp>(builder, last.getLoc(), first.getKind(), first.getReduce(), src, dst,
-                            first.getAxes(), count, name, first.getRole(), first.getAsync());
+                            first.getAxes(), count, name, first.getRole(), first.getAsync(),
+                            first.getOverAttr());
   }
 
   exec::RankScalarAttr at(int64_t element) {

@@ -40,6 +40,8 @@ std::string dtc::getBucketKey(exec::CollectiveOp collective) {
          << exec::getDtype(collective.getSrc());
   for (int64_t axis : collective.getAxes())
     stream << ' ' << axis;
+  if (auto lists = collective.getOver())
+    stream << ' ' << *lists;
   return key;
 }
 

@@ -115,7 +115,8 @@ void dtc::joinReductions(exec::ProgramOp program) {
     auto first = dyn_cast<exec::CollectiveOp>((place - 1)->getOperation());
     if (!first || !isInPlace(first) || first.getSrc() != second.getSrc() ||
         first.getReduce() != second.getReduce() || first.getRole() != second.getRole() ||
-        first.getAsync() != second.getAsync() || isRepeated(first) != isRepeated(second))
+        first.getAsync() != second.getAsync() || isRepeated(first) != isRepeated(second) ||
+        first.getOver() || second.getOver())
       continue;
     SmallVector<int64_t> axes(first.getAxes());
     llvm::append_range(axes, second.getAxes());

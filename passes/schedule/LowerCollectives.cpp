@@ -76,7 +76,7 @@ void emitCollective(ExecEmitter &emitter, exec::CollectiveKind kind, exec::Reduc
                     Value src, Value dst, const Group &group, int64_t count, Value named) {
   exec::CollectiveOp::create(emitter.instructions(), kind, reduce, src, dst, group.axes, count,
                              exec::getName(emitter.lookup(named)), group.role, group.async,
-                             /*stream=*/0);
+                             /*over=*/exec::RanksAttr());
 }
 
 // [outer, ranks, part, inner] (row-major) to [ranks, outer, part, inner]; `part` is one rank's

@@ -26,6 +26,8 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   // Every buffer has an offset, the arena a size.
   program.addPass(createPlanMemory());
   program.addPass(createVerifyExec());
+  // No rank waits forever for another.
+  manager.addPass(createVerifyPrograms());
 }
 
 namespace {

@@ -290,3 +290,70 @@ exec.program @box mesh ["dp"] sizes [1] micro_batches 3 {
     exec.copy %x to %y sizes [8] from [1] at <0 + 5 * micro_batch> into [1] at <0>
   }
 }
+
+// -----
+// expected-error @+1 {{is for ranks [1, 0]; want ascending ones of 2}}
+exec.program @program_c5 mesh ["dp"] sizes [2] ranks [1, 0] {}
+
+// -----
+// expected-error @+1 {{is for ranks [0, 2]; want ascending ones of 2}}
+exec.program @program_c5_outside mesh ["dp"] sizes [2] ranks [0, 2] {}
+
+// -----
+// expected-error @+1 {{is for no rank}}
+exec.program @program_c5_none mesh ["dp"] sizes [2] ranks [] {}
+
+// -----
+exec.program @transfer_c1 mesh ["pp"] sizes [2] ranks [0] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{is with the rank 2 places further in a list of 2; want another one of the list}}
+    exec.send %x over <"pp", 2, [0, 1]> shift 2 "x" pipeline
+  }
+}
+
+// -----
+exec.program @transfer_c1_itself mesh ["pp"] sizes [2] ranks [0] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{is with the rank 0 places further in a list of 2; want another one of the list}}
+    exec.receive %x over <"pp", 2, [0, 1]> shift 0 "x" pipeline
+  }
+}
+
+// -----
+exec.program @ranks_whole_lists mesh ["pp"] sizes [4] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{ranks 'pp' are 3 in lists of 2; want whole lists of 1 or more}}
+    exec.send %x over <"pp", 2, [0, 1, 2]> shift 1 "x" pipeline
+  }
+}
+
+// -----
+exec.program @ranks_once mesh ["pp"] sizes [4] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{ranks 'pp' have 1 twice}}
+    exec.send %x over <"pp", 2, [0, 1, 1, 2]> shift 1 "x" pipeline
+  }
+}
+
+// -----
+exec.program @collective_c2_of_a_list mesh ["dp"] sizes [4] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has destination 'y' of 64 bytes; want 128 bytes}}
+    exec.collective all_gather sum %x to %y over <"pairs", 2, [0, 1, 2, 3]> count 16 "x" activation
+  }
+}
+
+// -----
+exec.program @collective_c5 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{is over axes [0] and over 'all'; want one of both}}
+    "exec.collective"(%x, %x) <{kind = #exec<collective_kind all_reduce>, reduce = #exec<reduce_kind sum>, axes = array<i64: 0>, over = #exec.ranks<"all", 2, [0, 1]>, count = 16 : i64, name = "x", role = #exec<collective_role activation>, stream = 0 : i64}> : (!exec.buffer, !exec.buffer) -> ()
+  }
+}

@@ -53,3 +53,24 @@ exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes {
   // CHECK: exec.entry evaluate order [@forward 1]
   exec.entry evaluate order [@forward 1]
 }
+
+// One program for each class of ranks; lists of ranks that no mesh axis has.
+// CHECK-LABEL: exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] micro_batches 2
+exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] micro_batches 2 {
+  %y = exec.buffer "y" activation f32 64 bytes
+  %w = exec.buffer "w" gradient f32 64 bytes
+  exec.task @forward per_micro_batch {
+    // CHECK: exec.send %y over <"pairs", 2, [0, 2, 1, 3]> shift 1 "y" pipeline
+    exec.send %y over <"pairs", 2, [0, 2, 1, 3]> shift 1 "y" pipeline
+    // CHECK: exec.receive %w over <"pairs", 2, [0, 2, 1, 3]> shift 1 "dy" pipeline last
+    exec.receive %w over <"pairs", 2, [0, 2, 1, 3]> shift 1 "dy" pipeline last
+  }
+  exec.task @update {
+    // CHECK: exec.collective all_reduce sum %w to %w over <"ends", 4, [0, 1, 2, 3]> count 16 "w" gradient
+    exec.collective all_reduce sum %w to %w over <"ends", 4, [0, 1, 2, 3]> count 16 "w" gradient
+    // CHECK: exec.collective all_reduce sum %w to %w axes [1] count 16 "w" gradient
+    exec.collective all_reduce sum %w to %w axes [1] count 16 "w" gradient
+    // CHECK: exec.collective all_reduce sum %w to %w axes [] count 16 "w" gradient
+    exec.collective all_reduce sum %w to %w axes [] count 16 "w" gradient
+  }
+}

@@ -151,7 +151,8 @@ const Corruption corruptions[] = {
     {"CountNone", [](ManifestT &m) { transferOf(m, 0, 0).count = 0; }, "'count' is 0"},
     {"Type", [](ManifestT &m) { transferOf(m, 0, 0).dtype = DType::i32; }, "of f32, wanted i32"},
     {"CountsDiffer", [](ManifestT &m) { transferOf(m, 1, 1).count = 4; },
-     "program 0: task 'first', micro-batch 0, instruction 1, receive of tensors of stages over pair "
+     "program 0: task 'first', micro-batch 0, instruction 1, receive of tensors of stages over "
+     "pair "
      "'y': it moves 8 of f32 between ranks 0 and 2, but what it meets, program 1: task 'second', "
      "micro-batch 0, instruction 1, send of tensors of stages over pair 'y', moves 4 of f32"},
     {"TypesDiffer",
@@ -185,7 +186,8 @@ const Corruption corruptions[] = {
        instructions.push_back(std::make_unique<InstructionT>(*instructions[0]));
        instructions.back()->stream = 1;
      },
-     "instruction 2, send of tensors of stages over pair 'y': it is on stream 1 and one before it on "
+     "instruction 2, send of tensors of stages over pair 'y': it is on stream 1 and one before it "
+     "on "
      "stream 0, wanted one stream for all to or from one rank"},
     {"BothSendFirst",
      [](ManifestT &m) {
@@ -275,9 +277,10 @@ TEST(VerifyTransfers, FindsCyclesThroughManyRanks) {
     job.send(all, 1);
     job.receive(all, 2);
   }
-  EXPECT_NE(job.verify().find("stream 0 of rank 0 would wait here forever for rank 1, which waits in "
-                              "program 1: task 'b', micro-batch 0, instruction 0, send"),
-            std::string::npos)
+  EXPECT_NE(
+      job.verify().find("stream 0 of rank 0 would wait here forever for rank 1, which waits in "
+                        "program 1: task 'b', micro-batch 0, instruction 0, send"),
+      std::string::npos)
       << job.verify();
   std::swap(job.last().tasks[0]->instructions[0], job.last().tasks[0]->instructions[1]);
   EXPECT_EQ(job.verify(), "");
@@ -304,13 +307,15 @@ TEST(VerifyTransfers, NamesTheMicroBatch) {
     std::swap(job.last().tasks[0], job.last().tasks[1]);
     job.last().entries[0]->order = std::move(order);
   };
-  stage("forth", true, {format::Run(0, 0, 0), format::Run(0, 1, 0), format::Run(1, 0, 0), format::Run(1, 1, 0)});
-  stage("there", false, {format::Run(0, 0, 0), format::Run(1, 0, 0), format::Run(0, 1, 0), format::Run(1, 1, 0)});
+  stage("forth", true,
+        {format::Run(0, 0, 0), format::Run(0, 1, 0), format::Run(1, 0, 0), format::Run(1, 1, 0)});
+  stage("there", false,
+        {format::Run(0, 0, 0), format::Run(1, 0, 0), format::Run(0, 1, 0), format::Run(1, 1, 0)});
   EXPECT_NE(job.verify().find("program 0: task 'forth', micro-batch 1, instruction 0, send"),
             std::string::npos)
       << job.verify();
-  job.manifest().programs[0]->entries[0]->order = {format::Run(0, 0, 0), format::Run(1, 0, 0), format::Run(0, 1, 0),
-                                                   format::Run(1, 1, 0)};
+  job.manifest().programs[0]->entries[0]->order = {format::Run(0, 0, 0), format::Run(1, 0, 0),
+                                                   format::Run(0, 1, 0), format::Run(1, 1, 0)};
   EXPECT_EQ(job.verify(), "");
 }
 

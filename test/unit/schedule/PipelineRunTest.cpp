@@ -1,0 +1,128 @@
+// A pipeline of two stages, one forward and one backward in turn, trains to the bits of the same
+// model in one program.
+#include "runtime/base/Fill.h"
+#include "runtime/exec/Binding.h"
+#include "runtime/format/Verify.h"
+#include "test/unit/exec/RankRunner.h"
+#include "test/unit/schedule/TwoStages.h"
+
+#include <map>
+#include <mutex>
+
+using namespace mlir;
+
+namespace dtc::test {
+namespace {
+
+constexpr int kSteps = 3;
+
+struct Trained {
+  std::vector<float> losses;
+  float evaluated = 0;
+  std::map<std::string, std::vector<float>> parameters;
+};
+
+class PipelineRun : public testing::Test {
+protected:
+  PipelineRun() { context.loadDialect<exec::ExecDialect, graph::GraphDialect>(); }
+
+  // Of the samples of a step, those of the rank at coordinate `part` of dp. What is the same sample
+  // has the same values, whatever dp is.
+  static std::vector<float> valuesOf(int64_t part, int64_t dp, int step, float phase) {
+    std::vector<float> values;
+    for (int64_t m = 0; m < TwoStages::microBatches; ++m)
+      for (int64_t s = 0; s < TwoStages::microBatch; ++s)
+        for (int64_t i = 0; i < TwoStages::width; ++i) {
+          int64_t sample = (step * TwoStages::microBatches + m) * TwoStages::microBatch * dp +
+                           part * TwoStages::microBatch + s;
+          values.push_back(std::sin(static_cast<float>(sample * 31 + i * 7) + phase));
+        }
+    return values;
+  }
+
+  static Trained train(const std::vector<uint8_t> &file, int ranks, int64_t dp) {
+    Trained trained;
+    std::mutex lock;
+    std::vector<uint32_t> mesh{static_cast<uint32_t>(dp)};
+    if (ranks != dp)
+      mesh.insert(mesh.begin(), 2);
+    runRanks(ranks, file, [&](int, rt::Executor &executor, rt::Device &device) {
+      const format::Program &program = executor.program();
+      for (const format::Tensor *tensor : *program.parameters()) {
+        std::vector<float> local(256);
+        ASSERT_TRUE(rt::initialiseTensor(rt::tensorSpec(*tensor), 7, mesh, executor.coordinates(),
+                                         local)
+                        .ok());
+        put(executor, device, tensor->buffer(), local);
+      }
+      auto run = [&](format::EntryKind entry, int step) {
+        int64_t part = executor.coordinates().back();
+        for (auto [name, phase] : {std::pair("x", 0.0f), std::pair("targets", 1.0f)})
+          if (executor.findInput(name)) {
+            std::vector<float> values = valuesOf(part, dp, step, phase);
+            ASSERT_TRUE(executor.writeInput(name, std::as_bytes(std::span(values))).ok());
+          }
+        ASSERT_TRUE(executor.setScalars({static_cast<uint64_t>(step) + 1, kSteps, 1e-3f, 3}).ok());
+        rt::StepResult result;
+        rt::Status status = executor.run(entry, result);
+        ASSERT_TRUE(status.ok()) << status.message();
+        std::lock_guard hold(lock);
+        if (!result.hasLoss || part != 0)
+          return;
+        if (entry == format::EntryKind::train)
+          trained.losses.push_back(result.loss);
+        else
+          trained.evaluated = result.loss;
+      };
+      for (int step = 0; step < kSteps; ++step)
+        run(format::EntryKind::train, step);
+      run(format::EntryKind::evaluate, 0);
+      std::lock_guard hold(lock);
+      for (const format::Tensor *tensor : *program.parameters()) {
+        std::vector<float> values = get(executor, device, tensor->buffer());
+        auto [known, isNew] = trained.parameters.try_emplace(tensor->name()->str(), values);
+        EXPECT_EQ(known->second, values) << "ranks differ in " << known->first;
+      }
+    });
+    return trained;
+  }
+
+  MLIRContext context;
+};
+
+TEST_F(PipelineRun, TrainsToTheBitsOfOneProgram) {
+  for (int64_t dp : {1, 2}) {
+    SCOPED_TRACE(dp);
+    TwoStages model(context, dp);
+    std::vector<uint8_t> whole = model.oneProgram(), stages = model.pipeline();
+    ASSERT_FALSE(whole.empty() || stages.empty());
+    Trained wanted = train(whole, static_cast<int>(dp), dp);
+    Trained found = train(stages, static_cast<int>(2 * dp), dp);
+    EXPECT_EQ(found.losses.size(), static_cast<size_t>(kSteps));
+    EXPECT_EQ(found.losses, wanted.losses);
+    EXPECT_EQ(found.evaluated, wanted.evaluated);
+    EXPECT_EQ(found.parameters.size(), 3u);
+    EXPECT_EQ(found.parameters, wanted.parameters);
+    EXPECT_LT(wanted.losses.back(), wanted.losses.front());
+  }
+}
+
+TEST_F(PipelineRun, SharesWhatProgramsHaveInCommon) {
+  std::vector<uint8_t> file = TwoStages(context, 2).pipeline();
+  const format::Manifest *manifest = nullptr;
+  ASSERT_TRUE(format::verifyExecutable(file, "two.dte", manifest).ok());
+  EXPECT_EQ(manifest->programs()->size(), 2u);
+  EXPECT_EQ(manifest->segments()->size(), 1u);
+  EXPECT_EQ(manifest->kernels()->size(), 1u);
+  ASSERT_EQ(manifest->groups()->size(), 2u); // dp, and the ends
+  std::vector<uint32_t> classes(manifest->rank_program()->begin(), manifest->rank_program()->end());
+  EXPECT_EQ(classes, (std::vector<uint32_t>{0, 0, 1, 1}));
+  const format::Program &first = *manifest->programs()->Get(0);
+  EXPECT_EQ(first.name()->str(), "stage_0");
+  EXPECT_EQ(first.num_slots(), 2u);
+  EXPECT_EQ(first.inputs()->size(), 1u);
+  EXPECT_EQ(first.outputs()->size(), 0u);
+}
+
+} // namespace
+} // namespace dtc::test
