@@ -25,12 +25,21 @@ void pauseCpu() { __builtin_ia32_pause(); }
 
 } // namespace
 
+void waitWhileEqual(const std::atomic<uint32_t> &value, uint32_t old) {
+  for (int spin = 0; spin < kSpins; ++spin) {
+    if (value.load(std::memory_order_acquire) != old)
+      return;
+    pauseCpu();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
 struct ThreadPool::Impl {
   std::vector<std::thread> workers;
   std::mutex busy; // held by the thread whose loop is running
 
   // The loop in progress; written before `generation` is raised, read after it is seen to be.
-  const std::function<void(int64_t, int64_t)> *body = nullptr;
+  const LoopBody *body = nullptr;
   int64_t range = 0;
   int64_t piece = 1;
   std::atomic<int64_t> next{0};
@@ -62,16 +71,6 @@ struct ThreadPool::Impl {
         running.notify_one();
     }
   }
-
-  // Returns once `value` differs from `old`: spins shortly, then sleeps on a futex.
-  static void waitWhileEqual(std::atomic<uint32_t> &value, uint32_t old) {
-    for (int spin = 0; spin < kSpins; ++spin) {
-      if (value.load(std::memory_order_acquire) != old)
-        return;
-      pauseCpu();
-    }
-    value.wait(old, std::memory_order_acquire);
-  }
 };
 
 ThreadPool::ThreadPool(int threads) : impl(std::make_unique<Impl>()) {
@@ -89,8 +88,7 @@ ThreadPool::~ThreadPool() {
 
 int ThreadPool::size() const { return static_cast<int>(impl->workers.size()) + 1; }
 
-void ThreadPool::parallelFor(int64_t range, int64_t grain,
-                             const std::function<void(int64_t, int64_t)> &body) {
+void ThreadPool::parallelFor(int64_t range, int64_t grain, const LoopBody &body) {
   if (range <= 0)
     return;
   grain = std::max<int64_t>(grain, 1);
@@ -112,7 +110,7 @@ void ThreadPool::parallelFor(int64_t range, int64_t grain,
   state.generation.notify_all();
   state.takePieces();
   for (uint32_t left; (left = state.running.load(std::memory_order_acquire)) != 0;)
-    Impl::waitWhileEqual(state.running, left);
+    waitWhileEqual(state.running, left);
   state.busy.unlock();
 }
 

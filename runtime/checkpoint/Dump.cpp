@@ -16,7 +16,7 @@ using format::text;
 
 class ParameterDump::Writer {
 public:
-  Writer(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Comm &world)
+  Writer(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Control &world)
       : tensors(std::move(tensors)), meshSizes(std::move(meshSizes)), world(world),
         coordinates(meshCoordinates(this->meshSizes, static_cast<uint32_t>(world.rank()))) {}
 
@@ -36,7 +36,7 @@ private:
 
   std::vector<TensorSpec> tensors;
   std::vector<uint32_t> meshSizes;
-  Comm &world;
+  Control &world;
   std::vector<uint32_t> coordinates;
   std::string path;
   std::vector<size_t> order; // tensors by name
@@ -71,8 +71,8 @@ Status ParameterDump::Writer::agreeOnTensors() {
       all += text(shard.dim, "/", shard.axis, shard.zigzag ? "z " : " ");
   }
   auto hash = static_cast<int64_t>(XXH3_64bits(all.data(), all.size()));
-  int64_t mine[2] = {hash, ~hash}, largest[2];
-  DTC_RETURN_IF_ERROR(world.allReduce(mine, largest, 2, DataType::I64, Reduction::Max));
+  int64_t largest[2] = {hash, ~hash};
+  DTC_RETURN_IF_ERROR(world.largest(largest));
   // The largest of the complements is the complement of the smallest.
   if (largest[0] != ~largest[1])
     return Status::internal(text("writing '", path, "': the ranks hold different tensors"));
@@ -168,7 +168,7 @@ Status ParameterDump::Writer::write(const ShardReader &read) {
 }
 
 ParameterDump::ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes,
-                             Comm &world)
+                             Control &world)
     : writer(std::make_unique<Writer>(std::move(tensors), std::move(meshSizes), world)) {}
 ParameterDump::~ParameterDump() = default;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/TensorSpec.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 
 #include <functional>
 #include <map>
@@ -26,7 +26,7 @@ using ShardWriter = std::function<Status(size_t index, std::span<const float> lo
 class ParameterDump {
 public:
   // All ranks must pass the same tensors.
-  ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Comm &world);
+  ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Control &world);
   ~ParameterDump();
 
   // Makes sure that the file can be written, and takes its space. Hugging Face's loader wants the

@@ -15,28 +15,28 @@ namespace dtc::rt {
 using format::text;
 
 // Gives `message` of rank `speaker` to all.
-static Status tell(Comm &world, int speaker, std::string &message) {
+static Status tell(Control &world, int speaker, std::string &message) {
   auto bytes = static_cast<int64_t>(message.size());
   DTC_RETURN_IF_ERROR(world.broadcast(&bytes, 1, DataType::I64, speaker));
   message.resize(static_cast<size_t>(bytes));
   return world.broadcast(message.data(), message.size(), DataType::U8, speaker);
 }
 
-Status agree(Comm &world, const Status &mine) {
+Status agree(Control &world, const Status &mine) {
   int lowest = -1;
   return agree(world, mine, false, lowest);
 }
 
-Status agree(Comm &world, const Status &mine, bool claim, int &lowest) {
+Status agree(Control &world, const Status &mine, bool claim, int &lowest) {
   // The largest of size - rank among the ranks that raise a hand is that of the lowest one; 0 where
   // none does.
-  int32_t hand = world.size() - world.rank();
-  int32_t raised[2] = {mine.ok() ? 0 : hand, claim ? hand : 0}, winners[2] = {};
-  DTC_RETURN_IF_ERROR(world.allReduce(raised, winners, 2, DataType::I32, Reduction::Max));
-  lowest = winners[1] == 0 ? -1 : world.size() - winners[1];
-  if (winners[0] == 0)
+  int64_t hand = world.size() - world.rank();
+  int64_t raised[2] = {mine.ok() ? 0 : hand, claim ? hand : 0};
+  DTC_RETURN_IF_ERROR(world.largest(raised));
+  lowest = raised[1] == 0 ? -1 : world.size() - static_cast<int>(raised[1]);
+  if (raised[0] == 0)
     return {};
-  int speaker = world.size() - winners[0];
+  int speaker = world.size() - static_cast<int>(raised[0]);
   auto code = static_cast<int32_t>(mine.statusCode());
   DTC_RETURN_IF_ERROR(world.broadcast(&code, 1, DataType::I32, speaker));
   std::string message =
@@ -72,7 +72,7 @@ static bool findOdd(const std::vector<int64_t> &hashes, int &odd, int &usual) {
   return other != hashes.end();
 }
 
-Status agreeOnTraits(Comm &world, std::span<const Trait> traits) {
+Status agreeOnTraits(Control &world, std::span<const Trait> traits) {
   size_t count = traits.size(), ranks = static_cast<size_t>(world.size());
   std::vector<int64_t> mine, all(count * ranks), ofTrait(ranks);
   for (const Trait &trait : traits)

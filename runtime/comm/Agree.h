@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 
 #include <span>
 #include <string>
@@ -13,11 +13,11 @@ namespace dtc::rt {
 // Collective over `world`, between steps: returns ok on all ranks when `mine` is ok on all, else on
 // all ranks the error of the lowest rank that has one, "rank 2: ..." unless that is rank 0.
 // Example: DTC_RETURN_IF_ERROR(agree(world, openData()));
-Status agree(Comm &world, const Status &mine);
+Status agree(Control &world, const Status &mine);
 
 // The same, and `lowest` becomes the lowest rank that passes `claim`, -1 where none does: one
 // exchange of a few bytes.
-Status agree(Comm &world, const Status &mine, bool claim, int &lowest);
+Status agree(Control &world, const Status &mine, bool claim, int &lowest);
 
 // What all ranks must have alike.
 struct Trait {
@@ -30,6 +30,6 @@ struct Trait {
 // ranks names a rank that differs from most others, its host, and both values:
 //   "rank 1 on host 'b' has --seed 2, rank 0 on host 'a' has --seed 1; all ranks of a job must have
 //   the same"
-Status agreeOnTraits(Comm &world, std::span<const Trait> traits);
+Status agreeOnTraits(Control &world, std::span<const Trait> traits);
 
 } // namespace dtc::rt

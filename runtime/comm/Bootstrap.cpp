@@ -103,7 +103,7 @@ Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   return createMpiWorld(options, world);
 }
 
-Status threadsPerRank(Comm &world, int &threads) {
+Status threadsPerRank(Control &world, int &threads) {
   // Ranks that name the same machine and the same cores share them.
   cpu_set_t allowed;
   CPU_ZERO(&allowed);

@@ -23,6 +23,6 @@ Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world);
 
 // Compute threads for this rank: DTC_THREADS, or the cores that it may run on divided by the ranks
 // of its machine that may run on the same ones, at least 1. Collective over `world`.
-Status threadsPerRank(Comm &world, int &threads);
+Status threadsPerRank(Control &world, int &threads);
 
 } // namespace dtc::rt

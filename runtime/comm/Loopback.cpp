@@ -81,10 +81,11 @@ public:
 private:
   using Lock = std::unique_lock<std::mutex>;
 
+  // `what()` are the words of an error: calls are many and allocate nothing.
   // Aborted once the job was given up.
-  Status checkRunning(const std::string &what) const;
+  template <typename Words> Status checkRunning(Words what) const;
   // Waits for `ready` under `lock`; Aborted when the job was given up or time ran out before.
-  template <typename Ready> Status await(Lock &lock, const std::string &what, Ready ready);
+  template <typename Words, typename Ready> Status await(Lock &lock, Words what, Ready ready);
   // Posts `call`, waits for all members, runs work() outside the lock, and waits until all did.
   template <typename Work> Status meet(const Call &call, Work work);
   Status checkPeer(const char *operation, int peer) const;
@@ -117,12 +118,12 @@ const char *at(const void *base, size_t elements, DataType type) {
   return static_cast<const char *>(base) + elements * bytesOf(type);
 }
 
-// out[i] = reduction over `sources`, in order, of element first + i.
-void reduceBlock(const std::vector<const void *> &sources, size_t first, size_t count,
-                 DataType type, Reduction op, void *out) {
-  std::memcpy(out, at(sources[0], first, type), count * bytesOf(type));
-  for (size_t rank = 1; rank < sources.size(); ++rank)
-    reduceInto(out, at(sources[rank], first, type), count, type, op);
+// out[i] = reduction over the sources of `calls`, in order, of element first + i.
+void reduceBlock(const std::vector<Call> &calls, size_t first, size_t count, DataType type,
+                 Reduction op, void *out) {
+  std::memcpy(out, at(calls[0].source, first, type), count * bytesOf(type));
+  for (size_t rank = 1; rank < calls.size(); ++rank)
+    reduceInto(out, at(calls[rank].source, first, type), count, type, op);
 }
 
 void copy(void *to, const void *from, size_t count, DataType type) {
@@ -131,13 +132,14 @@ void copy(void *to, const void *from, size_t count, DataType type) {
 }
 } // namespace
 
-Status Loopback::checkRunning(const std::string &what) const {
+template <typename Words> Status Loopback::checkRunning(Words what) const {
   if (job->failure.empty())
     return Status::okStatus();
-  return Status::aborted(text(what, describeMember(*this), ": ", job->failure));
+  return Status::aborted(text(what(), describeMember(*this), ": ", job->failure));
 }
 
-template <typename Ready> Status Loopback::await(Lock &lock, const std::string &what, Ready ready) {
+template <typename Words, typename Ready>
+Status Loopback::await(Lock &lock, Words what, Ready ready) {
   auto deadline = std::chrono::steady_clock::now() +
                   std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                       std::chrono::duration<double>(std::min(job->timeoutSeconds, 1e9)));
@@ -153,7 +155,7 @@ template <typename Ready> Status Loopback::await(Lock &lock, const std::string &
 }
 
 template <typename Work> Status Loopback::meet(const Call &call, Work work) {
-  std::string what = describe(call);
+  auto what = [&] { return describe(call); };
   Lock lock(job->mutex);
   Group &g = *group;
   // 1. The meeting before this one must have been left by all. Nobody enters a job that was given
@@ -203,16 +205,13 @@ Status Loopback::allReduce(const void *src, void *dst, size_t count, DataType ty
   DTC_RETURN_IF_ERROR(checkReducible(type, "all-reduce"));
   return meet({"all-reduce", src, dst, count, type, op}, [&] {
     // This rank reduces its slice for all, so that src may be dst: nobody else touches the slice.
-    std::vector<const void *> sources;
-    for (const Call &other : group->calls)
-      sources.push_back(other.source);
-    size_t members = sources.size(), me = static_cast<size_t>(myRank);
+    size_t members = group->calls.size(), me = static_cast<size_t>(myRank);
     size_t begin = count / members * me + std::min(count % members, me);
     size_t end = begin + count / members + (me < count % members ? 1 : 0);
     alignas(64) char block[kBlockBytes];
     for (size_t first = begin, step = kBlockBytes / bytesOf(type); first < end; first += step) {
       size_t length = std::min(step, end - first);
-      reduceBlock(sources, first, length, type, op, block);
+      reduceBlock(group->calls, first, length, type, op, block);
       for (const Call &other : group->calls)
         copy(at(other.destination, first, type), block, length, type);
     }
@@ -230,11 +229,8 @@ Status Loopback::reduceScatter(const void *src, void *dst, size_t count, DataTyp
                                Reduction op) {
   DTC_RETURN_IF_ERROR(checkReducible(type, "reduce-scatter"));
   return meet({"reduce-scatter", src, dst, count, type, op}, [&] {
-    std::vector<const void *> sources;
-    for (const Call &other : group->calls)
-      sources.push_back(at(other.source, static_cast<size_t>(myRank) * count, type));
     if (count > 0)
-      reduceBlock(sources, 0, count, type, op, dst);
+      reduceBlock(group->calls, static_cast<size_t>(myRank) * count, count, type, op, dst);
   });
 }
 
@@ -261,7 +257,7 @@ Status Loopback::send(const void *data, size_t count, DataType type, int peer) {
   DTC_RETURN_IF_ERROR(checkPeer("send", peer));
   if (peer == myRank)
     return Status::invalidArgument(text("send", describeMember(*this), ": to itself"));
-  std::string what = text(describeCall("send", count, type), " to rank ", peer);
+  auto what = [&] { return text(describeCall("send", count, type), " to rank ", peer); };
   Message message = {data, count, type};
   Lock lock(job->mutex);
   DTC_RETURN_IF_ERROR(checkRunning(what));
@@ -278,22 +274,22 @@ Status Loopback::receive(void *data, size_t count, DataType type, int peer) {
   DTC_RETURN_IF_ERROR(checkPeer("receive", peer));
   if (peer == myRank)
     return Status::invalidArgument(text("receive", describeMember(*this), ": from itself"));
-  std::string what = text(describeCall("receive", count, type), " from rank ", peer);
+  auto what = [&] { return text(describeCall("receive", count, type), " from rank ", peer); };
   Lock lock(job->mutex);
   DTC_RETURN_IF_ERROR(checkRunning(what));
   auto &queue = group->mail[{peer, myRank}];
   DTC_RETURN_IF_ERROR(await(lock, what, [&] { return !queue.empty(); }));
   Message *message = queue.front();
   bool fits = message->count == count && message->type == type;
-  std::string sent = describeCall("send", message->count, message->type);
   // Under the lock: the sender may time out and take its buffer away.
   if (fits)
     copy(data, message->source, count, type);
+  std::string sent = fits ? "" : describeCall("send", message->count, message->type);
   message->taken = true;
   queue.erase(queue.begin());
   job->changed.notify_all();
   if (!fits)
-    return Status::internal(text(what, describeMember(*this), " met ", sent));
+    return Status::internal(text(what(), describeMember(*this), " met ", sent));
   return Status::okStatus();
 }
 

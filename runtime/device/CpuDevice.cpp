@@ -2,106 +2,231 @@
 
 #include "kernels/cpu/ThreadPool.h"
 #include "runtime/base/Text.h"
-#include "runtime/device/CodeSegment.h"
+#include "runtime/comm/Loopback.h"
+#include "runtime/device/CpuCode.h"
+#include "runtime/device/CpuCollectives.h"
+#include "runtime/device/CpuEvents.h"
 #include "runtime/device/CpuFeatures.h"
-#include "runtime/device/CpuInstructions.h"
-#include "runtime/format/Operands.h"
+#include "runtime/device/WorkRing.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <condition_variable>
+#include <chrono>
 #include <cstring>
-#include <mutex>
 #include <sys/mman.h>
+#include <thread>
 
 namespace dtc::rt {
 namespace {
 
 using format::text;
 
-using KernelFunction = void (*)(char *const *buffers, const int64_t *scalars, int64_t begin,
-                                int64_t end);
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
-// Work below this is not worth waking a thread for: about 10 us at 6 GB/s.
-constexpr uint64_t bytesPerPiece = 64 * 1024;
-
-// Records of events, with waits that can be cut short.
-class Events {
+// What all streams of a device share: events, and how the device stands.
+class Shared {
 public:
-  void resize(int count) { records.assign(static_cast<size_t>(count), 0); }
+  explicit Shared(Comm *world) : world(world) {}
 
-  void reset() {
+  CpuEvents events;
+
+  void start(std::vector<WorkRing *> all) {
+    rings = std::move(all);
+    running = rings.size();
+  }
+
+  void endStep() {
+    {
+      std::lock_guard lock(mutex);
+      ++doneSteps;
+    }
+    changed.notify_all();
+  }
+
+  // A thread has ended.
+  void end() {
     std::lock_guard lock(mutex);
-    std::fill(records.begin(), records.end(), 0);
-    aborted = false;
-  }
-
-  void record(int event) {
-    {
-      std::lock_guard lock(mutex);
-      ++records[static_cast<size_t>(event)];
-    }
+    --running;
     changed.notify_all();
   }
 
-  // False when abort() came first.
-  bool wait(int event, int ordinal) {
+  // Keeps the first error, which is the cause of those that follow, and ends what the other streams
+  // and ranks wait for.
+  void stop(const Status &status, uint64_t tag) {
+    {
+      std::lock_guard lock(mutex);
+      if (!failure.ok())
+        return;
+      failure = status;
+      failedTag = tag;
+    }
+    for (WorkRing *ring : rings)
+      ring->stop();
+    events.abort();
+    if (world)
+      world->abandon(status.message());
+    changed.notify_all();
+  }
+
+  bool isDone(uint64_t step) {
+    std::lock_guard lock(mutex);
+    return doneSteps >= step || !failure.ok();
+  }
+
+  Status wait(uint64_t step, uint64_t &tag) {
     std::unique_lock lock(mutex);
-    const int &count = records[static_cast<size_t>(event)];
-    changed.wait(lock, [&] { return count >= ordinal || aborted; });
-    return count >= ordinal;
-  }
-
-  void abort() {
-    {
-      std::lock_guard lock(mutex);
-      aborted = true;
-    }
-    changed.notify_all();
+    changed.wait(lock, [&] { return failure.ok() ? doneSteps >= step : running == 0; });
+    tag = failedTag;
+    return failure;
   }
 
 private:
+  Comm *world;
+  std::vector<WorkRing *> rings;
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<int> records;
-  bool aborted = false;
+  uint64_t doneSteps = 0;
+  size_t running = 0; // threads of streams
+  Status failure;
+  uint64_t failedTag = 0;
+};
+
+// One stream and its thread.
+class Stream {
+public:
+  Stream(int threads, const StreamSpec &spec, const CpuCode &code,
+         const std::vector<std::unique_ptr<Comm>> &groups, Shared &shared)
+      : ring(spec.maxBuffers, spec.maxScalars), pool(threads), code(code), groups(groups),
+        shared(shared) {}
+  ~Stream() {
+    ring.stop();
+    if (thread.joinable())
+      thread.join();
+  }
+
+  void start() {
+    thread = std::thread([this] { runAll(); });
+  }
+
+  WorkRing ring;
+
+private:
+  void runAll() {
+    while (Work *work = ring.beginTake()) {
+      Status status = runAndTime(*work);
+      if (!status.ok())
+        shared.stop(status, work->mark.tag);
+      ring.endTake();
+    }
+    shared.end();
+  }
+
+  Status runAndTime(const Work &work) {
+    TimeRange *times = work.mark.times;
+    if (times)
+      times->begin = now();
+    Status status = run(work);
+    if (times)
+      times->end = now();
+    if (work.kind == Work::Kind::EndStep)
+      shared.endStep();
+    return status;
+  }
+
+  Status run(const Work &work) {
+    switch (work.kind) {
+    case Work::Kind::Run:
+      return work.command.group < 0
+                 ? code.run(work.command, pool)
+                 : runCollective(work.command, *groups[static_cast<size_t>(work.command.group)]);
+    case Work::Kind::Record:
+      shared.events.record(work.event);
+      return {};
+    case Work::Kind::Wait:
+      if (!shared.events.wait(work.event, work.ordinal))
+        return Status::aborted(text("stopped while waiting for event ", work.event,
+                                    " because another stream of this rank stopped"));
+      return {};
+    case Work::Kind::Copy:
+      std::memcpy(work.to, work.from, work.bytes);
+      return {};
+    case Work::Kind::EndStep:
+      return {};
+    }
+    return {};
+  }
+
+  cpu::ThreadPool pool;
+  const CpuCode &code;
+  const std::vector<std::unique_ptr<Comm>> &groups;
+  Shared &shared;
+  std::thread thread;
 };
 
 class CpuDevice : public Device {
 public:
-  explicit CpuDevice(int threads) : threads(std::max(threads, 1)) {}
-  ~CpuDevice() override {
-    if (base)
-      ::munmap(base, arenaBytes);
-  }
+  CpuDevice(int threads, Comm *world)
+      : threads(std::max(threads, 1)), world(world), shared(world) {}
+  ~CpuDevice() override;
 
   Status checkFeatures(const std::vector<std::string> &features) override;
-  Status loadCode(std::span<const uint8_t> object) override;
-  Status findSymbol(int segment, const std::string &name, int &symbol) override;
+  Status loadCode(std::span<const uint8_t> object) override { return code.load(object); }
+  Status findSymbol(int segment, const std::string &name, int &symbol) override {
+    return code.findSymbol(segment, name, symbol);
+  }
   Status allocateArena(uint64_t bytes) override;
   char *arena() override { return base; }
+  Status allocateHost(uint64_t bytes, char *&memory) override;
   Status copyIn(char *to, const void *from, uint64_t bytes) override;
   Status copyOut(void *to, const char *from, uint64_t bytes) override;
-  Status createStreams(int streams, int numEvents) override;
-  bool runsInCaller() const override { return true; }
-  void beginStep() override { events.reset(); }
-  Status issue(int stream, const Command &command) override;
-  Status record(int stream, int event) override;
-  Status wait(int stream, int event, int ordinal) override;
-  Status synchronize(int stream) override { return {}; }
-  void abort() override { events.abort(); }
+  Status createStreams(const StreamSpec &spec) override;
+  Status createGroup(Control &control, const GroupSpec &spec, int &group) override;
+
+  Status beginStep(uint32_t order) override { return {}; }
+  Status enqueue(int stream, const Command &command, const Mark &mark) override;
+  Status enqueueRecord(int stream, int event, const Mark &mark) override;
+  Status enqueueWait(int stream, int event, const Mark &mark) override;
+  Status enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
+                       const Mark &mark) override {
+    return enqueueCopy(stream, to, from, bytes, mark);
+  }
+  Status enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
+                        const Mark &mark) override {
+    return enqueueCopy(stream, to, from, bytes, mark);
+  }
+  Status endStep(const Mark &mark, uint64_t &step) override;
+  bool isDone(uint64_t step) override { return shared.isDone(step); }
+  Status synchronize(uint64_t step, uint64_t &tag) override { return shared.wait(step, tag); }
+  void abort() override { shared.stop(Status::aborted("the device was stopped"), 0); }
 
 private:
-  void launch(const Command &command, cpu::ThreadPool &pool);
+  Status enqueueCopy(int stream, char *to, const char *from, uint64_t bytes, const Mark &mark);
+  // The slot to fill, marked; null once the device has stopped.
+  Work *beginWork(int stream, Work::Kind kind, const Mark &mark);
+  Status endWork(int stream);
 
   int threads;
+  Comm *world;
   char *base = nullptr;
   uint64_t arenaBytes = 0;
-  std::vector<CodeSegment> code;
-  std::vector<KernelFunction> functions;
-  std::vector<std::unique_ptr<cpu::ThreadPool>> pools; // per stream
-  Events events;
+  CpuCode code;
+  std::vector<std::unique_ptr<char[]>> hostMemory;
+  std::vector<std::unique_ptr<Comm>> groups;
+  std::vector<uint32_t> records; // per event: how many were enqueued
+  uint64_t steps = 0;
+  Shared shared;
+  std::vector<std::unique_ptr<Stream>> streams; // null for one that nothing uses
 };
+
+CpuDevice::~CpuDevice() {
+  if (!shared.isDone(steps))
+    abort();
+  streams.clear();
+  if (base)
+    ::munmap(base, arenaBytes);
+}
 
 Status CpuDevice::checkFeatures(const std::vector<std::string> &features) {
   std::vector<std::string> missing = missingCpuFeatures(features);
@@ -113,23 +238,6 @@ Status CpuDevice::checkFeatures(const std::vector<std::string> &features) {
   return Status::unavailable(text("the program's code needs processor features that this machine "
                                   "does not have: ",
                                   list, "; recompile with dtc on or for this machine"));
-}
-
-Status CpuDevice::loadCode(std::span<const uint8_t> object) {
-  CodeSegment segment;
-  DTC_RETURN_IF_ERROR(segment.load(object));
-  code.push_back(std::move(segment));
-  return {};
-}
-
-Status CpuDevice::findSymbol(int segment, const std::string &name, int &symbol) {
-  void *address = code[static_cast<size_t>(segment)].find(name);
-  if (!address)
-    return Status::notFound(text("code segment ", segment, " has no function '", name,
-                                 "', which the program calls; recompile with dtc"));
-  symbol = static_cast<int>(functions.size());
-  functions.push_back(reinterpret_cast<KernelFunction>(address));
-  return {};
 }
 
 Status CpuDevice::allocateArena(uint64_t bytes) {
@@ -148,6 +256,12 @@ Status CpuDevice::allocateArena(uint64_t bytes) {
   return {};
 }
 
+Status CpuDevice::allocateHost(uint64_t bytes, char *&memory) {
+  hostMemory.push_back(std::make_unique<char[]>(bytes));
+  memory = hostMemory.back().get();
+  return {};
+}
+
 Status CpuDevice::copyIn(char *to, const void *from, uint64_t bytes) {
   if (bytes > 0)
     std::memcpy(to, from, bytes);
@@ -160,52 +274,109 @@ Status CpuDevice::copyOut(void *to, const char *from, uint64_t bytes) {
   return {};
 }
 
-Status CpuDevice::createStreams(int streams, int numEvents) {
-  for (int stream = 0; stream < streams; ++stream)
-    pools.push_back(std::make_unique<cpu::ThreadPool>(stream == 0 ? threads : 1));
-  events.resize(numEvents);
-  return {};
-}
-
-Status CpuDevice::record(int stream, int event) {
-  events.record(event);
-  return {};
-}
-
-Status CpuDevice::wait(int stream, int event, int ordinal) {
-  if (!events.wait(event, ordinal))
-    return Status::aborted(text("stopped while waiting for event ", event,
-                                " because another stream of this rank stopped"));
-  return {};
-}
-
-void CpuDevice::launch(const Command &command, cpu::ThreadPool &pool) {
-  KernelFunction function = functions[static_cast<size_t>(command.symbol)];
-  auto range = static_cast<int64_t>(command.source->op_as_Launch()->range());
-  uint64_t pieces = std::max<uint64_t>(command.bytes / bytesPerPiece, 1);
-  int64_t grain = std::max<int64_t>(range / static_cast<int64_t>(pieces), 1);
-  if (grain >= 64)
-    grain = (grain + 15) / 16 * 16; // pieces of elements start where vectors do
-  pool.parallelFor(range, grain, [&command, function](int64_t begin, int64_t end) {
-    function(command.buffers.data(), command.scalars.data(), begin, end);
-  });
-}
-
-Status CpuDevice::issue(int stream, const Command &command) {
-  cpu::ThreadPool &pool = *pools[static_cast<size_t>(stream)];
-  format::Op op = command.source->op_type();
-  if (op == format::Op::Launch) {
-    launch(command, pool);
-    return {};
+Status CpuDevice::createStreams(const StreamSpec &spec) {
+  records.assign(static_cast<size_t>(spec.events), 0);
+  shared.events.resize(spec.events);
+  std::vector<WorkRing *> rings;
+  for (size_t i = 0; i < spec.used.size(); ++i) {
+    streams.push_back(nullptr);
+    if (!spec.used[i])
+      continue;
+    streams[i] = std::make_unique<Stream>(i == 0 ? threads : 1, spec, code, groups, shared);
+    rings.push_back(&streams[i]->ring);
   }
-  if (runOnCpu(command, pool))
-    return {};
-  return Status::internal(
-      text("the CPU device was given a ", format::opName(op), ", which the executor runs itself"));
+  shared.start(rings);
+  for (const std::unique_ptr<Stream> &stream : streams)
+    if (stream)
+      stream->start();
+  return {};
+}
+
+// Each group is split off the world: what one stream's thread waits for, another's does not.
+Status CpuDevice::createGroup(Control &control, const GroupSpec &spec, int &group) {
+  auto lists = static_cast<int>(spec.ranks.size() / spec.size);
+  int mine = lists, place = 0;
+  for (size_t i = 0; i < spec.ranks.size(); ++i)
+    if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
+      mine = static_cast<int>(i / spec.size);
+      place = static_cast<int>(i % spec.size);
+    }
+  std::unique_ptr<Comm> made;
+  if (spec.size == 1) // needs no network
+    made = std::move(makeLoopbackWorld(1).front());
+  else if (world) // ranks in no list share a communicator that nobody uses
+    DTC_RETURN_IF_ERROR(world->split(mine, place, made));
+  else
+    return Status::internal(text("a CPU device without a world was to make group '", spec.name,
+                                 "' of ", spec.size, " ranks"));
+  made->setName(spec.name);
+  group = static_cast<int>(groups.size());
+  groups.push_back(std::move(made));
+  return {};
+}
+
+Work *CpuDevice::beginWork(int stream, Work::Kind kind, const Mark &mark) {
+  Work *work = streams[static_cast<size_t>(stream)]->ring.beginPut();
+  if (work) {
+    work->kind = kind;
+    work->mark = mark;
+  }
+  return work;
+}
+
+Status CpuDevice::endWork(int stream) {
+  streams[static_cast<size_t>(stream)]->ring.endPut();
+  return {};
+}
+
+static Status stopped() { return Status::aborted("the device has stopped"); }
+
+Status CpuDevice::enqueue(int stream, const Command &command, const Mark &mark) {
+  Work *work = beginWork(stream, Work::Kind::Run, mark);
+  if (!work)
+    return stopped();
+  work->command = command;
+  return endWork(stream);
+}
+
+Status CpuDevice::enqueueRecord(int stream, int event, const Mark &mark) {
+  Work *work = beginWork(stream, Work::Kind::Record, mark);
+  if (!work)
+    return stopped();
+  work->event = event;
+  ++records[static_cast<size_t>(event)];
+  return endWork(stream);
+}
+
+Status CpuDevice::enqueueWait(int stream, int event, const Mark &mark) {
+  Work *work = beginWork(stream, Work::Kind::Wait, mark);
+  if (!work)
+    return stopped();
+  work->event = event;
+  work->ordinal = records[static_cast<size_t>(event)];
+  return endWork(stream);
+}
+
+Status CpuDevice::enqueueCopy(int stream, char *to, const char *from, uint64_t bytes,
+                              const Mark &mark) {
+  Work *work = beginWork(stream, Work::Kind::Copy, mark);
+  if (!work)
+    return stopped();
+  work->to = to;
+  work->from = from;
+  work->bytes = bytes;
+  return endWork(stream);
+}
+
+Status CpuDevice::endStep(const Mark &mark, uint64_t &step) {
+  step = ++steps;
+  return beginWork(0, Work::Kind::EndStep, mark) ? endWork(0) : stopped();
 }
 
 } // namespace
 
-std::unique_ptr<Device> makeCpuDevice(int threads) { return std::make_unique<CpuDevice>(threads); }
+std::unique_ptr<Device> makeCpuDevice(int threads, Comm *world) {
+  return std::make_unique<CpuDevice>(threads, world);
+}
 
 } // namespace dtc::rt

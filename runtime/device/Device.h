@@ -1,12 +1,18 @@
-// What the executor needs of a device: memory, streams, events, and running instructions. CpuDevice
-// implements it.
+// What the executor needs of a device: memory, streams, events, groups of ranks, and instructions
+// that run in the order in which they were enqueued. CpuDevice implements it.
+//
+// Everything named enqueue.. returns before it is done, often before it has begun. What was enqueued
+// on one stream runs in that order; streams run beside each other, and only events order them. The
+// rules are those of CUDA's streams and events and of NCCL, so that a device may be made of them.
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/comm/Control.h"
 #include "runtime/format/dte_generated.h"
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace dtc::rt {
@@ -21,10 +27,35 @@ struct Command {
   std::vector<int64_t> scalars;
   uint64_t bytes = 0;     // of the buffers together
   int symbol = -1;        // Launch: what Device::findSymbol gave
+  int group = -1;         // Collective, Transfer: what Device::createGroup gave
   bool startsSum = false; // it writes where it would add
 };
 
-// One device of one rank. Not thread-safe but for issue, record, wait on different streams.
+// When something ran, in seconds of a clock that all streams of the device share.
+struct TimeRange {
+  double begin = 0, end = 0;
+};
+
+// What the host wants to know of something that it enqueues.
+struct Mark {
+  uint64_t tag = 0;           // which it is, where it fails
+  TimeRange *times = nullptr; // written by the end of its step; null: not wanted
+};
+
+struct StreamSpec {
+  std::vector<bool> used; // per stream whether anything is ever enqueued on it
+  int events = 0;
+  size_t maxBuffers = 0, maxScalars = 0; // of any command
+};
+
+// A group of ranks as the file has it: lists of `size` ranks, one after another, each in order.
+struct GroupSpec {
+  std::string name;                // "dp", for messages
+  std::span<const uint32_t> ranks; // of no list twice
+  uint32_t size = 1;
+};
+
+// One device of one rank. One thread, the host's, makes all calls but abort().
 class Device {
 public:
   virtual ~Device() = default;
@@ -42,29 +73,49 @@ public:
   // Makes the one arena: `bytes` zero bytes, aligned for every buffer. Once.
   virtual Status allocateArena(uint64_t bytes) = 0;
   virtual char *arena() = 0;
+  // Host memory that enqueued copies may use, zero; it lives as long as the device.
+  virtual Status allocateHost(uint64_t bytes, char *&memory) = 0;
 
-  // Blocking copies between host memory and device addresses, for use between steps.
+  // Blocking copies between host memory and device addresses, for use while no step is under way.
   virtual Status copyIn(char *to, const void *from, uint64_t bytes) = 0;
   virtual Status copyOut(void *to, const char *from, uint64_t bytes) = 0;
 
-  virtual Status createStreams(int streams, int events) = 0;
+  // Makes all streams and events and whatever runs them. Once, before anything is enqueued.
+  virtual Status createStreams(const StreamSpec &spec) = 0;
 
-  // Whether issue() and wait() run in the calling thread (CPU), so that each stream needs a thread
-  // of its own. Otherwise they only enqueue, and one thread issues all streams in program order.
-  virtual bool runsInCaller() const = 0;
+  // Makes the group of this rank among `spec`, for the collectives of one stream or for transfers:
+  // what goes over one group never waits for what goes over another. Collective over `control`, also
+  // for ranks of no list, which get a group that they never use.
+  virtual Status createGroup(Control &control, const GroupSpec &spec, int &group) = 0;
 
-  // Forgets all events and an earlier abort; call when no stream is running.
-  virtual void beginStep() = 0;
-  // Runs or enqueues any instruction but Collective, Record and Wait. The command is the caller's,
-  // who changes it for the next run: a device that enqueues keeps a copy.
-  virtual Status issue(int stream, const Command &command) = 0;
-  virtual Status record(int stream, int event) = 0;
-  // Waits for the `ordinal`-th record of `event` in this step, counted from 1. Aborted when abort()
-  // was called.
-  virtual Status wait(int stream, int event, int ordinal) = 0;
-  // Returns when all that was enqueued on `stream` is done.
-  virtual Status synchronize(int stream) = 0;
-  // Wakes every wait with an error; any thread may call it.
+  // Begins a step: what follows until endStep is the same, in the same order, with the same operands,
+  // each time that `order` is the same and the same place of host memory is used, so that a device
+  // may record it once.
+  virtual Status beginStep(uint32_t order) = 0;
+  // Runs `command`, any instruction but Record and Wait. The command is the caller's, who changes it
+  // for the next run as soon as this returns.
+  virtual Status enqueue(int stream, const Command &command, const Mark &mark) = 0;
+  virtual Status enqueueRecord(int stream, int event, const Mark &mark) = 0;
+  // `stream` waits until the last record of `event` that was enqueued before this call, on any
+  // stream, has run; for nothing where there was none.
+  virtual Status enqueueWait(int stream, int event, const Mark &mark) = 0;
+  // Copies of host memory that allocateHost gave.
+  virtual Status enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
+                               const Mark &mark) = 0;
+  virtual Status enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
+                                const Mark &mark) = 0;
+  // Ends the step, which is done once all that was enqueued on stream 0 before is. Steps are numbered
+  // from 1.
+  virtual Status endStep(const Mark &mark, uint64_t &step) = 0;
+
+  // Whether `step` is done, or the device has stopped.
+  virtual bool isDone(uint64_t step) = 0;
+  // Returns when `step` is done: then all that it wrote, times too, is there to be read. After an
+  // error, on whatever stream, nothing of the device runs any more and this returns the first one
+  // with the tag of what failed.
+  virtual Status synchronize(uint64_t step, uint64_t &tag) = 0;
+  // Stops the device for good: what is enqueued does not run, and what runs ends soon, also where it
+  // waits for other ranks. Any thread may call it.
   virtual void abort() = 0;
 };
 

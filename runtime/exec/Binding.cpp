@@ -20,7 +20,7 @@ public:
         codeSegments(codeSegments), device(device) {}
 
   Status bind(const format::Task &task, BoundTask &bound);
-  std::vector<BoundRun> bind(const format::Entry &entry, const std::vector<BoundTask> &tasks) const;
+  BoundEntry bind(const format::Entry &entry, const std::vector<BoundTask> &tasks) const;
 
 private:
   Status bind(const format::Instruction &instruction, BoundInstruction &bound);
@@ -94,7 +94,7 @@ Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bo
   bindOperands(instruction, bound);
   if (const format::Launch *launch = instruction.op_as_Launch())
     DTC_RETURN_IF_ERROR(findKernel(launch->kernel(), bound.command.symbol));
-  bound.comm = groups.find(instruction);
+  bound.command.group = groups.find(instruction);
   if (const format::Record *record = instruction.op_as_Record())
     bound.event = static_cast<int>(record->event());
   if (const format::Wait *wait = instruction.op_as_Wait())
@@ -103,25 +103,19 @@ Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bo
 }
 
 Status Binder::bind(const format::Task &task, BoundTask &bound) {
-  bound.streams.resize(program.num_streams());
   bound.instructions.resize(task.instructions()->size());
-  int waits = 0;
   for (uint32_t i = 0; i < task.instructions()->size(); ++i) {
     BoundInstruction &instruction = bound.instructions[i];
     instruction.index = i;
     DTC_RETURN_IF_ERROR(bind(*task.instructions()->Get(i), instruction));
-    if (instruction.command.source->op_type() == format::Op::Wait)
-      instruction.waitIndex = waits++;
-    bound.streams[static_cast<size_t>(instruction.stream)].push_back(i);
   }
   return {};
 }
 
-std::vector<BoundRun> Binder::bind(const format::Entry &entry,
-                                   const std::vector<BoundTask> &tasks) const {
-  std::vector<BoundRun> runs;
+BoundEntry Binder::bind(const format::Entry &entry, const std::vector<BoundTask> &tasks) const {
+  BoundEntry bound;
+  bound.streams.resize(program.num_streams());
   std::vector<uint32_t> left = format::countRuns(program, entry), done(left.size());
-  std::vector<int> records(program.num_events());
   for (const format::Run *each : *entry.order()) {
     BoundRun run;
     run.task = each->task();
@@ -130,16 +124,14 @@ std::vector<BoundRun> Binder::bind(const format::Entry &entry,
     run.isFirst = done[run.task]++ == 0;
     run.isLast = --left[run.task] == 0;
     for (const BoundInstruction &instruction : tasks[run.task].instructions) {
-      const format::Instruction &source = *instruction.command.source;
-      bool takesPart = source.runs() != format::Runs::last || run.isLast;
-      if (source.op_type() == format::Op::Record && takesPart)
-        ++records[static_cast<size_t>(instruction.event)];
-      if (source.op_type() == format::Op::Wait)
-        run.ordinals.push_back(records[static_cast<size_t>(instruction.event)]);
+      if (instruction.command.source->runs() == format::Runs::last && !run.isLast)
+        continue;
+      bound.issues.push_back({static_cast<uint32_t>(bound.runs.size()), instruction.index});
+      bound.streams[static_cast<size_t>(instruction.stream)] = true;
     }
-    runs.push_back(std::move(run));
+    bound.runs.push_back(run);
   }
-  return runs;
+  return bound;
 }
 
 } // namespace
@@ -168,13 +160,6 @@ TensorSpec tensorSpec(const format::Tensor &tensor) {
   return spec;
 }
 
-DataType dataType(format::DType type) {
-  static_assert(static_cast<int>(format::DType::bf16) == static_cast<int>(DataType::Bf16) &&
-                static_cast<int>(format::DType::i32) == static_cast<int>(DataType::I32) &&
-                static_cast<int>(format::DType::u8) == static_cast<int>(DataType::U8));
-  return static_cast<DataType>(type);
-}
-
 int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates) {
   int64_t value = scalar ? scalar->base() : 0;
   for (uint32_t i = 0; scalar && i < format::sizeOf(scalar->terms()); ++i) {
@@ -195,11 +180,8 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
   return {};
 }
 
-bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
-  const format::Instruction &source = *instruction.command.source;
-  if (source.runs() == format::Runs::last && !run.isLast)
-    return false;
-  instruction.command.startsSum = source.starts_sum() && run.isFirst;
+void moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
+  instruction.command.startsSum = instruction.command.source->starts_sum() && run.isFirst;
   for (const Moving &place : instruction.moving) {
     int64_t value =
         place.base + place.slotStride * run.slot + place.microBatchStride * run.microBatch;
@@ -208,7 +190,6 @@ bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
     else
       instruction.command.buffers[place.index] = arena + value;
   }
-  return true;
 }
 
 } // namespace dtc::rt

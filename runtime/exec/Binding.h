@@ -27,36 +27,41 @@ struct BoundInstruction {
   uint32_t index = 0; // in Task.instructions
   TimeClass timeClass = TimeClass::Kernel;
   int stream = 0;
-  int event = -1;       // Record, Wait
-  int waitIndex = -1;   // Wait: which of the task's
-  Comm *comm = nullptr; // Collective, Transfer
+  int event = -1; // Record, Wait
 };
 
 struct BoundTask {
   std::vector<BoundInstruction> instructions; // in program order
-  std::vector<std::vector<uint32_t>> streams; // indices of `instructions`
 };
 
 struct BoundRun {
   uint32_t task = 0, microBatch = 0, slot = 0;
   bool isFirst = true, isLast = true; // of its task in the entry
-  std::vector<int> ordinals;          // per wait: which record of its event, from 1
+};
+
+// An instruction of a run.
+struct Issue {
+  uint32_t run = 0, instruction = 0; // in BoundEntry.runs and BoundTask.instructions
+};
+
+struct BoundEntry {
+  std::vector<BoundRun> runs;
+  std::vector<Issue> issues; // in the order in which the host enqueues them
+  std::vector<bool> streams; // per stream whether the entry has anything on it
 };
 
 struct BoundProgram {
   std::vector<BoundTask> tasks;
-  std::map<format::EntryKind, std::vector<BoundRun>> entries;
+  std::map<format::EntryKind, BoundEntry> entries;
 };
 
-// Makes the command that of a run, and says whether the run has it.
-bool moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction);
+// Makes the command that of a run, which has it.
+void moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction);
 
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest);
 
 // What a tensor of the file is to initialisation, --init and --dump-params.
 TensorSpec tensorSpec(const format::Tensor &tensor);
-
-DataType dataType(format::DType type);
 
 // base + sum of stride * coordinate on the axis of each term; 0 for null.
 int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates);

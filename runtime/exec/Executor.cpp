@@ -3,30 +3,30 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/exec/StepPlace.h"
 #include "runtime/exec/Trace.h"
+#include "runtime/format/Description.h"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <mutex>
-#include <thread>
 
 namespace dtc::rt {
 namespace {
 
 using format::text;
-using Clock = std::chrono::steady_clock;
 
-double secondsBetween(Clock::time_point from, Clock::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
-}
+// Tags of what is enqueued: the number of the step in the upper half, in the lower one the instruction
+// by BoundEntry.issues, or this for the copies and waits around them.
+constexpr uint32_t kAround = 0xffffffff;
+
+uint64_t tagOf(uint64_t step, uint32_t issue) { return step << 32 | issue; }
 
 class ExecutorImpl : public Executor {
 public:
-  ExecutorImpl(const Executable &executable, Comm &world, Device &device,
+  ExecutorImpl(const Executable &executable, Control &control, Device &device,
                const ExecutorOptions &options)
-      : executable(executable), world(world), device(device), options(options), rank(world.rank()),
-        step(executable.program(world.rank())) {}
+      : executable(executable), control(control), device(device), options(options),
+        rank(control.rank()), step(executable.program(control.rank())) {}
+  ~ExecutorImpl() override;
 
   Status prepare();
 
@@ -39,25 +39,29 @@ public:
   const format::StepScalar *findScalar(format::ScalarRole role) const override;
   Status setScalars(const StepScalars &scalars) override;
   Status writeInput(std::string_view name, std::span<const std::byte> values) override;
-  Status run(format::EntryKind entry, StepResult &result) override;
+  Status enqueue(format::EntryKind entry) override;
+  Status collect(StepResult &result) override;
   Status writeTrace(AtomicFile &file) const override;
 
 private:
-  Status prepareHere();
   Status loadCode();
-  Status setScalar(format::ScalarRole role, float value);
-  Status issue(const BoundRun &run, const BoundInstruction &instruction);
-  Status issueCollective(const BoundInstruction &instruction);
-  Status issueTransfer(const BoundInstruction &instruction);
-  bool usesStream(size_t stream) const;
-  void runStream(size_t stream);
-  void runAllStreams();
-  bool runAndTime(const BoundRun &run, BoundInstruction &instruction);
-  void stop(const BoundRun &run, const BoundInstruction &instruction, const Status &status);
-  Status readOutputs(format::EntryKind entry, StepResult &result);
+  StreamSpec streamSpec() const;
+  Status prepareHere();
+  Status makePlaces();
+  // The place of the step that is enqueued next.
+  Status nextPlace(StepPlace *&place);
+  int forkEvent() const { return static_cast<int>(step.num_events()); }
+  int joinEvent(size_t stream) const { return forkEvent() + static_cast<int>(stream); }
+  Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
+  Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
+  Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
+  Status enqueueInstruction(const BoundInstruction &instruction, const Mark &mark);
+  Status named(const Status &status, uint64_t tag) const;
+  void addTimes(const StepPlace &at, StepResult &result) const;
+  void addTrace(const StepPlace &at);
 
   const Executable &executable;
-  Comm &world;
+  Control &control;
   Device &device;
   ExecutorOptions options;
   int rank;
@@ -67,18 +71,23 @@ private:
   Groups groups;
   BoundProgram bound;
 
-  // Of the step that runs.
-  const std::vector<BoundRun> *order = nullptr;
-  std::atomic<bool> stopped{false};
-  std::mutex failureLock;
-  Status failure;
-  std::array<double, numTimeClasses> computeSeconds = {}; // of stream 0
+  std::vector<StepPlace> places; // taken in turns
+  uint64_t numEnqueued = 0, numCollected = 0;
+  uint32_t trainingSteps = 0; // enqueued
+  Status failure;             // after which nothing runs
 
-  Clock::time_point firstStep;
-  uint32_t steps = 0; // of training
-  bool training = true;
+  double firstBegin = -1;                     // of the first training step
   std::vector<std::vector<TraceEvent>> trace; // per stream
 };
+
+ExecutorImpl::~ExecutorImpl() {
+  if (numCollected == numEnqueued || !failure.ok())
+    return;
+  // The device still writes to the places.
+  device.abort();
+  uint64_t tag = 0;
+  (void)device.synchronize(places[(numEnqueued - 1) % places.size()].deviceStep, tag);
+}
 
 Status ExecutorImpl::loadCode() {
   const format::Manifest &manifest = executable.manifest();
@@ -97,21 +106,49 @@ Status ExecutorImpl::loadCode() {
   return {};
 }
 
+// Events of the program, one that begins a step and one that ends it for each stream but 0.
+StreamSpec ExecutorImpl::streamSpec() const {
+  StreamSpec spec;
+  spec.used.resize(step.num_streams());
+  spec.used[0] = true;
+  spec.events = joinEvent(step.num_streams());
+  format::Description description;
+  for (const format::Task *task : *step.tasks())
+    for (const format::Instruction *instruction : *task->instructions()) {
+      spec.used[instruction->stream()] = true;
+      format::describe(*instruction, description);
+      spec.maxBuffers = std::max(spec.maxBuffers, description.operands.size());
+      spec.maxScalars = std::max(spec.maxScalars, description.scalars.size());
+    }
+  return spec;
+}
+
 // What concerns this rank alone, and can fail on it alone.
 Status ExecutorImpl::prepareHere() {
   DTC_RETURN_IF_ERROR(loadCode());
   DTC_RETURN_IF_ERROR(device.allocateArena(step.arena_bytes()));
-  return device.createStreams(static_cast<int>(step.num_streams()),
-                              static_cast<int>(step.num_events()));
+  return device.createStreams(streamSpec());
+}
+
+Status ExecutorImpl::makePlaces() {
+  DTC_RETURN_IF_ERROR(
+      bindProgram(executable.manifest(), step, place, groups, codeSegments, device, bound));
+  size_t issues = 0;
+  for (const auto &[kind, entry] : bound.entries)
+    issues = std::max(issues, entry.issues.size());
+  places.resize(std::max<size_t>(options.stepsAhead, 1));
+  for (StepPlace &each : places)
+    DTC_RETURN_IF_ERROR(each.create(step, device, issues));
+  return {};
 }
 
 Status ExecutorImpl::prepare() {
   const format::Manifest &manifest = executable.manifest();
   place = meshCoordinates(meshSizes(manifest), static_cast<uint32_t>(rank));
   trace.resize(step.num_streams());
-  DTC_RETURN_IF_ERROR(agree(world, prepareHere()));
-  DTC_RETURN_IF_ERROR(groups.create(manifest, world));
-  return agree(world, bindProgram(manifest, step, place, groups, codeSegments, device, bound));
+  DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
+  DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));
+  return agree(control, makePlaces());
 }
 
 const format::Input *ExecutorImpl::findInput(std::string_view name) const {
@@ -128,19 +165,19 @@ const format::StepScalar *ExecutorImpl::findScalar(format::ScalarRole role) cons
   return nullptr;
 }
 
-Status ExecutorImpl::setScalar(format::ScalarRole role, float value) {
-  const format::StepScalar *scalar = findScalar(role);
-  return scalar ? device.copyIn(address(scalar->buffer()), &value, sizeof(value)) : Status();
+Status ExecutorImpl::nextPlace(StepPlace *&next) {
+  if (numEnqueued - numCollected == places.size())
+    return Status::invalidArgument(
+        text(places.size(), " steps are enqueued; collect one before the next is prepared"));
+  next = &places[numEnqueued % places.size()];
+  return {};
 }
 
 Status ExecutorImpl::setScalars(const StepScalars &scalars) {
-  DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::step, static_cast<float>(scalars.step)));
-  DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::base_lr, scalars.baseLr));
-  DTC_RETURN_IF_ERROR(
-      setScalar(format::ScalarRole::total_steps, static_cast<float>(scalars.totalSteps)));
-  const format::StepScalar *seed = findScalar(format::ScalarRole::seed);
-  return seed ? device.copyIn(address(seed->buffer()), &scalars.seed, sizeof(scalars.seed))
-              : Status();
+  StepPlace *next = nullptr;
+  DTC_RETURN_IF_ERROR(nextPlace(next));
+  next->setScalars(scalars);
+  return {};
 }
 
 Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte> values) {
@@ -153,175 +190,156 @@ Status ExecutorImpl::writeInput(std::string_view name, std::span<const std::byte
   if (values.size() != wanted)
     return Status::invalidArgument(
         text("input '", name, "' was given ", values.size(), " bytes, wanted ", wanted));
-  return device.copyIn(address(input->buffer()), values.data(), values.size());
-}
-
-Status ExecutorImpl::issueCollective(const BoundInstruction &instruction) {
-  const format::Collective &op = *instruction.command.source->op_as_Collective();
-  const void *src = instruction.command.buffers[0];
-  void *dst = instruction.command.buffers[1];
-  DataType type = dataType(op.dtype());
-  Reduction reduction = op.reduce() == format::ReduceKind::max ? Reduction::Max : Reduction::Sum;
-  switch (op.kind()) {
-  case format::CollectiveKind::all_reduce:
-    return instruction.comm->allReduce(src, dst, op.count(), type, reduction);
-  case format::CollectiveKind::all_gather:
-    return instruction.comm->allGather(src, dst, op.count(), type);
-  case format::CollectiveKind::reduce_scatter:
-    return instruction.comm->reduceScatter(src, dst, op.count(), type, reduction);
-  case format::CollectiveKind::all_to_all:
-    return instruction.comm->allToAll(src, dst, op.count(), type);
-  }
-  return Status::internal("a collective of unknown kind passed the verifier");
-}
-
-Status ExecutorImpl::issueTransfer(const BoundInstruction &instruction) {
-  const format::Transfer &op = *instruction.command.source->op_as_Transfer();
-  Comm &list = *instruction.comm;
-  int peer = (list.rank() + static_cast<int>(op.shift())) % list.size();
-  char *buffer = instruction.command.buffers[0];
-  DataType type = dataType(op.dtype());
-  return op.kind() == format::TransferKind::send ? list.send(buffer, op.count(), type, peer)
-                                                 : list.receive(buffer, op.count(), type, peer);
-}
-
-Status ExecutorImpl::issue(const BoundRun &run, const BoundInstruction &instruction) {
-  switch (instruction.command.source->op_type()) {
-  case format::Op::Collective:
-    return issueCollective(instruction);
-  case format::Op::Transfer:
-    return issueTransfer(instruction);
-  case format::Op::Record:
-    return device.record(instruction.stream, instruction.event);
-  case format::Op::Wait:
-    return device.wait(instruction.stream, instruction.event,
-                       run.ordinals[static_cast<size_t>(instruction.waitIndex)]);
-  default:
-    return device.issue(instruction.stream, instruction.command);
-  }
-}
-
-// Keeps the first error, which is the cause of those that follow, and ends what the other streams
-// and ranks wait for.
-void ExecutorImpl::stop(const BoundRun &run, const BoundInstruction &instruction,
-                        const Status &status) {
-  {
-    std::lock_guard lock(failureLock);
-    if (failure.ok())
-      failure =
-          Status(status.statusCode(),
-                 text("rank ", rank, training ? ", step " : ", evaluation after step ", steps,
-                      ", task '", step.tasks()->Get(run.task)->name()->string_view(),
-                      "', micro-batch ", run.microBatch, ", instruction ", instruction.index, ", ",
-                      format::describe(executable.manifest(), *instruction.command.source), ": ",
-                      status.message()));
-  }
-  stopped.store(true);
-  device.abort();
-  world.abandon(status.message());
-}
-
-// False when the step has stopped.
-bool ExecutorImpl::runAndTime(const BoundRun &run, BoundInstruction &instruction) {
-  if (stopped.load(std::memory_order_relaxed))
-    return false;
-  if (!moveTo(run, device.arena(), instruction))
-    return true;
-  Clock::time_point begin = Clock::now();
-  Status status = issue(run, instruction);
-  if (!status.ok()) {
-    stop(run, instruction, status);
-    return false;
-  }
-  Clock::time_point end = Clock::now();
-  if (instruction.stream == 0)
-    computeSeconds[static_cast<size_t>(instruction.timeClass)] += secondsBetween(begin, end);
-  if (options.trace && training && instruction.command.source->op_type() != format::Op::Record)
-    trace[static_cast<size_t>(instruction.stream)].push_back(
-        {run.task, instruction.index, run.microBatch, steps, secondsBetween(firstStep, begin),
-         secondsBetween(firstStep, end)});
-  return true;
-}
-
-// Whether the order that runs has anything on the stream: evaluation has nothing beside compute.
-bool ExecutorImpl::usesStream(size_t stream) const {
-  return std::any_of(order->begin(), order->end(), [&](const BoundRun &run) {
-    return !bound.tasks[run.task].streams[stream].empty();
-  });
-}
-
-void ExecutorImpl::runStream(size_t stream) {
-  for (const BoundRun &run : *order) {
-    BoundTask &task = bound.tasks[run.task];
-    for (uint32_t index : task.streams[stream])
-      if (!runAndTime(run, task.instructions[index]))
-        return;
-  }
-}
-
-// For devices that only enqueue: one thread, program order, then wait for all of it.
-void ExecutorImpl::runAllStreams() {
-  for (const BoundRun &run : *order)
-    for (BoundInstruction &instruction : bound.tasks[run.task].instructions)
-      if (!runAndTime(run, instruction))
-        return;
-  for (size_t stream = 0; stream < step.num_streams(); ++stream) {
-    Status status = device.synchronize(static_cast<int>(stream));
-    const BoundRun &last = order->back();
-    const BoundTask &task = bound.tasks[last.task];
-    if (!status.ok() && !task.instructions.empty())
-      return stop(last, task.instructions.back(), status);
-  }
-}
-
-Status ExecutorImpl::readOutputs(format::EntryKind entry, StepResult &result) {
-  for (const format::Output *output : *step.outputs()) {
-    bool isLoss = output->role() == format::OutputRole::loss;
-    if (entry == format::EntryKind::evaluate && !isLoss)
-      continue;
-    bool isNorm = output->role() == format::OutputRole::grad_norm;
-    float &value = isLoss ? result.loss : isNorm ? result.gradNorm : result.learningRate;
-    (isLoss ? result.hasLoss : isNorm ? result.hasGradNorm : result.hasLearningRate) = true;
-    DTC_RETURN_IF_ERROR(device.copyOut(&value, address(output->buffer()), sizeof(value)));
-  }
+  StepPlace *next = nullptr;
+  DTC_RETURN_IF_ERROR(nextPlace(next));
+  uint32_t index = 0;
+  while (step.inputs()->Get(index) != input)
+    ++index;
+  next->writeInput(index, values);
   return {};
 }
 
-Status ExecutorImpl::run(format::EntryKind entry, StepResult &result) {
-  result = {};
+// No stream runs ahead of what stream 0 read for the step.
+Status ExecutorImpl::fork(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
+  DTC_RETURN_IF_ERROR(at.enqueueIn(device, {tag, nullptr}));
+  DTC_RETURN_IF_ERROR(device.enqueueRecord(0, forkEvent(), {tag, &at.begin}));
+  for (size_t stream = 1; stream < entry.streams.size(); ++stream)
+    if (entry.streams[stream])
+      DTC_RETURN_IF_ERROR(
+          device.enqueueWait(static_cast<int>(stream), forkEvent(), {tag, nullptr}));
+  return {};
+}
+
+// Stream 0 ends the step, and with it every other one.
+Status ExecutorImpl::join(const BoundEntry &entry, StepPlace &at, uint64_t tag) {
+  for (size_t stream = 1; stream < entry.streams.size(); ++stream)
+    if (entry.streams[stream]) {
+      DTC_RETURN_IF_ERROR(
+          device.enqueueRecord(static_cast<int>(stream), joinEvent(stream), {tag, nullptr}));
+      DTC_RETURN_IF_ERROR(device.enqueueWait(0, joinEvent(stream), {tag, nullptr}));
+    }
+  DTC_RETURN_IF_ERROR(at.enqueueOut(at.entry, device, {tag, nullptr}));
+  return device.endStep({tag, &at.end}, at.deviceStep);
+}
+
+Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, const Mark &mark) {
+  switch (instruction.command.source->op_type()) {
+  case format::Op::Record:
+    return device.enqueueRecord(instruction.stream, instruction.event, mark);
+  case format::Op::Wait:
+    return device.enqueueWait(instruction.stream, instruction.event, mark);
+  default:
+    return device.enqueue(instruction.stream, instruction.command, mark);
+  }
+}
+
+// `tag` becomes that of what was enqueued last.
+Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag) {
+  tag = tagOf(numEnqueued, kAround);
+  DTC_RETURN_IF_ERROR(device.beginStep(static_cast<uint32_t>(at.entry)));
+  DTC_RETURN_IF_ERROR(fork(entry, at, tag));
+  for (uint32_t i = 0; i < entry.issues.size(); ++i) {
+    const BoundRun &run = entry.runs[entry.issues[i].run];
+    BoundInstruction &instruction = bound.tasks[run.task].instructions[entry.issues[i].instruction];
+    moveTo(run, device.arena(), instruction);
+    tag = tagOf(numEnqueued, i);
+    DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, {tag, &at.times[i]}));
+  }
+  tag = tagOf(numEnqueued, kAround);
+  return join(entry, at, tag);
+}
+
+Status ExecutorImpl::enqueue(format::EntryKind entry) {
   auto found = bound.entries.find(entry);
   if (found == bound.entries.end())
     return Status::notFound(text("the program has no entry '", EnumNameEntryKind(entry),
                                  "'; recompile with dtc a model that reports a loss"));
-  order = &found->second;
+  StepPlace *at = nullptr;
+  DTC_RETURN_IF_ERROR(nextPlace(at));
+  at->entry = entry;
   if (entry == format::EntryKind::evaluate)
-    DTC_RETURN_IF_ERROR(setScalar(format::ScalarRole::step, 0));
-  computeSeconds = {};
-  stopped.store(false);
-  failure = {};
-  device.beginStep();
-  Clock::time_point begin = Clock::now();
-  training = entry == format::EntryKind::train;
-  if (training && steps++ == 0)
-    firstStep = begin;
-  if (device.runsInCaller()) {
-    std::vector<std::thread> threads;
-    for (size_t stream = 1; stream < step.num_streams(); ++stream)
-      if (usesStream(stream))
-        threads.emplace_back([this, stream] { runStream(stream); });
-    runStream(0);
-    for (std::thread &thread : threads)
-      thread.join();
-  } else {
-    runAllStreams();
-  }
+    at->setScalar(format::ScalarRole::step, 0);
+  else
+    ++trainingSteps;
+  at->trainingStep = trainingSteps;
+  at->enqueued = failure.ok() ? enqueueStep(found->second, *at, at->enqueueTag) : failure;
+  ++numEnqueued;
+  return {};
+}
+
+Status ExecutorImpl::named(const Status &status, uint64_t tag) const {
+  const StepPlace &at = places[(tag >> 32) % places.size()];
+  std::string where = text(
+      "rank ", rank, at.entry == format::EntryKind::train ? ", step " : ", evaluation after step ",
+      at.trainingStep);
+  auto issue = static_cast<uint32_t>(tag);
+  if (issue == kAround)
+    return Status(status.statusCode(), text(where, ", around its tasks: ", status.message()));
+  const BoundEntry &entry = bound.entries.at(at.entry);
+  const BoundRun &run = entry.runs[entry.issues[issue].run];
+  const BoundInstruction &instruction =
+      bound.tasks[run.task].instructions[entry.issues[issue].instruction];
+  return Status(status.statusCode(),
+                text(where, ", task '", step.tasks()->Get(run.task)->name()->string_view(),
+                     "', micro-batch ", run.microBatch, ", instruction ", instruction.index, ", ",
+                     format::describe(executable.manifest(), *instruction.command.source), ": ",
+                     status.message()));
+}
+
+Status ExecutorImpl::collect(StepResult &result) {
+  result = {};
   if (!failure.ok())
     return failure;
-  result.seconds = secondsBetween(begin, Clock::now());
-  result.classSeconds = computeSeconds;
-  result.exposedCommSeconds = computeSeconds[static_cast<size_t>(TimeClass::Collective)] +
-                              computeSeconds[static_cast<size_t>(TimeClass::Wait)];
-  return readOutputs(entry, result);
+  if (numCollected == numEnqueued)
+    return Status::invalidArgument("no step is enqueued that could be collected");
+  StepPlace &at = places[numCollected % places.size()];
+  if (!at.enqueued.ok())
+    device.abort();
+  uint64_t tag = 0;
+  Status status = device.synchronize(at.deviceStep, tag);
+  if (!status.ok() || !at.enqueued.ok()) {
+    // What stopped the device, unless that was its refusal of more.
+    bool refused = !at.enqueued.ok() && at.enqueued.statusCode() != StatusCode::Aborted;
+    failure = refused ? named(at.enqueued, at.enqueueTag) : named(status, tag);
+    control.abandon(failure.message());
+    return failure;
+  }
+  ++numCollected;
+  addTimes(at, result);
+  if (options.trace && at.entry == format::EntryKind::train)
+    addTrace(at);
+  at.readOutputs(at.entry, result);
+  return {};
+}
+
+void ExecutorImpl::addTimes(const StepPlace &at, StepResult &result) const {
+  const BoundEntry &entry = bound.entries.at(at.entry);
+  for (size_t i = 0; i < entry.issues.size(); ++i) {
+    const BoundRun &run = entry.runs[entry.issues[i].run];
+    const BoundInstruction &instruction =
+        bound.tasks[run.task].instructions[entry.issues[i].instruction];
+    if (instruction.stream == 0)
+      result.classSeconds[static_cast<size_t>(instruction.timeClass)] +=
+          at.times[i].end - at.times[i].begin;
+  }
+  result.seconds = at.end.end - at.begin.begin;
+  result.exposedCommSeconds = result.classSeconds[static_cast<size_t>(TimeClass::Collective)] +
+                              result.classSeconds[static_cast<size_t>(TimeClass::Wait)];
+}
+
+void ExecutorImpl::addTrace(const StepPlace &at) {
+  if (firstBegin < 0)
+    firstBegin = at.begin.begin;
+  const BoundEntry &entry = bound.entries.at(at.entry);
+  for (size_t i = 0; i < entry.issues.size(); ++i) {
+    const BoundRun &run = entry.runs[entry.issues[i].run];
+    const BoundInstruction &instruction =
+        bound.tasks[run.task].instructions[entry.issues[i].instruction];
+    if (instruction.command.source->op_type() != format::Op::Record)
+      trace[static_cast<size_t>(instruction.stream)].push_back(
+          {run.task, instruction.index, run.microBatch, at.trainingStep,
+           at.times[i].begin - firstBegin, at.times[i].end - firstBegin});
+  }
 }
 
 Status ExecutorImpl::writeTrace(AtomicFile &file) const {
@@ -336,13 +354,13 @@ const char *nameOf(TimeClass timeClass) {
   return names[static_cast<size_t>(timeClass)];
 }
 
-Status Executor::create(const Executable &executable, Comm &world, Device &device,
+Status Executor::create(const Executable &executable, Control &control, Device &device,
                         const ExecutorOptions &options, std::unique_ptr<Executor> &executor) {
-  if (static_cast<size_t>(world.size()) != executable.ranks())
+  if (static_cast<size_t>(control.size()) != executable.ranks())
     return Status::invalidArgument(
         text(executable.name(), " is compiled for ", executable.ranks(), " ranks and the job has ",
-             world.size(), "; start as many ranks or compile for ", world.size(), " devices"));
-  auto made = std::make_unique<ExecutorImpl>(executable, world, device, options);
+             control.size(), "; start as many ranks or compile for ", control.size(), " devices"));
+  auto made = std::make_unique<ExecutorImpl>(executable, control, device, options);
   DTC_RETURN_IF_ERROR(made->prepare());
   executor = std::move(made);
   return {};

@@ -1,19 +1,21 @@
-// Runs the step of a .dte file on this rank: binds it to a rank, a device and communicators once,
-// then runs it many times.
+// Runs the step of a .dte file on this rank: binds it to a rank, a device and its groups once, then
+// enqueues it many times.
 //
 // Example (one rank; see test/unit/exec):
 //   std::unique_ptr<Executor> executor;
-//   DTC_RETURN_IF_ERROR(Executor::create(*executable, world, device, {}, executor));
+//   DTC_RETURN_IF_ERROR(Executor::create(*executable, control, device, {}, executor));
 //   ... fill tensors through device.copyIn(executor->address(tensor->buffer()), ...) ...
 //   DTC_RETURN_IF_ERROR(executor->setScalars({.step = 1, .totalSteps = 10, .baseLr = 1e-3f}));
 //   DTC_RETURN_IF_ERROR(executor->writeInput("tokens", std::as_bytes(std::span(tokens))));
 //   StepResult result;
-//   DTC_RETURN_IF_ERROR(executor->runStep(result));
+//   DTC_RETURN_IF_ERROR(executor->enqueue(format::EntryKind::train));
+//   ... read the next batch, writeInput() ...
+//   DTC_RETURN_IF_ERROR(executor->collect(result));
 #pragma once
 
 #include "runtime/base/File.h"
 #include "runtime/base/Status.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 #include "runtime/device/Device.h"
 #include "runtime/exec/Loader.h"
 #include "runtime/format/InstructionKinds.h"
@@ -51,40 +53,51 @@ struct StepResult {
 };
 
 struct ExecutorOptions {
-  bool trace = false; // whether to keep a time line of all steps for writeTrace()
+  bool trace = false;    // whether to keep a time line of all steps for writeTrace()
+  size_t stepsAhead = 2; // most steps that are enqueued and not collected
 };
 
 class Executor {
 public:
   virtual ~Executor() = default;
 
-  // Loads code, makes the arena and one communicator for each set of mesh axes and stream.
-  // Collective over `world`, whose size must be executable.ranks(). All arguments must outlive the
-  // executor.
-  static Status create(const Executable &executable, Comm &world, Device &device,
+  // Loads code, makes the arena, the streams and one group of the device for each group of the file
+  // and stream. Collective over `control`, whose size must be executable.ranks(). All arguments must
+  // outlive the executor.
+  static Status create(const Executable &executable, Control &control, Device &device,
                        const ExecutorOptions &options, std::unique_ptr<Executor> &executor);
 
   virtual const format::Program &program() const = 0;
   virtual const std::vector<uint32_t> &coordinates() const = 0;
-  // Device address of buffer `index` of program().
+  // Device address of buffer `index` of program(); to be read and written while no step is under way.
   virtual char *address(uint32_t index) const = 0;
   // The input of that name, or null where the program has none.
   virtual const format::Input *findInput(std::string_view name) const = 0;
   // The scalar of that role, or null where the program does not read it.
   virtual const format::StepScalar *findScalar(format::ScalarRole role) const = 0;
 
-  // Sets those of step, base_lr, total_steps and seed that the program reads.
+  // Sets those of step, base_lr, total_steps and seed that the program reads, from the step that is
+  // enqueued next.
   virtual Status setScalars(const StepScalars &scalars) = 0;
-  // Fills an input: the bytes of its shape, row-major, in its dtype. InvalidArgument where it is no
-  // input or has another size.
+  // Fills an input from the step that is enqueued next: the bytes of its shape, row-major, in its
+  // dtype. They are copied; steps that are under way keep theirs. InvalidArgument where it is no
+  // input or has another size, or where stepsAhead steps wait to be collected.
   virtual Status writeInput(std::string_view name, std::span<const std::byte> values) = 0;
 
-  // Runs an entry of the program once; `evaluate` sets scalar `step` to 0 for it and reports the loss
-  // alone. NotFound where the program has no such entry. An error names rank, task, instruction and
-  // source location, and stops all streams.
-  virtual Status run(format::EntryKind entry, StepResult &result) = 0;
+  // Enqueues an entry of the program once, behind what was enqueued before; `evaluate` sets scalar
+  // `step` to 0 for it and reports the loss alone. NotFound where the program has no such entry,
+  // InvalidArgument where stepsAhead steps wait to be collected; all other errors are collect's.
+  virtual Status enqueue(format::EntryKind entry) = 0;
+  // Waits for the oldest step that was enqueued and not collected. An error names rank, task,
+  // instruction and source location; it has stopped the device, and comes again for later steps.
+  virtual Status collect(StepResult &result) = 0;
+  // Both. No step may wait to be collected.
+  Status run(format::EntryKind entry, StepResult &result) {
+    DTC_RETURN_IF_ERROR(enqueue(entry));
+    return collect(result);
+  }
   Status runStep(StepResult &result) { return run(format::EntryKind::train, result); }
-  // Writes a Chrome trace of all training steps so far, of none without ExecutorOptions::trace, into `file`,
+  // Writes a Chrome trace of all training steps collected so far, of none without ExecutorOptions::trace, into `file`,
   // which is open, and commits it.
   virtual Status writeTrace(AtomicFile &file) const = 0;
 };

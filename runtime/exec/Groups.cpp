@@ -1,9 +1,5 @@
 #include "runtime/exec/Groups.h"
 
-#include "runtime/base/TensorSpec.h"
-#include "runtime/comm/Loopback.h"
-#include "runtime/exec/Binding.h"
-
 namespace dtc::rt {
 
 std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
@@ -18,34 +14,26 @@ std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
              op->kind() == format::TransferKind::send ? op->shift() : size - op->shift()};
 }
 
-Status Groups::create(const format::Manifest &file, Comm &world) {
+Status Groups::create(const format::Manifest &file, Control &control, Device &device) {
   manifest = &file;
   for (const format::Program *program : *file.programs())
     for (const format::Task *task : *program->tasks())
       for (const format::Instruction *instruction : *task->instructions())
         if (std::optional<Key> key = keyOf(file, *instruction))
-          groups[*key] = nullptr;
+          groups[*key] = -1;
 
-  for (auto &[key, comm] : groups) {
+  for (auto &[key, number] : groups) {
     const format::Group &group = *file.groups()->Get(key.group);
-    uint32_t lists = group.ranks()->size() / group.size(), mine = lists, place = 0;
-    for (uint32_t i = 0; i < group.ranks()->size(); ++i)
-      if (group.ranks()->Get(i) == static_cast<uint32_t>(world.rank())) {
-        mine = i / group.size();
-        place = i % group.size();
-      }
-    if (group.size() == 1)
-      comm = std::move(makeLoopbackWorld(1).front());
-    else // ranks in no list share a communicator that nobody uses
-      DTC_RETURN_IF_ERROR(world.split(static_cast<int>(mine), static_cast<int>(place), comm));
-    comm->setName(group.name()->str());
+    GroupSpec spec{
+        group.name()->str(), {group.ranks()->data(), group.ranks()->size()}, group.size()};
+    DTC_RETURN_IF_ERROR(device.createGroup(control, spec, number));
   }
   return {};
 }
 
-Comm *Groups::find(const format::Instruction &instruction) const {
+int Groups::find(const format::Instruction &instruction) const {
   std::optional<Key> key = keyOf(*manifest, instruction);
-  return key ? groups.at(*key).get() : nullptr;
+  return key ? groups.at(*key) : -1;
 }
 
 } // namespace dtc::rt

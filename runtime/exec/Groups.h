@@ -1,26 +1,24 @@
-// The communicators of a program: of each group one for every stream with collectives and for every
-// direction of transfers that any program uses.
+// The groups of a program on the device: of each group of the file one for every stream with
+// collectives and for every direction of transfers that any program uses.
 #pragma once
 
-#include "runtime/comm/Comm.h"
-#include "runtime/format/dte_generated.h"
+#include "runtime/device/Device.h"
 
 #include <compare>
 #include <map>
-#include <memory>
 #include <optional>
 
 namespace dtc::rt {
 
-// Example: of a group with lists 0, 1 and 2, 3 rank 2 has a communicator with rank 3.
+// Example: of a group with lists 0, 1 and 2, 3 rank 2 has a group with rank 3.
 class Groups {
 public:
-  // Collective over `world`: all ranks split it in the same order.
-  Status create(const format::Manifest &manifest, Comm &world);
+  // Collective over `control`: all ranks make them in the same order.
+  Status create(const format::Manifest &manifest, Control &control, Device &device);
 
-  // What a collective or transfer of this rank goes over; null for other instructions. A group of one
-  // rank needs no network.
-  Comm *find(const format::Instruction &instruction) const;
+  // The device's number of what a collective or transfer of this rank goes over; -1 for other
+  // instructions.
+  int find(const format::Instruction &instruction) const;
 
 private:
   // Transfers that go the same number of places on share one, whatever the streams of both sides.
@@ -34,7 +32,7 @@ private:
                                   const format::Instruction &instruction);
 
   const format::Manifest *manifest = nullptr;
-  std::map<Key, std::unique_ptr<Comm>> groups;
+  std::map<Key, int> groups;
 };
 
 } // namespace dtc::rt

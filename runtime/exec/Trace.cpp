@@ -35,25 +35,26 @@ void appendMetadata(std::string &out, const char *what, int rank, size_t stream,
 }
 
 // What went over the network, as this rank ran it: "bytes" are those of the larger buffer.
-std::string communicated(const BoundInstruction &instruction) {
+std::string communicated(const format::Manifest &manifest, const BoundInstruction &instruction) {
   const format::Instruction &source = *instruction.command.source;
   std::optional<format::Meeting> meeting = format::meetingOf(source);
   if (!meeting)
     return "";
-  auto ranks = static_cast<uint64_t>(instruction.comm->size());
+  const format::Group &group = *manifest.groups()->Get(meeting->group);
+  uint64_t ranks = group.size();
   const char *kind = nullptr;
   uint64_t bytes = 0;
   if (const format::Transfer *op = source.op_as_Transfer()) {
     kind = EnumNameTransferKind(op->kind());
-    bytes = op->count() * bytesOf(dataType(op->dtype()));
+    bytes = op->count() * format::bytesOf(op->dtype());
   } else {
     const format::Collective &collective = *source.op_as_Collective();
     uint64_t blocks = collective.kind() == format::CollectiveKind::all_reduce ? 1 : ranks;
     kind = EnumNameCollectiveKind(collective.kind());
-    bytes = collective.count() * blocks * bytesOf(dataType(collective.dtype()));
+    bytes = collective.count() * blocks * format::bytesOf(collective.dtype());
   }
   return text(",\"kind\":\"", kind, "\",\"role\":\"", EnumNameCollectiveRole(meeting->role),
-              "\",\"group\":", quoted(instruction.comm->name()), ",\"ranks\":", ranks,
+              "\",\"group\":", quoted(group.name()->string_view()), ",\"ranks\":", ranks,
               ",\"bytes\":", bytes);
 }
 
@@ -79,7 +80,7 @@ Status writeChromeTrace(AtomicFile &file, int rank, const format::Manifest &mani
                   ",\"args\":{\"step\":", event.step,
                   ",\"task\":", quoted(tasks.Get(event.task)->name()->string_view()),
                   ",\"micro_batch\":", event.microBatch, ",\"instruction\":", event.instruction,
-                  communicated(instruction), "}},\n");
+                  communicated(manifest, instruction), "}},\n");
     }
   }
   appendMetadata(out, "process_name", rank, 0, text("rank ", rank));

@@ -45,7 +45,7 @@ Status writeInput(const format::Input &input, Executor &executor) {
 }
 
 Status runRank(const Executable &executable, Comm &world) {
-  std::unique_ptr<Device> device = makeCpuDevice(1);
+  std::unique_ptr<Device> device = makeCpuDevice(1, &world);
   std::unique_ptr<Executor> executor;
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, {}, executor));
   DTC_RETURN_IF_ERROR(fill(executor->program().parameters(), *executor, *device));

@@ -19,7 +19,7 @@ bool canEvaluate(const format::Program &program) {
 } // namespace
 
 Status Evaluation::openData(const Options &options, const Executable &executable,
-                            const Executor &executor, Comm &world, std::vector<Trait> &traits,
+                            const Executor &executor, Control &world, std::vector<Trait> &traits,
                             std::vector<int64_t> &counts) {
   if (!canEvaluate(executor.program()))
     return Status::invalidArgument(
@@ -44,7 +44,7 @@ Status Evaluation::openData(const Options &options, const Executable &executable
   return batches.traits(numBatches, executable, traits);
 }
 
-Status Evaluation::weighBatches(std::vector<int64_t> counts, Comm &world) {
+Status Evaluation::weighBatches(std::vector<int64_t> counts, Control &world) {
   weights.assign(counts.size(), 0);
   if (counts.empty())
     return {};
@@ -57,7 +57,7 @@ Status Evaluation::weighBatches(std::vector<int64_t> counts, Comm &world) {
 }
 
 Status Evaluation::open(const Options &options, const Executable &executable,
-                        const Executor &executor, Comm &world) {
+                        const Executor &executor, Control &world) {
   isOn = !options.evalData.empty();
   if (!isOn)
     return {};
@@ -78,7 +78,7 @@ bool Evaluation::isDue(uint64_t step) const {
   return isOn && (step == steps || (every > 0 && step > 0 && step % every == 0));
 }
 
-Status Evaluation::run(uint64_t afterStep, Executor &executor, Comm &world,
+Status Evaluation::run(uint64_t afterStep, Executor &executor, Control &world,
                        EvaluationReport &report, bool &isOwn) {
   DTC_RETURN_IF_ERROR(agree(
       world, executor.setScalars({.step = 0, .totalSteps = steps, .baseLr = 0, .seed = seed})));

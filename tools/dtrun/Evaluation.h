@@ -3,7 +3,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/comm/Agree.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Options.h"
@@ -21,7 +21,7 @@ public:
   // Opens --eval-data, looks at all of it and makes sure that all ranks have the same; nothing where
   // there is none. Collective over `world`: all ranks get an error of any.
   Status open(const Options &options, const Executable &executable, const Executor &executor,
-              Comm &world);
+              Control &world);
 
   // Whether to evaluate after `step`: every --eval-every steps, and after the last one; after step 0
   // where there are no others.
@@ -33,14 +33,14 @@ public:
   // are not ignored. Fills the inputs of the program and sets its scalars. Collective. `isOwn`
   // becomes true for an error of this rank in the middle of a batch, of which the others do not
   // know.
-  Status run(uint64_t afterStep, Executor &executor, Comm &world, EvaluationReport &report,
+  Status run(uint64_t afterStep, Executor &executor, Control &world, EvaluationReport &report,
              bool &isOwn);
 
 private:
   Status openData(const Options &options, const Executable &executable, const Executor &executor,
-                  Comm &world, std::vector<Trait> &traits, std::vector<int64_t> &counts);
+                  Control &world, std::vector<Trait> &traits, std::vector<int64_t> &counts);
   // Adds up the counts of all ranks.
-  Status weighBatches(std::vector<int64_t> counts, Comm &world);
+  Status weighBatches(std::vector<int64_t> counts, Control &world);
 
   bool isOn = false;
   uint64_t every = 0, steps = 0, seed = 0;

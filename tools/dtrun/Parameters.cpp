@@ -57,7 +57,7 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
       });
 }
 
-Status openDump(const Executable &executable, const Executor &executor, Comm &world,
+Status openDump(const Executable &executable, const Executor &executor, Control &world,
                 const std::string &path, std::unique_ptr<ParameterDump> &dump) {
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(agree(world, specsOf(executor.program().parameters(), specs)));

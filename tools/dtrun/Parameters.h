@@ -3,7 +3,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/checkpoint/Parameters.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
 
 #include <memory>
@@ -17,7 +17,7 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
                       uint64_t seed, const std::string &init, int threads);
 
 // Makes sure that the whole parameters can be written to `path`. Collective over `world`.
-Status openDump(const Executable &executable, const Executor &executor, Comm &world,
+Status openDump(const Executable &executable, const Executor &executor, Control &world,
                 const std::string &path, std::unique_ptr<ParameterDump> &dump);
 
 // Writes them. Collective.

@@ -48,14 +48,14 @@ std::string exactly(float value) {
 
 } // namespace
 
-Status checkSameDtrun(Comm &world) {
+Status checkSameDtrun(Control &world) {
   std::string hash;
   Status read = hashFile("/proc/self/exe", hash);
   Trait dtrun{"dtrun", read.ok() ? hash : "", text(kVersion, " (build ", hash, ")")};
   return agreeOnTraits(world, {&dtrun, 1});
 }
 
-Status checkSameJob(Comm &world, const Options &options, const Executable &executable) {
+Status checkSameJob(Control &world, const Options &options, const Executable &executable) {
   std::span<const uint8_t> bytes = executable.bytes();
   std::string program = hexOf(XXH3_64bits(bytes.data(), bytes.size()));
   float rate = options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();

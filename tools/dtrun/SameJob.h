@@ -2,7 +2,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
-#include "runtime/comm/Comm.h"
+#include "runtime/comm/Control.h"
 #include "runtime/exec/Loader.h"
 #include "tools/dtrun/Options.h"
 
@@ -10,10 +10,10 @@ namespace dtc::rt {
 
 // Collective: an error on all ranks, which names one that differs, its host and what differs,
 // unless all run the same dtrun. Before anything else: the exchanges that follow are this dtrun's.
-Status checkSameDtrun(Comm &world);
+Status checkSameDtrun(Control &world);
 
 // The same for the bytes of the program that was loaded and for the options that change what is
 // trained.
-Status checkSameJob(Comm &world, const Options &options, const Executable &executable);
+Status checkSameJob(Control &world, const Options &options, const Executable &executable);
 
 } // namespace dtc::rt

@@ -16,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace dtc::rt {
 namespace {
@@ -50,7 +51,7 @@ class Trainer {
 public:
   Trainer(const Options &options, const Executable &executable, Comm &world, int threads)
       : options(options), executable(executable), world(world), threads(threads),
-        device(makeCpuDevice(threads)) {}
+        device(makeCpuDevice(threads, &world)) {}
 
   Status prepare(StartUp &startUp);
   Status runSteps(TrainEnd &end);
@@ -62,8 +63,10 @@ private:
   Status checkTargets() const;
   Status openData(std::vector<Trait> &traits);
   Status announce() const;
-  Status load(uint64_t step);
-  Status runStep(uint64_t step, StepReport &report);
+  Status enqueue(uint64_t step);
+  Status collect(uint64_t step, StepReport &report);
+  // Seconds since this was called last.
+  double lap();
   Status evaluate(uint64_t step, TrainEnd &end);
   Status print(const StepReport &report) const;
   void explainDivergence(const StepReport &report, int rank) const;
@@ -76,7 +79,7 @@ private:
   std::unique_ptr<Executor> executor;
   Batches batches;
   Evaluation evaluation;
-  double loadSeconds = 0; // of the batch that is in the executor
+  std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   AtomicFile profile;
   std::unique_ptr<ParameterDump> dump;
@@ -167,23 +170,23 @@ Status Trainer::announce() const {
   return printLine(line);
 }
 
-Status Trainer::load(uint64_t step) {
-  auto begin = std::chrono::steady_clock::now();
-  DTC_RETURN_IF_ERROR(batches.load(step, *executor));
-  loadSeconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return {};
+double Trainer::lap() {
+  auto now = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(now - std::exchange(lapBegin, now)).count();
 }
 
-Status Trainer::runStep(uint64_t step, StepReport &report) {
-  const format::Manifest &manifest = executable.manifest();
-  auto begin = std::chrono::steady_clock::now();
+Status Trainer::enqueue(uint64_t step) {
   DTC_RETURN_IF_ERROR(executor->setScalars({.step = step,
                                             .totalSteps = options.steps,
                                             .baseLr = baseLearningRate,
                                             .seed = options.seed}));
-  DTC_RETURN_IF_ERROR(executor->runStep(report.result));
-  report.seconds =
-      loadSeconds + std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return executor->enqueue(format::EntryKind::train);
+}
+
+Status Trainer::collect(uint64_t step, StepReport &report) {
+  const format::Manifest &manifest = executable.manifest();
+  DTC_RETURN_IF_ERROR(executor->collect(report.result));
+  report.seconds = lap();
   report.step = step;
   report.learningRate =
       report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
@@ -226,21 +229,30 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   Status mine;
   if (world.rank() == 0)
     mine = printLine(options.json ? evaluationAsJson(report) : evaluationAsText(report));
+  (void)lap(); // evaluation is no part of a step
   if (mine.ok() && step < options.steps)
-    mine = load(step + 1);
+    mine = batches.load(step + 1, *executor);
   return agree(world, mine);
 }
 
 // A step that fails on one rank ends it there, and with it the job: the others are in the middle of
 // theirs. All that may fail between two steps is agreed on after each, with whether the loss is
-// finite, so that no rank goes on alone; the next batch is read before that.
+// finite, so that no rank goes on alone. The next batch is read while a step runs; that it could not
+// be is told after the step.
 Status Trainer::runSteps(TrainEnd &end) {
   if (options.steps == 0)
     return evaluation.isDue(0) ? evaluate(0, end) : Status();
-  DTC_RETURN_IF_ERROR(agree(world, load(1)));
+  (void)lap();
+  DTC_RETURN_IF_ERROR(agree(world, batches.load(1, *executor)));
   for (uint64_t step = 1; step <= options.steps; ++step) {
     StepReport report;
-    if (Status status = runStep(step, report); !status.ok()) {
+    bool evaluates = evaluation.isDue(step);
+    Status status = enqueue(step), loaded;
+    if (status.ok() && step < options.steps && !evaluates)
+      loaded = batches.load(step + 1, *executor);
+    if (status.ok())
+      status = collect(step, report);
+    if (!status.ok()) {
       end.isOwn = true;
       world.abandon(status.message());
       return status;
@@ -248,9 +260,8 @@ Status Trainer::runSteps(TrainEnd &end) {
     Status mine = print(report);
     if (mine.ok())
       mine = log.write(report);
-    bool evaluates = evaluation.isDue(step);
-    if (mine.ok() && step < options.steps && !evaluates)
-      mine = load(step + 1);
+    if (mine.ok())
+      mine = loaded;
     int diverged = -1;
     DTC_RETURN_IF_ERROR(
         agree(world, mine, report.result.hasLoss && !std::isfinite(report.result.loss), diverged));

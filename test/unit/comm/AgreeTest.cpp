@@ -20,7 +20,7 @@ void onRanks(int ranks, const std::function<void(Comm &)> &body) {
 }
 
 TEST(Agree, GivesTheErrorOfOneRankToAll) {
-  onRanks(3, [](Comm &world) {
+  onRanks(3, [](Control &world) {
     EXPECT_TRUE(agree(world, {}).ok());
     int rank = world.rank();
     Status mine = rank == 0 ? Status() : Status::notFound("no file on " + std::to_string(rank));
@@ -32,7 +32,7 @@ TEST(Agree, GivesTheErrorOfOneRankToAll) {
 }
 
 TEST(Agree, TellsTheLowestRankThatClaims) {
-  onRanks(4, [](Comm &world) {
+  onRanks(4, [](Control &world) {
     int lowest = 9;
     EXPECT_TRUE(agree(world, {}, false, lowest).ok());
     EXPECT_EQ(lowest, -1);
@@ -47,7 +47,7 @@ TEST(Agree, TellsTheLowestRankThatClaims) {
 // Calls of all ranks with traits that differ in one value each.
 std::string compare(const std::vector<std::string> &seeds) {
   std::string message;
-  onRanks(static_cast<int>(seeds.size()), [&](Comm &world) {
+  onRanks(static_cast<int>(seeds.size()), [&](Control &world) {
     const Trait traits[] = {{"program", "17", "'a.dte'"},
                             {"--seed", seeds[static_cast<size_t>(world.rank())], {}}};
     Status status = agreeOnTraits(world, traits);

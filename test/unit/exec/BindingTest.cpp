@@ -1,4 +1,4 @@
-// What a program becomes on one rank: which record each wait of each run is for.
+// What a program becomes on one rank: which instructions of each run the host enqueues.
 #include "runtime/exec/Binding.h"
 
 #include "runtime/device/CpuDevice.h"
@@ -10,13 +10,13 @@ namespace dtc::rt {
 namespace {
 
 using test::ProgramBuilder;
+using Issues = std::vector<std::pair<uint32_t, uint32_t>>;
 
-// Of two runs of a task, whose record and wait are for `records` and `waits`: the record that the wait
-// of each run is for, counted from 1.
-std::vector<std::vector<int>> waitedFor(format::Runs records, format::Runs waits) {
+// Of two runs of a task that has a record and a wait: run and instruction of all that is enqueued.
+Issues issuesOf(format::Runs records, format::Runs waits) {
   ProgramBuilder builder({});
   builder.manifest.num_micro_batches = 2;
-  builder.program().num_streams = 2;
+  builder.program().num_streams = 3;
   builder.program().num_events = 1;
   builder.program().entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
   builder.add(test::record(0), 1);
@@ -32,17 +32,19 @@ std::vector<std::vector<int>> waitedFor(format::Runs records, format::Runs waits
   EXPECT_TRUE(
       bindProgram(executable->manifest(), executable->program(0), {}, groups, {}, *device, bound)
           .ok());
-  std::vector<std::vector<int>> ordinals;
-  for (const BoundRun &run : bound.entries[format::EntryKind::train])
-    ordinals.push_back(run.ordinals);
-  return ordinals;
+  const BoundEntry &entry = bound.entries[format::EntryKind::train];
+  EXPECT_EQ(entry.streams, (std::vector<bool>{true, true, false}));
+  Issues issues;
+  for (const Issue &issue : entry.issues)
+    issues.push_back({issue.run, issue.instruction});
+  return issues;
 }
 
 // A record that a run leaves out is none that a wait could be for.
-TEST(Binding, CountsTheRecordsThatRun) {
-  using Ordinals = std::vector<std::vector<int>>;
-  EXPECT_EQ(waitedFor(format::Runs::every, format::Runs::every), (Ordinals{{1}, {2}}));
-  EXPECT_EQ(waitedFor(format::Runs::last, format::Runs::last).back(), std::vector<int>{1});
+TEST(Binding, LeavesOutWhatARunDoesNotTakePartIn) {
+  using format::Runs;
+  EXPECT_EQ(issuesOf(Runs::every, Runs::every), (Issues{{0, 0}, {0, 1}, {1, 0}, {1, 1}}));
+  EXPECT_EQ(issuesOf(Runs::last, Runs::last), (Issues{{1, 0}, {1, 1}}));
 }
 
 } // namespace

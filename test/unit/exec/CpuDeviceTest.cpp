@@ -1,5 +1,6 @@
 #include "runtime/device/CpuDevice.h"
 
+#include "runtime/comm/Loopback.h"
 #include "runtime/device/CpuFeatures.h"
 #include "test/unit/format/Sample.h"
 
@@ -53,35 +54,126 @@ TEST(CpuDevice, SaysThatAnArenaDoesNotFit) {
   EXPECT_NE(status.message().find("1152921504606846976 bytes"), std::string::npos);
 }
 
+// A wait is for the last record that was enqueued before it, not for one that comes later.
 TEST(CpuDevice, WaitEndsAtTheRecordThatItIsFor) {
   auto device = makeCpuDevice(1);
-  ASSERT_TRUE(device->createStreams(2, 1).ok());
-  device->beginStep();
-  ASSERT_TRUE(device->record(0, 0).ok());
-  EXPECT_TRUE(device->wait(1, 0, 1).ok());
-  std::atomic<bool> passed{false};
-  std::thread waiter([&] {
-    EXPECT_TRUE(device->wait(1, 0, 2).ok());
-    passed = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  EXPECT_FALSE(passed);
-  ASSERT_TRUE(device->record(0, 0).ok());
-  waiter.join();
-  EXPECT_TRUE(passed);
+  ASSERT_TRUE(device->createStreams({.used = {true, true}, .events = 1}).ok());
+  char *host = nullptr;
+  ASSERT_TRUE(device->allocateHost(4, host).ok());
+  ASSERT_TRUE(device->allocateArena(4).ok());
+  for (char value : {1, 2, 3}) {
+    host[0] = value;
+    uint64_t step = 0, tag = 0;
+    ASSERT_TRUE(device->beginStep(0).ok());
+    EXPECT_TRUE(device->enqueueWait(0, 0, {}).ok()) << "for the record of the step before, or none";
+    EXPECT_TRUE(device->enqueueCopyIn(1, device->arena(), host, 1, {}).ok());
+    EXPECT_TRUE(device->enqueueRecord(1, 0, {}).ok());
+    EXPECT_TRUE(device->enqueueWait(0, 0, {}).ok());
+    EXPECT_TRUE(device->enqueueCopyOut(0, host + 1, device->arena(), 1, {}).ok());
+    ASSERT_TRUE(device->endStep({}, step).ok());
+    ASSERT_TRUE(device->synchronize(step, tag).ok());
+    EXPECT_TRUE(device->isDone(step));
+    EXPECT_FALSE(device->isDone(step + 1));
+    EXPECT_EQ(host[1], value);
+  }
 }
 
-TEST(CpuDevice, AbortWakesAWait) {
+// Many more commands than the ring has slots; the host changes each right after it has enqueued it.
+TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   auto device = makeCpuDevice(1);
-  ASSERT_TRUE(device->createStreams(2, 1).ok());
-  device->beginStep();
-  std::thread waiter([&] { EXPECT_EQ(device->wait(1, 0, 1).statusCode(), StatusCode::Aborted); });
+  ASSERT_TRUE(device->createStreams({.used = {true}, .events = 0, .maxBuffers = 2}).ok());
+  constexpr uint64_t count = 5000;
+  char *host = nullptr;
+  ASSERT_TRUE(device->allocateHost(count + 1, host).ok());
+  ASSERT_TRUE(device->allocateArena(2).ok());
+  for (uint64_t i = 0; i <= count; ++i)
+    host[i] = static_cast<char>(i % 101);
+  flatbuffers::FlatBufferBuilder flat;
+  format::InstructionT made;
+  made.op.Set(test::zero(0));
+  flat.Finish(format::CreateInstruction(flat, &made));
+  Command command;
+  command.source = flatbuffers::GetRoot<format::Instruction>(flat.GetBufferPointer());
+  command.bytes = 1;
+  uint64_t step = 0, tag = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    // Byte 0 is shifted into the host's memory and zeroed; byte 1 never is.
+    command.buffers = {device->arena()};
+    ASSERT_TRUE(device->enqueueCopyIn(0, device->arena(), host + i, 1, {}).ok());
+    ASSERT_TRUE(device->enqueueCopyOut(0, host + i + 1, device->arena(), 1, {}).ok());
+    ASSERT_TRUE(device->enqueue(0, command, {}).ok());
+    command.buffers = {device->arena() + 1};
+  }
+  ASSERT_TRUE(device->enqueueCopyIn(0, device->arena() + 1, host, 1, {}).ok());
+  ASSERT_TRUE(device->endStep({}, step).ok());
+  ASSERT_TRUE(device->synchronize(step, tag).ok());
+  for (uint64_t i = 0; i <= count; ++i)
+    ASSERT_EQ(host[i], host[0]) << i;
+  EXPECT_EQ(device->arena()[0], 0);
+  EXPECT_EQ(device->arena()[1], host[0]);
+}
+
+// What fails ends the device: with its tag, from whatever stream, and for all that waits.
+TEST(CpuDevice, AnErrorStopsAllStreams) {
+  auto device = makeCpuDevice(1);
+  ASSERT_TRUE(device->createStreams({.used = {true, true}, .events = 1, .maxBuffers = 1}).ok());
+  flatbuffers::FlatBufferBuilder flat;
+  format::InstructionT made;
+  made.op.Set(test::record(0)); // nothing that computes
+  flat.Finish(format::CreateInstruction(flat, &made));
+  Command command;
+  command.source = flatbuffers::GetRoot<format::Instruction>(flat.GetBufferPointer());
+  ASSERT_TRUE(device->enqueue(1, command, {.tag = 7}).ok());
+  // The host may meet the stopped device anywhere from here on.
+  (void)device->enqueueRecord(1, 0, {.tag = 8});
+  (void)device->enqueueWait(0, 0, {.tag = 9});
+  uint64_t step = 0, tag = 0;
+  (void)device->endStep({}, step);
+  Status status = device->synchronize(step, tag);
+  EXPECT_EQ(status.message(), "the CPU was given a record to compute, which does not");
+  EXPECT_EQ(tag, 7u);
+  EXPECT_TRUE(device->isDone(step));
+  EXPECT_EQ(device->enqueueRecord(0, 0, {}).statusCode(), StatusCode::Aborted);
+  EXPECT_EQ(device->synchronize(step, tag).message(), status.message());
+}
+
+// A collective that waits for a rank that never comes ends with the device.
+TEST(CpuDevice, AbortEndsAWaitForOtherRanks) {
+  auto worlds = makeLoopbackWorld(2, 60);
+  std::unique_ptr<Device> devices[2];
+  int group = -1;
+  std::vector<std::thread> ranks;
+  for (size_t rank : {0, 1})
+    ranks.emplace_back([&, rank] {
+      devices[rank] = makeCpuDevice(1, worlds[rank].get());
+      ASSERT_TRUE(
+          devices[rank]->createStreams({.used = {true}, .events = 0, .maxBuffers = 2}).ok());
+      std::vector<uint32_t> all{0, 1};
+      int mine = -1;
+      ASSERT_TRUE(devices[rank]->createGroup(*worlds[rank], {"dp", all, 2}, mine).ok());
+      if (rank == 0)
+        group = mine;
+    });
+  for (std::thread &rank : ranks)
+    rank.join();
+  flatbuffers::FlatBufferBuilder flat;
+  format::InstructionT made;
+  made.op.Set(test::collective(format::CollectiveKind::all_reduce, 0, 0, 0, 1));
+  flat.Finish(format::CreateInstruction(flat, &made));
+  float value = 1;
+  Command command;
+  command.source = flatbuffers::GetRoot<format::Instruction>(flat.GetBufferPointer());
+  command.buffers = {reinterpret_cast<char *>(&value), reinterpret_cast<char *>(&value)};
+  command.group = group;
+  auto begin = std::chrono::steady_clock::now();
+  uint64_t step = 0, tag = 0;
+  ASSERT_TRUE(devices[0]->enqueue(0, command, {}).ok());
+  ASSERT_TRUE(devices[0]->endStep({}, step).ok());
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  device->abort();
-  waiter.join();
-  device->beginStep();
-  ASSERT_TRUE(device->record(0, 0).ok());
-  EXPECT_TRUE(device->wait(1, 0, 1).ok()) << "a new step starts afresh";
+  EXPECT_FALSE(devices[0]->isDone(step));
+  devices[0]->abort();
+  EXPECT_EQ(devices[0]->synchronize(step, tag).statusCode(), StatusCode::Aborted);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 } // namespace

@@ -176,14 +176,6 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
   test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
     ASSERT_TRUE(
         executor.setScalars({.step = 7, .totalSteps = 9, .baseLr = 0.5f, .seed = 1u << 31}).ok());
-    float step = 0;
-    uint64_t seed = 0;
-    uint32_t stepBuffer = executor.findScalar(format::ScalarRole::step)->buffer();
-    uint32_t seedBuffer = executor.findScalar(format::ScalarRole::seed)->buffer();
-    ASSERT_TRUE(device.copyOut(&step, executor.address(stepBuffer), 4).ok());
-    ASSERT_TRUE(device.copyOut(&seed, executor.address(seedBuffer), 8).ok());
-    EXPECT_EQ(step, 7);
-    EXPECT_EQ(seed, 1u << 31);
     EXPECT_EQ(executor.findScalar(format::ScalarRole::total_steps), nullptr);
 
     std::vector<int32_t> tokens(8, 1);
@@ -193,10 +185,6 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
     EXPECT_EQ(executor.writeInput("images", bytes).message(), "the program has no input 'images'");
     EXPECT_EQ(executor.findInput("images"), nullptr);
     ASSERT_TRUE(executor.writeInput("tokens", bytes).ok());
-    std::vector<int32_t> written(8);
-    uint32_t tokenBuffer = executor.findInput("tokens")->buffer();
-    ASSERT_TRUE(device.copyOut(written.data(), executor.address(tokenBuffer), 32).ok());
-    EXPECT_EQ(written, tokens);
     put(executor, device, at.embed, std::vector<float>(128, 1));
     put(executor, device, at.head, std::vector<float>(64, 1));
     StepResult result;
@@ -207,7 +195,69 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
     EXPECT_GT(result.loss, 0);
     EXPECT_EQ(result.loss, get(executor, device, at.loss)[0]);
     EXPECT_GE(result.seconds, result.exposedCommSeconds);
+    float step = 0;
+    uint64_t seed = 0;
+    uint32_t stepBuffer = executor.findScalar(format::ScalarRole::step)->buffer();
+    uint32_t seedBuffer = executor.findScalar(format::ScalarRole::seed)->buffer();
+    ASSERT_TRUE(device.copyOut(&step, executor.address(stepBuffer), 4).ok());
+    ASSERT_TRUE(device.copyOut(&seed, executor.address(seedBuffer), 8).ok());
+    EXPECT_EQ(step, 7);
+    EXPECT_EQ(seed, 1u << 31);
+    std::vector<int32_t> written(8);
+    uint32_t tokenBuffer = executor.findInput("tokens")->buffer();
+    ASSERT_TRUE(device.copyOut(written.data(), executor.address(tokenBuffer), 32).ok());
+    EXPECT_EQ(written, tokens);
   });
+}
+
+// The host prepares and enqueues steps ahead of the device; each keeps its inputs and its results.
+TEST(Executor, KeepsWhatEachStepThatIsUnderWayReadsAndGives) {
+  test::SampleIndices at;
+  ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS), &at);
+  constexpr size_t ahead = 3;
+  auto rateOf = [](size_t step) { return static_cast<float>(step) / 64; };
+  test::runRanks(1, builder.file(),
+                 [&](int, Executor &executor, Device &device) {
+                   std::vector<float> embed(128), head(64, 1);
+                   std::iota(embed.begin(), embed.end(), 1.0f);
+                   auto prepare = [&](size_t step) {
+                     std::vector<int32_t> tokens(8, static_cast<int32_t>(step));
+                     Status status = executor.setScalars({.step = step, .baseLr = rateOf(step)});
+                     return status.ok()
+                                ? executor.writeInput("tokens", std::as_bytes(std::span(tokens)))
+                                : status;
+                   };
+                   auto start = [&] {
+                     put(executor, device, at.embed, embed);
+                     put(executor, device, at.head, head);
+                   };
+                   start();
+                   StepResult result;
+                   std::vector<float> losses;
+                   for (size_t step = 1; step <= 7; ++step) {
+                     ASSERT_TRUE(prepare(step).ok());
+                     ASSERT_TRUE(executor.runStep(result).ok());
+                     losses.push_back(result.loss);
+                   }
+                   start();
+                   EXPECT_EQ(executor.collect(result).message(),
+                             "no step is enqueued that could be collected");
+                   for (size_t step = 1; step <= 7 + ahead; ++step) {
+                     if (step > ahead) {
+                       if (step <= 7)
+                         EXPECT_EQ(prepare(step).message(),
+                                   "3 steps are enqueued; collect one before the next is prepared");
+                       ASSERT_TRUE(executor.collect(result).ok());
+                       EXPECT_EQ(result.loss, losses[step - ahead - 1]) << step;
+                       EXPECT_EQ(result.learningRate, rateOf(step - ahead));
+                     }
+                     if (step > 7)
+                       continue;
+                     ASSERT_TRUE(prepare(step).ok());
+                     ASSERT_TRUE(executor.enqueue(format::EntryKind::train).ok());
+                   }
+                 },
+                 1, 60, {.stepsAhead = ahead});
 }
 
 // Three micro-batches in two slots, the middle one last: each is kept in its slot, the sum starts in the

@@ -26,7 +26,8 @@ inline void runRanks(int ranks, const std::vector<uint8_t> &file, const RankBody
   std::vector<std::thread> members;
   for (int rank = 0; rank < ranks; ++rank)
     members.emplace_back([&, rank] {
-      std::unique_ptr<rt::Device> device = rt::makeCpuDevice(threads);
+      std::unique_ptr<rt::Device> device =
+          rt::makeCpuDevice(threads, worlds[static_cast<size_t>(rank)].get());
       std::unique_ptr<rt::Executor> executor;
       rt::Status status = rt::Executor::create(*executable, *worlds[static_cast<size_t>(rank)],
                                                *device, options, executor);
