@@ -1,0 +1,177 @@
+// A step in steady state starts no thread, allocates nothing and looks nothing up by name: the whole
+// process is counted, all ranks and streams of it.
+#include "test/unit/exec/RankRunner.h"
+#include "test/unit/format/Sample.h"
+
+#include <atomic>
+#include <barrier>
+#include <cerrno>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <new>
+#include <pthread.h>
+
+namespace {
+
+std::atomic<bool> counting{false};
+std::atomic<uint64_t> allocations{0}, threadStarts{0}, lookups{0};
+
+void count(std::atomic<uint64_t> &counter) {
+  if (counting.load(std::memory_order_relaxed))
+    counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+// glibc's own dlsym, which the one below hides.
+using Lookup = void *(void *handle, const char *name);
+Lookup *realLookup() {
+  static auto *real = reinterpret_cast<Lookup *>(::dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34"));
+  return real;
+}
+
+} // namespace
+
+#ifndef __SANITIZE_ADDRESS__ // which counts them itself
+// malloc, calloc and the others by glibc's own names; operator new calls malloc.
+extern "C" {
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t items, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+void *malloc(size_t bytes) {
+  count(allocations);
+  return __libc_malloc(bytes);
+}
+void *calloc(size_t items, size_t bytes) {
+  count(allocations);
+  return __libc_calloc(items, bytes);
+}
+void *realloc(void *memory, size_t bytes) {
+  count(allocations);
+  return __libc_realloc(memory, bytes);
+}
+void *aligned_alloc(size_t alignment, size_t bytes) {
+  count(allocations);
+  return __libc_memalign(alignment, bytes);
+}
+int posix_memalign(void **memory, size_t alignment, size_t bytes) {
+  count(allocations);
+  *memory = __libc_memalign(alignment, bytes);
+  return *memory ? 0 : ENOMEM;
+}
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+                   void *argument) {
+  count(threadStarts);
+  static auto *real = reinterpret_cast<decltype(&pthread_create)>(
+      realLookup()(RTLD_NEXT, "pthread_create"));
+  return real(thread, attributes, start, argument);
+}
+void *dlsym(void *handle, const char *name) noexcept {
+  count(lookups);
+  return realLookup()(handle, name);
+}
+}
+#endif
+
+namespace dtc::rt {
+namespace {
+
+using test::ProgramBuilder;
+
+struct Counted {
+  uint64_t allocations, threadStarts, lookups;
+};
+
+// What `run` costs, which all ranks call at once; the counters are read while all wait.
+class Counter {
+public:
+  explicit Counter(int ranks) : meeting(ranks) {}
+
+  Counted during(int rank, const std::function<void()> &run) {
+    meeting.arrive_and_wait();
+    if (rank == 0) {
+      allocations = threadStarts = lookups = 0;
+      counting = true;
+    }
+    meeting.arrive_and_wait();
+    run();
+    meeting.arrive_and_wait();
+    if (rank == 0)
+      counting = false;
+    meeting.arrive_and_wait();
+    return {allocations, threadStarts, lookups};
+  }
+
+private:
+  std::barrier<> meeting;
+};
+
+#ifdef __SANITIZE_ADDRESS__
+#define DTC_SKIP_UNCOUNTED GTEST_SKIP() << "AddressSanitizer has hooks of its own"
+#else
+#define DTC_SKIP_UNCOUNTED (void)0
+#endif
+
+// The hooks see what they are to see.
+TEST(Allocation, IsCounted) {
+  DTC_SKIP_UNCOUNTED;
+  Counter counter(1);
+  Counted nothing = counter.during(0, [] {});
+  EXPECT_EQ(nothing.allocations + nothing.threadStarts + nothing.lookups, 0u);
+  Counted some = counter.during(0, [] {
+    std::free(std::aligned_alloc(64, 64));
+    std::vector<int> values(100);
+    std::thread([&] { values[0] = 1; }).join();
+    EXPECT_NE(::dlsym(RTLD_DEFAULT, "malloc"), nullptr);
+  });
+  EXPECT_GE(some.allocations, 2u);
+  EXPECT_EQ(some.threadStarts, 1u);
+  EXPECT_EQ(some.lookups, 1u);
+}
+
+// Without what oneDNN does, which allocates some small objects for every call.
+void removeConvolutions(ProgramBuilder &builder) {
+  std::erase_if(builder.instructions(), [](const std::unique_ptr<format::InstructionT> &each) {
+    return each->op.type == format::Op::Conv2d || each->op.type == format::Op::Conv2dInputGrad ||
+           each->op.type == format::Op::Conv2dWeightGrad;
+  });
+}
+
+// Nearly every instruction of the format, collectives on two streams, the next step prepared meanwhile.
+TEST(Allocation, StepsDoWithout) {
+  DTC_SKIP_UNCOUNTED;
+  std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
+  for (int ranks : {1, 2})
+    for (int threads : {1, 2}) {
+      test::SampleIndices at;
+      ProgramBuilder builder = test::sampleProgram(static_cast<uint32_t>(ranks), object, &at);
+      removeConvolutions(builder);
+      Counter counter(ranks);
+      test::runRanks(
+          ranks, builder.file(),
+          [&](int rank, Executor &executor, Device &device) {
+            std::vector<int32_t> tokens(8);
+            std::span<const std::byte> bytes = std::as_bytes(std::span(tokens));
+            auto runSteps = [&](uint64_t first, uint64_t number) {
+              StepResult result;
+              for (uint64_t i = 0; i < number; ++i) {
+                ASSERT_TRUE(executor.setScalars({.step = first + i, .baseLr = 0.125f}).ok());
+                ASSERT_TRUE(executor.writeInput("tokens", bytes).ok());
+                ASSERT_TRUE(executor.enqueue(format::EntryKind::train).ok());
+                if (i > 0)
+                  ASSERT_TRUE(executor.collect(result).ok());
+              }
+              ASSERT_TRUE(executor.collect(result).ok());
+            };
+            runSteps(1, 5); // threads get their working memory
+            Counted found = counter.during(rank, [&] { runSteps(6, 10); });
+            EXPECT_EQ(found.allocations, 0u);
+            EXPECT_EQ(found.threadStarts, 0u);
+            EXPECT_EQ(found.lookups, 0u);
+          },
+          threads);
+    }
+}
+
+} // namespace
+} // namespace dtc::rt
