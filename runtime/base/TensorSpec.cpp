@@ -9,6 +9,10 @@
 namespace dtc::rt {
 using format::text;
 
+bool TensorSpec::isHeldBy(uint32_t rank) const {
+  return holders.empty() || std::binary_search(holders.begin(), holders.end(), rank);
+}
+
 uint64_t elementCount(std::span<const uint64_t> shape) {
   uint64_t count = 1;
   for (uint64_t size : shape)
@@ -182,6 +186,13 @@ void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
                 const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
   for (const ShardBox &box : boxes)
     forEachRunOf(spec, box, run);
+}
+
+uint32_t meshRank(std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates) {
+  uint32_t rank = 0;
+  for (size_t axis = 0; axis < coordinates.size(); ++axis)
+    rank = rank * meshSizes[axis] + coordinates[axis];
+  return rank;
 }
 
 std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank) {

@@ -31,6 +31,9 @@ struct TensorSpec {
   InitKind init = InitKind::Zeros;
   float mean = 0, stddev = 1; // of Normal; Constant is `mean`
   uint64_t initKey = 0;
+  std::vector<uint32_t> holders; // ranks that have a part of it, ascending; empty: all
+
+  bool isHeldBy(uint32_t rank) const;
 };
 
 // A box of what one rank holds: global indices [begin, begin + extent) per dimension, which lie at
@@ -60,5 +63,7 @@ void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
 // The coordinates of `rank`: row-major, first axis outermost.
 // Example: meshSizes {2, 3}, rank 4 gives {1, 1}.
 std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank);
+// The way back from coordinates to the rank.
+uint32_t meshRank(std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates);
 
 } // namespace dtc::rt

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -28,11 +29,12 @@ private:
   Status check();
   Status agreeOnTensors();
   Status openFile(const std::map<std::string, std::string> &metadata);
-  // Whether `rank` sends its shard: of the ranks that hold the same one, the first.
-  bool isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const;
+  // The ranks that send their shards, ascending: of those that hold the same one, the first.
+  std::vector<int> ownersOf(const TensorSpec &spec) const;
   // One tensor; `status` is of this rank alone, the result of the communication.
   Status gather(size_t index, const ShardReader &read, Status &status);
-  Status receiveShards(const TensorSpec &spec, std::vector<float> &whole, Status &status);
+  Status receiveShards(const TensorSpec &spec, std::span<const int> owners,
+                       std::vector<float> &whole, Status &status);
 
   std::vector<TensorSpec> tensors;
   std::vector<uint32_t> meshSizes;
@@ -69,6 +71,8 @@ Status ParameterDump::Writer::agreeOnTensors() {
         all += text(size, " ");
     for (const ShardedDim &shard : spec.shards)
       all += text(shard.dim, "/", shard.axis, shard.zigzag ? "z " : " ");
+    for (uint32_t holder : spec.holders)
+      all += text(holder, " ");
   }
   auto hash = static_cast<int64_t>(XXH3_64bits(all.data(), all.size()));
   int64_t largest[2] = {hash, ~hash};
@@ -88,14 +92,19 @@ Status ParameterDump::Writer::openFile(const std::map<std::string, std::string> 
   return file.open(path, std::move(entries), metadata);
 }
 
-bool ParameterDump::Writer::isOwner(const TensorSpec &spec, std::span<const uint32_t> at) const {
-  for (size_t axis = 0; axis < at.size(); ++axis) {
-    bool shards = std::any_of(spec.shards.begin(), spec.shards.end(),
-                              [&](const ShardedDim &shard) { return shard.axis == axis; });
-    if (!shards && at[axis] != 0)
-      return false;
+std::vector<int> ParameterDump::Writer::ownersOf(const TensorSpec &spec) const {
+  std::vector<int> owners;
+  std::set<std::vector<uint32_t>> found; // coordinates on the axes that split it
+  for (int rank = 0; rank < world.size(); ++rank) {
+    if (!spec.isHeldBy(static_cast<uint32_t>(rank)))
+      continue;
+    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank)), shard;
+    for (const ShardedDim &split : spec.shards)
+      shard.push_back(at[split.axis]);
+    if (found.insert(std::move(shard)).second)
+      owners.push_back(rank);
   }
-  return true;
+  return owners;
 }
 
 // Copies what the rank at `at` holds from its padded shard into the whole tensor.
@@ -111,13 +120,13 @@ static void place(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
   });
 }
 
-Status ParameterDump::Writer::receiveShards(const TensorSpec &spec, std::vector<float> &whole,
-                                            Status &status) {
+Status ParameterDump::Writer::receiveShards(const TensorSpec &spec, std::span<const int> owners,
+                                            std::vector<float> &whole, Status &status) {
   std::vector<float> local(elementCount(spec.localShape));
-  for (int rank = 1; rank < world.size(); ++rank) {
-    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank));
-    if (!isOwner(spec, at))
+  for (int rank : owners) {
+    if (rank == 0)
       continue;
+    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank));
     DTC_RETURN_IF_ERROR(world.receive(local.data(), local.size(), DataType::F32, rank));
     if (status.ok())
       place(spec, meshSizes, at, local, whole);
@@ -127,23 +136,26 @@ Status ParameterDump::Writer::receiveShards(const TensorSpec &spec, std::vector<
 
 Status ParameterDump::Writer::gather(size_t index, const ShardReader &read, Status &status) {
   const TensorSpec &spec = tensors[index];
-  if (!isOwner(spec, coordinates))
+  std::vector<int> owners = ownersOf(spec);
+  bool isOwner = std::binary_search(owners.begin(), owners.end(), world.rank());
+  if (!isOwner && world.rank() != 0)
     return Status::okStatus();
-  std::vector<float> local(elementCount(spec.localShape));
-  status = read(index, local);
+  std::vector<float> local(isOwner ? elementCount(spec.localShape) : 0);
+  if (isOwner)
+    status = read(index, local);
   // A rank that could not read sends all the same: the others cannot know yet.
   if (world.rank() != 0)
     return world.send(local.data(), local.size(), DataType::F32, 0);
-  if (spec.shards.empty()) {
+  if (spec.shards.empty() && isOwner) {
     if (status.ok())
       status = file.write(local);
     return Status::okStatus();
   }
   std::vector<float> whole(elementCount(spec.globalShape));
-  if (status.ok())
+  if (status.ok() && isOwner)
     place(spec, meshSizes, coordinates, local, whole);
   local = {};
-  DTC_RETURN_IF_ERROR(receiveShards(spec, whole, status));
+  DTC_RETURN_IF_ERROR(receiveShards(spec, owners, whole, status));
   if (status.ok())
     status = file.write(whole);
   return Status::okStatus();

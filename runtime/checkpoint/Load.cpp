@@ -156,7 +156,10 @@ Status loadParameters(const std::string &path, std::span<const TensorSpec> tenso
   DTC_RETURN_IF_ERROR(file.open(path));
   std::vector<const SafetensorsEntry *> entries;
   DTC_RETURN_IF_ERROR(Matcher(file, tensors).match(entries));
+  uint32_t rank = meshRank(meshSizes, coordinates);
   for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!tensors[i].isHeldBy(rank))
+      continue;
     std::vector<ShardBox> boxes;
     DTC_RETURN_IF_ERROR(shardBoxes(tensors[i], meshSizes, coordinates, boxes));
     std::vector<float> local(elementCount(tensors[i].localShape));

@@ -25,7 +25,8 @@ using ShardWriter = std::function<Status(size_t index, std::span<const float> lo
 //   DTC_RETURN_IF_ERROR(dump.open("p.safetensors")); ... hours later ... dump.write(read)
 class ParameterDump {
 public:
-  // All ranks must pass the same tensors.
+  // All ranks must pass the same tensors, those included that only others hold; of what a rank does
+  // not hold nothing is read.
   ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Control &world);
   ~ParameterDump();
 
@@ -48,7 +49,8 @@ private:
 // F32, BF16 and F16 tensors are accepted. Names may differ by the prefix "transformer."; buffers
 // that Hugging Face files carry (attn.bias, attn.masked_bias, rotary_emb.inv_freq) are skipped, and
 // so is "lm_head.weight" where it equals the embedding it is tied to. Every missing, unknown and
-// misshaped tensor is named (the first few) in one InvalidArgument.
+// misshaped tensor is named (the first few) in one InvalidArgument. `tensors` are those of all ranks;
+// only what this rank holds is given to `write`.
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
                       std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates,
                       const ShardWriter &write);

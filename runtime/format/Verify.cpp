@@ -157,6 +157,7 @@ rt::Status verifyManifest(const Manifest &manifest, const std::string &fileName)
       for (uint32_t k = 0; k < task->instructions()->size(); ++k)
         DTC_RETURN_IF_ERROR(verifyInstruction(program, *task, k));
   }
+  DTC_RETURN_IF_ERROR(verifyAcross(context));
   return verifyOrder(context);
 }
 

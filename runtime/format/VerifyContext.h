@@ -78,7 +78,8 @@ rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cp
 rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
 rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp
                              const Task &task, uint32_t index);
-rt::Status verifyOrder(const VerifyContext &context); // VerifyOrder.cpp
+rt::Status verifyAcross(const VerifyContext &context); // VerifyAcross.cpp
+rt::Status verifyOrder(const VerifyContext &context);  // VerifyOrder.cpp
 
 // Coordinates on the mesh of a rank: row-major, first axis outermost.
 std::vector<uint32_t> coordinatesOf(const Manifest &manifest, uint64_t rank);

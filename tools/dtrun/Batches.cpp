@@ -2,10 +2,13 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/data/TokenSource.h"
+#include "runtime/exec/Binding.h"
 #include "tools/dtrun/InputPart.h"
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
+#include <string_view>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -20,32 +23,38 @@ bool isTokens(const SampleType &type) {
          type.element == SampleElement::I32;
 }
 
+bool hasInput(const format::Program &program, const std::string &name) {
+  return std::any_of(
+      program.inputs()->begin(), program.inputs()->end(),
+      [&](const format::Input *input) { return input->name()->string_view() == name; });
+}
+
 } // namespace
 
 std::string Batches::describeInputs() const {
-  std::string inputs, example;
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const SampleType &type = columns[i].type;
-    inputs += text(i == 0                   ? ""
-                   : i + 1 < columns.size() ? ", "
-                                            : " and ",
-                   "'", type.input, "' (", describe(type), ")");
+  std::string all, example;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const SampleType &type = inputs[i];
+    all += text(i == 0                  ? ""
+                : i + 1 < inputs.size() ? ", "
+                                        : " and ",
+                "'", type.input, "' (", describe(type), ")");
     example += text(i == 0 ? text(flag(), " ") : ",", type.input, "=PATH.npy");
   }
-  return text("the model reads ", inputs, ": ", example);
+  return text("the model reads ", all, ": ", example);
 }
 
 Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
-  // Both read the same tokens: what one can't take, neither can.
-  uint64_t length = columns[0].type.shape.empty() ? 0 : columns[0].type.shape[0], vocabulary = 0;
-  for (const Column &column : columns) {
-    if (!isTokens(column.type) || column.type.shape[0] != length)
+  // All read the same tokens: what one can't take, no other can.
+  uint64_t length = inputs[0].shape.empty() ? 0 : inputs[0].shape[0], vocabulary = 0;
+  for (const SampleType &type : inputs) {
+    if (!isTokens(type) || type.shape[0] != length)
       return Status::invalidArgument(
           text(flag(), " ", path,
                " is a source of tokens, which fills inputs 'tokens' and 'targets' "
                "of one length, but ",
                describeInputs()));
-    if (uint64_t below = column.type.below)
+    if (uint64_t below = type.below)
       vocabulary = vocabulary ? std::min(vocabulary, below) : below;
   }
   random = path == "synthetic";
@@ -60,17 +69,19 @@ Status Batches::openTokenColumns(const std::string &path, uint64_t seed) {
 
 Status Batches::openFiles(const std::vector<DataFile> &files) {
   for (const DataFile &file : files) {
-    auto column = std::find_if(columns.begin(), columns.end(),
-                               [&](const Column &each) { return each.type.input == file.input; });
-    if (column == columns.end())
+    auto isIts = [&](const SampleType &type) { return type.input == file.input; };
+    if (std::none_of(inputs.begin(), inputs.end(), isIts))
       return Status::invalidArgument(
           text(flag(), " names '", file.input, "', which is no input; ", describeInputs()));
-    DTC_RETURN_IF_ERROR(openNpy(file.path, column->type, column->source));
+    for (Column &column : columns)
+      if (isIts(column.type))
+        DTC_RETURN_IF_ERROR(openNpy(file.path, column.type, column.source));
   }
-  for (const Column &column : columns)
-    if (!column.source)
+  for (const SampleType &type : inputs)
+    if (std::none_of(files.begin(), files.end(),
+                     [&](const DataFile &file) { return file.input == type.input; }))
       return Status::invalidArgument(
-          text(flag(), " names no file for input '", column.type.input, "'; ", describeInputs()));
+          text(flag(), " names no file for input '", type.input, "'; ", describeInputs()));
   return {};
 }
 
@@ -89,9 +100,24 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
                      const Executor &executor) {
   const format::Manifest &manifest = executable.manifest();
   globalBatch = manifest.global_batch();
+  for (const format::Program *program : *manifest.programs())
+    for (const format::Input *input : *program->inputs())
+      if (SampleType type = sampleTypeOf(*input);
+          std::none_of(inputs.begin(), inputs.end(),
+                       [&](const SampleType &known) { return known.input == type.input; }))
+        inputs.push_back(std::move(type));
   for (const format::Input *input : *executor.program().inputs()) {
     Column &column = columns.emplace_back();
     column.type = sampleTypeOf(*input);
+    column.shares = 0;
+    for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
+      if (!hasInput(*manifest.programs()->Get(manifest.rank_program()->Get(rank)),
+                    column.type.input))
+        continue;
+      if (rank == meshRank(meshSizes(manifest), executor.coordinates()))
+        column.share = column.shares;
+      ++column.shares;
+    }
     DTC_RETURN_IF_ERROR(findPart(*input, manifest, executor.coordinates(), column.spec));
     column.values.resize(column.spec.numMicroBatches * column.spec.microBatch *
                          column.spec.elements * kSampleElementBytes);
@@ -115,7 +141,7 @@ uint64_t Batches::samplesOf(uint64_t steps) const {
   return steps > samples / globalBatch ? samples : steps * globalBatch;
 }
 
-Status Batches::check(uint64_t steps, int rank, int ranks) const {
+Status Batches::check(uint64_t steps) const {
   if (random)
     return {};
   for (const Column &column : columns) {
@@ -123,7 +149,7 @@ Status Batches::check(uint64_t steps, int rank, int ranks) const {
     uint64_t end = samplesOf(steps);
     bool all = end == sampler.samples();
     std::vector<std::byte> sample(column.type.elements() * kSampleElementBytes);
-    for (auto i = static_cast<uint64_t>(rank); i < end; i += static_cast<uint64_t>(ranks))
+    for (uint64_t i = column.share; i < end; i += column.shares)
       DTC_RETURN_IF_ERROR(column.source->read(all ? i : sampler.sample(i), 0, sample));
   }
   return {};
@@ -152,15 +178,12 @@ Status Batches::describeSamples(const Column &column, uint64_t steps, std::strin
   return {};
 }
 
-Status Batches::traits(uint64_t steps, const Executable &executable,
-                       std::vector<Trait> &traits) const {
-  std::vector<std::string> inputs; // of all ranks, in one order
-  for (const format::Program *program : *executable.manifest().programs())
-    for (const format::Input *input : *program->inputs())
-      if (std::string name = input->name()->str();
-          std::find(inputs.begin(), inputs.end(), name) == inputs.end())
-        inputs.push_back(std::move(name));
-  for (const std::string &input : inputs) {
+Status Batches::traits(uint64_t steps, std::vector<Trait> &traits) const {
+  Trait &count = traits.emplace_back(Trait{text("number of samples of ", flag()), {}, {}});
+  if (!columns.empty() && !random)
+    count.value = text(samples());
+  for (const SampleType &type : inputs) {
+    const std::string &input = type.input;
     const char *what = use == Use::Training ? "data" : "evaluation data";
     Trait &trait = traits.emplace_back(Trait{text(what, " for input '", input, "':"), {}, {}});
     for (const Column &column : columns)
@@ -170,26 +193,32 @@ Status Batches::traits(uint64_t steps, const Executable &executable,
   return {};
 }
 
-Status Batches::countWhatCounts(uint64_t batches, int rank, int ranks,
-                                std::vector<int64_t> &counts) const {
+bool Batches::isWeighted(const Executable &executable) {
+  std::set<std::string_view> ignoring;
+  for (const format::Program *program : *executable.manifest().programs())
+    for (const format::Input *input : *program->inputs())
+      if (input->ignored())
+        ignoring.insert(input->name()->string_view());
+  return ignoring.size() == 1;
+}
+
+Status Batches::countWhatCounts(uint64_t batches, std::vector<int64_t> &counts) const {
   counts.clear();
-  const Column *ignoring = nullptr;
-  for (const Column &column : columns)
-    if (column.type.ignored) {
-      if (ignoring) // which of them the loss leaves out is not known
-        return {};
-      ignoring = &column;
-    }
-  if (!ignoring)
+  auto isIgnoring = [](const SampleType &type) { return type.ignored.has_value(); };
+  if (std::count_if(inputs.begin(), inputs.end(), isIgnoring) != 1)
     return {};
+  auto found = std::find_if(columns.begin(), columns.end(),
+                            [&](const Column &column) { return isIgnoring(column.type); });
+  if (found == columns.end())
+    return {};
+  const Column &ignoring = *found;
   counts.resize(batches);
-  std::vector<int32_t> sample(ignoring->type.elements());
-  for (auto i = static_cast<uint64_t>(rank); i < batches * globalBatch;
-       i += static_cast<uint64_t>(ranks)) {
+  std::vector<int32_t> sample(ignoring.type.elements());
+  for (uint64_t i = ignoring.share; i < batches * globalBatch; i += ignoring.shares) {
     DTC_RETURN_IF_ERROR(
-        ignoring->source->read(sampler.sample(i), 0, std::as_writable_bytes(std::span(sample))));
+        ignoring.source->read(sampler.sample(i), 0, std::as_writable_bytes(std::span(sample))));
     auto counted = std::count_if(sample.begin(), sample.end(),
-                                 [&](int32_t value) { return value != *ignoring->type.ignored; });
+                                 [&](int32_t value) { return value != *ignoring.type.ignored; });
     counts[i / globalBatch] += counted;
   }
   return {};

@@ -21,27 +21,30 @@ public:
 
   explicit Batches(Use use = Use::Training) : use(use) {}
 
-  // Opens the files of `data` for the inputs of `executor`'s program, each of which must have one;
-  // all have as many samples. Nothing is opened for a program without inputs.
+  // Opens the files of `data` for the inputs of `executor`'s program. `data` must name one for every
+  // input of any program; all have as many samples. Nothing is opened for a program without inputs.
   Status open(const std::string &data, uint64_t seed, const Executable &executable,
               const Executor &executor);
 
-  // Reads all that `steps` steps will read, a share on each of `ranks` ranks, so that a value that
-  // an input does not take is found before the first step.
-  Status check(uint64_t steps, int rank, int ranks) const;
+  // Reads all that `steps` steps will read, a share of each input on each rank that has it, so that a
+  // value that an input does not take is found before the first step.
+  Status check(uint64_t steps) const;
 
   // What must be alike on all ranks: for each input the name of its file, the number of samples, and
   // a hash of those that a run of `steps` steps reads, or of many of them where they are more than
   // some megabytes. An input that only other ranks have is there without a value.
-  Status traits(uint64_t steps, const Executable &executable, std::vector<Trait> &traits) const;
+  Status traits(uint64_t steps, std::vector<Trait> &traits) const;
 
   // Different samples that there are; those of random data have no end to speak of.
   uint64_t samples() const { return sampler.samples(); }
   bool isRandom() const { return random; }
 
-  // Where one input has elements that a loss leaves out: how many are not left out in each of the
-  // batches 1 to `batches`, in that share of them that this rank of `ranks` reads. Empty otherwise.
-  Status countWhatCounts(uint64_t batches, int rank, int ranks, std::vector<int64_t> &counts) const;
+  // Whether one input, of any rank, has elements that a loss leaves out; where several have, which of
+  // them it leaves out is not known.
+  static bool isWeighted(const Executable &executable);
+  // Where isWeighted(), how many elements are not left out in each of the batches 1 to `batches`, in
+  // that share of them that this rank reads; empty otherwise, and on a rank without that input.
+  Status countWhatCounts(uint64_t batches, std::vector<int64_t> &counts) const;
 
   // Fills the program's inputs for `step`, counted from 1.
   Status load(uint64_t step, Executor &executor);
@@ -52,6 +55,7 @@ private:
     BatchSpec spec;
     std::unique_ptr<SampleSource> source;
     std::vector<std::byte> values;
+    uint64_t share = 0, shares = 1; // of the ranks that read this input, which one this is
   };
 
   const char *flag() const { return use == Use::Training ? "--data" : "--eval-data"; }
@@ -65,7 +69,8 @@ private:
   std::string describeInputs() const;
 
   Use use;
-  std::vector<Column> columns;
+  std::vector<SampleType> inputs; // of all ranks, in one order
+  std::vector<Column> columns;    // of this one
   Sampler sampler;
   uint64_t globalBatch = 1;
   bool random = false; // synthetic: right by construction

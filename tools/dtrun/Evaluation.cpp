@@ -1,6 +1,7 @@
 #include "tools/dtrun/Evaluation.h"
 
 #include "runtime/base/Text.h"
+#include "tools/dtrun/Outputs.h"
 
 #include <algorithm>
 
@@ -27,6 +28,9 @@ Status Evaluation::openData(const Options &options, const Executable &executable
              " can only train: it has no entry 'evaluate'; compile it anew, or leave out "
              "--eval-data"));
   DTC_RETURN_IF_ERROR(batches.open(options.evalData, seed, executable, executor));
+  // Of a rank that reads nothing: as many as others have, which open() finds out.
+  if (executor.program().inputs()->size() == 0)
+    return batches.traits(numBatches, traits);
   if (batches.isRandom()) {
     numBatches = kRandomEvaluationBatches;
   } else {
@@ -39,9 +43,9 @@ Status Evaluation::openData(const Options &options, const Executable &executable
                                         batches.samples() == 1 ? " sample" : " samples",
                                         ", and evaluation runs on whole batches of ", globalBatch,
                                         "; give it more, or compile for a smaller --global-batch"));
-  DTC_RETURN_IF_ERROR(batches.check(numBatches, world.rank(), world.size()));
-  DTC_RETURN_IF_ERROR(batches.countWhatCounts(numBatches, world.rank(), world.size(), counts));
-  return batches.traits(numBatches, executable, traits);
+  DTC_RETURN_IF_ERROR(batches.check(numBatches));
+  DTC_RETURN_IF_ERROR(batches.countWhatCounts(numBatches, counts));
+  return batches.traits(numBatches, traits);
 }
 
 Status Evaluation::weighBatches(std::vector<int64_t> counts, Control &world) {
@@ -64,6 +68,7 @@ Status Evaluation::open(const Options &options, const Executable &executable,
   every = options.evalEvery;
   steps = options.steps;
   seed = options.seed;
+  manifest = &executable.manifest();
   globalBatch = executable.manifest().global_batch();
   sequenceLength = executable.manifest().sequence_length();
   std::vector<Trait> traits;
@@ -71,6 +76,12 @@ Status Evaluation::open(const Options &options, const Executable &executable,
   DTC_RETURN_IF_ERROR(agree(world, openData(options, executable, executor, world, traits, counts)));
   // Also that all have as many batches, whose counts are exchanged next.
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
+  int64_t known[2] = {static_cast<int64_t>(numBatches), static_cast<int64_t>(partialBatch)};
+  DTC_RETURN_IF_ERROR(world.largest(known));
+  numBatches = static_cast<uint64_t>(known[0]);
+  partialBatch = static_cast<uint64_t>(known[1]);
+  if (Batches::isWeighted(executable))
+    counts.resize(numBatches);
   return weighBatches(std::move(counts), world);
 }
 
@@ -97,6 +108,7 @@ Status Evaluation::run(uint64_t afterStep, Executor &executor, Control &world,
   }
   report.step = afterStep;
   report.loss = total > 0 ? sum / total : 0;
+  DTC_RETURN_IF_ERROR(bringLoss(*manifest, world, report.loss));
   report.countsTokens = sequenceLength > 0;
   uint64_t read = numBatches * globalBatch * std::max<uint64_t>(sequenceLength, 1);
   report.count = weights.empty() ? read : static_cast<uint64_t>(total);

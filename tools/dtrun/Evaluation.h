@@ -42,6 +42,7 @@ private:
   // Adds up the counts of all ranks.
   Status weighBatches(std::vector<int64_t> counts, Control &world);
 
+  const format::Manifest *manifest = nullptr;
   bool isOn = false;
   uint64_t every = 0, steps = 0, seed = 0;
   uint64_t globalBatch = 1, sequenceLength = 0;

@@ -16,11 +16,17 @@ namespace dtc::rt {
 Status fillParameters(const Executable &executable, Executor &executor, Device &device,
                       uint64_t seed, const std::string &init, int threads);
 
+// A file that the parameters of all ranks will go to.
+struct Dump {
+  std::vector<TensorSpec> specs;
+  std::unique_ptr<ParameterDump> file;
+};
+
 // Makes sure that the whole parameters can be written to `path`. Collective over `world`.
-Status openDump(const Executable &executable, const Executor &executor, Control &world,
-                const std::string &path, std::unique_ptr<ParameterDump> &dump);
+Status openDump(const Executable &executable, Control &world, const std::string &path,
+                std::unique_ptr<Dump> &dump);
 
 // Writes them. Collective.
-Status writeDump(ParameterDump &dump, const Executor &executor, Device &device);
+Status writeDump(Dump &dump, const Executor &executor, Device &device);
 
 } // namespace dtc::rt

@@ -6,6 +6,7 @@
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Evaluation.h"
+#include "tools/dtrun/Outputs.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
 
@@ -82,7 +83,7 @@ private:
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   AtomicFile profile;
-  std::unique_ptr<ParameterDump> dump;
+  std::unique_ptr<Dump> dump;
   float baseLearningRate = 0;
 };
 
@@ -105,7 +106,7 @@ Status Trainer::checkTargets() const {
   if (profile.isOpen())
     known.push_back({"--profile", profile.target()});
   if (dump)
-    known.push_back({"--dump-params", dump->target()});
+    known.push_back({"--dump-params", dump->file->target()});
   for (size_t i = 0; i < known.size(); ++i)
     for (size_t j = std::max(i + 1, inputs); j < known.size(); ++j)
       if (!known[i].second.empty() && known[i].second == known[j].second)
@@ -118,14 +119,14 @@ Status Trainer::checkTargets() const {
 Status Trainer::openTargets() {
   DTC_RETURN_IF_ERROR(agree(world, openFiles()));
   if (!options.dumpParams.empty())
-    DTC_RETURN_IF_ERROR(openDump(executable, *executor, world, options.dumpParams, dump));
+    DTC_RETURN_IF_ERROR(openDump(executable, world, options.dumpParams, dump));
   return agree(world, checkTargets());
 }
 
 Status Trainer::openData(std::vector<Trait> &traits) {
   DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
-  DTC_RETURN_IF_ERROR(batches.check(options.steps, world.rank(), world.size()));
-  return batches.traits(options.steps, executable, traits);
+  DTC_RETURN_IF_ERROR(batches.check(options.steps));
+  return batches.traits(options.steps, traits);
 }
 
 Status Trainer::prepare(StartUp &startUp) {
@@ -163,7 +164,7 @@ Status Trainer::announce() const {
       manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
       ": ", world.size(), world.size() == 1 ? " rank" : " ranks", mesh.empty() ? "" : mesh + ")",
       ", ", threads, threads == 1 ? " thread" : " threads", " each, ",
-      humanBytes(executor->program().arena_bytes()), " of memory a rank, ", manifest.global_batch(),
+      humanBytes(manifest.peak_memory_bytes()), " of memory a rank, ", manifest.global_batch(),
       manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
                                  : std::string(" samples"),
       " a step");
@@ -188,8 +189,6 @@ Status Trainer::collect(uint64_t step, StepReport &report) {
   DTC_RETURN_IF_ERROR(executor->collect(report.result));
   report.seconds = lap();
   report.step = step;
-  report.learningRate =
-      report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
   report.samplesPerSecond = static_cast<double>(manifest.global_batch()) / report.seconds;
   report.sequenceLength = manifest.sequence_length();
   double peak = manifest.peak_flops_per_device() * world.size();
@@ -257,14 +256,17 @@ Status Trainer::runSteps(TrainEnd &end) {
       world.abandon(status.message());
       return status;
     }
+    bool diverges = report.result.hasLoss && !std::isfinite(report.result.loss);
+    DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
+    report.learningRate =
+        report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
     Status mine = print(report);
     if (mine.ok())
       mine = log.write(report);
     if (mine.ok())
       mine = loaded;
     int diverged = -1;
-    DTC_RETURN_IF_ERROR(
-        agree(world, mine, report.result.hasLoss && !std::isfinite(report.result.loss), diverged));
+    DTC_RETURN_IF_ERROR(agree(world, mine, diverges, diverged));
     if (diverged >= 0) {
       end.diverged = true;
       if (world.rank() == 0)

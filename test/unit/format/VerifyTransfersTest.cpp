@@ -319,6 +319,47 @@ TEST(VerifyTransfers, NamesTheMicroBatch) {
   EXPECT_EQ(job.verify(), "");
 }
 
+// What two programs have by one name must be one thing, as it is initialised, saved and read once.
+TEST(VerifyAcross, ComparesWhatProgramsShare) {
+  auto message = [](const std::function<void(ProgramT &)> &change) {
+    Job job = twoStages();
+    for (std::unique_ptr<ProgramT> &program : job.manifest().programs) {
+      test::ProgramBuilder sample({{"pp", 2}, {"dp", 2}});
+      sample.parameter("w", {4}, false, 0, 1);
+      uint32_t x = sample.buffer("x", 4);
+      sample.input("x", x, DType::f32, {1, 2, 2});
+      sample.program().inputs[0]->shards.clear();
+      sample.program().parameters.swap(program->parameters);
+      sample.program().inputs.swap(program->inputs);
+      uint64_t begin = program->arena_bytes;
+      for (auto &buffer : sample.program().buffers) {
+        buffer->offset += begin;
+        program->buffers.push_back(std::move(buffer));
+      }
+      program->parameters[0]->buffer += 1;
+      program->inputs[0]->buffer += 1;
+      program->arena_bytes += sample.program().arena_bytes;
+    }
+    job.manifest().micro_batch = job.manifest().global_batch = 2;
+    change(*job.manifest().programs[1]);
+    return job.verify();
+  };
+  EXPECT_EQ(message([](ProgramT &) {}), "");
+  EXPECT_NE(message([](ProgramT &p) {
+              p.parameters[0]->init_key = 9;
+            }).find("parameter 'w' of program 1 is another one than that of program 0"),
+            std::string::npos);
+  EXPECT_NE(message([](ProgramT &p) {
+              p.parameters[0]->stored_shape = {2, 2};
+            }).find("parameter 'w' of program 1 is another one"),
+            std::string::npos);
+  EXPECT_NE(message([](ProgramT &p) {
+              p.inputs[0]->sample_shape = {2, 1};
+              p.inputs[0]->shape = {1, 2, 2, 1};
+            }).find("input 'x' of program 1 is another one than that of program 0"),
+            std::string::npos);
+}
+
 // What is checked does not grow with the ranks of a stage.
 TEST(VerifyTransfers, TakesAQuarterOfAMillionRanks) {
   constexpr uint32_t stages = 4, width = 1 << 16;

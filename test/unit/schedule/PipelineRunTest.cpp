@@ -50,9 +50,9 @@ protected:
       const format::Program &program = executor.program();
       for (const format::Tensor *tensor : *program.parameters()) {
         std::vector<float> local(256);
-        ASSERT_TRUE(rt::initialiseTensor(rt::tensorSpec(*tensor), 7, mesh, executor.coordinates(),
-                                         local)
-                        .ok());
+        ASSERT_TRUE(
+            rt::initialiseTensor(rt::tensorSpec(*tensor), 7, mesh, executor.coordinates(), local)
+                .ok());
         put(executor, device, tensor->buffer(), local);
       }
       auto run = [&](format::EntryKind entry, int step) {

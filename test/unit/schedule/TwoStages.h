@@ -31,21 +31,21 @@ public:
 
   std::vector<uint8_t> oneProgram() {
     axis = "0";
-    return compile(program("step", "mesh [\"dp\"] sizes [" + std::to_string(dp) + "]",
-                           shared() + first() + boundary() + second() +
-                               task("forward", true, firstForward + secondForward) +
-                               task("backward", true, secondBackward + firstBackward) + report() +
-                               task("update", false,
-                                    reduce("g1") + reduce("g2") + reduce("gsa") + reduce("gsb") +
-                                        "exec.copy %gsa to %gsb sizes [256] from [1] at <0> into "
-                                        "[1] at <0> accumulate\n" +
-                                        descend("g1", "w1") + descend("g2", "w2") +
-                                        descend("gsb", "s")) +
-                               "exec.entry train order [@forward 0, @backward 0, @forward 1, "
-                               "@backward 1, @forward 2, @backward 2, @forward 3, @backward 3, "
-                               "@report, @update]\n"
-                               "exec.entry evaluate order [@forward 0, @forward 1, @forward 2, "
-                               "@forward 3, @report]\n"));
+    return compile(
+        program("step", "mesh [\"dp\"] sizes [" + std::to_string(dp) + "]",
+                shared() + first() + boundary() + second() +
+                    task("forward", true, firstForward + secondForward) +
+                    task("backward", true, secondBackward + firstBackward) + report() +
+                    task("update", false,
+                         reduce("g1") + reduce("g2") + reduce("gsa") + reduce("gsb") +
+                             "exec.copy %gsa to %gsb sizes [256] from [1] at <0> into "
+                             "[1] at <0> accumulate\n" +
+                             descend("g1", "w1") + descend("g2", "w2") + descend("gsb", "s")) +
+                    "exec.entry train order [@forward 0, @backward 0, @forward 1, "
+                    "@backward 1, @forward 2, @backward 2, @forward 3, @backward 3, "
+                    "@report, @update]\n"
+                    "exec.entry evaluate order [@forward 0, @forward 1, @forward 2, "
+                    "@forward 3, @report]\n"));
   }
 
   // One forward, one backward; stage 0 is a micro-batch ahead and has two slots. A send waits for its
@@ -187,7 +187,7 @@ private:
     info.modelName = "two stages";
     info.defaultLearningRate = 1e-3;
     auto all = llvm::to_vector(module->getOps<exec::ProgramOp>());
-    Result<std::vector<uint8_t>> file = emitExecutable(all, kernels->bytes, info);
+    dtc::Result<std::vector<uint8_t>> file = emitExecutable(all, kernels->bytes, info);
     EXPECT_TRUE(file.ok()) << (file ? "" : file.error().text());
     return file ? *file : std::vector<uint8_t>();
   }
@@ -219,10 +219,9 @@ private:
       "exec.gemm %d, %d to %loss_sum sizes [1, 1, 64] strides [64, 1, 1] alpha 5.0e-01 beta 1.0 "
       "starts_sum\n";
   // The derivative of z * z is 2 z, whose 2 the products take.
-  const std::string secondBackward = product("d", "s", "db") + addGradient("d", "b", "gsb") +
-                                     times("db", "z", "dz") +
-                                     addGradient("y", "dz", "g2", "alpha 2.0") +
-                                     transposed("dz", "w2", "dy", "alpha 2.0");
+  const std::string secondBackward =
+      product("d", "s", "db") + addGradient("d", "b", "gsb") + times("db", "z", "dz") +
+      addGradient("y", "dz", "g2", "alpha 2.0") + transposed("dz", "w2", "dy", "alpha 2.0");
   const std::string firstBackward = transposed("dy", "w1", "da") + addGradient("a", "dy", "g1") +
                                     times("da", "h", "dh") +
                                     addGradient("x", "dh", "gsa", "alpha 2.0");

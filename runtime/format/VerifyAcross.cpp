@@ -1,0 +1,69 @@
+// Checks that what several programs have by one name is one thing: parameters, state, inputs.
+#include "runtime/format/VerifyContext.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace dtc::format {
+namespace {
+
+template <typename T> bool same(const flatbuffers::Vector<T> *a, const flatbuffers::Vector<T> *b) {
+  return sizeOf(a) == sizeOf(b) && (sizeOf(a) == 0 || std::equal(a->begin(), a->end(), b->begin()));
+}
+
+using Shards = flatbuffers::Vector<flatbuffers::Offset<ShardedDim>>;
+bool same(const Shards *a, const Shards *b) {
+  if (sizeOf(a) != sizeOf(b))
+    return false;
+  for (uint32_t i = 0; i < sizeOf(a); ++i)
+    if (a->Get(i)->dim() != b->Get(i)->dim() || a->Get(i)->axis() != b->Get(i)->axis() ||
+        a->Get(i)->zigzag() != b->Get(i)->zigzag())
+      return false;
+  return true;
+}
+
+bool same(const Tensor &a, const Tensor &b) {
+  return a.dtype() == b.dtype() && same(a.global_shape(), b.global_shape()) &&
+         same(a.stored_shape(), b.stored_shape()) && same(a.shards(), b.shards()) &&
+         a.init() == b.init() && a.mean() == b.mean() && a.stddev() == b.stddev() &&
+         a.init_key() == b.init_key();
+}
+
+bool same(const Input &a, const Input &b) {
+  return a.dtype() == b.dtype() && same(a.sample_shape(), b.sample_shape()) &&
+         a.below() == b.below() && a.ignored() == b.ignored();
+}
+
+// What was found by its name, and in which program.
+template <typename T> using Known = std::map<std::string_view, std::pair<const T *, uint32_t>>;
+
+template <typename T, typename List>
+rt::Status compare(const VerifyContext &context, const char *what, uint32_t program,
+                   const List *list, Known<T> &known) {
+  for (uint32_t i = 0; i < sizeOf(list); ++i) {
+    const T &mine = *list->Get(i);
+    std::string_view name = mine.name()->string_view();
+    auto [entry, isNew] = known.try_emplace(name, &mine, program);
+    if (!isNew && !same(mine, *entry->second.first))
+      return context.fail(what, " '", name, "' of program ", program,
+                          " is another one than that of program ", entry->second.second);
+  }
+  return {};
+}
+
+} // namespace
+
+rt::Status verifyAcross(const VerifyContext &context) {
+  Known<Tensor> parameters, state;
+  Known<Input> inputs;
+  for (uint32_t p = 0; p < context.manifest.programs()->size(); ++p) {
+    const Program &program = *context.manifest.programs()->Get(p);
+    DTC_RETURN_IF_ERROR(compare(context, "parameter", p, program.parameters(), parameters));
+    DTC_RETURN_IF_ERROR(compare(context, "optimizer state", p, program.optimizer_state(), state));
+    DTC_RETURN_IF_ERROR(compare(context, "input", p, program.inputs(), inputs));
+  }
+  return {};
+}
+
+} // namespace dtc::format

@@ -1,0 +1,48 @@
+#include "tools/dtrun/Outputs.h"
+
+namespace dtc::rt {
+namespace {
+
+// `value` of rank `from` on rank 0.
+template <typename T> Status bring(Control &world, int from, T &value) {
+  if (world.rank() == from)
+    return world.send(&value, sizeof(value), DataType::U8, 0);
+  return world.rank() == 0 ? world.receive(&value, sizeof(value), DataType::U8, from) : Status();
+}
+
+} // namespace
+
+int rankWith(const format::Manifest &manifest, format::OutputRole role) {
+  for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank)
+    for (const format::Output *output :
+         *manifest.programs()->Get(manifest.rank_program()->Get(rank))->outputs())
+      if (output->role() == role)
+        return static_cast<int>(rank);
+  return -1;
+}
+
+Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult &result) {
+  struct {
+    format::OutputRole role;
+    float &value;
+    bool &isThere;
+  } const outputs[] = {
+      {format::OutputRole::loss, result.loss, result.hasLoss},
+      {format::OutputRole::grad_norm, result.gradNorm, result.hasGradNorm},
+      {format::OutputRole::learning_rate, result.learningRate, result.hasLearningRate}};
+  for (const auto &output : outputs) {
+    int from = rankWith(manifest, output.role);
+    if (from <= 0)
+      continue;
+    DTC_RETURN_IF_ERROR(bring(world, from, output.value));
+    output.isThere |= world.rank() == 0;
+  }
+  return {};
+}
+
+Status bringLoss(const format::Manifest &manifest, Control &world, double &loss) {
+  int from = rankWith(manifest, format::OutputRole::loss);
+  return from > 0 ? bring(world, from, loss) : Status();
+}
+
+} // namespace dtc::rt
