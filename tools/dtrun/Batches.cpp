@@ -179,9 +179,6 @@ Status Batches::describeSamples(const Column &column, uint64_t steps, std::strin
 }
 
 Status Batches::traits(uint64_t steps, std::vector<Trait> &traits) const {
-  Trait &count = traits.emplace_back(Trait{text("number of samples of ", flag()), {}, {}});
-  if (!columns.empty() && !random)
-    count.value = text(samples());
   for (const SampleType &type : inputs) {
     const std::string &input = type.input;
     const char *what = use == Use::Training ? "data" : "evaluation data";
@@ -190,6 +187,9 @@ Status Batches::traits(uint64_t steps, std::vector<Trait> &traits) const {
       if (column.type.input == input)
         DTC_RETURN_IF_ERROR(describeSamples(column, steps, trait.value));
   }
+  Trait &count = traits.emplace_back(Trait{text("number of samples of ", flag()), {}, {}});
+  if (!columns.empty() && !random)
+    count.value = text(samples());
   return {};
 }
 

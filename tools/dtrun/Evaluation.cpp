@@ -20,7 +20,7 @@ bool canEvaluate(const format::Program &program) {
 } // namespace
 
 Status Evaluation::openData(const Options &options, const Executable &executable,
-                            const Executor &executor, Control &world, std::vector<Trait> &traits,
+                            const Executor &executor, std::vector<Trait> &traits,
                             std::vector<int64_t> &counts) {
   if (!canEvaluate(executor.program()))
     return Status::invalidArgument(
@@ -73,13 +73,16 @@ Status Evaluation::open(const Options &options, const Executable &executable,
   sequenceLength = executable.manifest().sequence_length();
   std::vector<Trait> traits;
   std::vector<int64_t> counts;
-  DTC_RETURN_IF_ERROR(agree(world, openData(options, executable, executor, world, traits, counts)));
+  DTC_RETURN_IF_ERROR(agree(world, openData(options, executable, executor, traits, counts)));
   // Also that all have as many batches, whose counts are exchanged next.
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
   int64_t known[2] = {static_cast<int64_t>(numBatches), static_cast<int64_t>(partialBatch)};
   DTC_RETURN_IF_ERROR(world.largest(known));
   numBatches = static_cast<uint64_t>(known[0]);
   partialBatch = static_cast<uint64_t>(known[1]);
+  if (numBatches == 0)
+    return Status::invalidArgument(
+        text("--eval-data: ", executable.name(), " reads nothing; leave out --eval-data"));
   if (Batches::isWeighted(executable))
     counts.resize(numBatches);
   return weighBatches(std::move(counts), world);

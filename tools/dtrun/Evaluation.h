@@ -38,7 +38,7 @@ public:
 
 private:
   Status openData(const Options &options, const Executable &executable, const Executor &executor,
-                  Control &world, std::vector<Trait> &traits, std::vector<int64_t> &counts);
+                  std::vector<Trait> &traits, std::vector<int64_t> &counts);
   // Adds up the counts of all ranks.
   Status weighBatches(std::vector<int64_t> counts, Control &world);
 

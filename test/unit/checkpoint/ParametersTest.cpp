@@ -45,6 +45,17 @@ std::vector<TensorSpec> model(const Mesh &mesh) {
   };
 }
 
+// Of a mesh with a third axis, stages: every other tensor is in stage 0, the others in stage 1, but
+// the first, which both have.
+std::vector<TensorSpec> modelInStages(const Mesh &mesh) {
+  std::vector<TensorSpec> specs = model(mesh);
+  for (size_t i = 1; i < specs.size(); ++i)
+    for (uint32_t rank = 0; rank < mesh[0] * mesh[1] * mesh[2]; ++rank)
+      if (rank % mesh[2] == i % 2)
+        specs[i].holders.push_back(rank);
+  return specs;
+}
+
 std::vector<float> shardOf(const TensorSpec &spec, const Mesh &mesh,
                            const std::vector<uint32_t> &at) {
   std::vector<float> local(elementCount(spec.localShape));
@@ -71,13 +82,14 @@ protected:
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
       threads.emplace_back([&, rank] {
-        std::vector<TensorSpec> specs = model(mesh);
+        std::vector<TensorSpec> specs = mesh.size() == 3 ? modelInStages(mesh) : model(mesh);
         // Ranks may list their tensors in any order.
         std::rotate(specs.begin(), specs.begin() + rank % 3, specs.end());
         auto at = meshCoordinates(mesh, static_cast<uint32_t>(rank));
         auto read = [&](size_t index, std::span<float> local) {
           if (rank == failingRank && specs[index].name == "transformer.h.0.mlp.weight")
             return Status::internal("the device is gone");
+          EXPECT_TRUE(specs[index].isHeldBy(static_cast<uint32_t>(rank)));
           std::vector<float> values = shardOf(specs[index], mesh, at);
           EXPECT_EQ(values.size(), local.size());
           std::copy(values.begin(), values.end(), local.begin());
@@ -110,8 +122,8 @@ TEST_F(ParametersTest, DumpsTheSameBytesFromEveryMesh) {
   for (const Status &status : dump({1, 1}, "one"))
     ASSERT_TRUE(status.ok()) << status.message();
   std::string wanted = readFile("one");
-  for (const Mesh &mesh :
-       {Mesh{2, 1}, Mesh{1, 2}, Mesh{2, 2}, Mesh{1, 3}, Mesh{3, 2}, Mesh{1, 8}}) {
+  for (const Mesh &mesh : {Mesh{2, 1}, Mesh{1, 2}, Mesh{2, 2}, Mesh{1, 3}, Mesh{3, 2}, Mesh{1, 8},
+                           Mesh{1, 1, 2}, Mesh{2, 2, 2}}) {
     for (const Status &status : dump(mesh, "many"))
       ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(readFile("many"), wanted) << mesh[0] << " x " << mesh[1];
@@ -125,6 +137,31 @@ TEST_F(ParametersTest, DumpsTheSameBytesFromEveryMesh) {
     std::vector<float> values(elementCount(spec.globalShape));
     ASSERT_TRUE(file.readFloats(*file.find(spec.name), 0, values).ok());
     EXPECT_EQ(values, shardOf(spec, {}, {})) << spec.name;
+  }
+}
+
+// A file of the whole model: what other stages hold is known, and not read.
+TEST_F(ParametersTest, LoadsWhatAStageHolds) {
+  for (const Status &status : dump({2, 2, 2}, "x"))
+    ASSERT_TRUE(status.ok()) << status.message();
+  Mesh mesh = {2, 1, 2};
+  std::vector<TensorSpec> specs = modelInStages(mesh);
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    std::vector<uint32_t> at = meshCoordinates(mesh, rank);
+    EXPECT_EQ(meshRank(mesh, at), rank);
+    std::vector<size_t> loaded, held;
+    for (size_t i = 0; i < specs.size(); ++i)
+      if (i == 0 || rank % 2 == i % 2)
+        held.push_back(i);
+    Status status =
+        loadParameters(path("x"), specs, mesh, at, [&](size_t index, std::span<const float> local) {
+          loaded.push_back(index);
+          EXPECT_EQ(std::vector<float>(local.begin(), local.end()),
+                    shardOf(specs[index], mesh, at));
+          return Status::okStatus();
+        });
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(loaded, held);
   }
 }
 

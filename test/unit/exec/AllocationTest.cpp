@@ -62,8 +62,8 @@ int posix_memalign(void **memory, size_t alignment, size_t bytes) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
                    void *argument) {
   count(threadStarts);
-  static auto *real = reinterpret_cast<decltype(&pthread_create)>(
-      realLookup()(RTLD_NEXT, "pthread_create"));
+  static auto *real =
+      reinterpret_cast<decltype(&pthread_create)>(realLookup()(RTLD_NEXT, "pthread_create"));
   return real(thread, attributes, start, argument);
 }
 void *dlsym(void *handle, const char *name) noexcept {

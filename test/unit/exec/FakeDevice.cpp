@@ -114,7 +114,8 @@ Status FakeDevice::endStep(const Mark &mark, uint64_t &step) {
 
 Status FakeDevice::synchronize(uint64_t step, uint64_t &tag) {
   tag = 0;
-  return isDone(step) || faults.returnsEarly ? Status() : Status::aborted("nobody runs the streams");
+  return isDone(step) || faults.returnsEarly ? Status()
+                                             : Status::aborted("nobody runs the streams");
 }
 
 bool FakeDevice::isIdle() const {
@@ -127,12 +128,11 @@ bool FakeDevice::isIdle() const {
 std::vector<uint32_t> FakeDevice::workDone() const {
   std::vector<uint32_t> done(queues.size());
   for (size_t stream = 0; stream < queues.size(); ++stream)
-    done[stream] = static_cast<uint32_t>(
-        std::count_if(queues[stream].begin(), queues[stream].begin() + position.next[stream],
-                      [](const Item &item) {
-                        return item.kind == Kind::Run || item.kind == Kind::Copy ||
-                               item.kind == Kind::EndStep;
-                      }));
+    done[stream] = static_cast<uint32_t>(std::count_if(
+        queues[stream].begin(), queues[stream].begin() + position.next[stream],
+        [](const Item &item) {
+          return item.kind == Kind::Run || item.kind == Kind::Copy || item.kind == Kind::EndStep;
+        }));
   return done;
 }
 
@@ -199,7 +199,8 @@ void FakeDevice::meet(const std::vector<Item *> &items) {
   using format::CollectiveKind;
   const format::Collective &op = *items[0]->what().source->op_as_Collective();
   uint64_t part = op.count() * format::bytesOf(op.dtype());
-  bool reduces = op.kind() == CollectiveKind::all_reduce || op.kind() == CollectiveKind::reduce_scatter;
+  bool reduces =
+      op.kind() == CollectiveKind::all_reduce || op.kind() == CollectiveKind::reduce_scatter;
   ASSERT_TRUE(!reduces || op.dtype() == format::DType::f32);
   for (Item *item : items)
     item->brought.assign(item->what().buffers[0],

@@ -15,9 +15,9 @@ namespace dtc::test {
 
 // What a fake device does wrong, so that tests can show that they would notice.
 struct Faults {
-  int ignoredWait = -1;         // which of the waits of each step is passed at once, from 0
-  bool keepsPointers = false;   // to commands of the host, instead of copies
-  bool returnsEarly = false;    // from synchronize, before anything has run
+  int ignoredWait = -1;       // which of the waits of each step is passed at once, from 0
+  bool keepsPointers = false; // to commands of the host, instead of copies
+  bool returnsEarly = false;  // from synchronize, before anything has run
 };
 
 class FakeDevice;
@@ -112,7 +112,9 @@ private:
     size_t place = 0; // of this rank
   };
 
-  void add(int stream, Item item) { queues[static_cast<size_t>(stream)].push_back(std::move(item)); }
+  void add(int stream, Item item) {
+    queues[static_cast<size_t>(stream)].push_back(std::move(item));
+  }
   rt::Status addBlock(uint64_t bytes, uint64_t alignment);
   // The members' items for the collective that is this stream's oldest; empty unless all are there.
   std::vector<Item *> meeting(size_t stream) const;

@@ -26,29 +26,32 @@ struct Result {
 };
 
 // On the CPU, one step after the other.
-std::vector<Result> runPlainly(const std::vector<uint8_t> &file, const Shape &shape, int64_t steps) {
+std::vector<Result> runPlainly(const std::vector<uint8_t> &file, const Shape &shape,
+                               int64_t steps) {
   std::vector<Result> results(static_cast<size_t>(shape.dp * shape.tp));
-  runRanks(static_cast<int>(results.size()), file,
-           [&](int rank, Executor &executor, rt::Device &device) {
-             Result &result = results[static_cast<size_t>(rank)];
-             fillParameters(executor, device, shape);
-             for (int64_t step = 0; step < steps; ++step) {
-               writeTokens(executor, shape, rank, step);
-               ASSERT_TRUE(executor.setScalars({static_cast<uint64_t>(step) + 1, 9, 1e-2f, 3}).ok());
-               rt::StepResult found;
-               ASSERT_TRUE(executor.runStep(found).ok());
-               result.losses.push_back(found.loss);
-               result.norms.push_back(found.gradNorm);
-             }
-             result.parameters = readParameters(executor, device);
-           });
+  runRanks(
+      static_cast<int>(results.size()), file,
+      [&](int rank, Executor &executor, rt::Device &device) {
+        Result &result = results[static_cast<size_t>(rank)];
+        fillParameters(executor, device, shape);
+        for (int64_t step = 0; step < steps; ++step) {
+          writeTokens(executor, shape, rank, step);
+          ASSERT_TRUE(executor.setScalars({static_cast<uint64_t>(step) + 1, 9, 1e-2f, 3}).ok());
+          rt::StepResult found;
+          ASSERT_TRUE(executor.runStep(found).ok());
+          result.losses.push_back(found.loss);
+          result.norms.push_back(found.gradNorm);
+        }
+        result.parameters = readParameters(executor, device);
+      });
   return results;
 }
 
 // All ranks of a job on fake devices, whose host has enqueued `steps` steps before anything ran.
 class Job {
 public:
-  Job(const std::vector<uint8_t> &file, const Shape &shape, int64_t steps, const Faults &faults = {})
+  Job(const std::vector<uint8_t> &file, const Shape &shape, int64_t steps,
+      const Faults &faults = {})
       : ranks(static_cast<int>(shape.dp * shape.tp)), steps(steps), fakes(ranks) {
     EXPECT_TRUE(rt::Executable::fromBytes(file, "test.dte", executable).ok());
     auto worlds = rt::makeLoopbackWorld(ranks, 60);
@@ -121,8 +124,8 @@ public:
 
 struct Explored {
   uint64_t states = 0, runs = 0;
-  double orders = 0; // ways through the states
-  bool isOne = true; // every state has one memory, and all lead to the end
+  double orders = 0;                         // ways through the states
+  bool isOne = true;                         // every state has one memory, and all lead to the end
   std::set<std::vector<uint32_t>> work = {}; // FakeDevice::workDone of all states
 };
 
@@ -203,11 +206,12 @@ TEST_F(Orders, AllLeaveTheSameBits) {
       std::vector<Result> wanted = runPlainly(file, shape, steps);
       Job job(file, shape, steps);
       Explored found = exploreAll(job);
-      std::printf("dp %d tp %d zero %d micro-batches %d, %d steps enqueued: %llu states, %llu runs of "
-                  "commands, %.3g orders\n",
-                  int(shape.dp), int(shape.tp), int(shape.zero), int(shape.microBatches), int(steps),
-                  static_cast<unsigned long long>(found.states),
-                  static_cast<unsigned long long>(found.runs), found.orders);
+      std::printf(
+          "dp %d tp %d zero %d micro-batches %d, %d steps enqueued: %llu states, %llu runs of "
+          "commands, %.3g orders\n",
+          int(shape.dp), int(shape.tp), int(shape.zero), int(shape.microBatches), int(steps),
+          static_cast<unsigned long long>(found.states),
+          static_cast<unsigned long long>(found.runs), found.orders);
       EXPECT_TRUE(found.isOne);
       EXPECT_EQ(job.collect(), wanted);
       if (shape.dp > 1)

@@ -27,8 +27,7 @@ protected:
 
   // 80 samples of 16 numbers.
   void writeArray(const std::string &name, float phase) const {
-    std::string header =
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (80, 16)}\n";
+    std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (80, 16)}\n";
     std::ofstream file(path(name), std::ios::binary);
     file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0'
          << header;
@@ -69,8 +68,9 @@ TEST_F(PipelineJob, TrainsEvaluatesAndSavesLikeOneProgram) {
       return losses(whole.output).size();
     };
     // Step and loss of each, and step and loss of two evaluations.
-    EXPECT_EQ(both(" --steps 4 --format json --eval-data x=x.npy,targets=t.npy --eval-every 2", ".first"),
-              12u);
+    EXPECT_EQ(
+        both(" --steps 4 --format json --eval-data x=x.npy,targets=t.npy --eval-every 2", ".first"),
+        12u);
     EXPECT_EQ(both(" --steps 2 --format json --init whole.first --seed 5", ".second"), 4u);
   }
 }
@@ -105,8 +105,7 @@ TEST_F(PipelineJob, WantsAsManySamplesOfAllInputs) {
         "'fortran_order': False, 'shape': (48, 16)}\\n\"; head -c 3072 /dev/zero; } > short.npy");
   Result result = run("stages1 -n 2 --steps 1 --data x=short.npy,targets=t.npy");
   EXPECT_EQ(result.exitCode, 1) << result.output;
-  EXPECT_NE(result.output.find("number of samples of --data"), std::string::npos)
-      << result.output;
+  EXPECT_NE(result.output.find("number of samples of --data"), std::string::npos) << result.output;
 }
 
 } // namespace

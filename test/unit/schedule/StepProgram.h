@@ -17,7 +17,8 @@
 
 namespace dtc::test {
 
-inline constexpr int64_t kSequence = 8, kSamples = 12, kSteps = 3; // samples of a step, over all ranks
+inline constexpr int64_t kSequence = 8, kSamples = 12,
+                         kSteps = 3; // samples of a step, over all ranks
 inline constexpr uint32_t kWords = 61;
 
 struct Shape {
@@ -56,8 +57,7 @@ inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape 
   EXPECT_TRUE(scheduleModel(
       *module, {shape.dp, shape.tp, /*sequenceParallel=*/false, shape.zero, shape.microBatches},
       kSamples / shape.microBatches, options));
-  FailureOr<KernelLibrary> kernels =
-      lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
+  FailureOr<KernelLibrary> kernels = lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
   EXPECT_TRUE(succeeded(kernels));
   EmitInfo info;
   info.modelName = "small";
