@@ -1,7 +1,7 @@
 // What the ranks of a program send each other in a training step.
 #include "compiler/emit/Communication.h"
 
-#include "runtime/format/Operands.h"
+#include "runtime/format/Repeats.h"
 
 #include <algorithm>
 
@@ -37,9 +37,10 @@ std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::P
   std::vector<Traffic> all;
   std::vector<uint32_t> runs =
       format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
-  auto add = [&](const format::Instruction &instruction, uint32_t taskRuns) {
+  auto add = [&](const format::Instruction &instruction, uint32_t taskRuns, uint64_t layers) {
     std::optional<format::Meeting> meeting = format::meetingOf(instruction);
     uint64_t times = instruction.runs() == format::Runs::last ? std::min(taskRuns, 1u) : taskRuns;
+    times *= layers;
     if (!meeting || times == 0)
       return;
     Sent sent = sentBy(manifest, instruction);
@@ -54,9 +55,11 @@ std::vector<Traffic> trafficOf(const format::Manifest &manifest, const format::P
     found->count += times;
     found->bytes += times * sent.bytes;
   };
-  for (uint32_t task = 0; task < program.tasks()->size(); ++task)
-    for (const format::Instruction *instruction : *program.tasks()->Get(task)->instructions())
-      add(*instruction, runs[task]);
+  for (uint32_t task = 0; task < program.tasks()->size(); ++task) {
+    std::vector<uint32_t> layers = format::countLayers(*program.tasks()->Get(task));
+    for (uint32_t i = 0; i < program.tasks()->Get(task)->instructions()->size(); ++i)
+      add(*program.tasks()->Get(task)->instructions()->Get(i), runs[task], layers[i]);
+  }
   return all;
 }
 

@@ -3,6 +3,7 @@
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/Repeats.h"
 #include "runtime/format/Verify.h"
 
 #include "llvm/Support/Format.h"
@@ -30,21 +31,46 @@ std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t>
   int64_t value = scalar ? scalar->base() : 0;
   for (uint32_t i = 0; scalar && i < format::sizeOf(scalar->terms()); ++i)
     value += scalar->terms()->Get(i)->stride() * coordinates[scalar->terms()->Get(i)->axis()];
-  int64_t stride = scalar ? scalar->micro_batch_stride() : 0;
-  return stride == 0 ? std::to_string(value)
-                     : formatv("{0} + {1} * micro_batch", value, stride).str();
+  std::string text = std::to_string(value);
+  if (scalar && scalar->micro_batch_stride() != 0)
+    text += formatv(" + {0} * micro_batch", scalar->micro_batch_stride()).str();
+  if (scalar && scalar->layer_stride() != 0)
+    text += formatv(" + {0} * layer", scalar->layer_stride()).str();
+  return text;
+}
+
+// Per buffer, in how many layers a repeat uses it at most; 1 outside of repeats.
+static std::vector<uint32_t> layersOfBuffers(const format::Program &program) {
+  std::vector<uint32_t> result(program.buffers()->size(), 1);
+  format::Description description;
+  for (const format::Task *task : *program.tasks()) {
+    std::vector<uint32_t> layers = format::countLayers(*task);
+    for (uint32_t i = 0; i < layers.size(); ++i) {
+      format::describe(*task->instructions()->Get(i), description);
+      for (const format::Operand &operand : description.operands)
+        if (operand.access != format::Access::None)
+          result[operand.buffer] = std::max(result[operand.buffer], layers[i]);
+    }
+  }
+  return result;
 }
 
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program) {
   std::array<uint64_t, kNumBufferKinds> result{};
+  std::vector<uint32_t> layers = layersOfBuffers(program);
   for (size_t kind = 0; kind < kNumBufferKinds; ++kind) {
     std::vector<std::pair<uint64_t, uint64_t>> ranges;
-    for (const format::Buffer *buffer : *program.buffers())
-      if (static_cast<size_t>(buffer->kind()) == kind)
-        for (uint64_t slot = 0; slot < (buffer->slot_stride() ? program.num_slots() : 1); ++slot) {
-          uint64_t begin = buffer->offset() + slot * buffer->slot_stride();
-          ranges.emplace_back(begin, begin + buffer->bytes());
+    for (uint32_t i = 0; i < program.buffers()->size(); ++i) {
+      const format::Buffer &buffer = *program.buffers()->Get(i);
+      if (static_cast<size_t>(buffer.kind()) != kind)
+        continue;
+      for (uint64_t slot = 0; slot < (buffer.slot_stride() ? program.num_slots() : 1); ++slot)
+        for (uint32_t layer = 0; layer < (buffer.layer_stride() ? layers[i] : 1); ++layer) {
+          uint64_t begin = buffer.offset() + slot * buffer.slot_stride() +
+                           static_cast<uint64_t>(buffer.layer_stride()) * layer;
+          ranges.emplace_back(begin, begin + buffer.bytes());
         }
+    }
     std::sort(ranges.begin(), ranges.end());
     uint64_t end = 0;
     for (auto [first, last] : ranges) {
@@ -78,6 +104,14 @@ size_t countInstructions(const format::Program &program) {
   size_t count = 0;
   for (const format::Task *task : *program.tasks())
     count += task->instructions()->size();
+  return count;
+}
+
+size_t countUnrolled(const format::Program &program) {
+  size_t count = 0;
+  for (const format::Task *task : *program.tasks())
+    for (uint32_t layers : format::countLayers(*task))
+      count += layers;
   return count;
 }
 
@@ -252,6 +286,8 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
   out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
                  countInstructions(program), program.num_streams(), program.num_events(),
                  program.tasks()->size(), program.num_slots());
+  if (size_t unrolled = countUnrolled(program); unrolled != countInstructions(program))
+    out << formatv("  {0,-14} {1}\n", "with repeats", unrolled);
   for (const auto &[name, count] : countOps(program))
     out << formatv("  {0,-14} {1}\n", name, count);
   printTraffic(trafficOf(manifest, program), out);
@@ -260,8 +296,14 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
 void printTask(const format::Manifest &manifest, const format::Program &program,
                const format::Task &task, const std::vector<int64_t> &coordinates,
                llvm::raw_ostream &out) {
-  uint32_t index = 0;
+  uint32_t index = 0, nextRepeat = 0;
   for (const format::Instruction *instruction : *task.instructions()) {
+    if (nextRepeat < format::sizeOf(task.repeats()) &&
+        task.repeats()->Get(nextRepeat)->begin() == index) {
+      const format::Repeat &repeat = *task.repeats()->Get(nextRepeat++);
+      out << formatv("  repeat {0} to {1} for {2} layers\n", index, repeat.end() - 1,
+                     repeat.count());
+    }
     out << formatv("  {0,5} s{1} {2,-14} {3}", index++, static_cast<int>(instruction->stream()),
                    opNameOf(instruction->op_type()),
                    detailsOf(manifest, *instruction, coordinates));
@@ -286,9 +328,13 @@ void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostrea
   std::sort(buffers.begin(), buffers.end(), [](const auto *a, const auto *b) {
     return std::pair(a->offset(), a) < std::pair(b->offset(), b); // ties in the order of the file
   });
-  for (const format::Buffer *buffer : buffers)
-    out << formatv("  {0,12} {1,12} {2,-13} {3}\n", buffer->offset(), buffer->bytes(),
+  for (const format::Buffer *buffer : buffers) {
+    out << formatv("  {0,12} {1,12} {2,-13} {3}", buffer->offset(), buffer->bytes(),
                    EnumNameBufferKind(buffer->kind()), textOf(buffer->name()));
+    if (buffer->layer_stride() != 0)
+      out << formatv(" + {0} * layer", buffer->layer_stride());
+    out << '\n';
+  }
   std::vector<uint32_t> runs =
       format::countRuns(program, *format::findEntry(program, format::EntryKind::train));
   for (uint32_t task = 0; task < program.tasks()->size(); ++task) {

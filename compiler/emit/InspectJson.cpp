@@ -64,6 +64,21 @@ void tensors(OStream &json, const char *key,
   });
 }
 
+// What is there once for several layers.
+void repeats(OStream &json, const format::Program &program) {
+  json.attributeArray("repeats", [&] {
+    for (const format::Task *task : *program.tasks())
+      for (uint32_t i = 0; i < format::sizeOf(task->repeats()); ++i)
+        json.object([&] {
+          const format::Repeat &repeat = *task->repeats()->Get(i);
+          json.attribute("task", textOf(task->name()));
+          json.attribute("begin", repeat.begin());
+          json.attribute("end", repeat.end());
+          json.attribute("layers", repeat.count());
+        });
+  });
+}
+
 void communication(OStream &json, const std::vector<Traffic> &all) {
   json.attributeArray("communication", [&] {
     for (const Traffic &traffic : all)
@@ -117,6 +132,8 @@ void programs(OStream &json, const format::Manifest &manifest) {
                            static_cast<int64_t>(bytes[kind]));
         });
         json.attribute("instructions", static_cast<int64_t>(countInstructions(*program)));
+        json.attribute("unrolled_instructions", static_cast<int64_t>(countUnrolled(*program)));
+        repeats(json, *program);
         json.attribute("tasks", static_cast<int64_t>(program->tasks()->size()));
         json.attribute("slots", static_cast<int64_t>(program->num_slots()));
         entries(json, *program);
@@ -152,6 +169,8 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
           json.attribute("slot_stride", static_cast<int64_t>(buffer->slot_stride()));
         if (buffer->micro_batch_stride() > 0)
           json.attribute("micro_batch_stride", static_cast<int64_t>(buffer->micro_batch_stride()));
+        if (buffer->layer_stride() != 0)
+          json.attribute("layer_stride", buffer->layer_stride());
       });
   });
   json.attributeArray("instruction_list", [&] {

@@ -12,7 +12,7 @@ namespace dtc {
 // Coordinates of a rank, one per mesh axis.
 std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank);
 
-// "8", "8 + 4 * micro_batch"
+// "8", "8 + 4 * micro_batch", "3 + 2 * layer"
 std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates);
 
 // Bytes of the arena that buffers of each kind cover; kinds that share bytes over time each count
@@ -20,8 +20,9 @@ std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t>
 constexpr size_t kNumBufferKinds = static_cast<size_t>(format::BufferKind::MAX) + 1;
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program);
 
-// Of all its tasks.
+// Of all its tasks; those of a repeat once, or as often as it runs them.
 size_t countInstructions(const format::Program &program);
+size_t countUnrolled(const format::Program &program);
 
 // How often each op stands in a program: ("gemm", 144).
 std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program);

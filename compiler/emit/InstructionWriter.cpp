@@ -104,8 +104,10 @@ void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t place,
   int64_t number = cast<IntegerAttr>(value).getInt();
   if (type == flatbuffers::ET_UINT)
     return builder.AddElement<uint32_t>(place, static_cast<uint32_t>(number), 0);
+  if (type == flatbuffers::ET_INT)
+    return builder.AddElement<int32_t>(place, static_cast<int32_t>(number), 0);
   assert((type == flatbuffers::ET_ULONG || type == flatbuffers::ET_LONG) &&
-         "fields of instructions are bool, float, uint32, int64 or uint64");
+         "fields of instructions are bool, float, int32, uint32, int64 or uint64");
   builder.AddElement<int64_t>(place, number, 0);
 }
 } // namespace

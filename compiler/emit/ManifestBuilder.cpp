@@ -34,6 +34,7 @@ std::unique_ptr<format::RankScalarT> tableOf(exec::RankScalarAttr scalar) {
     if (stride != 0)
       table->terms.emplace_back(stride, static_cast<uint32_t>(axis));
   table->micro_batch_stride = scalar.getMicroBatchStride();
+  table->layer_stride = scalar.getLayerStride();
   return table;
 }
 
@@ -80,7 +81,8 @@ void ManifestBuilder::add(exec::ProgramOp added) {
   addLocation(UnknownLoc::get(program.getContext()));
   for (Operation &op : program.getBody().front())
     llvm::TypeSwitch<Operation *>(&op)
-        .Case<exec::BufferOp, exec::ViewOp>([&](auto buffer) { addBuffer(buffer); })
+        .Case<exec::BufferOp, exec::ViewOp, exec::PerLayerOp>(
+            [&](auto buffer) { addBuffer(buffer); })
         .Case([&](exec::KernelOp kernel) { addKernel(kernel); })
         .Case([&](exec::ParameterOp parameter) { addTensor(parameter, out->parameters); })
         .Case([&](exec::StateOp state) { addTensor(state, out->optimizer_state); })
@@ -133,15 +135,30 @@ uint32_t ManifestBuilder::groupOf(exec::RanksAttr ranks) {
   return entry->second;
 }
 
+// Whether all that instructions do with a buffer they do in repeats, by its name of all layers.
+static bool isOnlyPerLayer(Value buffer) {
+  bool any = false;
+  for (Operation *user : buffer.getUsers()) {
+    if (!isa<exec::PerLayerOp, exec::ViewOp>(user))
+      return false;
+    any |= isa<exec::PerLayerOp>(user);
+  }
+  return any;
+}
+
 void ManifestBuilder::addBuffer(Value buffer) {
+  if (isOnlyPerLayer(buffer))
+    return;
   exec::BufferRange range = exec::getRange(buffer);
   auto root = range.root.getDefiningOp<exec::BufferOp>();
   auto table = std::make_unique<format::BufferT>();
-  table->name = exec::getName(buffer).str();
+  auto perLayer = buffer.getDefiningOp<exec::PerLayerOp>();
+  table->name = (perLayer ? perLayer.getName() : exec::getName(buffer)).str();
   table->offset = root.getOffset().value_or(0) + range.offset;
   table->bytes = range.bytes;
   table->slot_stride = root.getPerSlot() ? program.getSlotBytes() : 0;
   table->micro_batch_stride = range.microBatchStride;
+  table->layer_stride = perLayer ? perLayer.getStride() : 0;
   table->kind = static_cast<format::BufferKind>(root.getKind());
   table->dtype = dtypeOf(exec::getDtype(buffer));
   buffers[buffer] = static_cast<uint32_t>(out->buffers.size());
@@ -229,7 +246,19 @@ void ManifestBuilder::addTask(exec::TaskOp task) {
   tasks[task.getSymName()] = static_cast<uint32_t>(out->tasks.size());
   out->tasks.push_back(std::move(table));
   for (Operation &op : task.getBody().front())
+    if (auto repeat = dyn_cast<exec::RepeatOp>(op))
+      addRepeat(repeat);
+    else
+      addInstruction(cast<exec::InstructionOpInterface>(op));
+}
+
+void ManifestBuilder::addRepeat(exec::RepeatOp repeat) {
+  format::TaskT &task = *out->tasks.back();
+  auto begin = static_cast<uint32_t>(task.instructions.size());
+  for (Operation &op : repeat.getBody().front())
     addInstruction(cast<exec::InstructionOpInterface>(op));
+  task.repeats.emplace_back(begin, static_cast<uint32_t>(task.instructions.size()),
+                            static_cast<uint32_t>(repeat.getCount()));
 }
 
 void ManifestBuilder::addEntry(exec::EntryOp entry) {

@@ -28,6 +28,7 @@ private:
   void addTensor(Op op, std::vector<std::unique_ptr<format::TensorT>> &tensors);
   void addInput(exec::InputOp input);
   void addTask(exec::TaskOp task);
+  void addRepeat(exec::RepeatOp repeat);
   void addEntry(exec::EntryOp entry);
   void addInstruction(exec::InstructionOpInterface instruction);
   // The index of the group of ranks that differ only on these mesh axes, or of these lists.

@@ -81,7 +81,8 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   Plan plan = compiledPlan(d, optimizer);
   plan.decisions.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
-      !scheduleStep(*shortModel, plan, {/*bucketBytes=*/0, /*overlap=*/false}, read) || !program)
+      !scheduleStep(*shortModel, plan, {.bucketBytes = 0, .overlap = false, .roll = false}, read) ||
+      !program)
     return std::nullopt;
   if (copies > 0 && program->runs.empty())
     return std::nullopt;

@@ -84,7 +84,7 @@ std::optional<int64_t> staticMemoryBytes(ModuleOp model, const Plan &plan) {
   auto read = [&](exec::ProgramOp program) {
     bytes = static_cast<int64_t>(program.getArenaBytes().value_or(0));
   };
-  if (!scheduleStep(model, plan, ScheduleOptions(), read))
+  if (!scheduleStep(model, plan, {.roll = false}, read))
     return std::nullopt;
   return bytes;
 }

@@ -29,12 +29,15 @@ struct BufferRange {
   }
 };
 
-// `buffer` is the result of an exec.buffer or exec.view.
+// `buffer` is the result of an exec.buffer, exec.view or, for its first layer, exec.per_layer.
 // Example: %v = exec.view %b "v" f32 64 bytes at 128 has range {%b, 128, 64}.
 BufferRange getRange(mlir::Value buffer);
 int64_t getBytes(mlir::Value buffer);
 mlir::Type getDtype(mlir::Value buffer);
 llvm::StringRef getName(mlir::Value buffer);
+
+// How often an instruction runs in a run of its task: as its exec.repeat says, or once.
+int64_t getLayers(mlir::Operation *instruction);
 
 // How the dims of a tensor are split: `axes` and `zigzag` of its declaration.
 struct Splits {

@@ -38,9 +38,9 @@ void ExecDialect::initialize() {
       >();
 }
 
-// base ((`+` | `-`) stride `*` (`axis` index | `micro_batch`))*
+// base ((`+` | `-`) stride `*` (`axis` index | `micro_batch` | `layer`))*
 Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
-  int64_t base = 0, microBatchStride = 0;
+  int64_t base = 0, microBatchStride = 0, layerStride = 0;
   SmallVector<std::pair<int64_t, int64_t>> terms;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseLess() || parser.parseInteger(base))
@@ -58,6 +58,10 @@ Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
       microBatchStride += stride;
       continue;
     }
+    if (succeeded(parser.parseOptionalKeyword("layer"))) {
+      layerStride += stride;
+      continue;
+    }
     if (parser.parseKeyword("axis") || parser.parseInteger(axis))
       return {};
     if (axis < 0 || axis >= kMaxMeshAxes) {
@@ -69,7 +73,7 @@ Attribute RankScalarAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return getOfTerms(parser.getContext(), base, terms, microBatchStride);
+  return getOfTerms(parser.getContext(), base, terms, microBatchStride, layerStride);
 }
 
 void RankScalarAttr::print(AsmPrinter &printer) const {
@@ -82,11 +86,12 @@ void RankScalarAttr::print(AsmPrinter &printer) const {
   for (auto [axis, stride] : llvm::enumerate(getStrides()))
     term(stride, "axis " + Twine(axis));
   term(getMicroBatchStride(), "micro_batch");
+  term(getLayerStride(), "layer");
   printer << '>';
 }
 
 LogicalResult RankScalarAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, int64_t,
-                                     ArrayRef<int64_t> strides, int64_t) {
+                                     ArrayRef<int64_t> strides, int64_t, int64_t) {
   if (!strides.empty() && strides.back() == 0)
     return emitError() << "a rank scalar ends with a stride of 0; leave it out";
   return success();
@@ -107,7 +112,7 @@ LogicalResult RanksAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitErr
 
 RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
                                           ArrayRef<std::pair<int64_t, int64_t>> terms,
-                                          int64_t microBatchStride) {
+                                          int64_t microBatchStride, int64_t layerStride) {
   SmallVector<int64_t> strides;
   for (auto [axis, stride] : terms) {
     if (axis >= static_cast<int64_t>(strides.size()))
@@ -116,11 +121,11 @@ RankScalarAttr RankScalarAttr::getOfTerms(MLIRContext *context, int64_t base,
   }
   while (!strides.empty() && strides.back() == 0)
     strides.pop_back();
-  return get(context, base, strides, microBatchStride);
+  return get(context, base, strides, microBatchStride, layerStride);
 }
 
 std::pair<int64_t, int64_t> RankScalarAttr::getBounds(ArrayRef<int64_t> axisSizes,
-                                                      int64_t microBatches) const {
+                                                      int64_t microBatches, int64_t layers) const {
   int64_t low = getBase(), high = low;
   auto reach = [&](int64_t stride, int64_t size) {
     (stride < 0 ? low : high) += stride * (size - 1);
@@ -128,6 +133,7 @@ std::pair<int64_t, int64_t> RankScalarAttr::getBounds(ArrayRef<int64_t> axisSize
   for (auto [stride, size] : llvm::zip(getStrides(), axisSizes))
     reach(stride, size);
   reach(getMicroBatchStride(), microBatches);
+  reach(getLayerStride(), layers);
   return {low, high};
 }
 
@@ -166,7 +172,19 @@ int64_t Splits::getLocalSize(size_t dim, int64_t size, ArrayRef<int64_t> mesh) c
   return pieces * (size / all + (size % all != 0));
 }
 
+// What `buffer` is in layer 0.
+static Value inFirstLayer(Value buffer) {
+  auto perLayer = buffer.getDefiningOp<PerLayerOp>();
+  return perLayer ? perLayer.getBuffers().front() : buffer;
+}
+
+int64_t dtc::exec::getLayers(Operation *instruction) {
+  auto repeat = dyn_cast<RepeatOp>(instruction->getParentOp());
+  return repeat ? static_cast<int64_t>(repeat.getCount()) : 1;
+}
+
 BufferRange dtc::exec::getRange(Value buffer) {
+  buffer = inFirstLayer(buffer);
   int64_t bytes = getBytes(buffer), offset = 0, microBatchStride = 0;
   while (auto view = buffer.getDefiningOp<ViewOp>()) {
     offset += view.getOffset();
@@ -177,18 +195,21 @@ BufferRange dtc::exec::getRange(Value buffer) {
 }
 
 int64_t dtc::exec::getBytes(Value buffer) {
+  buffer = inFirstLayer(buffer);
   if (auto view = buffer.getDefiningOp<ViewOp>())
     return view.getBytes();
   return buffer.getDefiningOp<BufferOp>().getBytes();
 }
 
 Type dtc::exec::getDtype(Value buffer) {
+  buffer = inFirstLayer(buffer);
   if (auto view = buffer.getDefiningOp<ViewOp>())
     return view.getDtype();
   return buffer.getDefiningOp<BufferOp>().getDtype();
 }
 
 StringRef dtc::exec::getName(Value buffer) {
+  buffer = inFirstLayer(buffer);
   if (auto view = buffer.getDefiningOp<ViewOp>())
     return view.getName();
   return buffer.getDefiningOp<BufferOp>().getName();

@@ -13,7 +13,7 @@ def Exec_Dialect : Dialect {
   let description = [{
     Tasks, which are lists of instructions over byte ranges of one arena, and the order in which they run, in one
     `exec.program` for each class of ranks. It has the vocabulary of the executable file (runtime/format/dte.fbs), so that
-    emission is a translation, op by op. What depends on the rank within its class or the micro-batch is an
+    emission is a translation, op by op. What depends on the rank within its class, the micro-batch or the layer is an
     `#exec.rank_scalar`.
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -63,27 +63,32 @@ def Exec_OutputRole : Exec_I32Enum<"OutputRole", "a value that the runtime repor
   I32EnumAttrCase<"LearningRate", 2, "learning_rate">]>;
 def Exec_OutputRoleAttr : Exec_EnumAttr<Exec_OutputRole, "output_role">;
 
-// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch> is 5 + 16 * coordinate on
-// mesh axis 1 - 2 * coordinate on mesh axis 2 + 4 * the micro-batch of the task's run.
+// #exec.rank_scalar<5> is 5; #exec.rank_scalar<5 + 16 * axis 1 - 2 * axis 2 + 4 * micro_batch - 3 * layer> is 5 + 16 *
+// coordinate on mesh axis 1 - 2 * coordinate on mesh axis 2 + 4 * the micro-batch of the task's run - 3 * the layer of the
+// exec.repeat that it is in.
 def Exec_RankScalarAttr : AttrDef<Exec_Dialect, "RankScalar"> {
   let mnemonic = "rank_scalar";
-  let summary = "base + sum of stride * coordinate of the rank on a mesh axis + stride * micro-batch";
+  let summary = "base + sum of stride * coordinate of the rank on a mesh axis + stride * micro-batch + stride * layer";
   let description = [{
     `strides[i]` belongs to mesh axis i; axes beyond the last stride have none.
   }];
   let parameters = (ins "int64_t":$base, OptionalArrayRefParameter<"int64_t">:$strides,
-    DefaultValuedParameter<"int64_t", "0">:$microBatchStride);
+    DefaultValuedParameter<"int64_t", "0">:$microBatchStride, DefaultValuedParameter<"int64_t", "0">:$layerStride);
   let hasCustomAssemblyFormat = 1;
   let builders = [
-    AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>(), 0);">];
+    AttrBuilder<(ins "int64_t":$base), "return $_get($_ctxt, base, ::llvm::ArrayRef<int64_t>(), 0, 0);">];
   let extraClassDeclaration = [{
-    bool isConstant() const { return getStrides().empty() && getMicroBatchStride() == 0; }
-    // The smallest and largest value that a rank of the mesh can have in any micro-batch; the mesh has all axes that have
-    // a stride.
-    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes, int64_t microBatches) const;
+    bool isConstant() const { return getStrides().empty() && getMicroBatchStride() == 0 && getLayerStride() == 0; }
+    // The smallest and largest value that a rank of the mesh can have in any micro-batch and layer; the mesh has all axes
+    // that have a stride.
+    std::pair<int64_t, int64_t> getBounds(::llvm::ArrayRef<int64_t> axisSizes, int64_t microBatches, int64_t layers) const;
+    // The same but for base and stride of the layer.
+    RankScalarAttr withLayers(int64_t base, int64_t layerStride) const {
+      return get(getContext(), base, getStrides(), getMicroBatchStride(), layerStride);
+    }
     // Of `terms` (axis, stride), in any order; those of one axis add up.
     static RankScalarAttr getOfTerms(::mlir::MLIRContext *context, int64_t base,
-      ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms, int64_t microBatchStride = 0);
+      ::llvm::ArrayRef<std::pair<int64_t, int64_t>> terms, int64_t microBatchStride = 0, int64_t layerStride = 0);
   }];
   let genVerifyDecl = 1;
 }

@@ -53,11 +53,12 @@ LogicalResult verifyRows(Op op, StringRef tableRole, Value table, StringRef outR
   return verifyElements(op, outRole, out, tokens * columns, true);
 }
 
-// First and last element that a box touches on any rank, in any micro-batch.
-std::pair<int64_t, int64_t> boxBounds(ProgramOp program, ArrayRef<int64_t> sizes,
-                                      ArrayRef<int64_t> strides, RankScalarAttr offset) {
-  auto [low, high] = offset.getBounds(program.getAxisSizes(), program.getMicroBatches());
-  for (auto [size, stride] : llvm::zip(sizes, strides))
+// First and last element that a box touches on any rank, in any micro-batch and layer.
+std::pair<int64_t, int64_t> boxBounds(CopyOp op, ArrayRef<int64_t> strides, RankScalarAttr offset) {
+  auto program = op->getParentOfType<ProgramOp>();
+  auto [low, high] =
+      offset.getBounds(program.getAxisSizes(), program.getMicroBatches(), getLayers(op));
+  for (auto [size, stride] : llvm::zip(op.getSizes(), strides))
     (stride < 0 ? low : high) += stride * (size - 1);
   return {low, high};
 }
@@ -68,7 +69,7 @@ LogicalResult verifyBox(CopyOp op, StringRef role, Value buffer, ArrayRef<int64_
   if (offset.getStrides().size() > program.getAxisSizes().size())
     return op.emitOpError() << "uses mesh axis " << offset.getStrides().size() - 1 << " of "
                             << program.getAxisSizes().size();
-  auto [low, high] = boxBounds(program, op.getSizes(), strides, offset);
+  auto [low, high] = boxBounds(op, strides, offset);
   int64_t elements = getBytes(buffer) / getElementBytes(getDtype(buffer));
   if (low >= 0 && high < elements)
     return success();
@@ -77,10 +78,12 @@ LogicalResult verifyBox(CopyOp op, StringRef role, Value buffer, ArrayRef<int64_
 }
 
 template <typename Op> LogicalResult verifyEvent(Op op) {
-  int64_t event = op.getEvent(), events = op->template getParentOfType<ProgramOp>().getEvents();
-  if (event < 0 || event >= events) // event_c1
-    return op.emitOpError() << "names event " << event << "; the program has " << events
-                            << " events";
+  int64_t first = op.getEvent(), events = op->template getParentOfType<ProgramOp>().getEvents();
+  int64_t last = first + static_cast<int64_t>(op.getLayerStride()) * (getLayers(op) - 1);
+  for (int64_t event : {first, last})
+    if (event < 0 || event >= events) // event_c1
+      return op.emitOpError() << "names event " << event << "; the program has " << events
+                              << " events";
   return success();
 }
 
@@ -248,8 +251,7 @@ bool CopyOp::isWhole() {
 }
 
 std::pair<int64_t, int64_t> CopyOp::getWrittenRange(unsigned index) {
-  auto program = (*this)->getParentOfType<ProgramOp>();
-  auto [low, high] = boxBounds(program, getSizes(), getDstStrides(), getDstOffset());
+  auto [low, high] = boxBounds(*this, getDstStrides(), getDstOffset());
   int64_t elementBytes = getElementBytes(getDtype(getDst()));
   return {low * elementBytes, (high + 1 - low) * elementBytes};
 }

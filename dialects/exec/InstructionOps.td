@@ -57,7 +57,7 @@ def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b),
 
 defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,
     I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
-    DefaultValuedAttr<I64Attr, "0">:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
+    OptionalAttr<Exec_RankScalarAttr>:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
     OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads);
 
 def Exec_AttentionOp : Exec_Instruction<"attention",
@@ -379,18 +379,21 @@ class Exec_Transfer<string mnemonic, string what, dag reads, dag writes> : Exec_
 def Exec_SendOp : Exec_Transfer<"send", "Sends a buffer to another rank", (ins Exec_Buffer:$buffer), (ins)>;
 def Exec_ReceiveOp : Exec_Transfer<"receive", "Receives a buffer from another rank", (ins), (ins Exec_Buffer:$buffer)>;
 
-class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins I64Attr:$event)> {
+class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins I64Attr:$event,
+    DefaultValuedAttr<I64Attr, "0">:$layer_stride)> {
   let summary = what;
   let description = [{
+    In an exec.repeat the event is that of its layer, `layer_stride` after that of the one before.
+
     Constraints:
-    - (C1) the event is one of the program's.
+    - (C1) the event is one of the program's, in all layers.
 
     Example:
     ```mlir
     exec.}] # mnemonic # [{ 0 stream 1
     ```
   }];
-  let assemblyFormat = "$event (`stream` $stream^)? (`last` $last^)? attr-dict";
+  let assemblyFormat = "$event (`+` $layer_stride^ `*` `layer`)? (`stream` $stream^)? (`last` $last^)? attr-dict";
 }
 def Exec_RecordOp : Exec_EventOp<"record", "Marks a point of its stream">;
 def Exec_WaitOp : Exec_EventOp<"wait", "Makes its stream wait until the point was passed">;

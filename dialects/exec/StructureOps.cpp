@@ -24,6 +24,33 @@ LogicalResult verifyDtype(Operation *op, Type dtype, int64_t bytes) {
   return success();
 }
 
+// Those of a task or of a repeat in it.
+LogicalResult verifyInstructions(ProgramOp program, Block &block) {
+  for (Operation &inside : block) {
+    if (auto repeat = dyn_cast<RepeatOp>(inside)) {
+      if (failed(verifyInstructions(program, repeat.getBody().front())))
+        return failure();
+      continue;
+    }
+    auto instruction = dyn_cast<InstructionOpInterface>(inside);
+    if (!instruction) // program_c3
+      return inside.emitOpError() << "is no instruction; put it in front of the tasks";
+    int64_t stream = instruction.getInstructionStream();
+    auto streams = static_cast<int64_t>(program.getStreams());
+    if (stream < 0 || stream >= streams) // program_c2
+      return inside.emitOpError() << "runs on stream " << stream << "; the program has " << streams
+                                  << (streams == 1 ? " stream" : " streams");
+  }
+  return success();
+}
+
+// Where it is in the arena; none before memory is planned.
+std::optional<int64_t> placeOf(Value buffer) {
+  BufferRange range = getRange(buffer);
+  std::optional<uint64_t> offset = range.root.getDefiningOp<BufferOp>().getOffset();
+  return offset ? std::optional(static_cast<int64_t>(*offset) + range.offset) : std::nullopt;
+}
+
 // The axes are there, each once, and at most one of a dim is zigzag.
 LogicalResult verifySplits(Operation *op, const Splits &splits, size_t numDims) {
   ArrayRef<int64_t> mesh = op->getParentOfType<ProgramOp>().getAxisSizes();
@@ -129,15 +156,8 @@ LogicalResult ProgramOp::verifyRegions() {
     auto task = dyn_cast<TaskOp>(op);
     if (!task)
       continue;
-    for (Operation &inside : task.getBody().front()) {
-      auto instruction = dyn_cast<InstructionOpInterface>(inside);
-      if (!instruction) // program_c3
-        return inside.emitOpError() << "is no instruction; put it in front of the tasks";
-      int64_t stream = instruction.getInstructionStream();
-      if (stream < 0 || stream >= static_cast<int64_t>(getStreams())) // program_c2
-        return inside.emitOpError() << "runs on stream " << stream << "; the program has "
-                                    << getStreams() << (getStreams() == 1 ? " stream" : " streams");
-    }
+    if (failed(verifyInstructions(*this, task.getBody().front())))
+      return failure();
   }
   return success();
 }
@@ -272,6 +292,72 @@ LogicalResult ViewOp::verify() {
     return emitOpError() << "'" << getName() << "' takes " << bytes << " bytes from " << offset
                          << " on; '" << dtc::exec::getName(getBase()) << "' has " << base
                          << " bytes";
+  return success();
+}
+
+void PerLayerOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
+  setName(getResult(), getName());
+}
+
+int64_t PerLayerOp::getStride() {
+  if (getBuffers().size() == 1)
+    return 0;
+  return placeOf(getBuffers()[1]).value_or(0) - placeOf(getBuffers()[0]).value_or(0);
+}
+
+LogicalResult PerLayerOp::verify() {
+  if (getBuffers().empty()) // per_layer_c1
+    return emitOpError() << "'" << getName() << "' has no buffers";
+  Value first = getBuffers().front();
+  for (Value buffer : getBuffers())
+    if (buffer.getDefiningOp<PerLayerOp>()) // per_layer_c1
+      return emitOpError() << "'" << getName() << "' has a buffer that is per layer itself";
+  auto kindOf = [](Value buffer) {
+    BufferRange range = getRange(buffer);
+    auto root = range.root.getDefiningOp<BufferOp>();
+    return std::tuple(range.bytes, getDtype(buffer), range.microBatchStride, root.getKind(),
+                      root.getPerSlot());
+  };
+  int64_t start = placeOf(first).value_or(-1);
+  for (auto [layer, buffer] : llvm::enumerate(getBuffers())) {
+    if (kindOf(buffer) != kindOf(first)) // per_layer_c1
+      return emitOpError() << "'" << getName() << "' has '" << dtc::exec::getName(buffer)
+                           << "' in layer " << layer << ", which is not like '"
+                           << dtc::exec::getName(first) << "' in layer 0";
+    int64_t place = placeOf(buffer).value_or(-1);
+    int64_t want = start + static_cast<int64_t>(layer) * getStride();
+    if (place != want) // per_layer_c2
+      return emitOpError() << "'" << getName() << "' has '" << dtc::exec::getName(buffer) << "' at "
+                           << place << " in layer " << layer << "; want " << want;
+  }
+  for (Operation *user : getResult().getUsers())
+    if (!isa<RepeatOp>(user->getParentOp())) // per_layer_c3
+      return user->emitOpError() << "uses '" << getName()
+                                 << "', of which each layer has another, outside of an exec.repeat";
+  return success();
+}
+
+void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count) {
+  state.addAttribute(getCountAttrName(state.name), builder.getI64IntegerAttr(count));
+  state.addRegion()->emplaceBlock();
+}
+
+LogicalResult RepeatOp::verify() {
+  auto count = static_cast<int64_t>(getCount());
+  if (count < 2 || getBody().front().empty()) // repeat_c1
+    return emitOpError() << "runs " << getBody().front().getOperations().size() << " instructions "
+                         << count << " times; want some, twice or more";
+  return success();
+}
+
+LogicalResult RepeatOp::verifyRegions() {
+  for (Operation &op : getBody().front())
+    for (Value operand : op.getOperands())
+      if (auto perLayer = operand.getDefiningOp<PerLayerOp>();
+          perLayer && perLayer.getBuffers().size() != getCount()) // repeat_c2
+        return op.emitOpError() << "uses '" << perLayer.getName() << "' of "
+                                << perLayer.getBuffers().size() << " layers in a repeat of "
+                                << getCount();
   return success();
 }
 

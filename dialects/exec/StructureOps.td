@@ -14,7 +14,7 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     Constraints:
     - (C1) as many axis names as axis sizes, all sizes at least 1.
     - (C2) at least one stream, and no instruction on a stream that is not there.
-    - (C3) instructions stand in tasks, everything else does not.
+    - (C3) instructions stand in tasks, or in a repeat of one; everything else does not.
     - (C4) at least one micro-batch and one slot.
     - (C5) `ranks` are of the mesh, one at least, ascending.
 
@@ -72,6 +72,38 @@ def Exec_TaskOp : Exec_Op<"task", [NoRegionArguments, NoTerminator, SingleBlock,
     // Whether a step runs it several times.
     bool isRepeated();
   }];
+}
+
+def Exec_RepeatOp : Exec_Op<"repeat", [NoRegionArguments, NoTerminator, SingleBlock, HasParent<"TaskOp">]> {
+  let summary = "Runs instructions once for each of alike layers";
+  let description = [{
+    Runs its instructions `count` times one after another, for layer 0, 1, ... What differs from layer to layer is in
+    `exec.per_layer`, in strides of rank scalars and in those of events. `dtc-roll-layers` makes it of what stands `count`
+    times in a row.
+
+    Constraints:
+    - (C1) it runs twice or more, and has instructions.
+    - (C2) a buffer per layer that they use has one of each layer.
+
+    Example:
+    ```mlir
+    %a = exec.buffer "a" temporary f32 64 bytes
+    %b = exec.buffer "b" temporary f32 64 bytes
+    %all = exec.per_layer [%a, %b] "all"
+    exec.task @update {
+      exec.repeat 2 {
+        exec.zero %all
+      }
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "int64_t":$count)>];
 }
 
 def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -148,6 +180,35 @@ def Exec_ViewOp : Exec_Op<"view", [DeclareOpInterfaceMethods<OpAsmOpInterface, [
   let results = (outs Exec_Buffer:$result);
   let assemblyFormat = [{$base $name $dtype $bytes `bytes` `at` $offset
     (`+` $micro_batch_stride^ `*` `micro_batch`)? attr-dict}];
+  let hasVerifier = 1;
+}
+
+def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "Names a buffer of each layer";
+  let description = [{
+    In an exec.repeat it is the first of `buffers` in layer 0, the second in layer 1, and so on. In the file it is one buffer
+    with a stride.
+
+    Constraints:
+    - (C1) it has a buffer, none of which is per layer itself; all have the same bytes, element type, kind and stride of
+      the micro-batch, and are all per slot or none.
+    - (C2) once memory is planned, each lies as far behind the one before.
+    - (C3) only instructions of an exec.repeat use it.
+
+    Example:
+    ```mlir
+    %a = exec.buffer "a" temporary f32 64 bytes at 0
+    %b = exec.buffer "b" temporary f32 64 bytes at 128
+    %all = exec.per_layer [%a, %b] "all"
+    ```
+  }];
+  let arguments = (ins Variadic<Exec_Buffer>:$buffers, StrAttr:$name);
+  let results = (outs Exec_Buffer:$result);
+  let assemblyFormat = "`[` $buffers `]` $name attr-dict";
+  let extraClassDeclaration = [{
+    // Between the addresses of two layers that follow each other; 0 before memory is planned.
+    int64_t getStride();
+  }];
   let hasVerifier = 1;
 }
 

@@ -89,7 +89,7 @@ private:
       ++numEvents;
       builder.setInsertionPointAfter(instructions[index]);
       records.push_back(exec::RecordOp::create(builder, instructions[index].getLoc(), event->second,
-                                               other,
+                                               /*layer_stride=*/0, other,
                                                /*last=*/isInRepeatedTask(instructions[index])));
     }
     // In every run where both are, else with the last micro-batch.
@@ -101,7 +101,7 @@ private:
     else
       builder.setInsertionPointToEnd(instructions.back()->getBlock());
     Operation *place = before ? before : instructions.back();
-    exec::WaitOp::create(builder, place->getLoc(), event->second, stream,
+    exec::WaitOp::create(builder, place->getLoc(), event->second, /*layer_stride=*/0, stream,
                          /*last=*/!always && isInRepeatedTask(place));
   }
 

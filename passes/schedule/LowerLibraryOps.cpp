@@ -86,14 +86,14 @@ struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::Ma
 struct AttentionFields {
   int64_t batch, queries, keys, heads, kvHeads, headDim, totalHeads;
   Value seed, step;
-  exec::RankScalarAttr firstBatch, firstHead;
+  exec::RankScalarAttr id, firstBatch, firstHead; // null without dropout
 };
 
 template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
   if (failed(wantF32(op)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
-  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}};
+  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}};
   if (op.getDropout().convertToDouble() == 0)
     return fields;
   // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads of a kv head.
@@ -109,6 +109,8 @@ template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmi
   auto inGroup = emitter.firstIndex(op, windows, kGroupLoop, 0);
   if (failed(batch) || failed(head) || failed(inGroup))
     return failure();
+  fields.id =
+      emitter.constant(static_cast<int64_t>(std::optional<uint64_t>(op.getId()).value_or(0)));
   fields.firstBatch = ExecEmitter::sum(*batch, emitter.firstSample());
   fields.firstHead = ExecEmitter::sum(*head, *inGroup);
   fields.totalHeads = wholeOf(kHeadLoop, fields.kvHeads) * group;
@@ -123,14 +125,14 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
     FailureOr<AttentionFields> fields = attentionFields(attention, emitter);
     if (failed(fields))
       return failure();
-    exec::AttentionOp::create(
-        emitter.instructions(), emitter.lookup(attention.getQ()), emitter.lookup(attention.getK()),
-        emitter.lookup(attention.getV()), fields->seed, fields->step,
-        emitter.define(attention.getResult()), emitter.define(attention.getLse()), fields->batch,
-        fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        attention.getCausal(), *attention.getScale(), attention.getDropout(),
-        attention.getId().value_or(0), fields->firstBatch, fields->firstHead, fields->totalHeads,
-        /*stream=*/0);
+    exec::AttentionOp::create(emitter.instructions(), emitter.lookup(attention.getQ()),
+                              emitter.lookup(attention.getK()), emitter.lookup(attention.getV()),
+                              fields->seed, fields->step, emitter.define(attention.getResult()),
+                              emitter.define(attention.getLse()), fields->batch, fields->queries,
+                              fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+                              attention.getCausal(), *attention.getScale(), attention.getDropout(),
+                              fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
+                              /*stream=*/0);
     return success();
   }
 };
@@ -151,7 +153,7 @@ struct LowerAttentionGrad
         emitter.lookup(grad.getDout()), fields->seed, fields->step, emitter.define(grad.getDq()),
         emitter.define(grad.getDk()), emitter.define(grad.getDv()), scratch, fields->batch,
         fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        grad.getCausal(), grad.getScale(), grad.getDropout(), grad.getId(), fields->firstBatch,
+        grad.getCausal(), grad.getScale(), grad.getDropout(), fields->id, fields->firstBatch,
         fields->firstHead, fields->totalHeads, /*stream=*/0);
     return success();
   }

@@ -24,6 +24,10 @@ bool dtc::isRepeated(Operation *instruction) {
 }
 
 FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
+  for (auto task : program.getBody().getOps<exec::TaskOp>())
+    for (auto repeat : task.getBody().getOps<exec::RepeatOp>())
+      return repeat.emitOpError()
+             << "stands where every instruction should; run dtc-roll-layers last";
   Ordering result;
   result.instructions = getInstructions(program);
   size_t numStreams = program.getStreams(), count = result.size();

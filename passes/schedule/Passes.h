@@ -24,6 +24,7 @@ struct ScheduleOptions {
   bool overlap = true;            // collectives on a stream of their own
   int64_t slots = 1;              // micro-batches under way at once
   bool splitBackward = false;     // weight gradients in a task of their own
+  bool roll = true;               // alike layers stand there once
 };
 
 // From a partitioned module with kernel functions to one with a planned and checked exec.program

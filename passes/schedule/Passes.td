@@ -109,13 +109,45 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
     Statistic<"lowerBoundBytes", "lower-bound-bytes", "Bytes that no plan of these live ranges can do without">];
 }
 
+def RollLayers : Pass<"dtc-roll-layers", "::dtc::exec::ProgramOp"> {
+  let summary = "Makes one repeat of what stands several times in a row";
+  let description = [{
+    Within each task: where the same instructions follow each other several times, in memory that moves on by one stride
+    each time, as those of alike layers do, one time is left, in an `exec.repeat`. What may differ besides memory are
+    rank scalars and events, each by a stride, and names. What gains most is rolled first; what is not alike stays as it is.
+    The pass takes itself back, instruction by instruction, before it is done, and fails where that is not what it was given.
+    ```mlir
+    // Before:
+    %x_0 = exec.buffer "x.0" temporary f32 64 bytes at 0
+    %x_1 = exec.buffer "x.1" temporary f32 64 bytes at 64
+    exec.task @t {
+      exec.zero %x_0
+      exec.zero %x_1
+    }
+    // After, with min-saved=1:
+    %x.0_x2 = exec.per_layer [%x_0, %x_1] "x.0 x2"
+    exec.task @t {
+      exec.repeat 2 {
+        exec.zero %x.0_x2
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"minSaved", "min-saved", "int64_t", "8", "Fewer instructions than this are not worth a repeat">];
+  let statistics = [
+    Statistic<"repeats", "repeats", "Number of repeats">,
+    Statistic<"saved", "saved", "Number of instructions fewer">];
+}
+
 def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
   let summary = "Checks that a planned program cannot go wrong";
   let description = [{
     Every buffer has a place; buffers that share bytes are never live together; what is read was written; instructions of
     different streams that need an order have one; every event is recorded once, before it is waited for. Tasks are checked
     once, over the last micro-batch, with rules under which that holds for all: only sums go from one run of a task to
-    the next, and only adding writes them; other streams run in the last run; slots are disjoint.
+    the next, and only adding writes them; other streams run in the last run; slots are disjoint. Of an `exec.repeat` every
+    layer is checked.
     ```mlir
     // Before and after: the same program.
     ```

@@ -25,6 +25,9 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
     program.addPass(createAssignStreams());
   // Every buffer has an offset, the arena a size.
   program.addPass(createPlanMemory());
+  // Alike layers stand there once.
+  if (options.roll)
+    program.addPass(createRollLayers());
   program.addPass(createVerifyExec());
   // No rank waits forever for another.
   manager.addPass(createVerifyPrograms());
@@ -43,6 +46,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> splitBackward{*this, "split-backward",
                              llvm::cl::desc("Weight gradients in a task of their own"),
                              llvm::cl::init(false)};
+  Option<bool> roll{*this, "roll", llvm::cl::desc("Alike layers stand there once"),
+                    llvm::cl::init(true)};
 };
 } // namespace
 
@@ -51,7 +56,7 @@ void dtc::registerDtcSchedulePasses() {
   PassPipelineRegistration<PipelineOptions>(
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildSchedulePipeline(
-            manager, {options.bucketBytes, options.overlap, options.slots, options.splitBackward});
+        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap, options.slots,
+                                        options.splitBackward, options.roll});
       });
 }

@@ -2,11 +2,15 @@
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
+#include "passes/schedule/UnrollLayers.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_VERIFYEXEC
 #include "passes/schedule/Passes.h.inc"
 } // namespace dtc
+
+#include "mlir/IR/OwningOpRef.h"
+#include "mlir/IR/Verifier.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -271,10 +275,21 @@ private:
 
 struct VerifyExec : dtc::impl::VerifyExecBase<VerifyExec> {
   void runOnOperation() override {
-    FailureOr<Ordering> ordering = Ordering::create(getOperation());
-    if (failed(ordering) || failed(Verifier(getOperation(), *ordering).run()))
+    if (failed(hasLayers(getOperation()) ? verifyUnrolled() : verify(getOperation())))
       signalPassFailure();
     markAllAnalysesPreserved();
+  }
+
+  static LogicalResult verify(exec::ProgramOp program) {
+    FailureOr<Ordering> ordering = Ordering::create(program);
+    return success(succeeded(ordering) && succeeded(Verifier(program, *ordering).run()));
+  }
+
+  // Every layer for itself; each instruction by its own rules, too, which a repeat checks for its first layer.
+  LogicalResult verifyUnrolled() {
+    OwningOpRef<exec::ProgramOp> unrolled(cast<exec::ProgramOp>(getOperation()->clone()));
+    unrollLayers(*unrolled);
+    return success(succeeded(mlir::verify(*unrolled)) && succeeded(verify(*unrolled)));
   }
 };
 } // namespace

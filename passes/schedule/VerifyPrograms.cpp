@@ -5,6 +5,7 @@
 // 3. Rank by rank, every stream of an entry goes as far as it gets. Ranks that meet mean the same; one
 //    that has not ended when nothing moves any more would wait forever.
 #include "passes/schedule/Passes.h"
+#include "passes/schedule/UnrollLayers.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -29,6 +30,7 @@ struct Stop {
   Operation *op;
   int64_t microBatch; // -1: none
   unsigned records;   // of a wait: how many records of its event must have run
+  int64_t event;      // of a record or wait
 };
 
 struct ProgramStops {
@@ -118,19 +120,19 @@ ProgramStops Player::collect(exec::ProgramOp program) {
        llvm::zip((*entry).getTasks().getAsRange<FlatSymbolRefAttr>(), (*entry).getMicroBatches())) {
     bool isLast = --left[symbol] == 0;
     auto task = cast<exec::TaskOp>(program.lookupSymbol(symbol.getValue()));
-    for (auto instruction : task.getBody().getOps<exec::InstructionOpInterface>()) {
+    visitInstructions(task, [&](exec::InstructionOpInterface instruction, int64_t layer) {
       if (instruction.runsLastOnly() && !isLast)
-        continue;
-      Stop stop{instruction, microBatch, 0};
-      if (auto record = dyn_cast<exec::RecordOp>(*instruction))
-        ++records[record.getEvent()];
-      else if (auto wait = dyn_cast<exec::WaitOp>(*instruction))
-        stop.records = records[wait.getEvent()];
+        return;
+      Stop stop{instruction, microBatch, 0, getEvent(instruction, layer)};
+      if (isa<exec::RecordOp>(*instruction))
+        ++records[stop.event];
+      else if (isa<exec::WaitOp>(*instruction))
+        stop.records = records[stop.event];
       else if (!isa<exec::CollectiveOp, exec::SendOp, exec::ReceiveOp>(*instruction))
-        continue;
+        return;
       result.streams[instruction.getInstructionStream()].push_back(stop);
       ++result.count;
-    }
+    });
   }
   return result;
 }
@@ -192,12 +194,12 @@ bool agree(Operation *a, Operation *b) {
 
 FailureOr<bool> Player::passes(int64_t rank, const Stop &stop) {
   Rank &state = ranks[rank];
-  if (auto record = dyn_cast<exec::RecordOp>(stop.op)) {
-    ++state.recorded[record.getEvent()];
+  if (isa<exec::RecordOp>(stop.op)) {
+    ++state.recorded[stop.event];
     return true;
   }
-  if (auto wait = dyn_cast<exec::WaitOp>(stop.op))
-    return stop.records > 0 && state.recorded[wait.getEvent()] >= stop.records;
+  if (isa<exec::WaitOp>(stop.op))
+    return stop.records > 0 && state.recorded[stop.event] >= stop.records;
   auto [point, members] = meetingOf(rank, stop);
   Meetings &meetings = points[point];
   // It comes once to each: a stream that stands still is looked at again.

@@ -57,7 +57,7 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
     args.step = step >= 0 && step < 4294967296.0f ? static_cast<uint64_t>(step) : 0;
     args.dropout = args.step == 0 ? 0 : op.dropout(); // step 0 is evaluation
     args.seed = static_cast<uint64_t>(seed);
-    args.dropoutId = op.dropout_id();
+    args.dropoutId = static_cast<uint64_t>(command.scalars[2]);
     args.globalBatch0 = command.scalars[0];
     args.globalHead0 = command.scalars[1];
     args.totalHeads = asSigned(op.total_heads());

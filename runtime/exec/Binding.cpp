@@ -1,6 +1,7 @@
 #include "runtime/exec/Binding.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/Repeats.h"
 
 #include <map>
 
@@ -51,17 +52,20 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
     if (buffer) {
       place.slotStride = static_cast<int64_t>(buffer->slot_stride());
       place.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
+      place.layerStride = buffer->layer_stride();
       place.base = static_cast<int64_t>(buffer->offset());
     }
     places.push_back(place);
   }
   for (const format::Description::Scalar &each : description.scalars) {
     command.scalars.push_back(resolve(each.scalar, coordinates));
-    if (each.scalar && each.scalar->micro_batch_stride() != 0)
-      bound.moving.push_back({.isScalar = true,
-                              .index = static_cast<uint32_t>(command.scalars.size() - 1),
-                              .microBatchStride = each.scalar->micro_batch_stride(),
-                              .base = command.scalars.back()});
+    Moving moving{.isScalar = true,
+                  .index = static_cast<uint32_t>(command.scalars.size() - 1),
+                  .microBatchStride = each.scalar ? each.scalar->micro_batch_stride() : 0,
+                  .layerStride = each.scalar ? each.scalar->layer_stride() : 0,
+                  .base = command.scalars.back()};
+    if (moving.moves())
+      bound.moving.push_back(moving);
   }
   if (const format::StridedCopy *copy = instruction.op_as_StridedCopy()) {
     auto elementBytes = static_cast<int64_t>(format::bytesOf(copy->dtype()));
@@ -69,11 +73,12 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
       const format::RankScalar *offset = description.scalars[side].scalar;
       places[side].base += command.scalars[side] * elementBytes;
       places[side].microBatchStride += offset ? offset->micro_batch_stride() * elementBytes : 0;
+      places[side].layerStride += offset ? offset->layer_stride() * elementBytes : 0;
       command.buffers[side] = device.arena() + places[side].base;
     }
   }
   for (const Moving &place : places)
-    if (place.slotStride != 0 || place.microBatchStride != 0)
+    if (place.moves())
       bound.moving.push_back(place);
 }
 
@@ -95,18 +100,25 @@ Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bo
   if (const format::Launch *launch = instruction.op_as_Launch())
     DTC_RETURN_IF_ERROR(findKernel(launch->kernel(), bound.command.symbol));
   bound.command.group = groups.find(instruction);
-  if (const format::Record *record = instruction.op_as_Record())
+  if (const format::Record *record = instruction.op_as_Record()) {
     bound.event = static_cast<int>(record->event());
-  if (const format::Wait *wait = instruction.op_as_Wait())
+    bound.eventStride = record->layer_stride();
+  }
+  if (const format::Wait *wait = instruction.op_as_Wait()) {
     bound.event = static_cast<int>(wait->event());
+    bound.eventStride = wait->layer_stride();
+  }
   return {};
 }
 
 Status Binder::bind(const format::Task &task, BoundTask &bound) {
   bound.instructions.resize(task.instructions()->size());
+  bound.source = &task;
+  std::vector<uint32_t> layers = format::countLayers(task);
   for (uint32_t i = 0; i < task.instructions()->size(); ++i) {
     BoundInstruction &instruction = bound.instructions[i];
     instruction.index = i;
+    instruction.layers = layers[i];
     DTC_RETURN_IF_ERROR(bind(*task.instructions()->Get(i), instruction));
   }
   return {};
@@ -123,12 +135,17 @@ BoundEntry Binder::bind(const format::Entry &entry, const std::vector<BoundTask>
     run.slot = each->slot();
     run.isFirst = done[run.task]++ == 0;
     run.isLast = --left[run.task] == 0;
-    for (const BoundInstruction &instruction : tasks[run.task].instructions) {
-      if (instruction.command.source->runs() == format::Runs::last && !run.isLast)
-        continue;
-      bound.issues.push_back({static_cast<uint32_t>(bound.runs.size()), instruction.index});
-      bound.streams[static_cast<size_t>(instruction.stream)] = true;
-    }
+    const BoundTask &task = tasks[run.task];
+    std::vector<uint32_t> taken;
+    for (const BoundInstruction &instruction : task.instructions)
+      if (instruction.command.source->runs() != format::Runs::last || run.isLast) {
+        taken.push_back(instruction.index);
+        bound.streams[static_cast<size_t>(instruction.stream)] = true;
+      }
+    format::visitLayers(*task.source, taken, [&](uint32_t i, uint32_t layer) {
+      bound.issues.push_back({static_cast<uint32_t>(bound.runs.size()), i, layer});
+      return true;
+    });
     bound.runs.push_back(run);
   }
   return bound;
@@ -180,11 +197,11 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
   return {};
 }
 
-void moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction) {
+void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &instruction) {
   instruction.command.startsSum = instruction.command.source->starts_sum() && run.isFirst;
   for (const Moving &place : instruction.moving) {
-    int64_t value =
-        place.base + place.slotStride * run.slot + place.microBatchStride * run.microBatch;
+    int64_t value = place.base + place.slotStride * run.slot +
+                    place.microBatchStride * run.microBatch + place.layerStride * layer;
     if (place.isScalar)
       instruction.command.scalars[place.index] = value;
     else

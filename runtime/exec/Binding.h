@@ -13,12 +13,14 @@
 
 namespace dtc::rt {
 
-// A buffer or scalar of a command that depends on slot or micro-batch.
+// A buffer or scalar of a command that depends on slot, micro-batch or layer.
 struct Moving {
   bool isScalar = false;
   uint32_t index = 0; // in the command's buffers or scalars
-  int64_t slotStride = 0, microBatchStride = 0;
+  int64_t slotStride = 0, microBatchStride = 0, layerStride = 0;
   int64_t base = 0; // a scalar, or an offset from the arena's start
+
+  bool moves() const { return slotStride != 0 || microBatchStride != 0 || layerStride != 0; }
 };
 
 struct BoundInstruction {
@@ -27,11 +29,16 @@ struct BoundInstruction {
   uint32_t index = 0; // in Task.instructions
   TimeClass timeClass = TimeClass::Kernel;
   int stream = 0;
-  int event = -1; // Record, Wait
+  int event = -1;      // Record, Wait: in layer 0
+  int eventStride = 0; // from layer to layer
+  uint32_t layers = 1; // in which it runs one after another
+
+  int eventIn(uint32_t layer) const { return event + eventStride * static_cast<int>(layer); }
 };
 
 struct BoundTask {
   std::vector<BoundInstruction> instructions; // in program order
+  const format::Task *source = nullptr;       // says which of them repeat
 };
 
 struct BoundRun {
@@ -39,9 +46,10 @@ struct BoundRun {
   bool isFirst = true, isLast = true; // of its task in the entry
 };
 
-// An instruction of a run.
+// An instruction of a run, in a layer where it repeats.
 struct Issue {
   uint32_t run = 0, instruction = 0; // in BoundEntry.runs and BoundTask.instructions
+  uint32_t layer = 0;
 };
 
 struct BoundEntry {
@@ -55,8 +63,8 @@ struct BoundProgram {
   std::map<format::EntryKind, BoundEntry> entries;
 };
 
-// Makes the command that of a run, which has it.
-void moveTo(const BoundRun &run, char *arena, BoundInstruction &instruction);
+// Makes the command that of a run, which has it, and a layer.
+void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &instruction);
 
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest);
 

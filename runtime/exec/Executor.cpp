@@ -55,7 +55,7 @@ private:
   Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
   Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
   Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
-  Status enqueueInstruction(const BoundInstruction &instruction, const Mark &mark);
+  Status enqueueInstruction(const BoundInstruction &instruction, uint32_t layer, const Mark &mark);
   Status named(const Status &status, uint64_t tag) const;
   void addTimes(const StepPlace &at, StepResult &result) const;
   void addTrace(const StepPlace &at);
@@ -222,12 +222,13 @@ Status ExecutorImpl::join(const BoundEntry &entry, StepPlace &at, uint64_t tag) 
   return device.endStep({tag, &at.end}, at.deviceStep);
 }
 
-Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, const Mark &mark) {
+Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, uint32_t layer,
+                                        const Mark &mark) {
   switch (instruction.command.source->op_type()) {
   case format::Op::Record:
-    return device.enqueueRecord(instruction.stream, instruction.event, mark);
+    return device.enqueueRecord(instruction.stream, instruction.eventIn(layer), mark);
   case format::Op::Wait:
-    return device.enqueueWait(instruction.stream, instruction.event, mark);
+    return device.enqueueWait(instruction.stream, instruction.eventIn(layer), mark);
   default:
     return device.enqueue(instruction.stream, instruction.command, mark);
   }
@@ -239,11 +240,12 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag
   DTC_RETURN_IF_ERROR(device.beginStep(static_cast<uint32_t>(at.entry)));
   DTC_RETURN_IF_ERROR(fork(entry, at, tag));
   for (uint32_t i = 0; i < entry.issues.size(); ++i) {
-    const BoundRun &run = entry.runs[entry.issues[i].run];
-    BoundInstruction &instruction = bound.tasks[run.task].instructions[entry.issues[i].instruction];
-    moveTo(run, device.arena(), instruction);
+    const Issue &issue = entry.issues[i];
+    const BoundRun &run = entry.runs[issue.run];
+    BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
+    moveTo(run, issue.layer, device.arena(), instruction);
     tag = tagOf(numEnqueued, i);
-    DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, {tag, &at.times[i]}));
+    DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, issue.layer, {tag, &at.times[i]}));
   }
   tag = tagOf(numEnqueued, kAround);
   return join(entry, at, tag);
@@ -281,9 +283,12 @@ Status ExecutorImpl::named(const Status &status, uint64_t tag) const {
       bound.tasks[run.task].instructions[entry.issues[issue].instruction];
   return Status(status.statusCode(),
                 text(where, ", task '", step.tasks()->Get(run.task)->name()->string_view(),
-                     "', micro-batch ", run.microBatch, ", instruction ", instruction.index, ", ",
-                     format::describe(executable.manifest(), *instruction.command.source), ": ",
-                     status.message()));
+                     "', micro-batch ", run.microBatch, ", instruction ", instruction.index,
+                     instruction.layers > 1
+                         ? text(" in layer ", entry.issues[issue].layer, " of ", instruction.layers)
+                         : "",
+                     ", ", format::describe(executable.manifest(), *instruction.command.source),
+                     ": ", status.message()));
 }
 
 Status ExecutorImpl::collect(StepResult &result) {
@@ -337,7 +342,7 @@ void ExecutorImpl::addTrace(const StepPlace &at) {
         bound.tasks[run.task].instructions[entry.issues[i].instruction];
     if (instruction.command.source->op_type() != format::Op::Record)
       trace[static_cast<size_t>(instruction.stream)].push_back(
-          {run.task, instruction.index, run.microBatch, at.trainingStep,
+          {run.task, instruction.index, run.microBatch, entry.issues[i].layer, at.trainingStep,
            at.times[i].begin - firstBegin, at.times[i].end - firstBegin});
   }
 }

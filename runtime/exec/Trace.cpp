@@ -80,6 +80,7 @@ Status writeChromeTrace(AtomicFile &file, int rank, const format::Manifest &mani
                   ",\"args\":{\"step\":", event.step,
                   ",\"task\":", quoted(tasks.Get(event.task)->name()->string_view()),
                   ",\"micro_batch\":", event.microBatch, ",\"instruction\":", event.instruction,
+                  instruction.layers > 1 ? text(",\"layer\":", event.layer) : "",
                   communicated(manifest, instruction), "}},\n");
     }
   }

@@ -11,13 +11,13 @@
 namespace dtc::rt {
 
 struct TraceEvent {
-  uint32_t task = 0, instruction = 0, microBatch = 0;
+  uint32_t task = 0, instruction = 0, microBatch = 0, layer = 0;
   uint32_t step = 0;                       // counted from 1
   double beginSeconds = 0, endSeconds = 0; // since the first step began
 };
 
 // Writes and commits one process for this rank and one thread for each stream. Each of the events
-// has name, place in the model, class, step, task, micro-batch and index of its instruction; a
+// has name, place in the model, class, step, task, micro-batch and index of its instruction, its layer where it repeats; a
 // collective also kind, role,
 // group, its number of ranks and the bytes of its larger buffer. `streams[s]` are the events of
 // stream s.

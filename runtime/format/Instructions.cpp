@@ -102,7 +102,6 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
     d.scalar("first_head", op.first_head());
     return;
   }
-  d.index("dropout_id", op.dropout_id());
   d.size("total_heads", op.total_heads());
   d.reads("seed", op.seed(), DType::i64, 1);
   d.reads("step", op.step(), DType::f32, 1);
@@ -110,6 +109,7 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
   // random numbers.
   d.scalar("first_batch", op.first_batch(), 0);
   d.scalar("first_head", op.first_head(), 0, maxSize);
+  d.scalar("dropout_id", op.dropout_id(), 0);
 }
 
 void describe(const Attention &op, Description &d) { describeAttention(op, true, d); }
@@ -292,8 +292,13 @@ void describe(const Transfer &op, Description &d) {
     d.writes("buffer", op.buffer(), op.dtype(), op.count());
 }
 
-void describe(const Record &op, Description &d) { d.index("event", op.event()); }
-void describe(const Wait &op, Description &d) { d.index("event", op.event()); }
+template <typename Op> void describeEvent(const Op &op, Description &d) {
+  d.index("event", op.event());
+  if (op.layer_stride() != 0)
+    d.number("layer_stride", op.layer_stride());
+}
+void describe(const Record &op, Description &d) { describeEvent(op, d); }
+void describe(const Wait &op, Description &d) { describeEvent(op, d); }
 
 constexpr size_t numOps = static_cast<size_t>(Op::MAX) + 1;
 

@@ -1,6 +1,9 @@
 #include "runtime/format/Operands.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Repeats.h"
+
+#include <algorithm>
 
 namespace dtc::format {
 
@@ -71,6 +74,15 @@ std::vector<uint32_t> countRuns(const Program &program, const Entry &entry) {
   for (const Run *run : *entry.order())
     ++runs[run->task()];
   return runs;
+}
+
+std::vector<uint32_t> countLayers(const Task &task) {
+  std::vector<uint32_t> layers(task.instructions()->size(), 1);
+  for (uint32_t i = 0; i < sizeOf(task.repeats()); ++i) {
+    const Repeat &repeat = *task.repeats()->Get(i);
+    std::fill(layers.begin() + repeat.begin(), layers.begin() + repeat.end(), repeat.count());
+  }
+  return layers;
 }
 
 uint64_t bytesOf(DType type) {

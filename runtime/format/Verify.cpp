@@ -1,6 +1,7 @@
 #include "runtime/format/Verify.h"
 
 #include "runtime/format/Header.h"
+#include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -153,9 +154,11 @@ rt::Status verifyManifest(const Manifest &manifest, const std::string &fileName)
   for (uint32_t i = 0; i < manifest.programs()->size(); ++i) {
     ProgramContext program(context, i, ranges[i], members[i]);
     DTC_RETURN_IF_ERROR(verifyProgram(program));
-    for (const Task *task : *program.program.tasks())
+    for (const Task *task : *program.program.tasks()) {
+      std::vector<uint32_t> layers = countLayers(*task);
       for (uint32_t k = 0; k < task->instructions()->size(); ++k)
-        DTC_RETURN_IF_ERROR(verifyInstruction(program, *task, k));
+        DTC_RETURN_IF_ERROR(verifyInstruction(program, *task, k, layers[k]));
+    }
   }
   DTC_RETURN_IF_ERROR(verifyAcross(context));
   return verifyOrder(context);

@@ -33,6 +33,10 @@ inline constexpr uint64_t maxSlots = uint64_t(1) << 16;
 inline constexpr uint64_t maxStops = uint64_t(1) << 24;
 // How often a kind of rank is looked at while an entry is played.
 inline constexpr uint64_t maxTurns = uint64_t(1) << 26;
+inline constexpr uint32_t maxLayers = uint32_t(1) << 16;
+// Instructions of a task with its repeats written out, and those of one run of an entry.
+inline constexpr uint64_t maxUnrolled = uint64_t(1) << 22;
+inline constexpr uint64_t maxExecuted = uint64_t(1) << 26;
 inline constexpr uint32_t maxStringBytes = 4096;
 
 // Checks a whole file that lies in memory at an address divisible by 16. On success `manifest`

@@ -77,7 +77,7 @@ Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape);
 rt::Status verifyTables(const VerifyContext &context);      // VerifyManifest.cpp
 rt::Status verifyProgram(const ProgramContext &context);    // VerifyProgram.cpp
 rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstructions.cpp
-                             const Task &task, uint32_t index);
+                             const Task &task, uint32_t index, uint32_t layers);
 rt::Status verifyAcross(const VerifyContext &context); // VerifyAcross.cpp
 rt::Status verifyOrder(const VerifyContext &context);  // VerifyOrder.cpp
 

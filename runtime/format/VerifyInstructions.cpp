@@ -10,18 +10,31 @@
 namespace dtc::format {
 namespace {
 
-// The arena bytes [begin, end) that an operand may touch, in slot 0 and micro-batch 0, and how far they
+// The arena bytes [begin, end) that an operand may touch, in slot, micro-batch and layer 0, and how far they
 // move on with these.
 struct Span {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t slotStride = 0, microBatchStride = 0;
   uint64_t reach = 0; // of both, at most
+  int64_t layerStride = 0;
+
+  bool movesAs(const Span &other) const {
+    return slotStride == other.slotStride && microBatchStride == other.microBatchStride;
+  }
+  // Where it is in another layer, which is in the arena.
+  Span inLayer(uint32_t layer) const {
+    Span moved = *this;
+    uint64_t by = static_cast<uint64_t>(layerStride) * layer; // modulo 2^64, as what it is added to
+    moved.begin += by;
+    moved.end += by;
+    return moved;
+  }
 };
 
-// Whether the two have a byte in common in some run. Those that move alike keep their distance.
-bool overlap(const Span &a, const Span &b) {
-  if (a.slotStride == b.slotStride && a.microBatchStride == b.microBatchStride)
+// Whether the two have a byte in common in some run, in layer 0. Those that move alike keep their distance.
+bool overlapInFirst(const Span &a, const Span &b) {
+  if (a.movesAs(b))
     return a.begin < b.end && b.begin < a.end;
   return a.begin < b.end + b.reach && b.begin < a.end + a.reach;
 }
@@ -34,8 +47,10 @@ struct Bounds {
 
 class InstructionVerifier {
 public:
-  InstructionVerifier(const ProgramContext &context, const Task &task, uint32_t index)
-      : context(context), task(task), instruction(*task.instructions()->Get(index)), index(index) {}
+  InstructionVerifier(const ProgramContext &context, const Task &task, uint32_t index,
+                      uint32_t layers)
+      : context(context), task(task), instruction(*task.instructions()->Get(index)), index(index),
+        layers(layers) {}
 
   rt::Status verify();
 
@@ -45,7 +60,7 @@ private:
                             describe(context.manifest, instruction), ": ", pieces...);
   }
 
-  // The operand is a buffer that exists.
+  // The operand is a buffer that exists, and is in the arena in every layer.
   rt::Status bufferExists(const char *operand, uint32_t buffer) const;
   // The buffer exists, has elements of `type`, and at least `elements` of them.
   rt::Status holds(const char *operand, uint32_t buffer, DType type, Checked elements) const;
@@ -54,10 +69,19 @@ private:
   // Bytes [begin, end) of a buffer.
   Span spanOf(uint32_t index, uint64_t begin, uint64_t end) const {
     const Buffer &buffer = context.buffer(index);
-    return {buffer.offset() + begin, buffer.offset() + end, buffer.slot_stride(),
-            buffer.micro_batch_stride(), context.reachOf(buffer).value()};
+    return {buffer.offset() + begin,     buffer.offset() + end,           buffer.slot_stride(),
+            buffer.micro_batch_stride(), context.reachOf(buffer).value(), buffer.layer_stride()};
   }
   Span spanOf(uint32_t buffer, Checked bytes) const { return spanOf(buffer, 0, bytes.value()); }
+
+  // Whether the two have a byte in common in some run and layer.
+  bool overlap(const Span &a, const Span &b) const {
+    uint32_t differing = a.layerStride == b.layerStride ? 1 : layers;
+    for (uint32_t layer = 0; layer < differing; ++layer)
+      if (overlapInFirst(a.inLayer(layer), b.inLayer(layer)))
+        return true;
+    return false;
+  }
 
   rt::Status verifyDescription();
   rt::Status verifySharing() const;
@@ -71,18 +95,30 @@ private:
   rt::Status verifyGroup(uint32_t group) const;
   rt::Status verifyOp(const Collective &op) const;
   rt::Status verifyOp(const Transfer &op) const;
-  rt::Status verifyEvent(uint32_t event) const;
+  rt::Status verifyEvent(uint32_t event, int32_t layerStride) const;
 
   const ProgramContext &context;
   const Task &task;
   const Instruction &instruction;
   uint32_t index;
+  uint32_t layers; // that it runs in
   Description description;
 };
 
 rt::Status InstructionVerifier::bufferExists(const char *operand, uint32_t buffer) const {
   if (buffer >= context.numBuffers())
     return fail("'", operand, "' is buffer ", buffer, ", there are ", context.numBuffers());
+  const Buffer &found = context.buffer(buffer);
+  auto offset = static_cast<int64_t>(found.offset());
+  auto end = static_cast<int64_t>(
+      (Checked(found.offset()) + context.reachOf(found) + found.bytes()).value());
+  int64_t moved = 0;
+  if (!checkedMul<int64_t>(found.layer_stride(), layers - 1, moved) ||
+      !checkedAdd(offset, moved, offset) || !checkedAdd(end, moved, end) || offset < 0 ||
+      static_cast<uint64_t>(end) > context.program.arena_bytes())
+    return fail("'", operand, "' is ", context.bufferName(buffer), ", which moves on by ",
+                found.layer_stride(), " bytes in each of ", layers, " layers, out of the arena of ",
+                context.program.arena_bytes());
   return {};
 }
 
@@ -132,6 +168,10 @@ rt::Status InstructionVerifier::bounds(const Description::Scalar &described, Bou
         !checkedAdd(bounds.low, std::min<int64_t>(moved, 0), bounds.low) ||
         !checkedAdd(bounds.high, std::max<int64_t>(moved, 0), bounds.high))
       return fail("'", name, "' does not fit in 64 bits in some micro-batch");
+    if (!checkedMul<int64_t>(scalar->layer_stride(), layers - 1, moved) ||
+        !checkedAdd(bounds.low, std::min<int64_t>(moved, 0), bounds.low) ||
+        !checkedAdd(bounds.high, std::max<int64_t>(moved, 0), bounds.high))
+      return fail("'", name, "' does not fit in 64 bits in some layer");
   }
   if (bounds.low < least || bounds.high > most)
     return fail("'", name, "' is ", bounds.low, " to ", bounds.high, " over the ranks, wanted ",
@@ -297,16 +337,19 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
   DTC_RETURN_IF_ERROR(holds("dst", op.dst(), op.dtype(), dst));
   Span from = spanOf(op.src(), src * bytesOf(op.dtype()));
   Span to = spanOf(op.dst(), dst * bytesOf(op.dtype()));
-  bool inPlace = op.kind() == CollectiveKind::all_reduce && from.begin == to.begin;
+  bool inPlace = op.kind() == CollectiveKind::all_reduce && from.begin == to.begin &&
+                 from.movesAs(to) && from.layerStride == to.layerStride;
   if (overlap(from, to) && !inPlace)
     return fail("'src' and 'dst' share memory: bytes ", from.begin, " to ", from.end, " and ",
                 to.begin, " to ", to.end, " of the arena");
   return {};
 }
 
-rt::Status InstructionVerifier::verifyEvent(uint32_t event) const {
-  if (event >= context.program.num_events())
-    return fail("the event is ", event, ", there are ", context.program.num_events());
+rt::Status InstructionVerifier::verifyEvent(uint32_t event, int32_t layerStride) const {
+  int64_t last = event + static_cast<int64_t>(layerStride) * (layers - 1);
+  for (int64_t each : {static_cast<int64_t>(event), last})
+    if (each < 0 || each >= context.program.num_events())
+      return fail("the event is ", each, ", there are ", context.program.num_events());
   return {};
 }
 
@@ -337,16 +380,17 @@ rt::Status InstructionVerifier::verify() {
   if (const auto *op = instruction.op_as_Transfer())
     return verifyOp(*op);
   if (const auto *op = instruction.op_as_Record())
-    return verifyEvent(op->event());
+    return verifyEvent(op->event(), op->layer_stride());
   if (const auto *op = instruction.op_as_Wait())
-    return verifyEvent(op->event());
+    return verifyEvent(op->event(), op->layer_stride());
   return {};
 }
 
 } // namespace
 
-rt::Status verifyInstruction(const ProgramContext &context, const Task &task, uint32_t index) {
-  return InstructionVerifier(context, task, index).verify();
+rt::Status verifyInstruction(const ProgramContext &context, const Task &task, uint32_t index,
+                             uint32_t layers) {
+  return InstructionVerifier(context, task, index, layers).verify();
 }
 
 } // namespace dtc::format

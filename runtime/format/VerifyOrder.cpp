@@ -10,6 +10,7 @@
 // 4. Move every stream as far as it gets, until none moves. A stream that has not ended would hang.
 //    A send waits for its receive: nothing relies on a transport that keeps messages.
 #include "runtime/format/RankClasses.h"
+#include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 
 // Where a program is.
 struct Place {
-  uint32_t task = 0, microBatch = 0, instruction = 0;
+  uint32_t task = 0, microBatch = 0, instruction = 0, layer = 0;
 };
 
 // A record, wait, collective or transfer: what can hold up a stream.
@@ -50,6 +51,7 @@ public:
 private:
   rt::Status collectStops(uint32_t p);
   rt::Status addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out);
+  rt::Status addStop(uint32_t p, const Place &place, ProgramStops &out);
   rt::Status addMeeting(uint32_t p, const Place &place, const Meeting &meeting, ProgramStops &out);
   rt::Status compareClass(uint32_t index);
   rt::Status compare(uint32_t p, uint32_t q, const Channel &channel, uint32_t rank,
@@ -80,9 +82,10 @@ private:
   const VerifyContext &context;
   const Manifest &manifest;
   EntryKind kind;
-  std::vector<uint32_t> records, recorder; // per event, of the program that is gone through
-  std::map<Channel, uint32_t> indices;     // of the channels of that program
-  uint64_t numStops = 0;                   // of that program
+  std::vector<uint32_t> records, recorder;    // per event, of the program that is gone through
+  std::map<Channel, uint32_t> indices;        // of the channels of that program
+  std::vector<std::vector<uint32_t>> mayStop; // per task of it: the instructions that are stops
+  uint64_t numStops = 0;                      // of that program
   std::vector<ProgramStops> stops;
   RankClasses ranks;
 
@@ -104,7 +107,8 @@ private:
 std::string OrderVerifier::describe(uint32_t p, const Place &place) const {
   const Task &task = *manifest.programs()->Get(p)->tasks()->Get(place.task);
   return text("program ", p, ": task '", task.name()->string_view(), "', micro-batch ",
-              place.microBatch, ", instruction ", place.instruction, ", ",
+              place.microBatch, ", instruction ", place.instruction,
+              place.layer > 0 ? text(" in layer ", place.layer) : "", ", ",
               format::describe(manifest, instructionAt(p, place)));
 }
 
@@ -120,6 +124,14 @@ rt::Status OrderVerifier::collectStops(uint32_t p) {
   recorder.assign(program.num_events(), 0);
   indices.clear();
   numStops = 0;
+  mayStop.clear();
+  for (const Task *task : *program.tasks()) {
+    std::vector<uint32_t> &found = mayStop.emplace_back();
+    for (uint32_t i = 0; i < task->instructions()->size(); ++i)
+      if (const Instruction &each = *task->instructions()->Get(i);
+          each.op_type() == Op::Record || each.op_type() == Op::Wait || meetingOf(each))
+        found.push_back(i);
+  }
   std::vector<uint32_t> left = countRuns(program, *entry);
   for (const Run *run : *entry->order())
     DTC_RETURN_IF_ERROR(addStops(p, *run, --left[run->task()] == 0, out));
@@ -152,38 +164,42 @@ rt::Status OrderVerifier::addMeeting(uint32_t p, const Place &place, const Meeti
 }
 
 rt::Status OrderVerifier::addStops(uint32_t p, const Run &run, bool isLast, ProgramStops &out) {
-  const auto &instructions = *manifest.programs()->Get(p)->tasks()->Get(run.task())->instructions();
-  for (uint32_t i = 0; i < instructions.size(); ++i) {
-    const Instruction &instruction = *instructions.Get(i);
-    if (instruction.runs() == Runs::last && !isLast)
-      continue;
-    uint32_t stream = instruction.stream();
-    Place place{run.task(), run.micro_batch(), i};
-    size_t before = out.streams[stream].size();
-    if (const Record *op = instruction.op_as_Record()) {
-      uint32_t event = op->event();
-      if (records[event]++ == 0)
-        recorder[event] = stream;
-      if (recorder[event] != stream)
-        return context.fail(describe(p, place), ": event ", event, " is recorded on streams ",
-                            recorder[event], " and ", stream, ", wanted one");
-      out.streams[stream].push_back({Stop::Record, place, event});
-    } else if (const Wait *op = instruction.op_as_Wait()) {
-      uint32_t event = op->event();
-      if (records[event] == 0)
-        return context.fail(describe(p, place), ": no record of event ", event,
-                            " comes before this wait in entry '", EnumNameEntryKind(kind),
-                            "', which would never end");
-      out.streams[stream].push_back({Stop::Wait, place, event, records[event]});
-    } else if (std::optional<Meeting> meeting = meetingOf(instruction)) {
-      DTC_RETURN_IF_ERROR(addMeeting(p, place, *meeting, out));
-    }
-    numStops += out.streams[stream].size() - before;
-    if (numStops > maxStops)
-      return context.fail("program ", p, ": entry '", EnumNameEntryKind(kind), "' has more than ",
-                          maxStops, " records, waits, collectives and transfers");
+  const Task &task = *manifest.programs()->Get(p)->tasks()->Get(run.task());
+  rt::Status status;
+  visitLayers(task, mayStop[run.task()], [&](uint32_t i, uint32_t layer) {
+    if (++numStops > maxStops)
+      status = context.fail("program ", p, ": entry '", EnumNameEntryKind(kind), "' has more than ",
+                            maxStops, " records, waits, collectives and transfers");
+    else if (isLast || task.instructions()->Get(i)->runs() != Runs::last)
+      status = addStop(p, {run.task(), run.micro_batch(), i, layer}, out);
+    return status.ok();
+  });
+  return status;
+}
+
+rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &out) {
+  const Instruction &instruction = instructionAt(p, place);
+  uint32_t stream = instruction.stream();
+  if (const Record *op = instruction.op_as_Record()) {
+    uint32_t event = eventOf(*op, place.layer);
+    if (records[event]++ == 0)
+      recorder[event] = stream;
+    if (recorder[event] != stream)
+      return context.fail(describe(p, place), ": event ", event, " is recorded on streams ",
+                          recorder[event], " and ", stream, ", wanted one");
+    out.streams[stream].push_back({Stop::Record, place, event});
+    return {};
   }
-  return {};
+  if (const Wait *op = instruction.op_as_Wait()) {
+    uint32_t event = eventOf(*op, place.layer);
+    if (records[event] == 0)
+      return context.fail(describe(p, place), ": no record of event ", event,
+                          " comes before this wait in entry '", EnumNameEntryKind(kind),
+                          "', which would never end");
+    out.streams[stream].push_back({Stop::Wait, place, event, records[event]});
+    return {};
+  }
+  return addMeeting(p, place, *meetingOf(instruction), out);
 }
 
 // What `rank` of program p does in a channel is what `otherRank` of program q does at its other end.

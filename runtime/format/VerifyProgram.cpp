@@ -38,6 +38,10 @@ rt::Status verifyBuffers(const ProgramContext &context) {
         return context.failHere(context.bufferName(i), " moves on by ", stride,
                                 " bytes, wanted a multiple of ", bytesOf(buffer.dtype()),
                                 " bytes, its element");
+    if (buffer.layer_stride() % static_cast<int64_t>(bytesOf(buffer.dtype())) != 0)
+      return context.failHere(context.bufferName(i), " moves on by ", buffer.layer_stride(),
+                              " bytes with the layer, wanted a multiple of ",
+                              bytesOf(buffer.dtype()), " bytes, its element");
     if (buffer.offset() % bytesOf(buffer.dtype()) != 0)
       return context.failHere(context.bufferName(i), " starts at byte ", buffer.offset(),
                               ", wanted a multiple of ", bytesOf(buffer.dtype()),
@@ -99,9 +103,9 @@ rt::Status verifyHolds(const ProgramContext &context, const std::string &what, u
   if (index >= context.numBuffers())
     return context.failHere(what, " is in buffer ", index, ", there are ", context.numBuffers());
   const Buffer &buffer = context.buffer(index);
-  if (buffer.slot_stride() != 0 || buffer.micro_batch_stride() != 0)
+  if (buffer.slot_stride() != 0 || buffer.micro_batch_stride() != 0 || buffer.layer_stride() != 0)
     return context.failHere(what, " is in ", context.bufferName(index),
-                            ", which moves with the slot or the micro-batch");
+                            ", which moves with the slot, the micro-batch or the layer");
   if (type > DType::MAX || context.buffer(index).dtype() != type)
     return context.failHere(what, " has dtype ", static_cast<int>(type), ", ",
                             context.bufferName(index), " has ",
@@ -287,9 +291,33 @@ rt::Status verifyOutput(const ProgramContext &context, const Output &output, uin
   return verifyHolds(context, what, output.buffer(), DType::f32, 1);
 }
 
+// What repeats is there, in order, and bounded. `unrolled`: how many instructions the task executes.
+rt::Status verifyRepeats(const ProgramContext &context, const Task &task, uint64_t &unrolled) {
+  std::string what = text("task '", task.name()->string_view(), "'");
+  uint32_t size = task.instructions()->size(), last = 0;
+  Checked all = size;
+  for (uint32_t i = 0; i < sizeOf(task.repeats()); ++i) {
+    const Repeat &repeat = *task.repeats()->Get(i);
+    if (repeat.begin() < last || repeat.end() <= repeat.begin() || repeat.end() > size)
+      return context.failHere(what, " repeats instructions ", repeat.begin(), " to ", repeat.end(),
+                              ", wanted some of those from ", last, " to ", size);
+    if (repeat.count() == 0 || repeat.count() > maxLayers)
+      return context.failHere(what, " repeats instructions ", repeat.begin(), " to ", repeat.end(),
+                              " ", repeat.count(), " times, wanted 1 to ", maxLayers);
+    all = all + Checked(repeat.count() - 1) * (repeat.end() - repeat.begin());
+    last = repeat.end();
+  }
+  if (!all.atMost(maxUnrolled))
+    return context.failHere(what, " runs more than ", maxUnrolled, " instructions at once");
+  unrolled = all.value();
+  return {};
+}
+
 // What runs is there, and no task runs twice for one micro-batch.
-rt::Status verifyEntry(const ProgramContext &context, const Entry &entry) {
+rt::Status verifyEntry(const ProgramContext &context, const Entry &entry,
+                       const std::vector<uint64_t> &unrolled) {
   std::string what = text("entry '", EnumNameEntryKind(entry.kind()), "'");
+  uint64_t executed = 0;
   std::unordered_set<uint64_t> seen;
   for (uint32_t i = 0; i < sizeOf(entry.order()); ++i) {
     const Run &run = *entry.order()->Get(i);
@@ -304,13 +332,19 @@ rt::Status verifyEntry(const ProgramContext &context, const Entry &entry) {
     if (!seen.insert(uint64_t(run.task()) << 32 | run.micro_batch()).second)
       return context.failHere(what, " runs task ", run.task(), " twice for micro-batch ",
                               run.micro_batch());
+    executed += unrolled[run.task()];
+    if (executed > maxExecuted)
+      return context.failHere(what, " runs more than ", maxExecuted, " instructions");
   }
   return {};
 }
 
 rt::Status verifyTasks(const ProgramContext &context) {
-  for (const Task *task : *context.program.tasks())
+  std::vector<uint64_t> unrolled;
+  for (const Task *task : *context.program.tasks()) {
     DTC_RETURN_IF_ERROR(context.checkName("the name of a task", task->name()));
+    DTC_RETURN_IF_ERROR(verifyRepeats(context, *task, unrolled.emplace_back()));
+  }
   uint32_t seen = 0;
   for (const Entry *entry : *context.program.entries()) {
     if (entry->kind() > EntryKind::MAX)
@@ -320,7 +354,7 @@ rt::Status verifyTasks(const ProgramContext &context) {
     if (seen & bit)
       return context.failHere("entry '", EnumNameEntryKind(entry->kind()), "' is there twice");
     seen |= bit;
-    DTC_RETURN_IF_ERROR(verifyEntry(context, *entry));
+    DTC_RETURN_IF_ERROR(verifyEntry(context, *entry, unrolled));
   }
   if (!(seen & 1u << static_cast<int>(EntryKind::train)))
     return context.failHere("there is no entry 'train'");

@@ -357,3 +357,75 @@ exec.program @collective_c5 mesh ["dp"] sizes [2] {
     "exec.collective"(%x, %x) <{kind = #exec<collective_kind all_reduce>, reduce = #exec<reduce_kind sum>, axes = array<i64: 0>, over = #exec.ranks<"all", 2, [0, 1]>, count = 16 : i64, name = "x", role = #exec<collective_role activation>, stream = 0 : i64}> : (!exec.buffer, !exec.buffer) -> ()
   }
 }
+
+// -----
+exec.program @repeat_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{runs 1 instructions 1 times; want some, twice or more}}
+    exec.repeat 1 {
+      exec.zero %x
+    }
+  }
+}
+
+// -----
+exec.program @repeat_c2 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %all = exec.per_layer [%x, %x] "all"
+  exec.task @step {
+    exec.repeat 3 {
+      // expected-error @+1 {{uses 'all' of 2 layers in a repeat of 3}}
+      exec.zero %all
+    }
+  }
+}
+
+// -----
+exec.program @per_layer_c1 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 128 bytes
+  // expected-error @+1 {{'all' has 'y' in layer 1, which is not like 'x' in layer 0}}
+  %all = exec.per_layer [%x, %y] "all"
+}
+
+// -----
+exec.program @per_layer_c2 mesh ["dp"] sizes [2] arena 512 bytes {
+  %x = exec.buffer "x" temporary f32 64 bytes at 128
+  %y = exec.buffer "y" temporary f32 64 bytes at 64
+  %z = exec.buffer "z" temporary f32 64 bytes at 192
+  // expected-error @+1 {{'all' has 'z' at 192 in layer 2; want 0}}
+  %all = exec.per_layer [%x, %y, %z] "all"
+}
+
+// -----
+exec.program @per_layer_c3 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %all = exec.per_layer [%x, %x] "all"
+  exec.task @step {
+    // expected-error @+1 {{uses 'all', of which each layer has another, outside of an exec.repeat}}
+    exec.zero %all
+  }
+}
+
+// -----
+exec.program @event_c1_in_a_layer mesh ["dp"] sizes [2] events 2 {
+  exec.task @step {
+    exec.repeat 3 {
+      // expected-error @+1 {{names event 2; the program has 2 events}}
+      exec.record 0 + 1 * layer
+    }
+  }
+}
+
+// -----
+exec.program @copy_c3_in_a_layer mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    exec.repeat 4 {
+      // expected-error @+1 {{reaches elements 0 to 18 of source 'x', which has 16}}
+      exec.copy %x to %y sizes [4] from [1] at <0 + 5 * layer> into [1] at <0>
+    }
+  }
+}

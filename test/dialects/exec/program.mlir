@@ -74,3 +74,23 @@ exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] micro_batches 2 
     exec.collective all_reduce sum %w to %w axes [] count 16 "w" gradient
   }
 }
+
+// Layers that stand there once.
+// CHECK-LABEL: exec.program @layers
+exec.program @layers mesh ["dp"] sizes [1] arena 256 bytes streams 2 events 4 {
+  %a = exec.buffer "a" temporary f32 64 bytes at 64
+  %b = exec.buffer "b" temporary f32 64 bytes at 0
+  // CHECK: %all = exec.per_layer[%a, %b] "all"
+  %all = exec.per_layer [%a, %b] "all"
+  exec.task @t {
+    // CHECK: exec.repeat 2 {
+    exec.repeat 2 {
+      // CHECK-NEXT: exec.copy %a to %b sizes [4] from [1] at <0 + 4 * layer> into [1] at <8 + 1 * micro_batch - 4 * layer>
+      exec.copy %a to %b sizes [4] from [1] at <0 + 4 * layer> into [1] at <8 - 4 * layer + 1 * micro_batch>
+      // CHECK-NEXT: exec.zero %all
+      exec.zero %all
+      // CHECK-NEXT: exec.record 3 + -2 * layer stream 1
+      exec.record 3 + -2 * layer stream 1
+    }
+  }
+}

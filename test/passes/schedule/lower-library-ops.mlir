@@ -113,13 +113,13 @@ module @attention_dropout attributes {graph.micro_batches = 2 : i64} {
     %seed = graph.input seed : tensor<i64>
     %step = graph.input step : tensor<f32>
     // CHECK:      exec.attention %q, %k, %k to %[[O:.*]], %[[LSE:.*]] batch 4 queries 4 keys 4 heads 4 kv_heads 2 head_dim 8
-    // CHECK-SAME:   scale 2.500000e-01 dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0 + 8 * micro_batch>, <0 + 4 * axis 1>) of 6{{$}}
+    // CHECK-SAME:   scale 2.500000e-01 dropout 1.000000e-01 id <7> key(%seed, %step) first(<0 + 4 * axis 0 + 8 * micro_batch>, <0 + 4 * axis 1>) of 6{{$}}
     %o, %lse = graph.attention %q, %k, %k scale 0.25 dropout 0.1 id 7 key(%seed, %step)
         {windows = [#graph.window<loop = 0, local = 4, global = 8, axes = [0]>, #graph.window<loop = 1, local = 2, global = 3, axes = [1]>]}
       : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<i64>, tensor<f32>)
       -> (tensor<4x4x4x8xf32>, tensor<4x4x4xf32>)
     // CHECK-NEXT: exec.attention_grad %q, %k, %k, %[[O]], %[[LSE]], %[[O]] to %{{.*}}, %{{.*}}, %{{.*}} scratch %{{.*}} batch 4
-    // CHECK-SAME:   dropout 1.000000e-01 id 7 key(%seed, %step) first(<0 + 4 * axis 0 + 8 * micro_batch>, <0 + 4 * axis 1>) of 6{{$}}
+    // CHECK-SAME:   dropout 1.000000e-01 id <7> key(%seed, %step) first(<0 + 4 * axis 0 + 8 * micro_batch>, <0 + 4 * axis 1>) of 6{{$}}
     %dq, %dk, %dv = graph.attention_grad %q, %k, %k, %o, %lse, %o scale 0.25 dropout 0.1 id 7 key(%seed, %step)
         {windows = [#graph.window<loop = 0, local = 4, global = 8, axes = [0]>, #graph.window<loop = 1, local = 2, global = 3, axes = [1]>]}
       : (tensor<4x4x4x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x2x8xf32>, tensor<4x4x4x8xf32>, tensor<4x4x4xf32>,

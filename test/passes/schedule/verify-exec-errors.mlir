@@ -205,3 +205,36 @@ exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 of 0 byt
     exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
   }
 }
+
+// -----
+// Every layer is checked: the second one reads what nobody has written.
+exec.program @layers mesh ["dp"] sizes [1] arena 256 bytes {
+  %a = exec.buffer "a" temporary f32 64 bytes at 0
+  %b = exec.buffer "b" temporary f32 64 bytes at 64
+  %c = exec.buffer "c" temporary f32 64 bytes at 128
+  %all = exec.per_layer [%a, %b] "all"
+  exec.task @step {
+    exec.zero %a
+    exec.repeat 2 {
+      // expected-error @+1 {{reads bytes 0 to 64 of 'b', which are not all written before}}
+      exec.copy %all to %c sizes [16] from [1] at <0> into [1] at <0>
+    }
+  }
+}
+
+// -----
+// By itself an instruction is checked in all layers, too.
+exec.program @overlap mesh ["dp"] sizes [2] arena 256 bytes {
+  %a = exec.buffer "a" temporary f32 64 bytes at 0
+  %b = exec.buffer "b" temporary f32 64 bytes at 64
+  %c = exec.buffer "c" temporary f32 64 bytes at 128
+  %all = exec.per_layer [%a, %b] "all"
+  exec.task @step {
+    exec.zero %b
+    exec.zero %c
+    exec.repeat 2 {
+      // expected-error @+1 {{writes 'b', which it also reads}}
+      exec.gemm %c, %b to %all sizes [4, 4, 4] strides [4, 4, 4]
+    }
+  }
+}

@@ -47,5 +47,35 @@ TEST(Binding, LeavesOutWhatARunDoesNotTakePartIn) {
   EXPECT_EQ(issuesOf(Runs::last, Runs::last), (Issues{{1, 0}, {1, 1}}));
 }
 
+// What repeats is enqueued once for each layer, with events of its own, between what does not.
+TEST(Binding, EnqueuesEveryLayer) {
+  ProgramBuilder builder({});
+  builder.program().num_streams = 2;
+  builder.program().num_events = 4;
+  format::RecordT record = test::record(3);
+  record.layer_stride = -1;
+  format::WaitT wait = test::wait(3);
+  wait.layer_stride = -1;
+  builder.add(test::record(0), 1);
+  builder.add(record, 1);
+  builder.add(wait);
+  builder.add(test::wait(0));
+  builder.program().tasks[0]->repeats = {format::Repeat(1, 3, 3)};
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(Executable::fromBytes(builder.file(), "test.dte", executable).ok());
+  std::unique_ptr<Device> device = makeCpuDevice(1);
+  Groups groups;
+  BoundProgram bound;
+  ASSERT_TRUE(
+      bindProgram(executable->manifest(), executable->program(0), {}, groups, {}, *device, bound)
+          .ok());
+  std::vector<std::pair<uint32_t, int>> events; // instruction, event
+  for (const Issue &issue : bound.entries[format::EntryKind::train].issues)
+    events.push_back(
+        {issue.instruction, bound.tasks[0].instructions[issue.instruction].eventIn(issue.layer)});
+  EXPECT_EQ(events, (std::vector<std::pair<uint32_t, int>>{
+                        {0, 0}, {1, 3}, {2, 3}, {1, 2}, {2, 2}, {1, 1}, {2, 1}, {3, 0}}));
+}
+
 } // namespace
 } // namespace dtc::rt

@@ -298,6 +298,54 @@ TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
   });
 }
 
+// Layers go up through what is read and down through what is written, each in its place of the scalar, between
+// instructions that do not repeat; the trace says which layer.
+TEST(Executor, RepeatsInstructionsForEachLayer) {
+  ProgramBuilder builder({});
+  builder.manifest.num_micro_batches = 2;
+  format::ProgramT &program = builder.program();
+  uint32_t x = builder.buffer("x", 12), y = builder.buffer("y", 12), sum = builder.buffer("sum", 4),
+           source = builder.buffer("source", 4), target = builder.buffer("target", 2),
+           total = builder.buffer("total", 4);
+  program.buffers[source]->offset = program.buffers[x]->offset;
+  program.buffers[source]->layer_stride = 16;
+  program.buffers[target]->offset = program.buffers[y]->offset + 32;
+  program.buffers[target]->layer_stride = -16;
+  builder.add(test::zero(sum));
+  format::StridedCopyT part = test::copy(source, target, 2);
+  part.src_offset = test::rankScalar(0);
+  part.src_offset->layer_stride = 1;
+  part.src_offset->micro_batch_stride = 0;
+  builder.add(std::move(part));
+  format::StridedCopyT add = test::copy(source, sum, 4);
+  add.accumulate = true;
+  builder.add(add);
+  builder.add(test::copy(sum, total, 4));
+  program.tasks[0]->repeats = {format::Repeat(1, 3, 3)};
+  program.entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
+  std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
+  close(::mkstemp(path.data()));
+  test::runRanks(
+      1, builder.file(),
+      [&](int, Executor &executor, Device &device) {
+        put(executor, device, x, {1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400});
+        put(executor, device, y, std::vector<float>(12));
+        test::step(executor);
+        EXPECT_EQ(get(executor, device, total), (std::vector<float>{111, 222, 333, 444}));
+        EXPECT_EQ(get(executor, device, y),
+                  (std::vector<float>{300, 400, 0, 0, 20, 30, 0, 0, 1, 2, 0, 0}));
+        AtomicFile file;
+        ASSERT_TRUE(file.open(path).ok());
+        ASSERT_TRUE(executor.writeTrace(file).ok());
+      },
+      1, 60, {.trace = true});
+  std::ifstream in(path);
+  std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  EXPECT_NE(trace.find("\"instruction\":2,\"layer\":2}"), std::string::npos) << trace;
+  EXPECT_NE(trace.find("\"instruction\":3}"), std::string::npos) << trace;
+}
+
 TEST(Executor, EvaluatesInStep0AndReportsTheLossAlone) {
   ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS));
   auto entry = std::make_unique<format::EntryT>();

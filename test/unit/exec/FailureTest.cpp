@@ -45,6 +45,26 @@ TEST(Failure, KernelThatTheCodeLacksIsNamed) {
       << status.message();
 }
 
+// Of what repeats the message says the layer.
+TEST(Failure, LayerIsNamed) {
+  ProgramBuilder builder({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 4);
+  builder.add(test::collective(format::CollectiveKind::all_reduce, builder.group({0}), x, x, 4));
+  builder.program().tasks[0]->repeats = {format::Repeat(0, 1, 3)};
+  test::runRanks(
+      2, builder.file(),
+      [&](int rank, Executor &executor, Device &) {
+        StepResult result;
+        if (rank == 1)
+          return;
+        Status status = executor.runStep(result);
+        EXPECT_NE(status.message().find("instruction 0 in layer 0 of 3, all_reduce"),
+                  std::string::npos)
+            << status.message();
+      },
+      1, 0.5);
+}
+
 // Rank 1 leaves before the step: the others time out in the collective on stream 1, and stream 0,
 // which waits for it, stops too.
 TEST(Failure, PeerThatLeavesEndsTheStepOnEveryStream) {

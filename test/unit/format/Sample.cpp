@@ -30,7 +30,7 @@ AttentionT sampleAttention(uint32_t x, uint32_t out, uint32_t lse, uint32_t seed
   op.dropout = 0.125f;
   op.seed = seed;
   op.step = step;
-  op.dropout_id = 3;
+  op.dropout_id = rankScalar(3, {});
   op.first_batch = rankScalar(0, {{2, 0}});
   op.first_head = rankScalar(0);
   op.total_heads = 2;

@@ -443,6 +443,115 @@ TEST(VerifyInstructions, ChecksScalarsInEveryMicroBatch) {
   EXPECT_NE(message(-1).find("'src' is elements -2 to 3"), std::string::npos);
 }
 
+// Three layers of a copy, whose source and destination are at 0 and 64 of 256 bytes and move on by these.
+std::string messageOfLayers(int64_t srcStride, int64_t dstStride, uint32_t layers = 3) {
+  test::ProgramBuilder builder({});
+  uint32_t all = builder.buffer("all", 64), src = builder.buffer("src", 4),
+           dst = builder.buffer("dst", 4);
+  (void)all;
+  auto &buffers = builder.program().buffers;
+  buffers[src]->offset = 0;
+  buffers[dst]->offset = 64;
+  buffers[src]->layer_stride = srcStride;
+  buffers[dst]->layer_stride = dstStride;
+  builder.program().arena_bytes = 256;
+  builder.add(test::copy(src, dst, 4));
+  builder.program().tasks[0]->repeats = {Repeat(0, 1, layers)};
+  builder.file();
+  return verify(builder.manifest).message();
+}
+
+TEST(VerifyInstructions, ChecksAddressesInEveryLayer) {
+  EXPECT_EQ(messageOfLayers(0, 0), "");
+  EXPECT_EQ(messageOfLayers(16, 88), ""); // the last ends with the arena
+  EXPECT_NE(messageOfLayers(0, 92).find("'dst' is 'dst' (buffer 2), which moves on by 92 bytes in "
+                                        "each of 3 layers, out of the arena of 256"),
+            std::string::npos);
+  EXPECT_EQ(messageOfLayers(96, -16), "");
+  EXPECT_NE(messageOfLayers(-4, 0).find("out of the arena"), std::string::npos);
+  EXPECT_EQ(messageOfLayers(-4, 0, 1), ""); // one layer does not move
+  int64_t huge = std::numeric_limits<int64_t>::max() / 4 * 4;
+  for (int64_t stride : {huge, -huge})
+    EXPECT_NE(messageOfLayers(0, stride).find("out of the arena"), std::string::npos);
+}
+
+// What is apart in the first layer may meet in a later one; what moves alike never does.
+TEST(VerifyInstructions, KeepsOperandsApartInEveryLayer) {
+  EXPECT_EQ(messageOfLayers(64, 64), "");
+  EXPECT_NE(messageOfLayers(32, 0).find("share memory"), std::string::npos); // in layer 2
+  EXPECT_EQ(messageOfLayers(32, 0, 2), "");
+  EXPECT_NE(messageOfLayers(0, -32).find("share memory"), std::string::npos);
+}
+
+TEST(VerifyInstructions, ChecksScalarsInEveryLayer) {
+  auto message = [](int64_t stride, uint32_t layers) {
+    test::ProgramBuilder builder({});
+    uint32_t a = builder.buffer("a", 8), b = builder.buffer("b", 4);
+    StridedCopyT op = test::copy(a, b, 4);
+    op.src_offset = test::rankScalar(0);
+    op.src_offset->layer_stride = stride;
+    builder.add(std::move(op));
+    builder.program().tasks[0]->repeats = {Repeat(0, 1, layers)};
+    builder.file();
+    return verify(builder.manifest).message();
+  };
+  EXPECT_EQ(message(2, 3), "");
+  EXPECT_NE(message(2, 4).find("'src' is elements 0 to 9"), std::string::npos);
+  EXPECT_NE(message(-1, 3).find("'src' is elements -2 to 3"), std::string::npos);
+  EXPECT_NE(
+      message(std::numeric_limits<int64_t>::max(), 3).find("does not fit in 64 bits in some layer"),
+      std::string::npos);
+}
+
+// Layer l records event 2 - l on stream 1 and stream 0 waits for event 2 + stride * l.
+std::string messageOfEvents(int32_t stride, uint32_t numEvents) {
+  test::ProgramBuilder builder({});
+  builder.program().num_streams = 2;
+  builder.program().num_events = numEvents;
+  RecordT record = test::record(2);
+  record.layer_stride = -1;
+  builder.add(record, 1);
+  WaitT wait = test::wait(2);
+  wait.layer_stride = stride;
+  builder.add(wait);
+  builder.program().tasks[0]->repeats = {Repeat(0, 2, 3)};
+  builder.file();
+  return verify(builder.manifest).message();
+}
+
+TEST(VerifyOrder, FollowsEventsFromLayerToLayer) {
+  EXPECT_EQ(messageOfEvents(-1, 3), "");
+  EXPECT_EQ(messageOfEvents(0, 3), ""); // all wait for that of layer 0
+  EXPECT_NE(messageOfEvents(1, 5).find("instruction 1 in layer 1, wait: no record of event 3 comes "
+                                       "before this wait"),
+            std::string::npos)
+      << messageOfEvents(1, 5);
+  EXPECT_NE(messageOfEvents(1, 4).find("the event is 4, there are 4"), std::string::npos);
+  EXPECT_NE(messageOfEvents(-2, 3).find("the event is -2, there are 3"), std::string::npos);
+}
+
+// A small file may not ask for endless work.
+TEST(VerifyProgram, BoundsWhatRepeatsRun) {
+  auto message = [](uint32_t tasks, uint32_t instructions) {
+    test::ProgramBuilder builder({});
+    builder.manifest.num_micro_batches = 300;
+    uint32_t x = builder.buffer("x", 4);
+    for (uint32_t i = 0; i < instructions; ++i)
+      builder.add(test::zero(x));
+    builder.program().tasks[0]->repeats = {Repeat(0, instructions, 1 << 16)};
+    builder.program().entries[0]->order.clear();
+    for (uint32_t m = 0; m < tasks; ++m)
+      builder.program().entries[0]->order.emplace_back(0, m, 0);
+    builder.file();
+    return verify(builder.manifest).message();
+  };
+  EXPECT_EQ(message(1, 64), "");
+  EXPECT_NE(message(1, 65).find("runs more than 4194304 instructions at once"), std::string::npos);
+  EXPECT_EQ(message(16, 64), "");
+  EXPECT_NE(message(17, 64).find("entry 'train' runs more than 67108864 instructions"),
+            std::string::npos);
+}
+
 // Filters of a group have the channels of the group only: 4 x 1 x 5 x 5 weights, where all channels
 // were 200 and more than the buffer holds.
 TEST(VerifyInstructions, AcceptsAConvolutionInGroups) {

@@ -130,7 +130,28 @@ const Corruption manifestCorruptions[] = {
        ProgramT &p = *m.programs[0];
        p.buffers[p.parameters[0]->buffer]->slot_stride = 4;
      },
-     "which moves with the slot or the micro-batch"},
+     "which moves with the slot, the micro-batch or the layer"},
+    {"ParameterThatMovesWithTheLayer",
+     [](ManifestT &m) {
+       ProgramT &p = *m.programs[0];
+       p.buffers[p.parameters[0]->buffer]->layer_stride = -4;
+     },
+     "which moves with the slot, the micro-batch or the layer"},
+    {"LayerStrideOfNoElement", [](ManifestT &m) { buffer(m, 0).layer_stride = -6; },
+     "moves on by -6 bytes with the layer, wanted a multiple of"},
+    {"RepeatOfNothing", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(1, 1, 2)}; },
+     "task 'step' repeats instructions 1 to 1, wanted some of those from 0 to 26"},
+    {"RepeatPastTheEnd", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(1, 27, 2)}; },
+     "repeats instructions 1 to 27, wanted some of those from 0 to 26"},
+    {"RepeatsThatOverlap",
+     [](ManifestT &m) {
+       program(m).tasks[0]->repeats = {Repeat(0, 2, 1), Repeat(1, 3, 1)};
+     },
+     "repeats instructions 1 to 3, wanted some of those from 2 to 26"},
+    {"RepeatNever", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(0, 1, 0)}; },
+     "repeats instructions 0 to 1 0 times, wanted 1 to 65536"},
+    {"RepeatEndlessly", [](ManifestT &m) { program(m).tasks[0]->repeats = {Repeat(0, 1, ~0u)}; },
+     "repeats instructions 0 to 1 4294967295 times, wanted 1 to 65536"},
     {"ProgramName", [](ManifestT &m) { m.programs[0]->name = "a\nb"; },
      "the name of a program contains a control character"},
     {"TaskName", [](ManifestT &m) { m.programs[0]->tasks[0]->name = "a\nb"; },

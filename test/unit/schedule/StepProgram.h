@@ -27,6 +27,8 @@ struct Shape {
   double dropout = 0;
   int64_t bucketBytes = 25 << 20;
   bool llama = false; // with embeddings that are not tied, else GPT-2
+  int64_t layers = 2;
+  bool sequenceParallel = false, roll = true;
 };
 
 inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape &shape) {
@@ -36,14 +38,14 @@ inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape 
   config.vocabulary = kWords;
   config.positions = kSequence;
   config.width = 24;
-  config.layers = 2;
+  config.layers = shape.layers;
   config.heads = 2;
   config.residualDropout = config.embeddingDropout = config.attentionDropout = shape.dropout;
   LlamaConfig llama;
   llama.vocabulary = kWords;
   llama.width = 24;
   llama.innerWidth = 40;
-  llama.layers = 2;
+  llama.layers = shape.layers;
   llama.heads = 2;
   llama.kvHeads = 2;
   llama.headDim = 12;
@@ -54,8 +56,9 @@ inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape 
   options.slots = shape.slots;
   options.bucketBytes = shape.bucketBytes;
   options.splitBackward = shape.splitBackward;
+  options.roll = shape.roll;
   EXPECT_TRUE(scheduleModel(
-      *module, {shape.dp, shape.tp, /*sequenceParallel=*/false, shape.zero, shape.microBatches},
+      *module, {shape.dp, shape.tp, shape.sequenceParallel, shape.zero, shape.microBatches},
       kSamples / shape.microBatches, options));
   FailureOr<KernelLibrary> kernels = lowerKernels(*module, {llvm::sys::getHostCPUName().str(), ""});
   EXPECT_TRUE(succeeded(kernels));

@@ -24,6 +24,7 @@ struct Plan {
   int64_t zero = 0, microBatches = 1;
   int64_t bucketBytes = 25 << 20;
   bool overlap = true;
+  bool roll = false; // the instructions are counted one by one
 };
 
 class StepTest : public ::testing::Test {
@@ -59,6 +60,7 @@ protected:
     ScheduleOptions options;
     options.bucketBytes = plan.bucketBytes;
     options.overlap = plan.overlap;
+    options.roll = plan.roll;
     if (!test::scheduleModel(
             module, {plan.dp, plan.tp, plan.sequenceParallel, plan.zero, plan.microBatches},
             2 * plan.dp, options))
@@ -196,7 +198,8 @@ TEST_F(StepTest, SchedulesOnManyMeshes) {
     for (int64_t tp : {1, 2, 4})
       for (int64_t zero : {0, 1})
         for (int64_t bucketBytes : {0, 3000, 1 << 20}) {
-          Plan plan{dp, tp, tp > 1 && zero == 0, zero, 1 + (dp + tp) % 2, bucketBytes, tp != 2};
+          Plan plan{dp,      tp,  tp > 1 && zero == 0, zero, 1 + (dp + tp) % 2, bucketBytes,
+                    tp != 2, true};
           SCOPED_TRACE(::testing::Message() << "dp " << dp << " tp " << tp << " zero " << zero
                                             << " bucket bytes " << bucketBytes);
           OwningOpRef<ModuleOp> first = gpt2(dp == 2 ? 0.1 : 0), second = llama();
