@@ -90,7 +90,8 @@ def sum_parts(trace, ops):
     times, kinds = collections.defaultdict(list), {}
     for event in events:
         if event["args"]["step"] > 1 or last == 1:
-            key = event["tid"], event["args"]["instruction"]
+            args = event["args"]
+            key = event["tid"], args["task"], args["micro_batch"], args["instruction"], args.get("layer", 0)
             times[key].append(event["dur"])
             kinds[key] = classify(event["name"], event["cat"], ops)
     classes, kernels = collections.defaultdict(Part), collections.defaultdict(Part)

@@ -25,10 +25,10 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
     program.addPass(createAssignStreams());
   // Every buffer has an offset, the arena a size.
   program.addPass(createPlanMemory());
-  // Alike layers stand there once.
+  program.addPass(createVerifyExec());
+  // Alike layers stand there once, and do what was checked.
   if (options.roll)
     program.addPass(createRollLayers());
-  program.addPass(createVerifyExec());
   // No rank waits forever for another.
   manager.addPass(createVerifyPrograms());
 }

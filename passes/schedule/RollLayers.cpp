@@ -4,6 +4,8 @@
 #include "passes/schedule/RepeatSearch.h"
 #include "passes/schedule/UnrollLayers.h"
 
+#include "llvm/ADT/StringMap.h"
+
 #include <map>
 
 namespace dtc {
@@ -19,29 +21,35 @@ namespace {
 // layer is numbers.
 class Kinds {
 public:
-  explicit Kinds(MLIRContext *context) : builder(context) {}
-
   ListItem itemOf(Operation &op) {
     ListItem item;
-    SmallVector<Attribute> key{op.getName().getIdentifier()};
-    for (NamedAttribute named : op.getAttrs())
-      if (named.getName() != "name")
-        llvm::append_range(key,
-                           ArrayRef<Attribute>{named.getName(), keyOf(op, named, item.numbers)});
+    key.clear();
+    add(op.getName().getAsOpaquePointer());
+    for (NamedAttribute named : op.getAttrs()) {
+      if (named.getName() == "name")
+        continue;
+      add(named.getName().getAsOpaquePointer());
+      add(keyOf(op, named, item.numbers).getAsOpaquePointer());
+    }
     for (Value buffer : op.getOperands()) {
       exec::BufferRange range = exec::getRange(buffer);
       exec::BufferOp root = getRootOp(buffer);
       item.numbers.push_back(static_cast<int64_t>(*root.getOffset()) + range.offset);
-      key.push_back(TypeAttr::get(exec::getDtype(buffer)));
-      key.push_back(
-          builder.getDenseI64ArrayAttr({range.bytes, range.microBatchStride,
-                                        static_cast<int64_t>(root.getKind()), root.getPerSlot()}));
+      add(exec::getDtype(buffer).getAsOpaquePointer());
+      add(range.bytes);
+      add(range.microBatchStride);
+      add(root.getKind());
+      add(root.getPerSlot());
     }
-    item.kind = kinds.try_emplace(builder.getArrayAttr(key), kinds.size()).first->second;
+    item.kind = kinds.try_emplace(key, kinds.size()).first->second;
     return item;
   }
 
 private:
+  template <typename T> void add(const T &value) {
+    key.append(reinterpret_cast<const char *>(&value), sizeof(value));
+  }
+
   static Attribute withoutBase(Attribute attribute, std::vector<int64_t> &numbers) {
     if (auto scalar = dyn_cast<exec::RankScalarAttr>(attribute)) {
       numbers.push_back(scalar.getBase());
@@ -55,15 +63,15 @@ private:
                           }));
   }
 
-  Attribute keyOf(Operation &op, NamedAttribute named, std::vector<int64_t> &numbers) {
+  static Attribute keyOf(Operation &op, NamedAttribute named, std::vector<int64_t> &numbers) {
     if (!isa<exec::RecordOp, exec::WaitOp>(op) || named.getName() != "event")
       return withoutBase(named.getValue(), numbers);
     numbers.push_back(cast<IntegerAttr>(named.getValue()).getInt());
-    return builder.getUnitAttr();
+    return UnitAttr::get(op.getContext());
   }
 
-  Builder builder;
-  llvm::DenseMap<Attribute, unsigned> kinds;
+  std::string key; // the bytes of all that makes a kind
+  llvm::StringMap<unsigned> kinds;
 };
 
 // Rolls the instructions of a task: those of all layers but the first go.
@@ -164,7 +172,7 @@ struct RollLayers : dtc::impl::RollLayersBase<RollLayers> {
   }
 
   void roll(exec::ProgramOp program) {
-    Kinds kinds(&getContext());
+    Kinds kinds;
     for (auto task : program.getBody().getOps<exec::TaskOp>()) {
       std::vector<ListItem> items;
       for (Operation &op : task.getBody().front())

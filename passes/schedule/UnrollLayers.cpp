@@ -8,14 +8,17 @@ namespace {
 // An attribute of a repeat's instruction as it is in one layer.
 Attribute inLayer(Attribute attribute, int64_t layer) {
   if (auto scalar = dyn_cast<exec::RankScalarAttr>(attribute))
-    return scalar.withLayers(scalar.getBase() + layer * scalar.getLayerStride(), 0);
+    return scalar.getLayerStride() == 0
+               ? scalar
+               : scalar.withLayers(scalar.getBase() + layer * scalar.getLayerStride(), 0);
   auto array = dyn_cast<ArrayAttr>(attribute);
   if (!array)
     return attribute;
   SmallVector<Attribute> elements;
   for (Attribute element : array)
     elements.push_back(inLayer(element, layer));
-  return ArrayAttr::get(array.getContext(), elements);
+  return array.getValue() == ArrayRef(elements) ? array
+                                                : ArrayAttr::get(array.getContext(), elements);
 }
 
 // All but the name and the stride of an event, in one layer.
