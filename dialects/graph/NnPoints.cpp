@@ -1,5 +1,6 @@
 // Scalar bodies of the pointwise layers: dropout and the table of rotary position embedding.
 #include "dialects/graph/Points.h"
+#include "dialects/graph/RandomOps.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
@@ -45,21 +46,17 @@ SmallVector<Value> DropoutOp::buildPoint(OpBuilder &builder, Location loc, Value
     return arith::ConstantOp::create(b.builder,
                                      builder.getI32IntegerAttr(static_cast<int32_t>(value)));
   };
-  Value half = arith::ConstantOp::create(b.builder, builder.getI64IntegerAttr(32));
-  Value high = arith::ShRUIOp::create(b.builder, element, half);
   Value step = arith::FPToUIOp::create(b.builder, i32, operands[2]);
-  Value random = buildPhilox(b.builder, operands[1],
-                             {arith::TruncIOp::create(b.builder, i32, element),
-                              arith::TruncIOp::create(b.builder, i32, high),
-                              arith::IndexCastOp::create(b.builder, i32, stream), step});
-  // Kept where random >= p 2^32; random is whole, so the bound rounds up.
+  Value random =
+      RandomWordOp::create(b.builder, i32, element,
+                           arith::IndexCastOp::create(b.builder, i32, stream), step, operands[1]);
+  // Kept where random >= p 2^32; random is whole, so the bound rounds up. Evaluation keeps all and scales by 1.
   double bound = std::min(std::ceil(std::ldexp(p, 32)), 4294967295.0);
-  Value kept = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::uge, random,
-                                     word(static_cast<uint32_t>(bound)));
-  Value x = b.in(operands[0]);
-  Value scaled = b.select(kept, b.mul(x, b.number(1 / (1 - p))), b.number(0));
   Value evaluates = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::eq, step, word(0));
-  return {b.out(b.select(evaluates, x, scaled), getType())};
+  Value least = b.select(evaluates, word(0), word(static_cast<uint32_t>(bound)));
+  Value scale = b.select(evaluates, b.number(1), b.number(1 / (1 - p)));
+  Value kept = arith::CmpIOp::create(b.builder, arith::CmpIPredicate::uge, random, least);
+  return {b.out(b.select(kept, b.mul(b.in(operands[0]), scale), b.number(0)), getType())};
 }
 
 bool DropoutOp::needsIndices() { return true; }

@@ -4,43 +4,64 @@
 using namespace mlir;
 using namespace dtc::graph;
 
-// Words are numbers below 2^32 in lanes of 64 bits: x86 multiplies the low halves of such lanes at once
-// (vpmuludq), where both halves of a product of 32-bit lanes take three instructions and shuffles.
-static Value word(ImplicitLocOpBuilder &builder, uint32_t value) {
-  return arith::ConstantOp::create(builder, builder.getI64IntegerAttr(value));
-}
+namespace {
 
-static Value high(ImplicitLocOpBuilder &builder, Value product) {
-  Value half = arith::ConstantOp::create(builder, builder.getI64IntegerAttr(32));
-  return arith::ShRUIOp::create(builder, product, half);
-}
+// Words are the low halves of 64 bits: x86 multiplies those of all lanes at once (vpmuludq), where both halves of a
+// product of 32-bit lanes take three instructions and shuffles. What the high halves hold does not matter, but where a
+// product reads its factor, which it does for nothing.
+struct Words {
+  Words(ImplicitLocOpBuilder &builder, Type type) : builder(builder), type(type) {}
 
-static Value low(ImplicitLocOpBuilder &builder, Value value) {
-  return arith::AndIOp::create(builder, value, word(builder, 0xFFFFFFFF));
-}
+  ImplicitLocOpBuilder &builder;
+  Type type; // i64, or a vector of it
 
-static Value mix(ImplicitLocOpBuilder &builder, Value a, Value b, Value c) {
-  Value ab = arith::XOrIOp::create(builder, a, b);
-  return arith::XOrIOp::create(builder, ab, c);
-}
+  llvm::SmallDenseMap<uint64_t, Value> constants; // made once: rounds share them
+
+  Value constant(uint32_t value) {
+    Value &made = constants[value];
+    if (!made)
+      made = makeConstant(value);
+    return made;
+  }
+  Value makeConstant(uint32_t value) {
+    IntegerAttr number = builder.getI64IntegerAttr(value);
+    if (auto lanes = dyn_cast<VectorType>(type))
+      return arith::ConstantOp::create(builder, DenseElementsAttr::get(lanes, number.getValue()));
+    return arith::ConstantOp::create(builder, number);
+  }
+  Value add(Value a, uint32_t b) { return arith::AddIOp::create(builder, a, constant(b)); }
+  Value high(Value a) { return arith::ShRUIOp::create(builder, a, constant(32)); }
+  Value multiply(Value word, uint32_t by) {
+    Value low = arith::AndIOp::create(builder, word, constant(0xFFFFFFFF));
+    return arith::MulIOp::create(builder, low, constant(by));
+  }
+  Value mix(Value a, Value b, Value c) {
+    Value ab = arith::XOrIOp::create(builder, a, b);
+    return arith::XOrIOp::create(builder, ab, c);
+  }
+};
+
+} // namespace
 
 Value dtc::graph::buildPhilox(ImplicitLocOpBuilder &builder, Value key,
                               std::array<Value, 4> counter) {
-  Value key0 = low(builder, key), key1 = high(builder, key);
-  for (Value &each : counter)
-    each = arith::ExtUIOp::create(builder, builder.getI64Type(), each);
+  Words words(builder, key.getType());
+  Value key0 = key, key1 = words.high(key);
   // Seven rounds pass BigCrush, ten leave a margin and are what all libraries do. Between rounds
   // the key grows by the golden ratio and by sqrt(3) - 1, as 32-bit fractions; the multipliers are
   // those of the authors' Random123.
   for (int round = 0; round < 10; ++round) {
     if (round > 0) {
-      key0 = low(builder, arith::AddIOp::create(builder, key0, word(builder, 0x9E3779B9)));
-      key1 = low(builder, arith::AddIOp::create(builder, key1, word(builder, 0xBB67AE85)));
+      key0 = words.add(key0, 0x9E3779B9);
+      key1 = words.add(key1, 0xBB67AE85);
     }
-    Value first = arith::MulIOp::create(builder, counter[0], word(builder, 0xD2511F53));
-    Value second = arith::MulIOp::create(builder, counter[2], word(builder, 0xCD9E8D57));
-    counter = {mix(builder, high(builder, second), counter[1], key0), low(builder, second),
-               mix(builder, high(builder, first), counter[3], key1), low(builder, first)};
+    Value first = words.multiply(counter[0], 0xD2511F53);
+    Value second = words.multiply(counter[2], 0xCD9E8D57);
+    counter = {words.mix(words.high(second), counter[1], key0), second,
+               words.mix(words.high(first), counter[3], key1), first};
   }
-  return arith::TruncIOp::create(builder, builder.getI32Type(), counter[0]);
+  Type word = builder.getI32Type();
+  if (auto lanes = dyn_cast<VectorType>(words.type))
+    word = lanes.clone(word);
+  return arith::TruncIOp::create(builder, word, counter[0]);
 }

@@ -28,6 +28,7 @@ void loadDialects(MLIRContext *context) {
 LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target) {
   if (failed(convertKernels(source, target)) || failed(vectorizeKernels(target)))
     return failure();
+  shareRandomWords(target);
   PassManager passes(target->getContext());
   buildLlvmPipeline(passes);
   if (failed(passes.run(target)))

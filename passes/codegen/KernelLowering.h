@@ -20,11 +20,16 @@ llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target)
 // 2. Replaces every linalg.generic of a kernel by vector code in loops over the units.
 llvm::LogicalResult vectorizeKernels(mlir::ModuleOp module);
 
-// 3. Approximates functions of vectors, forms fused multiply-adds, and converts all to the LLVM
+// 3. Replaces every graph.random_word by calls of one function of the module.
+void shareRandomWords(mlir::ModuleOp module);
+// Lanes of a call: with two AVX2 registers for each of the four words of a counter, none is spilled.
+inline constexpr int64_t randomLanes = 8;
+
+// 4. Approximates functions of vectors, forms fused multiply-adds, and converts all to the LLVM
 //    dialect with plain pointers for buffers.
 void buildLlvmPipeline(mlir::OpPassManager &passes);
 
-// 4. Gives every kernel the runtime's signature:
+// 5. Gives every kernel the runtime's signature:
 //    void(ptr buffers, ptr scalars, i64 begin, i64 end).
 void addKernelEntries(mlir::ModuleOp module);
 

@@ -121,6 +121,11 @@ void dtc::buildLlvmPipeline(OpPassManager &passes) {
 }
 
 void dtc::addKernelEntries(ModuleOp module) {
+  // The conversions leave annotations of loops where the translation to LLVM IR does not look.
+  module.walk([](LLVM::BrOp branch) {
+    if (Attribute annotation = branch->removeDiscardableAttr("llvm.loop_annotation"))
+      branch.setLoopAnnotationAttr(cast<LLVM::LoopAnnotationAttr>(annotation));
+  });
   for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>()))
     if (auto numScalars = function->getAttrOfType<IntegerAttr>(numScalarsName)) {
       function->removeAttr(numScalarsName);

@@ -31,6 +31,7 @@ struct LowerKernels : dtc::impl::LowerKernelsBase<LowerKernels> {
       return success();
     if (failed(vectorizeKernels(module)))
       return failure();
+    shareRandomWords(module);
     OpPassManager passes(ModuleOp::getOperationName());
     if (to == "llvm")
       buildLlvmPipeline(passes);

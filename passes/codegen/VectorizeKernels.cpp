@@ -1,5 +1,7 @@
 // Turns the linalg.generic of a pointwise kernel into vector code in loops over the units.
+#include "dialects/graph/RandomOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -95,12 +97,24 @@ private:
     return found == levels.end() ? Level::Kernel : found->second; // captured from outside
   }
 
-  int64_t chooseWidth() const {
+  int64_t chooseWidth() {
     // Lanes are neighbours in memory.
     for (ArrayRef<int64_t> strides : loops.strides)
       if (strides.back() > 1)
         return 1;
-    return KernelBuilder::vectorWidth(loops.numColumns());
+    // Ten rounds of Philox take so long that wider vectors would only make more code around them.
+    return KernelBuilder::vectorWidth(loops.numColumns(), draws() ? randomLanes : 32);
+  }
+  bool draws() { return llvm::any_of(*generic.getBody(), llvm::IsaPred<graph::RandomWordOp>); }
+
+  // Has LLVM not unroll the loop.
+  void keepLoop(Operation *loop) {
+    MLIRContext *context = builder.getContext();
+    auto unroll =
+        LLVM::LoopUnrollAttr::get(context, builder.getBoolAttr(true), {}, {}, {}, {}, {}, {});
+    auto keep = LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {}, {}, {}, {}, {}, {},
+                                              {}, {}, {}, {}, {});
+    loop->setAttr("llvm.loop_annotation", keep);
   }
 
   void emitWholeRows() {
@@ -145,6 +159,8 @@ private:
       emitVector(column, {width, nullptr});
       return KernelBuilder::Values();
     });
+    if (draws())
+      keepLoop(&*std::prev(builder.getInsertionPoint()));
     int64_t rest = split.numColumns - whole;
     if (rest == 0)
       return;

@@ -68,3 +68,28 @@ graph.func private @pick(%x: tensor<4x5xf32>, %t: tensor<4xi32>) -> tensor<4xf32
     : (tensor<4x5xf32>, tensor<4xi32>) -> tensor<4xf32>
   graph.return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Random numbers are drawn in eight lanes, by one function that all kernels share and that is not put into them.
+// VECTORS-LABEL: func.func @drop_rows(
+// VECTORS:         scf.for
+// VECTORS-COUNT-1:   call @random_words({{.*}}) : (vector<8xi64>, i32, i32, i64) -> vector<8xi32>
+// VECTORS:         llvm.loop_annotation
+// LLVM-LABEL: llvm.func internal @drop_rows_body
+// LLVM-COUNT-1: llvm.call @random_words(
+// LLVM-NOT:     llvm.call @random_words(
+// LLVM:         llvm.br {{.*}}loop_annotation
+// LLVM-LABEL: llvm.func internal @drop_sums_body
+// LLVM:         llvm.call @random_words(
+// LLVM:       llvm.func internal @random_words({{.*}}) -> vector<8xi32> attributes {{.*}}noinline
+// LLVM-NOT:   llvm.func {{.*}}@random_word
+graph.func private @drop_rows(%x: tensor<4x64xf32>, %seed: tensor<i64>, %step: tensor<f32>) -> tensor<4x64xf32> attributes {kernel} {
+  %0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<4x64xf32>
+  graph.return %0 : tensor<4x64xf32>
+}
+graph.func private @drop_sums(%x: tensor<4x96xf32>, %y: tensor<4x96xf32>, %seed: tensor<i64>, %step: tensor<f32>) -> tensor<4x96xf32> attributes {kernel} {
+  %0 = graph.add %x, %y : (tensor<4x96xf32>, tensor<4x96xf32>) -> tensor<4x96xf32>
+  %1 = graph.dropout %0 p 0.1 id 3 key(%seed, %step) : tensor<4x96xf32>
+  graph.return %1 : tensor<4x96xf32>
+}

@@ -1,6 +1,8 @@
 // Runs the scalar bodies of pointwise ops.
 #include "Interpreter.h"
 
+#include "dialects/graph/RandomOps.h"
+#include "kernels/cpu/Philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -8,6 +10,7 @@
 #include <gtest/gtest.h>
 
 using namespace mlir;
+using namespace dtc;
 using namespace dtc::graph;
 
 namespace {
@@ -82,6 +85,13 @@ private:
         .Case([&](arith::ShRUIOp) { return x(0) >> x(1); })
         .Case<arith::TruncIOp, arith::ExtUIOp, arith::IndexCastOp>([&](auto) { return x(0); })
         .Case([&](arith::FPToUIOp c) { return static_cast<uint64_t>(get(c.getIn()).number); })
+        .Case([&](arith::SelectOp) { return x(0) ? x(1) : x(2); })
+        .Case([&](RandomWordOp) {
+          std::array<uint32_t, 4> counter = {
+              static_cast<uint32_t>(x(0)), static_cast<uint32_t>(x(0) >> 32),
+              static_cast<uint32_t>(x(1)), static_cast<uint32_t>(x(2))};
+          return static_cast<uint64_t>(cpu::philox4x32(counter, x(3))[0]);
+        })
         .Case([&](arith::CmpIOp c) { return compare(c); })
         .Case([&](arith::CmpFOp c) {
           double lhs = get(c.getLhs()).number, rhs = get(c.getRhs()).number;

@@ -46,7 +46,7 @@ protected:
     std::array<Value, 4> words;
     SmallVector<Scalar> inputs{{0, key}};
     for (size_t i = 0; i < 4; ++i) {
-      words[i] = block.addArgument(plain.getI32Type(), loc);
+      words[i] = block.addArgument(plain.getI64Type(), loc);
       inputs.push_back({0, counter[i]});
     }
     plain.setInsertionPointToEnd(&block);

@@ -1,0 +1,106 @@
+// Draws random numbers in one function that all kernels of a module call: ten rounds of Philox are as much machine code as
+// the rest of a kernel, and take as long to compile.
+#include "dialects/graph/Points.h"
+#include "dialects/graph/RandomOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/codegen/KernelLowering.h"
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+
+namespace {
+
+class RandomWords {
+public:
+  explicit RandomWords(ModuleOp module) : module(module) {}
+
+  void replace(RandomWordOp op) {
+    ImplicitLocOpBuilder b(op.getLoc(), op);
+    op.replaceAllUsesWith(drawLanes(b, op));
+    op.erase();
+  }
+
+private:
+  // Stream, step and key are the same for all lanes.
+  static Value sameInAllLanes(Value value) {
+    auto splat = value.getDefiningOp<vector::BroadcastOp>();
+    assert(splat && "bodies draw all their numbers from one stream, in one step");
+    return splat.getSource();
+  }
+
+  // An element's index differs along rows, so it is always a vector. Call by call; the last one may have lanes that nobody reads.
+  Value drawLanes(ImplicitLocOpBuilder &b, RandomWordOp op) {
+    int64_t lanes = cast<VectorType>(op.getElement().getType()).getNumElements();
+    int64_t padded = llvm::alignTo(lanes, randomLanes);
+    Value elements = resize(b, op.getElement(), padded);
+    Value words = zeros(b, VectorType::get({padded}, b.getI32Type()));
+    for (int64_t first = 0; first < padded; first += randomLanes) {
+      Value part = vector::ExtractStridedSliceOp::create(b, elements, first, randomLanes, 1);
+      Value drawn = func::CallOp::create(b, getFunction(),
+                                         {part, sameInAllLanes(op.getStream()),
+                                          sameInAllLanes(op.getStep()),
+                                          sameInAllLanes(op.getKey())})
+                        .getResult(0);
+      words = vector::InsertStridedSliceOp::create(b, drawn, words, first, 1);
+    }
+    return resize(b, words, lanes);
+  }
+
+  static Value zeros(ImplicitLocOpBuilder &b, VectorType type) {
+    return arith::ConstantOp::create(b, cast<TypedAttr>(b.getZeroAttr(type)));
+  }
+  static Value resize(ImplicitLocOpBuilder &b, Value vector, int64_t lanes) {
+    auto type = cast<VectorType>(vector.getType());
+    if (lanes < type.getNumElements())
+      return vector::ExtractStridedSliceOp::create(b, vector, 0, lanes, 1);
+    if (lanes == type.getNumElements())
+      return vector;
+    Value wide = zeros(b, VectorType::get({lanes}, type.getElementType()));
+    return vector::InsertStridedSliceOp::create(b, vector, wide, 0, 1);
+  }
+
+  // random_words(element of each lane, stream, step, key)
+  func::FuncOp getFunction() {
+    if (function)
+      return function;
+    ImplicitLocOpBuilder b(module.getLoc(), module.getContext());
+    b.setInsertionPointToEnd(module.getBody());
+    Type i32 = b.getI32Type(), i64 = b.getI64Type();
+    auto elements = VectorType::get({randomLanes}, i64);
+    function = func::FuncOp::create(
+        b, "random_words",
+        b.getFunctionType({elements, i32, i32, i64}, VectorType::get({randomLanes}, i32)));
+    function->setAttr("passthrough", b.getStrArrayAttr({"noinline"}));
+    function->setAttr("llvm.linkage",
+                      LLVM::LinkageAttr::get(b.getContext(), LLVM::Linkage::Internal));
+    function.setPrivate();
+    b.setInsertionPointToStart(function.addEntryBlock());
+    auto splat = [&](Value number) -> Value {
+      if (number.getType() != i64)
+        number = arith::ExtUIOp::create(b, i64, number);
+      return vector::BroadcastOp::create(b, elements, number);
+    };
+    auto arguments = function.getArguments();
+    Value half = splat(arith::ConstantOp::create(b, b.getI64IntegerAttr(32)));
+    Value high = arith::ShRUIOp::create(b, arguments[0], half);
+    func::ReturnOp::create(
+        b, buildPhilox(b, splat(arguments[3]),
+                       {arguments[0], high, splat(arguments[1]), splat(arguments[2])}));
+    return function;
+  }
+
+  ModuleOp module;
+  func::FuncOp function;
+};
+
+} // namespace
+
+void dtc::shareRandomWords(ModuleOp module) {
+  RandomWords words(module);
+  SmallVector<RandomWordOp> ops;
+  module.walk([&](RandomWordOp op) { ops.push_back(op); });
+  for (RandomWordOp op : ops)
+    words.replace(op);
+}
