@@ -23,15 +23,23 @@ GPT3 = {"n_embd": 12288, "n_head": 96, "vocab_size": 50257, "n_positions": 2048}
 ONE_RANK = "dp=1,tp=1,zero=0,sp=0"
 
 
-def case(sizes, layers, micro_batches, dropout=0.0, ranks=1, dp=1, fix=ONE_RANK, flags=()):
+LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 24,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 512, "max_position_embeddings": 64,
+         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
+
+
+def flags_of(micro_batches, ranks=1, dp=1, fix=ONE_RANK, flags=()):
+    return ["--topology", "cpu", "--devices", str(ranks), "--global-batch", str(micro_batches * dp),
+            "--fix", f"{fix},micro_batch=1", *flags]
+
+
+def case(sizes, layers, micro_batches, dropout=0.0, **rest):
     config = {"model_type": "gpt2", "activation_function": "gelu_new", "tie_word_embeddings": True, "n_layer": layers,
               "embd_pdrop": dropout, "attn_pdrop": dropout, "resid_pdrop": dropout, **sizes}
-    arguments = ["--topology", "cpu", "--devices", str(ranks), "--global-batch", str(micro_batches * dp),
-                 "--fix", f"{fix},micro_batch=1", *flags]
-    return config, arguments
+    return config, flags_of(micro_batches, **rest)
 
 
-# Names are layers x micro-batches. The last one fits no CPU node that we know, so its memory is not checked.
+# A model is a configuration or a file of ours. Names are layers x micro-batches, of GPT-2 unless they say otherwise. The last one fits no CPU node that we know, so its memory is not checked.
 CASES = {
     "layers-2x1": case(SMALL, 2, 1),
     "layers-24x1": case(SMALL, 24, 1),
@@ -42,6 +50,8 @@ CASES = {
     "layers-24x64-dropout": case(SMALL, 24, 64, dropout=0.1),
     "layers-8x8": case(SMALL, 8, 8),
     "layers-8x8-dropout": case(SMALL, 8, 8, dropout=0.1),
+    "llama-24x16-tp2-sp": (LLAMA, flags_of(16, ranks=2, fix="dp=1,tp=2,zero=0,sp=1")),
+    "convnet-x8": (ROOT / "models/digits/convnet.mlir", flags_of(8)),
     "gpt3-layers-12x96-tp8-sp": case(GPT3, 12, 96, ranks=8, fix="dp=1,tp=8,zero=0,sp=1", flags=["--max-memory", "none"]),
 }
 
@@ -75,9 +85,11 @@ def sizes_of(dtc, program):
 
 
 def compile_once(dtc, name, folder):
-    config, arguments = CASES[name]
-    model, program = Path(folder) / f"{name}.json", Path(folder) / f"{name}.dte"
-    model.write_text(json.dumps(config))
+    model, arguments = CASES[name]
+    program = Path(folder) / f"{name}.dte"
+    if isinstance(model, dict):
+        config, model = model, Path(folder) / f"{name}.json"
+        model.write_text(json.dumps(config))
     try:
         wall, cpu, peak = run_measured([dtc, "compile", model, *arguments, "-o", program])
         return {"seconds": wall, "cpu_seconds": cpu, "peak_rss_bytes": peak, **sizes_of(dtc, program)}

@@ -8,6 +8,9 @@
 namespace dtc {
 namespace {
 
+// An executable lists its runs: a few per micro-batch.
+constexpr int64_t kMostMicroBatches = int64_t(1) << 16;
+
 constexpr ExecutableLimit kLimits[] = {
     {"pp", "--fix pp=1", [](const Decisions &d) { return d.pp == 1; }},
     {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
@@ -21,6 +24,8 @@ constexpr ExecutableLimit kLimits[] = {
      [](const Decisions &d) {
        return d.recompute == Recompute::None && d.recomputeMost == Recompute::None;
      }},
+    {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
+     [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
     // Programs number their ranks that way.
     {"axis_order", "--executable", [](const Decisions &d) { return d.order == kMegatronOrder; }},
 };

@@ -200,6 +200,12 @@ private:
               number(stages) + " layers, the model has " + number(limits.layers),
           "use virtual_stages=" + number(std::max<int64_t>(1, limits.layers / pp)) + " or less");
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
+    int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
+    if (pins.microBatch && microBatches * dp * *pins.microBatch == limits.globalBatch)
+      return UserError("--fix micro_batch=" + number(*pins.microBatch) + " makes " +
+                           number(microBatches) +
+                           " micro-batches of a step, more than dtc can compile",
+                       "use a larger micro_batch, or a smaller --global-batch");
     if (pins.microBatch && limits.globalBatch % dp == 0)
       return UserError(
           "--fix micro_batch=" + number(*pins.microBatch) + " does not divide the " +

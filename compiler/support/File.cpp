@@ -3,9 +3,11 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -48,6 +50,38 @@ bool writeAll(int fd, llvm::StringRef contents) {
     contents = contents.drop_front(written);
   }
   return true;
+}
+
+// Holds back the signals by which people and job managers end programs.
+class HoldSignals {
+public:
+  HoldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (int signal : {SIGHUP, SIGINT, SIGTERM})
+      sigaddset(&held, signal);
+    pthread_sigmask(SIG_BLOCK, &held, &before);
+  }
+  ~HoldSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  HoldSignals(const HoldSignals &) = delete;
+  HoldSignals &operator=(const HoldSignals &) = delete;
+
+private:
+  sigset_t before;
+};
+
+// A new file beside `target`, which a signal removes; -1 with errno set where there is none.
+int openTemporary(const std::string &target, std::string &name) {
+  HoldSignals untilRegistered;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    name = target + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
+    int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0)
+      llvm::sys::RemoveFileOnSignal(name);
+    if (fd >= 0 || errno != EEXIST)
+      return fd;
+  }
+  return -1;
 }
 
 Outcome writeDirectly(const std::string &path, llvm::StringRef contents) {
@@ -114,21 +148,16 @@ Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
     std::free(resolved);
   }
   std::string temporary;
-  int fd = -1;
-  for (int attempt = 0; fd < 0 && attempt < 100; ++attempt) {
-    temporary = target + "." + std::to_string(::getpid()) + "-" + std::to_string(attempt) + ".tmp";
-    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0 && errno != EEXIST)
-      break;
-  }
+  int fd = openTemporary(target, temporary);
   if (fd < 0)
     return systemError("writing", path, errno);
   FileDescriptor file(fd);
   bool done = (!exists || ::fchmod(fd, info.st_mode & 07777) == 0) && writeAll(fd, contents) &&
               ::fsync(fd) == 0 && file.close() == 0 &&
               ::rename(temporary.c_str(), target.c_str()) == 0;
+  int number = errno;
+  llvm::sys::DontRemoveFileOnSignal(temporary);
   if (!done) {
-    int number = errno;
     ::unlink(temporary.c_str());
     return systemError("writing", path, number);
   }

@@ -2,14 +2,15 @@
 #include "passes/codegen/ObjectCode.h"
 
 #include "lld/Common/Driver.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Object/ELFObjectFile.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
+#include <fcntl.h>
 #include <mutex>
+#include <sys/mman.h>
+#include <thread>
+#include <unistd.h>
 
 LLD_HAS_DRIVER(elf)
 
@@ -28,19 +29,86 @@ bool isMathFunction(StringRef name) {
   return names.contains(name) || (name.consume_back("f") && names.contains(name));
 }
 
-Error writeFile(StringRef path, ArrayRef<char> bytes) {
-  std::error_code code;
-  raw_fd_ostream stream(path, code);
-  if (!code) {
-    stream.write(bytes.data(), bytes.size());
-    stream.close();
-    code = stream.error();
-    stream.clear_error();
+// A file of the linker that lies in memory and has no name in any folder, so that nothing stays behind however dtc ends.
+class MemoryFile {
+public:
+  explicit MemoryFile(const char *label) : descriptor(::memfd_create(label, MFD_CLOEXEC)) {
+    if (descriptor < 0)
+      failure = errnoAsErrorCode();
   }
-  if (code)
-    return createStringError("writing '" + path + "' for the linker: " + code.message());
-  return Error::success();
-}
+  MemoryFile(const MemoryFile &) = delete;
+  MemoryFile(MemoryFile &&other) noexcept
+      : descriptor(std::exchange(other.descriptor, -1)), failure(other.failure) {}
+  ~MemoryFile() {
+    if (descriptor >= 0)
+      ::close(descriptor);
+  }
+
+  Error write(ArrayRef<char> bytes) {
+    if (!failure) {
+      raw_fd_ostream stream(descriptor, /*shouldClose=*/false);
+      stream.write(bytes.data(), bytes.size());
+      stream.flush();
+      failure = stream.error();
+      stream.clear_error();
+    }
+    return check();
+  }
+  Error check() const {
+    if (!failure)
+      return Error::success();
+    return createStringError("keeping a file for the linker in memory: " + failure.message());
+  }
+  // What the linker calls it.
+  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor); }
+
+private:
+  int descriptor;
+  std::error_code failure;
+};
+
+// Takes what the linker writes: the linker makes a regular file under another name first, but writes into a pipe as it is.
+class Outlet {
+public:
+  Outlet() {
+    if (::pipe2(ends, O_CLOEXEC) == 0)
+      reader = std::thread([this] { read(); });
+    else
+      failure = errnoAsErrorCode();
+  }
+
+  Error check() const {
+    return failure ? createStringError("making a pipe for the linker: " + failure.message())
+                   : Error::success();
+  }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(ends[1]); }
+
+  // Everything written, once no one writes any more.
+  std::vector<char> finish() {
+    if (reader.joinable()) {
+      ::close(ends[1]);
+      reader.join();
+      ::close(ends[0]);
+    }
+    return std::move(bytes);
+  }
+
+private:
+  void read() {
+    char piece[1 << 16];
+    for (ssize_t got; (got = ::read(ends[0], piece, sizeof(piece))) != 0;) {
+      if (got > 0)
+        bytes.insert(bytes.end(), piece, piece + got);
+      else if (errno != EINTR)
+        return;
+    }
+  }
+
+  int ends[2] = {-1, -1};
+  std::error_code failure;
+  std::vector<char> bytes;
+  std::thread reader;
+};
 
 Error runLinker(ArrayRef<std::string> inputs, const std::string &output) {
   std::vector<const char *> arguments = {
@@ -82,24 +150,23 @@ Error checkImports(MemoryBufferRef library) {
 } // namespace
 
 Expected<std::vector<char>> dtc::linkObjects(ArrayRef<SmallVector<char, 0>> objects) {
-  SmallString<128> folder;
-  if (std::error_code code = sys::fs::createUniqueDirectory("dtc-kernels", folder))
-    return createStringError("making a folder for the linker: " + code.message());
-  scope_exit removeFolder([&] { sys::fs::remove_directories(folder); });
+  std::vector<MemoryFile> files;
   std::vector<std::string> inputs;
-  for (auto [i, bytes] : enumerate(objects)) {
-    inputs.push_back((folder + "/kernels" + Twine(i) + ".o").str());
-    if (Error error = writeFile(inputs.back(), bytes))
+  for (const SmallVector<char, 0> &bytes : objects) {
+    files.emplace_back("dtc-kernels.o");
+    if (Error error = files.back().write(bytes))
       return error;
+    inputs.push_back(files.back().path());
   }
-  std::string output = (folder + "/kernels.so").str();
-  if (Error error = runLinker(inputs, output))
+  Outlet outlet;
+  Error failure = outlet.check();
+  if (!failure)
+    failure = runLinker(inputs, outlet.path());
+  std::vector<char> library = outlet.finish();
+  if (failure)
+    return failure;
+  if (Error error =
+          checkImports(MemoryBufferRef(StringRef(library.data(), library.size()), "kernels.so")))
     return error;
-  auto library = MemoryBuffer::getFile(output, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!library)
-    return createStringError("reading '" + output +
-                             "' from the linker: " + library.getError().message());
-  if (Error error = checkImports(**library))
-    return error;
-  return std::vector<char>((*library)->getBufferStart(), (*library)->getBufferEnd());
+  return library;
 }

@@ -38,11 +38,11 @@ private:
     Value words = zeros(b, VectorType::get({padded}, b.getI32Type()));
     for (int64_t first = 0; first < padded; first += randomLanes) {
       Value part = vector::ExtractStridedSliceOp::create(b, elements, first, randomLanes, 1);
-      Value drawn = func::CallOp::create(b, getFunction(),
-                                         {part, sameInAllLanes(op.getStream()),
-                                          sameInAllLanes(op.getStep()),
-                                          sameInAllLanes(op.getKey())})
-                        .getResult(0);
+      Value drawn =
+          func::CallOp::create(b, getFunction(),
+                               {part, sameInAllLanes(op.getStream()), sameInAllLanes(op.getStep()),
+                                sameInAllLanes(op.getKey())})
+              .getResult(0);
       words = vector::InsertStridedSliceOp::create(b, drawn, words, first, 1);
     }
     return resize(b, words, lanes);

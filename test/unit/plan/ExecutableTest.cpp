@@ -38,6 +38,10 @@ TEST(Executable, NamesWhatIsTooMuch) {
             "the plan has recompute = mixed" + yet + "--fix recompute=none");
   EXPECT_EQ(why([](Decisions &d) { d.recompute = d.recomputeMost = Recompute::Full; }),
             "the plan has recompute = full" + yet + "--fix recompute=none");
+  EXPECT_EQ(why([](Decisions &d) { d.numMicroBatches = 65536; }), "");
+  EXPECT_EQ(why([](Decisions &d) { d.numMicroBatches = 65537; }),
+            "the plan has num_micro_batches = 65537" + yet +
+                "a larger micro_batch, or a smaller --global-batch");
   EXPECT_EQ(why([](Decisions &d) {
               d.order = {'d', 't', 'c', 'p'};
             }),

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace dtc;
 namespace fs = std::filesystem;
@@ -71,4 +74,22 @@ TEST_F(FileTest, SaysWhatCannotBeRead) {
   std::ofstream(in("big")) << "12345";
   EXPECT_EQ(readFile(in("big"), 4).error().message,
             "reading '" + in("big") + "': it is larger than the limit of 4 bytes");
+}
+
+// The signal comes as soon as the temporary file is there, long before so many bytes are written.
+TEST_F(FileTest, LeavesNothingBehindWhenASignalEndsIt) {
+  const std::string contents(256 << 20, 'x');
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0)
+      std::_Exit(writeFileAtomically(in("a"), contents).ok() ? 0 : 1);
+    while (numFiles() == 0 && ::waitpid(child, nullptr, WNOHANG) == 0)
+      ::usleep(100);
+    ::kill(child, signal);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << "status " << status;
+    EXPECT_EQ(numFiles(), 0) << "signal " << signal;
+  }
 }
