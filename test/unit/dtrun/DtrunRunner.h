@@ -48,13 +48,18 @@ protected:
 
   // `samples` of 4 tokens from 0 to 15, as bytes.
   void writeSamples(const std::string &name, size_t samples) const {
-    std::string header =
-        "{'descr': '|u1', 'fortran_order': False, 'shape': (" + std::to_string(samples) + ", 4)}\n";
+    std::string tokens;
+    for (size_t i = 0; i < samples * 4; ++i)
+      tokens += static_cast<char>(i * 7 % 16);
+    writeSamples(name, tokens);
+  }
+  // The samples of these tokens, 4 each.
+  void writeSamples(const std::string &name, const std::string &tokens) const {
+    std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (" +
+                         std::to_string(tokens.size() / 4) + ", 4)}\n";
     std::ofstream file(path(name), std::ios::binary);
     file << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0'
-         << header;
-    for (size_t i = 0; i < samples * 4; ++i)
-      file << static_cast<char>(i * 7 % 16);
+         << header << tokens;
   }
 
   // dtrun with `arguments`, in the test's folder.

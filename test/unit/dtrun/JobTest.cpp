@@ -1,6 +1,8 @@
 // Ranks that are to be one job, and are not.
 #include "test/unit/dtrun/DtrunRunner.h"
 
+#include <sstream>
+
 namespace dtc::rt {
 namespace {
 
@@ -171,6 +173,50 @@ TEST_F(Job, EndsAlikeWhenTrainingDiverges) {
   EXPECT_EQ(result.exitCode, 4) << result.output;
   EXPECT_NE(result.output.find(": training diverged; "), std::string::npos) << result.output;
   EXPECT_FALSE(std::filesystem::exists(path("x")));
+}
+
+std::vector<std::string> linesWith(const std::string &word, const std::string &text) {
+  std::vector<std::string> found;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);)
+    if (line.find(word) != std::string::npos)
+      found.push_back(line);
+  return found;
+}
+
+// The sample program without its sum of losses: each rank's is that of its own samples. Token 15 makes it infinite, and one
+// sample of three steps has it.
+TEST_F(Job, EndsAlikeWhenOneRankAloneDiverges) {
+  test::SampleIndices at;
+  test::ProgramBuilder builder = test::sampleProgram(2, test::readBytes(DTC_SAMPLE_KERNELS), &at);
+  format::CollectiveT *sum = builder.instructions()[at.allReduce]->op.AsCollective();
+  sum->src = sum->dst = builder.buffer("apart", 1);
+  ASSERT_TRUE(test::writeBytes(path("own.dte"), builder.file()).ok());
+  writeSamples("t.npy", std::string(44, '\1') + std::string(4, '\17'));
+  std::vector<float> values(128 + 64, 0.5f);
+  std::fill_n(values.begin() + 120, 8, 1e30f);
+  const std::string header =
+      R"({"embed.weight":{"dtype":"F32","shape":[16,8],"data_offsets":[0,512]},)"
+      R"("head.weight":{"dtype":"F32","shape":[8,8],"data_offsets":[512,768]}})";
+  std::ofstream init(path("w.safetensors"), std::ios::binary);
+  init << static_cast<char>(header.size()) << std::string(7, '\0') << header;
+  init.write(reinterpret_cast<const char *>(values.data()), values.size() * sizeof(float));
+  init.close();
+  int onFirst = 0, onSecond = 0;
+  for (int seed : {3, 4}) { // the sample is rank 0's, rank 1's
+    Result result = run("own.dte -n 2 --data tokens=t.npy,targets=t.npy --init w.safetensors "
+                        "--steps 4 --timeout 30 --dump-params x --format json --seed " +
+                        std::to_string(seed));
+    EXPECT_EQ(result.exitCode, 4) << result.output;
+    std::vector<std::string> said = linesWith("dtrun: ", result.output);
+    ASSERT_EQ(said.size(), 1u) << result.output;
+    EXPECT_NE(said[0].find("the loss of step "), std::string::npos) << said[0];
+    EXPECT_NE(said[0].find(": training diverged; "), std::string::npos) << said[0];
+    ++(said[0].find(" on rank 1: ") == std::string::npos ? onFirst : onSecond);
+    EXPECT_FALSE(std::filesystem::exists(path("x")));
+  }
+  EXPECT_EQ(onFirst, 1);
+  EXPECT_EQ(onSecond, 1);
 }
 
 } // namespace
