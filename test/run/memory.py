@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+"""Memory planned is memory had: 30 programs, as planned, as compiled and as they run.
+
+1. The plan predicts the bytes that its program has, to the byte.
+2. The memory that dtrun maps for a step, in each rank, is those bytes, to the page.
+3. The program needs at most 2 % more than what no layout of its buffers can do without.
+
+--table prints what was found as a table for bench/results/memory.md.
+"""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from dtc_tools import BIN, dtc
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = os.sysconf("SC_PAGE_SIZE")
+ABOVE_BOUND = 0.02
+SEQUENCE = 32
+GPT2 = {"model_type": "gpt2", "activation_function": "gelu_new", "vocab_size": 256, "n_positions": SEQUENCE, "n_embd": 64,
+        "n_layer": 2, "n_head": 4, "tie_word_embeddings": True, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
+LLAMA = {"model_type": "llama", "hidden_act": "silu", "hidden_size": 64, "intermediate_size": 176, "num_hidden_layers": 3,
+         "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256, "max_position_embeddings": SEQUENCE,
+         "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False}
+CONVNET, DIGITS = "convnet", "digits"
+
+
+def gpt2(layers=2, dropout=0.0, **other):
+    return {**GPT2, "n_layer": layers, "embd_pdrop": dropout, "attn_pdrop": dropout, "resid_pdrop": dropout, **other}
+
+
+def llama(layers=3, **other):
+    return {**LLAMA, "num_hidden_layers": layers, **other}
+
+
+# Name, model, dp, tp, sp, zero, samples of a micro-batch, micro-batches.
+CASES = [
+    ("gpt2", gpt2(), 1, 1, 0, 0, 2, 1),
+    ("gpt2 x2", gpt2(), 1, 1, 0, 0, 2, 2),
+    ("gpt2 x5", gpt2(), 1, 1, 0, 0, 1, 5),
+    ("gpt2 x64", gpt2(), 1, 1, 0, 0, 1, 64),
+    ("gpt2, 1 layer", gpt2(1), 1, 1, 0, 0, 4, 1),
+    ("gpt2, 3 layers", gpt2(3), 1, 1, 0, 0, 2, 1),
+    ("gpt2, 12 layers", gpt2(12), 1, 1, 0, 0, 1, 2),
+    ("gpt2, 24 layers", gpt2(24), 1, 1, 0, 0, 1, 1),
+    ("gpt2, dropout", gpt2(dropout=0.1), 1, 1, 0, 0, 2, 2),
+    ("gpt2, 8 layers, dropout", gpt2(8, 0.1), 1, 1, 0, 0, 2, 1),
+    ("gpt2, untied", gpt2(tie_word_embeddings=False), 1, 1, 0, 0, 2, 1),
+    ("gpt2, odd width", gpt2(n_embd=60, vocab_size=251), 1, 1, 0, 0, 3, 1),
+    ("gpt2, large vocabulary", gpt2(vocab_size=8192), 1, 1, 0, 0, 1, 2),
+    ("gpt2 dp2", gpt2(), 2, 1, 0, 0, 2, 1),
+    ("gpt2 dp2 x3", gpt2(), 2, 1, 0, 0, 1, 3),
+    ("gpt2 dp2 zero1", gpt2(), 2, 1, 0, 1, 2, 1),
+    ("gpt2 dp2 zero1 x2, 6 layers", gpt2(6), 2, 1, 0, 1, 1, 2),
+    ("gpt2 tp2", gpt2(), 1, 2, 0, 0, 2, 1),
+    ("gpt2 tp2 sp", gpt2(), 1, 2, 1, 0, 2, 1),
+    ("gpt2 tp2 sp, dropout", gpt2(dropout=0.1), 1, 2, 1, 0, 2, 2),
+    ("gpt2 dp2 tp2 sp zero1", gpt2(4), 2, 2, 1, 1, 1, 2),
+    ("llama", llama(), 1, 1, 0, 0, 2, 1),
+    ("llama x4", llama(), 1, 1, 0, 0, 1, 4),
+    ("llama, 10 layers", llama(10), 1, 1, 0, 0, 1, 1),
+    ("llama, tied", llama(tie_word_embeddings=True), 1, 1, 0, 0, 2, 1),
+    ("llama dp2 zero1", llama(), 2, 1, 0, 1, 1, 1),
+    ("llama tp2 sp x2", llama(), 1, 2, 1, 0, 1, 2),
+    ("convnet", CONVNET, 1, 1, 0, 0, 8, 1),
+    ("convnet dp2 x2", CONVNET, 2, 1, 0, 0, 4, 2),
+    ("digits x3", DIGITS, 1, 1, 0, 0, 8, 3),
+]
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def mapped_arenas(program):
+    """Bytes mapped and touched of the arena of each rank that runs `program`: the mapping that asks for huge pages."""
+    arenas = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if str(program).encode() not in words or not words[0].endswith(b"dtrun"):
+                continue
+            for mapping in re.split(r"\n(?=[0-9a-f]+-[0-9a-f]+ )", (entry / "smaps").read_text()):
+                if re.search(r"^VmFlags:.* hg\b", mapping, re.M):
+                    kilobytes = [int(re.search(rf"^{key}: *(\d+) kB", mapping, re.M)[1]) for key in ("Size", "Rss")]
+                    arenas.append(tuple(1024 * each for each in kilobytes))
+        except OSError:  # it has ended meanwhile
+            continue
+    return arenas
+
+
+def run_and_look(program, ranks, data):
+    """The arenas of all ranks after two steps, and the bytes that dtrun reports."""
+    job = subprocess.Popen([str(BIN / "dtrun"), str(program), "-n", str(ranks), "--data", data, "--steps", "100000000",
+                            "--format", "json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, start_new_session=True)
+    try:
+        lines = [job.stdout.readline() for _ in range(2)]
+        check(all(lines), f"{program.name}: dtrun prints no steps: {job.stderr.read() if not all(lines) else ''}")
+        return mapped_arenas(program), json.loads(lines[1])["peak_memory_bytes"]
+    finally:
+        os.killpg(job.pid, signal.SIGKILL)
+        job.communicate()
+
+
+def measure(folder, number, case):
+    name, model, dp, tp, sp, zero, micro_batch, count = case
+    digits = ROOT / "models/digits"
+    path, flags, data = digits / f"{model}.mlir", [], f"images={digits / 'images.npy'},labels={digits / 'labels.npy'}"
+    if isinstance(model, dict):
+        path, flags, data = folder / f"{number}.json", ["--seq-len", SEQUENCE], "synthetic"
+        path.write_text(json.dumps(model))
+    plan, program, temps = folder / f"{number}-plan.json", folder / f"{number}.dte", folder / f"{number}"
+    flags += ["--topology", "cpu", "--devices", dp * tp]
+    dtc("plan", path, *flags, "--global-batch", dp * micro_batch * count, "--fix",
+        f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", "-o", plan)
+    dtc("compile", path, *flags, "--plan", plan, "-o", program, "--save-temps", temps)
+    planned = json.loads(plan.read_text())["predicted"]["peak_memory_bytes"]
+    arena = json.loads(dtc("inspect", program, "--format", "json"))["programs"][0]["arena_bytes"]
+    bound = int(re.search(r"lower_bound_bytes = (\d+)", (temps / "03-schedule.mlir").read_text())[1])
+    arenas, reported = run_and_look(program, dp * tp, data)
+
+    check(planned == arena, f"{name}: {planned} bytes planned, {arena} compiled")
+    check(reported == arena, f"{name}: dtrun reports {reported} bytes, the file has {arena}")
+    check(len(arenas) == dp * tp, f"{name}: {len(arenas)} arenas of {dp * tp} ranks")
+    whole = -(-arena // PAGE) * PAGE
+    for mapped, _ in arenas:
+        check(mapped == whole, f"{name}: {mapped} bytes mapped, the file has {arena}, {whole} in whole pages")
+    check(bound <= arena <= bound * (1 + ABOVE_BOUND), f"{name}: {arena} bytes, the bound is {bound}")
+    return {"name": name, "planned": planned, "arena": arena, "bound": bound, "mapped": arenas[0][0],
+            "touched": max(touched for _, touched in arenas)}
+
+
+def print_table(rows):
+    print("| program | planned | in the file | live-range bound | file / bound | mapped | touched |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        print(f"| {row['name']} | {row['planned']:,} | {row['arena']:,} | "
+              f"{row['bound']:,} | {row['arena'] / row['bound']:.4f} | {row['mapped']:,} | {row['touched']:,} |")
+
+
+def main():
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as name:
+        rows = [measure(Path(name), number, case) for number, case in enumerate(CASES)]
+    if "--table" in sys.argv[1:]:
+        print_table(rows)
+        return
+    print(f"{len(rows)} programs have the memory that was planned, in {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
