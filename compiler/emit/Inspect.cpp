@@ -3,6 +3,7 @@
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/Grid.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/Verify.h"
 
@@ -149,9 +150,12 @@ template <typename Vector> std::string list(const Vector *values) {
 std::string detailsOf(const format::Manifest &manifest, const format::Instruction &instruction,
                       const std::vector<int64_t> &at) {
   std::string text;
-  if (const auto *op = instruction.op_as_Launch())
-    text = formatv("{0} range {1}", textOf(manifest.kernels()->Get(op->kernel())->symbol()),
-                   op->range());
+  if (const auto *op = instruction.op_as_Launch()) {
+    const format::Kernel &kernel = *manifest.kernels()->Get(op->kernel());
+    text = formatv("{0} range {1} {2}{3}", textOf(kernel.symbol()), op->range(),
+                   format::describe(format::gridOf(kernel, op->range())),
+                   kernel.combines() ? " that combine" : "");
+  }
   if (const auto *op = instruction.op_as_StridedCopy())
     text = "box " + list(op->sizes());
   if (const auto *op = instruction.op_as_Collective())

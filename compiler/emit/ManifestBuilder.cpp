@@ -173,6 +173,8 @@ void ManifestBuilder::addKernel(exec::KernelOp kernel) {
   table->min_bytes = vectorOf<uint64_t>(kernel.getBuffers());
   table->num_buffers = static_cast<uint32_t>(table->min_bytes.size());
   table->num_scalars = static_cast<uint32_t>(kernel.getScalars());
+  table->unit_points = static_cast<uint64_t>(kernel.getPoints());
+  table->combines = kernel.getCombines();
   kernels[kernel.getSymName()] = static_cast<uint32_t>(manifest.kernels.size());
   manifest.kernels.push_back(std::move(table));
 }

@@ -215,17 +215,18 @@ def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInt
 def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
   let summary = "Declares a generated function";
   let description = [{
-    `buffers`: for each buffer that it takes, operands then results, the smallest size in bytes. `in_place`: pairs
-    [result, operand] that may be the same memory.
+    `buffers`: for each buffer that it takes, operands then results, the smallest size in bytes. `points`: elements of a
+    unit of its work; it `combines` where a result depends on several of them, so that one block of threads does a unit.
+    `in_place`: pairs [result, operand] that may be the same memory.
 
     Example:
     ```mlir
-    exec.kernel @kernel_0 buffers [64, 64] scalars 1 in_place [array<i64: 0, 0>]
+    exec.kernel @kernel_0 buffers [64, 64] scalars 1 points 16 in_place [array<i64: 0, 0>]
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$buffers, DefaultValuedAttr<I64Attr, "0">:$scalars,
-    OptionalAttr<ArrayAttr>:$in_place);
-  let assemblyFormat = "$sym_name `buffers` $buffers (`scalars` $scalars^)? (`in_place` $in_place^)? attr-dict";
+    DefaultValuedAttr<I64Attr, "1">:$points, UnitAttr:$combines, OptionalAttr<ArrayAttr>:$in_place);
+  let assemblyFormat = "$sym_name `buffers` $buffers (`scalars` $scalars^)? (`points` $points^)? (`combines` $combines^)? (`in_place` $in_place^)? attr-dict";
   let hasVerifier = 1;
 }
 

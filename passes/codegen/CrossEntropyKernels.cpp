@@ -107,6 +107,9 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
 struct CrossEntropyGradKernel
     : KernelOpInterface::ExternalModel<CrossEntropyGradKernel, CrossEntropyGradOp> {
   int64_t getKernelRange(Operation *op) const { return RowShape::of(op->getOperand(0)).range(); }
+  KernelUnit getKernelUnit(Operation *op) const {
+    return RowShape::of(op->getOperand(0)).unit(/*combines=*/false);
+  }
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
@@ -158,6 +161,7 @@ struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
 struct PickKernel : KernelOpInterface::ExternalModel<PickKernel, PickOp> {
   static RowShape rowsOnly(Operation *op) { return {RowShape::of(op->getOperand(0)).rows, 1}; }
   int64_t getKernelRange(Operation *op) const { return rowsOnly(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOnly(op).unit(/*combines=*/false); }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Words words(op, k);

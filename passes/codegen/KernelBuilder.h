@@ -6,6 +6,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/IR/OpDefinition.h"
+#include "passes/codegen/RowShape.h"
 #include "passes/codegen/WindowIndex.h"
 
 namespace dtc {

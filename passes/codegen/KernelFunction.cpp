@@ -158,11 +158,15 @@ void dtc::setKernelAttributes(FuncOp kernel) {
   Builder builder(kernel.getContext());
   auto rowOp = dyn_cast_or_null<KernelOpInterface>(getRowOp(kernel));
   int64_t range;
+  KernelUnit unit;
   if (rowOp) {
     range = rowOp.getKernelRange();
+    unit = rowOp.getKernelUnit();
   } else {
     PointwiseLoops loops = getPointwiseLoops(kernel);
-    range = splitUnits(loops.numRows(), loops.numColumns()).range();
+    UnitSplit split = splitUnits(loops.numRows(), loops.numColumns());
+    range = split.range();
+    unit.points = split.points();
   }
   SmallVector<Attribute> scalars;
   for (Operation &op : kernel.getBody().front())
@@ -170,6 +174,9 @@ void dtc::setKernelAttributes(FuncOp kernel) {
       if (window.isSplit() && !llvm::is_contained(scalars, window))
         scalars.push_back(window);
   kernel->setAttr(kernelRangeName, builder.getI64IntegerAttr(range));
+  kernel->setAttr(kernelPointsName, builder.getI64IntegerAttr(unit.points));
+  if (unit.combines)
+    kernel->setAttr(kernelCombinesName, builder.getUnitAttr());
   kernel->setAttr(kernelScalarsName, builder.getArrayAttr(scalars));
   kernel->setAttr(kernelInPlaceName, builder.getArrayAttr(rowOp ? getRowInPlace(kernel, rowOp)
                                                                 : getPointwiseInPlace(kernel)));

@@ -12,6 +12,9 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
   }];
   let methods = [
     InterfaceMethod<"Number of units.", "int64_t", "getKernelRange">,
+    InterfaceMethod<"What a unit is; rows of the first operand, the points of which belong together, unless it says another.",
+      "::dtc::KernelUnit", "getKernelUnit", (ins), "",
+      "return ::dtc::RowShape::of($_op->getOperand(0)).unit(/*combines=*/true);">,
     InterfaceMethod<"Pairs (result, operand) whose buffers may be the same memory.",
       "::llvm::SmallVector<std::pair<int64_t, int64_t>>", "getInPlacePairs", (ins), "", "return {};">,
     InterfaceMethod<"Emits the loops over the units that `kernel` names.", "void", "emitKernel",

@@ -161,6 +161,11 @@ struct NormParamGradKernel
   int64_t getKernelRange(Operation *op) const {
     return KernelBuilder::columnUnits(1, RowShape::of(op->getOperand(0)).columns, blockColumns);
   }
+  KernelUnit getKernelUnit(Operation *op) const {
+    RowShape shape = RowShape::of(op->getOperand(0));
+    int64_t width = KernelBuilder::vectorWidth(shape.columns, blockColumns);
+    return {std::max<int64_t>(1, shape.rows * std::min(shape.columns, width)), /*combines=*/true};
+  }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));

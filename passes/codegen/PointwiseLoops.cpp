@@ -55,6 +55,11 @@ int64_t UnitSplit::range() const {
   return unitsPerRow > 1 ? numRows * unitsPerRow : llvm::divideCeilSigned(numRows, rowsPerUnit);
 }
 
+int64_t UnitSplit::points() const {
+  int64_t most = unitsPerRow > 1 ? columnsPerUnit : std::min(numRows, rowsPerUnit) * numColumns;
+  return std::max<int64_t>(most, 1);
+}
+
 UnitSplit dtc::splitUnits(int64_t numRows, int64_t numColumns) {
   UnitSplit split;
   split.numRows = numRows;

@@ -27,7 +27,8 @@ struct UnitSplit {
   int64_t unitsPerRow = 1;
   int64_t columnsPerUnit = 1;
 
-  int64_t range() const; // number of units; 0 when there are no points
+  int64_t range() const;  // number of units; 0 when there are no points
+  int64_t points() const; // of a unit, at least 1
 };
 
 // A unit has 1024 points or more where there are as many, so that starting it costs little.

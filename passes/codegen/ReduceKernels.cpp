@@ -62,6 +62,13 @@ public:
                           : KernelBuilder::columnUnits(rows, columns, blockColumns);
   }
 
+  KernelUnit unit() const {
+    if (reducesColumns)
+      return units().unit(/*combines=*/true);
+    int64_t width = std::min(columns, KernelBuilder::vectorWidth(columns, blockColumns));
+    return {std::max<int64_t>(1, inner * width), /*combines=*/inner > 1};
+  }
+
   void emit(KernelBuilder &k) const {
     if (reducesColumns) {
       k.forEachRow(rows, units().rowsPerUnit(), [&](Value row) { emitRow(k, row); });
@@ -163,6 +170,7 @@ private:
 
 struct ReduceKernel : KernelOpInterface::ExternalModel<ReduceKernel, ReduceOp> {
   int64_t getKernelRange(Operation *op) const { return Reduction(cast<ReduceOp>(op)).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return Reduction(cast<ReduceOp>(op)).unit(); }
   void emitKernel(Operation *op, KernelBuilder &k) const { Reduction(cast<ReduceOp>(op)).emit(k); }
 };
 
@@ -172,6 +180,9 @@ struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, Sum
   static constexpr int64_t chunk = 4096;
 
   int64_t getKernelRange(Operation *) const { return 1; }
+  KernelUnit getKernelUnit(Operation *op) const {
+    return {cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements(), true};
+  }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     int64_t size = cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();

@@ -19,6 +19,7 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     return {shape[0] * shape[1], shape[2] * shape[3]};
   }
   int64_t getKernelRange(Operation *op) const { return rowsOf(op).range(); }
+  KernelUnit getKernelUnit(Operation *op) const { return rowsOf(op).unit(/*combines=*/false); }
   SmallVector<std::pair<int64_t, int64_t>> getInPlacePairs(Operation *) const { return {{0, 0}}; }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {

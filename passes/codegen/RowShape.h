@@ -7,6 +7,13 @@
 
 namespace dtc {
 
+// One of the independent units that a kernel's work is cut into, all but the last of which are alike.
+struct KernelUnit {
+  int64_t points = 1; // elements that it reads or writes most of
+  bool combines =
+      false; // whether a result depends on several of them, so that they are one block's
+};
+
 struct RowShape {
   int64_t rows, columns;
 
@@ -22,6 +29,9 @@ struct RowShape {
     return std::max<int64_t>(1, (1024 + columns - 1) / std::max<int64_t>(columns, 1));
   }
   int64_t range() const { return (rows + rowsPerUnit() - 1) / rowsPerUnit(); }
+  KernelUnit unit(bool combines) const {
+    return {std::max<int64_t>(1, std::min(rows, rowsPerUnit()) * columns), combines};
+  }
 };
 
 } // namespace dtc

@@ -94,12 +94,13 @@ Value ExecEmitter::createMicroBatchView(Value base, int64_t elements) {
 }
 
 void ExecEmitter::declareKernel(FlatSymbolRefAttr symbol, ArrayRef<int64_t> bufferBytes,
-                                int64_t scalars, ArrayAttr inPlace) {
+                                int64_t scalars, int64_t points, bool combines, ArrayAttr inPlace) {
   if (!kernels.insert(symbol.getValue()).second)
     return;
   // First of all, where a search for them by name ends soon.
   OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
-  exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes, scalars, inPlace);
+  exec::KernelOp::create(front, builder.getLoc(), symbol.getValue(), bufferBytes, scalars, points,
+                         combines, inPlace);
 }
 
 Value ExecEmitter::lookupScalar(exec::ScalarRole role, Type dtype) {

@@ -54,7 +54,7 @@ public:
   mlir::OpBuilder declarations();
   void declared(mlir::Operation *op) { lastDeclaration = op; }
   void declareKernel(mlir::FlatSymbolRefAttr symbol, llvm::ArrayRef<int64_t> bufferBytes,
-                     int64_t scalars, mlir::ArrayAttr inPlace);
+                     int64_t scalars, int64_t points, bool combines, mlir::ArrayAttr inPlace);
 
   // Copies a box; offsets in elements. Declares nothing.
   void copy(mlir::Value src, exec::RankScalarAttr srcOffset, mlir::Value dst,

@@ -86,7 +86,9 @@ struct LowerCall : ExecLoweringInterface::ExternalModel<LowerCall, graph::CallOp
     for (ValueRange group : {ValueRange(inputs), ValueRange(outputs)})
       for (Value buffer : group)
         bytes.push_back(exec::getBytes(buffer));
+    auto points = kernel->getAttrOfType<IntegerAttr>("kernel_points");
     emitter.declareKernel(call.getCalleeAttr(), bytes, scalars->size(),
+                          points ? points.getInt() : 1, kernel->hasAttr("kernel_combines"),
                           kernel->getAttrOfType<ArrayAttr>("kernel_in_place"));
     exec::LaunchOp::create(
         emitter.instructions(), call.getCallee(), inputs, outputs, range.getInt(),

@@ -131,6 +131,9 @@ rt::Status verifyKernels(const VerifyContext &context) {
       return context.fail(name, " is in segment ", kernel.code_segment(), ", which is not code");
     if (kernel.range() > maxArenaBytes)
       return context.fail(name, " has range ", kernel.range(), ", wanted at most ", maxArenaBytes);
+    if (kernel.unit_points() == 0 || kernel.unit_points() > maxArenaBytes)
+      return context.fail(name, " has units of ", kernel.unit_points(), " points, wanted 1 to ",
+                          maxArenaBytes);
   }
   return {};
 }

@@ -8,7 +8,7 @@
 // CHECK:         %[[Y:.*]] = graph.call @kernel_0(%[[L]], %[[B]])
 // CHECK:         graph.return %[[Y]]
 // CHECK:       graph.func private @kernel_0
-// CHECK-SAME:    attributes {kernel, kernel_in_place = [array<i64: 0, 0>], kernel_range = 1 : i64, kernel_scalars = []}
+// CHECK-SAME:    attributes {kernel, kernel_in_place = [array<i64: 0, 0>], kernel_points = 32 : i64, kernel_range = 1 : i64, kernel_scalars = []}
 // CHECK-NEXT:    graph.add
 // CHECK-NEXT:    graph.gelu
 // CHECK-NEXT:    graph.return
@@ -97,11 +97,26 @@ graph.func @scalars(%norm: tensor<f32>, %x: tensor<f32>) -> (tensor<f32>, tensor
 // CHECK-LABEL: graph.func @norm
 // CHECK:         graph.call @kernel_0({{.*}}) : (tensor<16x256xf32>, tensor<256xf32>, tensor<256xf32>) -> tensor<16x256xf32>
 // CHECK:       graph.func private @kernel_0
-// CHECK-SAME:    kernel_in_place = [array<i64: 0, 0>], kernel_range = 4 : i64
+// CHECK-SAME:    kernel_combines, kernel_in_place = [array<i64: 0, 0>], kernel_points = 1024 : i64, kernel_range = 4 : i64
 graph.func @norm(%x: tensor<16x256xf32>, %w: tensor<256xf32>, %b: tensor<256xf32>) -> tensor<16x256xf32> {
   %y, %mean, %rstd = graph.layer_norm %x, %w, %b
     : (tensor<16x256xf32>, tensor<256xf32>, tensor<256xf32>) -> (tensor<16x256xf32>, tensor<16xf32>, tensor<16xf32>)
   graph.return %y : tensor<16x256xf32>
+}
+
+// -----
+
+// A sum over rows is one of blocks of columns, of which each adds up all rows: a unit's points belong together. Where
+// nothing is added up they do not.
+// CHECK-LABEL: graph.func @units
+// CHECK:       graph.func private @kernel_0
+// CHECK-SAME:    attributes {kernel, kernel_combines, kernel_in_place = [], kernel_points = 8192 : i64, kernel_range = 2 : i64
+// CHECK:       graph.func private @kernel_1
+// CHECK-SAME:    attributes {kernel, kernel_in_place = [array<i64: 0, 0>], kernel_points = 1024 : i64, kernel_range = 16 : i64
+graph.func @units(%x: tensor<64x256xf32>) -> (tensor<256xf32>, tensor<64x256xf32>) {
+  %0 = graph.reduce sum %x dims [0] : tensor<64x256xf32> -> tensor<256xf32>
+  %1 = graph.sqrt %x : tensor<64x256xf32>
+  graph.return %0, %1 : tensor<256xf32>, tensor<64x256xf32>
 }
 
 // -----

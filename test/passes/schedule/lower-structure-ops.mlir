@@ -71,7 +71,7 @@ module @input {
 // -----
 // A kernel is declared once, with what it takes; its scalars are where this rank's part of its loops starts.
 // CHECK-LABEL: module @call
-// CHECK:         exec.kernel @shift buffers [128, 4, 128] scalars 3 in_place [array<i64: 0, 0>]
+// CHECK:         exec.kernel @shift buffers [128, 4, 128] scalars 3 points 8 combines in_place [array<i64: 0, 0>]
 // CHECK-NOT:     exec.kernel
 module @call {
   shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"]}
@@ -90,7 +90,7 @@ module @call {
   graph.func @update() {
     graph.return
   }
-  graph.func private @shift(%x: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> attributes {kernel, kernel_range = 4 : i64,
+  graph.func private @shift(%x: tensor<4x8xf32>, %s: tensor<f32>) -> tensor<4x8xf32> attributes {kernel, kernel_range = 4 : i64, kernel_points = 8 : i64, kernel_combines,
       kernel_in_place = [array<i64: 0, 0>],
       kernel_scalars = [#graph.window<loop = 0, local = 4, global = 8, axes = [1]>, #graph.window<loop = 1, local = 8, global = 8, axes = [0]>,
                         #graph.window<loop = 1, local = 8, global = 8>]} {

@@ -33,4 +33,10 @@ TEST(SplitUnits, GivesEveryUnitAThousandPointsWhereThereAreAsMany) {
   EXPECT_EQ(splitUnits(4096, 16).range(), 64);     // 64 rows each
   EXPECT_EQ(splitUnits(2, 10000).range(), 20);     // rows too few to share out whole
   EXPECT_EQ(splitUnits(0, 7).range(), 0);
+  EXPECT_EQ(splitUnits(1, 5).points(), 5);
+  EXPECT_EQ(splitUnits(1, 1025).points(), 1024);
+  EXPECT_EQ(splitUnits(4096, 3072).points(), 3072);
+  EXPECT_EQ(splitUnits(4096, 16).points(), 1024);
+  EXPECT_EQ(splitUnits(3, 16).points(), 48); // fewer rows than a unit could have
+  EXPECT_EQ(splitUnits(0, 7).points(), 1);
 }

@@ -210,6 +210,47 @@ TEST(Executor, SetsInputsAndReadsOutputs) {
   });
 }
 
+// An input that is written once stays for all later steps, whichever places they take.
+TEST(Executor, CopiesAnInputInOnce) {
+  ProgramBuilder builder({{"dp", 1}});
+  builder.manifest.global_batch = builder.manifest.micro_batch = 1;
+  builder.manifest.num_micro_batches = 1;
+  uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 2);
+  builder.input("x", x, format::DType::f32, {1, 1, 2});
+  builder.add(test::copy(x, y, 2));
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    for (float value : {1.0f, 2.0f, 3.0f}) {
+      std::vector<float> values(2, value);
+      ASSERT_TRUE(executor.writeInput("x", std::as_bytes(std::span(values))).ok());
+      test::step(executor);
+    }
+    for (int i = 0; i < 4; ++i) {
+      test::step(executor);
+      EXPECT_EQ(get(executor, device, y), (std::vector<float>{3, 3})) << i;
+    }
+  });
+}
+
+// Streams that no event joins begin after what the step reads is there, and end with the step.
+TEST(Executor, StepsBeginAndEndOnAllStreams) {
+  constexpr uint64_t count = 1 << 20;
+  ProgramBuilder builder({{"dp", 1}});
+  builder.manifest.global_batch = builder.manifest.micro_batch = 1;
+  builder.manifest.num_micro_batches = 1;
+  builder.program().num_streams = 2;
+  uint32_t x = builder.buffer("x", count), y = builder.buffer("y", count);
+  builder.input("x", x, format::DType::f32, {1, 1, count});
+  builder.add(test::copy(x, y, count), 1);
+  test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
+    for (int i = 1; i <= 10; ++i) {
+      std::vector<float> values(count, static_cast<float>(i));
+      ASSERT_TRUE(executor.writeInput("x", std::as_bytes(std::span(values))).ok());
+      test::step(executor);
+      ASSERT_EQ(get(executor, device, y), values);
+    }
+  });
+}
+
 // The host prepares and enqueues steps ahead of the device; each keeps its inputs and its results.
 TEST(Executor, KeepsWhatEachStepThatIsUnderWayReadsAndGives) {
   test::SampleIndices at;

@@ -181,6 +181,8 @@ const Corruption manifestCorruptions[] = {
      "has 1 entries in min_bytes for 2 buffers"},
     {"KernelOperands", [](ManifestT &m) { m.kernels[0]->num_scalars = 5000; },
      "takes 2 buffers and 5000 scalars, wanted at most 1024"},
+    {"KernelPoints", [](ManifestT &m) { m.kernels[0]->unit_points = 0; },
+     "kernel 0 'mean_square' has units of 0 points, wanted 1 to 281474976710656"},
     {"KernelSegment", [](ManifestT &m) { m.kernels[1]->code_segment = 1; },
      "kernel 1 'decay' is in segment 1, there are 1"},
     {"KernelInConstants", [](ManifestT &m) { m.segments[0]->kind = SegmentKind::constants; },
