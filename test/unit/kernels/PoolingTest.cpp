@@ -112,23 +112,24 @@ TEST(Pooling, TakesTheMeanOfAllPixelsOfTheKernel) {
     }
 }
 
+// Of several NaN the first counts, as of equal values.
 TEST(Pooling, HandsOnNan) {
   const Pool2dShape s{.planes = 1,
                       .height = 1,
-                      .width = 4,
+                      .width = 9,
                       .kernelHeight = 1,
-                      .kernelWidth = 2,
+                      .kernelWidth = 3,
                       .strideHeight = 1,
-                      .strideWidth = 2,
+                      .strideWidth = 3,
                       .paddingHeight = 0,
                       .paddingWidth = 0};
-  const float x[] = {1, NAN, NAN, 2}, dy[] = {3, 4};
-  float y[2], dx[4];
+  const float x[] = {1, NAN, 2, NAN, 2, NAN, 1, NAN, NAN}, dy[] = {3, 4, 5};
+  float y[3], dx[9];
   ThreadPool pool(1);
   maxPool2d(s, x, y, pool);
-  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]) && std::isnan(y[2]));
   maxPool2dGrad(s, x, dy, dx, pool);
-  EXPECT_EQ(std::vector<float>(dx, dx + 4), (std::vector<float>{0, 3, 4, 0}));
+  EXPECT_EQ(std::vector<float>(dx, dx + 9), (std::vector<float>{0, 3, 0, 4, 0, 0, 0, 5, 0}));
 }
 
 } // namespace
