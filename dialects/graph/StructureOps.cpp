@@ -25,6 +25,24 @@ static void printInit(OpAsmPrinter &printer, ParameterOp, InitKindAttr kind, Flo
   printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
 }
 
+// (`init` initialiser)?, without which it is zeros
+static ParseResult parseOptionalInit(OpAsmParser &parser, InitKindAttr &kind, FloatAttr &mean,
+                                     FloatAttr &stddev) {
+  if (succeeded(parser.parseOptionalKeyword("init")))
+    return parseInit(parser, kind, mean, stddev);
+  kind = InitKindAttr::get(parser.getContext(), InitKind::Zeros);
+  mean = stddev = parser.getBuilder().getF64FloatAttr(0);
+  return success();
+}
+
+static void printOptionalInit(OpAsmPrinter &printer, StateOp, InitKindAttr kind, FloatAttr mean,
+                              FloatAttr stddev) {
+  if (kind.getValue() == InitKind::Zeros)
+    return;
+  printer << "init ";
+  printInitializer(printer, {kind.getValue(), mean.getValueAsDouble(), stddev.getValueAsDouble()});
+}
+
 // What is stored is whole on some ranks: an unfinished sum is none.
 // Checks what a parameter and its state share: the type is static, the placement splits dims that
 // exist.
@@ -133,19 +151,39 @@ LogicalResult ParameterOp::verify() {
   return success();
 }
 
-// State has the type of its parameter, and one for each of its layers.
+void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                    FlatSymbolRefAttr parameter, Type type) {
+  FloatAttr zero = builder.getF64FloatAttr(0);
+  build(builder, state, builder.getStringAttr(name), parameter, TypeAttr::get(type),
+        InitKindAttr::get(builder.getContext(), InitKind::Zeros), zero, zero, PlacementAttr());
+}
+
+// State of a parameter has its shape, and there is one for each of its layers.
 LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(checkPlaced(*this, getType(), getPlacement())))
     return failure();
+  auto type = cast<RankedTensorType>(getType());
+  double stddev = getStddev().convertToDouble();
+  if (getInit() == InitKind::Normal && (stddev < 0 || !isa<FloatType>(type.getElementType()))) {
+    return emitOpError() << "of " << type << " starts random with standard deviation " // state_c7
+                         << numberText(stddev) << "; want floating-point numbers and 0 or more";
+  }
+  if (!getParameter()) {
+    if (countBraces(getSymName()) != 0) // state_c6
+      return emitOpError() << "has '{}' in its name, but no parameter that is repeated";
+    return success();
+  }
   auto parameter = symbols.lookupNearestSymbolFrom<ParameterOp>(*this, getParameterAttr());
   if (!parameter) // state_c4
-    return emitOpError() << "belongs to '" << getParameter() << "', which is not a graph.parameter";
-  if (countBraces(getSymName()) != countBraces(getParameter())) // state_c6
+    return emitOpError() << "belongs to '" << *getParameter()
+                         << "', which is not a graph.parameter";
+  if (countBraces(getSymName()) != countBraces(*getParameter())) // state_c6
     return emitOpError() << "has " << countBraces(getSymName()) << " '{}' in its name, but '"
-                         << getParameter() << "' has " << countBraces(getParameter());
-  if (parameter.getType() != getType()) { // state_c5
-    InFlightDiagnostic error = emitOpError() << "has type " << getType() << ", but its parameter '"
-                                             << getParameter() << "' has " << parameter.getType();
+                         << *getParameter() << "' has " << countBraces(*getParameter());
+  if (cast<RankedTensorType>(parameter.getType()).getShape() != type.getShape()) { // state_c5
+    InFlightDiagnostic error = emitOpError()
+                               << "has type " << type << ", but its parameter '" << *getParameter()
+                               << "' has " << parameter.getType() << "; want one shape";
     error.attachNote(parameter.getLoc()) << "the parameter is here";
     return error;
   }
@@ -163,8 +201,11 @@ static LogicalResult checkAccess(Operation *user, FlatSymbolRefAttr symbol, Type
     global = parameter.getValueType();
     placement = parameter.getPlacement();
   } else if (auto state = dyn_cast_or_null<StateOp>(target)) {
-    auto owner = symbols.lookupNearestSymbolFrom<ParameterOp>(user, state.getParameterAttr());
-    global = owner ? owner.getValueType() : Type(state.getType());
+    auto owner = state.getParameter()
+                     ? symbols.lookupNearestSymbolFrom<ParameterOp>(user, state.getParameterAttr())
+                     : ParameterOp();
+    global = owner ? withTensor(owner.getValueType(), cast<RankedTensorType>(state.getType()))
+                   : Type(state.getType());
     placement = state.getPlacement();
   } else { // get_c1, set_c1
     return user->emitOpError() << "names '" << symbol.getValue()

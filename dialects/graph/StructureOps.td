@@ -58,28 +58,35 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
 }
 
 def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "Declares optimizer state of a parameter";
+  let summary = "Declares a tensor that is kept between steps and not trained";
   let description = [{
-    A tensor of the optimizer: zero at the start, kept between steps and in checkpoints, with a placement of its own (under
-    ZeRO it is split further than the parameter). Its type is the global shape. Of a parameter with `repeats` there is as much
-    state, and a `{}` in its name, too.
+    What `@update` keeps for the next step, besides parameters: moments of a parameter, its copy in another element type, a
+    loss scale, running statistics, a counter. It starts as `init` says, zero unless it does. The type is the global shape.
+
+    State of a parameter is placed like it, or split further (under ZeRO), and of a parameter with `repeats` there is as much
+    state, with a `{}` in its name, too. State without a parameter is whole on every rank.
 
     Constraints:
     - (C1) the shape is static.
     - (C2) `placement` holds no partial.
     - (C3) `placement` splits dims that exist.
     - (C4) the parameter exists.
-    - (C5) the type is the parameter's.
-    - (C6) the name has a `{}` where the parameter's has one.
+    - (C5) the shape is the parameter's.
+    - (C6) the name has a `{}` where the parameter's has one, and none without a parameter.
+    - (C7) only floating-point numbers start random, with a standard deviation of at least 0.
 
     Example:
     ```mlir
     graph.state @"wte.weight.exp_avg" of @"wte.weight" : tensor<50257x768xf32>
+    graph.state @loss_scale : tensor<f32> init constant(65536.0)
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$parameter, TypeAttrOf<Graph_FloatTensor>:$type,
-    OptionalAttr<Graph_PlacementAttr>:$placement);
-  let assemblyFormat = "$sym_name `of` $parameter `:` $type (`placement` $placement^)? attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<FlatSymbolRefAttr>:$parameter, TypeAttrOf<Graph_Tensor>:$type,
+    DefaultValuedAttr<Graph_InitKindAttr, "InitKind::Zeros">:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean,
+    DefaultValuedAttr<F64Attr, "0.0">:$stddev, OptionalAttr<Graph_PlacementAttr>:$placement);
+  let assemblyFormat = [{$sym_name (`of` $parameter^)? `:` $type custom<OptionalInit>($init, $mean, $stddev)
+    (`placement` $placement^)? attr-dict}];
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FlatSymbolRefAttr":$parameter, "::mlir::Type":$type)>];
 }
 
 def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
@@ -101,7 +108,7 @@ def Graph_GetOp : Graph_Op<"get", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$symbol);
-  let results = (outs AnyTypeOf<[Graph_FloatTensor, Graph_Stack]>:$result);
+  let results = (outs AnyTypeOf<[Graph_Tensor, Graph_Stack]>:$result);
   let assemblyFormat = "$symbol attr-dict `:` type($result)";
 }
 
@@ -120,7 +127,7 @@ def Graph_SetOp : Graph_Op<"set", [DeclareOpInterfaceMethods<SymbolUserOpInterfa
     graph.set @"wte.weight", %new : tensor<50257x768xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$symbol, AnyTypeOf<[Graph_FloatTensor, Graph_Stack]>:$value);
+  let arguments = (ins FlatSymbolRefAttr:$symbol, AnyTypeOf<[Graph_Tensor, Graph_Stack]>:$value);
   let assemblyFormat = "$symbol `,` $value attr-dict `:` type($value)";
 }
 

@@ -207,9 +207,8 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     std::string name = (parameter.getSymName() + "." + suffix).str();
     builder.setInsertionPoint(func);
-    graph::StateOp::create(builder, parameter.getLoc(), builder.getStringAttr(name),
-                           FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
-                           TypeAttr::get(parameter.getType()), graph::PlacementAttr());
+    graph::StateOp::create(builder, parameter.getLoc(), name,
+                           FlatSymbolRefAttr::get(parameter.getSymNameAttr()), parameter.getType());
     return name;
   }
 

@@ -102,7 +102,6 @@ FailureOr<exec::Splits> ExecLowering::splitsOf(Operation *op, StringRef name, in
   return splits;
 }
 
-// Parameter and state differ in what they know about storage and initial value only.
 template <typename Op>
 LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef<int64_t> stored,
                                           exec::BufferKind kind) {
@@ -120,19 +119,15 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
                                        numElements(local), /*persistent=*/true);
   emitter->declareTensor(op.getSymName(), buffer);
   OpBuilder front = emitter->declarations();
-  if constexpr (std::is_same_v<Op, graph::ParameterOp>) {
-    // Keyed by name, so that neither the order of parameters nor the plan changes initial values.
-    auto key = static_cast<int64_t>(llvm::xxh3_64bits(op.getSymName()));
-    auto init = static_cast<exec::InitKind>(op.getInit());
-    emitter->declared(exec::ParameterOp::create(front, op.getLoc(), op.getSymName(), buffer,
-                                                type.getShape(), stored, local, axes, zigzag, init,
-                                                op.getMean(), op.getStddev(), key));
-  } else {
-    APFloat zero(0.0);
-    emitter->declared(exec::StateOp::create(front, op.getLoc(), op.getSymName(), buffer,
-                                            type.getShape(), stored, local, axes, zigzag,
-                                            exec::InitKind::Zeros, zero, zero, 0));
-  }
+  // Keyed by name, so that neither the order of parameters nor the plan changes initial values.
+  auto key = static_cast<int64_t>(llvm::xxh3_64bits(op.getSymName()));
+  auto init = static_cast<exec::InitKind>(op.getInit());
+  bool isRandom = std::is_same_v<Op, graph::ParameterOp> || init == exec::InitKind::Normal;
+  using Declared =
+      std::conditional_t<std::is_same_v<Op, graph::ParameterOp>, exec::ParameterOp, exec::StateOp>;
+  emitter->declared(Declared::create(front, op.getLoc(), op.getSymName(), buffer, type.getShape(),
+                                     stored, local, axes, zigzag, init, op.getMean(),
+                                     op.getStddev(), isRandom ? key : 0));
   return success();
 }
 
@@ -147,8 +142,8 @@ LogicalResult ExecLowering::declareTensors() {
   }
   for (auto op : module.getOps<graph::StateOp>()) {
     auto type = cast<RankedTensorType>(op.getType());
-    SmallVector<int64_t> stored = storedShapes.lookup(op.getParameter());
-    if (numElements(stored) != type.getNumElements())
+    SmallVector<int64_t> stored = storedShapes.lookup(op.getParameter().value_or(""));
+    if (stored.empty() || numElements(stored) != type.getNumElements())
       stored.assign(type.getShape().begin(), type.getShape().end());
     if (failed(declareTensor(op, type, stored, exec::BufferKind::Optimizer)))
       return failure();

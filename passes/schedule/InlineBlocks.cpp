@@ -79,8 +79,8 @@ void BlockInliner::expandSymbols() {
   int64_t runCount = 0;
   auto countOf = [&](Operation *op) -> int64_t {
     auto parameter = dyn_cast<graph::ParameterOp>(op);
-    if (auto state = dyn_cast<graph::StateOp>(op))
-      parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
+    if (auto state = dyn_cast<graph::StateOp>(op); state && state.getParameter())
+      parameter = module.lookupSymbol<graph::ParameterOp>(*state.getParameter());
     return parameter ? static_cast<int64_t>(parameter.getRepeats().value_or(0)) : 0;
   };
   auto close = [&] {
@@ -111,7 +111,7 @@ void BlockInliner::expandRun(ArrayRef<Operation *> run, int64_t count) {
       if (auto parameter = dyn_cast<graph::ParameterOp>(copy))
         parameter.removeRepeatsAttr();
       else if (auto state = dyn_cast<graph::StateOp>(copy))
-        state.setParameter(graph::memberName(state.getParameter(), member));
+        state.setParameter(graph::memberName(*state.getParameter(), member));
     }
   expanded.append(run.begin(), run.end());
 }

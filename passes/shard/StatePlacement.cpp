@@ -34,7 +34,11 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
   int axis = mesh.axisOf(AxisRole::Data);
   for (auto state : module.getOps<graph::StateOp>()) {
-    auto parameter = module.lookupSymbol<graph::ParameterOp>(state.getParameter());
+    if (!state.getParameter()) {
+      state.setPlacementAttr(toAttr(module.getContext(), replicated(mesh)));
+      continue;
+    }
+    auto parameter = module.lookupSymbol<graph::ParameterOp>(*state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
     if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1 &&
         placement[axis].isReplicate()) {

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Fill.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/Elements.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
 
@@ -13,15 +14,15 @@ namespace {
 
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
 
+// Of parameters, which files hold in f32.
 Status specsOf(const Tensors *tensors, std::vector<TensorSpec> &specs) {
   for (uint32_t i = 0; i < format::sizeOf(tensors); ++i) {
     const format::Tensor &tensor = *tensors->Get(i);
     specs.push_back(tensorSpec(tensor));
     if (tensor.dtype() != format::DType::f32)
       return Status::unavailable(format::text(
-          "tensor '", specs.back().name, "' is ", format::EnumNameDType(tensor.dtype()),
-          ", this release keeps parameters and optimizer state in f32; compile with "
-          "--precision f32"));
+          "parameter '", specs.back().name, "' is ", format::EnumNameDType(tensor.dtype()),
+          ", this release keeps parameters in f32; compile with --precision f32"));
   }
   return {};
 }
@@ -64,15 +65,15 @@ char *addressOf(const Executor &executor, const std::string &name) {
 
 Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Executor &executor,
                   Device &device, uint64_t seed, int threads) {
-  std::vector<TensorSpec> specs;
-  DTC_RETURN_IF_ERROR(specsOf(tensors, specs));
   std::vector<float> local;
-  for (uint32_t i = 0; i < specs.size(); ++i) {
-    local.resize(elementCount(specs[i].localShape));
+  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i) {
+    const format::Tensor &tensor = *tensors->Get(i);
+    TensorSpec spec = tensorSpec(tensor);
+    local.resize(elementCount(spec.localShape));
+    DTC_RETURN_IF_ERROR(initialiseTensor(spec, seed, mesh, executor.coordinates(), local, threads));
+    std::vector<std::byte> bytes = encode(tensor.dtype(), local);
     DTC_RETURN_IF_ERROR(
-        initialiseTensor(specs[i], seed, mesh, executor.coordinates(), local, threads));
-    DTC_RETURN_IF_ERROR(device.copyIn(executor.address(tensors->Get(i)->buffer()), local.data(),
-                                      local.size() * sizeof(float)));
+        device.copyIn(executor.address(tensor.buffer()), bytes.data(), bytes.size()));
   }
   return {};
 }

@@ -155,7 +155,7 @@ graph.state @m of @w : tensor<4xf32>
 // state_c5
 // expected-note @+1 {{the parameter is here}}
 graph.parameter @w : tensor<10x4xf32> init zeros
-// expected-error @+1 {{'graph.state' op has type 'tensor<10xf32>', but its parameter 'w' has 'tensor<10x4xf32>'}}
+// expected-error @+1 {{'graph.state' op has type 'tensor<10xf32>', but its parameter 'w' has 'tensor<10x4xf32>'; want one shape}}
 graph.state @m of @w : tensor<10xf32>
 
 // -----
@@ -406,3 +406,21 @@ shard.grid @mesh(shape = 2) {graph.axis_roles = ["dat"]}
 
 // expected-error @+1 {{'shard.grid' op has 1 roles in 'graph.axis_roles', but a role for each of its 2 axes is wanted}}
 shard.grid @mesh(shape = 2x2) {graph.axis_roles = ["data"]}
+
+// -----
+
+// state_c6
+// expected-error @+1 {{'graph.state' op has '{}' in its name, but no parameter that is repeated}}
+graph.state @"h.{}.mean" : tensor<4xf32>
+
+// -----
+
+// state_c7
+// expected-error @+1 {{'graph.state' op of 'tensor<4xi32>' starts random with standard deviation 1; want floating-point numbers and 0 or more}}
+graph.state @calls : tensor<4xi32> init normal(0.0, 1.0)
+
+// -----
+
+// state_c7
+// expected-error @+1 {{'graph.state' op of 'tensor<4xf32>' starts random with standard deviation -1; want floating-point numbers and 0 or more}}
+graph.state @mean : tensor<4xf32> init normal(0.0, -1.0)

@@ -15,6 +15,15 @@ graph.parameter @ones : tensor<16xf32> init ones
 graph.parameter @half : tensor<16xf32> init constant(0.5) decay
 // CHECK: graph.state @bias.exp_avg of @bias : tensor<10xf32> placement <[shard(0), replicate]>
 graph.state @"bias.exp_avg" of @bias : tensor<10xf32> placement <[shard(0), replicate]>
+// In another element type than its parameter.
+// CHECK: graph.state @bias.low of @bias : tensor<10xbf16> init constant(1.{{0*}}e+00)
+graph.state @bias.low of @bias : tensor<10xbf16> init constant(1.0)
+// Without a parameter, of any type and shape.
+// CHECK: graph.state @calls : tensor<i64>
+// CHECK-NOT: init
+// CHECK: graph.state @running_mean : tensor<3xf32> init ones placement <[replicate, replicate]>
+graph.state @calls : tensor<i64> init zeros
+graph.state @running_mean : tensor<3xf32> init ones placement <[replicate, replicate]>
 
 // CHECK: graph.func private @block(%{{.*}}: tensor<?x16xf32>, %{{.*}}: tensor<16xf32>) -> tensor<?x16xf32> {
 graph.func private @block(%x: tensor<?x16xf32>, %b: tensor<16xf32>) -> tensor<?x16xf32> {

@@ -6,6 +6,11 @@ module attributes {graph.zero = 1 : i64} {
   graph.parameter @w : tensor<6x4xf32> init zeros
   // CHECK: graph.state @w.momentum of @w : tensor<6x4xf32> placement <[shard(0), replicate]>
   graph.state @w.momentum of @w : tensor<6x4xf32>
+  // What belongs to no parameter is whole on every rank; another element type of one is split like it.
+  // CHECK: graph.state @calls : tensor<i64> placement <[replicate, replicate]>
+  // CHECK: graph.state @w.low of @w : tensor<6x4xbf16> placement <[shard(0), replicate]>
+  graph.state @calls : tensor<i64>
+  graph.state @w.low of @w : tensor<6x4xbf16>
   graph.func @microbatch(%x: tensor<2x6xf32> {graph.input = "tokens"}, %dy: tensor<2x4xf32> {graph.input = "targets"})
       -> (tensor<6x4xf32> {graph.gradient_of = @w}) {
     %g = graph.linear_weight_grad %x, %dy : (tensor<2x6xf32>, tensor<2x4xf32>) -> tensor<6x4xf32>

@@ -1,0 +1,18 @@
+// Numbers as the elements that tensors store.
+#pragma once
+
+#include "runtime/format/dte_generated.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace dtc::rt {
+
+// The bytes of `values` in `type`: floating-point types round to nearest, ties to even; integers cut
+// off the fraction, and what they cannot hold becomes their end that is nearest, NaN 0.
+// Example: encode(format::DType::bf16, {1.0f}) gives 0x80, 0x3f.
+std::vector<std::byte> encode(format::DType type, std::span<const float> values);
+
+} // namespace dtc::rt
