@@ -26,7 +26,7 @@ uint16_t half(float value) {
   if (size < 0x1p-14f)
     return static_cast<uint16_t>(sign + static_cast<uint16_t>(std::nearbyint(size * 0x1p24f)));
   int exponent = 0;
-  float fraction = std::frexp(size, &exponent); // 0.5 to 1
+  float fraction = std::frexp(size, &exponent);                               // 0.5 to 1
   auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11))); // 1024 to 2048
   return static_cast<uint16_t>(sign + ((exponent + 13) << 10) + mantissa);
 }

@@ -25,15 +25,16 @@ TEST(Elements, KeepsFloats) {
 
 // 1 + 2^-8 lies between two bfloats, of which 1 is even; 1 + 3 * 2^-8 goes up.
 TEST(Elements, RoundsToBfloat) {
-  EXPECT_EQ(encoded<uint16_t>(format::DType::bf16,
-                              {1, -2, 1 + 0x1p-8f, 1 + 3 * 0x1p-8f, 1 + 0x1.1p-8f, inf, 3.4e38f, nan}),
-            (std::vector<uint16_t>{0x3f80, 0xc000, 0x3f80, 0x3f82, 0x3f81, 0x7f80, 0x7f80, 0x7fc0}));
+  EXPECT_EQ(
+      encoded<uint16_t>(format::DType::bf16,
+                        {1, -2, 1 + 0x1p-8f, 1 + 3 * 0x1p-8f, 1 + 0x1.1p-8f, inf, 3.4e38f, nan}),
+      (std::vector<uint16_t>{0x3f80, 0xc000, 0x3f80, 0x3f82, 0x3f81, 0x7f80, 0x7f80, 0x7fc0}));
 }
 
 TEST(Elements, RoundsToHalf) {
-  EXPECT_EQ(encoded<uint16_t>(format::DType::f16, {1, -2, 65504, 65519, 65520, -inf, 0x1p-14f, 0x1p-24f,
-                                              0x1p-25f, 0x1.8p-25f, 1 + 0x1p-11f, 1 + 3 * 0x1p-11f,
-                                              2 - 0x1p-12f, -0.0f, nan}),
+  EXPECT_EQ(encoded<uint16_t>(format::DType::f16, {1, -2, 65504, 65519, 65520, -inf, 0x1p-14f,
+                                                   0x1p-24f, 0x1p-25f, 0x1.8p-25f, 1 + 0x1p-11f,
+                                                   1 + 3 * 0x1p-11f, 2 - 0x1p-12f, -0.0f, nan}),
             (std::vector<uint16_t>{0x3c00, 0xc000, 0x7bff, 0x7bff, 0x7c00, 0xfc00, 0x0400, 1, 0, 1,
                                    0x3c00, 0x3c02, 0x4000, 0x8000, 0x7e00}));
 }
@@ -43,7 +44,8 @@ TEST(Elements, CutsIntegersAtTheirEnds) {
             (std::vector<int32_t>{7, -7, 2147483647, -2147483647 - 1, 0}));
   EXPECT_EQ(encoded<int64_t>(format::DType::i64, {65536, 1e30f}),
             (std::vector<int64_t>{65536, std::numeric_limits<int64_t>::max()}));
-  EXPECT_EQ(encoded<uint8_t>(format::DType::u8, {255, 256, -1}), (std::vector<uint8_t>{255, 255, 0}));
+  EXPECT_EQ(encoded<uint8_t>(format::DType::u8, {255, 256, -1}),
+            (std::vector<uint8_t>{255, 255, 0}));
 }
 
 } // namespace

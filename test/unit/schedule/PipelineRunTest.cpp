@@ -1,5 +1,6 @@
 // A pipeline of two stages, one forward and one backward in turn, trains to the bits of the same
 // model in one program.
+#include "compiler/emit/Inspect.h"
 #include "runtime/base/Fill.h"
 #include "runtime/exec/Binding.h"
 #include "runtime/format/Verify.h"
@@ -105,6 +106,31 @@ TEST_F(PipelineRun, TrainsToTheBitsOfOneProgram) {
     EXPECT_EQ(found.parameters, wanted.parameters);
     EXPECT_LT(wanted.losses.back(), wanted.losses.front());
   }
+}
+
+// What inspect says of programs, their ranks, groups, and bytes sent: four micro-batches of 256 bytes
+// in either direction.
+TEST_F(PipelineRun, IsShownByInspect) {
+  std::vector<uint8_t> file = TwoStages(context, 2).pipeline();
+  auto shown = [&](const InspectOptions &options) {
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    EXPECT_TRUE(inspectExecutable(file, "two.dte", options, out).ok());
+    return text;
+  };
+  std::string text = shown({});
+  for (const char *wanted :
+       {"group        ends, 2 lists of 2: 0 2, 1 3\n", "program 0    stage_0 on ranks 0 to 1\n",
+        "program 1    stage_1 on ranks 2 to 3\n",
+        "  ends     send           pipeline        4           1024\n"})
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted << text;
+  InspectOptions options;
+  options.rank = 2;
+  EXPECT_NE(shown(options).find("receive pipeline over ends count 64 shift 1 'y' buffer=y"),
+            std::string::npos)
+      << shown(options);
+  options.json = true;
+  EXPECT_NE(shown(options).find("\"name\": \"stage_1\""), std::string::npos);
 }
 
 TEST_F(PipelineRun, SharesWhatProgramsHaveInCommon) {
