@@ -45,7 +45,7 @@ class Example:
         lines = []
         for line in re.sub(r"\n\s+", " ", self.text).splitlines():
             used = re.search(r'graph\.(get|set|call|repeat|state)\b.*?(?:of )?(@"[^"]*"|@\w+)(?!.*of @)', line)
-            if not used or re.search(r"graph\.(func (private )?|parameter )" + re.escape(used[2]) + r"\b", self.text):
+            if not used or re.search(r"graph\.(func (private )?|parameter |state )" + re.escape(used[2]) + r"\b", self.text):
                 continue
             # A block takes entries of stacks; a parameter with 'repeats' is read as one.
             stack = re.compile(r"!graph\.stack<(\d+) x (tensor<[^>]*>)>")
