@@ -32,6 +32,8 @@ Status Groups::create(const format::Manifest &file, Control &control, Device &de
 }
 
 int Groups::find(const format::Instruction &instruction) const {
+  if (!manifest) // no group was made
+    return -1;
   std::optional<Key> key = keyOf(*manifest, instruction);
   return key ? groups.at(*key) : -1;
 }
