@@ -115,24 +115,35 @@ ProgramStops Player::collect(exec::ProgramOp program) {
   llvm::DenseMap<Attribute, size_t> left;
   for (Attribute task : (*entry).getTasks())
     ++left[task];
+  // What of a task can hold up a stream, in order: looked for once, however many micro-batches run it.
+  struct MayStop {
+    exec::InstructionOpInterface instruction;
+    int64_t event;
+  };
+  llvm::DenseMap<Attribute, std::vector<MayStop>> ofTask;
+  for (auto &[symbol, unused] : left)
+    visitInstructions(
+        cast<exec::TaskOp>(program.lookupSymbol(cast<FlatSymbolRefAttr>(symbol).getValue())),
+        [&, list = &ofTask[symbol]](exec::InstructionOpInterface instruction, int64_t layer) {
+          if (isa<exec::RecordOp, exec::WaitOp, exec::CollectiveOp, exec::SendOp, exec::ReceiveOp>(
+                  *instruction))
+            list->push_back({instruction, getEvent(instruction, layer)});
+        });
   std::map<int64_t, unsigned> records;
-  for (auto [symbol, microBatch] :
-       llvm::zip((*entry).getTasks().getAsRange<FlatSymbolRefAttr>(), (*entry).getMicroBatches())) {
+  for (auto [symbol, microBatch] : llvm::zip((*entry).getTasks(), (*entry).getMicroBatches())) {
     bool isLast = --left[symbol] == 0;
-    auto task = cast<exec::TaskOp>(program.lookupSymbol(symbol.getValue()));
-    visitInstructions(task, [&](exec::InstructionOpInterface instruction, int64_t layer) {
+    for (const MayStop &each : ofTask[symbol]) {
+      exec::InstructionOpInterface instruction = each.instruction;
       if (instruction.runsLastOnly() && !isLast)
-        return;
-      Stop stop{instruction, microBatch, 0, getEvent(instruction, layer)};
+        continue;
+      Stop stop{instruction, microBatch, 0, each.event};
       if (isa<exec::RecordOp>(*instruction))
         ++records[stop.event];
       else if (isa<exec::WaitOp>(*instruction))
         stop.records = records[stop.event];
-      else if (!isa<exec::CollectiveOp, exec::SendOp, exec::ReceiveOp>(*instruction))
-        return;
       result.streams[instruction.getInstructionStream()].push_back(stop);
       ++result.count;
-    });
+    }
   }
   return result;
 }
