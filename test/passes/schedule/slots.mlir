@@ -3,6 +3,7 @@
 // Two of three micro-batches are under way at once: what they keep from task to task is per slot, sums and scratch are not.
 // The product for the weight, which nothing waits for but the update, is a task of its own.
 // CHECK-LABEL: exec.program @step mesh ["dp"] sizes [1] micro_batches 3 slots 2 of 256 bytes
+// CHECK-SAME:    arena 1344 bytes attributes {exec.lower_bound_bytes = 1344 : i64}
 // CHECK:         exec.buffer "grad w" gradient f32 64 bytes carried at
 // CHECK:         %[[Y:.*]] = exec.buffer "linear.0" temporary f32 128 bytes at
 // CHECK:         %[[DY:.*]] = exec.buffer "kernel_0.1" activation f32 128 bytes per_slot at
