@@ -33,10 +33,12 @@ Lookup *realLookup() {
 #ifndef __SANITIZE_ADDRESS__ // which counts them itself
 // malloc, calloc and the others by glibc's own names; operator new calls malloc.
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming)
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t items, size_t bytes);
 void *__libc_realloc(void *memory, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
+// NOLINTEND(readability-identifier-naming)
 
 void *malloc(size_t bytes) {
   count(allocations);
