@@ -23,6 +23,19 @@ std::vector<float> iota(size_t count, float first = 1) {
   return values;
 }
 
+// The trace that the executor writes.
+std::string traceOf(const Executor &executor) {
+  std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
+  close(::mkstemp(path.data()));
+  AtomicFile file;
+  EXPECT_TRUE(file.open(path).ok());
+  EXPECT_TRUE(executor.writeTrace(file).ok());
+  std::ifstream in(path);
+  std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::filesystem::remove(path);
+  return trace;
+}
+
 TEST(Executor, RunsAProduct) {
   ProgramBuilder builder({});
   uint32_t a = builder.buffer("a", 6), b = builder.buffer("b", 6), c = builder.buffer("c", 4);
@@ -364,8 +377,7 @@ TEST(Executor, RepeatsInstructionsForEachLayer) {
   builder.add(test::copy(sum, total, 4));
   program.tasks[0]->repeats = {format::Repeat(1, 3, 3)};
   program.entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
-  std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
-  close(::mkstemp(path.data()));
+  std::string trace;
   test::runRanks(
       1, builder.file(),
       [&](int, Executor &executor, Device &device) {
@@ -375,14 +387,9 @@ TEST(Executor, RepeatsInstructionsForEachLayer) {
         EXPECT_EQ(get(executor, device, total), (std::vector<float>{111, 222, 333, 444}));
         EXPECT_EQ(get(executor, device, y),
                   (std::vector<float>{300, 400, 0, 0, 20, 30, 0, 0, 1, 2, 0, 0}));
-        AtomicFile file;
-        ASSERT_TRUE(file.open(path).ok());
-        ASSERT_TRUE(executor.writeTrace(file).ok());
+        trace = traceOf(executor);
       },
       1, 60, {.trace = true});
-  std::ifstream in(path);
-  std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(path);
   EXPECT_NE(trace.find("\"instruction\":2,\"layer\":2}"), std::string::npos) << trace;
   EXPECT_NE(trace.find("\"instruction\":3}"), std::string::npos) << trace;
 }
@@ -420,20 +427,14 @@ TEST(Executor, CountsOnlyWaitsAndCollectivesOfStream0AsExposed) {
 }
 
 TEST(Executor, WritesATraceOfAllStreams) {
-  std::string path = std::filesystem::temp_directory_path() / "dtc-trace-XXXXXX";
-  close(::mkstemp(path.data()));
+  std::string trace;
   test::runRanks(1, test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS)).file(),
                  [&](int, Executor &executor, Device &) {
                    test::step(executor);
                    test::step(executor);
-                   AtomicFile file;
-                   ASSERT_TRUE(file.open(path).ok());
-                   ASSERT_TRUE(executor.writeTrace(file).ok());
+                   trace = traceOf(executor);
                  },
                  1, 60, {.trace = true});
-  std::ifstream in(path);
-  std::string trace((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  std::filesystem::remove(path);
   EXPECT_NE(
       trace.find("\"name\":\"all_reduce of gradients over dp 'loss' at sample.mlir:3:5 (block)\""),
       std::string::npos)
