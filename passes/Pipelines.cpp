@@ -30,10 +30,16 @@ void addBindBatch(OpPassManager &passes, const StepOptions &options) {
 
 void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   addBindBatch(passes, options);
+  // Every tensor has the element type that it is kept in.
+  SetPrecisionOptions precision;
+  precision.precision = options.precision;
+  passes.addPass(createSetPrecision(precision));
   // '@loss' is gone; '@microbatch' returns the loss and a gradient for every parameter.
   DifferentiateOptions differentiate;
   differentiate.microBatches = options.microBatches;
   passes.addPass(createDifferentiate(differentiate));
+  // Gradients of parameters are in f32.
+  passes.addPass(createWidenGradients());
   // '@update' replaces every parameter and state.
   AddOptimizerOptions optimizer;
   optimizer.optimizer = options.optimizer;
@@ -41,10 +47,12 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.beta2 = options.beta2;
   optimizer.epsilon = options.epsilon;
   optimizer.weightDecay = options.weightDecay;
+  optimizer.gradDtype = options.gradDtype;
   optimizer.clipNorm = options.clipNorm;
   optimizer.cosine = options.cosine;
   optimizer.warmupSteps = options.warmupSteps;
   optimizer.minRatio = options.minLrRatio;
+  optimizer.trustCoefficient = options.trustCoefficient;
   passes.addPass(createAddOptimizer(optimizer));
   // No op computes what another has, or what nobody reads.
   passes.addPass(createCanonicalizerPass());
@@ -56,6 +64,10 @@ void addShardPhase(OpPassManager &passes) {
   passes.addPass(createPartition());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  // Layers keep for the backward pass what the plan says, and no more.
+  passes.addPass(createRecompute());
+  // With a pipeline, a module for each stage.
+  passes.addPass(createCutStages());
 }
 
 void addSchedulePhase(OpPassManager &passes) { addSchedulePhase(passes, ScheduleOptions()); }
@@ -68,6 +80,17 @@ void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   passes.addPass(createFormKernels());
   // One exec.program: every buffer has an offset, every instruction a stream.
   buildSchedulePipeline(passes, options);
+}
+
+void addStagesPhase(OpPassManager &passes, const ScheduleOptions &options) {
+  // Each stage's module has its program and kernels.
+  ScheduleOptions ofStage = options;
+  ofStage.isStage = true;
+  addSchedulePhase(passes.nest<ModuleOp>(), ofStage);
+  // The module has a program for each stage, and each kernel once.
+  passes.addPass(createMergeStages());
+  // No rank waits forever for another.
+  passes.addPass(createVerifyPrograms());
 }
 
 } // namespace dtc

@@ -17,11 +17,15 @@ void loadDialects(mlir::MLIRContext &context);
 struct StepOptions {
   int64_t batch = 1; // samples of one micro-batch over all ranks
   int64_t microBatches = 1;
+  // Element type that parameters and activations are kept in, "f32", "bf16" or "f16", and in which
+  // gradients are reduced, "f32" or "bf16".
+  std::string precision = "f32", gradDtype = "f32";
   std::string optimizer = "adamw";
   double beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, weightDecay = 0.1, clipNorm = 1;
   bool cosine = true;
   int64_t warmupSteps = 0;
   double minLrRatio = 0.1;
+  double trustCoefficient = 0.001; // of lars
 };
 
 // Model -> one-device training step: '@microbatch' and '@update' with a static batch.
@@ -36,5 +40,8 @@ void addShardPhase(mlir::OpPassManager &passes);
 // memory plan.
 void addSchedulePhase(mlir::OpPassManager &passes);
 void addSchedulePhase(mlir::OpPassManager &passes, const ScheduleOptions &options);
+// The same for a module with one for each stage of a pipeline (graph.stage): it gets the programs of
+// all of them.
+void addStagesPhase(mlir::OpPassManager &passes, const ScheduleOptions &options);
 
 } // namespace dtc

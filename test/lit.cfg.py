@@ -15,7 +15,9 @@ config.test_exec_root = os.path.join(config.dtc_build_dir, "test", "lit")
 root = os.path.dirname(config.test_source_root)
 bin_dir = os.path.join(config.dtc_build_dir, "bin")
 # build/bin has dtc, dtrun, dtc-opt; LLVM's folder has FileCheck, not, count, split-file, llvm-objdump.
-config.environment["PATH"] = os.pathsep.join([bin_dir, config.llvm_tools_dir, os.environ["PATH"]])
+# build/test has programs that are for tests alone.
+test_dir = os.path.join(config.dtc_build_dir, "test")
+config.environment["PATH"] = os.pathsep.join([bin_dir, test_dir, config.llvm_tools_dir, os.environ["PATH"]])
 # %root: the source tree. %configs: model configurations. %digits: the classifier. %python: the interpreter that runs lit.
 config.substitutions.append(("%root", root))
 config.substitutions.append(("%configs", os.path.join(root, "models", "configs")))

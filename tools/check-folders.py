@@ -38,6 +38,7 @@ EXCEPTIONS = {
 HEADER_ONLY = {
     "kernels/cpu/Philox.h",
     "runtime/base/Checked.h",
+    "runtime/base/HalfFloats.h",
     "runtime/base/Status.h",
     "runtime/base/Text.h",
     "tools/cli/EndWithWords.h",

@@ -141,7 +141,8 @@ std::optional<double> plannedBytes(mlir::ModuleOp module, const Decisions &d) {
   Plan plan = compiledPlan(d, "adamw");
   if (!own || !placeTensors(module, plan, own->placements))
     return std::nullopt;
-  return staticMemoryBytes(module, plan);
+  std::optional<std::vector<int64_t>> bytes = staticMemoryBytes(module, plan);
+  return bytes ? std::optional<double>(static_cast<double>(bytes->front())) : std::nullopt;
 }
 
 } // namespace

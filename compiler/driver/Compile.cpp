@@ -5,10 +5,13 @@
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Executable.h"
+#include "compiler/plan/PlanOrders.h"
+#include "compiler/plan/ScheduleDecisions.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/workload/ModelFacts.h"
 #include "passes/codegen/KernelLibrary.h"
+#include "passes/schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
@@ -54,6 +57,8 @@ public:
     step.batch = plan.decisions.dp * plan.decisions.microBatch;
     step.microBatches = plan.decisions.numMicroBatches;
     step.optimizer = plan.optimizer;
+    step.precision = plan.precision;
+    step.gradDtype = plan.origin.gradDtype;
   }
 
   Result<std::vector<uint8_t>> run() {
@@ -74,8 +79,7 @@ public:
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("02-shard", addShardPhase); !done)
       return done.error();
-    if (Outcome done = runPhase("03-schedule", [](OpPassManager &p) { addSchedulePhase(p); });
-        !done)
+    if (Outcome done = schedule(); !done)
       return done.error();
     FailureOr<KernelLibrary> kernels = lowerKernels(module, {target->cpu, ""});
     if (failed(kernels))
@@ -87,6 +91,18 @@ private:
   UserError failedPhase(StringRef phase) {
     return capture.errorOr(
         UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));
+  }
+
+  // Stages of a pipeline are modules of their own, each with its order.
+  Outcome schedule() {
+    if (plan.decisions.pp == 1)
+      return runPhase("03-schedule", [&](OpPassManager &p) {
+        addSchedulePhase(p, scheduleOptions(plan.decisions));
+      });
+    if (Outcome ordered = orderStages(module, plan); !ordered)
+      return ordered;
+    return runPhase("03-schedule",
+                    [&](OpPassManager &p) { addStagesPhase(p, scheduleOptions(plan.decisions)); });
   }
 
   template <typename Add> Outcome runPhase(const std::string &name, Add add) {

@@ -65,7 +65,7 @@ std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program
       const format::Buffer &buffer = *program.buffers()->Get(i);
       if (static_cast<size_t>(buffer.kind()) != kind)
         continue;
-      for (uint64_t slot = 0; slot < (buffer.slot_stride() ? program.num_slots() : 1); ++slot)
+      for (uint64_t slot = 0; slot < buffer.slots(); ++slot)
         for (uint32_t layer = 0; layer < (buffer.layer_stride() ? layers[i] : 1); ++layer) {
           uint64_t begin = buffer.offset() + slot * buffer.slot_stride() +
                            static_cast<uint64_t>(buffer.layer_stride()) * layer;
@@ -99,6 +99,13 @@ std::vector<std::pair<std::string, size_t>> countOps(const format::Program &prog
   for (const format::Task *task : *program.tasks())
     std::for_each(task->instructions()->begin(), task->instructions()->end(), add);
   return counts;
+}
+
+uint32_t mostSlots(const format::Program &program) {
+  uint32_t most = 1;
+  for (const format::Buffer *buffer : *program.buffers())
+    most = std::max(most, buffer->slots());
+  return most;
 }
 
 size_t countInstructions(const format::Program &program) {
@@ -289,7 +296,7 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
                  program.parameters()->size(), format::sizeOf(program.optimizer_state()));
   out << formatv("instructions {0} on {1} streams, {2} events; tasks {3}, slots {4}\n",
                  countInstructions(program), program.num_streams(), program.num_events(),
-                 program.tasks()->size(), program.num_slots());
+                 program.tasks()->size(), mostSlots(program));
   if (size_t unrolled = countUnrolled(program); unrolled != countInstructions(program))
     out << formatv("  {0,-14} {1}\n", "with repeats", unrolled);
   for (const auto &[name, count] : countOps(program))

@@ -135,7 +135,7 @@ void programs(OStream &json, const format::Manifest &manifest) {
         json.attribute("unrolled_instructions", static_cast<int64_t>(countUnrolled(*program)));
         repeats(json, *program);
         json.attribute("tasks", static_cast<int64_t>(program->tasks()->size()));
-        json.attribute("slots", static_cast<int64_t>(program->num_slots()));
+        json.attribute("slots", static_cast<int64_t>(mostSlots(*program)));
         entries(json, *program);
         json.attributeObject("ops", [&] {
           for (const auto &[name, count] : countOps(*program))
@@ -145,6 +145,7 @@ void programs(OStream &json, const format::Manifest &manifest) {
         communication(json, trafficOf(manifest, *program));
         tensors(json, "parameters", program->parameters());
         tensors(json, "optimizer_state", program->optimizer_state());
+        tensors(json, "gradients", program->gradients());
       });
   });
 }
@@ -165,8 +166,10 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
         json.attribute("dtype", EnumNameDType(buffer->dtype()));
         json.attribute("offset", static_cast<int64_t>(buffer->offset()));
         json.attribute("bytes", static_cast<int64_t>(buffer->bytes()));
-        if (buffer->slot_stride() > 0)
+        if (buffer->slots() > 1) {
+          json.attribute("slots", static_cast<int64_t>(buffer->slots()));
           json.attribute("slot_stride", static_cast<int64_t>(buffer->slot_stride()));
+        }
         if (buffer->micro_batch_stride() > 0)
           json.attribute("micro_batch_stride", static_cast<int64_t>(buffer->micro_batch_stride()));
         if (buffer->layer_stride() != 0)

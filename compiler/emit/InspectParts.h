@@ -24,6 +24,9 @@ std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program
 size_t countInstructions(const format::Program &program);
 size_t countUnrolled(const format::Program &program);
 
+// Of how many micro-batches a program keeps something at once, at most.
+uint32_t mostSlots(const format::Program &program);
+
 // How often each op stands in a program: ("gemm", 144).
 std::vector<std::pair<std::string, size_t>> countOps(const format::Program &program);
 

@@ -22,6 +22,14 @@ public:
       buffers.insert({name, buffer});
   }
 
+  // Of its numbers, where it has some: the indices of others are always i32.
+  Type dtypeOfOp() const {
+    for (const auto &[name, buffer] : buffers)
+      if (buffer && isa<FloatType>(exec::getDtype(buffer)))
+        return exec::getDtype(buffer);
+    return exec::getDtype(buffers.front().second);
+  }
+
   const uint8_t *write(const TypeTable &table) {
     builder.Finish(flatbuffers::Offset<void>(writeTable(table)));
     return builder.GetBufferPointer();
@@ -90,7 +98,7 @@ void TableWriter::writeInside(ElementaryType type, flatbuffers::voffset_t place,
     return;
   }
   if (name == "dtype") {
-    auto dtype = values.dtype(exec::getDtype(buffers.front().second));
+    auto dtype = values.dtype(dtypeOfOp());
     return builder.AddElement<uint8_t>(place, static_cast<uint8_t>(dtype), 0);
   }
   Attribute value = attribute(name);

@@ -64,6 +64,7 @@ std::vector<std::unique_ptr<format::ShardedDimT>> shardsOf(const exec::Splits &s
 void ManifestBuilder::add(exec::ProgramOp added) {
   program = added;
   buffers.clear();
+  storages.clear();
   tasks.clear();
   if (manifest.programs.empty())
     addMesh();
@@ -75,7 +76,6 @@ void ManifestBuilder::add(exec::ProgramOp added) {
   out->arena_bytes = program.getArenaBytes().value_or(0);
   out->num_streams = static_cast<uint32_t>(program.getStreams());
   out->num_events = static_cast<uint32_t>(program.getEvents());
-  out->num_slots = static_cast<uint32_t>(program.getSlots());
   manifest.num_micro_batches = program.getMicroBatches();
   manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, out->arena_bytes);
   addLocation(UnknownLoc::get(program.getContext()));
@@ -86,6 +86,7 @@ void ManifestBuilder::add(exec::ProgramOp added) {
         .Case([&](exec::KernelOp kernel) { addKernel(kernel); })
         .Case([&](exec::ParameterOp parameter) { addTensor(parameter, out->parameters); })
         .Case([&](exec::StateOp state) { addTensor(state, out->optimizer_state); })
+        .Case([&](exec::GradientOp gradient) { addTensor(gradient, out->gradients); })
         .Case([&](exec::InputOp input) { addInput(input); })
         .Case([&](exec::ScalarOp scalar) {
           auto table = std::make_unique<format::StepScalarT>();
@@ -146,6 +147,10 @@ static bool isOnlyPerLayer(Value buffer) {
   return any;
 }
 
+uint32_t ManifestBuilder::storageOf(Value root) {
+  return storages.try_emplace(root, static_cast<uint32_t>(storages.size())).first->second;
+}
+
 void ManifestBuilder::addBuffer(Value buffer) {
   if (isOnlyPerLayer(buffer))
     return;
@@ -156,11 +161,17 @@ void ManifestBuilder::addBuffer(Value buffer) {
   table->name = (perLayer ? perLayer.getName() : exec::getName(buffer)).str();
   table->offset = root.getOffset().value_or(0) + range.offset;
   table->bytes = range.bytes;
-  table->slot_stride = root.getPerSlot() ? program.getSlotBytes() : 0;
+  table->slots = static_cast<uint32_t>(root.getSlots().value_or(1));
+  table->slot_stride = table->slots > 1 ? root.getSlotStride() : 0;
   table->micro_batch_stride = range.microBatchStride;
   table->layer_stride = perLayer ? perLayer.getStride() : 0;
   table->kind = static_cast<format::BufferKind>(root.getKind());
   table->dtype = dtypeOf(exec::getDtype(buffer));
+  if (!perLayer)
+    table->storage = storageOf(root);
+  else
+    for (Value each : perLayer.getBuffers())
+      table->layer_storages.push_back(storageOf(exec::getRange(each).root));
   buffers[buffer] = static_cast<uint32_t>(out->buffers.size());
   out->buffers.push_back(std::move(table));
 }
@@ -193,6 +204,8 @@ void ManifestBuilder::addTensor(Op op, std::vector<std::unique_ptr<format::Tenso
   table->mean = op.getMean().convertToDouble();
   table->stddev = op.getStddev().convertToDouble();
   table->init_key = op.getInitKey();
+  if constexpr (std::is_same_v<Op, exec::StateOp>)
+    table->copy_of = op.getCopyOf().value_or("").str();
   tensors.push_back(std::move(table));
 }
 
@@ -266,11 +279,10 @@ void ManifestBuilder::addRepeat(exec::RepeatOp repeat) {
 void ManifestBuilder::addEntry(exec::EntryOp entry) {
   auto table = std::make_unique<format::EntryT>();
   table->kind = static_cast<format::EntryKind>(entry.getKind());
-  for (auto [task, microBatch, slot] : llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(),
-                                                 entry.getMicroBatches(), entry.getRunSlots()))
+  for (auto [task, microBatch] :
+       llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(), entry.getMicroBatches()))
     table->order.emplace_back(tasks.lookup(task.getValue()),
-                              static_cast<uint32_t>(std::max<int64_t>(microBatch, 0)),
-                              static_cast<uint32_t>(slot));
+                              static_cast<uint32_t>(std::max<int64_t>(microBatch, 0)));
   out->entries.push_back(std::move(table));
 }
 
@@ -299,8 +311,9 @@ void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {
   if (op.getScalars())
     for (auto scalar : op.getScalars()->getAsRange<exec::RankScalarAttr>())
       table.scalars.push_back(tableOf(scalar));
-  uint64_t &range = manifest.kernels[table.kernel]->range;
-  range = std::max(range, table.range);
+  format::KernelT &kernel = *manifest.kernels[table.kernel];
+  kernel.range = std::max(kernel.range, table.range);
+  kernel.num_results = static_cast<uint32_t>(op.getOutputs().size());
   result.Set(std::move(table));
 }
 
@@ -320,6 +333,8 @@ void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
   table.alpha = op.getAlpha().convertToFloat();
   table.beta = op.getBeta().convertToFloat();
   table.batch = op.getBatch();
+  table.dtype = dtypeOf(exec::getDtype(op.getA()));
+  table.result_dtype = dtypeOf(exec::getDtype(op.getC()));
   if (!op.getBatchStrides().empty()) {
     table.stride_a = op.getBatchStrides()[0];
     table.stride_b = op.getBatchStrides()[1];

@@ -35,6 +35,7 @@ private:
   uint32_t groupOf(llvm::ArrayRef<int64_t> axes);
   uint32_t groupOf(exec::RanksAttr lists);
   uint32_t addLocation(mlir::Location location);
+  uint32_t storageOf(mlir::Value root);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }
 
   // What goes into the union, of instructions that InstructionWriter does not know.
@@ -54,7 +55,7 @@ private:
   // Of the program that is added.
   exec::ProgramOp program;
   format::ProgramT *out = nullptr;
-  llvm::DenseMap<mlir::Value, uint32_t> buffers;
+  llvm::DenseMap<mlir::Value, uint32_t> buffers, storages; // storages by exec.buffer
   llvm::StringMap<uint32_t> tasks;
 };
 

@@ -1,6 +1,7 @@
 // Gradients and parameters between replicas, once a step, in buckets.
 #include "compiler/estimate/GradientExchange.h"
 
+#include "compiler/cost/MeshPlacement.h"
 #include "compiler/estimate/Buckets.h"
 
 #include <algorithm>
@@ -8,6 +9,13 @@
 #include <limits>
 
 namespace dtc {
+
+static double ranksOf(const RankGroup &group) {
+  double ranks = 1;
+  for (const RankSpan &span : group)
+    ranks *= static_cast<double>(span.size);
+  return ranks;
+}
 
 llvm::ArrayRef<int64_t> bucketSizes() {
   constexpr int64_t mebibyte = 1 << 20;
@@ -17,8 +25,21 @@ llvm::ArrayRef<int64_t> bucketSizes() {
   return sizes;
 }
 
+ShardGroups::ShardGroups(const AxisGroups &groups, const Decisions &d)
+    : denseShards(groups.dense),
+      expertShards(groups.expert), denseCopies{{1, 1}}, expertCopies{{1, 1}} {
+  if (d.zero == 0 || d.zeroRanks() == d.dp)
+    return;
+  int64_t copies = d.dp / d.zeroRanks(), dense = d.zeroRanks() * d.cp,
+          expert = std::max<int64_t>(1, dense / d.ep);
+  denseShards = partOfGroup(groups.dense, dense, 1);
+  denseCopies = partOfGroup(groups.dense, copies, dense);
+  expertShards = partOfGroup(groups.expert, expert, 1);
+  expertCopies = partOfGroup(groups.expert, copies, expert);
+}
+
 GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, int64_t zero,
-                            const AxisGroups &groups, const Topology &topology,
+                            const ShardGroups &groups, const Topology &topology,
                             const CellPrecision &precision) {
   GradientExchange exchange;
   auto add = [&](BucketSeconds &buckets, CollectiveKind kind, double bytes,
@@ -35,16 +56,21 @@ GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, in
     buckets.count =
         std::max(buckets.count, isStacks ? std::numeric_limits<double>::infinity() : count);
   };
-  auto addBoth = [&](BucketSeconds &buckets, CollectiveKind kind, double bytesEach) {
-    add(buckets, kind, dense * bytesEach, groups.dense);
-    add(buckets, kind, expert * bytesEach, groups.expert);
+  auto addParts = [&](BucketSeconds &buckets, CollectiveKind kind, double bytesEach) {
+    add(buckets, kind, dense * bytesEach, groups.denseShards);
+    add(buckets, kind, expert * bytesEach, groups.expertShards);
   };
   if (zero == 0)
-    addBoth(exchange.reduce, CollectiveKind::AllReduce, precision.reduceBytes);
+    addParts(exchange.reduce, CollectiveKind::AllReduce, precision.reduceBytes);
   if (zero == 1)
-    addBoth(exchange.reduce, CollectiveKind::ReduceScatter, precision.reduceBytes);
+    addParts(exchange.reduce, CollectiveKind::ReduceScatter, precision.reduceBytes);
+  double denseParts = ranksOf(groups.denseShards), expertParts = ranksOf(groups.expertShards);
+  add(exchange.reduce, CollectiveKind::AllReduce, dense * precision.reduceBytes / denseParts,
+      groups.denseCopies);
+  add(exchange.reduce, CollectiveKind::AllReduce, expert * precision.reduceBytes / expertParts,
+      groups.expertCopies);
   if (zero == 1 || zero == 2)
-    addBoth(exchange.gather, CollectiveKind::AllGather, precision.parameterBytes);
+    addParts(exchange.gather, CollectiveKind::AllGather, precision.parameterBytes);
   return exchange;
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/estimate/Buckets.h"
 #include "compiler/estimate/CellCost.h"
+#include "compiler/plan/Decisions.h"
 
 namespace dtc {
 
@@ -21,12 +22,20 @@ struct BucketSeconds {
   double all = 0, last = 0, count = 0;
 };
 
-// What one stage of so many elements of dense and expert parameters exchanges.
+// Among which ranks ZeRO spreads parts, and between which copies of a part are.
+struct ShardGroups {
+  RankGroup denseShards, expertShards, denseCopies, expertCopies;
+
+  ShardGroups(const AxisGroups &groups, const Decisions &decisions);
+};
+
+// What one stage of so many elements of dense and expert parameters exchanges once a step. Gradients that micro-batches
+// scatter are only added up between copies.
 struct GradientExchange {
   BucketSeconds reduce, gather;
 };
 GradientExchange exchangeIn(int64_t bucketBytes, double dense, double expert, int64_t zero,
-                            const AxisGroups &groups, const Topology &topology,
+                            const ShardGroups &groups, const Topology &topology,
                             const CellPrecision &precision);
 
 // Seconds that nothing hides of buckets that become ready one by one while `window` seconds pass,

@@ -15,6 +15,7 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.sequenceParallel = d.sequenceParallel;
   key.placement = d.placement;
   key.microBatch = d.microBatch;
+  key.zeroGroup = d.zeroGroup;
   return known[key];
 }
 

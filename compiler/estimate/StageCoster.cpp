@@ -15,7 +15,7 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
     : model(model), d(decisions), request(request), overlap(model.cells->overlap),
       process(model.cells->process), known(request.shared ? request.shared->of(decisions) : own),
-      dataRanks(static_cast<double>(d.dp * d.cp)),
+      shards(model.groups, d), dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
       expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
   places.reserve(std::max<size_t>(1, model.kinds.size()));
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
@@ -42,8 +42,8 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
          expert = block.expertParameters * bytesPerParameter;
   auto [it, isNew] = known.gathers.try_emplace({place.kind, kind, dense, expert}, 0.0);
   if (isNew)
-    it->second = collectiveSeconds(kind, dense, model.groups.dense, place.topology) +
-                 collectiveSeconds(kind, expert, model.groups.expert, place.topology);
+    it->second = collectiveSeconds(kind, dense, shards.denseShards, place.topology) +
+                 collectiveSeconds(kind, expert, shards.expertShards, place.topology);
   return it->second / model.cells->gatherShare;
 }
 
@@ -399,8 +399,8 @@ const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, doub
   std::vector<GradientExchange> &exchanges = known.exchanges[{place.kind, d.zero, dense, expert}];
   if (exchanges.empty())
     for (int64_t bytes : request.bucketSizes)
-      exchanges.push_back(exchangeIn(bytes, dense, expert, d.zero, model.groups, place.topology,
-                                     request.precision));
+      exchanges.push_back(
+          exchangeIn(bytes, dense, expert, d.zero, shards, place.topology, request.precision));
   return exchanges;
 }
 
@@ -429,11 +429,29 @@ double StageCoster::hiddenPasses() const {
   return overlap.gradients * passes;
 }
 
+// What every micro-batch sends is costed block by block, beside compute: a bucket holds a layer's.
+bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
+  if (d.zero < 2 || dataRanks == 1 || bucketBytes == kStackBuckets)
+    return true;
+  double largest = 0;
+  for (const BlockCost &block : model.blocks)
+    largest = std::max(
+        largest, (block.denseParameters + block.expertParameters) *
+                     std::max(request.precision.parameterBytes, request.precision.reduceBytes));
+  // Of layers beyond all sizes the largest bucket holds most.
+  bool isMost = llvm::none_of(request.bucketSizes, [&](int64_t bytes) {
+    return bytes > bucketBytes && bytes != kOneBucket;
+  });
+  return bucketBytes != kOneBucket && (isMost || static_cast<double>(bucketBytes) >= largest);
+}
+
 // All stages take the way by which the last of them is done first. A later stage is done with its
 // gradients while earlier ones still compute theirs.
 void StageCoster::chooseExchange(std::vector<StageEstimate> &stages) {
   double least = std::numeric_limits<double>::infinity();
   for (size_t way = 0; way < stages.front().exchanges.size(); ++way) {
+    if (request.bucketSizes.size() > 1 && !mayTravelIn(request.bucketSizes[way]))
+      continue;
     double slack = 0, most = 0;
     for (const StageEstimate &stage : stages) {
       most = std::max(most, stage.exchanges[way].exposedSeconds - slack);

@@ -92,6 +92,7 @@ private:
                                                    const Place &place) const;
   void addExchange(StageEstimate &stage, const GradientExchange &exchange, double sums) const;
   double hiddenPasses() const;
+  bool mayTravelIn(int64_t bucketBytes) const;
   void chooseExchange(std::vector<StageEstimate> &stages);
   double inFlightOf(size_t index) const;
 
@@ -105,6 +106,7 @@ private:
   SharedEstimates::Parts own;    // where the request shares none
   SharedEstimates::Parts &known; // already
   std::vector<Place> places;     // one, or as ModelCost::places has them
+  ShardGroups shards;
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of request.bucketSizes

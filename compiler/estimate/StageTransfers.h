@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/cost/Cost.h"
-#include "compiler/pipeline/Schedule.h"
+#include "compiler/pipeline/Transfers.h"
 
 namespace dtc {
 
@@ -17,10 +17,5 @@ void addTransfers(ModelCost &cost, const Decisions &decisions, const Topology &t
 // boundaries are alike.
 // Example: 4 stages of 4 devices on nodes of 8 are {inside, border, inside}.
 std::vector<double> transfersAlong(const RankGroup &group, double bytes, const Topology &topology);
-
-// Fills in what the chunks of a problem send: `seconds` at each boundary between stages, or by
-// boundary where those differ. From the last stage to the first, which interleaved schedules send
-// to, all boundaries are crossed: the slowest counts.
-void setTransfers(PipelineProblem &problem, double seconds, llvm::ArrayRef<double> byBoundary);
 
 } // namespace dtc

@@ -124,9 +124,33 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
   return (microBatches * slowest + update) * (1 - 1e-9);
 }
 
+// What all layers of the stage recompute; nothing where they differ.
+static std::optional<Recompute> recomputeOf(const StageEstimate &stage) {
+  int64_t layers = 0;
+  for (auto [first, last] : stage.chunks)
+    layers += last - first + 1;
+  if (stage.fullLayers + stage.selectiveLayers == 0)
+    return Recompute::None;
+  if (stage.fullLayers == layers)
+    return Recompute::Full;
+  return stage.selectiveLayers == layers ? std::optional(Recompute::Selective) : std::nullopt;
+}
+
+Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes) {
+  Decisions d = decisions;
+  d.overlapGradients = bucketBytes != kOneBucket;
+  d.bucketBytes = d.overlapGradients ? bucketBytes : 0;
+  return d;
+}
+
 // What the stack holds beside the program stays.
-static void takeProgram(MemoryParts &memory, ProgramMemory &programs, const ModelCost &model,
-                        const Decisions &decisions) {
+static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const ModelCost &model,
+                        Decisions decisions) {
+  std::optional<Recompute> recompute = recomputeOf(stage);
+  if (!recompute)
+    return;
+  decisions.recompute = decisions.recomputeMost = *recompute;
+  MemoryParts &memory = stage.memory;
   std::optional<MemoryParts> program = programs.of(decisions, *model.placements);
   if (!program)
     return;
@@ -143,7 +167,8 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.transfers = model.transfers;
   step.stages = coster.stages();
   if (request.programs)
-    takeProgram(step.stages.front().memory, *request.programs, model, decisions);
+    takeProgram(step.stages.front(), *request.programs, model,
+                withBuckets(decisions, coster.bucketBytes()));
   step.bucketBytes = coster.bucketBytes();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
@@ -208,7 +233,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   if (!model.kinds.empty() || request.programs)
     return true;
   const CellPrecision &p = request.precision;
-  double dataRanks = static_cast<double>(d.dp * d.cp);
+  double dataRanks = static_cast<double>(d.zeroRanks() * d.cp);
   double expertRanks = std::max(1.0, dataRanks / static_cast<double>(d.ep));
   double dense = model.allDense - model.tiedParameters;
   auto shared = [&](double bytes, int64_t splitFrom) {

@@ -62,6 +62,9 @@ struct EstimateRequest {
 // possible, chooses recomputation per stage, and adds up. The pipeline's time is that of the
 // schedule's closed form with unequal stages, or its lower bound where that is more;
 // refineBySchedule makes it exact. Wants layers >= pp x virtualStages.
+// The decisions, with gradients in buckets of what the estimate chose: kOneBucket is no overlap.
+Decisions withBuckets(const Decisions &decisions, int64_t bucketBytes);
+
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request);
 

@@ -129,8 +129,7 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel);
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
-  size_t numAxes =
-      stepMesh(module, plan.decisions.dp, plan.decisions.tp).axesOf(AxisRole::Tensor).size();
+  size_t numAxes = stepMesh(module, {.tp = plan.decisions.tp}).axesOf(AxisRole::Tensor).size();
   for (auto parameter : module.getOps<graph::ParameterOp>()) {
     std::string name = parameter.getSymName().str();
     auto tensor = plan.tensors.find(parameter.getMemberNames().front());

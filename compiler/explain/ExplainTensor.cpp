@@ -93,7 +93,9 @@ private:
       break;
     }
     local = whole;
-    Mesh mesh = stepMesh(model, plan.decisions.dp, plan.decisions.tp);
+    Mesh mesh = stepMesh(
+        model,
+        {.dp = plan.decisions.dp, .tp = plan.decisions.tp, .zeroGroup = plan.decisions.zeroGroup});
     for (const auto &[axis, placement] : group.placements) {
       llvm::SmallVector<int64_t, 2> sizes{sizeOf(plan, axis)};
       if (axis == "tp") {

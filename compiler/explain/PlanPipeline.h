@@ -1,16 +1,10 @@
 // The pipeline that a plan describes, for the scheduler and the simulator.
 #pragma once
 
-#include "compiler/plan/Plan.h"
+#include "compiler/plan/PlanOrders.h"
 #include "compiler/simulate/PipelineSimulation.h"
 
 namespace dtc {
-
-// Chunks, times and kept bytes as the plan's stages have them; a plan of one stage is a pipeline of
-// one. Bytes are scaled so that a stage that keeps its `in_flight` micro-batches holds the plan's
-// activations. Errors: stages that do not add up to the plan's pp and virtual stages, an unknown
-// schedule, a plan without times (of a dtc that did not write them).
-Result<PipelineProblem> pipelineOfPlan(const Plan &plan);
 
 // The step of a plan, its gradients' collectives and update after each stage's last backward, with
 // all that stays in memory below the activations. Without the host's seconds.

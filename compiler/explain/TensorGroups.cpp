@@ -9,11 +9,13 @@ namespace dtc {
 std::string layerPattern(const std::string &name) {
   llvm::SmallVector<llvm::StringRef> parts;
   llvm::StringRef(name).split(parts, '.');
-  for (llvm::StringRef &part : parts)
-    if (part == "{}" || (!part.empty() && llvm::all_of(part, llvm::isDigit))) {
+  for (llvm::StringRef &part : parts) {
+    bool isFamily = part.starts_with("{") && part.ends_with("}");
+    if (isFamily || (!part.empty() && llvm::all_of(part, llvm::isDigit))) {
       part = "*";
       break;
     }
+  }
   return llvm::join(parts, ".");
 }
 

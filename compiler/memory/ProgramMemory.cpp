@@ -4,6 +4,7 @@
 #include "compiler/memory/StaticMemory.h"
 #include "compiler/placement/ReadCells.h"
 #include "compiler/plan/Executable.h"
+#include "compiler/plan/ScheduleDecisions.h"
 #include "dialects/graph/Declaration.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
@@ -19,15 +20,20 @@ constexpr int64_t kMicroBatches = 2;
 
 } // namespace
 
-Plan compiledPlan(const Decisions &d, const std::string &optimizer) {
+Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::string &precision,
+                  const std::string &gradDtype) {
   Plan plan;
+  plan.precision = precision;
+  plan.origin.gradDtype = gradDtype;
   plan.decisions = d;
   plan.optimizer = optimizer;
   return plan;
 }
 
-ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
-    : optimizer(std::move(optimizer)) {
+ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string precision,
+                             std::string gradDtype)
+    : optimizer(std::move(optimizer)), precision(std::move(precision)),
+      gradDtype(std::move(gradDtype)) {
   FoldedModel folded = foldLayers(model, kLayers);
   auto numLayers = static_cast<int64_t>(folded.chain.size());
   isChain = folded.blocks.size() == 1;
@@ -46,10 +52,12 @@ ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer)
 
 std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
                                              const SearchedPlacements &placements) {
-  if (!isChain || !isExecutable(d))
+  if (!isChain || !isExecutable(d) || d.mayRecomputeMore() || d.pp > 1)
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
-  Key key{d.dp, d.tp, d.sequenceParallel, d.placement, d.zero, d.microBatch, microBatches};
+  Key key{d.dp,         d.tp,         d.sequenceParallel, d.placement, d.zero,
+          d.zeroGroup,  d.microBatch, microBatches,       d.recompute, d.overlapGradients,
+          d.bucketBytes};
   auto [entry, isNew] = known.try_emplace(key);
   if (isNew)
     entry->second = bytesOf(d, placements, microBatches);
@@ -76,13 +84,14 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
                                                   const SearchedPlacements &placements,
                                                   int64_t microBatches) {
   std::optional<OutlinedProgram> program;
-  ScheduleOptions options;
+  ScheduleOptions options = scheduleOptions(d), outlined = options;
+  // What a step sends once is merged and put aside when all layers are there.
+  outlined.once = outlined.roll = false;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };
-  Plan plan = compiledPlan(d, optimizer);
+  Plan plan = compiledPlan(d, optimizer, precision, gradDtype);
   plan.decisions.numMicroBatches = microBatches;
   if (!placeTensors(*shortModel, plan, placements) ||
-      !scheduleStep(*shortModel, plan, {.bucketBytes = 0, .overlap = false, .roll = false}, read) ||
-      !program)
+      !scheduleStep(*shortModel, plan, outlined, read) || !program)
     return std::nullopt;
   if (copies > 0 && program->runs.empty())
     return std::nullopt;

@@ -14,25 +14,29 @@
 namespace dtc {
 
 // Of decisions that dtc compiles: what lowering reads of a plan, tensors not placed yet.
-Plan compiledPlan(const Decisions &d, const std::string &optimizer);
+Plan compiledPlan(const Decisions &d, const std::string &optimizer,
+                  const std::string &precision = "f32", const std::string &gradDtype = "f32");
 
 // What the static plan of a step will need, without making it. The step with three layers is
 // lowered as `dtc compile` does; its middle layer stands for all others. Collectives are put into
 // buckets and beside compute, and buffers into the arena, once all layers are there.
 class ProgramMemory {
 public:
-  ProgramMemory(mlir::ModuleOp model, std::string optimizer);
+  ProgramMemory(mlir::ModuleOp model, std::string optimizer, std::string precision = "f32",
+                std::string gradDtype = "f32");
 
-  // Bytes of one rank; Nothing for decisions that dtc can't compile,
-  // after a diagnostic where lowering fails, and for models whose layers are of several kinds.
+  // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
+  // diagnostic where lowering fails, for models whose layers are of several kinds, and where layers
+  // recompute unlike each other.
   std::optional<MemoryParts> of(const Decisions &decisions, const SearchedPlacements &placements);
 
 private:
-  using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t>;
+  using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t, int64_t, Recompute,
+                         bool, int64_t>;
   std::optional<BytesByKind> bytesOf(const Decisions &decisions,
                                      const SearchedPlacements &placements, int64_t microBatches);
 
-  std::string optimizer;
+  std::string optimizer, precision, gradDtype;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // of the middle layer
   bool isChain = false;

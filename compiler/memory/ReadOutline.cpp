@@ -3,6 +3,7 @@
 
 #include "passes/schedule/BucketMember.h"
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/GradientCollectives.h"
 #include "passes/schedule/MemoryPlan.h"
 #include "passes/schedule/Ordering.h"
@@ -17,8 +18,10 @@ namespace {
 
 class OutlineReader {
 public:
-  OutlineReader(exec::ProgramOp program, const llvm::StringMap<int> &layers)
-      : program(program), layers(layers), instructions(getInstructions(program)) {}
+  OutlineReader(exec::ProgramOp program, const llvm::StringMap<int> &layers,
+                const Ordering &ordering)
+      : program(program), layers(layers), ordering(ordering),
+        instructions(getInstructions(program)) {}
 
   std::optional<OutlinedProgram> run() {
     result.outline.length = static_cast<int64_t>(instructions.size());
@@ -32,7 +35,8 @@ public:
     findUses();
     for (exec::InstructionOpInterface instruction : instructions)
       if (auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation()))
-        if (isGradientReduction(collective) || isParameterGather(collective))
+        if (!getExecution(collective) &&
+            (isGradientReduction(collective) || isParameterGather(collective)))
           addCollective(collective);
     if (!findRuns())
       return std::nullopt;
@@ -68,25 +72,46 @@ private:
       result.middlePersistent[kind] += aligned;
   }
 
+  // What other streams use is taken as long as stream 0 does not know that it is free.
   void findUses() {
-    for (auto [index, instruction] : llvm::enumerate(instructions))
+    for (unsigned index = 0; index < instructions.size(); ++index) {
+      exec::InstructionOpInterface instruction = instructions[index];
+      bool computes = instruction.getInstructionStream() == 0;
+      if (!computes)
+        followParameters(instruction);
       for (Value operand : instruction->getOperands()) {
-        auto time = static_cast<int64_t>(index);
         Value root = exec::getRange(operand).root;
-        if (int layer = layerOfBuffer.lookup(root); layer >= 0)
-          noteLayer(layer, time);
+        if (int layer = layerOfBuffer.lookup(root); computes && layer >= 0)
+          noteLayer(layer, index);
         auto found = indices.find(root);
         if (found == indices.end())
           continue;
         StepOutline::Buffer &buffer = result.outline.buffers[static_cast<size_t>(found->second)];
-        buffer.begin = std::min(buffer.begin, time);
-        buffer.end = std::max(buffer.end, time);
+        buffer.begin = std::min(buffer.begin, computes ? index : ordering.getStart(index) + 1);
+        buffer.end = std::max(buffer.end, ordering.getEnd(index));
       }
+    }
   }
 
+  // What is gathered of a layer's parameters is the layer's.
+  void followParameters(exec::InstructionOpInterface instruction) {
+    for (Value from : instruction.getReadBuffers())
+      if (int layer = layerOfBuffer.lookup(exec::getRange(from).root); layer >= 0)
+        for (Value to : instruction.getWrittenBuffers())
+          layerOfBuffer[exec::getRange(to).root] = layer;
+  }
+
+  // A layer begins with what stands in front of it on other streams.
   void noteLayer(int layer, int64_t time) {
-    if (changes.empty() || changes.back().first != layer)
-      changes.push_back({layer, time});
+    if (!changes.empty() && changes.back().first == layer)
+      return;
+    auto computes = [&](exec::InstructionOpInterface instruction) {
+      return instruction.getInstructionStream() == 0 &&
+             !isa<exec::RecordOp, exec::WaitOp>(instruction.getOperation());
+    };
+    while (time > 0 && !computes(instructions[static_cast<size_t>(time) - 1]))
+      --time;
+    changes.push_back({layer, time});
   }
 
   // The first instruction after `time` that depends on what the collective writes, `unpacks` left
@@ -152,6 +177,7 @@ private:
 
   exec::ProgramOp program;
   const llvm::StringMap<int> &layers;
+  const Ordering &ordering;
   std::vector<exec::InstructionOpInterface> instructions;
   llvm::DenseMap<Operation *, int64_t> times;
   llvm::DenseMap<Value, int> layerOfBuffer;
@@ -164,7 +190,10 @@ private:
 
 std::optional<OutlinedProgram> readOutline(exec::ProgramOp program,
                                            const llvm::StringMap<int> &layers) {
-  return OutlineReader(program, layers).run();
+  FailureOr<Ordering> ordering = Ordering::create(program);
+  if (failed(ordering))
+    return std::nullopt;
+  return OutlineReader(program, layers, *ordering).run();
 }
 
 } // namespace dtc

@@ -15,7 +15,7 @@ struct OutlinedProgram {
   BytesByKind middlePersistent{}; // of `outline.persistent`, what belongs to the middle layer
 };
 
-// `program` is scheduled without buckets and on one stream; `layers` has the layer of every
+// Of `program` what a step sends once is not in buckets and on stream 0; `layers` has the layer of every
 // parameter that belongs to one, 0 to 2. Nothing where its instructions do not go through the
 // layers one after another.
 std::optional<OutlinedProgram> readOutline(exec::ProgramOp program,

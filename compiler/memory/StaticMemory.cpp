@@ -4,9 +4,12 @@
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/PlacementText.h"
+#include "compiler/plan/PlanOrders.h"
+#include "compiler/plan/ScheduleDecisions.h"
 #include "compiler/workload/DimRoles.h"
 #include "passes/Pipelines.h"
 #include "passes/schedule/Passes.h"
+#include "passes/shard/Partition.h"
 #include "passes/shard/StepMesh.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -21,6 +24,8 @@ StepOptions stepOf(const Plan &plan) {
   step.batch = plan.decisions.dp * plan.decisions.microBatch;
   step.microBatches = plan.decisions.numMicroBatches;
   step.optimizer = plan.optimizer;
+  step.precision = plan.precision;
+  step.gradDtype = plan.origin.gradDtype;
   return step;
 }
 
@@ -41,8 +46,16 @@ llvm::StringMap<int64_t> expertDims(ModuleOp module) {
 bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placements) {
   OwningOpRef<ModuleOp> placed(model.clone());
   plan.opSplits = placements.splits;
-  Mesh mesh = stepMesh(model, plan.decisions.dp, plan.decisions.tp);
+  Mesh mesh = stepMesh(
+      model,
+      {.dp = plan.decisions.dp, .tp = plan.decisions.tp, .zeroGroup = plan.decisions.zeroGroup});
   placeParameters(*placed, placements.parameters, mesh);
+  if (plan.decisions.zero >= 3)
+    for (auto parameter : placed->getOps<graph::ParameterOp>()) {
+      Placement inUse = fromAttr(parameter.getPlacementAttr(), mesh);
+      auto type = cast<RankedTensorType>(parameter.getType());
+      parameter.setPlacementAttr(toAttr(model.getContext(), shardedAtRest(type, inUse, mesh)));
+    }
   recordPlacements(*placed, mesh, plan);
   if (plan.decisions.ep > 1) {
     PassManager passes(model.getContext());
@@ -53,10 +66,6 @@ bool placeTensors(ModuleOp model, Plan &plan, const SearchedPlacements &placemen
     for (const auto &entry : expertDims(*placed))
       plan.tensors[entry.getKey().str()]["ep"] = shardText(entry.getValue());
   }
-  // ZeRO-3 cuts what a rank would hold into equal runs of its first dim.
-  if (plan.decisions.zero >= 3 && plan.decisions.dp > 1)
-    for (auto &[name, axes] : plan.tensors)
-      axes["dp"] = shardText(0);
   return true;
 }
 
@@ -65,26 +74,33 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   OwningOpRef<ModuleOp> module(model.clone());
   if (failed(applyPlan(*module, plan)))
     return false;
-  PassManager graph(model.getContext()), passes(model.getContext());
-  graph.enableVerifier(false);
-  passes.enableVerifier(false);
+  bool hasStages = plan.decisions.pp > 1;
+  PassManager graph(model.getContext()), shard(model.getContext()), schedule(model.getContext());
+  for (PassManager *passes : {&graph, &shard, &schedule})
+    passes->enableVerifier(false);
   addGraphPhase(graph, stepOf(plan));
-  addShardPhase(passes);
-  addSchedulePhase(passes, options);
+  addShardPhase(shard);
+  if (hasStages)
+    addStagesPhase(schedule, options);
+  else
+    addSchedulePhase(schedule, options);
   if (failed(graph.run(*module)) || failed(placeStep(*module, plan.opSplits)) ||
-      failed(passes.run(*module)))
+      failed(shard.run(*module)) || (hasStages && !orderStages(*module, plan)) ||
+      failed(schedule.run(*module)))
     return false;
   for (auto program : module->getOps<exec::ProgramOp>())
     use(program);
   return true;
 }
 
-std::optional<int64_t> staticMemoryBytes(ModuleOp model, const Plan &plan) {
-  int64_t bytes = 0;
+std::optional<std::vector<int64_t>> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+  std::vector<int64_t> bytes;
   auto read = [&](exec::ProgramOp program) {
-    bytes = static_cast<int64_t>(program.getArenaBytes().value_or(0));
+    bytes.push_back(static_cast<int64_t>(program.getArenaBytes().value_or(0)));
   };
-  if (!scheduleStep(model, plan, {.roll = false}, read))
+  ScheduleOptions options = scheduleOptions(plan.decisions);
+  options.roll = false;
+  if (!scheduleStep(model, plan, options, read))
     return std::nullopt;
   return bytes;
 }

@@ -16,13 +16,13 @@ bool placeTensors(mlir::ModuleOp model, Plan &plan, const SearchedPlacements &pl
 
 struct ScheduleOptions;
 
-// Lowers a copy of the model, whose tensors the plan places, to the exec.program of a rank and
-// hands it to `use`. False after a diagnostic.
+// Lowers a copy of the model, whose tensors the plan places, to the exec.program of a rank, or of
+// one of each stage in order, and hands them to `use`. False after a diagnostic.
 bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
                   llvm::function_ref<void(exec::ProgramOp)> use);
 
-// Bytes of the arena of a plan that can be compiled: a copy of the model is lowered to exec.
-// Nothing after a diagnostic.
-std::optional<int64_t> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
+// Bytes of the arena of each stage of a plan that can be compiled: a copy of the model is lowered to
+// exec. Nothing after a diagnostic.
+std::optional<std::vector<int64_t>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
 
 } // namespace dtc

@@ -6,13 +6,15 @@ using namespace mlir;
 namespace dtc {
 
 std::vector<SmallVector<unsigned, 2>> axesTogether(const Mesh &mesh) {
-  SmallVector<unsigned, 2> tensorAxes = mesh.axesOf(AxisRole::Tensor);
   std::vector<SmallVector<unsigned, 2>> all;
-  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis)
-    if (!llvm::is_contained(tensorAxes, axis))
-      all.push_back({axis});
-    else if (axis == tensorAxes.front())
-      all.push_back(tensorAxes);
+  for (unsigned axis = 0; axis < mesh.numAxes(); ++axis) {
+    SmallVector<unsigned, 2> together(1, axis);
+    for (AxisRole role : {AxisRole::Data, AxisRole::Tensor})
+      if (SmallVector<unsigned, 2> axes = mesh.axesOf(role); llvm::is_contained(axes, axis))
+        together = std::move(axes);
+    if (together.front() == axis)
+      all.push_back(std::move(together));
+  }
   return all;
 }
 

@@ -5,7 +5,7 @@
 
 namespace dtc {
 
-// Each axis by itself, but those of tensor parallelism as one; in the order of the mesh.
+// Each axis by itself, but those of data and those of tensor parallelism as one; in the order of the mesh.
 std::vector<llvm::SmallVector<unsigned, 2>> axesTogether(const Mesh &mesh);
 
 // Of all these axes together.

@@ -9,8 +9,8 @@ namespace dtc {
 
 OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads)
     : mesh(problem.mesh), splitsWeights(problem.splitsWeights), told(problem.told),
-      dataAxis(mesh.axisOf(AxisRole::Data)), expertAxis(mesh.axisOf(AxisRole::Expert)),
-      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {}
+      expertAxis(mesh.axisOf(AxisRole::Expert)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      roles(roles), heads(heads) {}
 
 bool OpChoices::isTold() const { return told && ranksOf(tensorAxes, mesh) > 1; }
 
@@ -43,7 +43,11 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
       splits.back()[axis] = choice;
   };
   bool isTensor = llvm::equal(axes, tensorAxes);
-  if (ranks == 1 || static_cast<int>(axes.front()) == dataAxis) {
+  if (mesh.roles[axes.front()] == AxisRole::Pipeline) { // ranks have other layers, all of each
+    add(split::kNone);
+    return splits;
+  }
+  if (ranks == 1 || mesh.roles[axes.front()] == AxisRole::Data) {
     add(ranks == 1 ? split::kNone : follow(axes.front(), op, rule, placementOn));
     return splits;
   }
@@ -174,10 +178,11 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
   return splits;
 }
 
-// Scalars have no loop that a plan could name.
+// Scalars have no loop that a plan could name. A rounding is where what it rounds is: a plan says
+// nothing of those, as which there are depends on the precision alone.
 FailureOr<OpSplit> OpChoices::toldOrFollowed(Operation *op, const graph::OpRule &rule,
                                              PlacementOn placementOn) {
-  if (!rule.loops.empty())
+  if (!rule.loops.empty() && !isa<graph::CastOp>(op))
     return toldChoice(op);
   OpSplit split(mesh.numAxes(), split::kNone);
   for (unsigned axis : tensorAxes)

@@ -49,7 +49,7 @@ private:
   const Mesh &mesh;
   bool splitsWeights;
   const OpSplits *told;
-  int dataAxis, expertAxis;
+  int expertAxis;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const DimRoles &roles;
   const HeadOps &heads;

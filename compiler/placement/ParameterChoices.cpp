@@ -10,8 +10,7 @@ namespace dtc {
 ParameterChoices::ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
                                    const HeadOps &heads)
     : mesh(problem.mesh), splitsWeights(problem.splitsWeights),
-      dataAxis(mesh.axisOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
-      weights(weights), heads(heads) {}
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), weights(weights), heads(heads) {}
 
 // Where the step computes with a parameter, where that is said already.
 static graph::PlacementAttr inUse(graph::ParameterOp parameter) {
@@ -53,7 +52,7 @@ std::vector<Placement> ParameterChoices::possible(unsigned weightClass) const {
       }
   };
   for (ArrayRef<unsigned> axes : axesTogether(mesh))
-    if (ranksOf(axes, mesh) > 1 && static_cast<int>(axes.front()) != dataAxis)
+    if (ranksOf(axes, mesh) > 1 && mesh.roles[axes.front()] != AxisRole::Data)
       for (const Placement &placement : std::vector<Placement>(placements))
         splitOver(axes, placement);
   if (tensorAxes.size() < 2)

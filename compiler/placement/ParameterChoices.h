@@ -27,7 +27,6 @@ private:
 
   const Mesh &mesh;
   bool splitsWeights;
-  int dataAxis;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const WeightClasses &weights;
   const HeadOps &heads;

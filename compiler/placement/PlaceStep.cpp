@@ -32,23 +32,90 @@ void writePlacements(PlacedStep &placed, ModuleOp step) {
           toAttr(context, placed.parameters.at(parameter.getSymName().str())));
 }
 
-// A parameter that rests elsewhere than it is used is held in part, and so is its gradient, at
-// once.
-void restGradients(ModuleOp step, const Mesh &mesh) {
-  auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
-  for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
-    auto symbol = microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
-    if (symbol && placementInUse(step, symbol.getValue(), mesh))
-      microbatch.setResultAttr(
-          index, kPlacementAttr,
-          toAttr(step.getContext(), gradientRequest(step, symbol.getValue(), mesh)));
+// Where nobody else says so, as a plan does: parameters rest split over the data axis, and are used whole.
+void restParameters(ModuleOp step, const Mesh &mesh) {
+  auto zero = step->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
+  if (!zero || zero.getInt() < 3)
+    return;
+  for (auto parameter : step.getOps<graph::ParameterOp>()) {
+    if (parameter.getInUseAttr())
+      continue;
+    Placement inUse = fromAttr(parameter.getPlacementAttr(), mesh);
+    Placement atRest = shardedAtRest(cast<RankedTensorType>(parameter.getType()), inUse, mesh);
+    if (atRest == inUse)
+      continue;
+    parameter.setInUseAttr(toAttr(step.getContext(), inUse));
+    parameter.setPlacementAttr(toAttr(step.getContext(), atRest));
   }
 }
 
-// Whether an axis other than that of data has ranks.
+// Gradients that no rank holds whole: each micro-batch takes them apart where they are made, in the
+// block, and sums grow in parts. What is unfinished on other axes stays so until the step's end.
+class GradientScatter {
+public:
+  GradientScatter(ModuleOp step, const Mesh &mesh) : step(step), mesh(mesh) {
+    auto zero = step->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
+    ofAll = zero && zero.getInt() >= 2;
+  }
+
+  void run() {
+    auto microbatch = step.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction);
+    Operation *end = microbatch.getBody().front().getTerminator();
+    for (unsigned index = 0; index < microbatch.getNumResults(); ++index) {
+      auto symbol =
+          microbatch.getResultAttrOfType<FlatSymbolRefAttr>(index, graph::kGradientOfAttr);
+      if (!symbol || (!ofAll && !placementInUse(step, symbol.getValue(), mesh)))
+        continue;
+      Placement wanted = gradientRequest(step, symbol.getValue(), mesh);
+      scatter(microbatch, index, wanted);
+      scatterAt(end->getOperand(index), wanted);
+    }
+  }
+
+private:
+  // Result `index` of a function leaves in parts where `wanted` has parts.
+  void scatter(graph::FuncOp func, unsigned index, const Placement &wanted) {
+    FailureOr<Placement> placement = placementOfResult(func, index, mesh);
+    assert(succeeded(placement) && "the network has placed all results");
+    for (auto [now, then] : llvm::zip(*placement, wanted))
+      if (then.isShard())
+        now = then;
+    func.setResultAttr(index, kPlacementAttr, toAttr(step.getContext(), *placement));
+  }
+
+  // Takes the addends of a gradient apart, each where it is made.
+  void scatterAt(Value value, const Placement &wanted) {
+    auto result = dyn_cast<OpResult>(value);
+    if (!result || !value.hasOneUse())
+      return;
+    if (auto call = dyn_cast<graph::BlockCallOpInterface>(result.getOwner())) {
+      auto block = step.lookupSymbol<graph::FuncOp>(call.getBlockName());
+      if (static_cast<int64_t>(result.getResultNumber()) >= call.getNumCarried())
+        scatter(block, result.getResultNumber(), wanted);
+      return;
+    }
+    auto add = dyn_cast<graph::AddOp>(result.getOwner());
+    if (!add)
+      return;
+    FailureOr<OpSplit> split = readSplit(add, add.getRule(), mesh);
+    assert(succeeded(split) && "the network has split all ops");
+    for (auto [axis, then] : llvm::enumerate(wanted))
+      if (then.isShard())
+        (*split)[axis] = static_cast<int>(then.dim); // its loops are the dims
+    setSplit(add, *split);
+    for (Value addend : {add.getLhs(), add.getRhs()})
+      scatterAt(addend, wanted);
+  }
+
+  ModuleOp step;
+  const Mesh &mesh;
+  bool ofAll = false;
+};
+
+// Whether an axis has ranks, of those along which ops may be split in more than one way.
 bool hasChoice(const Mesh &mesh) {
   for (auto [role, size] : llvm::zip(mesh.roles, mesh.sizes))
-    if (role != AxisRole::Data && size > 1)
+    if (role != AxisRole::Data && role != AxisRole::Pipeline && size > 1)
       return true;
   return false;
 }
@@ -71,8 +138,10 @@ LogicalResult place(ModuleOp step, PlacementProblem problem) {
     return step.emitError("no placement of the step's tensors on the mesh is possible");
   PlacedStep placed = network.decode(*choice);
   writePlacements(placed, step);
+  if (problem.costs)
+    restParameters(step, problem.mesh);
   assignStatePlacements(step, problem.mesh);
-  restGradients(step, problem.mesh);
+  GradientScatter(step, problem.mesh).run();
   return placeUpdate(step, problem.mesh);
 }
 

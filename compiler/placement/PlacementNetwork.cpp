@@ -1,6 +1,7 @@
 // Builds the cost-function network of a step's placements.
 #include "compiler/placement/PlacementNetwork.h"
 
+#include "compiler/placement/AxisGroups.h"
 #include "compiler/placement/StageCosts.h"
 
 #include <limits>
@@ -23,7 +24,7 @@ Placement finished(Placement placement) {
 PlacementNetwork::PlacementNetwork(const PlacementProblem &problem)
     : module(problem.step), mesh(problem.mesh), sequenceParallel(problem.sequenceParallel),
       told(problem.told), costs(problem.costs), prices(problem.prices),
-      dataAxis(mesh.axisOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
+      dataAxes(mesh.axesOf(AxisRole::Data)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
       roles(module, graph::kMicrobatchFunction), weights(module), heads(module, mesh, weights),
       opChoices(problem, roles, heads), parameterChoices(problem, weights, heads),
       network(problem) {}
@@ -51,13 +52,11 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
   for (BlockArgument argument : microbatch.getArguments()) {
     auto type = cast<RankedTensorType>(argument.getType());
     Placement placement = replicated(mesh);
-    if (dataAxis >= 0 && type.getRank() > 0 && mesh.sizes[dataAxis] > 1) {
-      int64_t parts = mesh.sizes[dataAxis];
+    if (int64_t parts = ranksOf(dataAxes, mesh); type.getRank() > 0 && parts > 1) {
       if (type.getDimSize(0) % parts != 0)
         return microbatch.emitOpError("has a batch of ")
-               << type.getDimSize(0) << " samples, which " << mesh.names[dataAxis] << " = " << parts
-               << " does not divide";
-      placement[dataAxis] = AxisPlacement::shard(0);
+               << type.getDimSize(0) << " samples, which dp = " << parts << " does not divide";
+      splitSamples(placement, 0);
     }
     list.push_back(places[argument] = {-1, {placement}});
   }
@@ -68,7 +67,8 @@ LogicalResult PlacementNetwork::placeInputs(graph::FuncOp microbatch) {
 LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
   Uses uses;
   for (Operation &op : func.getBody().front().without_terminator()) {
-    if (auto get = dyn_cast<graph::GetOp>(op)) {
+    if (auto get = dyn_cast<graph::GetOp>(op);
+        get && module.lookupSymbol<graph::ParameterOp>(get.getSymbol())) {
       if (failed(placeClass(*weights.of(get.getSymbol()))))
         return failure();
       places[get.getResult()] = placeOfWeight(get.getResult());
@@ -80,7 +80,7 @@ LogicalResult PlacementNetwork::enter(graph::FuncOp func, int64_t numCarried) {
       if (failed(addOp(&op, interface, uses)))
         return failure();
     } else {
-      for (Value result : op.getResults()) // scalars of the run
+      for (Value result : op.getResults()) // scalars of the run, state of the step
         places[result] = {-1, {replicated(mesh)}};
     }
   }
@@ -208,6 +208,12 @@ bool PlacementNetwork::isActivation(Value value) const {
   return roles.bitsOf(value) & ScalesWithBatch;
 }
 
+void PlacementNetwork::splitSamples(Placement &placement, int64_t dim) const {
+  for (unsigned axis : dataAxes)
+    if (mesh.sizes[axis] > 1)
+      placement[axis] = AxisPlacement::shard(dim);
+}
+
 Placement PlacementNetwork::boundaryOf(Value value) const {
   Placement placement = replicated(mesh);
   ArrayRef<uint8_t> dims = roles.of(value);
@@ -218,8 +224,7 @@ Placement PlacementNetwork::boundaryOf(Value value) const {
   int64_t samples = dimOf([](uint8_t bits) { return bits & ScalesWithBatch; });
   if (samples == numDims)
     return placement;
-  if (dataAxis >= 0 && mesh.sizes[dataAxis] > 1)
-    placement[dataAxis] = AxisPlacement::shard(samples);
+  splitSamples(placement, samples);
   int64_t sequence = dimOf([](uint8_t bits) { return bits == ScalesWithSequence; });
   int64_t channels = dimOf([](uint8_t bits) { return bits == DimRoles::kChannels; });
   if (sequenceParallel && sequence < numDims && channels < numDims)

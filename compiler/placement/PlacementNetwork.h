@@ -56,6 +56,8 @@ private:
   mlir::LogicalResult addOp(mlir::Operation *op, graph::RuleOpInterface interface, Uses &uses);
 
   bool isActivation(mlir::Value value) const;
+  // Data parallelism's part of a tensor whose dim `dim` are samples.
+  void splitSamples(Placement &placement, int64_t dim) const;
   Placement boundaryOf(mlir::Value value) const;
   llvm::FailureOr<Place> placeClass(unsigned weightClass);
   Place placeOfWeight(mlir::Value value);
@@ -72,7 +74,7 @@ private:
   const OpSplits *told;
   const PlacementCosts *costs;
   PlacementPrices prices;
-  int dataAxis;
+  llvm::SmallVector<unsigned, 2> dataAxes;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   DimRoles roles;
   WeightClasses weights;

@@ -32,7 +32,7 @@ template <typename Add> LogicalResult runPasses(ModuleOp module, Add add) {
 LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
                         const SearchedPlacements &placements) {
   StepOptions step = stepOptions();
-  Mesh mesh = stepMesh(module, /*dp=*/1, tp);
+  Mesh mesh = stepMesh(module, {.tp = tp});
   placeParameters(module, placements.parameters, mesh);
   writeMesh(module, mesh);
   if (sequenceParallel)

@@ -1,7 +1,9 @@
 // Writes a plan's decisions into a model.
 #include "compiler/plan/ApplyPlan.h"
 
+#include "compiler/plan/ApplyLayers.h"
 #include "compiler/plan/PlacementText.h"
+#include "passes/shard/Partition.h"
 #include "passes/shard/StepMesh.h"
 
 using namespace mlir;
@@ -9,11 +11,11 @@ using namespace mlir;
 namespace dtc {
 namespace {
 
-// The axes that a plan knows by one name.
+// The axes that a plan knows by one name: of data parallelism that among whose ranks tensors are split.
 SmallVector<unsigned, 2> axesNamed(StringRef name, const Mesh &mesh) {
-  return name == "tp"   ? mesh.axesOf(AxisRole::Tensor)
-         : name == "dp" ? mesh.axesOf(AxisRole::Data)
-                        : SmallVector<unsigned, 2>();
+  if (name == "dp")
+    return SmallVector<unsigned, 2>(1, mesh.axesOf(AxisRole::Data).back());
+  return name == "tp" ? mesh.axesOf(AxisRole::Tensor) : SmallVector<unsigned, 2>();
 }
 
 // "replicate" or "shard(DIM)" with DIM below `numDims`, on each of the axes; false for others.
@@ -43,12 +45,6 @@ FailureOr<Placement> readPlacement(graph::ParameterOp parameter, const std::stri
              << "parameter '" << name << "' is placed '" << text << "' on axis '" << axis
              << "' by the plan; wanted axis dp or tp and "
              << "replicate or shard(DIM) with DIM below " << type.getRank();
-    // A model may say itself how a parameter that rests split is used.
-    if (axis == "dp" && placement[axes.front()].isShard() && plan.decisions.dp > 1 &&
-        !parameter.getInUse())
-      return parameter.emitError()
-             << "parameter '" << name
-             << ("' is split over dp by the plan; dtc can't compile that yet, use replicate");
   }
   return placement;
 }
@@ -67,13 +63,22 @@ LogicalResult placeParameter(graph::ParameterOp parameter, const Plan &plan, con
     first = *placement;
   }
   parameter.setPlacementAttr(toAttr(parameter.getContext(), *first));
+  // What rests split over dp is used whole, unless the model says itself how it is used.
+  std::optional<unsigned> axis = shardAxis(mesh);
+  if (axis && (*first)[*axis].isShard() && !parameter.getInUse()) {
+    (*first)[*axis] = AxisPlacement::replicate();
+    parameter.setInUseAttr(toAttr(parameter.getContext(), *first));
+  }
   return success();
 }
 
 } // namespace
 
 LogicalResult applyPlan(ModuleOp module, const Plan &plan) {
-  Mesh mesh = stepMesh(module, plan.decisions.dp, plan.decisions.tp);
+  if (failed(applyToLayers(module, plan)))
+    return failure();
+  const Decisions &d = plan.decisions;
+  Mesh mesh = stepMesh(module, {d.dp, d.tp, d.pp, d.zeroGroup});
   writeMesh(module, mesh);
   Builder builder(module.getContext());
   module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(plan.decisions.zero));

@@ -61,6 +61,12 @@ Found checkDecisions(const Plan &plan) {
   const Decisions &d = plan.decisions;
   if (d.zero > 3)
     return PlanMistake{"zero", "is " + number(d.zero) + ", wanted 0 to 3"};
+  if (d.zeroGroup > 0 && (d.zero == 0 || d.zeroGroup == 1 || d.dp % d.zeroGroup != 0 ||
+                          d.zeroGroup * d.cp % d.ep != 0))
+    return PlanMistake{"zero_group",
+                       "is " + number(d.zeroGroup) +
+                           ", wanted 0, for all of dp, or with zero 1 to 3 a divisor of dp = " +
+                           number(d.dp) + " above 1, whose ranks hold all experts"};
   if (!isProduct(plan.globalBatch, {d.dp, d.microBatch, d.numMicroBatches}))
     return PlanMistake{"global_batch", "is " + number(plan.globalBatch) +
                                            ", but dp x micro_batch x num_micro_batches is " +

@@ -31,6 +31,10 @@ std::string recomputePhrase(const Decisions &d) { return "recompute " + recomput
 std::string offloadPhrase(const Decisions &d) {
   return d.offloadOptimizer ? "optimizer on the host" : "optimizer on the device";
 }
+std::string zeroGroupPhrase(const Decisions &d) {
+  return d.zeroGroup > 0 ? "ZeRO in groups of " + std::to_string(d.zeroGroup)
+                         : "ZeRO over all of dp";
+}
 std::string placementPhrase(const Decisions &d) { return "placement " + placementOf(d); }
 std::string orderPhrase(const Decisions &d) { return "order " + orderOf(d); }
 
@@ -42,6 +46,7 @@ constexpr DecisionName kNames[] = {
     {"ep", number<&Decisions::ep>, Listing::Always},
     {"sp", number<&Decisions::sequenceParallel>, Listing::Always},
     {"zero", number<&Decisions::zero>, Listing::Always},
+    {"zero_group", number<&Decisions::zeroGroup>, Listing::IfUnusual, zeroGroupPhrase},
     {"micro_batch", number<&Decisions::microBatch>, Listing::Always},
     {"num_micro_batches", number<&Decisions::numMicroBatches>},
     {"schedule", scheduleOf, Listing::IfUnusual, schedulePhrase},

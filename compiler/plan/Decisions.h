@@ -19,6 +19,7 @@ struct Decisions {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
   bool sequenceParallel = false;
   int64_t zero = 0;
+  int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards, the groups holding copies; 0: all
   int64_t microBatch = 1, numMicroBatches = 1;
   ScheduleKind schedule = ScheduleKind::OneForwardOneBackward;
   int64_t virtualStages = 1;
@@ -33,6 +34,8 @@ struct Decisions {
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's
   int partOrder = 0; // of partOrders: how stages go over unlike devices
+  // Ranks that hold parts of what ZeRO shards.
+  int64_t zeroRanks() const { return zeroGroup > 0 ? zeroGroup : dp; }
   // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
   bool overlapGradients = true;

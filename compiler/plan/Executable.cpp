@@ -12,18 +12,12 @@ namespace {
 constexpr int64_t kMostMicroBatches = int64_t(1) << 16;
 
 constexpr ExecutableLimit kLimits[] = {
-    {"pp", "--fix pp=1", [](const Decisions &d) { return d.pp == 1; }},
     {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
     {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
-    {"zero", "--fix zero=1", [](const Decisions &d) { return d.zero <= 1; }},
-    {"virtual_stages", "--fix virtual_stages=1",
-     [](const Decisions &d) { return d.virtualStages == 1; }},
+    // What micro-batches gather and scatter was not tried in the tasks of stages.
+    {"zero", "--fix zero=1", [](const Decisions &d) { return d.zero <= 1 || d.pp == 1; }},
     {"offload_optimizer", "--fix offload=0",
      [](const Decisions &d) { return !d.offloadOptimizer; }},
-    {"recompute", "--fix recompute=none",
-     [](const Decisions &d) {
-       return d.recompute == Recompute::None && d.recomputeMost == Recompute::None;
-     }},
     {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
      [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
     // Programs number their ranks that way.
@@ -40,21 +34,27 @@ const ExecutableLimit *brokenLimit(const Decisions &decisions) {
   return broken == std::end(kLimits) ? nullptr : broken;
 }
 
-std::string whyNotExecutable(llvm::StringRef precision, llvm::StringRef optimizer) {
-  if (precision != "f32")
-    return ("precision " + precision + kCantYet + "--precision f32").str();
-  if (optimizer != "adamw" && optimizer != "sgd")
-    return ("optimizer " + optimizer + kCantYet + "--optimizer adamw or sgd").str();
-  return "";
-}
-
 std::string whyNotExecutable(const Plan &plan) {
   if (const ExecutableLimit *limit = brokenLimit(plan.decisions))
     return ("the plan has " + limit->key + " = " + valueOf(plan.decisions, limit->key) + kCantYet +
             limit->mend)
         .str();
-  std::string request = whyNotExecutable(plan.precision, plan.optimizer);
-  return request.empty() ? "" : "the plan has " + request;
+  // Rounding before the reduction keeps it from running beside the backward pass.
+  if (plan.origin.gradDtype != "f32")
+    return ("the plan has grad_dtype " + plan.origin.gradDtype + kCantYet + "--grad-dtype f32")
+        .str();
+  // The loss scale enters the step where plans have a constant, which their op_splits name.
+  if (plan.precision == "f16" && plan.decisions.tp > 1)
+    return ("the plan has precision f16 with tp = " + llvm::Twine(plan.decisions.tp) + kCantYet +
+            "--fix tp=1, or --precision bf16")
+        .str();
+  // Gradients that the parts of a split repeat add up are not widened yet.
+  if (plan.precision != "f32" && (plan.decisions.pp > 1 || plan.decisions.mayRecomputeMore()))
+    return "the plan has precision " + plan.precision +
+           " with pp = " + std::to_string(plan.decisions.pp) +
+           ", recompute = " + recomputeText(plan.decisions) + std::string(kCantYet) +
+           "--fix pp=1,recompute=none, or --precision f32";
+  return "";
 }
 
 } // namespace dtc

@@ -17,10 +17,6 @@ struct ExecutableLimit {
 const ExecutableLimit *brokenLimit(const Decisions &decisions);
 inline bool isExecutable(const Decisions &decisions) { return !brokenLimit(decisions); }
 
-// The same of what a plan is asked for. Returns "" or what dtc has not, and the flag that mends it.
-// Example: "precision bf16, which dtc can't compile yet; plan with --precision f32".
-std::string whyNotExecutable(llvm::StringRef precision, llvm::StringRef optimizer);
-
 // Of a whole plan. Returns "" or one message that names the key and the nearest choice that
 // compiles.
 std::string whyNotExecutable(const Plan &plan);

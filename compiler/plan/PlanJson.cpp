@@ -186,6 +186,8 @@ public:
     }
     flag(root, "sp", d.sequenceParallel);
     integer(root, "zero", 0, d.zero);
+    if (optional(root, "zero_group"))
+      integer(root, "zero_group", 0, d.zeroGroup);
     integer(root, "micro_batch", 1, d.microBatch);
     integer(root, "num_micro_batches", 1, d.numMicroBatches);
     integer(root, "virtual_stages", 1, d.virtualStages);
@@ -471,6 +473,8 @@ std::string planToJson(const Plan &plan) {
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
   json["sp"] = d.sequenceParallel ? 1 : 0;
   json["zero"] = d.zero;
+  if (d.zeroGroup > 0)
+    json["zero_group"] = d.zeroGroup;
   json["micro_batch"] = d.microBatch;
   json["num_micro_batches"] = d.numMicroBatches;
   json["global_batch"] = plan.globalBatch;

@@ -147,11 +147,11 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.devices = request.topology.numDevices();
   plan.nodes = request.topology.nodes;
   plan.decisions = d;
-  plan.decisions.overlapGradients = candidate.step.bucketBytes != kOneBucket;
-  plan.decisions.bucketBytes = plan.decisions.overlapGradients ? candidate.step.bucketBytes : 0;
+  plan.decisions = withBuckets(plan.decisions, candidate.step.bucketBytes);
   tellRecompute(plan.decisions, candidate.step.stages);
   plan.globalBatch = request.globalBatch;
   plan.precision = request.precision;
+  plan.origin.gradDtype = request.gradDtype;
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));

@@ -10,7 +10,7 @@ namespace dtc {
 namespace {
 
 constexpr llvm::StringRef kKeys =
-    "keys are dp, tp, pp, cp, ep, zero, sp, micro_batch, schedule, "
+    "keys are dp, tp, pp, cp, ep, zero, zero_group, sp, micro_batch, schedule, "
     "virtual_stages, recompute, overlap, bucket_mib, offload, placement";
 
 std::string given(const std::string &name, const std::string &text) {
@@ -67,6 +67,7 @@ Decisions Pins::decisions() const {
   d.ep = ep.value_or(d.ep);
   d.sequenceParallel = sp.value_or(d.sequenceParallel);
   d.zero = zero.value_or(d.zero);
+  d.zeroGroup = zeroGroup.value_or(d.zeroGroup);
   d.microBatch = microBatch.value_or(d.microBatch);
   d.virtualStages = virtualStages.value_or(d.virtualStages);
   d.schedule = schedule.value_or(d.schedule);
@@ -75,11 +76,7 @@ Decisions Pins::decisions() const {
   return d;
 }
 
-// Who asks for a schedule wants a pipeline.
-bool Pins::beyondExecutable() const {
-  return !isExecutable(decisions()) ||
-         (schedule && *schedule != ScheduleKind::OneForwardOneBackward);
-}
+bool Pins::beyondExecutable() const { return !isExecutable(decisions()); }
 
 bool Pins::allows(ScheduleKind kind) const {
   return !schedule || planNameOf(*schedule) == planNameOf(kind);
@@ -98,6 +95,7 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"cp", 1, 1 << 20, &pins.cp},
                       {"ep", 1, 1 << 20, &pins.ep},
                       {"zero", 0, 3, &pins.zero},
+                      {"zero_group", 0, 1 << 20, &pins.zeroGroup},
                       {"sp", 0, 1, &pins.sp},
                       {"micro_batch", 1, 1 << 30, &pins.microBatch},
                       {"virtual_stages", 1, 1 << 20, &pins.virtualStages},

@@ -22,8 +22,8 @@ constexpr double kMegatronsParameterByte = 1e-13;
 OpSplits splitsOf(const PlacedStep &placed, ArrayRef<unsigned> axes) {
   OpSplits splits;
   for (const auto &[op, split] : placed.ops) {
-    if (cast<graph::RuleOpInterface>(op).getRule().loops.empty())
-      continue;
+    if (cast<graph::RuleOpInterface>(op).getRule().loops.empty() || isa<graph::CastOp>(op))
+      continue; // follow what they read
     std::vector<int> choices;
     for (unsigned axis : axes)
       choices.push_back(split[axis]);
@@ -84,7 +84,7 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
                                                               const PlacementBasis &basis) const {
   if (!step)
     return std::nullopt;
-  Mesh mesh = stepMesh(*step, /*dp=*/1, tp);
+  Mesh mesh = stepMesh(*step, {.tp = tp});
   DeviceCosts costs(mesh, groupsOn(mesh, basis.group), basis.topology, basis.precision,
                     basis.software, basis.weights);
   PlacementPrices prices;

@@ -78,13 +78,13 @@ public:
     limits.layers = facts.layers;
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
-    bool compiles = modelCompiles && software.runsPrograms &&
-                    whyNotExecutable(request.precision, request.optimizer).empty();
+    bool compiles = modelCompiles && software.runsPrograms;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
     if (limits.executable && compiles)
-      estimate.programs = &programs.emplace(request.model, request.optimizer);
+      estimate.programs =
+          &programs.emplace(request.model, request.optimizer, request.precision, request.gradDtype);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
@@ -172,10 +172,12 @@ private:
         return index;
       if (++lowered > kMostLowered)
         return plans.size();
-      std::optional<int64_t> bytes = staticMemoryBytes(request.model, plan);
+      std::optional<std::vector<int64_t>> bytes = staticMemoryBytes(request.model, plan);
       if (!bytes)
         continue;
-      takeStaticMemory(plan, *bytes);
+      for (size_t stage = 0; stage < plan.stages.size(); ++stage)
+        takeStaticMemory(plan.stages[stage], (*bytes)[stage]);
+      tellFullestStage(plan);
       if (plan.predicted.fits || request.ignoreMemory)
         return index;
     }
@@ -183,8 +185,8 @@ private:
   }
 
   // What the static plan shares out otherwise than the estimate is working memory.
-  void takeStaticMemory(Plan &plan, int64_t bytes) {
-    PlanMemory &memory = plan.predicted.memory;
+  static void takeStaticMemory(PlanStage &stage, int64_t bytes) {
+    PlanMemory &memory = stage.memory;
     memory.activations += bytes - memory.total();
     if (memory.activations < 0) {
       memory.temporaries += memory.activations;
@@ -194,10 +196,16 @@ private:
       memory.gradients += memory.temporaries;
       memory.temporaries = 0;
     }
-    plan.predicted.peakMemoryBytes = bytes;
-    plan.predicted.fits = static_cast<double>(bytes) <= estimate.memoryLimit;
-    plan.stages[0].memory = memory;
-    plan.stages[0].peakMemoryBytes = bytes;
+    stage.peakMemoryBytes = bytes;
+  }
+
+  void tellFullestStage(Plan &plan) const {
+    const PlanStage &fullest = *llvm::max_element(plan.stages, [](const auto &a, const auto &b) {
+      return a.peakMemoryBytes < b.peakMemoryBytes;
+    });
+    plan.predicted.memory = fullest.memory;
+    plan.predicted.peakMemoryBytes = fullest.peakMemoryBytes;
+    plan.predicted.fits = static_cast<double>(fullest.peakMemoryBytes) <= estimate.memoryLimit;
   }
 
   UserError nothingFits(const Candidate &least) {
@@ -282,14 +290,10 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
 }
 
 static std::optional<UserError> checkExecutable(const PlanRequest &request, const Pins &pins) {
-  if (pins.beyondExecutable()) {
-    const ExecutableLimit *limit = brokenLimit(pins.decisions());
+  if (const ExecutableLimit *limit = brokenLimit(pins.decisions()))
     return UserError("--fix asks for what 'dtc compile' can't lower yet",
-                     "use " + (limit ? limit->mend.str() : "--fix schedule=1f1b") +
+                     "use " + limit->mend.str() +
                          ", or plan without --executable to see what others cost");
-  }
-  if (std::string why = whyNotExecutable(request.precision, request.optimizer); !why.empty())
-    return UserError("--executable with " + why);
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))
     return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));

@@ -283,9 +283,15 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
       bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
       if (!useful || !allows(pins.zero, zero))
         continue;
+      // Groups are what a person asks for; without, ZeRO is over all of dp.
+      int64_t group = pins.zeroGroup.value_or(0) == mesh.dp ? 0 : pins.zeroGroup.value_or(0);
+      if (group > 0 &&
+          (zero == 0 || group == 1 || mesh.dp % group != 0 || group * mesh.cp % mesh.ep != 0))
+        continue;
       for (const Choice &choice : recomputes) {
         Decisions d = schedule;
         d.zero = zero;
+        d.zeroGroup = group;
         d.recompute = choice.least;
         d.recomputeMost = choice.most;
         for (bool offload : {false, true}) {

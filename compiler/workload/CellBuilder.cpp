@@ -3,6 +3,7 @@
 
 #include "compiler/workload/OpFacts.h"
 #include "compiler/workload/OpNames.h"
+#include "passes/shard/Recomputation.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -21,11 +22,6 @@ bool isStructure(Operation *op) {
 bool isLinear(Operation *op) {
   auto interface = dyn_cast<graph::RuleOpInterface>(op);
   return interface && isFusible(op) && interface.getRule().jointlyLinear;
-}
-
-bool isMatrix(Operation *op) {
-  auto interface = dyn_cast<graph::RuleOpInterface>(op);
-  return interface && interface.getRule().multiplies();
 }
 
 SmallVector<Operation *> opsOf(graph::FuncOp func) {
@@ -403,40 +399,17 @@ void CellBuilder::addKept(BlockCell &cell, const llvm::SetVector<Value> &kept,
   cell.kept = cell.input;
   cell.keptSelective = cell.input;
   llvm::DenseSet<Operation *> inside(ops.begin(), ops.end());
-  // Whether a value can be had again without a product or a collective; the ops that make it.
-  llvm::SetVector<int> rerun;
-  std::function<bool(Value, llvm::SmallVectorImpl<int> &)> cheap =
-      [&](Value value, llvm::SmallVectorImpl<int> &chain) {
-        value = rootOf(value);
-        Operation *op = value.getDefiningOp();
-        if (!op || !inside.contains(op))
-          return true; // an argument
-        if (isMatrix(op) || collectiveOf(op))
-          return false;
-        for (Value operand : op->getOperands()) {
-          bool isKept = kept.contains(rootOf(operand));
-          SmallVector<int> further;
-          if (!cheap(operand, further)) {
-            if (!isKept)
-              return false;
-            continue; // that one is kept
-          }
-          chain.append(further.begin(), further.end());
-        }
-        if (auto index = indices.find(op); index != indices.end())
-          chain.push_back(index->second);
-        return true;
-      };
+  Recomputation selective =
+      selectRecomputation(kept, [&](Operation *op) { return inside.contains(op); });
   for (Value value : kept) {
     Amount bytes = ownBytesOf(value);
     cell.kept += bytes;
-    SmallVector<int> chain;
-    if (cheap(value, chain))
-      rerun.insert(chain.begin(), chain.end());
-    else
+    if (!selective.dropped.contains(value))
       cell.keptSelective += bytes;
   }
-  cell.selectiveOps.assign(rerun.begin(), rerun.end());
+  for (Operation *op : selective.again)
+    if (auto index = indices.find(op); index != indices.end())
+      cell.selectiveOps.push_back(index->second);
 }
 
 Amount CellBuilder::ownBytesOf(Value value) const {

@@ -27,17 +27,6 @@ bool isJoined(Operation *op) {
          });
 }
 
-bool isView(Operation *op) {
-  auto interface = dyn_cast_or_null<graph::RuleOpInterface>(op);
-  return interface && interface.getRule().kind == graph::OpKind::View;
-}
-
-Value rootOf(Value value) {
-  while (isView(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value;
-}
-
 bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind) {
   return llvm::any_of(tensor, [&](const graph::DimLoops &dim) {
     return llvm::any_of(dim, [&](unsigned loop) { return rule.productLoops[loop] == kind; });

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "compiler/workload/Cells.h"
-#include "dialects/graph/Graph.h"
+#include "dialects/graph/Views.h"
 
 #include <optional>
 
@@ -18,10 +18,8 @@ bool isFusible(mlir::Operation *op);
 // Whether the op is in one kernel with one before it.
 bool isJoined(mlir::Operation *op);
 
-// Whether the op is a view of its operand 0.
-bool isView(mlir::Operation *op);
-// What `value` is a view of; itself where it is none.
-mlir::Value rootOf(mlir::Value value);
+using graph::isView;
+using graph::rootOf;
 
 // Whether one of the tensor's dims is made up of a product's loops of this kind.
 bool hasLoop(const graph::OpRule &rule, const graph::TensorLoops &tensor, graph::ProductLoop kind);

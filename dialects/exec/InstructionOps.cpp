@@ -20,6 +20,16 @@ LogicalResult verifyElements(Operation *op, StringRef role, Value buffer, int64_
                            << " bytes; want " << (exact ? "" : "at least ") << want << " bytes";
 }
 
+// Checks the same of a buffer of any floating-point type.
+LogicalResult verifyFloats(Operation *op, StringRef role, Value buffer, int64_t elements,
+                           bool exact) {
+  Type dtype = getDtype(buffer);
+  if (!isa<FloatType>(dtype))
+    return op->emitOpError() << "has " << role << " '" << getName(buffer) << "' of " << dtype
+                             << "; want f32, bf16 or f16";
+  return verifyElements(op, role, buffer, elements, exact, dtype);
+}
+
 // Elements that a `rows` x `columns` matrix with row stride `stride` spans, `batch` times.
 int64_t span(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64_t batchStride) {
   return (batch - 1) * batchStride + (rows - 1) * stride + columns;
@@ -35,22 +45,24 @@ template <typename Op> LogicalResult verifyAttention(Op op) {
     return op.emitOpError() << "has dropout " << op.getDropout().convertToDouble()
                             << "; seed and step go with a dropout above 0";
   int64_t query = batch * queries * heads * dim, key = batch * keys * kvHeads * dim;
-  if (failed(verifyElements(op, "q", op.getQ(), query, true)) || // attention_c1
-      failed(verifyElements(op, "k", op.getK(), key, true)) ||
-      failed(verifyElements(op, "v", op.getV(), key, true)) ||
-      failed(verifyElements(op, "out", op.getOut(), query, true)))
+  Type dtype = getDtype(op.getQ());
+  if (failed(verifyFloats(op, "q", op.getQ(), query, true)) || // attention_c1
+      failed(verifyElements(op, "k", op.getK(), key, true, dtype)) ||
+      failed(verifyElements(op, "v", op.getV(), key, true, dtype)) ||
+      failed(verifyElements(op, "out", op.getOut(), query, true, dtype)))
     return failure();
   return verifyElements(op, "lse", op.getLse(), batch * heads * queries, true);
 }
 
 template <typename Op>
-LogicalResult verifyRows(Op op, StringRef tableRole, Value table, StringRef outRole, Value out) {
+LogicalResult verifyRows(Op op, StringRef tableRole, Value table, Type tableType, StringRef outRole,
+                         Value out) {
   Type i32 = IntegerType::get(op.getContext(), 32);
   int64_t rows = op.getRows(), columns = op.getColumns(), tokens = op.getTokens();
-  if (failed(verifyElements(op, tableRole, table, rows * columns, true)) ||
+  if (failed(verifyElements(op, tableRole, table, rows * columns, true, tableType)) ||
       failed(verifyElements(op, "ids", op.getIds(), tokens, true, i32)))
     return failure();
-  return verifyElements(op, outRole, out, tokens * columns, true);
+  return verifyFloats(op, outRole, out, tokens * columns, true);
 }
 
 // First and last element that a box touches on any rank, in any micro-batch and layer.
@@ -80,7 +92,12 @@ LogicalResult verifyBox(CopyOp op, StringRef role, Value buffer, ArrayRef<int64_
 template <typename Op> LogicalResult verifyEvent(Op op) {
   int64_t first = op.getEvent(), events = op->template getParentOfType<ProgramOp>().getEvents();
   int64_t last = first + static_cast<int64_t>(op.getLayerStride()) * (getLayers(op) - 1);
-  for (int64_t event : {first, last})
+  auto slots = static_cast<int64_t>(op.getSlots());
+  auto task = op->template getParentOfType<TaskOp>();
+  if (slots < 1 || (slots > 1 && task && !task.getPerMicroBatch())) // event_c2
+    return op.emitOpError() << "has " << slots << " slots; want 1 or more, and 1 in a task that is "
+                            << "not of a micro-batch";
+  for (int64_t event : {first, last, std::max(first, last) + slots - 1})
     if (event < 0 || event >= events) // event_c1
       return op.emitOpError() << "names event " << event << "; the program has " << events
                               << " events";
@@ -199,9 +216,13 @@ LogicalResult GemmOp::verify() {
                            << ", whose rows have " << matrix.columns << " elements";
     int64_t elements =
         span(matrix.rows, matrix.columns, strides[index], batch, batchStrides[index]);
-    if (failed(verifyElements(*this, matrix.role, matrix.buffer, elements, false))) // gemm_c2
+    if (failed(verifyFloats(*this, matrix.role, matrix.buffer, elements, false))) // gemm_c2
       return failure();
   }
+  Type dtype = getDtype(getA()), result = getDtype(getC());
+  if (dtype != getDtype(getB()) || (result != dtype && !result.isF32())) // gemm_c5
+    return emitOpError() << "multiplies " << dtype << " by " << getDtype(getB()) << " to " << result
+                         << "; want one type, or f32 for 'c'";
   BufferRange c = getRange(getC());
   if (c.overlaps(getRange(getA())) || c.overlaps(getRange(getB()))) // gemm_c3
     return emitOpError() << "writes '" << getName(getC()) << "', which it also reads";
@@ -216,22 +237,23 @@ LogicalResult AttentionGradOp::verify() {
   int64_t batch = getBatch(), dim = getHeadDim();
   int64_t query = batch * getQueries() * getHeads() * dim;
   int64_t key = batch * getKeys() * getKvHeads() * dim;
-  if (failed(verifyElements(*this, "dout", getDout(), query, true)) ||
-      failed(verifyElements(*this, "dq", getDq(), query, true)) ||
-      failed(verifyElements(*this, "dk", getDk(), key, true)) ||
-      failed(verifyElements(*this, "dv", getDv(), key, true)))
+  Type dtype = getDtype(getQ());
+  if (failed(verifyElements(*this, "dout", getDout(), query, true, dtype)) ||
+      failed(verifyElements(*this, "dq", getDq(), query, true, dtype)) ||
+      failed(verifyElements(*this, "dk", getDk(), key, true, dtype)) ||
+      failed(verifyElements(*this, "dv", getDv(), key, true, dtype)))
     return failure();
   return verifyElements(*this, "scratch", getScratch(), query / dim, true);
 }
 
 LogicalResult EmbeddingOp::verify() {
-  return verifyRows(*this, "table", getTable(), "out", getOut());
+  return verifyRows(*this, "table", getTable(), getDtype(getOut()), "out", getOut());
 }
 
 LogicalResult EmbeddingGradOp::verify() {
   if (failed(verifyStartsSum(*this)))
     return failure();
-  return verifyRows(*this, "grad", getGrad(), "dout", getDout());
+  return verifyRows(*this, "grad", getGrad(), Float32Type::get(getContext()), "dout", getDout());
 }
 
 void CopyOp::build(OpBuilder &builder, OperationState &state, Value src, Value dst, bool accumulate,

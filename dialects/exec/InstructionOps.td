@@ -28,9 +28,9 @@ def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b),
     (ins UnitAttr:$trans_a, UnitAttr:$trans_b, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides,
       DefaultValuedAttr<F32Attr, "1.0f">:$alpha, DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides), ["accumulates", "accumulateInto"]> {
-  let summary = "Multiplies row-major f32 matrices: c = alpha * op(a) * op(b) + beta * c";
+  let summary = "Multiplies row-major matrices: c = alpha * op(a) * op(b) + beta * c";
   let description = [{
-    `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
+    Sums are in f32, and rounded once where c is narrower. `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
     `batch_strides` [a, b, c] in elements the product is repeated n times. With `starts_sum` beta counts as 0 in the first run
     of the task in a step.
 
@@ -39,6 +39,7 @@ def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b),
     - (C2) every buffer holds the elements that the product touches.
     - (C3) c is not a or b.
     - (C4) only what adds starts a sum.
+    - (C5) a and b have one type of f32, bf16 and f16, c the same or f32.
 
     Example:
     ```mlir
@@ -70,7 +71,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     dropout.
 
     Constraints:
-    - (C1) every buffer has the bytes of its shape.
+    - (C1) every buffer has the bytes of its shape; but for lse all have one type of f32, bf16 and f16.
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are there exactly when dropout > 0.
 
@@ -127,7 +128,7 @@ def Exec_EmbeddingOp : Exec_Instruction<"embedding", (ins Exec_Buffer:$table, Ex
   let summary = "Looks up rows: out[t, :] = table[ids[t] - first_row, :], or 0 outside the table";
   let description = [{
     Constraints:
-    - (C1) table has rows * columns f32, ids tokens i32, out tokens * columns f32.
+    - (C1) table has rows * columns, ids tokens i32, out tokens * columns; table and out have one type of f32, bf16 and f16.
 
     Example:
     ```mlir
@@ -148,7 +149,7 @@ def Exec_EmbeddingGradOp : Exec_Instruction<"embedding_grad", (ins Exec_Buffer:$
     grad is zeroed first unless `accumulate`; with `starts_sum` in the first run of the task in a step all the same.
 
     Constraints:
-    - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns f32.
+    - (C1) grad has rows * columns f32, ids tokens i32, dout tokens * columns of f32, bf16 or f16.
     - (C2) only what adds starts a sum.
 
     Example:
@@ -379,21 +380,24 @@ class Exec_Transfer<string mnemonic, string what, dag reads, dag writes> : Exec_
 def Exec_SendOp : Exec_Transfer<"send", "Sends a buffer to another rank", (ins Exec_Buffer:$buffer), (ins)>;
 def Exec_ReceiveOp : Exec_Transfer<"receive", "Receives a buffer from another rank", (ins), (ins Exec_Buffer:$buffer)>;
 
-class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins I64Attr:$event,
-    DefaultValuedAttr<I64Attr, "0">:$layer_stride)> {
+class Exec_EventOp<string mnemonic, string what> : Exec_Instruction<mnemonic, (ins), (ins), (ins)> {
   let summary = what;
   let description = [{
-    In an exec.repeat the event is that of its layer, `layer_stride` after that of the one before.
+    In an exec.repeat the event is that of its layer, `layer_stride` after that of the one before. With `slots` n it is, in
+    a run for micro-batch m, the one m mod n further.
 
     Constraints:
-    - (C1) the event is one of the program's, in all layers.
+    - (C1) the event is one of the program's, in all layers and slots.
+    - (C2) there is a slot or more, and one where the task is not of a micro-batch.
 
     Example:
     ```mlir
     exec.}] # mnemonic # [{ 0 stream 1
     ```
   }];
-  let assemblyFormat = "$event (`+` $layer_stride^ `*` `layer`)? (`stream` $stream^)? (`last` $last^)? attr-dict";
+  let arguments = (ins I64Attr:$event, DefaultValuedAttr<I64Attr, "0">:$layer_stride, DefaultValuedAttr<I64Attr, "0">:$stream,
+    UnitAttr:$last, DefaultValuedAttr<I64Attr, "1">:$slots);
+  let assemblyFormat = "$event (`+` $layer_stride^ `*` `layer`)? (`slots` $slots^)? (`stream` $stream^)? (`last` $last^)? attr-dict";
 }
 def Exec_RecordOp : Exec_EventOp<"record", "Marks a point of its stream">;
 def Exec_WaitOp : Exec_EventOp<"wait", "Makes its stream wait until the point was passed">;

@@ -129,9 +129,8 @@ LogicalResult ProgramOp::verify() {
     return emitOpError() << "has " << getStreams() << " streams; want 1 to 255";
   if (getEvents() < 0)
     return emitOpError() << "has " << getEvents() << " events; want 0 or more";
-  if (getMicroBatches() < 1 || getSlots() < 1 || getSlotBytes() < 0) // program_c4
-    return emitOpError() << "has " << getMicroBatches() << " micro-batches and " << getSlots()
-                         << " slots of " << getSlotBytes() << " bytes; want 1 or more of each";
+  if (getMicroBatches() < 1) // program_c4
+    return emitOpError() << "has " << getMicroBatches() << " micro-batches; want 1 or more";
   if (!getRanks())
     return success();
   ArrayRef<int64_t> ranks = *getRanks();
@@ -173,24 +172,21 @@ bool TaskOp::isRepeated() {
   return getPerMicroBatch() && (*this)->getParentOfType<ProgramOp>().getMicroBatches() > 1;
 }
 
-// `[` (`@` task micro-batch? (`in` slot)?),* `]`
+// `[` (`@` task micro-batch?),* `]`
 static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &tasks,
-                              DenseI64ArrayAttr &microBatches, DenseI64ArrayAttr &slots) {
+                              DenseI64ArrayAttr &microBatches) {
   SmallVector<Attribute> symbols;
-  SmallVector<int64_t> ofMicroBatch, ofSlot;
+  SmallVector<int64_t> ofMicroBatch;
   auto parseRun = [&]() -> ParseResult {
     StringAttr task;
     if (parser.parseSymbolName(task))
       return failure();
     symbols.push_back(FlatSymbolRefAttr::get(task));
-    int64_t microBatch = -1, slot = 0;
+    int64_t microBatch = -1;
     OptionalParseResult hasMicroBatch = parser.parseOptionalInteger(microBatch);
     if (hasMicroBatch.has_value() && failed(*hasMicroBatch))
       return failure();
-    if (succeeded(parser.parseOptionalKeyword("in")) && parser.parseInteger(slot))
-      return failure();
     ofMicroBatch.push_back(microBatch);
-    ofSlot.push_back(slot);
     return success();
   };
   if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseRun))
@@ -198,34 +194,29 @@ static ParseResult parseOrder(OpAsmParser &parser, ArrayAttr &tasks,
   Builder &builder = parser.getBuilder();
   tasks = builder.getArrayAttr(symbols);
   microBatches = builder.getDenseI64ArrayAttr(ofMicroBatch);
-  slots = builder.getDenseI64ArrayAttr(ofSlot);
   return success();
 }
 
 static void printOrder(OpAsmPrinter &printer, EntryOp, ArrayAttr tasks,
-                       DenseI64ArrayAttr microBatches, DenseI64ArrayAttr slots) {
+                       DenseI64ArrayAttr microBatches) {
   printer << '[';
-  llvm::interleaveComma(llvm::zip(tasks, microBatches.asArrayRef(), slots.asArrayRef()), printer,
-                        [&](auto run) {
-                          auto [task, microBatch, slot] = run;
-                          printer << task;
-                          if (microBatch >= 0)
-                            printer << ' ' << microBatch;
-                          if (slot != 0)
-                            printer << " in " << slot;
-                        });
+  llvm::interleaveComma(llvm::zip(tasks, microBatches.asArrayRef()), printer, [&](auto run) {
+    auto [task, microBatch] = run;
+    printer << task;
+    if (microBatch >= 0)
+      printer << ' ' << microBatch;
+  });
   printer << ']';
 }
 
 LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto program = (*this)->getParentOfType<ProgramOp>();
-  if (getTasks().size() != getMicroBatches().size() || getTasks().size() != getRunSlots().size())
-    return emitOpError() << "has " << getTasks().size() << " tasks, " << getMicroBatches().size()
-                         << " micro-batches and " << getRunSlots().size()
-                         << " slots; want one of each a run";
+  if (getTasks().size() != getMicroBatches().size())
+    return emitOpError() << "has " << getTasks().size() << " tasks and " << getMicroBatches().size()
+                         << " micro-batches; want one of each a run";
   llvm::SmallDenseSet<std::pair<Attribute, int64_t>> seen;
-  for (auto [symbol, microBatch, slot] :
-       llvm::zip(getTasks().getAsRange<FlatSymbolRefAttr>(), getMicroBatches(), getRunSlots())) {
+  for (auto [symbol, microBatch] :
+       llvm::zip(getTasks().getAsRange<FlatSymbolRefAttr>(), getMicroBatches())) {
     auto task = symbols.lookupNearestSymbolFrom<TaskOp>(program, symbol);
     if (!task) // entry_c1
       return emitOpError() << "runs " << symbol << ", which is no task of the program";
@@ -240,10 +231,7 @@ LogicalResult EntryOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return diagnostic << "; want " << (task.getPerMicroBatch() ? "one of the program's " : "none")
                         << (task.getPerMicroBatch() ? Twine(program.getMicroBatches()).str() : "");
     }
-    if (slot < 0 || slot >= static_cast<int64_t>(program.getSlots())) // entry_c2
-      return emitOpError() << "runs " << symbol << " in slot " << slot << "; the program has "
-                           << program.getSlots();
-    if (!seen.insert({symbol, microBatch}).second) // entry_c3
+    if (!seen.insert({symbol, microBatch}).second) // entry_c2
       return emitOpError() << "runs " << symbol << " twice for one micro-batch";
   }
   return success();
@@ -253,12 +241,24 @@ void BufferOp::getAsmResultNames(function_ref<void(Value, StringRef)> setName) {
   setName(getResult(), getName());
 }
 
+int64_t BufferOp::getSlotStride() {
+  constexpr int64_t alignment = 64;
+  return (static_cast<int64_t>(getBytes()) + alignment - 1) / alignment * alignment;
+}
+
+int64_t BufferOp::getAllBytes() {
+  auto others = static_cast<int64_t>(getSlots().value_or(1)) - 1;
+  return others * getSlotStride() + static_cast<int64_t>(getBytes());
+}
+
 LogicalResult BufferOp::verify() {
   if (failed(verifyDtype(*this, getDtype(), getBytes()))) // buffer_c1
     return failure();
-  if (getPersistent() + getCarried() + getPerSlot() > 1) // buffer_c4
+  if (getPersistent() + getCarried() + getSlots().has_value() > 1) // buffer_c4
     return emitOpError() << "'" << getName()
-                         << "' is more than one of persistent, carried and per_slot";
+                         << "' is more than one of persistent, carried and of slots";
+  if (getSlots().value_or(1) < 1) // buffer_c4
+    return emitOpError() << "'" << getName() << "' has " << *getSlots() << " slots; want 1 or more";
   if (!getOffset())
     return success();
   int64_t offset = *getOffset();
@@ -267,9 +267,7 @@ LogicalResult BufferOp::verify() {
                          << "; want a multiple of 64 bytes";
   auto program = (*this)->getParentOfType<ProgramOp>();
   std::optional<uint64_t> arena = program.getArenaBytes();
-  int64_t end = offset + static_cast<int64_t>(getBytes());
-  if (getPerSlot())
-    end += static_cast<int64_t>((program.getSlots() - 1) * program.getSlotBytes());
+  int64_t end = offset + getAllBytes();
   if (arena && static_cast<uint64_t>(end) > *arena) // buffer_c3
     return emitOpError() << "'" << getName() << "' ends at " << end << " bytes; the arena has "
                          << *arena << " bytes";
@@ -316,7 +314,7 @@ LogicalResult PerLayerOp::verify() {
     BufferRange range = getRange(buffer);
     auto root = range.root.getDefiningOp<BufferOp>();
     return std::tuple(range.bytes, getDtype(buffer), range.microBatchStride, root.getKind(),
-                      root.getPerSlot());
+                      root.getSlots().value_or(0));
   };
   int64_t start = placeOf(first).value_or(-1);
   for (auto [layer, buffer] : llvm::enumerate(getBuffers())) {
@@ -372,6 +370,7 @@ LogicalResult KernelOp::verify() {
 
 LogicalResult ParameterOp::verify() { return verifyTensor(*this); }
 LogicalResult StateOp::verify() { return verifyTensor(*this); }
+LogicalResult GradientOp::verify() { return verifyTensor(*this); }
 
 LogicalResult InputOp::verify() {
   if (getShape().size() < 2) // input_c2

@@ -7,15 +7,13 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     A module has one for all ranks, or several, each with the `ranks` that run it; together they have every rank of the mesh
     once (`dtc-verify-programs`).
     Buffers and declarations, then tasks, then for each entry the order in which they run. The rank of a process is the
-    row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`; what one of them keeps
-    from task to task lies in a slot, of which there are `slots`, `slot_bytes` apart: as many as there are micro-batches
-    under way at once.
+    row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`.
 
     Constraints:
     - (C1) as many axis names as axis sizes, all sizes at least 1.
     - (C2) at least one stream, and no instruction on a stream that is not there.
     - (C3) instructions stand in tasks, or in a repeat of one; everything else does not.
-    - (C4) at least one micro-batch and one slot.
+    - (C4) at least one micro-batch.
     - (C5) `ranks` are of the mesh, one at least, ascending.
 
     Example:
@@ -30,12 +28,11 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
-    OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches, DefaultValuedAttr<I64Attr, "1">:$slots,
-    DefaultValuedAttr<I64Attr, "0">:$slot_bytes, OptionalAttr<I64Attr>:$arena_bytes,
+    OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches, OptionalAttr<I64Attr>:$arena_bytes,
     DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`ranks` $ranks^)? (`micro_batches` $micro_batches^)?
-    (`slots` $slots^)? (`of` $slot_bytes^ `bytes`)? (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
+    (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
     (`events` $events^)? attr-dict-with-keyword $body}];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
@@ -109,13 +106,12 @@ def Exec_RepeatOp : Exec_Op<"repeat", [NoRegionArguments, NoTerminator, SingleBl
 def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "Says in which order tasks run";
   let description = [{
-    `train` is a training step, `evaluate` the loss alone. A run is a task, its micro-batch where it has one, and its slot
-    where that is not 0.
+    `train` is a training step, `evaluate` the loss alone, `gradients` a step without its update. A run is a task, and its
+    micro-batch where it has one.
 
     Constraints:
     - (C1) every run is of a task of the program; of one that is `per_micro_batch` with a micro-batch of the program.
-    - (C2) slots are those of the program.
-    - (C3) no task runs twice for one micro-batch.
+    - (C2) no task runs twice for one micro-batch.
 
     Example:
     ```mlir
@@ -127,9 +123,8 @@ def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceM
     ```
   }];
   // One of each a run; a micro-batch of -1: of all.
-  let arguments = (ins Exec_EntryKindAttr:$kind, FlatSymbolRefArrayAttr:$tasks, DenseI64ArrayAttr:$micro_batches,
-    DenseI64ArrayAttr:$run_slots);
-  let assemblyFormat = "$kind `order` custom<Order>($tasks, $micro_batches, $run_slots) attr-dict";
+  let arguments = (ins Exec_EntryKindAttr:$kind, FlatSymbolRefArrayAttr:$tasks, DenseI64ArrayAttr:$micro_batches);
+  let assemblyFormat = "$kind `order` custom<Order>($tasks, $micro_batches) attr-dict";
 }
 
 def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
@@ -137,13 +132,14 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
   let description = [{
     `at` is the offset in the arena, once memory is planned; then ranges of buffers that are never live together may
     overlap. `persistent`: contents matter between steps, or to the runtime. `carried`: contents go from one run of a task
-    to the next, as sums over micro-batches do. `per_slot`: every slot has a range of its own, `at` is that of slot 0.
+    to the next, as sums over micro-batches do. With `slots` n, of which `at` is the first, there are n such ranges one after
+    another, and the one at place m mod n is micro-batch m's: what it keeps from task to task while others run.
 
     Constraints:
     - (C1) bytes is positive and a whole number of elements.
     - (C2) the offset is a multiple of 64.
     - (C3) offset + bytes is within the program's arena, in all slots.
-    - (C4) it is one at most of persistent, carried and per_slot.
+    - (C4) it is one at most of persistent, carried and of slots, which are 1 or more.
 
     Example:
     ```mlir
@@ -153,10 +149,16 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     ```
   }];
   let arguments = (ins StrAttr:$name, Exec_BufferKindAttr:$kind, TypeAttr:$dtype, I64Attr:$bytes, UnitAttr:$persistent,
-    UnitAttr:$carried, UnitAttr:$per_slot, OptionalAttr<I64Attr>:$offset);
+    UnitAttr:$carried, OptionalAttr<I64Attr>:$slots, OptionalAttr<I64Attr>:$offset);
   let results = (outs Exec_Buffer:$result);
   let assemblyFormat = [{$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`carried` $carried^)?
-    (`per_slot` $per_slot^)? (`at` $offset^)? attr-dict}];
+    (`slots` $slots^)? (`at` $offset^)? attr-dict}];
+  let extraClassDeclaration = [{
+    // From one of its slots to the next: its bytes, rounded up to where buffers may start.
+    int64_t getSlotStride();
+    // What it takes of the arena, in all slots.
+    int64_t getAllBytes();
+  }];
   let hasVerifier = 1;
 }
 
@@ -191,7 +193,7 @@ def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInt
 
     Constraints:
     - (C1) it has a buffer, none of which is per layer itself; all have the same bytes, element type, kind and stride of
-      the micro-batch, and are all per slot or none.
+      the micro-batch, and as many slots.
     - (C2) once memory is planned, each lies as far behind the one before.
     - (C3) only instructions of an exec.repeat use it.
 
@@ -230,11 +232,17 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol]> {
   let hasVerifier = 1;
 }
 
+defvar tensorFields = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
+    DenseI64ArrayAttr:$local_shape, IndexListArrayAttr:$axes, OptionalAttr<DenseI64ArrayAttr>:$zigzag, Exec_InitKindAttr:$init,
+    DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev, DefaultValuedAttr<I64Attr, "0">:$init_key);
+defvar tensorFormat = [{$name $buffer `global` $global_shape `stored` $stored_shape `local` $local_shape `axes` $axes
+    (`zigzag` $zigzag^)? `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? }];
+
 // `axes`: per dim the mesh axes that split it, outermost first. `zigzag`: those of them of which a rank has two pieces.
 // `local`: what a rank holds, padding included.
-class Exec_TensorDecl<string mnemonic, string what> : Exec_Op<mnemonic> {
+class Exec_TensorDecl<string mnemonic, string what, string more = ""> : Exec_Op<mnemonic> {
   let summary = "Declares " # what;
-  let description = [{
+  let description = more # [{
     Shapes are in elements: `global` without padding, `stored` as in safetensors (same elements, row-major), `local`
     what each rank holds, ceil(global / ranks) in dims that `axes` splits. Of n ranks on a `zigzag` axis the one at
     coordinate c has chunks c and 2n-1-c of 2n, so that its part is twice ceil(global / 2 ranks).
@@ -252,15 +260,19 @@ class Exec_TensorDecl<string mnemonic, string what> : Exec_Op<mnemonic> {
     exec.}] # mnemonic # [{ "w" %w global [7, 4] stored [28] local [4, 4] axes [[0], []] init zeros
     ```
   }];
-  let arguments = (ins StrAttr:$name, Exec_Buffer:$buffer, DenseI64ArrayAttr:$global_shape, DenseI64ArrayAttr:$stored_shape,
-    DenseI64ArrayAttr:$local_shape, IndexListArrayAttr:$axes, OptionalAttr<DenseI64ArrayAttr>:$zigzag, Exec_InitKindAttr:$init,
-    DefaultValuedAttr<F64Attr, "0.0">:$mean, DefaultValuedAttr<F64Attr, "0.0">:$stddev, DefaultValuedAttr<I64Attr, "0">:$init_key);
-  let assemblyFormat = [{$name $buffer `global` $global_shape `stored` $stored_shape `local` $local_shape `axes` $axes
-    (`zigzag` $zigzag^)? `init` $init (`mean` $mean^)? (`stddev` $stddev^)? (`key` $init_key^)? attr-dict}];
+  let arguments = tensorFields;
+  let assemblyFormat = !strconcat(tensorFormat, "attr-dict");
   let hasVerifier = 1;
 }
 def Exec_ParameterOp : Exec_TensorDecl<"parameter", "a trained tensor">;
-def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state">;
+def Exec_StateOp : Exec_TensorDecl<"state", "an element of optimizer state", [{
+    With `copy_of` it is the named parameter before rounding: what is read from a file for that one goes here, too.
+}]> {
+  let arguments = !con(tensorFields, (ins OptionalAttr<StrAttr>:$copy_of));
+  let assemblyFormat = !strconcat(tensorFormat, "(`copy_of` $copy_of^)? attr-dict");
+}
+// Of the parameter of its name, whose initial value it does not share; times the output `gradient_scale` it is that of the loss.
+def Exec_GradientOp : Exec_TensorDecl<"gradient", "a gradient, as the entry `gradients` leaves it">;
 
 def Exec_InputOp : Exec_Op<"input"> {
   let summary = "Declares what the runtime reads from data files every step";

@@ -3,7 +3,9 @@
 #include "dialects/graph/Attributes.h"
 
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/StageAttributes.h"
 
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -12,7 +14,7 @@ using namespace dtc::graph;
 
 namespace {
 // What an attribute may stand on.
-enum class Holder { Module, Mesh, Collective, Op, Argument, Result };
+enum class Holder { Module, Mesh, Collective, Shard, Op, Argument, Result };
 
 StringRef nameOf(Holder holder) {
   switch (holder) {
@@ -22,6 +24,8 @@ StringRef nameOf(Holder holder) {
     return "'shard.grid'";
   case Holder::Collective:
     return "a collective of the 'shard' dialect";
+  case Holder::Shard:
+    return "an op of the 'shard' dialect";
   case Holder::Op:
     return "an op of the 'graph' dialect";
   case Holder::Argument:
@@ -44,6 +48,20 @@ bool isZeroStage(Attribute value) {
   auto number = dyn_cast<IntegerAttr>(value);
   return number && number.getType().isInteger(64) && number.getInt() >= 0 && number.getInt() <= 3;
 }
+bool isIndex(Attribute value) { return isWhole(value) && cast<IntegerAttr>(value).getInt() >= 0; }
+bool isIndices(Attribute value) {
+  auto list = dyn_cast<DenseI64ArrayAttr>(value);
+  return list && llvm::all_of(list.asArrayRef(), [](int64_t entry) { return entry >= 0; });
+}
+bool isTriples(Attribute value) {
+  return isIndices(value) && cast<DenseI64ArrayAttr>(value).size() % 3 == 0;
+}
+bool isOneOf(Attribute value, ArrayRef<StringRef> words) {
+  auto text = dyn_cast<StringAttr>(value);
+  return text && llvm::is_contained(words, text.getValue());
+}
+bool isPhase(Attribute value) { return isOneOf(value, {"forward", "backward"}); }
+bool isRecompute(Attribute value) { return isOneOf(value, {"none", "selective", "full"}); }
 bool isName(Attribute value) {
   auto text = dyn_cast<StringAttr>(value);
   return text && !text.empty();
@@ -72,9 +90,20 @@ struct Declaration {
 const std::vector<Declaration> &declarations() {
   static const std::vector<Declaration> all = {
       {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kSamplesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},
       {kSequenceParallelAttr, {Holder::Module}, isOf<UnitAttr>, "no value"},
+      {kGradDtypeAttr, {Holder::Module}, isName, "a name"},
+      {kStageOfChunkAttr,
+       {Holder::Module},
+       isIndices,
+       "an array<i64> of stages, which count from 0"},
+      {kOrderAttr,
+       {Holder::Module},
+       isTriples,
+       "an array<i64> of triples: kind, chunk and micro-batch, 0 or more each"},
+      {kStageAttr, {Holder::Module}, isIndex, "a whole number of 0 or more (i64)"},
       {kAxisNamesAttr, {Holder::Mesh}, isNames, "an array of names"},
       {kAxisRolesAttr,
        {Holder::Mesh},
@@ -95,6 +124,9 @@ const std::vector<Declaration> &declarations() {
        "a #graph.placement"},
       {kAddsUpAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSavedAttr, {Holder::Result}, isOf<UnitAttr>, "no value"},
+      {kChunkAttr, {Holder::Op, Holder::Shard}, isIndex, "a whole number of 0 or more (i64)"},
+      {kPhaseAttr, {Holder::Op, Holder::Shard}, isPhase, "forward or backward"},
+      {kRecomputeAttr, {Holder::Op}, isRecompute, "none, selective or full"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };
@@ -109,6 +141,8 @@ bool isHolder(Operation *op, Holder holder) {
     return isa<shard::GridOp>(op);
   case Holder::Collective:
     return isCollective(op);
+  case Holder::Shard:
+    return isa<shard::ShardDialect>(op->getDialect());
   case Holder::Op:
     return isa<GraphDialect>(op->getDialect());
   case Holder::Argument:

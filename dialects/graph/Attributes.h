@@ -12,6 +12,10 @@ constexpr llvm::StringLiteral kSequenceLengthAttr = "graph.sequence_length";
 constexpr llvm::StringLiteral kMicroBatchesAttr = "graph.micro_batches"; // of a step, i64
 constexpr llvm::StringLiteral kZeroAttr = "graph.zero"; // ZeRO stage, i64: places optimizer state
 constexpr llvm::StringLiteral kSequenceParallelAttr = "graph.sequence_parallel"; // unit
+// The stage of a pipeline that holds each chunk of the model, array<i64>; none without a pipeline.
+constexpr llvm::StringLiteral kStageOfChunkAttr = "graph.stage_of_chunk";
+// Of the module of one stage: which one, i64.
+constexpr llvm::StringLiteral kStageAttr = "graph.stage";
 
 // Of `shard.grid @mesh`: an array of strings, a name for each axis.
 constexpr llvm::StringLiteral kAxisNamesAttr = "graph.axis_names";
@@ -46,10 +50,25 @@ constexpr llvm::StringLiteral kSplitsAttr = "graph.splits";
 // may go on beside it.
 constexpr llvm::StringLiteral kCommunicationAttr = "graph.communication";
 
+// Of an op of the step: the chunk of the model, in model order, that it is part of (i64), and
+// whether it is "forward" or "backward". Of parameters: the chunk that reads them.
+constexpr llvm::StringLiteral kChunkAttr = "graph.chunk";
+constexpr llvm::StringLiteral kPhaseAttr = "graph.phase";
+// Of graph.repeat and graph.call: what backward runs again of its block, "selective" or "full";
+// nothing where there is none.
+constexpr llvm::StringLiteral kRecomputeAttr = "graph.recompute";
+
 // Functions: the model; what runs once a micro-batch; what runs once a step.
 constexpr llvm::StringLiteral kLossFunction = "loss";
 constexpr llvm::StringLiteral kMicrobatchFunction = "microbatch";
 constexpr llvm::StringLiteral kUpdateFunction = "update";
+// State of the step itself, where it is there: how many steps were skipped, as their gradients were
+// not finite; the loss scale, and for how many applied steps it has stood.
+constexpr llvm::StringLiteral kSkippedState = "step.skipped";
+constexpr llvm::StringLiteral kLossScaleState = "step.loss_scale";
+constexpr llvm::StringLiteral kGoodStepsState = "step.good_steps";
+// Of the module: "bf16" where gradients are reduced in it; without it they are in f32.
+constexpr llvm::StringLiteral kGradDtypeAttr = "graph.grad_dtype";
 // The op shard.grid of this name is the mesh.
 constexpr llvm::StringLiteral kMeshName = "mesh";
 

@@ -77,7 +77,8 @@ def Graph_RepeatOp : Graph_Op<"repeat", [DeclareOpInterfaceMethods<SymbolUserOpI
     are put into stacks, entry i by execution i. With `reversed` the executions are from the last entry to the first.
 
     `under` is as in `graph.call`, with `{}` for the number of the execution: "h.{}" makes of the block's "ln.weight" the
-    parameters "h.0.ln.weight", "h.1.ln.weight" and so on. Execution i is instance `instance` + i of the block.
+    parameters "h.0.ln.weight", "h.1.ln.weight" and so on; "h.{4}" counts from 4. Execution i is instance `instance` + i of
+    the block.
 
     Differentiation, placement and partitioning keep it as it is, whatever `count`; the schedule unrolls it.
 

@@ -1,6 +1,8 @@
 // How parameters are declared: their initial values, and the braces in the names of repeated ones.
 #include "dialects/graph/Declaration.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace dtc::graph;
 
@@ -41,11 +43,51 @@ void dtc::graph::printInitializer(AsmPrinter &printer, const Initializer &init) 
   printer << ")";
 }
 
-size_t dtc::graph::countBraces(StringRef name) { return name.count("{}"); }
+namespace {
+
+struct Braces {
+  StringRef before, after;
+  int64_t first = 0;
+};
+
+// The first braces of a name that hold nothing or a number.
+std::optional<Braces> findBraces(StringRef name) {
+  constexpr size_t mostDigits = 9;
+  for (size_t open = name.find('{'); open != StringRef::npos; open = name.find('{', open + 1)) {
+    StringRef digits = name.drop_front(open + 1).take_while(llvm::isDigit);
+    size_t close = open + 1 + digits.size();
+    Braces braces{name.take_front(open), name.drop_front(std::min(close + 1, name.size()))};
+    bool isNumber = digits.empty() || !digits.getAsInteger(10, braces.first);
+    if (digits.size() <= mostDigits && close < name.size() && name[close] == '}' && isNumber)
+      return braces;
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+size_t dtc::graph::countBraces(StringRef name) {
+  size_t count = 0;
+  for (std::optional<Braces> braces; (braces = findBraces(name)); name = braces->after)
+    ++count;
+  return count;
+}
+
+int64_t dtc::graph::firstMember(StringRef name) {
+  std::optional<Braces> braces = findBraces(name);
+  return braces ? braces->first : 0;
+}
 
 std::string dtc::graph::memberName(StringRef name, int64_t index) {
-  if (countBraces(name) == 0)
+  std::optional<Braces> braces = findBraces(name);
+  if (!braces)
     return name.str();
-  auto [before, after] = name.split("{}");
-  return before.str() + std::to_string(index) + after.str();
+  return (braces->before + Twine(braces->first + index) + braces->after).str();
+}
+
+std::string dtc::graph::familyFrom(StringRef name, int64_t index) {
+  std::optional<Braces> braces = findBraces(name);
+  if (!braces || index == 0)
+    return name.str();
+  return (braces->before + "{" + Twine(braces->first + index) + "}" + braces->after).str();
 }

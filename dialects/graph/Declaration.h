@@ -17,11 +17,18 @@ struct Initializer {
 llvm::FailureOr<Initializer> parseInitializer(mlir::AsmParser &parser);
 void printInitializer(mlir::AsmPrinter &printer, const Initializer &init);
 
-// How many "{}", which stand for the number of an execution, a name has.
+// How many braces, which stand for the number of an execution, a name has. "{4}" counts from 4, and
+// "{}" is "{0}".
 size_t countBraces(llvm::StringRef name);
 
-// The name of one of the parameters that a repeated one stands for; a name without "{}" stays.
-// Example: memberName("h.{}.w", 3) is "h.3.w".
+// The number that braces of the name count from; 0 where it has none.
+int64_t firstMember(llvm::StringRef name);
+
+// The name of one of the parameters that a repeated one stands for; a name without braces stays.
+// Examples: memberName("h.{}.w", 3) is "h.3.w", memberName("h.{4}.w", 3) is "h.7.w".
 std::string memberName(llvm::StringRef name, int64_t index);
+
+// The name of those from number `index` on. Example: familyFrom("h.{2}.w", 4) is "h.{6}.w".
+std::string familyFrom(llvm::StringRef name, int64_t index);
 
 } // namespace dtc::graph

@@ -6,6 +6,9 @@
 
 namespace dtc::graph {
 
+// Of the module, once its batch is bound: samples of a micro-batch over all ranks, i64.
+constexpr llvm::StringLiteral kSamplesAttr = "graph.samples";
+
 // The name of the input that argument `argument` is; empty where it is none.
 llvm::StringRef getInputName(FuncOp func, unsigned argument);
 

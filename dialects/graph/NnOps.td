@@ -194,7 +194,7 @@ def Graph_RotaryOp : Graph_Op<"rotary", [Pure, Graph_Rule, Graph_Gradient]> {
     - (C2) head_dim is even and static.
     - (C3) `cos` and `sin` are [sequence, head_dim/2].
     - (C4) the result has the shape of `x`.
-    - (C5) all have the same element type.
+    - (C5) the result has the element type of `x`; `cos` and `sin` both have it, or f32.
 
     Example:
     ```mlir

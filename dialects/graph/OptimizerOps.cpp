@@ -1,23 +1,9 @@
 // Checks of the optimizer ops.
+#include "dialects/graph/OptimizerMath.h"
 #include "dialects/graph/Verify.h"
 
 using namespace mlir;
 using namespace dtc::graph;
-
-// Fails unless 0 <= value < 1.
-static LogicalResult checkDecay(Operation *op, StringRef name, double value) {
-  if (value >= 0 && value < 1)
-    return success();
-  return op->emitOpError() << "'" << name << "' is " << numberText(value)
-                           << ", but a number from 0 to below 1 is wanted";
-}
-
-static LogicalResult checkNotNegative(Operation *op, StringRef name, double value) {
-  if (value >= 0 && value <= std::numeric_limits<double>::max())
-    return success();
-  return op->emitOpError() << "'" << name << "' is " << numberText(value)
-                           << ", but 0 or more is wanted";
-}
 
 // At a decay of 1 averages would never move, and the bias correction 1 / (1 - beta^step) would be 1
 // / 0. Without an epsilon a gradient of 0 gives 0 / 0.
@@ -27,11 +13,7 @@ LogicalResult AdamWOp::verify() {
       failed(
           checkNotNegative(*this, "weight_decay", getWeightDecay().convertToDouble()))) // adamw_c3
     return failure();
-  double epsilon = getEpsilon().convertToDouble();
-  if (epsilon > 0 && epsilon < 1)
-    return success();
-  return emitOpError() << "'epsilon' is " << numberText(epsilon) // adamw_c2
-                       << ", but a number above 0 and below 1 is wanted";
+  return checkEpsilon(*this, getEpsilon().convertToDouble()); // adamw_c2
 }
 
 LogicalResult SgdOp::verify() {
@@ -47,6 +29,17 @@ LogicalResult ClipScaleOp::verify() {
     return success();
   return emitOpError() << "'max_norm' is " << numberText(norm)
                        << ", but a number above 0 is wanted"; // clip_scale_c1
+}
+
+LogicalResult NextLossScaleOp::verify() {
+  if (static_cast<int64_t>(getGrowthInterval()) < 1) // next_loss_scale_c1
+    return emitOpError() << "'growth_interval' is " << static_cast<int64_t>(getGrowthInterval())
+                         << ", but 1 or more is wanted";
+  double largest = getLargest().convertToDouble();
+  if (largest >= 1 && largest <= std::numeric_limits<double>::max())
+    return success();
+  return emitOpError() << "'largest' is " << numberText(largest)
+                       << ", but a number of 1 or more is wanted"; // next_loss_scale_c2
 }
 
 LogicalResult LearningRateOp::verify() {

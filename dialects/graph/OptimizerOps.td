@@ -5,8 +5,9 @@ def Graph_AdamWOp : Graph_Op<"adamw", [Pure, Graph_Rule, Graph_Pointwise, AllTyp
   let summary = "AdamW update with decoupled weight decay";
   let description = [{
     g = grad * grad_scale; m' = b1 m + (1-b1) g; v' = b2 v + (1-b2) g^2;
-    p' = p - lr (m'/(1-b1^step) / (sqrt(v'/(1-b2^step)) + epsilon) + weight_decay p). `step` counts from 1. Point by point, so
-    any split of the parameter will do; zeros stay zero.
+    p' = p - lr (m'/(1-b1^step) / (sqrt(v'/(1-b2^step)) + epsilon) + weight_decay p). `step` counts from 1. Where `apply` is 0,
+    which it is for a step whose gradients are not finite, p, m and v stay what they were, whatever the gradient holds. Point
+    by point, so any split of the parameter will do; zeros stay zero.
     Source: Loshchilov and Hutter 2019, arXiv:1711.05101, as torch.optim.AdamW.
 
     Constraints:
@@ -16,15 +17,15 @@ def Graph_AdamWOp : Graph_Op<"adamw", [Pure, Graph_Rule, Graph_Pointwise, AllTyp
 
     Example:
     ```mlir
-    %p, %m, %v = graph.adamw %w, %g, %m0, %v0 lr %lr step %step grad_scale %clip
+    %p, %m, %v = graph.adamw %w, %g, %m0, %v0 lr %lr step %step grad_scale %clip apply %apply
       {beta1 = 0.9, beta2 = 0.95, epsilon = 1.0e-8, weight_decay = 0.1} : tensor<16x16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$param, Graph_FloatTensor:$grad, Graph_FloatTensor:$exp_avg, Graph_FloatTensor:$exp_avg_sq,
-    Graph_Scalar:$lr, Graph_Scalar:$step, Graph_Scalar:$grad_scale,
+    Graph_Scalar:$lr, Graph_Scalar:$step, Graph_Scalar:$grad_scale, Graph_Scalar:$apply,
     F64Attr:$beta1, F64Attr:$beta2, F64Attr:$epsilon, F64Attr:$weight_decay);
   let results = (outs Graph_FloatTensor:$new_param, Graph_FloatTensor:$new_exp_avg, Graph_FloatTensor:$new_exp_avg_sq);
-  let assemblyFormat = "$param `,` $grad `,` $exp_avg `,` $exp_avg_sq `lr` $lr `step` $step `grad_scale` $grad_scale attr-dict `:` type($param)";
+  let assemblyFormat = "$param `,` $grad `,` $exp_avg `,` $exp_avg_sq `lr` $lr `step` $step `grad_scale` $grad_scale `apply` $apply attr-dict `:` type($param)";
   let hasVerifier = 1;
 }
 
@@ -32,6 +33,7 @@ def Graph_SgdOp : Graph_Op<"sgd", [Pure, Graph_Rule, Graph_Pointwise, AllTypesMa
   let summary = "SGD update with momentum and decoupled weight decay";
   let description = [{
     g = grad * grad_scale; b' = momentum b + g; p' = p - lr (b' + weight_decay p). As torch.optim.SGD but with decoupled decay.
+    Where `apply` is 0, as of `graph.adamw`, p and b stay what they were.
 
     Constraints:
     - (C1) `momentum` is from 0 to below 1.
@@ -39,13 +41,13 @@ def Graph_SgdOp : Graph_Op<"sgd", [Pure, Graph_Rule, Graph_Pointwise, AllTypesMa
 
     Example:
     ```mlir
-    %p, %b = graph.sgd %w, %g, %b0 lr %lr grad_scale %clip {momentum = 0.9, weight_decay = 0.0} : tensor<16xf32>
+    %p, %b = graph.sgd %w, %g, %b0 lr %lr grad_scale %clip apply %apply {momentum = 0.9, weight_decay = 0.0} : tensor<16xf32>
     ```
   }];
   let arguments = (ins Graph_FloatTensor:$param, Graph_FloatTensor:$grad, Graph_FloatTensor:$buffer,
-    Graph_Scalar:$lr, Graph_Scalar:$grad_scale, F64Attr:$momentum, F64Attr:$weight_decay);
+    Graph_Scalar:$lr, Graph_Scalar:$grad_scale, Graph_Scalar:$apply, F64Attr:$momentum, F64Attr:$weight_decay);
   let results = (outs Graph_FloatTensor:$new_param, Graph_FloatTensor:$new_buffer);
-  let assemblyFormat = "$param `,` $grad `,` $buffer `lr` $lr `grad_scale` $grad_scale attr-dict `:` type($param)";
+  let assemblyFormat = "$param `,` $grad `,` $buffer `lr` $lr `grad_scale` $grad_scale `apply` $apply attr-dict `:` type($param)";
   let hasVerifier = 1;
 }
 
@@ -80,6 +82,45 @@ def Graph_ClipScaleOp : Graph_Op<"clip_scale", [Pure, Graph_Rule, Graph_Pointwis
   let arguments = (ins Graph_Scalar:$norm, F64Attr:$max_norm);
   let results = (outs Graph_Scalar:$result);
   let assemblyFormat = "$norm `max` $max_norm attr-dict";
+  let hasVerifier = 1;
+}
+
+def Graph_IsFiniteOp : Graph_Op<"is_finite", [Pure, Graph_Rule, Graph_Pointwise]> {
+  let summary = "1 where x is a finite number, 0 where it is infinite or not a number";
+  let description = [{
+    Of the norm of all gradients, whether the step is applied: every rank knows the same norm, so all decide alike.
+
+    Example:
+    ```mlir
+    %apply = graph.is_finite %norm
+    ```
+  }];
+  let arguments = (ins Graph_Scalar:$x);
+  let results = (outs Graph_Scalar:$result);
+  let assemblyFormat = "$x attr-dict";
+}
+
+def Graph_NextLossScaleOp : Graph_Op<"next_loss_scale", [Pure, Graph_Rule, Graph_Pointwise]> {
+  let summary = "The loss scale of the next step";
+  let description = [{
+    Gradients in f16 lose what is below 2^-24, so the loss is scaled up before they are computed, as far as they do not
+    overflow. `apply` 1: `good`, the number of applied steps since the scale last changed, goes up by 1; where it comes to
+    `growth_interval` the scale doubles, up to `largest`, and `good` starts anew. `apply` 0: the scale halves, down to 1, and
+    `good` starts anew. A scale that starts as a power of two stays one, so that scaling rounds nothing but what leaves f16's
+    range. Source: Micikevicius et al. 2018, arXiv:1710.03740, section 3.2; as torch.amp.GradScaler, which has no bounds.
+
+    Constraints:
+    - (C1) `growth_interval` is 1 or more.
+    - (C2) `largest` is 1 or more and finite.
+
+    Example:
+    ```mlir
+    %next, %next_good = graph.next_loss_scale %scale, %good apply %apply growth_interval 2000 largest 16777216.0
+    ```
+  }];
+  let arguments = (ins Graph_Scalar:$scale, Graph_Scalar:$good, Graph_Scalar:$apply, I64Attr:$growth_interval, F64Attr:$largest);
+  let results = (outs Graph_Scalar:$next_scale, Graph_Scalar:$next_good);
+  let assemblyFormat = "$scale `,` $good `apply` $apply `growth_interval` $growth_interval `largest` $largest attr-dict";
   let hasVerifier = 1;
 }
 

@@ -1,20 +1,8 @@
 // Scalar bodies of the optimizer ops.
-#include "dialects/graph/Points.h"
+#include "dialects/graph/OptimizerMath.h"
 
 using namespace mlir;
 using namespace dtc::graph;
-
-// 1 - beta^step, by expm1 so that it does not cancel for beta near 1.
-static Value biasCorrection(PointBuilder &b, double beta, Value step) {
-  if (beta == 0)
-    return b.number(1);
-  return b.neg(b.expm1(b.mul(step, b.number(std::log(beta)))));
-}
-
-// beta * old + (1 - beta) * value
-static Value average(PointBuilder &b, double beta, Value old, Value value) {
-  return b.add(b.mul(old, b.number(beta)), b.mul(value, b.number(1 - beta)));
-}
 
 // param - lr * (change + decay * param)
 static Value descend(PointBuilder &b, Value param, Value lr, Value change, double decay) {
@@ -23,26 +11,21 @@ static Value descend(PointBuilder &b, Value param, Value lr, Value change, doubl
   return b.sub(param, b.mul(lr, change));
 }
 
-// m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2, both started at zero and divided by 1
-// - beta^step for it; p -= lr (m' / (sqrt(v') + epsilon) + decay p). g is scaled first, by clipping
-// and by the count of what the loss is a mean of. Epsilon is outside the root as in PyTorch.
-// Source: Kingma and Ba 2014, arXiv:1412.6980, algorithm 1; decay beside the moments: Loshchilov
-// and Hutter 2017, arXiv:1711.05101, algorithm 2.
+// p -= lr (m' / (sqrt(v') + epsilon) + decay p). g is scaled first, by clipping and by the count of
+// what the loss is a mean of. Source: Loshchilov and Hutter 2017, arXiv:1711.05101, algorithm 2.
 SmallVector<Value> AdamWOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
                                        ValueRange) {
   PointBuilder b(builder, loc);
   SmallVector<Value> x = llvm::map_to_vector(operands, [&](Value value) { return b.in(value); });
   Value param = x[0], lr = x[4], step = x[5];
   Value grad = b.mul(x[1], x[6]);
-  double beta1 = getBeta1().convertToDouble(), beta2 = getBeta2().convertToDouble();
-  Value first = average(b, beta1, x[2], grad);
-  Value second = average(b, beta2, x[3], b.mul(grad, grad));
-  Value mean = b.div(first, biasCorrection(b, beta1, step));
-  Value deviation = b.sqrt(b.div(second, biasCorrection(b, beta2, step)));
-  Value change = b.div(mean, b.add(deviation, b.number(getEpsilon().convertToDouble())));
-  Value next = descend(b, param, lr, change, getWeightDecay().convertToDouble());
-  return {b.out(next, getNewParam().getType()), b.out(first, getNewExpAvg().getType()),
-          b.out(second, getNewExpAvgSq().getType())};
+  AdamMoments moments = adamMoments(b, grad, x[2], x[3], step, getBeta1().convertToDouble(),
+                                    getBeta2().convertToDouble(), getEpsilon().convertToDouble());
+  Value next = descend(b, param, lr, moments.change, getWeightDecay().convertToDouble());
+  Value applied = isApplied(b, x[7]);
+  return {b.out(b.select(applied, next, param), getNewParam().getType()),
+          b.out(b.select(applied, moments.first, x[2]), getNewExpAvg().getType()),
+          b.out(b.select(applied, moments.second, x[3]), getNewExpAvgSq().getType())};
 }
 
 // b = momentum b + g; p -= lr (b + decay p). As torch.optim.SGD without dampening, but for decay,
@@ -54,7 +37,9 @@ SmallVector<Value> SgdOp::buildPoint(OpBuilder &builder, Location loc, ValueRang
   Value grad = b.mul(x[1], x[4]);
   Value buffer = b.add(b.mul(x[2], b.number(getMomentum().convertToDouble())), grad);
   Value next = descend(b, x[0], x[3], buffer, getWeightDecay().convertToDouble());
-  return {b.out(next, getNewParam().getType()), b.out(buffer, getNewBuffer().getType())};
+  Value applied = isApplied(b, x[5]);
+  return {b.out(b.select(applied, next, x[0]), getNewParam().getType()),
+          b.out(b.select(applied, buffer, x[2]), getNewBuffer().getType())};
 }
 
 // min(1, max_norm / (norm + 1e-6)), as torch.nn.utils.clip_grad_norm_. Source: Pascanu, Mikolov and
@@ -64,6 +49,30 @@ SmallVector<Value> ClipScaleOp::buildPoint(OpBuilder &builder, Location loc, Val
   PointBuilder b(builder, loc);
   Value ratio = b.div(b.number(getMaxNorm().convertToDouble()), b.add(operands[0], b.number(1e-6)));
   return {b.min(b.number(1), ratio)};
+}
+
+// |x| below infinity, which NaN is not.
+SmallVector<Value> IsFiniteOp::buildPoint(OpBuilder &builder, Location loc, ValueRange operands,
+                                          ValueRange) {
+  PointBuilder b(builder, loc);
+  Value infinity = b.number(std::numeric_limits<double>::infinity());
+  Value size = b.max(operands[0], b.neg(operands[0]));
+  Value finite = b.compare(arith::CmpFPredicate::OLT, size, infinity);
+  return {b.select(finite, b.number(1), b.number(0))};
+}
+
+SmallVector<Value> NextLossScaleOp::buildPoint(OpBuilder &builder, Location loc,
+                                               ValueRange operands, ValueRange) {
+  PointBuilder b(builder, loc);
+  Value scale = operands[0], applied = isApplied(b, operands[2]);
+  Value zero = b.number(0), one = b.number(1);
+  Value good = b.add(operands[1], one);
+  Value interval = b.number(static_cast<double>(getGrowthInterval()));
+  Value grows = b.compare(arith::CmpFPredicate::OGE, good, interval);
+  Value larger = b.min(b.mul(scale, b.number(2)), b.number(getLargest().convertToDouble()));
+  Value smaller = b.max(b.mul(scale, b.number(0.5)), one);
+  return {b.select(applied, b.select(grows, larger, scale), smaller),
+          b.select(applied, b.select(grows, zero, good), zero)};
 }
 
 // 1 / x, or 0 for 0: the mean of nothing counts as no loss and no gradient.

@@ -10,6 +10,8 @@ using namespace dtc::graph;
 OpRule AdamWOp::getRule() { return pointwiseRule(*this, 18, true); }
 OpRule SgdOp::getRule() { return pointwiseRule(*this, 6, true); }
 OpRule ClipScaleOp::getRule() { return pointwiseRule(*this, 3, false); }
+OpRule IsFiniteOp::getRule() { return pointwiseRule(*this, 2, false); }
+OpRule NextLossScaleOp::getRule() { return pointwiseRule(*this, 8, false); }
 OpRule InverseOrZeroOp::getRule() { return pointwiseRule(*this, 2, true); }
 OpRule LearningRateOp::getRule() { return pointwiseRule(*this, 20, false); }
 

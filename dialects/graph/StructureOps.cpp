@@ -154,8 +154,9 @@ LogicalResult ParameterOp::verify() {
 void StateOp::build(OpBuilder &builder, OperationState &state, StringRef name,
                     FlatSymbolRefAttr parameter, Type type) {
   FloatAttr zero = builder.getF64FloatAttr(0);
-  build(builder, state, builder.getStringAttr(name), parameter, TypeAttr::get(type),
-        InitKindAttr::get(builder.getContext(), InitKind::Zeros), zero, zero, PlacementAttr());
+  build(builder, state, builder.getStringAttr(name), /*copy=*/UnitAttr(), parameter,
+        TypeAttr::get(type), InitKindAttr::get(builder.getContext(), InitKind::Zeros), zero, zero,
+        PlacementAttr());
 }
 
 // State of a parameter has its shape, and there is one for each of its layers.
@@ -168,6 +169,10 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "of " << type << " starts random with standard deviation " // state_c7
                          << numberText(stddev) << "; want floating-point numbers and 0 or more";
   }
+  if (getCopy() && (!getParameter() || !type.getElementType().isF32() ||
+                    getInit() != InitKind::Zeros)) // state_c8
+    return emitOpError() << "is a copy of " << (getParameter() ? "" : "no parameter, ") << "type "
+                         << type << "; want f32 of a parameter, as which it starts";
   if (!getParameter()) {
     if (countBraces(getSymName()) != 0) // state_c6
       return emitOpError() << "has '{}' in its name, but no parameter that is repeated";
@@ -180,6 +185,9 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (countBraces(getSymName()) != countBraces(*getParameter())) // state_c6
     return emitOpError() << "has " << countBraces(getSymName()) << " '{}' in its name, but '"
                          << *getParameter() << "' has " << countBraces(*getParameter());
+  if (firstMember(getSymName()) != firstMember(*getParameter())) // state_c6
+    return emitOpError() << "counts from " << firstMember(getSymName()) << " in its name, but '"
+                         << *getParameter() << "' from " << firstMember(*getParameter());
   if (cast<RankedTensorType>(parameter.getType()).getShape() != type.getShape()) { // state_c5
     InFlightDiagnostic error = emitOpError()
                                << "has type " << type << ", but its parameter '" << *getParameter()

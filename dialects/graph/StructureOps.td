@@ -17,7 +17,8 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     with the number for the `*` and the other dims. So the weights of all experts of a layer are one parameter.
 
     With `repeats` n it is n parameters of the type, those of the executions of a `graph.repeat`: `{}` in the name stands for
-    the number of the execution, and all are placed alike.
+    the number of the execution, and all are placed alike. The numbers start where the braces say: `h.{4}.w` with `repeats` 2
+    is `h.4.w` and `h.5.w`, those of a repeat that goes on where one of 4 executions ended.
 
     Constraints:
     - (C1) the shape is static.
@@ -32,6 +33,7 @@ def Graph_ParameterOp : Graph_Op<"parameter", [Symbol]> {
     Example:
     ```mlir
     graph.parameter @"h.{}.ln_1.weight" : tensor<768xf32> init ones repeats 12
+    graph.parameter @"h.{12}.ln_1.weight" : tensor<768xf32> init ones repeats 4
     graph.parameter @"experts.*.w1.weight" : tensor<8x56x32xf32> init normal(0.0, 0.02) decay
     graph.parameter @"wte.weight" : tensor<50257x768xf32> init normal(0.0, 0.02) decay
     graph.parameter @"h.0.attn.c_attn.weight" : tensor<768x3x12x64xf32> init normal(0.0, 0.02) stored [768, 2304] decay
@@ -66,25 +68,30 @@ def Graph_StateOp : Graph_Op<"state", [Symbol, DeclareOpInterfaceMethods<SymbolU
     State of a parameter is placed like it, or split further (under ZeRO), and of a parameter with `repeats` there is as much
     state, with a `{}` in its name, too. State without a parameter is whole on every rank.
 
+    With `copy` it is the parameter itself in a wider element type: what is trained, of which the parameter holds the rounding. It starts
+    as the parameter does, before that is rounded.
+
     Constraints:
     - (C1) the shape is static.
     - (C2) `placement` holds no partial.
     - (C3) `placement` splits dims that exist.
     - (C4) the parameter exists.
     - (C5) the shape is the parameter's.
-    - (C6) the name has a `{}` where the parameter's has one, and none without a parameter.
+    - (C6) the name has a `{}` where the parameter's has one, of the same number, and none without a parameter.
     - (C7) only floating-point numbers start random, with a standard deviation of at least 0.
+    - (C8) a copy is of a parameter, in f32, and starts as nothing else.
 
     Example:
     ```mlir
     graph.state @"wte.weight.exp_avg" of @"wte.weight" : tensor<50257x768xf32>
+    graph.state @"lm_head.weight.master" copy of @"lm_head.weight" : tensor<50257x768xf32>
     graph.state @loss_scale : tensor<f32> init constant(65536.0)
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<FlatSymbolRefAttr>:$parameter, TypeAttrOf<Graph_Tensor>:$type,
+  let arguments = (ins SymbolNameAttr:$sym_name, UnitAttr:$copy, OptionalAttr<FlatSymbolRefAttr>:$parameter, TypeAttrOf<Graph_Tensor>:$type,
     DefaultValuedAttr<Graph_InitKindAttr, "InitKind::Zeros">:$init, DefaultValuedAttr<F64Attr, "0.0">:$mean,
     DefaultValuedAttr<F64Attr, "0.0">:$stddev, OptionalAttr<Graph_PlacementAttr>:$placement);
-  let assemblyFormat = [{$sym_name (`of` $parameter^)? `:` $type custom<OptionalInit>($init, $mean, $stddev)
+  let assemblyFormat = [{$sym_name (`copy` $copy^)? (`of` $parameter^)? `:` $type custom<OptionalInit>($init, $mean, $stddev)
     (`placement` $placement^)? attr-dict}];
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FlatSymbolRefAttr":$parameter, "::mlir::Type":$type)>];
 }

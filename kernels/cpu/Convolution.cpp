@@ -63,8 +63,12 @@ Primitive makePrimitive(Direction direction, const Conv2dShape &s) {
   const dnnl_dims_t result = {s.batch, s.filters, s.outHeight(), s.outWidth()};
   const dnnl_dims_t weight = {s.groups, s.filters / s.groups, s.channels / s.groups, s.kernelHeight,
                               s.kernelWidth};
-  const dnnl_dims_t strides = {s.strideHeight, s.strideWidth};
-  const dnnl_dims_t dilates = {s.dilationHeight - 1, s.dilationWidth - 1};
+  // oneDNN's sums of strides and dilations overflow. A stride past the padded image makes one pixel
+  // whatever it is, and a kernel of one pixel is not dilated.
+  const dnnl_dims_t strides = {std::min(s.strideHeight, s.height + 2 * s.paddingHeight),
+                               std::min(s.strideWidth, s.width + 2 * s.paddingWidth)};
+  const dnnl_dims_t dilates = {s.kernelHeight > 1 ? s.dilationHeight - 1 : 0,
+                               s.kernelWidth > 1 ? s.dilationWidth - 1 : 0};
   const dnnl_dims_t padding = {s.paddingHeight, s.paddingWidth};
   check(dnnl_memory_desc_init_by_tag(&made.image, 4, image, dnnl_f32, dnnl_nchw), "image");
   check(dnnl_memory_desc_init_by_tag(&made.result, 4, result, dnnl_f32, dnnl_nchw), "result");

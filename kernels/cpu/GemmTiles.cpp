@@ -113,6 +113,6 @@ void exp2Array(const float *x, float *out, int64_t count) {
 extern const IsaKernels kernels = {
     DTC_STRING(DTC_ISA), kTileRows,          kTileColumns,  packA,          packB,
     multiplyPacked,      attentionWorkspace, attentionUnit, attentionDelta, attentionGradWorkspace,
-    attentionGradUnit,   transpose,          exp2Array};
+    attentionGradUnit,   transpose,          exp2Array,     widen,          narrow};
 
 } // namespace dtc::cpu::DTC_ISA

@@ -46,6 +46,10 @@ struct IsaKernels {
                     int64_t columns);
   // out[i] = 2^x[i] for x[i] <= 0 or NaN, relative error below 2e-7, 0 below -126.
   void (*exp2NonPositive)(const float *x, float *out, int64_t count);
+
+  // Elements of `type` as f32, and f32 rounded to nearest even.
+  void (*widen)(ElementType type, const void *from, float *to, int64_t count);
+  void (*narrow)(ElementType type, const float *from, void *to, int64_t count);
 };
 
 // Those of the best instruction set that this processor has, or those chosen by selectIsa().

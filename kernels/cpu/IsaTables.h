@@ -13,4 +13,7 @@ int64_t attentionGradWorkspace(const AttentionArgs &args);
 void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &range,
                        float *workspace);
 
+void widen(ElementType type, const void *from, float *to, int64_t count);
+void narrow(ElementType type, const float *from, void *to, int64_t count);
+
 } // namespace dtc::cpu::DTC_ISA

@@ -12,6 +12,10 @@ namespace dtc::cpu {
 
 class ThreadPool;
 
+// How numbers lie in memory; all are computed with in f32, and rounded to nearest even.
+enum class ElementType : uint8_t { F32, BF16, F16 };
+inline int64_t bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
+
 // C[m,n] = alpha * op(A) * op(B) + beta * C, `batch` times, operands `stride*` elements apart.
 // op(A) is [m,k]: A itself with leading dimension lda when !transA, else the transpose of A [k,m].
 // Same for B [k,n]. Cost: 2*batch*m*n*k flops. GemmTable.cpp says which library multiplies what, in
@@ -27,6 +31,19 @@ struct GemmArgs {
   int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0;
 };
 void gemm(const GemmArgs &args, ThreadPool &pool);
+
+// The same for a and b of 16 bits, and c of the same type or f32. Sums in f32, and rounds once.
+struct NarrowGemmArgs {
+  const void *a, *b;
+  void *c;
+  ElementType type, resultType;
+  int64_t m, n, k;
+  int64_t lda, ldb, ldc;
+  bool transA = false, transB = false;
+  float alpha = 1, beta = 0;
+  int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0;
+};
+void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool);
 
 // out = softmax(scale * q k^T + mask) v, in blocks with a running maximum; the score matrix is
 // never stored. causal: query i sees keys j <= i + keys - queries. Query head h reads kv head
@@ -59,15 +76,30 @@ struct AttentionGradArgs {
 };
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
 
+// Both for tensors of `type`, which stand here; those of `args` but for lse are not read. Of
+// forward the gradients may be null.
+struct NarrowTensors {
+  ElementType type;
+  const void *q, *k, *v;
+  void *out;
+  const void *dout = nullptr;
+  void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+};
+void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool);
+void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,
+                         ThreadPool &pool);
+
 // out[t,:] = table[ids[t] - firstRow, :] where that row exists among `rows`, else 0.
-// table [rows, columns], out [tokens, columns].
-void embedding(const float *table, const int32_t *ids, float *out, int64_t rows, int64_t columns,
-               int64_t tokens, int64_t firstRow, ThreadPool &pool);
+// table [rows, columns], out [tokens, columns], both of `type`.
+void embedding(const void *table, const int32_t *ids, void *out, int64_t rows, int64_t columns,
+               int64_t tokens, int64_t firstRow, ThreadPool &pool,
+               ElementType type = ElementType::F32);
 
 // grad[ids[t] - firstRow, :] += dout[t, :] in order of t; grad is zeroed first unless `accumulate`.
-void embeddingGrad(float *grad, const int32_t *ids, const float *dout, int64_t rows,
-                   int64_t columns, int64_t tokens, int64_t firstRow, bool accumulate,
-                   ThreadPool &pool);
+// dout is of `type`.
+void embeddingGrad(float *grad, const int32_t *ids, const void *dout, int64_t rows, int64_t columns,
+                   int64_t tokens, int64_t firstRow, bool accumulate, ThreadPool &pool,
+                   ElementType type = ElementType::F32);
 
 // y[b,f,i,j] = sum over c,p,q of x[b,c, i*stride - padding + p*dilation, j*...] w[f,c,p,q], in
 // `groups` of channels and filters; pixels outside of the image are 0.

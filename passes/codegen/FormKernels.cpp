@@ -1,7 +1,8 @@
 // Outlines everything that no library computes into kernel functions (pass dtc-form-kernels).
+#include "dialects/graph/Chunks.h"
+#include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/Graph.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/OperationSupport.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelGrouping.h"
@@ -22,7 +23,7 @@ namespace {
 // Makes kernel functions, one per different body.
 class KernelOutliner {
 public:
-  explicit KernelOutliner(ModuleOp module) : module(module), symbols(module) {}
+  explicit KernelOutliner(ModuleOp module) : module(module), kernels(module, "kernel_") {}
 
   // Replaces the ops of a group, which stand in a row, by a call.
   void outline(const KernelGroup &group) {
@@ -44,7 +45,8 @@ public:
     for (Operation *op : group.ops)
       locations.push_back(op->getLoc());
     SmallVector<int64_t> streams;
-    FuncOp kernel = getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef(), streams));
+    FuncOp kernel =
+        kernels.getOrAdd(build(group, inputs.getArrayRef(), outputs.getArrayRef(), streams));
     OpBuilder builder(group.ops.back());
     builder.setInsertionPointAfter(group.ops.back());
     auto call = CallOp::create(
@@ -52,6 +54,8 @@ public:
         FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs.getArrayRef(), /*instance=*/0);
     if (!streams.empty())
       call.setStreams(streams);
+    if (std::optional<ChunkLabel> label = getChunkLabel(group.ops.front()))
+      setChunkLabel(call, *label);
     for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
@@ -59,7 +63,7 @@ public:
       op->erase();
   }
 
-  unsigned numKernels() const { return nextNumber; }
+  unsigned numKernels() const { return kernels.numAdded(); }
 
 private:
   // Kernels of groups that differ in the streams of their random ops alone are equal: these are for
@@ -76,11 +80,14 @@ private:
     IRMapping map;
     map.map(inputs, body->getArguments());
     builder.setInsertionPointToEnd(body);
-    for (Operation *op : group.ops)
-      if (auto random = dyn_cast<RandomOpInterface>(builder.clone(*op, map))) {
+    for (Operation *op : group.ops) {
+      Operation *copy = builder.clone(*op, map);
+      eraseChunkLabel(copy); // that is the call's
+      if (auto random = dyn_cast<RandomOpInterface>(copy)) {
         streams.push_back(random.getStream());
         random.setStream(0);
       }
+    }
     SmallVector<Value> results;
     for (Value output : outputs)
       results.push_back(map.lookup(output));
@@ -89,43 +96,8 @@ private:
     return kernel;
   }
 
-  static llvm::hash_code hash(FuncOp kernel) {
-    llvm::hash_code code = mlir::hash_value(Type(kernel.getFunctionType()));
-    for (Operation &op : kernel.getBody().front())
-      code = llvm::hash_combine(
-          code, OperationEquivalence::computeHash(&op, OperationEquivalence::ignoreHashValue,
-                                                  OperationEquivalence::ignoreHashValue,
-                                                  OperationEquivalence::IgnoreLocations));
-    return code;
-  }
-  static bool equal(FuncOp a, FuncOp b) {
-    return a.getFunctionType() == b.getFunctionType() &&
-           OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
-                                                      OperationEquivalence::IgnoreLocations);
-  }
-
-  FuncOp getOrAdd(FuncOp kernel) {
-    SmallVector<FuncOp> &known = kernels[hash(kernel)];
-    for (FuncOp other : known) {
-      if (equal(kernel, other)) {
-        kernel.erase();
-        return other;
-      }
-    }
-    std::string name;
-    do
-      name = "kernel_" + std::to_string(nextNumber++);
-    while (symbols.lookup(name));
-    kernel.setSymName(name);
-    symbols.insert(kernel);
-    known.push_back(kernel);
-    return kernel;
-  }
-
   ModuleOp module;
-  SymbolTable symbols;
-  llvm::DenseMap<llvm::hash_code, SmallVector<FuncOp>> kernels;
-  unsigned nextNumber = 0;
+  KernelPool kernels;
 };
 
 // Generated code has the sizes built in.
@@ -148,6 +120,7 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
 
   LogicalResult formKernels(FuncOp function, KernelOutliner &outliner) {
     Block &block = function.getBody().front();
+    completeChunks(function);
     splitConstants(block);
     // Evaluation finishes the loss without the rest of the update.
     OpSet ofLoss = getProducers(getResultsWith(function, kOutputAttr, kLossSum));

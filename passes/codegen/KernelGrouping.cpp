@@ -1,6 +1,7 @@
 // Decides which ops of a block share a kernel.
 #include "passes/codegen/KernelGrouping.h"
 
+#include "dialects/graph/Chunks.h"
 #include "dialects/graph/Graph.h"
 #include "passes/codegen/FusionGraph.h"
 #include "passes/codegen/KernelBuilder.h"
@@ -109,10 +110,15 @@ private:
 
   bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
 
+  // Chunks of a pipeline, and forward and backward of one, are run apart.
+  bool runTogether(unsigned a, unsigned b) const {
+    return graph::getChunkLabel(ops[a]) == graph::getChunkLabel(ops[b]);
+  }
+
   bool tryJoin(unsigned a, unsigned b) {
     if (graph.sameGroup(a, b))
       return true;
-    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b))
+    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b) || !runTogether(a, b))
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
     // Scalars cost nothing but their load, so only real tensors count.

@@ -1,6 +1,8 @@
 // Adds the function that updates the parameters (pass dtc-add-optimizer).
+#include "passes/graph/LayerwiseStep.h"
 #include "passes/graph/Passes.h"
 
+#include "dialects/graph/Declaration.h"
 #include "dialects/graph/Inputs.h"
 
 namespace dtc {
@@ -32,28 +34,39 @@ public:
   void run() {
     createFunction();
     Value loss = func.getArgument(0), norm = buildNorm();
-    Value one = constant(1), inverse;
-    if (weighted) { // gradients are those of the sum: so is their norm, and all is divided here
-      inverse = graph::InverseOrZeroOp::create(builder, loc, scalar, func.getArgument(1));
-      loss = times(loss, inverse);
-      norm = times(norm, inverse);
+    SmallVector<Value> divisors; // what gradients are larger by, and with them their norm
+    if (weighted) {              // they are those of the sum
+      divisors.push_back(graph::InverseOrZeroOp::create(builder, loc, scalar, func.getArgument(1)));
+      loss = times(loss, divisors.back());
     }
+    if (module.lookupSymbol(graph::kLossScaleState))
+      divisors.push_back(divide(constant(1), readScalar(graph::kLossScaleState)));
+    for (Value divisor : divisors)
+      norm = times(norm, divisor);
     Value clip = options.clipNorm > 0
                      ? graph::ClipScaleOp::create(builder, loc, scalar, norm,
                                                   builder.getF64FloatAttr(options.clipNorm))
                            .getResult()
-                     : one;
-    if (weighted)
-      clip = times(clip, inverse);
-    Value step = input(graph::InputRole::Step);
+                     : constant(1);
+    for (Value divisor : divisors)
+      clip = times(clip, divisor);
+    results = {{"loss", loss}, {"grad_norm", norm}};
+    if (!divisors.empty())
+      results.push_back({"gradient_scale", divisors.size() == 1 ? divisors.front()
+                                                                : times(divisors[0], divisors[1])});
+    // A norm that is not finite is one of gradients that are not, on whichever rank: all know it.
+    Value apply = graph::IsFiniteOp::create(builder, loc, scalar, norm);
+    Value step = input(graph::InputRole::Step), applied = countSkipped(step, apply);
     auto kind = options.cosine ? graph::ScheduleKind::Cosine : graph::ScheduleKind::Constant;
     Value rate = graph::LearningRateOp::create(
         builder, loc, scalar, step, input(graph::InputRole::BaseLr),
         input(graph::InputRole::TotalSteps), kind, static_cast<uint64_t>(options.warmupSteps),
         llvm::APFloat(options.minRatio));
+    results.push_back({"learning_rate", rate});
     for (ArrayRef<Trained> run : runsOf(trained))
-      updateRun(run, {rate, step, clip});
-    finish({loss, norm, rate}, {"loss", "grad_norm", "learning_rate"});
+      updateRun(run, {rate, applied, clip, apply});
+    updateLossScale(apply);
+    finish();
   }
 
 private:
@@ -74,9 +87,9 @@ private:
     SmallVector<graph::ParameterOp> parameters(module.getOps<graph::ParameterOp>());
     SmallVector<Type> types(sums.size(), scalar);
     for (graph::ParameterOp parameter : parameters)
-      types.push_back(parameter.getValueType());
+      types.push_back(inF32(parameter.getValueType()));
     func = graph::FuncOp::create(builder, loc, graph::kUpdateFunction,
-                                 builder.getFunctionType(types, {scalar, scalar, scalar}));
+                                 builder.getFunctionType(types, {}));
     if (func.getBody().empty())
       func.getBody().emplaceBlock();
     Block &body = func.getBody().front();
@@ -92,7 +105,15 @@ private:
     builder.setInsertionPointToEnd(&body);
   }
 
+  // What is trained, its state and gradients are in f32, whatever the parameter is kept in.
+  static Type inF32(Type type) {
+    RankedTensorType tensor = graph::tensorOf(type);
+    return graph::withTensor(type, tensor.clone(Float32Type::get(type.getContext())));
+  }
+
   Value times(Value a, Value b) { return graph::MultiplyOp::create(builder, loc, scalar, a, b); }
+  Value divide(Value a, Value b) { return graph::DivideOp::create(builder, loc, scalar, a, b); }
+  Value minus(Value a, Value b) { return graph::SubtractOp::create(builder, loc, scalar, a, b); }
 
   Value constant(double value) {
     return graph::ConstantOp::create(builder, loc, scalar, builder.getF64FloatAttr(value));
@@ -100,13 +121,20 @@ private:
 
   Value input(graph::InputRole role) { return graph::InputOp::create(builder, loc, scalar, role); }
 
+  // Parts of one repeat that was split are not updated together: ranks may have some only.
+  static bool ofOneRepeat(graph::ParameterOp a, graph::ParameterOp b) {
+    return graph::firstMember(a.getSymName()) == graph::firstMember(b.getSymName()) &&
+           a->getAttr(graph::kChunkAttr) == b->getAttr(graph::kChunkAttr);
+  }
+
   // Parameters that follow each other and are repeated as often are updated together, by a block.
   static SmallVector<ArrayRef<Trained>> runsOf(ArrayRef<Trained> all) {
     SmallVector<ArrayRef<Trained>> runs;
     while (!all.empty()) {
       int64_t count = all.front().count();
       size_t size = 1;
-      while (count > 0 && size < all.size() && all[size].count() == count)
+      while (count > 0 && size < all.size() && all[size].count() == count &&
+             ofOneRepeat(all[size].parameter, all.front().parameter))
         ++size;
       runs.push_back(all.take_front(size));
       all = all.drop_front(size);
@@ -190,46 +218,98 @@ private:
         .front();
   }
 
-  // Reads a parameter or state.
+  // Reads state of a parameter, or one that is in f32 itself.
   Value read(graph::ParameterOp parameter, StringRef symbol) {
-    return graph::GetOp::create(builder, parameter.getLoc(), parameter.getValueType(),
+    return graph::GetOp::create(builder, parameter.getLoc(), inF32(parameter.getValueType()),
                                 FlatSymbolRefAttr::get(builder.getContext(), symbol));
+  }
+
+  // State of the step.
+  Value readScalar(StringRef symbol) {
+    return graph::GetOp::create(builder, loc, scalar,
+                                FlatSymbolRefAttr::get(builder.getContext(), symbol));
+  }
+
+  void set(StringRef symbol, Value value) {
+    graph::SetOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), symbol), value);
+  }
+
+  // How many steps were applied, this one included where it is: what averages over steps are
+  // corrected by, as in PyTorch, where those that were skipped do not count.
+  Value countSkipped(Value step, Value apply) {
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(func);
+      graph::StateOp::create(builder, loc, graph::kSkippedState, FlatSymbolRefAttr(), scalar);
+    }
+    Value before = readScalar(graph::kSkippedState);
+    Value now =
+        graph::AddOp::create(builder, loc, scalar, before, minus(constant(1), apply)).getResult();
+    set(graph::kSkippedState, now);
+    skipped = now;
+    return minus(step, before);
+  }
+
+  void updateLossScale(Value apply) {
+    results.push_back({"skipped_steps", skipped});
+    if (!module.lookupSymbol(graph::kLossScaleState))
+      return;
+    Value scale = readScalar(graph::kLossScaleState);
+    auto next = graph::NextLossScaleOp::create(
+        builder, loc, scalar, scalar, scale, readScalar(graph::kGoodStepsState), apply,
+        builder.getI64IntegerAttr(kGrowthInterval), builder.getF64FloatAttr(kLargestLossScale));
+    set(graph::kLossScaleState, next.getNextScale());
+    set(graph::kGoodStepsState, next.getNextGood());
+    results.push_back({"loss_scale", scale});
   }
 
   // The names of the state that the optimizer keeps of a parameter.
   SmallVector<StringRef> stateNames() const {
-    return options.optimizer == "adamw" ? SmallVector<StringRef>{"exp_avg", "exp_avg_sq"}
-                                        : SmallVector<StringRef>{"momentum"};
+    bool hasMoments = options.optimizer == "adamw" || options.optimizer == "lamb";
+    return hasMoments ? SmallVector<StringRef>{"exp_avg", "exp_avg_sq"}
+                      : SmallVector<StringRef>{"momentum"};
   }
 
   // Declares zero state beside the parameter; its symbol.
-  std::string declareState(graph::ParameterOp parameter, StringRef suffix) {
+  std::string declareState(graph::ParameterOp parameter, StringRef suffix, bool isCopy = false) {
     OpBuilder::InsertionGuard guard(builder);
     std::string name = (parameter.getSymName() + "." + suffix).str();
     builder.setInsertionPoint(func);
-    graph::StateOp::create(builder, parameter.getLoc(), name,
-                           FlatSymbolRefAttr::get(parameter.getSymNameAttr()), parameter.getType());
+    auto state = graph::StateOp::create(builder, parameter.getLoc(), name,
+                                        FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
+                                        inF32(parameter.getType()));
+    state.setCopy(isCopy);
     return name;
   }
 
-  struct Scalars {
-    Value rate, step, clip;
-  };
+  // Whether what is trained is a copy of the parameter in f32, of which the parameter is the
+  // rounding: updates are often smaller than half a step of bf16 (Micikevicius et al. 2018,
+  // arXiv:1710.03740, section 3.1).
+  bool isNarrow(graph::ParameterOp parameter) const {
+    return parameter.getType() != inF32(parameter.getType());
+  }
 
-  void updateRun(ArrayRef<Trained> run, const Scalars &scalars) {
-    // The parameter itself, then its state; by parameter.
-    SmallVector<std::string> symbols;
+  void updateRun(ArrayRef<Trained> run, const StepScalars &scalars) {
+    // By parameter: what is trained, then its state; of what is written the parameter, too, where
+    // that is another.
+    SmallVector<std::string> written;
     SmallVector<Value> values, gradients, updated;
     for (Trained entry : run) {
-      symbols.push_back(entry.parameter.getSymName().str());
+      bool narrow = isNarrow(entry.parameter);
+      std::string parameter = entry.parameter.getSymName().str();
+      SmallVector<std::string> symbols{
+          narrow ? declareState(entry.parameter, "master", /*isCopy=*/true) : parameter};
       for (StringRef suffix : stateNames())
         symbols.push_back(declareState(entry.parameter, suffix));
+      for (StringRef symbol : symbols)
+        values.push_back(read(entry.parameter, symbol));
+      llvm::append_range(written, symbols);
+      if (narrow)
+        written.push_back(parameter);
       gradients.push_back(entry.gradient);
     }
     size_t each = 1 + stateNames().size();
-    for (auto [index, symbol] : llvm::enumerate(symbols))
-      values.push_back(read(run[index / each].parameter, symbol));
-    auto updateAll = [&](const Scalars &with, ValueRange ofGradients, ValueRange ofValues) {
+    auto updateAll = [&](const StepScalars &with, ValueRange ofGradients, ValueRange ofValues) {
       SmallVector<Value> results;
       for (auto [index, entry] : llvm::enumerate(run))
         llvm::append_range(results, update(entry.parameter, ofGradients[index],
@@ -240,45 +320,69 @@ private:
       SmallVector<Value> stacks(gradients);
       llvm::append_range(stacks, values);
       llvm::append_range(
-          updated, repeatBlock("update_layer", count, {scalars.rate, scalars.step, scalars.clip},
-                               stacks, /*carrying=*/0, [&](ValueRange s, ValueRange ofOne) {
-                                 return updateAll({s[0], s[1], s[2]}, ofOne.take_front(run.size()),
+          updated, repeatBlock("update_layer", count,
+                               {scalars.rate, scalars.step, scalars.clip, scalars.apply}, stacks,
+                               /*carrying=*/0, [&](ValueRange s, ValueRange ofOne) {
+                                 return updateAll({s[0], s[1], s[2], s[3]},
+                                                  ofOne.take_front(run.size()),
                                                   ofOne.drop_front(run.size()));
                                }));
     } else {
       updated = updateAll(scalars, gradients, values);
     }
-    for (auto [index, entry] : llvm::enumerate(llvm::zip(symbols, updated)))
-      graph::SetOp::create(builder, loc,
-                           FlatSymbolRefAttr::get(builder.getContext(), std::get<0>(entry)),
-                           std::get<1>(entry));
+    for (const auto &[symbol, value] : llvm::zip(written, updated))
+      set(symbol, value);
   }
 
-  // What becomes of one tensor of a parameter and its state.
+  // What becomes of one tensor that is trained, of its state, and of a parameter that is its
+  // rounding.
   SmallVector<Value> update(graph::ParameterOp parameter, Value gradient, ValueRange values,
-                            const Scalars &scalars) {
+                            const StepScalars &scalars) {
+    SmallVector<Value> updated = step(parameter, gradient, values, scalars);
+    if (isNarrow(parameter))
+      updated.push_back(
+          graph::CastOp::create(builder, parameter.getLoc(), parameter.getType(), updated.front()));
+    return updated;
+  }
+
+  SmallVector<Value> step(graph::ParameterOp parameter, Value gradient, ValueRange values,
+                          const StepScalars &scalars) {
     Location at = parameter.getLoc();
-    Type type = parameter.getType();
+    Type type = inF32(parameter.getType());
     FloatAttr decay = builder.getF64FloatAttr(parameter.getDecay() ? options.weightDecay : 0);
+    if (options.optimizer == "lamb" || options.optimizer == "lars") {
+      auto build = options.optimizer == "lamb" ? buildLambStep : buildLarsStep;
+      return build(builder, at, values[0], gradient, values.drop_front(), scalars, options,
+                   parameter.getDecay());
+    }
     if (options.optimizer == "adamw")
       return llvm::to_vector_of<Value>(
           graph::AdamWOp::create(builder, at, type, type, type, values[0], gradient, values[1],
-                                 values[2], scalars.rate, scalars.step, scalars.clip,
+                                 values[2], scalars.rate, scalars.step, scalars.clip, scalars.apply,
                                  builder.getF64FloatAttr(options.beta1),
                                  builder.getF64FloatAttr(options.beta2),
                                  builder.getF64FloatAttr(options.epsilon), decay)
               ->getResults());
     return llvm::to_vector_of<Value>(
         graph::SgdOp::create(builder, at, type, type, values[0], gradient, values[1], scalars.rate,
-                             scalars.clip, builder.getF64FloatAttr(options.beta1), decay)
+                             scalars.clip, scalars.apply, builder.getF64FloatAttr(options.beta1),
+                             decay)
             ->getResults());
   }
 
-  void finish(ArrayRef<Value> results, ArrayRef<StringRef> names) {
-    graph::ReturnOp::create(builder, loc, results);
-    for (auto [index, name] : llvm::enumerate(names))
-      func.setResultAttr(index, graph::kOutputAttr, builder.getStringAttr(name));
+  void finish() {
+    SmallVector<Value> values = llvm::to_vector(llvm::make_second_range(results));
+    graph::ReturnOp::create(builder, loc, values);
+    func.setFunctionType(
+        builder.getFunctionType(func.getArgumentTypes(), ValueRange(values).getTypes()));
+    for (auto [index, result] : llvm::enumerate(results))
+      func.setResultAttr(index, graph::kOutputAttr, builder.getStringAttr(result.first));
   }
+
+  // As torch.amp.GradScaler grows; up to 2^24, at which no gradient of f32 overflows that is not
+  // huge by itself, and from which 24 steps take the scale down to 1.
+  static constexpr int64_t kGrowthInterval = 2000;
+  static constexpr double kLargestLossScale = 1 << 24;
 
   ModuleOp module;
   const AddOptimizerOptions &options;
@@ -288,6 +392,8 @@ private:
   bool weighted;
   graph::FuncOp func;
   SmallVector<Trained> trained;
+  SmallVector<std::pair<StringRef, Value>> results; // by what they are reported as
+  Value skipped;
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
@@ -295,9 +401,10 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (optimizer != "adamw" && optimizer != "sgd") {
-      module.emitError("'") << optimizer.getValue()
-                            << "' is not an optimizer that dtc can build; use adamw or sgd";
+    if (!llvm::is_contained({"adamw", "sgd", "lamb", "lars"}, StringRef(optimizer))) {
+      module.emitError("'")
+          << optimizer.getValue()
+          << "' is not an optimizer that dtc can build; use adamw, sgd, lamb or lars";
       return signalPassFailure();
     }
     if (!module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction) ||
@@ -306,8 +413,16 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
                        "dtc-differentiate first, once");
       return signalPassFailure();
     }
-    AddOptimizerOptions options{optimizer, beta1,  beta2,       epsilon, weightDecay,
-                                clipNorm,  cosine, warmupSteps, minRatio};
+    if (gradDtype != "f32" && gradDtype != "bf16") {
+      module.emitError("gradients can't be reduced in '")
+          << gradDtype.getValue() << "'; use f32 or bf16";
+      return signalPassFailure();
+    }
+    if (gradDtype != "f32")
+      module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
+    AddOptimizerOptions options{optimizer,   beta1,     beta2,           epsilon,
+                                weightDecay, gradDtype, clipNorm,        cosine,
+                                warmupSteps, minRatio,  trustCoefficient};
     UpdateBuilder(module, options).run();
   }
 };

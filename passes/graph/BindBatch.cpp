@@ -66,6 +66,7 @@ struct BindBatch : impl::BindBatchBase<BindBatch> {
       }
     });
     getOperation().walk([](graph::ReduceOp reduce) { bindMean(reduce); });
+    getOperation()->setAttr(graph::kSamplesAttr, Builder(&getContext()).getI64IntegerAttr(batch));
   }
 
 private:

@@ -125,22 +125,28 @@ private:
   graph::FuncOp backward;
 };
 
-// A call, or as long a repeat, of `callee` for one of its block.
+// A call, or as long a repeat, of `callee` for one of its block; what is said of that one by
+// attribute (its chunk, its recomputation) is said of it, too.
 Operation *callLike(OpBuilder &builder, graph::BlockCallOpInterface like, graph::FuncOp callee,
                     ValueRange operands, int64_t numCarried, bool reversed) {
   auto symbol = FlatSymbolRefAttr::get(callee.getSymNameAttr());
-  if (!isa<graph::RepeatOp>(like))
-    return graph::CallOp::create(builder, like.getLoc(), callee.getResultTypes(), symbol, operands,
+  Operation *call = nullptr;
+  if (!isa<graph::RepeatOp>(like)) {
+    call = graph::CallOp::create(builder, like.getLoc(), callee.getResultTypes(), symbol, operands,
                                  like.getFirstInstance());
-  int64_t count = like.getNumExecutions();
-  SmallVector<Type> types;
-  for (auto [index, type] : llvm::enumerate(callee.getResultTypes()))
-    types.push_back(
-        static_cast<int64_t>(index) < numCarried
-            ? type
-            : graph::StackType::get(type.getContext(), count, cast<RankedTensorType>(type)));
-  return graph::RepeatOp::create(builder, like.getLoc(), types, count, symbol, operands, numCarried,
-                                 reversed, like.getFirstInstance());
+  } else {
+    int64_t count = like.getNumExecutions();
+    SmallVector<Type> types;
+    for (auto [index, type] : llvm::enumerate(callee.getResultTypes()))
+      types.push_back(
+          static_cast<int64_t>(index) < numCarried
+              ? type
+              : graph::StackType::get(type.getContext(), count, cast<RankedTensorType>(type)));
+    call = graph::RepeatOp::create(builder, like.getLoc(), types, count, symbol, operands,
+                                   numCarried, reversed, like.getFirstInstance());
+  }
+  call->setDiscardableAttrs(like->getDiscardableAttrDictionary());
+  return call;
 }
 
 // Says for each argument which result of the backward function is its gradient (BlockGradient).

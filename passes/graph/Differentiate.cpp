@@ -58,8 +58,7 @@ public:
 
     Value value = returned->getOperand(0);
     Location loc = value.getLoc();
-    reverse.seed(value, graph::ConstantOp::create(builder, loc, value.getType(),
-                                                  builder.getF64FloatAttr(scale)));
+    reverse.seed(value, seedOf(builder, value));
     if (failed(reverse.run(ops)))
       return failure();
     if (scale != 1)
@@ -104,6 +103,20 @@ private:
     Value weight = sum(weights);
     mean.erase();
     return weight;
+  }
+
+  // What gradients of the loss are of: of it divided by the number of micro-batches, and where there
+  // is a loss scale times that, which '@update' divides by.
+  Value seedOf(OpBuilder &builder, Value value) {
+    Location loc = value.getLoc();
+    Value seed =
+        graph::ConstantOp::create(builder, loc, value.getType(), builder.getF64FloatAttr(scale));
+    if (!module.lookupSymbol<graph::StateOp>(graph::kLossScaleState))
+      return seed;
+    Value lossScale =
+        graph::GetOp::create(builder, loc, value.getType(),
+                             FlatSymbolRefAttr::get(module.getContext(), graph::kLossScaleState));
+    return graph::MultiplyOp::create(builder, loc, value.getType(), seed, lossScale);
   }
 
   // `weight` is null but for a weighted mean.

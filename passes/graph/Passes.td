@@ -36,6 +36,39 @@ def BindBatch : Pass<"dtc-bind-batch", "::mlir::ModuleOp"> {
   let options = [Option<"batch", "batch", "int64_t", /*default=*/"1", "Samples of a micro-batch, over all ranks">];
 }
 
+def SetPrecision : Pass<"dtc-set-precision", "::mlir::ModuleOp"> {
+  let summary = "Sets the element types that a model is kept in";
+  let description = [{
+    Parameters and activations of `@loss` and its blocks become bf16 or f16. In f32 stay the statistics of norms, the logarithms
+    of softmax denominators, the loss of each row and what is made of it, sums over dims (`graph.reduce`) and what is made of
+    them, tables of rotations, inputs, and convolution and pooling; products and attention take what they read of these in the
+    narrow type again. Casts that a model has are left as they are. With f16 it declares the loss scale, which
+    `dtc-differentiate` and `dtc-add-optimizer` use where there is one.
+    ```mlir
+    // Before: graph.parameter @w : tensor<4x8xf32> init ones
+    //         %y = graph.linear %x, %w : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
+    //         %l = graph.reduce mean %y dims [0, 1] : tensor<2x8xf32> -> tensor<f32>
+    // After:  graph.parameter @w : tensor<4x8xbf16> init ones
+    //         %0 = graph.cast %x : tensor<2x4xf32> to tensor<2x4xbf16>
+    //         %y = graph.linear %0, %w : (tensor<2x4xbf16>, tensor<4x8xbf16>) -> tensor<2x8xbf16>
+    //         %l = graph.reduce mean %y dims [0, 1] : tensor<2x8xbf16> -> tensor<f32>
+    ```
+  }];
+  let options = [Option<"precision", "precision", "std::string", /*default=*/"\"f32\"", "f32 (nothing to do), bf16 or f16">];
+}
+
+def WidenGradients : Pass<"dtc-widen-gradients", "::mlir::ModuleOp"> {
+  let summary = "Gives the gradients of narrow parameters f32";
+  let description = [{
+    What `@microbatch` returns as a gradient is summed in f32 and stays so: ops that add up give f32, and so does what only adds
+    or moves their results, from layer to layer of a repeat, too. So sums over micro-batches are in f32.
+    ```mlir
+    // Before: %d = graph.linear_weight_grad %x, %dy : (tensor<2x4xbf16>, tensor<2x8xbf16>) -> tensor<4x8xbf16>
+    // After:  %d = graph.linear_weight_grad %x, %dy : (tensor<2x4xbf16>, tensor<2x8xbf16>) -> tensor<4x8xf32>
+    ```
+  }];
+}
+
 def CompleteOps : Pass<"dtc-complete-ops", "::mlir::ModuleOp"> {
   let summary = "Writes out what a model leaves to the compiler";
   let description = [{
@@ -50,6 +83,25 @@ def CompleteOps : Pass<"dtc-complete-ops", "::mlir::ModuleOp"> {
     //         %y = graph.dropout %x p 0.1 id 1 key(%seed, %step) : tensor<?x8xf32>
     ```
   }];
+}
+
+def SplitRepeats : Pass<"dtc-split-repeats", "::mlir::ModuleOp"> {
+  let summary = "Takes repeats of `@loss` apart at layers where decisions change";
+  let description = [{
+    Layers are counted over all calls and repeats of `@loss`. Each part of a repeat has parameters of its own, whose names go
+    on counting, so that what is trained, how it starts and what is drawn at random is what it was. Then layers may be
+    treated unlike: be on another stage of a pipeline, or keep less for backward.
+    ```mlir
+    // at=4
+    // Before: graph.parameter @"h.{}.w" : !width init ones repeats 12
+    //         %y = graph.repeat 12 @block(%x, %w) : (!hidden, !graph.stack<12 x !width>) -> !hidden
+    // After:  graph.parameter @"h.{}.w" : !width init ones repeats 4
+    //         graph.parameter @"h.{4}.w" : !width init ones repeats 8
+    //         %h = graph.repeat 4 @block(%x, %w0) : (!hidden, !graph.stack<4 x !width>) -> !hidden
+    //         %y = graph.repeat 8 @block(%h, %w1) instance 4 : (!hidden, !graph.stack<8 x !width>) -> !hidden
+    ```
+  }];
+  let options = [ListOption<"at", "at", "int64_t", "First layers of parts">];
 }
 
 def Differentiate : Pass<"dtc-differentiate", "::mlir::ModuleOp"> {
@@ -74,21 +126,29 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
   let summary = "Adds the function that updates the parameters from their gradients";
   let description = [{
     Adds optimizer state and `@update`: global gradient norm, clipping, the learning rate of the step, and one fused
-    update per parameter. Weight decay applies to parameters marked `decay`. Where `@microbatch` returns the sum of the
-    weights of a mean, loss, norm and gradients are divided by that of the step first.
+    update per parameter; of lamb and lars those around a ratio of two norms of each tensor, of a repeat's each layer. Weight
+    decay, and the ratios, apply to parameters marked `decay`. Where `@microbatch` returns the sum of the
+    weights of a mean, loss, norm and gradients are divided by that of the step first; where there is a loss scale, norm and
+    gradients are divided by it.
+
+    A step whose gradient norm is not finite changes no parameter and no state but the number of steps that were skipped, and
+    halves the loss scale. The step that averages over steps are corrected by counts applied steps only. What is trained of a
+    parameter in bf16 or f16 is a copy in f32 (`master`), of which the parameter gets the rounding.
     ```mlir
     // After: graph.func @update(%loss {graph.accumulated = "loss"}, %g {graph.gradient_of = @w})
     //            -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}, ...)
     ```
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "adamw or sgd">,
-    Option<"beta1", "beta1", "double", /*default=*/"0.9", "Decay of the first moment; momentum of sgd">,
+    Option<"optimizer", "optimizer", "std::string", /*default=*/"\"adamw\"", "adamw, sgd, lamb or lars">,
+    Option<"beta1", "beta1", "double", /*default=*/"0.9", "Decay of the first moment; momentum of sgd and lars">,
     Option<"beta2", "beta2", "double", /*default=*/"0.95", "Decay of the second moment">,
     Option<"epsilon", "epsilon", "double", /*default=*/"1e-8", "Added to the root of the second moment">,
     Option<"weightDecay", "weight-decay", "double", /*default=*/"0.1", "Decoupled weight decay">,
+    Option<"gradDtype", "grad-dtype", "std::string", /*default=*/"\"f32\"", "f32 or bf16: in which gradients are reduced over ranks">,
     Option<"clipNorm", "clip-norm", "double", /*default=*/"1.0", "Largest global gradient norm; 0: no clipping">,
     Option<"cosine", "cosine", "bool", /*default=*/"true", "Cosine schedule; else constant after warm-up">,
     Option<"warmupSteps", "warmup-steps", "int64_t", /*default=*/"0", "Steps of linear warm-up">,
-    Option<"minRatio", "min-lr-ratio", "double", /*default=*/"0.1", "Last learning rate / base learning rate">];
+    Option<"minRatio", "min-lr-ratio", "double", /*default=*/"0.1", "Last learning rate / base learning rate">,
+    Option<"trustCoefficient", "trust-coefficient", "double", /*default=*/"0.001", "Trust coefficient of lars">];
 }

@@ -28,6 +28,30 @@ LogicalResult ReverseMode::accumulate(Value value, Value gradient) {
   return success();
 }
 
+namespace {
+
+// What is built at a builder's place since this was made.
+class NewOps {
+public:
+  explicit NewOps(OpBuilder &builder)
+      : builder(builder), before(builder.getInsertionPoint() == builder.getBlock()->begin()
+                                     ? nullptr
+                                     : &*std::prev(builder.getInsertionPoint())) {}
+  SmallVector<Operation *> list() const {
+    SmallVector<Operation *> ops;
+    auto begin = before ? std::next(before->getIterator()) : builder.getBlock()->begin();
+    for (Operation &op : llvm::make_range(begin, builder.getInsertionPoint()))
+      ops.push_back(&op);
+    return ops;
+  }
+
+private:
+  OpBuilder &builder;
+  Operation *before;
+};
+
+} // namespace
+
 // The chain rule from the loss back: every op is met when all that reads its results has added its
 // part, since the list is in the order of use. Values that are not active cost nothing (activity
 // analysis: Griewank and Walther 2008, "Evaluating Derivatives", chapter 6).
@@ -43,6 +67,7 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
       needed.push_back(active.contains(operand));
     if (!llvm::is_contained(needed, true))
       continue;
+    NewOps made(builder);
     SmallVector<Value> operandGradients(op->getNumOperands());
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
       if (failed(callGradient(call, resultGradients, operandGradients)))
@@ -56,6 +81,10 @@ LogicalResult ReverseMode::run(ArrayRef<Operation *> ops) {
     for (auto [operand, gradient] : llvm::zip(op->getOperands(), operandGradients))
       if (gradient && failed(accumulate(operand, gradient)))
         return failure();
+    if (Attribute chunk = op->getAttr(graph::kChunkAttr))
+      for (Operation *gradient : made.list())
+        if (gradient->getNumOperands() > 0) // constants are in no chunk
+          gradient->setAttr(graph::kChunkAttr, chunk);
   }
   return success();
 }

@@ -27,7 +27,8 @@ public:
 
   // `value` is a tensor.
   void seed(mlir::Value value, mlir::Value gradient) { (void)accumulate(value, gradient); }
-  // Builds the gradients at the builder's insertion point. Fails after a diagnostic at an op
+  // Builds the gradients at the builder's insertion point, each in the chunk of its op
+  // (graph.chunk). Fails after a diagnostic at an op
   // without gradient.
   llvm::LogicalResult run(llvm::ArrayRef<mlir::Operation *> ops);
   // Null when nothing flows into the value.

@@ -2,6 +2,7 @@
 #include "passes/schedule/BucketMember.h"
 
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/GradientCollectives.h"
 #include "passes/schedule/Ordering.h"
 
@@ -26,7 +27,7 @@ bool dtc::isBucketMember(exec::CollectiveOp collective) {
 }
 
 BucketMember dtc::makeBucketMember(exec::CollectiveOp collective) {
-  if (collective.getKind() != exec::CollectiveKind::AllGather)
+  if (collective.getKind() == exec::CollectiveKind::AllReduce)
     return {collective, {}};
   return {collective, getUnpacking(collective)};
 }
@@ -38,6 +39,8 @@ std::string dtc::getBucketKey(exec::CollectiveOp collective) {
          << (isRepeated(collective) ? "repeated " : "")
          << exec::stringifyReduceKind(collective.getReduce()) << ' '
          << exec::getDtype(collective.getSrc());
+  if (std::optional<int64_t> execution = getExecution(collective))
+    stream << " of " << *execution;
   for (int64_t axis : collective.getAxes())
     stream << ' ' << axis;
   if (auto lists = collective.getOver())

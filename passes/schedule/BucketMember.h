@@ -9,7 +9,7 @@ namespace dtc {
 
 struct BucketMember {
   exec::CollectiveOp collective;
-  // Of a gather: copies out of its destination, which move with it.
+  // Copies out of its destination, which move with it: of a gather, and of a reduction that adds to a sum.
   llvm::SmallVector<exec::CopyOp> unpacks;
 };
 
@@ -19,7 +19,7 @@ bool isBucketMember(exec::CollectiveOp collective);
 BucketMember makeBucketMember(exec::CollectiveOp collective);
 
 // Collectives of one key can be one: kind (which tells a member's role), in which micro-batches they
-// run, reduction, element type, axes.
+// run, the execution of a block that makes them, reduction, element type, axes.
 std::string getBucketKey(exec::CollectiveOp collective);
 
 // What a collective counts towards the size of a bucket.

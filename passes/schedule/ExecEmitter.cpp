@@ -50,10 +50,11 @@ Value ExecEmitter::define(Value tensor) {
 Value ExecEmitter::createBuffer(StringRef name, exec::BufferKind kind, Type dtype, int64_t elements,
                                 bool persistent) {
   OpBuilder front = declarations();
-  auto op = exec::BufferOp::create(
-      front, builder.getLoc(), exec::BufferType::get(program.getContext()), name, kind, dtype,
-      elements * exec::getElementBytes(dtype), persistent, /*carried=*/false, /*per_slot=*/false,
-      /*offset=*/IntegerAttr());
+  auto op =
+      exec::BufferOp::create(front, builder.getLoc(), exec::BufferType::get(program.getContext()),
+                             name, kind, dtype, elements * exec::getElementBytes(dtype), persistent,
+                             /*carried=*/false, /*slots=*/IntegerAttr(),
+                             /*offset=*/IntegerAttr());
   lastDeclaration = op;
   return op;
 }

@@ -1,10 +1,13 @@
 // Turns the partitioned step of a module into one exec.program.
 #include "passes/schedule/ExecLowering.h"
 
+#include "dialects/graph/Chunks.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/TransferOps.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "passes/schedule/Dependences.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 
 #include "llvm/Support/xxhash.h"
@@ -19,11 +22,17 @@ LogicalResult ExecLowering::run() {
   if (failed(findFunctions()) || failed(createProgram()) || failed(declareTensors()) ||
       failed(declareInputs()) || failed(declareSums()))
     return failure();
+  if (stage)
+    graph::completeChunks(microBatch); // of what passes have added
   Addends addends(microBatch);
-  StepTasks tasks(microBatch, update, addends, options.splitBackward);
+  StepTasks tasks(microBatch, update, addends, options.splitBackward, stage);
   if (failed(lowerMicroBatch(tasks, addends)) || failed(lowerUpdate(tasks)))
     return failure();
-  addEntries(tasks);
+  placeTransfers();
+  if (stage)
+    addStageEntries(tasks);
+  else
+    addEntries(tasks);
   microBatch.erase();
   update.erase();
   eraseUnusedKernels();
@@ -53,6 +62,10 @@ LogicalResult ExecLowering::findFunctions() {
   if (numMicroBatches < 1)
     return module.emitOpError() << "asks for " << numMicroBatches
                                 << " micro-batches; want 1 or more";
+  FailureOr<std::optional<StageOrder>> order = StageOrder::read(module, numMicroBatches);
+  if (failed(order))
+    return failure();
+  stage = *order;
   return success();
 }
 
@@ -70,7 +83,12 @@ LogicalResult ExecLowering::createProgram() {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto program = exec::ProgramOp::create(builder, module.getLoc(), "step", names, sizes);
   program.setMicroBatches(numMicroBatches);
-  program.setSlots(std::min(options.slots, numMicroBatches));
+  if (stage) {
+    FailureOr<StageRanks> ranks = StageRanks::read(module, module);
+    if (failed(ranks))
+      return failure();
+    program.setRanks(ranks->of(stage->stage));
+  }
   emitter.emplace(module, program);
   return success();
 }
@@ -120,14 +138,26 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
   emitter->declareTensor(op.getSymName(), buffer);
   OpBuilder front = emitter->declarations();
   // Keyed by name, so that neither the order of parameters nor the plan changes initial values.
-  auto key = static_cast<int64_t>(llvm::xxh3_64bits(op.getSymName()));
-  auto init = static_cast<exec::InitKind>(op.getInit());
-  bool isRandom = std::is_same_v<Op, graph::ParameterOp> || init == exec::InitKind::Normal;
-  using Declared =
-      std::conditional_t<std::is_same_v<Op, graph::ParameterOp>, exec::ParameterOp, exec::StateOp>;
-  emitter->declared(Declared::create(front, op.getLoc(), op.getSymName(), buffer, type.getShape(),
-                                     stored, local, axes, zigzag, init, op.getMean(),
-                                     op.getStddev(), isRandom ? key : 0));
+  auto declare = [&](auto start, auto... copyOf) {
+    auto key = static_cast<int64_t>(llvm::xxh3_64bits(start.getSymName()));
+    auto init = static_cast<exec::InitKind>(start.getInit());
+    bool isRandom =
+        std::is_same_v<decltype(start), graph::ParameterOp> || init == exec::InitKind::Normal;
+    using Declared = std::conditional_t<std::is_same_v<Op, graph::ParameterOp>, exec::ParameterOp,
+                                        exec::StateOp>;
+    emitter->declared(Declared::create(front, op.getLoc(), op.getSymName(), buffer, type.getShape(),
+                                       stored, local, axes, zigzag, init, start.getMean(),
+                                       start.getStddev(), isRandom ? key : 0, copyOf...));
+  };
+  if constexpr (std::is_same_v<Op, graph::StateOp>) {
+    if (op.getCopy())
+      declare(module.lookupSymbol<graph::ParameterOp>(*op.getParameter()),
+              front.getStringAttr(*op.getParameter()));
+    else
+      declare(op, StringAttr());
+  } else {
+    declare(op);
+  }
   return success();
 }
 
@@ -152,6 +182,9 @@ LogicalResult ExecLowering::declareTensors() {
 }
 
 LogicalResult ExecLowering::declareInputs() {
+  // A stage that reads no input draws random numbers all the same.
+  if (auto samples = module->getAttrOfType<IntegerAttr>(graph::kSamplesAttr))
+    emitter->setGlobalMicroBatch(samples.getInt());
   for (BlockArgument argument : microBatch.getBody().getArguments()) {
     unsigned index = argument.getArgNumber();
     auto name = microBatch.getArgAttrOfType<StringAttr>(index, graph::kInputAttr);
@@ -343,6 +376,24 @@ LogicalResult ExecLowering::lowerUpdate(const StepTasks &tasks) {
   }
   emitter->setLocation(update.getLoc());
   emitter->emitLastCopies();
+  return declareGradients();
+}
+
+LogicalResult ExecLowering::declareGradients() {
+  OpBuilder end = OpBuilder::atBlockEnd(&emitter->getProgram().getBody().front());
+  for (FinalGradient gradient : findFinalGradients(update)) {
+    auto type = cast<RankedTensorType>(gradient.parameter.getType());
+    StringRef name = gradient.parameter.getSymName();
+    auto splits = splitsOf(gradient.parameter, name, type.getRank(), gradient.placement);
+    if (failed(splits))
+      return failure();
+    ArrayRef<int64_t> local = cast<RankedTensorType>(gradient.value.getType()).getShape();
+    exec::GradientOp::create(
+        end, gradient.parameter.getLoc(), name, emitter->lookup(gradient.value), type.getShape(),
+        gradient.parameter.getStoredShape().value_or(type.getShape()), local,
+        splits->getAxesAttr(module.getContext()), splits->getZigzagAttr(module.getContext()),
+        exec::InitKind::Zeros, llvm::APFloat(0.0), llvm::APFloat(0.0), 0);
+  }
   return success();
 }
 
@@ -350,15 +401,71 @@ namespace {
 // The order of an entry, as it grows.
 struct Order {
   SmallVector<Attribute> tasks;
-  SmallVector<int64_t> microBatches, slots;
+  SmallVector<int64_t> microBatches;
 
-  void add(MLIRContext *context, StringRef task, int64_t microBatch, int64_t slot) {
+  void add(MLIRContext *context, StringRef task, int64_t microBatch) {
     tasks.push_back(FlatSymbolRefAttr::get(context, task));
     microBatches.push_back(microBatch);
-    slots.push_back(slot);
+  }
+  void dropLast() {
+    tasks.pop_back();
+    microBatches.pop_back();
   }
 };
 } // namespace
+
+// What is sent or received has slots of its own, however long a task uses it.
+// - What comes from the chunk before has one more than the chunk has micro-batches under way, so that
+//   the next one comes in while all of them are.
+// - What goes to the chunk behind, and its gradient that comes back, have one for each of those. So no
+//   send waits for more than the order does: what was sent is there when its gradient is.
+// - The gradient that goes to the chunk before is taken as soon as it is there, and has two: one is
+//   sent while the other is made.
+void ExecLowering::placeTransfers() {
+  if (!stage || numMicroBatches == 1)
+    return;
+  microBatch.walk([&](Operation *op) {
+    if (!isa<graph::SendOp, graph::ReceiveOp>(op))
+      return;
+    bool sends = isa<graph::SendOp>(op);
+    int64_t from = op->getAttrOfType<IntegerAttr>("from").getInt();
+    int64_t to = op->getAttrOfType<IntegerAttr>("to").getInt();
+    int64_t slots = stage->getInFlight(sends ? from : to);
+    if (from < to && !sends)
+      ++slots;
+    else if (from > to && sends)
+      slots = 2;
+    exec::BufferOp root = getRootOp(emitter->lookup(sends ? op->getOperand(0) : op->getResult(0)));
+    if (!root.getPersistent() && !root.getCarried())
+      root.setSlots(std::max<uint64_t>(root.getSlots().value_or(1),
+                                       static_cast<uint64_t>(std::min(slots, numMicroBatches))));
+  });
+}
+
+void ExecLowering::addStageEntries(const StepTasks &tasks) {
+  MLIRContext *context = module.getContext();
+  exec::ProgramOp program = emitter->getProgram();
+  OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
+  Order train, evaluate;
+  for (const StageOrder::Run &run : stage->runs)
+    for (const StepTask &task : tasks.ofMicroBatch)
+      if (task.kind == run.kind && task.chunk == run.chunk) {
+        train.add(context, task.name, run.microBatch);
+        if (run.kind == StageOrder::Forward)
+          evaluate.add(context, task.name, run.microBatch);
+      }
+  for (const StepTask &task : tasks.ofStep)
+    train.add(context, task.name, -1);
+  if (tasks.hasLoss)
+    evaluate.add(context, tasks.ofStep.front().name, -1);
+  Order gradients = train;
+  gradients.dropLast(); // the update
+  for (auto [kind, order] : {std::pair(exec::EntryKind::Train, &train),
+                             std::pair(exec::EntryKind::Gradients, &gradients),
+                             std::pair(exec::EntryKind::Evaluate, &evaluate)})
+    exec::EntryOp::create(end, program.getLoc(), kind, end.getArrayAttr(order->tasks),
+                          order->microBatches);
+}
 
 void ExecLowering::addEntries(const StepTasks &tasks) {
   MLIRContext *context = module.getContext();
@@ -366,22 +473,25 @@ void ExecLowering::addEntries(const StepTasks &tasks) {
   OpBuilder end = OpBuilder::atBlockEnd(&program.getBody().front());
   auto addEntry = [&](exec::EntryKind kind, const Order &order) {
     exec::EntryOp::create(end, program.getLoc(), kind, end.getArrayAttr(order.tasks),
-                          order.microBatches, order.slots);
+                          order.microBatches);
   };
   Order train;
-  auto slots = static_cast<int64_t>(program.getSlots());
+  int64_t slots = std::min(options.slots, numMicroBatches);
   for (int64_t first = 0; first < numMicroBatches; first += slots)
     for (const StepTask &task : tasks.ofMicroBatch)
       for (int64_t slot = 0; slot < std::min(slots, numMicroBatches - first); ++slot)
-        train.add(context, task.name, first + slot, slot);
+        train.add(context, task.name, first + slot);
   for (const StepTask &task : tasks.ofStep)
-    train.add(context, task.name, -1, 0);
+    train.add(context, task.name, -1);
   addEntry(exec::EntryKind::Train, train);
+  Order gradients = train;
+  gradients.dropLast(); // the update
+  addEntry(exec::EntryKind::Gradients, gradients);
   if (!tasks.hasLoss)
     return;
   Order evaluate;
   for (int64_t microBatch = 0; microBatch < numMicroBatches; ++microBatch)
-    evaluate.add(context, tasks.ofMicroBatch.front().name, microBatch, 0);
-  evaluate.add(context, tasks.ofStep.front().name, -1, 0);
+    evaluate.add(context, tasks.ofMicroBatch.front().name, microBatch);
+  evaluate.add(context, tasks.ofStep.front().name, -1);
   addEntry(exec::EntryKind::Evaluate, evaluate);
 }

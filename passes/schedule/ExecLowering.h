@@ -8,7 +8,7 @@
 namespace dtc {
 
 struct ExecLoweringOptions {
-  int64_t slots = 1;          // micro-batches under way at once, at most
+  int64_t slots = 1;          // micro-batches under way at once, at most, without a pipeline
   bool splitBackward = false; // weight gradients in a task of their own
 };
 
@@ -20,10 +20,13 @@ struct ExecLoweringOptions {
 //    first addend starts the sum in the first run of its task (Addends).
 // 4. @update becomes the tasks of a step; its arguments are those buffers, by parameter
 //    (graph.gradient_of) or by name (graph.accumulated).
-// 5. New values of parameters and state are copied to their place last, as every read means the old
+// 5. Which buffers hold gradients is declared, for an entry that ends with them.
+// 6. New values of parameters and state are copied to their place last, as every read means the old
 //    value.
-// 6. The entries say the order: `slots` micro-batches at a time go through each task of a
-//    micro-batch one after another, then the step's tasks.
+// 7. The entries say the order: `slots` micro-batches at a time go through each task of a
+//    micro-batch one after another, then the step's tasks. That of a pipeline's stage is given
+//    (StageOrder); what the stages send each other stands right before or behind the task that needs
+//    or makes it, in buffers with slots (placeTransfers).
 // No two values share memory but reshapes and contiguous slices; the copies are for
 // dtc-reuse-buffers to remove.
 //
@@ -46,12 +49,15 @@ private:
   llvm::LogicalResult lowerMicroBatch(const StepTasks &tasks, const Addends &addends);
   llvm::LogicalResult bindUpdateArguments();
   llvm::LogicalResult declareOutputs();
+  llvm::LogicalResult declareGradients();
   llvm::LogicalResult lowerUpdate(const StepTasks &tasks);
   llvm::LogicalResult lowerTask(const StepTask &task, bool perMicroBatch, const Addends *addends);
   llvm::LogicalResult lowerOp(mlir::Operation &op);
   void addUp(mlir::Value value, const Addends &addends);
   void reportOutput(mlir::Value value);
+  void placeTransfers();
   void addEntries(const StepTasks &tasks);
+  void addStageEntries(const StepTasks &tasks);
   void eraseUnusedKernels();
 
   // How a placement splits a tensor that is the same on the ranks that it does not split.
@@ -62,6 +68,7 @@ private:
   ExecLoweringOptions options;
   graph::FuncOp microBatch, update;
   int64_t numMicroBatches = 1;
+  std::optional<StageOrder> stage; // of a pipeline
   std::optional<ExecEmitter> emitter;
   llvm::SmallVector<mlir::Value> inputs;  // per argument of @microbatch: all micro-batches
   llvm::SmallVector<mlir::Value> sums;    // per result of @microbatch

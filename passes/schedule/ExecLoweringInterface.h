@@ -21,5 +21,6 @@ void registerStructureLowering(mlir::DialectRegistry &registry);
 void registerLibraryLowering(mlir::DialectRegistry &registry);
 void registerShapeLowering(mlir::DialectRegistry &registry);
 void registerCollectiveLowering(mlir::DialectRegistry &registry);
+void registerTransferLowering(mlir::DialectRegistry &registry);
 
 } // namespace dtc

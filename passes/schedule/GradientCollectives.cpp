@@ -2,6 +2,7 @@
 #include "passes/schedule/GradientCollectives.h"
 
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Ordering.h"
 
 using namespace mlir;
@@ -69,20 +70,20 @@ SmallVector<exec::InstructionOpInterface> dtc::getPacking(exec::CollectiveOp col
   return packing;
 }
 
-SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp gather) {
-  Value root = exec::getRange(gather.getDst()).root;
-  if (getRootOp(gather.getDst()).getPersistent())
+SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp collective) {
+  Value root = exec::getRange(collective.getDst()).root;
+  if (getRootOp(collective.getDst()).getPersistent())
     return {};
   SmallVector<exec::CopyOp> copies;
   for (exec::InstructionOpInterface access : getAccesses(root)) {
-    if (access == gather)
+    if (access == collective)
       continue;
     auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
     if (!copy || exec::getRange(copy.getSrc()).root != root ||
-        exec::getRange(copy.getDst()).root == root || copy->getBlock() != gather->getBlock() ||
-        copy->isBeforeInBlock(gather))
+        exec::getRange(copy.getDst()).root == root || copy->getBlock() != collective->getBlock() ||
+        copy->isBeforeInBlock(collective))
       return {};
-    for (Operation *op = gather->getNextNode(); op != copy; op = op->getNextNode())
+    for (Operation *op = collective->getNextNode(); op != copy; op = op->getNextNode())
       if (conflict(cast<exec::InstructionOpInterface>(op), copy))
         return {};
     copies.push_back(copy);
@@ -151,5 +152,8 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       hoisted.insert(member);
       last = member;
     }
+    if (getExecution(collective))
+      for (exec::CopyOp copy : llvm::reverse(getUnpacking(collective)))
+        copy->moveAfter(collective);
   }
 }

@@ -15,16 +15,17 @@ bool isParameterGather(exec::CollectiveOp collective);
 // the source is made in another way, or added up.
 llvm::SmallVector<exec::InstructionOpInterface> getPacking(exec::CollectiveOp collective);
 
-// The copies out of the destination of a gather, where nothing else reads that, and they can be
+// The copies out of the destination of a collective, where nothing else uses that, and they can be
 // made right after it: nothing between depends on them.
-llvm::SmallVector<exec::CopyOp> getUnpacking(exec::CollectiveOp gather);
+llvm::SmallVector<exec::CopyOp> getUnpacking(exec::CollectiveOp collective);
 
 // Joins all_reduces of one buffer that follow each other, in place and over different axes, into
 // one over all of them.
 void joinReductions(exec::ProgramOp program);
 
 // Moves every gradient reduction, with its packing, to right after the last instruction that it
-// depends on; there it runs in the last micro-batch.
+// depends on; there it runs in the last micro-batch, unless every micro-batch reduces its own. Then what adds the result
+// to a sum follows it.
 void hoistGradientReductions(exec::ProgramOp program);
 
 } // namespace dtc

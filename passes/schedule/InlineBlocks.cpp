@@ -1,7 +1,9 @@
 // Puts the blocks of a step in place of their calls, once for each execution (pass
 // dtc-inline-blocks).
+#include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Passes.h"
 
+#include "dialects/graph/Chunks.h"
 #include "dialects/graph/Declaration.h"
 #include "dialects/graph/Graph.h"
 
@@ -72,6 +74,8 @@ private:
   OpBuilder builder;
   llvm::StringMap<std::vector<std::string>> members; // of parameters and state with repeats
   SmallVector<Operation *> expanded;
+  std::optional<int64_t> execution; // of a block, that is put in place
+  int64_t numExecutions = 0;
 };
 
 void BlockInliner::expandSymbols() {
@@ -90,7 +94,11 @@ void BlockInliner::expandSymbols() {
   };
   for (Operation &op : llvm::make_early_inc_range(*module.getBody())) {
     int64_t count = countOf(&op);
-    if (!run.empty() && (count != runCount || op.getName() != run.front()->getName()))
+    auto firstOf = [](Operation *op) {
+      return graph::firstMember(SymbolTable::getSymbolName(op).getValue());
+    };
+    if (!run.empty() && (count != runCount || op.getName() != run.front()->getName() ||
+                         firstOf(&op) != firstOf(run.front())))
       close();
     runCount = count;
     if (count > 0)
@@ -124,8 +132,14 @@ void BlockInliner::inlineInto(graph::FuncOp func) {
   Scope scope;
   addArguments(func, *body, scope);
   llvm::StringMap<int64_t> executions = countExecutions(func);
-  for (Operation &op : old.without_terminator())
+  for (Operation &op : old.without_terminator()) {
+    Operation *before = body->empty() ? nullptr : &body->back();
     process(op, scope, 0, executions);
+    std::optional<graph::ChunkLabel> label = graph::getChunkLabel(&op);
+    for (Operation *copy = before ? before->getNextNode() : &body->front(); label && copy;
+         copy = copy->getNextNode())
+      graph::setChunkLabel(copy, *label);
+  }
   addResults(func, scope);
   old.erase();
 }
@@ -191,6 +205,8 @@ void BlockInliner::process(Operation &op, Scope &scope, int64_t instance,
   Operation *copy = builder.clone(op, mapping);
   if (auto random = dyn_cast<graph::RandomOpInterface>(copy))
     random.setInstance(static_cast<uint64_t>(instance));
+  if (execution && op.hasAttr(graph::kCommunicationAttr))
+    copy->setAttr(kExecutionAttr, builder.getI64IntegerAttr(*execution));
   for (auto [result, now] : llvm::zip(op.getResults(), copy->getResults()))
     scope[result] = {now};
 }
@@ -222,8 +238,10 @@ void BlockInliner::execute(graph::BlockCallOpInterface call, Scope &scope, int64
       bool isStack = operand.getType() != argument.getType();
       inside[argument] = isStack ? Tensors{tensors[static_cast<size_t>(entry)]} : tensors;
     }
+    std::optional<int64_t> around = std::exchange(execution, numExecutions++);
     for (Operation &op : callee.getBody().front().without_terminator())
       process(op, inside, first + entry, inner);
+    execution = around;
     for (auto [index, value] : llvm::enumerate(end->getOperands())) {
       const Tensors &tensors = inside.find(value)->second;
       if (static_cast<int64_t>(index) < numCarried)

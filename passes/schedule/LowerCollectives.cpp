@@ -2,6 +2,7 @@
 // of rank, so one along an inner dim is packed before or unpacked after.
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
+#include "passes/schedule/ExecutionLabels.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -19,6 +20,7 @@ struct Group {
   int64_t ranks = 1;
   exec::CollectiveRole role = exec::CollectiveRole::Activation;
   bool async = false;
+  std::optional<int64_t> execution; // of what a micro-batch sends beside compute
 };
 
 // What partitioning wrote on the collective. A group of one rank moves nothing and needs no word.
@@ -34,6 +36,11 @@ LogicalResult readCommunication(Operation *op, Group &group) {
   assert(role && "both dialects have the same roles");
   group.role = *role;
   group.async = communication.getAsync();
+  auto function = op->getParentOfType<graph::FuncOp>();
+  if (group.async && function && function.getSymName() == graph::kMicrobatchFunction) {
+    auto execution = op->getAttrOfType<IntegerAttr>(kExecutionAttr);
+    group.execution = execution ? execution.getInt() : kOutsideOfBlocks;
+  }
   return success();
 }
 
@@ -74,9 +81,10 @@ Value staging(ExecEmitter &emitter, RankedTensorType like, StringRef name) {
 
 void emitCollective(ExecEmitter &emitter, exec::CollectiveKind kind, exec::ReduceKind reduce,
                     Value src, Value dst, const Group &group, int64_t count, Value named) {
-  exec::CollectiveOp::create(emitter.instructions(), kind, reduce, src, dst, group.axes, count,
-                             exec::getName(emitter.lookup(named)), group.role, group.async,
-                             /*over=*/exec::RanksAttr());
+  auto collective = exec::CollectiveOp::create(
+      emitter.instructions(), kind, reduce, src, dst, group.axes, count,
+      exec::getName(emitter.lookup(named)), group.role, group.async, /*over=*/exec::RanksAttr());
+  setExecution(collective, group.execution);
 }
 
 // [outer, ranks, part, inner] (row-major) to [ranks, outer, part, inner]; `part` is one rank's

@@ -10,17 +10,21 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
+LogicalResult wantStatic(Operation *op) {
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values)
+      if (failed(getStaticType(op, value)))
+        return failure();
+  return success();
+}
+
 LogicalResult wantF32(Operation *op) {
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
-                                         SmallVector<Value>(op->getResults()))) {
-    FailureOr<RankedTensorType> type = getStaticType(op, value);
-    if (failed(type))
-      return failure();
-    if (type->getElementType().isF64() || type->getElementType().isF16() ||
-        type->getElementType().isBF16())
-      return op->emitOpError() << "has an operand of " << type->getElementType()
-                               << "; the runtime's kernels take f32";
-  }
+  if (failed(wantStatic(op)))
+    return failure();
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values)
+      if (Type element = getElementTypeOrSelf(value); element.isF16() || element.isBF16())
+        return op->emitOpError() << "has an operand of " << element << "; its kernel takes f32";
   return success();
 }
 
@@ -31,7 +35,7 @@ ArrayRef<int64_t> shapeOf(Value value) {
 struct LowerLinear : ExecLoweringInterface::ExternalModel<LowerLinear, graph::LinearOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto linear = cast<graph::LinearOp>(op);
-    if (failed(wantF32(op)))
+    if (failed(wantStatic(op)))
       return failure();
     ArrayRef<int64_t> x = shapeOf(linear.getX());
     int64_t in = numElements(x.take_back(linear.getContract()));
@@ -49,7 +53,7 @@ struct LowerLinearWeightGrad
     : ExecLoweringInterface::ExternalModel<LowerLinearWeightGrad, graph::LinearWeightGradOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto grad = cast<graph::LinearWeightGradOp>(op);
-    if (failed(wantF32(op)))
+    if (failed(wantStatic(op)))
       return failure();
     ArrayRef<int64_t> x = shapeOf(grad.getX());
     int64_t in = numElements(x.take_back(grad.getContract()));
@@ -69,7 +73,7 @@ struct LowerLinearWeightGrad
 struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::MatmulOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto matmul = cast<graph::MatmulOp>(op);
-    if (failed(wantF32(op)))
+    if (failed(wantStatic(op)))
       return failure();
     ArrayRef<int64_t> a = shapeOf(matmul.getA()), c = shapeOf(matmul.getResult());
     int64_t m = c[c.size() - 2], n = c[c.size() - 1];
@@ -90,7 +94,7 @@ struct AttentionFields {
 };
 
 template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
-  if (failed(wantF32(op)))
+  if (failed(wantStatic(op)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
   AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}};
@@ -192,7 +196,9 @@ struct LowerEmbedding : ExecLoweringInterface::ExternalModel<LowerEmbedding, gra
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto embedding = cast<graph::EmbeddingOp>(op);
     FailureOr<RowPieces> pieces = rowPieces(embedding, shapeOf(embedding.getTable()), emitter);
-    if (failed(wantF32(op)) || failed(pieces))
+    if (failed(wantStatic(op)) || failed(pieces))
+      return failure();
+    if (pieces->firstRows.size() > 1 && failed(wantF32(op))) // whose pieces are added
       return failure();
     Value table = emitter.lookup(embedding.getTable()), ids = emitter.lookup(embedding.getIds());
     Value result = emitter.define(embedding.getResult());
@@ -216,7 +222,7 @@ struct LowerEmbeddingGrad
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto grad = cast<graph::EmbeddingGradOp>(op);
     FailureOr<RowPieces> pieces = rowPieces(grad, shapeOf(grad.getResult()), emitter);
-    if (failed(wantF32(op)) || failed(pieces))
+    if (failed(wantStatic(op)) || failed(pieces))
       return failure();
     Value result = emitter.define(grad.getResult());
     for (auto [piece, first] : llvm::enumerate(pieces->firstRows))

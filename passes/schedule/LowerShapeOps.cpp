@@ -1,5 +1,6 @@
 // Exec lowering of the ops that move elements within a rank: views where the elements are
 // contiguous, else copies.
+#include "dialects/graph/RecomputeOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
 
@@ -25,6 +26,14 @@ struct LowerReshape : ExecLoweringInterface::ExternalModel<LowerReshape, graph::
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto reshape = cast<graph::ReshapeOp>(op);
     emitter.alias(reshape.getResult(), emitter.lookup(reshape.getX()));
+    return success();
+  }
+};
+
+struct LowerAgain : ExecLoweringInterface::ExternalModel<LowerAgain, graph::AgainOp> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto again = cast<graph::AgainOp>(op);
+    emitter.alias(again.getResult(), emitter.lookup(again.getX()));
     return success();
   }
 };
@@ -114,6 +123,7 @@ struct LowerConcat : ExecLoweringInterface::ExternalModel<LowerConcat, graph::Co
 void dtc::registerShapeLowering(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, graph::GraphDialect *) {
     graph::ReshapeOp::attachInterface<LowerReshape>(*context);
+    graph::AgainOp::attachInterface<LowerAgain>(*context);
     graph::TransposeOp::attachInterface<LowerTranspose>(*context);
     graph::SliceOp::attachInterface<LowerSlice>(*context);
     graph::PadOp::attachInterface<LowerPad>(*context);

@@ -129,4 +129,5 @@ void dtc::registerExecLowering(DialectRegistry &registry) {
   registerLibraryLowering(registry);
   registerShapeLowering(registry);
   registerCollectiveLowering(registry);
+  registerTransferLowering(registry);
 }

@@ -1,6 +1,9 @@
 // What is known to happen before what in a program with several streams.
 #include "passes/schedule/Ordering.h"
 
+#include "passes/schedule/RunOrder.h"
+#include "passes/schedule/UnrollLayers.h"
+
 using namespace mlir;
 using namespace dtc;
 
@@ -30,52 +33,102 @@ FailureOr<Ordering> Ordering::create(exec::ProgramOp program) {
              << "stands where every instruction should; run dtc-roll-layers last";
   Ordering result;
   result.instructions = getInstructions(program);
-  size_t numStreams = program.getStreams(), count = result.size();
-  SmallVector<int64_t, 2> none(numStreams, -1);
-  std::vector<SmallVector<int64_t, 2>> now(numStreams, none); // per stream: its clock
+  result.numStreams = program.getStreams();
+  result.lastMicroBatch = static_cast<int64_t>(program.getMicroBatches()) - 1;
+  for (exec::InstructionOpInterface instruction : result.instructions) {
+    result.streams.push_back(instruction.getInstructionStream());
+    result.runsOf.push_back({instruction->getParentOp(), isRepeated(instruction)});
+  }
+  if (failed(result.findClocks()))
+    return failure();
+  result.findClocksOfRuns();
+  result.findInterleaved(program);
+  result.findEnds();
+  return result;
+}
+
+LogicalResult Ordering::findClocks() {
+  std::vector<Clock> now(numStreams, Clock(numStreams, -1)); // per stream
   llvm::DenseMap<int64_t, unsigned> records;
-  for (unsigned index = 0; index < count; ++index) {
-    Operation *op = result.instructions[index];
-    unsigned stream = result.instructions[index].getInstructionStream();
-    SmallVector<int64_t, 2> &clock = now[stream];
-    if (auto record = dyn_cast<exec::RecordOp>(op))
-      if (!records.try_emplace(record.getEvent(), index).second)
-        return op->emitOpError() << "records event " << record.getEvent() << " a second time";
-    if (auto wait = dyn_cast<exec::WaitOp>(op)) {
-      auto record = records.find(wait.getEvent());
+  for (unsigned index = 0; index < size(); ++index) {
+    Operation *op = instructions[index];
+    Clock &clock = now[streamOf(index)];
+    if (isa<exec::RecordOp>(op)) {
+      auto [before, isNew] = records.try_emplace(eventOf(index), index);
+      if (!isNew && streamOf(before->second) != streamOf(index))
+        return op->emitOpError() << "records event " << eventOf(index) << " on stream "
+                                 << streamOf(index) << ", and one before it on stream "
+                                 << streamOf(before->second);
+      before->second = index;
+    }
+    if (isa<exec::WaitOp>(op)) {
+      auto record = records.find(eventOf(index));
       if (record == records.end())
-        return op->emitOpError() << "waits for event " << wait.getEvent()
+        return op->emitOpError() << "waits for event " << eventOf(index)
                                  << ", which no instruction before it records";
-      for (auto [mine, other] : llvm::zip(clock, result.clocks[record->second]))
+      for (auto [mine, other] : llvm::zip(clock, clocks[record->second]))
         mine = std::max(mine, other);
     }
-    clock[stream] = index;
-    result.clocks.push_back(clock);
-    result.streams.push_back(stream);
+    clock[streamOf(index)] = index;
+    clocks.push_back(clock);
   }
-  result.findInterleaved(program);
-  // ends: stream 0 knows of instruction i from the first of its instructions whose clock has
-  // reached i.
-  result.ends.assign(count, static_cast<int64_t>(count));
-  std::vector<std::vector<unsigned>> byStream(numStreams);
-  for (unsigned index = 0; index < count; ++index)
-    byStream[result.streams[index]].push_back(index);
-  std::vector<size_t> next(numStreams, 0);
-  for (unsigned index : byStream[0])
-    for (size_t stream = 0; stream < numStreams; ++stream)
-      for (size_t &i = next[stream];
-           i < byStream[stream].size() && byStream[stream][i] <= result.clocks[index][stream]; ++i)
-        result.ends[byStream[stream][i]] = index;
-  for (unsigned index = 0; index < count; ++index)
-    if (int64_t end = result.ends[index]; end < static_cast<int64_t>(count))
-      if (int task = result.interleavedOf[end]; task >= 0 && task != result.interleavedOf[index])
-        result.ends[index] = result.interleaved[task].end - 1;
-  return result;
+  return success();
+}
+
+void Ordering::findClocksOfRuns() {
+  clocksOfRun.resize(size());
+  std::vector<Clock> now(numStreams);
+  llvm::DenseMap<int64_t, unsigned> records; // of the task
+  Operation *task = nullptr;
+  for (unsigned index = 0; index < size(); ++index) {
+    if (!isInEveryRun(index))
+      continue;
+    if (task != runsOf[index].task) {
+      task = runsOf[index].task;
+      records.clear();
+      now.assign(numStreams, Clock(numStreams, -1));
+    }
+    Operation *op = instructions[index];
+    Clock &clock = now[streamOf(index)];
+    if (isa<exec::RecordOp>(op))
+      records[eventOf(index)] = index;
+    if (isa<exec::WaitOp>(op))
+      if (auto record = records.find(eventOf(index)); record != records.end())
+        for (auto [mine, other] : llvm::zip(clock, clocksOfRun[record->second]))
+          mine = std::max(mine, other);
+    clock[streamOf(index)] = index;
+    clocksOfRun[index] = clock;
+  }
+}
+
+// Stream 0 knows of instruction i from the first of its instructions whose clock has reached i.
+void Ordering::findEnds() {
+  auto count = static_cast<int64_t>(size());
+  ends.assign(size(), count);
+  auto find = [&](const std::vector<Clock> &by, bool everyRun) {
+    std::vector<std::vector<unsigned>> byStream(numStreams);
+    for (unsigned index = 0; index < size(); ++index)
+      if (!by[index].empty())
+        byStream[streamOf(index)].push_back(index);
+    std::vector<size_t> next(numStreams, 0);
+    for (unsigned index : byStream[0])
+      for (size_t stream = 0; stream < numStreams; ++stream)
+        for (size_t &i = next[stream];
+             i < byStream[stream].size() && byStream[stream][i] <= by[index][stream]; ++i)
+          if (unsigned over = byStream[stream][i]; isInEveryRun(over) == everyRun)
+            ends[over] = index;
+  };
+  find(clocks, false);
+  find(clocksOfRun, true);
+  for (unsigned index = 0; index < size(); ++index)
+    if (int64_t end = ends[index]; end < count)
+      if (int task = interleavedOf[end]; task >= 0 && task != interleavedOf[index])
+        ends[index] = interleaved[task].end - 1;
 }
 
 void Ordering::findInterleaved(exec::ProgramOp program) {
   interleavedOf.assign(size(), -1);
-  if (program.getSlots() == 1)
+  if (!RunOrder(program).isInterleaved())
     return;
   int64_t index = 0, before = -1;
   for (auto task : program.getBody().getOps<exec::TaskOp>()) {
@@ -96,11 +149,27 @@ bool Ordering::isBefore(unsigned a, unsigned b) const {
   auto isOverAt = [&](int64_t index) {
     return index >= 0 && static_cast<int64_t>(a) <= clocks[index][streamOf(a)];
   };
+  if (a < b && areInOneRun(a, b))
+    return static_cast<int64_t>(a) <= clocksOfRun[b][streamOf(a)];
   if (a >= b || !isOverAt(b))
     return false;
   int task = interleavedOf[b];
-  return task < 0 || task == interleavedOf[a] || !isRepeated(getInstruction(b)) ||
+  return task < 0 || task == interleavedOf[a] || !isInEveryRun(b) ||
          isOverAt(interleaved[task].before);
 }
 
-int64_t Ordering::getStart(unsigned index) const { return clocks[index][0]; }
+int64_t Ordering::eventOf(unsigned index) const {
+  auto task = cast<exec::TaskOp>(instructions[index]->getParentOp());
+  return getEvent(instructions[index], /*layer=*/0, task.getPerMicroBatch() ? lastMicroBatch : 0);
+}
+
+int64_t Ordering::getStart(unsigned index) const {
+  return (isInEveryRun(index) ? clocksOfRun : clocks)[index][0];
+}
+
+bool Ordering::isForked(unsigned index) const { return clocksOfRun[index][0] >= 0; }
+
+bool Ordering::isJoined(unsigned index) const {
+  int64_t end = ends[index];
+  return end < static_cast<int64_t>(size()) && areInOneRun(index, end);
+}

@@ -9,10 +9,11 @@
 
 namespace dtc {
 
-// Instructions of one stream run in program order; a wait runs after the record of its event.
+// Instructions of one stream run in program order; a wait runs after the record of its event. Between what every run of a
+// task has, only events that every run has order anything: the last run has more of both.
 class Ordering {
 public:
-  // Fails after a diagnostic when an event is recorded twice, never, or after its wait.
+  // Fails after a diagnostic when an event is recorded on two streams, never, or after its wait.
   static llvm::FailureOr<Ordering> create(exec::ProgramOp program);
 
   unsigned size() const { return instructions.size(); }
@@ -27,15 +28,40 @@ public:
   // 0), or size(); the last of a task that other micro-batches run without that wait.
   int64_t getEnd(unsigned index) const { return ends[index]; }
 
+  // Of an instruction that every run of its task has: whether it starts after something that stream 0 does in that run, and
+  // is over before something that stream 0 does in it. Then runs follow each other whatever streams they use.
+  bool isForked(unsigned index) const;
+  bool isJoined(unsigned index) const;
+
 private:
+  using Clock = llvm::SmallVector<int64_t, 2>;
+
   unsigned streamOf(unsigned index) const { return streams[index]; }
+  // Of a record or wait, for the last micro-batch.
+  int64_t eventOf(unsigned index) const;
+  bool isInEveryRun(unsigned index) const { return runsOf[index].everyRun; }
+  bool areInOneRun(unsigned a, unsigned b) const {
+    return isInEveryRun(a) && isInEveryRun(b) && runsOf[a].task == runsOf[b].task;
+  }
+  llvm::LogicalResult findClocks();
+  void findClocksOfRuns();
+  void findEnds();
   void findInterleaved(exec::ProgramOp program);
 
   std::vector<exec::InstructionOpInterface> instructions;
+  size_t numStreams = 1;
+  int64_t lastMicroBatch = 0;
   std::vector<unsigned> streams;
+  struct Runs {
+    mlir::Operation *task;
+    bool everyRun; // whether every run of a task that a step runs several times has it
+  };
+  std::vector<Runs> runsOf;
   // clocks[i][s]: the last instruction of stream s that is over when i starts, i itself on its own
   // stream; -1: none.
-  std::vector<llvm::SmallVector<int64_t, 2>> clocks;
+  std::vector<Clock> clocks;
+  // The same of what every run has, by what every run has, in its run; empty for all else.
+  std::vector<Clock> clocksOfRun;
   std::vector<int64_t> ends;
   struct Task {
     int64_t begin, end; // of its instructions

@@ -21,6 +21,10 @@ def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
     Makes tasks of `@microbatch` (forward, backward) and `@update` (loss, update), which go, gives every tensor a buffer and
     every op its instructions, adds up gradients and loss over micro-batches, and says in which order the tasks run.
     Kernel functions stay for code generation.
+
+    In the module of a pipeline's stage (`graph.stage`) the order is that of `graph.order`, the tasks are those of its
+    chunks (`@forward.2`, `@backward.2`, and `@weight_gradients.2` where the order has them), and what stages send each
+    other are tasks, too, right before or behind the one that needs or makes it.
     ```mlir
     // Before, in @microbatch:
     %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
@@ -31,7 +35,7 @@ def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"slots", "slots", "int64_t", /*default=*/"1", "Micro-batches under way at once: each keeps what it needs in a slot">,
+    Option<"slots", "slots", "int64_t", /*default=*/"1", "Micro-batches under way at once, without a pipeline">,
     Option<"splitBackward", "split-backward", "bool", /*default=*/"false", "Weight gradients are a task of their own">];
   let dependentDialects = ["::dtc::exec::ExecDialect", "::dtc::graph::GraphDialect", "::mlir::shard::ShardDialect"];
 }
@@ -58,8 +62,9 @@ def ReuseBuffers : Pass<"dtc-reuse-buffers", "::dtc::exec::ProgramOp"> {
 def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp"> {
   let summary = "Merges reductions of gradients and gathers of parameters into few large ones";
   let description = [{
-    Gradient reductions move to right after their gradient is complete, in the last micro-batch; neighbours of one kind over the same axes become
-    one collective over one buffer. Gradients of all-reduces lie in it from the start, without copies; what is scattered
+    Gradient reductions move to right after their gradient is complete, in the last micro-batch or, where every
+    micro-batch reduces its own, in each; neighbours of one kind over the same axes become one collective over one buffer.
+    What micro-batches reduce travels with what the same block made, so that no gradient is whole beyond its block. Gradients of all-reduces lie in it from the start, without copies; what is scattered
     or gathered is packed and unpacked, as part of the copies that do so already where there are some.
     ```mlir
     // Before:
@@ -69,16 +74,46 @@ def BucketCollectives : Pass<"dtc-bucket-collectives", "::dtc::exec::ProgramOp">
     exec.collective all_reduce sum %gradients.0 to %gradients.0 axes [0] count 128 "grad a +1" gradient async
     ```
   }];
-  let options = [Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
-    "A bucket is closed before it gets bigger than this, in bytes">];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
+      "A bucket is closed before it gets bigger than this, in bytes">,
+    Option<"once", "once", "bool", /*default=*/"true", "Also what a step sends once, not in every micro-batch">];
   let statistics = [Statistic<"merged", "merged", "Number of collectives that became part of another">];
+}
+
+def PrefetchGathers : Pass<"dtc-prefetch-gathers", "::dtc::exec::ProgramOp"> {
+  let summary = "Gathers the parameters of a block together, while the block before it computes";
+  let description = [{
+    Of parameters that rest split, in every task of a micro-batch: the gathers of one execution of a block (or of what lies
+    between two) come to its begin and become few large ones; with `ahead` they come to the begin of the block before it
+    in that task. So the parameters of two blocks are whole at most. A gather that something before it depends on stays.
+    ```mlir
+    // Before:
+    exec.collective all_gather sum %a to %w0 axes [0] count 16 "a" parameter async {exec.execution = 0}
+    exec.gemm %x, %w0 to %y sizes [4, 4, 8] strides [8, 4, 4]
+    exec.collective all_gather sum %b to %w1 axes [0] count 16 "b" parameter async {exec.execution = 1}
+    exec.gemm %y, %w1 to %z sizes [4, 4, 8] strides [8, 4, 4]
+    // After:
+    exec.collective all_gather sum %a to %w0 axes [0] count 16 "a" parameter async {exec.execution = 0}
+    exec.collective all_gather sum %b to %w1 axes [0] count 16 "b" parameter async {exec.execution = 1}
+    exec.gemm %x, %w0 to %y sizes [4, 4, 8] strides [8, 4, 4]
+    exec.gemm %y, %w1 to %z sizes [4, 4, 8] strides [8, 4, 4]
+    ```
+  }];
+  let options = [
+    Option<"bucketBytes", "bucket-bytes", "int64_t", /*default=*/"25 << 20",
+      "A bucket is closed before it gets bigger than this, in bytes">,
+    Option<"ahead", "ahead", "bool", /*default=*/"true", "While the block before computes">];
+  let statistics = [Statistic<"merged", "merged", "Number of gathers that became part of another">];
 }
 
 def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
   let summary = "Moves collectives that may run beside compute to a stream of their own";
   let description = [{
-    Collectives that are `async`, with the copies that unpack what they gather, go to stream 1; events keep every
-    dependence between streams, and stream 0 waits for all at the end.
+    Collectives that are `async`, with the copies that unpack what they gather or add what they reduce, go to stream 1;
+    those that gather parameters for a micro-batch, to stream 2, where they start when compute has come to where they
+    stand. Events keep every dependence between streams. Stream 0 waits for all at the end, and for what every run of a
+    task does at the end of each run.
     ```mlir
     // Before:
     exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" gradient async
@@ -88,16 +123,40 @@ def AssignStreams : Pass<"dtc-assign-streams", "::dtc::exec::ProgramOp"> {
     exec.collective all_reduce sum %g to %g axes [0] count 64 "grad g" gradient async stream 1
     ```
   }];
-  let options = [Option<"inFlight", "in-flight", "unsigned", /*default=*/"4",
-    "Collectives with buffers of their own that may be under way before stream 0 waits for the oldest; 0: any number">];
+  let options = [
+    Option<"inFlight", "in-flight", "unsigned", /*default=*/"4",
+      "Collectives with buffers of their own that may be under way before stream 0 waits for the oldest; 0: any number">,
+    Option<"once", "once", "bool", /*default=*/"true", "Also what a step sends once, not in every micro-batch">];
+}
+
+def OverlapTransfers : Pass<"dtc-overlap-transfers", "::dtc::exec::ProgramOp"> {
+  let summary = "Moves transfers between stages to streams of their own";
+  let description = [{
+    Transfers that name an `exec.channel` go to a stream for each channel. Events of as many slots as their buffers have
+    order them: compute waits for what it receives, a send for what it sends, and whoever writes a slot again for those
+    who have read it. So compute waits for a send only where all slots of what it sends are full. A task `@begin` records
+    every event once, as nothing is under way when a step begins.
+    ```mlir
+    // Before:
+    exec.task @receive_forward.1 per_micro_batch {
+      exec.receive %x over <"chunk 0 to 1", 2, [0, 1]> shift 1 "hidden" pipeline {exec.channel = 0 : i64}
+    }
+    // After, with %x of 2 slots:
+    exec.task @receive_forward.1 per_micro_batch {
+      exec.wait 0 slots 2 stream 1
+      exec.receive %x over <"chunk 0 to 1", 2, [0, 1]> shift 1 "hidden" pipeline stream 1
+      exec.record 2 slots 2 stream 1
+    }
+    ```
+  }];
 }
 
 def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   let summary = "Gives every buffer its place in the arena";
   let description = [{
     What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
-    the other begins, on all streams. Sums over micro-batches are live from the start. Where several micro-batches are under
-    way at once, what one of them keeps from task to task becomes `per_slot`, all slots as large as one. The program's
+    the other begins, on all streams. Sums over micro-batches are live from the start. What a micro-batch keeps from task to
+    task while the order runs others gets `slots`, as many as the order wants, which share no byte with anything. The program's
     attribute `exec.lower_bound_bytes` is what no plan of these live ranges can do without.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
@@ -144,14 +203,30 @@ def VerifyExec : Pass<"dtc-verify-exec", "::dtc::exec::ProgramOp"> {
   let summary = "Checks that a planned program cannot go wrong";
   let description = [{
     Every buffer has a place; buffers that share bytes are never live together; what is read was written; instructions of
-    different streams that need an order have one; every event is recorded once, before it is waited for. Tasks are checked
+    different streams that need an order have one; every event is recorded before it is waited for. Tasks are checked
     once, over the last micro-batch, with rules under which that holds for all: only sums go from one run of a task to
-    the next, and only adding writes them; other streams run in the last run; slots are disjoint. Of an `exec.repeat` every
-    layer is checked.
+    the next, and only adding writes them, from the run on that starts them; other streams start behind stream 0 and are
+    waited for by it within each run, but for what the last run has alone, and transfers; slots are disjoint and enough.
+    What other streams touch is followed through all runs of all entries: each use comes after those before it that it
+    must not meet, and reads what its own micro-batch has left. Of an `exec.repeat` every layer is checked.
     ```mlir
     // Before and after: the same program.
     ```
   }];
+}
+
+def MergeStages : Pass<"dtc-merge-stages", "::mlir::ModuleOp"> {
+  let summary = "Brings the programs of a pipeline's stages together in one module";
+  let description = [{
+    Each nested module has the program of one stage and its kernels. The programs go to the outer module, as `@stage_0` and so
+    on, each for the ranks of its stage; kernels of equal bodies are there once.
+    ```mlir
+    // Before: module { module @stage_0 attributes {graph.stage = 0 : i64} { exec.program @step .. } .. }
+    // After:  module { exec.program @stage_0 .. ranks [0, 1] .. }
+    ```
+  }];
+  let statistics = [Statistic<"shared", "shared", "Number of kernels that another stage has, too">];
+  let dependentDialects = ["::dtc::exec::ExecDialect", "::dtc::graph::GraphDialect", "::mlir::shard::ShardDialect"];
 }
 
 def VerifyPrograms : Pass<"dtc-verify-programs", "::mlir::ModuleOp"> {

@@ -16,13 +16,23 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   OpPassManager &program = manager.nest<exec::ProgramOp>();
   // No copy is left that better placement of its source avoids.
   program.addPass(createReuseBuffers());
+  // Parameters that rest split are whole for one block at a time, or two.
+  PrefetchGathersOptions prefetchOptions;
+  prefetchOptions.bucketBytes = options.bucketBytes;
+  prefetchOptions.ahead = options.overlap;
+  program.addPass(createPrefetchGathers(prefetchOptions));
   // Gradient reductions stand where their gradients are complete, and are few.
   BucketCollectivesOptions bucketOptions;
   bucketOptions.bucketBytes = options.bucketBytes;
+  bucketOptions.once = options.once;
   program.addPass(createBucketCollectives(bucketOptions));
   // Collectives that compute need not wait for run beside it.
+  AssignStreamsOptions streamOptions;
+  streamOptions.once = options.once;
   if (options.overlap)
-    program.addPass(createAssignStreams());
+    program.addPass(createAssignStreams(streamOptions));
+  // What stages send each other goes on beside compute.
+  program.addPass(createOverlapTransfers());
   // Every buffer has an offset, the arena a size.
   program.addPass(createPlanMemory());
   program.addPass(createVerifyExec());
@@ -30,7 +40,8 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   if (options.roll)
     program.addPass(createRollLayers());
   // No rank waits forever for another.
-  manager.addPass(createVerifyPrograms());
+  if (!options.isStage)
+    manager.addPass(createVerifyPrograms());
 }
 
 namespace {
@@ -48,6 +59,8 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(false)};
   Option<bool> roll{*this, "roll", llvm::cl::desc("Alike layers stand there once"),
                     llvm::cl::init(true)};
+  Option<bool> isStage{*this, "stage", llvm::cl::desc("Of a pipeline's stage"),
+                       llvm::cl::init(false)};
 };
 } // namespace
 
@@ -57,6 +70,6 @@ void dtc::registerDtcSchedulePasses() {
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
         buildSchedulePipeline(manager, {options.bucketBytes, options.overlap, options.slots,
-                                        options.splitBackward, options.roll});
+                                        options.splitBackward, options.roll, options.isStage});
       });
 }

@@ -3,6 +3,9 @@
 #include "passes/schedule/MemoryPlan.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
+#include "passes/schedule/RunOrder.h"
+
+#include "llvm/ADT/MapVector.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_PLANMEMORY
@@ -25,17 +28,12 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     FailureOr<Ordering> ordering = Ordering::create(program);
     if (failed(ordering))
       return signalPassFailure();
-    int64_t end = placePersistent(), lowerBound = end;
-    if (program.getSlots() > 1)
-      markPerSlot(*ordering);
-    Region perSlot, others;
-    findLiveRanges(*ordering, perSlot, others);
-
-    auto slots = static_cast<int64_t>(program.getSlots());
-    MemoryPlan slotPlan = place(perSlot, end);
-    program.setSlotBytes(slotPlan.getArenaBytes());
-    end += slots * slotPlan.getArenaBytes();
-    lowerBound += slots * slotPlan.getLowerBound();
+    RunOrder order(program);
+    markSlots(*ordering, order);
+    int64_t end = placeInOrder(0, [](exec::BufferOp buffer) { return buffer.getPersistent(); });
+    end = placeInOrder(end, [](exec::BufferOp buffer) { return buffer.getSlots().has_value(); });
+    Region others = findLiveRanges(*ordering, order.isInterleaved());
+    int64_t lowerBound = end;
 
     MemoryPlan plan = place(others, end);
     end += plan.getArenaBytes();
@@ -48,14 +46,14 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
                      Builder(&getContext()).getI64IntegerAttr(lowerBound));
   }
 
-  // What is kept between steps lies first, in order of declaration.
-  int64_t placePersistent() {
-    int64_t base = 0;
+  // What is kept between steps lies first, then what has slots, which shares no byte with anything: in
+  // order of declaration.
+  int64_t placeInOrder(int64_t base, llvm::function_ref<bool(exec::BufferOp)> belongs) {
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>()) {
-      if (!buffer.getPersistent())
+      if (!belongs(buffer))
         continue;
       buffer.setOffset(base);
-      base += static_cast<int64_t>(llvm::alignTo(buffer.getBytes(), kBufferAlignment));
+      base += static_cast<int64_t>(llvm::alignTo(buffer.getAllBytes(), kBufferAlignment));
     }
     return base;
   }
@@ -67,37 +65,50 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     return plan;
   }
 
-  // Between two tasks of a micro-batch others may run, which want these buffers for theirs.
-  void markPerSlot(const Ordering &ordering) {
-    llvm::DenseMap<Value, Operation *> taskOf;
+  // What is kept from task to task while other micro-batches run has slots, as many as the order wants.
+  void markSlots(const Ordering &ordering, const RunOrder &order) {
+    llvm::MapVector<Operation *, std::vector<Operation *>> tasksOf;
     for (unsigned i = 0; i < ordering.size(); ++i) {
       auto task = cast<exec::TaskOp>(ordering.getInstruction(i)->getParentOp());
-      if (!task.getPerMicroBatch())
+      if (!task.isRepeated())
         continue;
       for (Value operand : ordering.getInstruction(i)->getOperands()) {
-        exec::BufferOp root = getRootOp(operand);
-        bool isFirst = taskOf.try_emplace(root, task).second;
-        if (!isFirst && taskOf[root] != task && !root.getPersistent() && !root.getCarried())
-          root.setPerSlot(true);
+        std::vector<Operation *> &tasks = tasksOf[getRootOp(operand)];
+        if (tasks.empty() || tasks.back() != task)
+          tasks.push_back(task);
       }
+    }
+    for (auto &[root, tasks] : tasksOf) {
+      auto buffer = cast<exec::BufferOp>(root);
+      if (tasks.size() < 2 || buffer.getPersistent() || buffer.getCarried())
+        continue;
+      if (auto slots = static_cast<uint64_t>(order.getSlots(tasks)))
+        buffer.setSlots(std::max(slots, buffer.getSlots().value_or(1)));
     }
   }
 
   // Time is the position of instructions of stream 0. Memory that another stream uses is taken as
   // long as stream 0 does not know that it is free: from the last of its instructions that is over
   // when the use starts to the one that waits for the use. What is carried is live in all that
-  // several micro-batches run: the one before has filled it, the next one adds to it.
-  void findLiveRanges(const Ordering &ordering, Region &perSlot, Region &others) {
+  // several micro-batches run: the one before has filled it, the next one adds to it. Where runs of several micro-batches
+  // mix, those of any task may stand beside what another stream does.
+  Region findLiveRanges(const Ordering &ordering, bool isInterleaved) {
     llvm::DenseMap<Value, PlannedBuffer> live;
-    int64_t never = ordering.size(), lastRepeated = -1;
+    int64_t never = ordering.size(), firstRepeated = -1, lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
-      if (!buffer.getPersistent())
+      if (!buffer.getPersistent() && !buffer.getSlots())
         live[buffer] = {static_cast<int64_t>(buffer.getBytes()), never, -1};
     for (unsigned i = 0; i < ordering.size(); ++i) {
       bool compute = ordering.getInstruction(i).getInstructionStream() == 0;
+      bool isOfMicroBatch =
+          cast<exec::TaskOp>(ordering.getInstruction(i)->getParentOp()).isRepeated();
+      if (isOfMicroBatch && firstRepeated < 0)
+        firstRepeated = i;
       if (isRepeated(ordering.getInstruction(i)))
         lastRepeated = i;
       int64_t begin = compute ? i : ordering.getStart(i) + 1;
+      if (!compute && isOfMicroBatch && isInterleaved)
+        begin = std::min(begin, firstRepeated);
       for (Value operand : ordering.getInstruction(i)->getOperands()) {
         auto entry = live.find(exec::getRange(operand).root);
         if (entry == live.end())
@@ -107,18 +118,19 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
         range.end = std::max(range.end, ordering.getEnd(i));
       }
     }
+    Region region;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>()) {
-      if (buffer.getPersistent())
+      if (buffer.getPersistent() || buffer.getSlots())
         continue;
       PlannedBuffer range = live.lookup(buffer);
       if (range.end < range.begin)
         range = {range.bytes, 0, never}; // never used
       if (buffer.getCarried())
         range = {range.bytes, 0, std::max(range.end, lastRepeated)};
-      Region &region = buffer.getPerSlot() ? perSlot : others;
       region.buffers.push_back(buffer);
       region.live.push_back(range);
     }
+    return region;
   }
 };
 } // namespace

@@ -95,6 +95,8 @@ unsigned importance(exec::BufferKind kind) {
 void absorb(exec::BufferOp into, exec::BufferOp from) {
   if (from.getCarried() && !into.getPersistent())
     into.setCarried(true);
+  if (from.getSlots() && !into.getPersistent())
+    into.setSlots(std::max(*from.getSlots(), into.getSlots().value_or(1)));
   if (into.getPersistent() || importance(from.getKind()) <= importance(into.getKind()))
     return;
   into.setKind(from.getKind());

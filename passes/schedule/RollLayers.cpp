@@ -1,5 +1,6 @@
 // Makes one repeat of what stands several times in a row (pass dtc-roll-layers).
 #include "passes/schedule/Dependences.h"
+#include "passes/schedule/ExecutionLabels.h"
 #include "passes/schedule/Passes.h"
 #include "passes/schedule/RepeatSearch.h"
 #include "passes/schedule/UnrollLayers.h"
@@ -39,7 +40,7 @@ public:
       add(range.bytes);
       add(range.microBatchStride);
       add(root.getKind());
-      add(root.getPerSlot());
+      add(root.getSlots().value_or(0));
     }
     item.kind = kinds.try_emplace(key, kinds.size()).first->second;
     return item;
@@ -163,6 +164,7 @@ struct RollLayers : dtc::impl::RollLayersBase<RollLayers> {
                              << "' has no offset; run dtc-plan-memory first";
         return signalPassFailure();
       }
+    program.walk([](exec::CollectiveOp collective) { collective->removeAttr(kExecutionLabel); });
     std::vector<UnrolledInstruction> before = listUnrolled(program);
     roll(program);
     if (listUnrolled(program) == before)

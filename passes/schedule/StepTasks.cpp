@@ -2,13 +2,18 @@
 #include "passes/schedule/StepTasks.h"
 
 #include "dialects/exec/Exec.h"
+#include "dialects/graph/Chunks.h"
 #include "dialects/graph/Slices.h"
+#include "dialects/graph/TransferOps.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace dtc;
 
 namespace {
-void addTask(std::vector<StepTask> &tasks, StringRef name, Block &body,
+void addTask(std::vector<StepTask> &tasks, const Twine &name, Block &body,
              llvm::function_ref<bool(Operation *)> belongs) {
   StepTask task{name.str(), {}};
   for (Operation &op : body.without_terminator())
@@ -16,42 +21,116 @@ void addTask(std::vector<StepTask> &tasks, StringRef name, Block &body,
       task.ops.push_back(&op);
   tasks.push_back(std::move(task));
 }
+
+// Whether an op makes addends of gradients and nothing else.
+bool isWeightGradient(Operation *op, const Addends &addends) {
+  return op->getNumResults() > 0 &&
+         (addends.isAbsorbed(op) || llvm::all_of(op->getResults(), [&](Value result) {
+            return !addends.getResults(result).empty() &&
+                   llvm::all_of(result.getUsers(), [&](Operation *user) {
+                     return user->hasTrait<OpTrait::IsTerminator>() || addends.isAbsorbed(user);
+                   });
+          }));
+}
+
+Value lossOf(graph::FuncOp microBatch) {
+  SmallVector<Value> losses =
+      graph::getResultsWith(microBatch, graph::kAccumulatedAttr, graph::kLossSum);
+  return losses.empty() || !losses.front().getDefiningOp() ? Value() : losses.front();
+}
+
 } // namespace
 
 StepTasks::StepTasks(graph::FuncOp microBatch, graph::FuncOp update, const Addends &addends,
-                     bool splitBackward) {
-  Block &body = microBatch.getBody().front();
-  graph::OpSet forward =
-      graph::getProducers(graph::getResultsWith(microBatch, graph::kAccumulatedAttr));
-  SmallVector<Value> losses =
-      graph::getResultsWith(microBatch, graph::kAccumulatedAttr, graph::kLossSum);
-  Operation *loss = losses.empty() ? nullptr : losses.front().getDefiningOp();
-  if (!loss) {
-    addTask(ofMicroBatch, "micro_batch", body, [](Operation *) { return true; });
-  } else {
-    auto isWeightGradient = [&](Operation *op) {
-      return splitBackward && op->getNumResults() > 0 &&
-             (addends.isAbsorbed(op) || llvm::all_of(op->getResults(), [&](Value result) {
-                return !addends.getResults(result).empty() &&
-                       llvm::all_of(result.getUsers(), [&](Operation *user) {
-                         return user->hasTrait<OpTrait::IsTerminator>() || addends.isAbsorbed(user);
-                       });
-              }));
-    };
-    addTask(ofMicroBatch, "forward", body, [&](Operation *op) { return forward.contains(op); });
-    addTask(ofMicroBatch, "backward", body,
-            [&](Operation *op) { return !forward.contains(op) && !isWeightGradient(op); });
-    if (splitBackward)
-      addTask(ofMicroBatch, "weight_gradients", body,
-              [&](Operation *op) { return !forward.contains(op) && isWeightGradient(op); });
-  }
+                     bool splitBackward, const std::optional<StageOrder> &stage) {
+  if (stage)
+    addChunks(microBatch, addends, *stage);
+  else
+    addPhases(microBatch, addends, splitBackward);
 
   SmallVector<Value> reported = graph::getResultsWith(update, graph::kOutputAttr, graph::kLossSum);
-  hasLoss = loss && !reported.empty();
+  hasLoss = lossOf(microBatch) && !reported.empty();
   graph::OpSet ofLoss = graph::getProducers(reported);
+  SmallVector<Value> gradients = graph::getResultsWith(update, graph::kOutputAttr, kGradientScale);
+  for (const FinalGradient &gradient : findFinalGradients(update))
+    gradients.push_back(gradient.value);
+  graph::OpSet ofGradients = graph::getProducers(gradients);
   Block &updates = update.getBody().front();
   if (hasLoss)
     addTask(ofStep, "loss", updates, [&](Operation *op) { return ofLoss.contains(op); });
+  auto isOfLoss = [&](Operation *op) { return hasLoss && ofLoss.contains(op); };
+  addTask(ofStep, "gradients", updates,
+          [&](Operation *op) { return !isOfLoss(op) && ofGradients.contains(op); });
   addTask(ofStep, "update", updates,
-          [&](Operation *op) { return !hasLoss || !ofLoss.contains(op); });
+          [&](Operation *op) { return !isOfLoss(op) && !ofGradients.contains(op); });
+}
+
+void StepTasks::addPhases(graph::FuncOp microBatch, const Addends &addends, bool splitBackward) {
+  Block &body = microBatch.getBody().front();
+  if (!lossOf(microBatch)) {
+    addTask(ofMicroBatch, "micro_batch", body, [](Operation *) { return true; });
+    return;
+  }
+  graph::OpSet forward =
+      graph::getProducers(graph::getResultsWith(microBatch, graph::kAccumulatedAttr));
+  auto isLater = [&](Operation *op) { return splitBackward && isWeightGradient(op, addends); };
+  addTask(ofMicroBatch, "forward", body, [&](Operation *op) { return forward.contains(op); });
+  addTask(ofMicroBatch, "backward", body,
+          [&](Operation *op) { return !forward.contains(op) && !isLater(op); });
+  if (splitBackward)
+    addTask(ofMicroBatch, "weight_gradients", body,
+            [&](Operation *op) { return !forward.contains(op) && isLater(op); });
+}
+
+void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
+                          const StageOrder &stage) {
+  Block &body = microBatch.getBody().front();
+  // The chunks that add to each sum.
+  std::map<unsigned, std::set<int64_t>> addingTo;
+  for (Operation &op : body.without_terminator())
+    for (Value result : op.getResults())
+      for (unsigned sum : addends.getResults(result))
+        addingTo[sum].insert(graph::getChunk(&op).value_or(-1));
+  auto isLater = [&](Operation *op) {
+    return isWeightGradient(op, addends) && llvm::all_of(op->getResults(), [&](Value result) {
+             return llvm::all_of(addends.getResults(result),
+                                 [&](unsigned sum) { return addingTo[sum].size() == 1; });
+           });
+  };
+  bool splits = stage.splitsBackward();
+  for (const StageOrder::Run &run : stage.getWay()) {
+    bool backward = run.kind != StageOrder::Forward;
+    std::string suffix = "." + std::to_string(run.chunk);
+    auto add = [&](const Twine &name, llvm::function_ref<bool(Operation *)> belongs) {
+      addTask(ofMicroBatch, name, body, [&](Operation *op) {
+        return graph::getChunkLabel(op) == graph::ChunkLabel{run.chunk, backward} && belongs(op);
+      });
+      ofMicroBatch.back().kind = run.kind;
+      ofMicroBatch.back().chunk = run.chunk;
+    };
+    auto addTransfers = [&](const Twine &name, llvm::function_ref<bool(Operation *)> belongs) {
+      add(name, belongs);
+      std::vector<Operation *> &ops = ofMicroBatch.back().ops;
+      // In the same order on both sides, however these came to theirs.
+      llvm::sort(ops, [](Operation *a, Operation *b) {
+        auto nameOf = [](Operation *op) {
+          return op->getAttrOfType<StringAttr>("name").getValue();
+        };
+        return nameOf(a) < nameOf(b);
+      });
+      if (ops.empty())
+        ofMicroBatch.pop_back();
+    };
+    if (run.kind == StageOrder::WeightGradients) {
+      add("weight_gradients" + suffix, isLater);
+      continue;
+    }
+    std::string phase = backward ? "backward" : "forward";
+    addTransfers("receive_" + phase + suffix,
+                 [](Operation *op) { return isa<graph::ReceiveOp>(op); });
+    add(phase + suffix, [&](Operation *op) {
+      return !isa<graph::ReceiveOp, graph::SendOp>(op) && !(backward && splits && isLater(op));
+    });
+    addTransfers("send_" + phase + suffix, [](Operation *op) { return isa<graph::SendOp>(op); });
+  }
 }

@@ -88,9 +88,10 @@ void dtc::visitInstructions(exec::TaskOp task,
   }
 }
 
-int64_t dtc::getEvent(exec::InstructionOpInterface instruction, int64_t layer) {
+int64_t dtc::getEvent(exec::InstructionOpInterface instruction, int64_t layer, int64_t microBatch) {
   auto eventOf = [&](auto op) {
-    return static_cast<int64_t>(op.getEvent()) + layer * static_cast<int64_t>(op.getLayerStride());
+    return static_cast<int64_t>(op.getEvent()) + layer * static_cast<int64_t>(op.getLayerStride()) +
+           std::max<int64_t>(microBatch, 0) % static_cast<int64_t>(op.getSlots());
   };
   if (auto record = dyn_cast<exec::RecordOp>(*instruction))
     return eventOf(record);

@@ -12,8 +12,8 @@ bool hasLayers(exec::ProgramOp program);
 void visitInstructions(exec::TaskOp task,
                        llvm::function_ref<void(exec::InstructionOpInterface, int64_t)> visit);
 
-// The event of a record or wait in a layer; -1 of others.
-int64_t getEvent(exec::InstructionOpInterface instruction, int64_t layer);
+// The event of a record or wait in a layer and micro-batch, -1 where there is none; -1 of other instructions.
+int64_t getEvent(exec::InstructionOpInterface instruction, int64_t layer, int64_t microBatch = 0);
 
 // Puts the instructions of each layer, with its buffers, scalars and events, in place of every exec.repeat; no
 // exec.per_layer is left.

@@ -2,6 +2,7 @@
 #include "passes/schedule/Dependences.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
+#include "passes/schedule/RunConflicts.h"
 #include "passes/schedule/UnrollLayers.h"
 
 namespace dtc {
@@ -25,7 +26,7 @@ struct Access {
 class Verifier {
 public:
   Verifier(exec::ProgramOp program, const Ordering &ordering)
-      : program(program), ordering(ordering) {
+      : program(program), ordering(ordering), order(program) {
     for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
       indices[buffer] = buffers.size();
       buffers.push_back(buffer);
@@ -33,6 +34,12 @@ public:
     accesses.resize(buffers.size());
     for (unsigned i = 0; i < ordering.size(); ++i)
       addAccesses(i);
+    for (auto task : program.getBody().getOps<exec::TaskOp>())
+      if (llvm::any_of(task.getBody().front(), [](Operation &op) {
+            return isa<exec::SendOp, exec::ReceiveOp>(op) &&
+                   cast<exec::InstructionOpInterface>(op).getInstructionStream() != 0;
+          }))
+        transferTasks.insert(task);
   }
 
   LogicalResult run() {
@@ -42,12 +49,13 @@ public:
       if (!buffers[buffer].getOffset())
         return buffers[buffer].emitOpError()
                << "'" << buffers[buffer].getName() << "' has no offset; run dtc-plan-memory first";
-      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)) || failed(checkRuns(buffer)))
+      if (failed(checkOrder(buffer)) || failed(checkWritten(buffer)) || failed(checkRuns(buffer)) ||
+          failed(checkSums(buffer)))
         return failure();
     }
-    if (failed(checkStreams()) || failed(checkSlots()))
+    if (failed(checkStreams()) || failed(checkSlots()) || failed(checkSharing()))
       return failure();
-    return checkSharing();
+    return program.getStreams() > 1 ? ::checkRuns(program, order) : success();
   }
 
 private:
@@ -76,7 +84,7 @@ private:
   // Uses of the same bytes, one of them a write, are in order whatever the streams do.
   LogicalResult checkOrder(unsigned buffer) {
     ArrayRef<Access> uses = accesses[buffer];
-    if (program.getStreams() == 1)
+    if (program.getStreams() == 1 || isTransferred(buffer))
       return success();
     for (size_t later = 0; later < uses.size(); ++later)
       for (size_t earlier = 0; earlier < later; ++earlier) {
@@ -89,6 +97,13 @@ private:
                             "' at the same time as an instruction of another stream");
       }
     return success();
+  }
+
+  // Whether a task of its own brings it to or from another rank: what orders that are runs of several
+  // micro-batches.
+  bool isTransferred(unsigned buffer) {
+    return llvm::any_of(accesses[buffer],
+                        [&](const Access &use) { return transferTasks.contains(taskOf(use)); });
   }
 
   static bool startsFilled(exec::BufferKind kind) {
@@ -155,57 +170,100 @@ private:
     return success();
   }
 
-  // Streams other than 0 are joined with it at the end of a step, not of a run.
+  // A run of a task is over before the next one starts, whatever streams it uses: it forks from stream 0 and joins it again.
+  // What the last run has alone may go on until the end of the step.
   LogicalResult checkStreams() {
-    for (unsigned i = 0; i < ordering.size(); ++i)
-      if (exec::InstructionOpInterface op = ordering.getInstruction(i);
-          op.getInstructionStream() != 0 && isRepeated(op))
-        return op->emitOpError() << "runs on stream " << op.getInstructionStream()
-                                 << " in every run of its task; only the last run may have others "
-                                    "than stream 0";
+    for (unsigned i = 0; i < ordering.size(); ++i) {
+      exec::InstructionOpInterface op = ordering.getInstruction(i);
+      if (op.getInstructionStream() == 0 || !isRepeated(op) ||
+          isa<exec::RecordOp, exec::WaitOp>(op.getOperation()) ||
+          transferTasks.contains(op->getParentOp()))
+        continue;
+      if (!ordering.isForked(i))
+        return op->emitOpError()
+               << "runs on stream " << op.getInstructionStream()
+               << " in every run of its task, but waits for nothing that stream 0 "
+                  "does in that run; the run before may still be under way";
+      if (!ordering.isJoined(i))
+        return op->emitOpError()
+               << "runs on stream " << op.getInstructionStream()
+               << " in every run of its task, but stream 0 does not wait for it in "
+                  "that run; the next run may start before it is over";
+    }
     return success();
   }
 
-  // Where several micro-batches are under way at once, what one keeps from task to task is per slot,
-  // and slots are disjoint.
+  // The tasks of a micro-batch that use the buffer, in program order.
+  std::vector<Operation *> tasksOf(unsigned buffer) {
+    std::vector<Operation *> tasks;
+    for (const Access &use : accesses[buffer])
+      if (exec::TaskOp task = taskOf(use);
+          task.isRepeated() && (tasks.empty() || tasks.back() != task))
+        tasks.push_back(task);
+    return tasks;
+  }
+
+  // What a micro-batch keeps from task to task while others run has slots, enough for the order, and
+  // these share no byte with anything.
   LogicalResult checkSlots() {
-    if (program.getSlots() == 1)
-      return success();
-    auto slotBytes = static_cast<int64_t>(program.getSlotBytes());
-    int64_t first = std::numeric_limits<int64_t>::max(), end = 0;
     for (unsigned buffer = 0; buffer < buffers.size(); ++buffer) {
       exec::BufferOp op = buffers[buffer];
-      if (op.getPerSlot()) {
-        for (const Access &use : accesses[buffer])
-          if (!taskOf(use).getPerMicroBatch())
-            return ordering.getInstruction(use.instruction)->emitOpError()
-                   << "uses '" << op.getName() << "', of which each slot has one, in a task of all";
-        first = std::min<int64_t>(first, *op.getOffset());
-        end = std::max<int64_t>(end, *op.getOffset() + op.getBytes());
-      } else if (!op.getPersistent() && !op.getCarried() && usesOfRuns(buffer) > 1) {
-        return op.emitOpError() << "'" << op.getName()
-                                << "' is kept from task to task, but is not per slot";
+      std::vector<Operation *> tasks = tasksOf(buffer);
+      if (!op.getSlots()) {
+        if (!op.getPersistent() && !op.getCarried() && tasks.size() > 1 &&
+            order.getSlots(tasks) > 0)
+          return op.emitOpError() << "'" << op.getName()
+                                  << "' is kept from task to task while other micro-batches run, "
+                                     "but has no slots";
+        continue;
       }
+      for (const Access &use : accesses[buffer])
+        if (!taskOf(use).getPerMicroBatch())
+          return ordering.getInstruction(use.instruction)->emitOpError()
+                 << "uses '" << op.getName() << "', of which each slot has one, in a task of all";
+      if (!order.areEnough(static_cast<int64_t>(*op.getSlots()), tasks))
+        return op.emitOpError() << "'" << op.getName() << "' has " << *op.getSlots()
+                                << " slots, in which the order keeps two micro-batches at once or "
+                                   "reads what is not there yet";
     }
-    if (end > first && end - first > slotBytes)
-      return program.emitOpError()
-             << "has slots of " << slotBytes << " bytes for buffers that take " << end - first;
-    for (exec::BufferOp op : buffers)
-      if (!op.getPerSlot() &&
-          static_cast<int64_t>(*op.getOffset()) <
-              first + slotBytes * static_cast<int64_t>(program.getSlots()) &&
-          first < static_cast<int64_t>(*op.getOffset() + op.getBytes()))
-        return op.emitOpError() << "'" << op.getName() << "' lies among the slots";
     return success();
   }
 
-  // In how many tasks of a micro-batch the buffer is used.
-  size_t usesOfRuns(unsigned buffer) {
-    llvm::SmallPtrSet<Operation *, 4> tasks;
-    for (const Access &use : accesses[buffer])
-      if (exec::TaskOp task = taskOf(use); task.getPerMicroBatch())
-        tasks.insert(task);
-    return tasks.size();
+  // A sum over micro-batches begins before anything else is added, and is read when all is.
+  LogicalResult checkSums(unsigned buffer) {
+    exec::BufferOp op = buffers[buffer];
+    if (!op.getCarried())
+      return success();
+    for (const std::vector<RunOrder::Run> &runs : order.getEntries()) {
+      llvm::DenseMap<Operation *, std::pair<int64_t, int64_t>> span; // first and last run
+      for (auto [index, run] : llvm::enumerate(runs)) {
+        auto at = static_cast<int64_t>(index);
+        span.try_emplace(run.task, at, at).first->second.second = at;
+      }
+      int64_t start = -1, lastAdded = -1;
+      for (const Access &use : accesses[buffer]) {
+        exec::InstructionOpInterface instruction = ordering.getInstruction(use.instruction);
+        auto found = span.find(taskOf(use));
+        if (found == span.end() || !isRepeated(instruction) || !use.write)
+          continue;
+        auto [first, last] = found->second;
+        if (instruction.startsSum())
+          start = first;
+        else if (first < start)
+          return instruction->emitOpError()
+                 << "adds to '" << op.getName()
+                 << "' before the run that starts the sum, which would lose it";
+        lastAdded = std::max(lastAdded, last);
+      }
+      for (const Access &use : accesses[buffer]) {
+        exec::InstructionOpInterface instruction = ordering.getInstruction(use.instruction);
+        auto found = span.find(taskOf(use));
+        if (found != span.end() && !isRepeated(instruction) && found->second.second < lastAdded)
+          return instruction->emitOpError()
+                 << "uses '" << op.getName() << "' before the last run that adds to it";
+      }
+    }
+    return success();
   }
 
   static void addRange(SmallVectorImpl<std::pair<int64_t, int64_t>> &ranges, int64_t begin,
@@ -241,6 +299,11 @@ private:
     });
   }
 
+  // Bytes from its first to its last one, in all slots.
+  static uint64_t reachOf(exec::BufferOp buffer) {
+    return static_cast<uint64_t>(buffer.getAllBytes());
+  }
+
   // Buffers that share bytes are never live together.
   LogicalResult checkSharing() {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
@@ -251,9 +314,10 @@ private:
       exec::BufferOp low = buffers[order[i]];
       for (size_t j = i + 1; j < order.size(); ++j) {
         exec::BufferOp high = buffers[order[j]];
-        if (*high.getOffset() >= *low.getOffset() + low.getBytes())
+        if (*high.getOffset() >= *low.getOffset() + reachOf(low))
           break;
-        bool kept = low.getPersistent() || high.getPersistent();
+        bool kept =
+            low.getPersistent() || high.getPersistent() || low.getSlots() || high.getSlots();
         if (!kept && (isOver(order[i], order[j]) || isOver(order[j], order[i])))
           continue;
         InFlightDiagnostic diagnostic = high.emitOpError()
@@ -268,6 +332,8 @@ private:
 
   exec::ProgramOp program;
   const Ordering &ordering;
+  RunOrder order;
+  llvm::SmallPtrSet<Operation *, 8> transferTasks; // that have streams of their own
   std::vector<exec::BufferOp> buffers;
   llvm::DenseMap<Value, unsigned> indices;
   std::vector<std::vector<Access>> accesses;

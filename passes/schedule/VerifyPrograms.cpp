@@ -118,7 +118,7 @@ ProgramStops Player::collect(exec::ProgramOp program) {
   // What of a task can hold up a stream, in order: looked for once, however many micro-batches run it.
   struct MayStop {
     exec::InstructionOpInterface instruction;
-    int64_t event;
+    int64_t layer;
   };
   llvm::DenseMap<Attribute, std::vector<MayStop>> ofTask;
   for (auto &[symbol, unused] : left)
@@ -127,7 +127,7 @@ ProgramStops Player::collect(exec::ProgramOp program) {
         [&, list = &ofTask[symbol]](exec::InstructionOpInterface instruction, int64_t layer) {
           if (isa<exec::RecordOp, exec::WaitOp, exec::CollectiveOp, exec::SendOp, exec::ReceiveOp>(
                   *instruction))
-            list->push_back({instruction, getEvent(instruction, layer)});
+            list->push_back({instruction, layer});
         });
   std::map<int64_t, unsigned> records;
   for (auto [symbol, microBatch] : llvm::zip((*entry).getTasks(), (*entry).getMicroBatches())) {
@@ -136,7 +136,7 @@ ProgramStops Player::collect(exec::ProgramOp program) {
       exec::InstructionOpInterface instruction = each.instruction;
       if (instruction.runsLastOnly() && !isLast)
         continue;
-      Stop stop{instruction, microBatch, 0, each.event};
+      Stop stop{instruction, microBatch, 0, getEvent(instruction, each.layer, microBatch)};
       if (isa<exec::RecordOp>(*instruction))
         ++records[stop.event];
       else if (isa<exec::WaitOp>(*instruction))

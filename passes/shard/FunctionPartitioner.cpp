@@ -103,8 +103,28 @@ Value FunctionPartitioner::localAs(Value value, const Placement &placement,
     return now.local;
   if (isa<graph::StackType>(value.getType()))
     return moveStacks({{value, placement}}, role).front();
-  return reshard(builder, value.getLoc(), now.local, cast<RankedTensorType>(value.getType()),
-                 now.placement, placement, mesh, communication(builder.getContext(), role));
+  return moved(builder, now, cast<RankedTensorType>(value.getType()), placement, role);
+}
+
+// Gradients that ranks add up are rounded for it to the type that the module says.
+Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, RankedTensorType global,
+                                 const Placement &to, graph::CollectiveRole role) const {
+  Location loc = value.local.getLoc();
+  auto as = [&](Value from, Type element) -> Value {
+    return graph::CastOp::create(at, loc, cast<RankedTensorType>(from.getType()).clone(element),
+                                 from);
+  };
+  auto move = [&](Value local, RankedTensorType type) {
+    return reshard(at, loc, local, type, value.placement, to, mesh,
+                   communication(at.getContext(), role));
+  };
+  bool addsUp = llvm::any_of(llvm::zip(value.placement, to), [](auto axis) {
+    return std::get<0>(axis).isPartial() && !std::get<1>(axis).isPartial();
+  });
+  if (role != graph::CollectiveRole::Gradient || !addsUp || !module->hasAttr(graph::kGradDtypeAttr))
+    return move(value.local, global);
+  Type narrow = at.getBF16Type();
+  return as(move(as(value.local, narrow), global.clone(narrow)), global.getElementType());
 }
 
 // A repeat over a block that moves one entry of each stack: as many collectives as entries, and as
@@ -122,8 +142,7 @@ SmallVector<Value> FunctionPartitioner::moveStacks(ArrayRef<Move> moves,
     RankedTensorType global = graph::tensorOf(move.value.getType());
     Value entry = body.addArgument(graph::tensorOf(now.local.getType()), move.value.getLoc());
     operands.push_back(now.local);
-    results.push_back(reshard(inside, move.value.getLoc(), entry, global, now.placement, move.to,
-                              mesh, communication(builder.getContext(), role)));
+    results.push_back(moved(inside, {entry, now.placement}, global, move.to, role));
     types.push_back(localType(move.value.getType(), move.to, mesh));
   }
   graph::ReturnOp::create(inside, loc, results);
@@ -194,12 +213,13 @@ void FunctionPartitioner::rewriteGet(graph::GetOp get) {
     resting[get.getResult()] = {local.getResult(), {placement, *inUse}};
 }
 
-// Each use gets the parameter anew, so that no rank holds all of it from one use to the next.
+// Each use, and each block, gets the parameter anew, so that no rank holds all of it from one to the next.
 void FunctionPartitioner::gatherOperands(Operation &op) {
   llvm::SmallPtrSet<Value, 4> done;
   for (Value operand : op.getOperands()) {
     auto found = resting.find(operand);
-    if (found == resting.end() || !done.insert(operand).second)
+    if (found == resting.end() || !done.insert(operand).second ||
+        (from.isPrivate() && !gathered.insert(operand).second))
       continue;
     RestingPlacement &placement = found->second.placement;
     Value local = reshard(

@@ -63,7 +63,7 @@ public:
   void move(llvm::ArrayRef<Move> moves);
 
   // Parameters that do not rest where they are used are brought there for each use, inside of the
-  // blocks that use them.
+  // blocks that use them. A block gathers each once: it is a use.
   void gatherForUses() { gathersForUses = true; }
 
   // Fails after a diagnostic.
@@ -86,6 +86,9 @@ private:
 
   mlir::Value localAs(mlir::Value value, const Placement &placement);
   mlir::Value localAs(mlir::Value value, const Placement &placement, graph::CollectiveRole role);
+  // A tensor, not a stack.
+  mlir::Value moved(mlir::OpBuilder &at, const PlacedValue &value, mlir::RankedTensorType global,
+                    const Placement &to, graph::CollectiveRole role) const;
   void gatherOperands(mlir::Operation &op);
   mlir::LogicalResult rewrite(mlir::Operation &op);
   void rewriteGet(graph::GetOp get);
@@ -105,6 +108,7 @@ private:
   bool gathersForUses = false;
   llvm::DenseMap<mlir::Value, PlacedValue> values;
   llvm::DenseMap<mlir::Value, RestingParameter> resting;
+  llvm::DenseSet<mlir::Value> gathered; // in a block
 };
 
 } // namespace dtc

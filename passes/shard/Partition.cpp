@@ -4,6 +4,8 @@
 #include "passes/shard/FunctionPartitioner.h"
 #include "passes/shard/Stages.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <map>
 
 using namespace mlir;
@@ -111,18 +113,23 @@ FailureOr<graph::FuncOp> ModulePartitioner::partition(graph::FuncOp func,
   return local;
 }
 
-// The arguments of @update, before anything reads them.
+// The arguments of @update, before anything reads them. Those of one chunk of a pipeline move
+// together, as they are on the same ranks.
 void ModulePartitioner::bringGradients(graph::FuncOp func, FunctionPartitioner &partitioner) {
-  SmallVector<FunctionPartitioner::Move> moves;
+  llvm::MapVector<Attribute, SmallVector<FunctionPartitioner::Move>> moves; // by chunk
   for (BlockArgument argument : func.getArguments()) {
     DictionaryAttr attrs = func.getArgAttrDict(argument.getArgNumber());
     if (crossingName(attrs).empty())
       continue;
     auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr);
-    moves.push_back({argument, parameter ? gradientRequest(module, parameter.getValue(), mesh)
-                                         : replicated(mesh)});
+    Operation *owner = parameter ? module.lookupSymbol(parameter.getValue()) : nullptr;
+    Attribute chunk = owner ? owner->getAttr(graph::kChunkAttr) : Attribute();
+    moves[chunk].push_back({argument, parameter
+                                          ? gradientRequest(module, parameter.getValue(), mesh)
+                                          : replicated(mesh)});
   }
-  partitioner.move(moves);
+  for (const auto &[chunk, together] : moves)
+    partitioner.move(together);
 }
 
 } // namespace

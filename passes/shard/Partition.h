@@ -18,6 +18,15 @@ namespace dtc {
 // allow.
 mlir::LogicalResult partitionModule(mlir::ModuleOp module);
 
+// The axis of data parallelism among whose ranks parts are spread: the innermost. Nothing where it
+// has one rank.
+std::optional<unsigned> shardAxis(const Mesh &mesh);
+
+// Where a parameter rests that is used at `inUse` and spread over that axis: along its first dim, so
+// that what is gathered is contiguous, else along the one that divides best. As `inUse` where no dim
+// is left.
+Placement shardedAtRest(mlir::RankedTensorType global, const Placement &inUse, const Mesh &mesh);
+
 // Under graph.zero >= 1: splits each state along the dim that divides best among those the
 // parameter leaves whole. States of parameters without such a dim stay as the parameter.
 void assignStatePlacements(mlir::ModuleOp module, const Mesh &mesh);

@@ -15,12 +15,17 @@ struct SetMesh : impl::SetMeshBase<SetMesh> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (dp < 1 || tp < 1) {
-      module.emitError("dtc-set-mesh needs dp and tp of 1 or more, not ")
-          << dp.getValue() << " and " << tp.getValue();
+    if (dp < 1 || tp < 1 || pp < 1) {
+      module.emitError("dtc-set-mesh needs dp, tp and pp of 1 or more, not ")
+          << dp.getValue() << ", " << tp.getValue() << " and " << pp.getValue();
       return signalPassFailure();
     }
-    writeMesh(module, stepMesh(module, dp, tp));
+    if (zeroGroup < 0 || (zeroGroup > 0 && dp % zeroGroup != 0)) {
+      module.emitError("dtc-set-mesh needs a zero-group that divides dp = ")
+          << dp.getValue() << ", not " << zeroGroup.getValue();
+      return signalPassFailure();
+    }
+    writeMesh(module, stepMesh(module, {dp, tp, pp, zeroGroup}));
     Builder builder(module.getContext());
     module->setAttr(graph::kZeroAttr, builder.getI64IntegerAttr(zero));
     if (sequenceParallel)

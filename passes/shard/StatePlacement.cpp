@@ -1,7 +1,10 @@
-// ZeRO-1 as a placement: optimizer state is split over the data axis, whose ranks hold the same
+// ZeRO as placements. Optimizer state is split over the data axis, whose ranks hold the same
 // parameters and would all do the same update. The gradient is then wanted split too, which makes
 // its all-reduce a reduce-scatter, and the new parameter is gathered: as many bytes as before.
-// Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5.1.
+// Where gradients are split as soon as they are made, no rank holds all of them; where parameters
+// rest split, too, they are gathered for each use.
+// Where the data axis is two, its groups hold copies and the ranks of a group the parts.
+// Source: Rajbhandari et al. 2019, arXiv:1910.02054, section 5; Zhao et al. 2023, arXiv:2304.11277, section 3.2.
 #include "passes/shard/Partition.h"
 
 using namespace mlir;
@@ -30,9 +33,30 @@ int64_t bestDim(RankedTensorType global, const Placement &placement, const Mesh 
 
 } // namespace
 
+std::optional<unsigned> shardAxis(const Mesh &mesh) {
+  SmallVector<unsigned, 2> axes = mesh.axesOf(AxisRole::Data);
+  if (axes.empty() || mesh.sizes[axes.back()] == 1)
+    return std::nullopt;
+  return axes.back();
+}
+
+Placement shardedAtRest(RankedTensorType global, const Placement &inUse, const Mesh &mesh) {
+  std::optional<unsigned> axis = shardAxis(mesh);
+  if (!axis)
+    return inUse;
+  int64_t parts = mesh.sizes[*axis];
+  bool isFirst =
+      global.getRank() > 0 && partsOf(inUse, mesh, 0) == 1 && global.getDimSize(0) >= parts;
+  int64_t dim = isFirst ? 0 : bestDim(global, inUse, mesh, parts);
+  Placement placement = inUse;
+  if (dim >= 0)
+    placement[*axis] = AxisPlacement::shard(dim);
+  return placement;
+}
+
 void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
   auto zero = module->getAttrOfType<IntegerAttr>(graph::kZeroAttr);
-  int axis = mesh.axisOf(AxisRole::Data);
+  std::optional<unsigned> axis = shardAxis(mesh);
   for (auto state : module.getOps<graph::StateOp>()) {
     if (!state.getParameter()) {
       state.setPlacementAttr(toAttr(module.getContext(), replicated(mesh)));
@@ -40,12 +64,11 @@ void assignStatePlacements(ModuleOp module, const Mesh &mesh) {
     }
     auto parameter = module.lookupSymbol<graph::ParameterOp>(*state.getParameter());
     Placement placement = fromAttr(parameter.getPlacementAttr(), mesh);
-    if (zero && zero.getInt() >= 1 && axis >= 0 && mesh.sizes[axis] > 1 &&
-        placement[axis].isReplicate()) {
+    if (zero && zero.getInt() >= 1 && axis && placement[*axis].isReplicate()) {
       int64_t dim =
-          bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[axis]);
+          bestDim(cast<RankedTensorType>(state.getType()), placement, mesh, mesh.sizes[*axis]);
       if (dim >= 0)
-        placement[axis] = AxisPlacement::shard(dim);
+        placement[*axis] = AxisPlacement::shard(dim);
     }
     state.setPlacementAttr(toAttr(module.getContext(), placement));
   }

@@ -29,13 +29,30 @@ int64_t partsOfHeads(ModuleOp model, int64_t tp) {
 
 } // namespace
 
-Mesh stepMesh(ModuleOp model, int64_t dp, int64_t tp) {
+Mesh stepMesh(ModuleOp model, const MeshSizes &sizes) {
+  auto [dp, tp, pp, zeroGroup] = sizes;
+  Mesh mesh;
+  auto add = [&](StringRef name, int64_t size, AxisRole role) {
+    mesh.names.push_back(name.str());
+    mesh.sizes.push_back(size);
+    mesh.roles.push_back(role);
+  };
+  if (pp > 1)
+    add("pp", pp, AxisRole::Pipeline);
+  if (zeroGroup > 0 && zeroGroup < dp) {
+    add("dp.groups", dp / zeroGroup, AxisRole::Data);
+    add("dp.shards", zeroGroup, AxisRole::Data);
+  } else {
+    add("dp", dp, AxisRole::Data);
+  }
   int64_t heads = partsOfHeads(model, tp);
-  if (heads > 1 && heads < tp)
-    return {{"dp", "tp.kv", "tp.group"},
-            {dp, heads, tp / heads},
-            {AxisRole::Data, AxisRole::Tensor, AxisRole::Tensor}};
-  return {{"dp", "tp"}, {dp, tp}, {AxisRole::Data, AxisRole::Tensor}};
+  if (heads > 1 && heads < tp) {
+    add("tp.kv", heads, AxisRole::Tensor);
+    add("tp.group", tp / heads, AxisRole::Tensor);
+  } else {
+    add("tp", tp, AxisRole::Tensor);
+  }
+  return mesh;
 }
 
 } // namespace dtc

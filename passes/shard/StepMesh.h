@@ -5,13 +5,21 @@
 
 namespace dtc {
 
-// dp x tp. Where attention has fewer kv heads than tp, or a number that tp does not divide, tensor
-// parallelism has two axes, both of its role: "tp.kv", the largest divisor of tp that divides the
+struct MeshSizes {
+  int64_t dp = 1, tp = 1, pp = 1;
+  int64_t zeroGroup = 0; // ranks of dp among which ZeRO shards; 0: all
+};
+
+// dp x tp, and outside of them pp where there are stages. Where attention has fewer kv heads than
+// tp, or a number that tp does not divide, tensor parallelism has two axes, both of its role: "tp.kv", the largest divisor of tp that divides the
 // kv heads, outside "tp.group", the ranks that hold the same kv heads. Whatever has no kv heads is
 // split over both together.
 //
+// Where ZeRO shards within groups of ranks, data parallelism has two axes, both of its role:
+// "dp.groups" outside "dp.shards", the ranks of a group. Each group holds everything.
+//
 // Example: 4 kv heads with 4 query heads each on tp = 8: 4 x 2. A rank has one kv head and two of
 // its query heads; two ranks add up the gradients of a kv head.
-Mesh stepMesh(mlir::ModuleOp model, int64_t dp, int64_t tp);
+Mesh stepMesh(mlir::ModuleOp model, const MeshSizes &sizes);
 
 } // namespace dtc

@@ -65,7 +65,7 @@ Status ParameterDump::Writer::agreeOnTensors() {
   std::string all;
   for (size_t index : order) {
     const TensorSpec &spec = tensors[index];
-    all += text(spec.name, "\n");
+    all += text(spec.name, "\n", spec.dtype, " ");
     for (const auto *shape : {&spec.globalShape, &spec.storedShape, &spec.localShape})
       for (uint64_t size : *shape)
         all += text(size, " ");
@@ -86,10 +86,10 @@ Status ParameterDump::Writer::agreeOnTensors() {
 Status ParameterDump::Writer::openFile(const std::map<std::string, std::string> &metadata) {
   if (world.rank() != 0)
     return Status::okStatus();
-  std::vector<std::pair<std::string, std::vector<uint64_t>>> entries;
+  std::vector<SafetensorsTensor> entries;
   for (size_t index : order)
-    entries.push_back({tensors[index].name, tensors[index].storedShape});
-  return file.open(path, std::move(entries), metadata);
+    entries.push_back({tensors[index].name, tensors[index].storedShape, tensors[index].dtype});
+  return file.open(path, entries, metadata);
 }
 
 std::vector<int> ParameterDump::Writer::ownersOf(const TensorSpec &spec) const {

@@ -1,35 +1,14 @@
 #include "runtime/checkpoint/Elements.h"
 
-#include <bit>
+#include "runtime/base/HalfFloats.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 namespace dtc::rt {
 namespace {
-
-uint16_t bfloat(float value) {
-  auto bits = std::bit_cast<uint32_t>(value);
-  if (std::isnan(value))
-    return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-// Rounds at the last bit of a half: 2^-10 of its power of two, 2^-24 where it is denormal.
-uint16_t half(float value) {
-  auto sign = static_cast<uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (std::isnan(value))
-    return sign | 0x7e00;
-  float size = std::fabs(value);
-  if (size >= 65520) // halfway to 2^16, which is no half
-    return sign | 0x7c00;
-  if (size < 0x1p-14f)
-    return static_cast<uint16_t>(sign + static_cast<uint16_t>(std::nearbyint(size * 0x1p24f)));
-  int exponent = 0;
-  float fraction = std::frexp(size, &exponent);                               // 0.5 to 1
-  auto mantissa = static_cast<int>(std::nearbyint(std::ldexp(fraction, 11))); // 1024 to 2048
-  return static_cast<uint16_t>(sign + ((exponent + 13) << 10) + mantissa);
-}
 
 template <typename Int> Int integer(float value) {
   using Limits = std::numeric_limits<Int>;
@@ -58,9 +37,9 @@ std::vector<std::byte> encode(format::DType type, std::span<const float> values)
   case format::DType::f32:
     return {std::as_bytes(values).begin(), std::as_bytes(values).end()};
   case format::DType::bf16:
-    return encodeBy<uint16_t>(bfloat, values);
+    return encodeBy<uint16_t>(toBf16, values);
   case format::DType::f16:
-    return encodeBy<uint16_t>(half, values);
+    return encodeBy<uint16_t>(toF16, values);
   case format::DType::i32:
     return encodeBy<int32_t>(integer<int32_t>, values);
   case format::DType::i64:
@@ -69,6 +48,18 @@ std::vector<std::byte> encode(format::DType type, std::span<const float> values)
     return encodeBy<uint8_t>(integer<uint8_t>, values);
   }
   return {};
+}
+
+void decode(format::DType type, std::span<const std::byte> bytes, std::span<float> values) {
+  if (type == format::DType::f32) {
+    std::copy(bytes.begin(), bytes.end(), std::as_writable_bytes(values).begin());
+    return;
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, bytes.data() + i * sizeof(bits), sizeof(bits));
+    values[i] = type == format::DType::bf16 ? fromBf16(bits) : fromF16(bits);
+  }
 }
 
 } // namespace dtc::rt

@@ -15,4 +15,7 @@ namespace dtc::rt {
 // Example: encode(format::DType::bf16, {1.0f}) gives 0x80, 0x3f.
 std::vector<std::byte> encode(format::DType type, std::span<const float> values);
 
+// The numbers that `bytes` are in f32, bf16 or f16; as many as `values` has.
+void decode(format::DType type, std::span<const std::byte> bytes, std::span<float> values);
+
 } // namespace dtc::rt

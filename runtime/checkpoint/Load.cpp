@@ -4,6 +4,7 @@
 #include "runtime/checkpoint/Safetensors.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace dtc::rt {
@@ -81,6 +82,7 @@ private:
   const SafetensorsFile &file;
   std::span<const TensorSpec> tensors;
   std::set<const SafetensorsEntry *> used;
+  std::map<const SafetensorsEntry *, const TensorSpec *> wantedBy; // the first
   Problems problems;
   Status status; // of reading
 };
@@ -130,7 +132,9 @@ Status Matcher::match(std::vector<const SafetensorsEntry *> &entries) {
       problems.add("missing", text("'", spec.name, "' ", shapeText(spec.storedShape)));
       continue;
     }
-    if (!used.insert(entry).second)
+    auto [known, isNew] = wantedBy.try_emplace(entry, &spec);
+    used.insert(entry);
+    if (!isNew && known->second->name != spec.name)
       problems.add("wanted twice", text("'", entry->name, "'"));
     if (entry->shape != spec.storedShape)
       problems.add("of another shape", text("'", entry->name, "' is ", shapeText(entry->shape),

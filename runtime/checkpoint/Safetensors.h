@@ -6,12 +6,12 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Status.h"
+#include "runtime/format/dte_generated.h"
 
 #include <cstdint>
 #include <map>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace dtc::rt {
@@ -47,16 +47,22 @@ private:
   std::map<std::string, std::string> meta;
 };
 
-// Writes a file of F32 tensors, one tensor at a time. The file appears under its name by finish();
-// open() takes its space.
+// What a file is to hold; dtype "F32", "BF16" or "F16".
+struct SafetensorsTensor {
+  std::string name;
+  std::vector<uint64_t> shape;
+  std::string dtype = "F32";
+};
+
+// Writes a file, one tensor at a time. The file appears under its name by finish(); open() takes
+// its space.
 class SafetensorsWriter {
 public:
-  // `tensors`: name and shape, in the order in which they will be written. Tensors are laid out in
-  // this order and the header is sorted by name, so the same tensors give the same bytes.
-  Status open(const std::string &path,
-              std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors,
+  // `tensors` in the order in which they will be written. They are laid out in this order and the
+  // header is sorted by name, so the same tensors give the same bytes.
+  Status open(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
               const std::map<std::string, std::string> &metadata = {});
-  // The next tensor's elements; may come in pieces, which may not cross tensors.
+  // The next tensors' elements, rounded to their dtypes; may come in pieces.
   Status write(std::span<const float> values);
   // Internal when elements are missing.
   Status finish();
@@ -65,8 +71,13 @@ public:
 
 private:
   AtomicFile file;
+  struct Pending {
+    format::DType dtype;
+    uint64_t elements; // still to come
+  };
+  uint64_t left() const; // elements
   std::string fileName;
-  uint64_t pending = 0; // elements still to come
+  std::vector<Pending> pending; // tensors, the next one last; none that has no elements
 };
 
 } // namespace dtc::rt

@@ -1,12 +1,12 @@
 // Reads safetensors files that anyone may have written.
 #include "runtime/base/Checked.h"
+#include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Safetensors.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <set>
 
@@ -210,20 +210,6 @@ Status SafetensorsFile::readBytes(const SafetensorsEntry &entry, uint64_t first,
 }
 
 // IEEE half precision: 1 sign, 5 exponent (bias 15) and 10 fraction bits.
-static float floatOfHalf(uint16_t half) {
-  uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = (half >> 10) & 31,
-           fraction = half & 0x3ff;
-  if (exponent == 31) // infinity, NaN
-    return std::bit_cast<float>(sign | 0x7f800000 | fraction << 13);
-  if (exponent == 0) { // zero, subnormal: fraction * 2^-24, exact in float
-    float value = static_cast<float>(fraction) * 0x1p-24f;
-    return sign ? -value : value;
-  }
-  return std::bit_cast<float>(sign | (exponent + 112) << 23 | fraction << 13);
-}
-
-static float floatOfBfloat(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
-
 Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first,
                                    std::span<float> out) const {
   bool full = entry.dtype == "F32", half = entry.dtype == "F16", bfloat = entry.dtype == "BF16";
@@ -245,7 +231,7 @@ Status SafetensorsFile::readFloats(const SafetensorsEntry &entry, uint64_t first
   for (size_t i = 0; i < out.size(); ++i) {
     uint16_t bits;
     std::memcpy(&bits, narrow.data() + 2 * i, 2);
-    out[i] = half ? floatOfHalf(bits) : floatOfBfloat(bits);
+    out[i] = half ? fromF16(bits) : fromBf16(bits);
   }
   return Status::okStatus();
 }

@@ -1,9 +1,13 @@
 // Writes safetensors files, one tensor at a time.
 #include "runtime/base/Checked.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/Elements.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/format/Operands.h"
 
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
 
 namespace dtc::rt {
 using format::text;
@@ -21,8 +25,14 @@ static Status checkWord(const std::string &path, const std::string &word) {
   return Status::invalidArgument(text("writing '", path, "': the name '", word, "' is not UTF-8"));
 }
 
+static format::DType dtypeOf(const std::string &name) {
+  return name == "BF16"  ? format::DType::bf16
+         : name == "F16" ? format::DType::f16
+                         : format::DType::f32;
+}
+
 Status SafetensorsWriter::open(const std::string &path,
-                               std::vector<std::pair<std::string, std::vector<uint64_t>>> tensors,
+                               const std::vector<SafetensorsTensor> &tensors,
                                const std::map<std::string, std::string> &metadata) {
   fileName = path;
   Json header = Json::object();
@@ -32,23 +42,25 @@ Status SafetensorsWriter::open(const std::string &path,
     header["__metadata__"][key] = value;
   }
   format::Checked bytes = 0;
-  for (const auto &[name, shape] : tensors) {
+  pending.clear();
+  for (const auto &[name, shape, dtype] : tensors) {
     DTC_RETURN_IF_ERROR(checkWord(path, name));
     if (name == "__metadata__" || header.contains(name))
       return Status::invalidArgument(
           text("writing '", path, "': two tensors are named '", name, "'"));
-    format::Checked size = 4;
+    format::Checked elements = 1;
     for (uint64_t extent : shape)
-      size = size * extent;
-    format::Checked end = bytes + size;
+      elements = elements * extent;
+    format::Checked end = bytes + elements * format::bytesOf(dtypeOf(dtype));
     if (!end.ok())
       return Status::invalidArgument(
           text("writing '", path, "': tensor '", name, "' has more bytes than 64 bits count"));
     header[name] = {
-        {"dtype", "F32"}, {"shape", shape}, {"data_offsets", {bytes.value(), end.value()}}};
+        {"dtype", dtype}, {"shape", shape}, {"data_offsets", {bytes.value(), end.value()}}};
     bytes = end;
+    if (elements.value() > 0)
+      pending.insert(pending.begin(), {dtypeOf(dtype), elements.value()});
   }
-  pending = bytes.value() / 4;
   std::string words = dump(header);
   // Spaces up to a cache line, so that the first tensor is aligned when the file is mapped.
   constexpr uint64_t alignment = 64;
@@ -60,18 +72,38 @@ Status SafetensorsWriter::open(const std::string &path,
   return file.write(words.data(), words.size());
 }
 
+uint64_t SafetensorsWriter::left() const {
+  uint64_t elements = 0;
+  for (const Pending &tensor : pending)
+    elements += tensor.elements;
+  return elements;
+}
+
 Status SafetensorsWriter::write(std::span<const float> values) {
-  if (values.size() > pending)
-    return Status::internal(text("writing '", fileName, "': ", values.size(), " elements where ",
-                                 pending, " are left"));
-  pending -= values.size();
-  return file.write(values.data(), values.size_bytes());
+  if (values.size() > left())
+    return Status::internal(
+        text("writing '", fileName, "': ", values.size(), " elements where ", left(), " are left"));
+  while (!values.empty()) {
+    auto [dtype, elements] = pending.back();
+    auto now = values.first(std::min<uint64_t>(values.size(), elements));
+    values = values.subspan(now.size());
+    pending.back().elements -= now.size();
+    if (pending.back().elements == 0)
+      pending.pop_back();
+    if (dtype == format::DType::f32) {
+      DTC_RETURN_IF_ERROR(file.write(now.data(), now.size_bytes()));
+      continue;
+    }
+    std::vector<std::byte> bytes = encode(dtype, now);
+    DTC_RETURN_IF_ERROR(file.write(bytes.data(), bytes.size()));
+  }
+  return Status::okStatus();
 }
 
 Status SafetensorsWriter::finish() {
-  if (pending != 0)
+  if (uint64_t elements = left())
     return Status::internal(
-        text("writing '", fileName, "': ", pending, " elements were not written"));
+        text("writing '", fileName, "': ", elements, " elements were not written"));
   return file.commit();
 }
 

@@ -121,9 +121,15 @@ const char *at(const void *base, size_t elements, DataType type) {
 // out[i] = reduction over the sources of `calls`, in order, of element first + i.
 void reduceBlock(const std::vector<Call> &calls, size_t first, size_t count, DataType type,
                  Reduction op, void *out) {
-  std::memcpy(out, at(calls[0].source, first, type), count * bytesOf(type));
-  for (size_t rank = 1; rank < calls.size(); ++rank)
-    reduceInto(out, at(calls[rank].source, first, type), count, type, op);
+  alignas(64) char sums[kBlockBytes];
+  size_t step = kBlockBytes / bytesOf(accumulatorOf(type));
+  for (size_t done = 0; done < count; done += step) {
+    size_t length = std::min(step, count - done);
+    startReduction(sums, at(calls[0].source, first + done, type), length, type);
+    for (size_t rank = 1; rank < calls.size(); ++rank)
+      reduceInto(sums, at(calls[rank].source, first + done, type), length, type, op);
+    finishReduction(at(out, done, type), sums, length, type);
+  }
 }
 
 void copy(void *to, const void *from, size_t count, DataType type) {

@@ -8,6 +8,7 @@
 #include "runtime/comm/MpiWait.h"
 #include "runtime/comm/Names.h"
 #include "runtime/comm/PeerCollectives.h"
+#include "runtime/comm/Reduce.h"
 
 #include <algorithm>
 #include <climits>
@@ -118,6 +119,9 @@ private:
   Status checkPeer(const MpiCall &call, int peer) const;
   Status wait(MPI_Request &request, const MpiCall &call) { return waitForMpi(*job, request, call); }
   Status scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op);
+  // Of floats of 16 bits, which MPI does not know.
+  Status reduceNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
+  Status scatterNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
 
   std::shared_ptr<MpiJob> job;
   MPI_Comm comm;
@@ -125,6 +129,8 @@ private:
   bool isWorld;
   int myRank = 0, numRanks = 1;
   std::unique_ptr<PeerCollectives> peers; // null where a rank can't read another's memory
+  std::vector<char> sent, received, mine; // of reductions of 16 bits; grow to the largest
+  std::vector<float> sums;
 };
 } // namespace
 
@@ -149,6 +155,8 @@ Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType typ
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count))
     return peers->allReduce(call, src, dst, op);
+  if (accumulatorOf(type) != type)
+    return reduceNarrow(src, dst, count, type, op);
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     const void *from = src == dst ? MPI_IN_PLACE : at(src, first, type);
@@ -179,6 +187,39 @@ Status MpiComm::allGather(const void *src, void *dst, size_t count, DataType typ
   });
 }
 
+// Ranks send each other the parts that they are to sum, add them up in f32, and round once: as many
+// bytes as of a reduction that MPI knows.
+Status MpiComm::scatterNarrow(const void *src, void *dst, size_t count, DataType type,
+                              Reduction op) {
+  received.resize(static_cast<size_t>(numRanks) * count * bytesOf(type));
+  sums.resize(count);
+  DTC_RETURN_IF_ERROR(allToAll(src, received.data(), count, type));
+  for (size_t rank = 0; rank < static_cast<size_t>(numRanks); ++rank) {
+    const char *part = at(received.data(), rank * count, type);
+    if (rank == 0)
+      startReduction(sums.data(), part, count, type);
+    else
+      reduceInto(sums.data(), part, count, type, op);
+  }
+  finishReduction(dst, sums.data(), count, type);
+  return Status::okStatus();
+}
+
+Status MpiComm::reduceNarrow(const void *src, void *dst, size_t count, DataType type,
+                             Reduction op) {
+  auto ranks = static_cast<size_t>(numRanks);
+  size_t part = (count + ranks - 1) / ranks, bytes = count * bytesOf(type);
+  sent.resize(ranks * part * bytesOf(type)); // what is left over at the end is padding
+  mine.resize(part * bytesOf(type));
+  if (count > 0)
+    std::memcpy(sent.data(), src, bytes);
+  DTC_RETURN_IF_ERROR(scatterNarrow(sent.data(), mine.data(), part, type, op));
+  DTC_RETURN_IF_ERROR(allGather(mine.data(), sent.data(), part, type));
+  if (count > 0)
+    std::memcpy(dst, sent.data(), bytes);
+  return Status::okStatus();
+}
+
 // Predefined reductions take predefined types only, so the pieces are packed.
 Status MpiComm::scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op) {
   size_t count = call.count;
@@ -204,6 +245,8 @@ Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count * static_cast<size_t>(numRanks)))
     return peers->reduceScatter(call, src, dst, op);
+  if (accumulatorOf(type) != type)
+    return scatterNarrow(src, dst, count, type, op);
   if (count > static_cast<size_t>(job->maxElements))
     return scatterPieces(call, src, dst, op);
   MPI_Request request;

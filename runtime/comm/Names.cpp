@@ -43,10 +43,10 @@ const char *nameOf(DataType type) {
 const char *nameOf(Reduction op) { return op == Reduction::Sum ? "sum" : "max"; }
 
 Status checkReducible(DataType type, const char *operation) {
-  if (type == DataType::F32 || type == DataType::I32 || type == DataType::I64)
+  if (type != DataType::U8)
     return Status::okStatus();
-  return Status::invalidArgument(
-      text(operation, " of ", nameOf(type), " is not implemented; wanted f32, i32 or i64"));
+  return Status::invalidArgument(text(operation, " of ", nameOf(type),
+                                      " is not implemented; wanted f32, bf16, f16, i32 or i64"));
 }
 
 std::string describeCall(const char *operation, size_t count, DataType type) {

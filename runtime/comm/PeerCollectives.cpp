@@ -78,16 +78,21 @@ Status PeerCollectives::fetch(const MpiCall &call, size_t rank, size_t offset, v
 
 Status PeerCollectives::reduce(const MpiCall &call, size_t offset, void *to, size_t count,
                                Reduction op) {
-  size_t element = bytesOf(call.type), perBlock = kBlockBytes / element;
+  size_t element = bytesOf(call.type);
+  size_t perBlock = kBlockBytes / bytesOf(accumulatorOf(call.type));
+  bool widens = accumulatorOf(call.type) != call.type;
   for (size_t first = 0; first < count; first += perBlock) {
     size_t length = std::min(perBlock, count - first), bytes = length * element;
     size_t at = offset + first * element;
     for (size_t rank = 0; rank < posted.size(); ++rank) {
-      DTC_RETURN_IF_ERROR(fetch(call, rank, at, rank ? addend.data() : sum.data(), bytes));
+      bool isSum = rank == 0 && !widens;
+      DTC_RETURN_IF_ERROR(fetch(call, rank, at, isSum ? sum.data() : addend.data(), bytes));
       if (rank)
         reduceInto(sum.data(), addend.data(), length, call.type, op);
+      else if (widens)
+        startReduction(sum.data(), addend.data(), length, call.type);
     }
-    std::memcpy(static_cast<char *>(to) + first * element, sum.data(), bytes);
+    finishReduction(static_cast<char *>(to) + first * element, sum.data(), length, call.type);
   }
   return Status::okStatus();
 }

@@ -13,7 +13,39 @@ float *asFloat(char *address) { return reinterpret_cast<float *>(address); }
 const int32_t *asIds(char *address) { return reinterpret_cast<const int32_t *>(address); }
 int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
 
+// Of numbers: the loader has checked that it is one of these.
+cpu::ElementType elementType(format::DType type) {
+  return type == format::DType::bf16  ? cpu::ElementType::BF16
+         : type == format::DType::f16 ? cpu::ElementType::F16
+                                      : cpu::ElementType::F32;
+}
+
+void runNarrow(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
+  cpu::narrowGemm({.a = command.buffers[0],
+                   .b = command.buffers[1],
+                   .c = command.buffers[2],
+                   .type = elementType(op.dtype()),
+                   .resultType = elementType(op.result_dtype()),
+                   .m = asSigned(op.m()),
+                   .n = asSigned(op.n()),
+                   .k = asSigned(op.k()),
+                   .lda = asSigned(op.lda()),
+                   .ldb = asSigned(op.ldb()),
+                   .ldc = asSigned(op.ldc()),
+                   .transA = op.trans_a(),
+                   .transB = op.trans_b(),
+                   .alpha = op.alpha(),
+                   .beta = command.startsSum ? 0 : op.beta(),
+                   .batch = asSigned(op.batch()),
+                   .strideA = asSigned(op.stride_a()),
+                   .strideB = asSigned(op.stride_b()),
+                   .strideC = asSigned(op.stride_c())},
+                  pool);
+}
+
 void run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
+  if (op.dtype() != format::DType::f32)
+    return runNarrow(op, command, pool);
   cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
                      .b = asFloat(command.buffers[1]),
                      .c = asFloat(command.buffers[2]),
@@ -65,11 +97,31 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
   return args;
 }
 
+cpu::NarrowTensors narrowTensors(const Command &command, format::DType type) {
+  return {.type = elementType(type),
+          .q = command.buffers[0],
+          .k = command.buffers[1],
+          .v = command.buffers[2],
+          .out = command.buffers[3]};
+}
+
 void run(const format::Attention &op, const Command &command, cpu::ThreadPool &pool) {
+  if (op.dtype() != format::DType::f32)
+    return cpu::narrowAttention(attentionArgs(command, op), narrowTensors(command, op.dtype()),
+                                pool);
   cpu::attention(attentionArgs(command, op), pool);
 }
 
 void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPool &pool) {
+  if (format::DType type = op.forward()->dtype(); type != format::DType::f32) {
+    cpu::NarrowTensors tensors = narrowTensors(command, type);
+    tensors.dout = command.buffers[7];
+    tensors.dq = command.buffers[8];
+    tensors.dk = command.buffers[9];
+    tensors.dv = command.buffers[10];
+    return cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
+                                    asFloat(command.buffers[11]), pool);
+  }
   cpu::AttentionGradArgs args{.forward = attentionArgs(command, *op.forward()),
                               .dout = asFloat(command.buffers[7]),
                               .dq = asFloat(command.buffers[8]),
@@ -80,16 +132,16 @@ void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPoo
 }
 
 void run(const format::Embedding &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::embedding(asFloat(command.buffers[0]), asIds(command.buffers[1]),
-                 asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                 asSigned(op.tokens()), command.scalars[0], pool);
+  cpu::embedding(command.buffers[0], asIds(command.buffers[1]), command.buffers[2],
+                 asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
+                 command.scalars[0], pool, elementType(op.dtype()));
 }
 
 void run(const format::EmbeddingGrad &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]),
-                     asFloat(command.buffers[2]), asSigned(op.rows()), asSigned(op.columns()),
-                     asSigned(op.tokens()), command.scalars[0],
-                     op.accumulate() && !command.startsSum, pool);
+  cpu::embeddingGrad(asFloat(command.buffers[0]), asIds(command.buffers[1]), command.buffers[2],
+                     asSigned(op.rows()), asSigned(op.columns()), asSigned(op.tokens()),
+                     command.scalars[0], op.accumulate() && !command.startsSum, pool,
+                     elementType(op.dtype()));
 }
 
 cpu::Conv2dShape shapeOf(const format::Conv2dShape &shape) {

@@ -51,6 +51,7 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
     Moving place{.index = static_cast<uint32_t>(places.size())};
     if (buffer) {
       place.slotStride = static_cast<int64_t>(buffer->slot_stride());
+      place.slots = buffer->slots();
       place.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
       place.layerStride = buffer->layer_stride();
       place.base = static_cast<int64_t>(buffer->offset());
@@ -103,10 +104,12 @@ Status Binder::bind(const format::Instruction &instruction, BoundInstruction &bo
   if (const format::Record *record = instruction.op_as_Record()) {
     bound.event = static_cast<int>(record->event());
     bound.eventStride = record->layer_stride();
+    bound.eventSlots = record->slots();
   }
   if (const format::Wait *wait = instruction.op_as_Wait()) {
     bound.event = static_cast<int>(wait->event());
     bound.eventStride = wait->layer_stride();
+    bound.eventSlots = wait->slots();
   }
   return {};
 }
@@ -132,7 +135,6 @@ BoundEntry Binder::bind(const format::Entry &entry, const std::vector<BoundTask>
     BoundRun run;
     run.task = each->task();
     run.microBatch = each->micro_batch();
-    run.slot = each->slot();
     run.isFirst = done[run.task]++ == 0;
     run.isLast = --left[run.task] == 0;
     const BoundTask &task = tasks[run.task];
@@ -167,6 +169,9 @@ TensorSpec tensorSpec(const format::Tensor &tensor) {
   spec.globalShape = toVector(tensor.global_shape());
   spec.storedShape = toVector(tensor.stored_shape());
   spec.localShape = toVector(tensor.local_shape());
+  spec.dtype = tensor.dtype() == format::DType::bf16  ? "BF16"
+               : tensor.dtype() == format::DType::f16 ? "F16"
+                                                      : "F32";
   for (uint32_t i = 0; i < format::sizeOf(tensor.shards()); ++i)
     spec.shards.push_back({tensor.shards()->Get(i)->dim(), tensor.shards()->Get(i)->axis(),
                            tensor.shards()->Get(i)->zigzag()});
@@ -200,7 +205,7 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
 void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &instruction) {
   instruction.command.startsSum = instruction.command.source->starts_sum() && run.isFirst;
   for (const Moving &place : instruction.moving) {
-    int64_t value = place.base + place.slotStride * run.slot +
+    int64_t value = place.base + place.slotStride * (run.microBatch % place.slots) +
                     place.microBatchStride * run.microBatch + place.layerStride * layer;
     if (place.isScalar)
       instruction.command.scalars[place.index] = value;

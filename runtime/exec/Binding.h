@@ -18,6 +18,7 @@ struct Moving {
   bool isScalar = false;
   uint32_t index = 0; // in the command's buffers or scalars
   int64_t slotStride = 0, microBatchStride = 0, layerStride = 0;
+  uint32_t slots = 1;
   int64_t base = 0; // a scalar, or an offset from the arena's start
 
   bool moves() const { return slotStride != 0 || microBatchStride != 0 || layerStride != 0; }
@@ -31,9 +32,13 @@ struct BoundInstruction {
   int stream = 0;
   int event = -1;      // Record, Wait: in layer 0
   int eventStride = 0; // from layer to layer
+  uint32_t eventSlots = 1;
   uint32_t layers = 1; // in which it runs one after another
 
-  int eventIn(uint32_t layer) const { return event + eventStride * static_cast<int>(layer); }
+  int eventIn(uint32_t layer, uint32_t microBatch) const {
+    return event + eventStride * static_cast<int>(layer) +
+           static_cast<int>(microBatch % eventSlots);
+  }
 };
 
 struct BoundTask {
@@ -42,7 +47,7 @@ struct BoundTask {
 };
 
 struct BoundRun {
-  uint32_t task = 0, microBatch = 0, slot = 0;
+  uint32_t task = 0, microBatch = 0;
   bool isFirst = true, isLast = true; // of its task in the entry
 };
 

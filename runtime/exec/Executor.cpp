@@ -55,7 +55,8 @@ private:
   Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
   Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
   Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
-  Status enqueueInstruction(const BoundInstruction &instruction, uint32_t layer, const Mark &mark);
+  Status enqueueInstruction(const BoundInstruction &instruction, uint32_t layer,
+                            uint32_t microBatch, const Mark &mark);
   Status named(const Status &status, uint64_t tag) const;
   void addTimes(const StepPlace &at, StepResult &result) const;
   void addTrace(const StepPlace &at);
@@ -223,12 +224,12 @@ Status ExecutorImpl::join(const BoundEntry &entry, StepPlace &at, uint64_t tag) 
 }
 
 Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, uint32_t layer,
-                                        const Mark &mark) {
+                                        uint32_t microBatch, const Mark &mark) {
   switch (instruction.command.source->op_type()) {
   case format::Op::Record:
-    return device.enqueueRecord(instruction.stream, instruction.eventIn(layer), mark);
+    return device.enqueueRecord(instruction.stream, instruction.eventIn(layer, microBatch), mark);
   case format::Op::Wait:
-    return device.enqueueWait(instruction.stream, instruction.eventIn(layer), mark);
+    return device.enqueueWait(instruction.stream, instruction.eventIn(layer, microBatch), mark);
   default:
     return device.enqueue(instruction.stream, instruction.command, mark);
   }
@@ -245,7 +246,8 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag
     BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
     moveTo(run, issue.layer, device.arena(), instruction);
     tag = tagOf(numEnqueued, i);
-    DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, issue.layer, {tag, &at.times[i]}));
+    DTC_RETURN_IF_ERROR(
+        enqueueInstruction(instruction, issue.layer, run.microBatch, {tag, &at.times[i]}));
   }
   tag = tagOf(numEnqueued, kAround);
   return join(entry, at, tag);
@@ -255,13 +257,15 @@ Status ExecutorImpl::enqueue(format::EntryKind entry) {
   auto found = bound.entries.find(entry);
   if (found == bound.entries.end())
     return Status::notFound(text("the program has no entry '", EnumNameEntryKind(entry),
-                                 "'; recompile with dtc a model that reports a loss"));
+                                 entry == format::EntryKind::evaluate
+                                     ? "'; recompile with dtc a model that reports a loss"
+                                     : "'; recompile the model with dtc"));
   StepPlace *at = nullptr;
   DTC_RETURN_IF_ERROR(nextPlace(at));
   at->entry = entry;
   if (entry == format::EntryKind::evaluate)
     at->setScalar(format::ScalarRole::step, 0);
-  else
+  else if (entry == format::EntryKind::train)
     ++trainingSteps;
   at->trainingStep = trainingSteps;
   at->enqueued = failure.ok() ? enqueueStep(found->second, *at, at->enqueueTag) : failure;
@@ -271,9 +275,11 @@ Status ExecutorImpl::enqueue(format::EntryKind entry) {
 
 Status ExecutorImpl::named(const Status &status, uint64_t tag) const {
   const StepPlace &at = places[(tag >> 32) % places.size()];
-  std::string where = text(
-      "rank ", rank, at.entry == format::EntryKind::train ? ", step " : ", evaluation after step ",
-      at.trainingStep);
+  std::string where = text("rank ", rank,
+                           at.entry == format::EntryKind::train      ? ", step "
+                           : at.entry == format::EntryKind::evaluate ? ", evaluation after step "
+                                                                     : ", gradients after step ",
+                           at.trainingStep);
   auto issue = static_cast<uint32_t>(tag);
   if (issue == kAround)
     return Status(status.statusCode(), text(where, ", around its tasks: ", status.message()));

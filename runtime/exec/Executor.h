@@ -22,6 +22,7 @@
 
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,14 +44,30 @@ struct StepScalars {
 };
 
 struct StepResult {
-  float loss = 0, gradNorm = 0, learningRate = 0;
-  bool hasLoss = false, hasGradNorm = false,
-       hasLearningRate = false; // whether the program reports it
+  float loss = 0, gradNorm = 0, learningRate = 0, skippedSteps = 0, lossScale = 0;
+  float gradientScale = 1; // times the program's gradients it is the loss's
+  bool hasLoss = false, hasGradNorm = false, hasLearningRate = false, hasSkippedSteps = false,
+       hasLossScale = false, hasGradientScale = false; // whether the program reports it
   double seconds = 0;
   // Seconds in which stream 0 ran or waited for a collective and computed nothing.
   double exposedCommSeconds = 0;
   std::array<double, numTimeClasses> classSeconds = {};
 };
+
+// The number of a result for each role of an output.
+struct StepOutput {
+  format::OutputRole role;
+  float StepResult::*value;
+  bool StepResult::*isThere;
+};
+inline constexpr StepOutput stepOutputs[] = {
+    {format::OutputRole::loss, &StepResult::loss, &StepResult::hasLoss},
+    {format::OutputRole::grad_norm, &StepResult::gradNorm, &StepResult::hasGradNorm},
+    {format::OutputRole::learning_rate, &StepResult::learningRate, &StepResult::hasLearningRate},
+    {format::OutputRole::gradient_scale, &StepResult::gradientScale, &StepResult::hasGradientScale},
+    {format::OutputRole::skipped_steps, &StepResult::skippedSteps, &StepResult::hasSkippedSteps},
+    {format::OutputRole::loss_scale, &StepResult::lossScale, &StepResult::hasLossScale}};
+static_assert(std::size(stepOutputs) == static_cast<size_t>(format::OutputRole::MAX) + 1);
 
 struct ExecutorOptions {
   bool trace = false;    // whether to keep a time line of all steps for writeTrace()

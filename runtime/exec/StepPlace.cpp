@@ -6,8 +6,11 @@
 
 namespace dtc::rt {
 
+// Whether the tasks of the entry make the output.
 static bool reports(format::EntryKind entry, const format::Output &output) {
-  return entry != format::EntryKind::evaluate || output.role() == format::OutputRole::loss;
+  return entry == format::EntryKind::train || output.role() == format::OutputRole::loss ||
+         (entry == format::EntryKind::gradients &&
+          output.role() == format::OutputRole::gradient_scale);
 }
 
 Status StepPlace::create(const format::Program &of, Device &device, size_t issues) {
@@ -87,11 +90,12 @@ void StepPlace::readOutputs(format::EntryKind kind, StepResult &result) const {
     const format::Output &output = *program->outputs()->Get(i);
     if (!reports(kind, output))
       continue;
-    bool isLoss = output.role() == format::OutputRole::loss;
-    bool isNorm = output.role() == format::OutputRole::grad_norm;
-    float &value = isLoss ? result.loss : isNorm ? result.gradNorm : result.learningRate;
-    (isLoss ? result.hasLoss : isNorm ? result.hasGradNorm : result.hasLearningRate) = true;
-    std::memcpy(&value, outputs[i].host, sizeof(value));
+    for (const StepOutput &known : stepOutputs) {
+      if (known.role != output.role())
+        continue;
+      result.*known.isThere = true;
+      std::memcpy(&(result.*known.value), outputs[i].host, sizeof(float));
+    }
   }
 }
 

@@ -48,6 +48,12 @@ public:
   void index(const char *name, uint64_t value) {
     fields.push_back({name, static_cast<double>(value)});
   }
+  // The type of floating-point numbers in memory.
+  void floating(const char *name, DType type) {
+    flag(EnumNameDType(type), type != DType::f32);
+    require(type == DType::f32 || type == DType::bf16 || type == DType::f16, "'", name, "' is ",
+            static_cast<int>(type), ", wanted f32, bf16 or f16");
+  }
   // A rule of its own; `pieces` are the message where it is broken.
   template <typename... Pieces> void require(bool holds, const Pieces &...pieces) {
     if (!holds && broken.empty())

@@ -34,6 +34,10 @@ void describe(const Gemm &op, Description &d) {
   d.flag("trans_b", op.trans_b());
   d.number("alpha", op.alpha());
   d.number("beta", op.beta());
+  d.floating("dtype", op.dtype());
+  d.flag("to f32", op.dtype() != op.result_dtype());
+  d.require(op.result_dtype() == op.dtype() || op.result_dtype() == DType::f32,
+            "'result_dtype' is ", static_cast<int>(op.result_dtype()), ", wanted f32 or 'dtype'");
   struct Matrix {
     const char *name, *ldName;
     uint32_t buffer;
@@ -51,9 +55,9 @@ void describe(const Gemm &op, Description &d) {
               matrix.stride, ", wanted at most ", maxArenaBytes);
     Checked elements = matrices(matrix.rows, matrix.columns, matrix.ld, op.batch(), matrix.stride);
     if (matrix.name[0] == 'c')
-      d.writes(matrix.name, matrix.buffer, DType::f32, elements);
+      d.writes(matrix.name, matrix.buffer, op.result_dtype(), elements);
     else
-      d.reads(matrix.name, matrix.buffer, DType::f32, elements);
+      d.reads(matrix.name, matrix.buffer, op.dtype(), elements);
   }
   // Products of the batch either follow each other or lie side by side in the rows.
   uint64_t stride = op.stride_c();
@@ -82,6 +86,7 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
   d.flag("causal", op.causal());
   d.number("scale", op.scale());
   d.number("dropout", op.dropout());
+  d.floating("dtype", op.dtype());
   d.require(op.kv_heads() > 0 && op.heads() % op.kv_heads() == 0, "'heads' is ", op.heads(),
             ", wanted a multiple of kv_heads, ", op.kv_heads());
   d.require(!op.causal() || op.keys() >= op.queries(), "causal with ", op.queries(),
@@ -90,10 +95,10 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
             ", wanted at least 0 and less than 1");
   AttentionElements elements(op);
   auto result = isForward ? &Description::writes : &Description::reads;
-  d.reads("q", op.q(), DType::f32, elements.query);
-  d.reads("k", op.k(), DType::f32, elements.key);
-  d.reads("v", op.v(), DType::f32, elements.key);
-  (d.*result)("out", op.out(), DType::f32, elements.query);
+  d.reads("q", op.q(), op.dtype(), elements.query);
+  d.reads("k", op.k(), op.dtype(), elements.key);
+  d.reads("v", op.v(), op.dtype(), elements.key);
+  (d.*result)("out", op.out(), op.dtype(), elements.query);
   (d.*result)("lse", op.lse(), DType::f32, elements.lse);
   if (op.dropout() == 0) {
     d.absent("seed");
@@ -117,10 +122,11 @@ void describe(const Attention &op, Description &d) { describeAttention(op, true,
 void describe(const AttentionGrad &op, Description &d) {
   describeAttention(*op.forward(), false, d);
   AttentionElements elements(*op.forward());
-  d.reads("dout", op.dout(), DType::f32, elements.query);
-  d.writes("dq", op.dq(), DType::f32, elements.query);
-  d.writes("dk", op.dk(), DType::f32, elements.key);
-  d.writes("dv", op.dv(), DType::f32, elements.key);
+  DType dtype = op.forward()->dtype();
+  d.reads("dout", op.dout(), dtype, elements.query);
+  d.writes("dq", op.dq(), dtype, elements.query);
+  d.writes("dk", op.dk(), dtype, elements.key);
+  d.writes("dv", op.dv(), dtype, elements.key);
   d.writes("scratch", op.scratch(), DType::f32, elements.lse);
 }
 
@@ -128,14 +134,15 @@ template <typename Lookup> void describeRows(const Lookup &op, Description &d) {
   d.size("rows", op.rows());
   d.size("columns", op.columns());
   d.size("tokens", op.tokens());
+  d.floating("dtype", op.dtype());
   d.scalar("first_row", op.first_row());
 }
 
 void describe(const Embedding &op, Description &d) {
   describeRows(op, d);
-  d.reads("table", op.table_(), DType::f32, Checked(op.rows()) * op.columns());
+  d.reads("table", op.table_(), op.dtype(), Checked(op.rows()) * op.columns());
   d.reads("ids", op.ids(), DType::i32, op.tokens());
-  d.writes("out", op.out(), DType::f32, Checked(op.tokens()) * op.columns());
+  d.writes("out", op.out(), op.dtype(), Checked(op.tokens()) * op.columns());
 }
 
 void describe(const EmbeddingGrad &op, Description &d) {
@@ -143,7 +150,7 @@ void describe(const EmbeddingGrad &op, Description &d) {
   d.flag("accumulate", op.accumulate());
   d.writes("grad", op.grad(), DType::f32, Checked(op.rows()) * op.columns());
   d.reads("ids", op.ids(), DType::i32, op.tokens());
-  d.reads("dout", op.dout(), DType::f32, Checked(op.tokens()) * op.columns());
+  d.reads("dout", op.dout(), op.dtype(), Checked(op.tokens()) * op.columns());
 }
 
 // Pixels that a result has along one side of an image. Overflows, so that no buffer holds it, where
@@ -296,6 +303,8 @@ template <typename Op> void describeEvent(const Op &op, Description &d) {
   d.index("event", op.event());
   if (op.layer_stride() != 0)
     d.number("layer_stride", op.layer_stride());
+  if (op.slots() != 1)
+    d.number("slots", op.slots());
 }
 void describe(const Record &op, Description &d) { describeEvent(op, d); }
 void describe(const Wait &op, Description &d) { describeEvent(op, d); }

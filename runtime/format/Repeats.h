@@ -33,9 +33,10 @@ bool visitLayers(const Task &task, const std::vector<uint32_t> &instructions, Vi
   return true;
 }
 
-// The event of a Record or Wait in a layer.
-template <typename Op> uint32_t eventOf(const Op &op, uint32_t layer) {
-  return static_cast<uint32_t>(op.event() + static_cast<int64_t>(op.layer_stride()) * layer);
+// The event of a Record or Wait in a layer and micro-batch; `slots` was checked to be 1 or more.
+template <typename Op> uint32_t eventOf(const Op &op, uint32_t layer, uint32_t microBatch) {
+  return static_cast<uint32_t>(op.event() + static_cast<int64_t>(op.layer_stride()) * layer +
+                               microBatch % op.slots());
 }
 
 // Per instruction of the task, in how many layers it runs; 1 outside of repeats.

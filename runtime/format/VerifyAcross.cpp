@@ -23,11 +23,15 @@ bool same(const Shards *a, const Shards *b) {
   return true;
 }
 
+std::string_view nameOf(const flatbuffers::String *name) {
+  return name ? name->string_view() : std::string_view();
+}
+
 bool same(const Tensor &a, const Tensor &b) {
   return a.dtype() == b.dtype() && same(a.global_shape(), b.global_shape()) &&
          same(a.stored_shape(), b.stored_shape()) && same(a.shards(), b.shards()) &&
          a.init() == b.init() && a.mean() == b.mean() && a.stddev() == b.stddev() &&
-         a.init_key() == b.init_key();
+         a.init_key() == b.init_key() && nameOf(a.copy_of()) == nameOf(b.copy_of());
 }
 
 bool same(const Input &a, const Input &b) {
@@ -55,12 +59,13 @@ rt::Status compare(const VerifyContext &context, const char *what, uint32_t prog
 } // namespace
 
 rt::Status verifyAcross(const VerifyContext &context) {
-  Known<Tensor> parameters, state;
+  Known<Tensor> parameters, state, gradients;
   Known<Input> inputs;
   for (uint32_t p = 0; p < context.manifest.programs()->size(); ++p) {
     const Program &program = *context.manifest.programs()->Get(p);
     DTC_RETURN_IF_ERROR(compare(context, "parameter", p, program.parameters(), parameters));
     DTC_RETURN_IF_ERROR(compare(context, "optimizer state", p, program.optimizer_state(), state));
+    DTC_RETURN_IF_ERROR(compare(context, "gradient", p, program.gradients(), gradients));
     DTC_RETURN_IF_ERROR(compare(context, "input", p, program.inputs(), inputs));
   }
   return {};

@@ -51,7 +51,7 @@ public:
   const Buffer &buffer(uint32_t i) const { return *program.buffers()->Get(i); }
   // What a run can add to the offset of a buffer, at most.
   Checked reachOf(const Buffer &buffer) const {
-    return Checked(program.num_slots() - 1) * buffer.slot_stride() +
+    return Checked(buffer.slots() - 1) * buffer.slot_stride() +
            Checked(manifest.num_micro_batches() - 1) * buffer.micro_batch_stride();
   }
 

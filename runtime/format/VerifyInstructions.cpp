@@ -16,11 +16,13 @@ struct Span {
   uint64_t begin = 0;
   uint64_t end = 0;
   uint64_t slotStride = 0, microBatchStride = 0;
+  uint32_t slots = 1;
   uint64_t reach = 0; // of both, at most
   int64_t layerStride = 0;
 
   bool movesAs(const Span &other) const {
-    return slotStride == other.slotStride && microBatchStride == other.microBatchStride;
+    return slotStride == other.slotStride && (slotStride == 0 || slots == other.slots) &&
+           microBatchStride == other.microBatchStride;
   }
   // Where it is in another layer, which is in the arena.
   Span inLayer(uint32_t layer) const {
@@ -69,8 +71,9 @@ private:
   // Bytes [begin, end) of a buffer.
   Span spanOf(uint32_t index, uint64_t begin, uint64_t end) const {
     const Buffer &buffer = context.buffer(index);
-    return {buffer.offset() + begin,     buffer.offset() + end,           buffer.slot_stride(),
-            buffer.micro_batch_stride(), context.reachOf(buffer).value(), buffer.layer_stride()};
+    return {buffer.offset() + begin,     buffer.offset() + end, buffer.slot_stride(),
+            buffer.micro_batch_stride(), buffer.slots(),        context.reachOf(buffer).value(),
+            buffer.layer_stride()};
   }
   Span spanOf(uint32_t buffer, Checked bytes) const { return spanOf(buffer, 0, bytes.value()); }
 
@@ -95,7 +98,7 @@ private:
   rt::Status verifyGroup(uint32_t group) const;
   rt::Status verifyOp(const Collective &op) const;
   rt::Status verifyOp(const Transfer &op) const;
-  rt::Status verifyEvent(uint32_t event, int32_t layerStride) const;
+  rt::Status verifyEvent(uint32_t event, int32_t layerStride, uint32_t slots) const;
 
   const ProgramContext &context;
   const Task &task;
@@ -345,9 +348,12 @@ rt::Status InstructionVerifier::verifyOp(const Collective &op) const {
   return {};
 }
 
-rt::Status InstructionVerifier::verifyEvent(uint32_t event, int32_t layerStride) const {
-  int64_t last = event + static_cast<int64_t>(layerStride) * (layers - 1);
-  for (int64_t each : {static_cast<int64_t>(event), last})
+rt::Status InstructionVerifier::verifyEvent(uint32_t event, int32_t layerStride,
+                                            uint32_t slots) const {
+  if (slots == 0 || slots > maxSlots)
+    return fail("the event has ", slots, " slots, wanted 1 to ", maxSlots);
+  int64_t first = event, last = event + static_cast<int64_t>(layerStride) * (layers - 1);
+  for (int64_t each : {first, last, std::max(first, last) + slots - 1})
     if (each < 0 || each >= context.program.num_events())
       return fail("the event is ", each, ", there are ", context.program.num_events());
   return {};
@@ -380,9 +386,9 @@ rt::Status InstructionVerifier::verify() {
   if (const auto *op = instruction.op_as_Transfer())
     return verifyOp(*op);
   if (const auto *op = instruction.op_as_Record())
-    return verifyEvent(op->event(), op->layer_stride());
+    return verifyEvent(op->event(), op->layer_stride(), op->slots());
   if (const auto *op = instruction.op_as_Wait())
-    return verifyEvent(op->event(), op->layer_stride());
+    return verifyEvent(op->event(), op->layer_stride(), op->slots());
   return {};
 }
 

@@ -116,6 +116,9 @@ rt::Status verifyKernels(const VerifyContext &context) {
     std::string name = text("kernel ", i, " '", kernel.symbol()->string_view(), "'");
     if (kernel.symbol()->size() == 0)
       return context.fail(name, " has no symbol");
+    if (kernel.num_results() > kernel.num_buffers())
+      return context.fail(name, " writes ", kernel.num_results(), " of ", kernel.num_buffers(),
+                          " buffers");
     if (kernel.num_buffers() > maxKernelOperands || kernel.num_scalars() > maxKernelOperands)
       return context.fail(name, " takes ", kernel.num_buffers(), " buffers and ",
                           kernel.num_scalars(), " scalars, wanted at most ", maxKernelOperands);

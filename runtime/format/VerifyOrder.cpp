@@ -181,7 +181,7 @@ rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &
   const Instruction &instruction = instructionAt(p, place);
   uint32_t stream = instruction.stream();
   if (const Record *op = instruction.op_as_Record()) {
-    uint32_t event = eventOf(*op, place.layer);
+    uint32_t event = eventOf(*op, place.layer, place.microBatch);
     if (records[event]++ == 0)
       recorder[event] = stream;
     if (recorder[event] != stream)
@@ -191,7 +191,7 @@ rt::Status OrderVerifier::addStop(uint32_t p, const Place &place, ProgramStops &
     return {};
   }
   if (const Wait *op = instruction.op_as_Wait()) {
-    uint32_t event = eventOf(*op, place.layer);
+    uint32_t event = eventOf(*op, place.layer, place.microBatch);
     if (records[event] == 0)
       return context.fail(describe(p, place), ": no record of event ", event,
                           " comes before this wait in entry '", EnumNameEntryKind(kind),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace dtc::format {
@@ -26,6 +27,9 @@ rt::Status verifyBuffers(const ProgramContext &context) {
     if (buffer.kind() > BufferKind::MAX)
       return context.failHere(context.bufferName(i), " has kind ", static_cast<int>(buffer.kind()),
                               ", wanted at most ", static_cast<int>(BufferKind::MAX));
+    if (buffer.slots() == 0 || buffer.slots() > maxSlots)
+      return context.failHere(context.bufferName(i), " has ", buffer.slots(),
+                              " slots, wanted 1 to ", maxSlots);
     Checked reach = context.reachOf(buffer);
     if (!(Checked(buffer.offset()) + reach + buffer.bytes()).atMost(program.arena_bytes()))
       return context.failHere(
@@ -170,7 +174,27 @@ rt::Status verifyTensor(const ProgramContext &context, const char *list, const T
   return {};
 }
 
-// What lasts from step to step may share no memory.
+bool sameSizes(const flatbuffers::Vector<uint64_t> *a, const flatbuffers::Vector<uint64_t> *b) {
+  return sizeOf(a) == sizeOf(b) && (sizeOf(a) == 0 || std::equal(a->begin(), a->end(), b->begin()));
+}
+
+// A copy is of a parameter of the program, in f32 and with its shapes.
+rt::Status verifyCopy(const ProgramContext &context, const Tensor &state) {
+  std::string_view name = state.copy_of()->string_view();
+  std::string what = text("optimizer state '", state.name()->string_view(), "'");
+  for (const Tensor *parameter : *context.program.parameters())
+    if (parameter->name()->string_view() == name) {
+      if (state.dtype() == DType::f32 &&
+          sameSizes(state.global_shape(), parameter->global_shape()) &&
+          sameSizes(state.stored_shape(), parameter->stored_shape()))
+        return {};
+      return context.failHere(what, " is a copy of '", name,
+                              "' of another shape, or not in f32, wanted f32 and its shapes");
+    }
+  return context.failHere(what, " is a copy of '", name, "', which is no parameter here");
+}
+
+// What lasts from step to step may share no memory, nor may what is there when gradients are.
 rt::Status verifyDisjoint(const ProgramContext &context) {
   struct Range {
     uint64_t begin, end;
@@ -186,23 +210,53 @@ rt::Status verifyDisjoint(const ProgramContext &context) {
   };
   add(context.program.parameters());
   add(context.program.optimizer_state());
+  add(context.program.gradients());
   std::sort(ranges.begin(), ranges.end(),
             [](const Range &a, const Range &b) { return a.begin < b.begin; });
   for (size_t i = 1; i < ranges.size(); ++i)
     if (ranges[i].begin < ranges[i - 1].end)
       return context.failHere(context.bufferName(ranges[i].buffer), " and ",
                               context.bufferName(ranges[i - 1].buffer),
-                              " hold parameters or optimizer state and overlap");
+                              " hold parameters, gradients or optimizer state and overlap");
+  return {};
+}
+
+// Each is of a parameter, of whose shape it is.
+rt::Status verifyGradients(const ProgramContext &context) {
+  std::unordered_map<std::string_view, const Tensor *> parameters;
+  for (const Tensor *parameter : *context.program.parameters())
+    parameters[parameter->name()->string_view()] = parameter;
+  std::unordered_set<std::string_view> names;
+  for (uint32_t i = 0; i < sizeOf(context.program.gradients()); ++i) {
+    const Tensor &gradient = *context.program.gradients()->Get(i);
+    DTC_RETURN_IF_ERROR(verifyTensor(context, "gradient", gradient, names));
+    auto of = parameters.find(gradient.name()->string_view());
+    if (of == parameters.end() ||
+        !std::equal(gradient.global_shape()->begin(), gradient.global_shape()->end(),
+                    of->second->global_shape()->begin(), of->second->global_shape()->end()))
+      return context.failHere("gradient '", gradient.name()->string_view(),
+                              "' is of no parameter of its name and shape");
+  }
   return {};
 }
 
 rt::Status verifyTensors(const ProgramContext &context) {
   std::unordered_set<std::string_view> names;
-  for (const Tensor *tensor : *context.program.parameters())
+  for (const Tensor *tensor : *context.program.parameters()) {
     DTC_RETURN_IF_ERROR(verifyTensor(context, "parameter", *tensor, names));
-  for (uint32_t i = 0; i < sizeOf(context.program.optimizer_state()); ++i)
-    DTC_RETURN_IF_ERROR(verifyTensor(context, "optimizer state",
-                                     *context.program.optimizer_state()->Get(i), names));
+    if (tensor->copy_of())
+      return context.failHere("parameter '", tensor->name()->string_view(),
+                              "' is a copy, wanted none but of state");
+  }
+  for (uint32_t i = 0; i < sizeOf(context.program.optimizer_state()); ++i) {
+    const Tensor &state = *context.program.optimizer_state()->Get(i);
+    DTC_RETURN_IF_ERROR(verifyTensor(context, "optimizer state", state, names));
+    if (!state.copy_of())
+      continue;
+    DTC_RETURN_IF_ERROR(context.checkName("what a state is a copy of", state.copy_of()));
+    DTC_RETURN_IF_ERROR(verifyCopy(context, state));
+  }
+  DTC_RETURN_IF_ERROR(verifyGradients(context));
   return verifyDisjoint(context);
 }
 
@@ -324,11 +378,9 @@ rt::Status verifyEntry(const ProgramContext &context, const Entry &entry,
     if (run.task() >= context.program.tasks()->size())
       return context.failHere(what, " runs task ", run.task(), ", there are ",
                               context.program.tasks()->size());
-    if (run.micro_batch() >= context.manifest.num_micro_batches() ||
-        run.slot() >= context.program.num_slots())
-      return context.failHere(what, " has micro-batch ", run.micro_batch(), " in slot ", run.slot(),
-                              ", there are ", context.manifest.num_micro_batches(), " and ",
-                              context.program.num_slots());
+    if (run.micro_batch() >= context.manifest.num_micro_batches())
+      return context.failHere(what, " has micro-batch ", run.micro_batch(), ", there are ",
+                              context.manifest.num_micro_batches());
     if (!seen.insert(uint64_t(run.task()) << 32 | run.micro_batch()).second)
       return context.failHere(what, " runs task ", run.task(), " twice for micro-batch ",
                               run.micro_batch());
@@ -370,8 +422,6 @@ rt::Status verifyProgram(const ProgramContext &context) {
     return context.failHere("num_streams is ", program.num_streams(), ", wanted 1 to ", maxStreams);
   if (program.num_events() > maxEvents)
     return context.failHere("num_events is ", program.num_events(), ", wanted at most ", maxEvents);
-  if (program.num_slots() == 0 || program.num_slots() > maxSlots)
-    return context.failHere("num_slots is ", program.num_slots(), ", wanted 1 to ", maxSlots);
   const Manifest &manifest = context.manifest;
   if (manifest.num_micro_batches() == 0 || manifest.num_micro_batches() > maxMicroBatches)
     return context.fail("num_micro_batches is ", manifest.num_micro_batches(), ", wanted 1 to ",

@@ -13,7 +13,7 @@ from pathlib import Path
 # The widest example has ten operands, and a run tells the type of one of them.
 ROUNDS = 20
 WRONG_TYPE = re.compile(r"use of value '(%[\w.$-]+)' expects different type than prior uses: '(.*?)' vs '")
-INSTRUCTION = re.compile(r"^exec\.(?!program|task|entry|kernel|parameter|state|input|scalar|output)", re.M)
+INSTRUCTION = re.compile(r"^exec\.(?!program|task|entry|kernel|parameter|state|gradient|input|scalar|output)", re.M)
 AT_TOP = re.compile(r"(graph\.(parameter|state|func)|exec\.program)\b")
 
 

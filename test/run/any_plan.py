@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
-Usage: any_plan.py [--cases N] [--seed S]; the last line is the summary, and the exit status is 0 only where all match.
-Compared are parameters after five steps, element by element within 1e-4 of the tensor's root mean square, and every
-loss. AdamW's epsilon is 1e-3 and not 1e-8: an update is lr * g / (|g| + epsilon), so where a gradient is zero but for
+Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only where all
+match. Compared are every loss of five steps, every gradient of the first and the last one, and the parameters after them,
+element by element within 1e-4 of the tensor's root mean square. With --shrink a case that fails is made smaller as long as it
+fails, and printed with the commands that show it. AdamW's epsilon is 1e-3 and not 1e-8: an update is lr * g / (|g| + epsilon), so where a gradient is zero but for
 rounding (about 1e-8 here; the bias of keys is so exactly), two plans differ by rounding / epsilon of what the tensor has
 moved. With 1e-3 that is 1e-5, with 1e-8 it is anything.
 """
 import argparse
+import dataclasses
 import json
+import math
 import random
 import sys
 import tempfile
@@ -17,6 +20,8 @@ from pathlib import Path
 from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 
 STEPS, TOLERANCE = 5, 1e-4
+RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2, "lars": 1.0}
+LEAST_ONE = {"dp", "tp", "pp", "micro_batch", "virtual_stages", "bucket_mib"}  # keys that are 1 where they are nothing
 
 
 def random_gpt2(rng):
@@ -39,24 +44,105 @@ def random_llama(rng):
             "attention_bias": rng.choice([True, False]), "mlp_bias": rng.choice([True, False])}
 
 
-def random_plan(rng):
+# What a plan may be made of, drawn in this order: each function adds keys of --fix to those drawn before it.
+def draw_mesh(rng, fix):
     ranks = rng.choice([2, 2, 4, 4, 8])
-    tp = rng.choice([t for t in (1, 2, 4, 8) if ranks % t == 0])
-    dp = ranks // tp
-    micro, count = rng.choice([1, 2]), rng.choice([1, 2, 3])
-    return ranks, dp * micro * count, {"dp": dp, "tp": tp, "sp": rng.choice([0, 1]) if tp > 1 else 0,
-                                       "zero": rng.choice([0, 1]) if dp > 1 else 0, "micro_batch": micro}
+    fix["tp"] = rng.choice([t for t in (1, 2, 4, 8) if ranks % t == 0])
+    fix["dp"] = ranks // fix["tp"]
+
+
+def draw_stages(rng, fix):
+    """Some of the ranks that would split the batch are stages; zero-bubble with two virtual stages is ZB-V."""
+    fix["pp"] = rng.choice([1] + [pp for pp in (2, 2, 4) if fix["dp"] % pp == 0])
+    fix["dp"] //= fix["pp"]
+    if fix["pp"] > 1:
+        fix["schedule"], fix["virtual_stages"] = rng.choice(
+            [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zero-bubble", 1), ("zero-bubble", 2)])
+
+
+def draw_sequence_parallel(rng, fix):
+    fix["sp"] = rng.choice([0, 1]) if fix["tp"] > 1 else 0
+
+
+def draw_zero(rng, fix):
+    fix["zero"] = rng.choice([0, 1, 2, 3, 3] if fix.get("pp", 1) == 1 else [0, 1]) if fix["dp"] > 1 else 0
+    groups = [size for size in (2, 4) if fix["dp"] % size == 0 and size < fix["dp"]]
+    if fix["zero"] > 0 and groups and rng.random() < 0.5:
+        fix["zero_group"] = rng.choice(groups)
+
+
+def draw_buckets(rng, fix):
+    # Buckets of a MiB hold all of these models; 'bucket_bytes' cuts them up (test/run/zero.py).
+    if fix["dp"] > 1 and rng.random() < 0.3:
+        fix["overlap"] = 0
+
+
+def draw_micro_batch(rng, fix):
+    fix["micro_batch"] = rng.choice([1, 2])
+
+
+def draw_recompute(rng, fix):
+    fix["recompute"] = rng.choice(["none", "none", "selective", "full"])
+
+
+DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute]
+
+
+@dataclasses.dataclass
+class Case:
+    """A model and two ways of training it: under the plan of `fix`, and on one process."""
+    config: dict
+    sequence: int
+    batch: int
+    optimizer: str
+    fix: dict
+    seed: int
+
+    @property
+    def ranks(self):
+        return math.prod(self.fix.get(key, 1) for key in ("dp", "tp", "pp"))
+
+    def __str__(self):
+        return (f"{self.config['model_type']} {json.dumps(self.config)} seq-len {self.sequence} batch {self.batch} {self.fix} "
+                f"{self.optimizer} seed {self.seed}")
+
+
+def random_case(index, seed):
+    rng = random.Random(f"{seed}/{index}")
+    config = rng.choice([random_gpt2, random_llama])(rng)
+    fix = {}
+    for draw in DRAWS:
+        draw(rng, fix)
+    layers = "n_layer" if "n_layer" in config else "num_hidden_layers"
+    config[layers] = max(config[layers], fix["pp"] * fix.get("virtual_stages", 1))  # a chunk has one at least
+    batch = fix["dp"] * fix["micro_batch"] * rng.choice([1, 2, 3])
+    return Case(config, rng.choice([8, 16, 24]), batch, rng.choice(["adamw", "adamw", "sgd", "lamb", "lars"]), fix,
+                index)
+
+
+@dataclasses.dataclass
+class Trained:
+    losses: list
+    parameters: dict
+    gradients: dict  # by step
 
 
 def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
-    name = f"r{ranks}"
-    dte, dump = folder / f"{name}.dte", folder / f"{name}.safetensors"
+    dte = folder / f"r{ranks}.dte"
     pins = ",".join(f"{key}={value}" for key, value in fix.items())
     dtc("compile", config, "--seq-len", sequence, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
         "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, "-o", dte)
-    losses = train(dte, ranks, data, STEPS, "--seed", seed, "--lr", 1e-2 if optimizer == "adamw" else 0.1,
-                   "--threads", 1, "--dump-params", dump)
-    return [step["loss"] for step in losses], read_safetensors(dump)
+    return run_steps(folder, dte, ranks, data, seed, RATES[optimizer])
+
+
+def run_steps(folder, dte, ranks, data, seed, rate):
+    """Trains STEPS steps, and the first one alone for its gradients."""
+    dump, of_step, gradients = folder / "parameters.safetensors", folder / "gradients.safetensors", {}
+    for steps in (1, STEPS):
+        lines = train(dte, ranks, data, steps, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
+                      "--dump-grads", of_step)
+        gradients[steps] = read_safetensors(of_step)
+    return Trained([line["loss"] for line in lines], read_safetensors(dump), gradients)
 
 
 def write_case(folder, config, rng):
@@ -67,10 +153,19 @@ def write_case(folder, config, rng):
     return path, data
 
 
+def compare_gradients(found, wanted, what):
+    """A gradient that is zero but for rounding is as exact as the largest ones are: of 1e-3 of their root mean square."""
+    squares = sum(float(value) * value for _, values in wanted.values() for value in values)
+    floor = 1e-3 * math.sqrt(squares / max(1, sum(len(values) for _, values in wanted.values())))
+    return compare_tensors(found, wanted, TOLERANCE, what, floor)
+
+
 def compare_runs(found, wanted, what):
-    """Losses and parameters of two runs."""
-    compare_steps(found[0], wanted[0], TOLERANCE, f"{what}: loss")
-    return compare_tensors(found[1], wanted[1], TOLERANCE, what)
+    """Losses, gradients and parameters of two runs."""
+    compare_steps(found.losses, wanted.losses, TOLERANCE, f"{what}: loss")
+    worst = compare_tensors(found.parameters, wanted.parameters, TOLERANCE, what)
+    return max([worst] + [compare_gradients(found.gradients[step], wanted.gradients[step], f"{what}: gradients of step {step}")
+                          for step in wanted.gradients])
 
 
 def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
@@ -79,27 +174,82 @@ def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data,
     return compare_runs(run_one(folder, path, sequence, batch, optimizer, ranks, fix, data, seed), wanted, what)
 
 
-def run_case(index, seed):
-    rng = random.Random(f"{seed}/{index}")
-    make = rng.choice([random_gpt2, random_llama])
-    config = make(rng)
-    ranks, batch, fix = random_plan(rng)
-    sequence, optimizer = rng.choice([8, 16, 24]), rng.choice(["adamw", "adamw", "sgd"])
-    what = f"case {index}: {config['model_type']} {json.dumps(config)} ranks {ranks} batch {batch} {fix} {optimizer}"
+def try_case(case, what):
+    """The largest difference; ends where it is too large, or a command fails."""
     with tempfile.TemporaryDirectory() as name:
-        path, data = write_case(Path(name), config, rng)
-        return match_one_device(Path(name), path, sequence, batch, optimizer, ranks, fix, data, index, what)
+        path, data = write_case(Path(name), case.config, random.Random(case.seed))
+        return match_one_device(Path(name), path, case.sequence, case.batch, case.optimizer, case.ranks, case.fix, data,
+                                case.seed, f"{what}: {case}")
 
 
-def run_cases(description, count, run, summarise):
+def run_case(index, seed):
+    return try_case(random_case(index, seed), f"case {index}")
+
+
+def smaller(case):
+    """Cases that are a little simpler, those that take most away first."""
+    if case.fix.get("recompute", "none") != "none":
+        yield dataclasses.replace(case, fix={**case.fix, "recompute": "none"})
+    for key, value in case.fix.items():
+        least = 1 if key in LEAST_ONE else 0
+        if isinstance(value, int) and value > least:
+            for less in sorted({least, value // 2} - {value}):
+                fix = {**case.fix, key: less}
+                if fix["tp"] == 1:
+                    fix["sp"] = 0
+                if fix["dp"] == 1:
+                    fix["zero"] = 0
+                if fix.get("pp", 1) == 1:
+                    fix.pop("schedule", None), fix.pop("virtual_stages", None)
+                elif (fix["schedule"] == "interleaved") != (fix["virtual_stages"] > 1) and fix["schedule"] != "zero-bubble":
+                    fix["schedule"] = "1f1b"
+                if fix["zero"] == 0 or fix["dp"] != case.fix["dp"]:
+                    fix.pop("zero_group", None)
+                parts = fix["dp"] * fix["micro_batch"]
+                yield dataclasses.replace(case, fix=fix, batch=parts * max(1, case.batch // parts))
+    parts = case.fix["dp"] * case.fix["micro_batch"]
+    if case.batch > parts:
+        yield dataclasses.replace(case, batch=parts)
+    for key in ("n_layer", "num_hidden_layers"):
+        least = case.fix.get("pp", 1) * case.fix.get("virtual_stages", 1)
+        if case.config.get(key, 1) > least:
+            yield dataclasses.replace(case, config={**case.config, key: least})
+    for key in ("resid_pdrop", "embd_pdrop", "attn_pdrop", "tie_word_embeddings", "attention_bias", "mlp_bias"):
+        if case.config.get(key):
+            yield dataclasses.replace(case, config={**case.config, key: type(case.config[key])(0)})
+    if case.sequence > 8:
+        yield dataclasses.replace(case, sequence=8)
+
+
+def shrink(case, trials=60):
+    """The smallest case found that fails as well, and what it says."""
+    said, progress = None, True
+    while progress and trials > 0:
+        progress = False
+        for candidate in smaller(case):
+            trials -= 1
+            try:
+                try_case(candidate, "smaller")
+            except SystemExit as failure:
+                case, said, progress = candidate, failure, True
+                break
+            if trials <= 0:
+                break
+    return case, said
+
+
+def run_cases(description, count, run, summarise, shrunk=None):
     """Runs `run(index, seed)` for each case that the command line asks for and prints a line on their results.
 
-    Returns the results, of fewer cases than there are where some failed, and whether all match.
+    `shrunk(index, seed)` prints a smaller case of one that failed; it is asked with --shrink. Returns the results, of fewer
+    cases than there are where some failed, and whether all match.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--cases", type=int, default=count)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="run this case alone")
+    if shrunk:
+        parser.add_argument("--shrink", action="store_true", help="look for smaller cases that fail as well")
     arguments = parser.parse_args()
     cases = range(arguments.cases) if arguments.only is None else [arguments.only]
     results, failed = [], []
@@ -109,13 +259,20 @@ def run_cases(description, count, run, summarise):
         except SystemExit as failure:
             print(failure, flush=True)
             failed.append(index)
+            if shrunk and arguments.shrink:
+                shrunk(index, arguments.seed)
     print(f"{len(results)} of {len(cases)} cases match one device, {summarise(results)}"
           + (f"; failed: {failed}" if failed else ""))
     return results, not failed
 
 
+def print_shrunk(index, seed):
+    case, said = shrink(random_case(index, seed))
+    print(f"shrunk: {case}\n{said or 'no smaller case fails'}", flush=True)
+
+
 def main():
-    _, match = run_cases(__doc__, 60, run_case, lambda results: f"largest difference {max(results, default=0):.2e}")
+    _, match = run_cases(__doc__, 60, run_case, lambda results: f"largest difference {max(results, default=0):.2e}", print_shrunk)
     sys.exit(0 if match else 1)
 
 

@@ -3,8 +3,8 @@
 
 Usage: any_split.py [--cases N] [--seed S]; the last line is the summary, and the exit status is 0 only where all match.
 Small models are planned with searched placements, then some of their ops get a random other split ("op_splits" of the
-plan), as many as the compiler takes. Parameters after five steps and losses are compared with one process as in
-any_plan.py.
+plan), as many as the compiler takes. Losses, gradients and parameters after five steps are compared with one
+process as in any_plan.py.
 """
 import argparse
 import json
@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import STEPS, compare_runs, random_gpt2, random_llama, run_cases, run_one, write_case
-from dtc_tools import BIN, dtc, read_safetensors, train
+from any_plan import compare_runs, random_gpt2, random_llama, run_cases, run_one, run_steps, write_case
+from dtc_tools import BIN, dtc
 
 CHANGES = 8
 STAGED = ["layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "cross_entropy"]
@@ -92,14 +92,12 @@ def run_case(index, seed):
         taken = change_splits(rng, path, sequence, plan, folder)
         what = f"case {index}: {json.dumps(config)} dp {dp} tp {tp} sequence {sequence} {json.dumps(plan['op_splits'])}"
         (folder / "plan.json").write_text(json.dumps(plan))
-        dte, dump = folder / "split.dte", folder / "split.safetensors"
+        dte = folder / "split.dte"
         dtc("compile", path, "--seq-len", sequence, "--plan", folder / "plan.json", "--epsilon", 1e-3, "-o", dte)
-        losses = [step["loss"] for step in
-                  train(dte, dp * tp, data, STEPS, "--seed", index, "--lr", 1e-2 if optimizer == "adamw" else 0.1,
-                        "--threads", 1, "--dump-params", dump)]
+        found = run_steps(folder, dte, dp * tp, data, index, 1e-2 if optimizer == "adamw" else 0.1)
         one = {"dp": 1, "tp": 1, "micro_batch": batch}
         wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, index)
-        return taken, compare_runs((losses, read_safetensors(dump)), wanted, what)
+        return taken, compare_runs(found, wanted, what)
 
 
 def main():

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Parameters that rest split over the data axis and are used whole train like one device.
 
-No plan asks for it today, so the model says `in_use` itself, and the plan is edited to rest every parameter split. Every use
-then gathers, forward and backward apart, and every gradient is scattered to where its parameter rests, micro-batch by
+As plans with ZeRO-3 ask for it; here the model says `in_use` itself, and a plan without ZeRO is edited to rest every parameter
+split along another dim than ZeRO-3 would. Every use then gathers, forward and backward apart, and every gradient is scattered to where its parameter rests, micro-batch by
 micro-batch: the bytes that are sent follow from that, and are compared as well; so are those that rest, which is what a rank
 saves.
 """

@@ -3,7 +3,7 @@
 
 The profile has the communicator's own name and size and the bytes of the buffer it was given, per event; what a rank sends
 for them is worked out here, from the definition of the algorithm: a ring of n ranks passes n - 1 blocks on, twice for an
-all-reduce.
+all-reduce. In bf16 parameters and activations are half of what they are in f32.
 """
 import collections
 import json
@@ -18,9 +18,13 @@ STEPS, BATCH, SEQUENCE = 2, 8, 16
 CONFIG = {"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2,
           "num_attention_heads": 4, "num_key_value_heads": 4, "max_position_embeddings": SEQUENCE, "rms_norm_eps": 1e-5,
           "tie_word_embeddings": False}
+PARAMETERS = 3 + 9 * 2
 # Pins, and the roles that must be among what is sent.
 CASES = [({"dp": 2, "tp": 1, "zero": 0, "sp": 0, "micro_batch": 2}, {"gradient", "control"}),
          ({"dp": 2, "tp": 1, "zero": 1, "sp": 0, "micro_batch": 4}, {"gradient", "parameter", "control"}),
+         ({"dp": 2, "tp": 1, "zero": 2, "sp": 0, "micro_batch": 2}, {"gradient", "parameter", "control"}),
+         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2}, {"gradient", "parameter", "control"}),
+         ({"dp": 4, "tp": 1, "zero": 3, "zero_group": 2, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "control"}),
          ({"dp": 1, "tp": 2, "zero": 0, "sp": 1, "micro_batch": 8}, {"activation", "gradient", "control"}),
          ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"})]
 
@@ -53,12 +57,19 @@ def inspected(dte):
     return {(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
 
 
-def run_case(folder, pins, roles):
+def bytes_by_role(communication):
+    total = collections.Counter()
+    for (_, _, role), (_, bytes_) in communication.items():
+        total[role] += bytes_
+    return total
+
+
+def run_case(folder, pins, roles, *flags):
     ranks = pins["dp"] * pins["tp"]
-    what = " ".join(f"{key}={value}" for key, value in pins.items())
+    what = " ".join([f"{key}={value}" for key, value in pins.items()] + list(flags))
     dte, trace = folder / "model.dte", folder / "trace.json"
     dtc("compile", folder / "config.json", "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
-        BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte)
+        BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte, *flags)
     train(dte, ranks, folder / "text.txt", STEPS, "--threads", 1, "--profile", trace)
     planned = inspected(dte)
     traces = sorted(folder.glob("trace*.json"))
@@ -73,6 +84,17 @@ def run_case(folder, pins, roles):
     if missing:
         sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {planned}")
     print(f"{what}: {sum(count for count, _ in planned.values())} collectives, {sum(b for _, b in planned.values())} bytes")
+    return bytes_by_role(planned)
+
+
+def check_halves(folder, pins, roles, wide):
+    """`wide`: what is sent in f32."""
+    found = run_case(folder, pins, roles, "--precision", "bf16")
+    for role in wide.keys() | found.keys():
+        wanted = wide[role] / 2 if role in ("parameter", "activation") else wide[role]
+        # Tensors of a bucket begin at multiples of 64 bytes, which a half may not fill.
+        if not wanted <= found[role] <= wanted + 64 * PARAMETERS:
+            sys.exit(f"FAILED: {pins} in bf16: {found[role]} bytes of role {role}, wanted {wanted}")
 
 
 def main():
@@ -82,7 +104,9 @@ def main():
         rng = random.Random(1)
         (folder / "text.txt").write_bytes(bytes(rng.randrange(60) for _ in range(4000)))
         for pins, roles in CASES:
-            run_case(folder, pins, roles)
+            wide = run_case(folder, pins, roles)
+            if pins["zero"]:
+                check_halves(folder, pins, roles, wide)
     print(f"{len(CASES)} plans send what they say")
 
 

@@ -5,16 +5,15 @@ Usage: convolution.py [--cases N] [--seed S]; the last line is the summary.
 1. models/digits/convnet.mlir has the gradients of the first step and follows the curve that reference/make_convnet.py
    stored, on one process, data parallel, tensor parallel and both, with micro-batches.
 2. Random small networks (strides, padding, dilation, groups, both kinds of pooling, one output channel or many) under random
-   plans, half of them with ops split at random as any_split.py does: losses and parameters are those of one process.
+   plans, half of them with ops split at random as any_split.py does: losses, gradients and parameters are those of one process.
 """
-import array
 import json
 import random
 import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import STEPS, compare_runs, run_cases
+from any_plan import compare_runs, run_cases, run_steps
 from any_split import change_splits
 from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
 from inputs import compile_model, write_npy
@@ -25,25 +24,23 @@ DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits
 PLANS = [(1, ""), (1, "micro_batch=32"), (2, "dp=2"), (2, "tp=2"), (4, "dp=2,tp=2,zero=1,micro_batch=16")]
 
 
-def check_digits_gradients(folder, curve, files, devices, fix):
-    """Read off one plain SGD step at rate 1: p' = p - g."""
-    init, after = DATA / "convnet.init.safetensors", folder / "after.safetensors"
-    dte = compile_model(DIGITS / "convnet.mlir", folder / "sgd.dte", devices, curve["batch"], fix, "--optimizer", "sgd", "--beta1",
-                        0, "--weight-decay", 0, "--clip-norm", 0, "--lr-schedule", "constant")
-    train(dte, devices, files, 1, "--seed", curve["seed"], "--init", init, "--lr", 1, "--threads", 1, "--dump-params", after)
-    before = read_safetensors(init)
-    gradients = {name: (shape, array.array("f", (b - a for b, a in zip(before[name][1], values))))
-                 for name, (shape, values) in read_safetensors(after).items()}
-    return compare_tensors(gradients, read_safetensors(DATA / "convnet.grad.safetensors"), GRADIENT_TOLERANCE,
+def compile_digits(folder, curve, devices, fix):
+    a = curve["adamw"]
+    return compile_model(DIGITS / "convnet.mlir", folder / "adamw.dte", devices, curve["batch"], fix, "--lr-schedule", "constant",
+                         "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"], "--weight-decay",
+                         a["weight_decay"], "--clip-norm", a["clip"])
+
+
+def check_digits_gradients(folder, dte, curve, files, devices, fix):
+    dump = folder / "gradients.safetensors"
+    train(dte, devices, files, 1, "--seed", curve["seed"], "--init", DATA / "convnet.init.safetensors", "--threads", 1,
+          "--dump-grads", dump)
+    return compare_tensors(read_safetensors(dump), read_safetensors(DATA / "convnet.grad.safetensors"), GRADIENT_TOLERANCE,
                            f"gradients of convnet on {devices} ranks {fix}")
 
 
-def check_digits_curve(folder, curve, files, devices, fix):
-    a = curve["adamw"]
-    dte = compile_model(DIGITS / "convnet.mlir", folder / "adamw.dte", devices, curve["batch"], fix, "--lr-schedule", "constant",
-                        "--beta1", a["beta1"], "--beta2", a["beta2"], "--epsilon", a["epsilon"], "--weight-decay",
-                        a["weight_decay"], "--clip-norm", a["clip"])
-    steps = train(dte, devices, files, len(curve["loss"]), "--seed", curve["seed"], "--lr", a["lr"], "--init",
+def check_digits_curve(dte, curve, files, devices, fix):
+    steps = train(dte, devices, files, len(curve["loss"]), "--seed", curve["seed"], "--lr", curve["adamw"]["lr"], "--init",
                   DATA / "convnet.init.safetensors", "--threads", 1)
     worst = max(compare_steps([step[key] for step in steps], curve[key], CURVE_TOLERANCE,
                               f"convnet on {devices} ranks {fix}: {key}", "PyTorch") for key in ("loss", "grad_norm"))
@@ -54,8 +51,9 @@ def check_digits(folder):
     curve = json.loads((DATA / "convnet.curve.json").read_text())
     files = f"images={DIGITS / 'images.npy'},labels={DIGITS / 'labels.npy'}"
     for devices, fix in PLANS:
-        gradients = check_digits_gradients(folder, curve, files, devices, fix)
-        worst, last = check_digits_curve(folder, curve, files, devices, fix)
+        dte = compile_digits(folder, curve, devices, fix)
+        gradients = check_digits_gradients(folder, dte, curve, files, devices, fix)
+        worst, last = check_digits_curve(dte, curve, files, devices, fix)
         print(f"convnet on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {worst:.1e}, last loss {last:.4f}",
               flush=True)
 
@@ -128,10 +126,9 @@ class Network:
 
 
 def run_net(folder, model, files, ranks, batch, seed, *how):
-    dte, dump = folder / "net.dte", folder / "net.safetensors"
+    dte = folder / "net.dte"
     dtc("compile", model, *how, "--epsilon", 1e-3, "-o", dte)
-    losses = train(dte, ranks, files, STEPS, "--seed", seed, "--lr", 1e-2, "--threads", 1, "--dump-params", dump)
-    return [step["loss"] for step in losses], read_safetensors(dump)
+    return run_steps(folder, dte, ranks, files, seed, 1e-2)
 
 
 def run_case(index, seed):

@@ -8,7 +8,6 @@
 3. A step in which nothing counts has loss 0, no gradient, and no NaN.
 4. A loss that is a sum over the batch is that of the whole batch, however it is cut.
 """
-import array
 import json
 import random
 import re
@@ -16,20 +15,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train
+from dtc_tools import compare_steps, compare_tensors, dtc, read_safetensors, train, write_npy
 
 HERE = Path(__file__).resolve().parent
 DATA, DIGITS = HERE / "reference" / "data", HERE.parents[1] / "models" / "digits"
 CURVE_TOLERANCE = 1e-3  # of like_jax.py
 PLAN_TOLERANCE = 1e-4   # of any_plan.py
-
-
-def write_npy(path, descr, code, shape, values):
-    """A .npy file of version 1.0, by hand: the tests need no NumPy."""
-    header = str({"descr": descr, "fortran_order": False, "shape": tuple(shape)})
-    header += " " * (-(len(header) + 11) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
-                     + array.array(code, values).tobytes())
 
 
 def compile_model(model, out, devices, batch, fix, *flags):

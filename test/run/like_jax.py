@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""A tiny GPT-2 and Llama train as JAX trains them: loss, every gradient of the first step, ten steps of AdamW.
+"""A tiny GPT-2 and Llama train as JAX trains them: loss, every gradient of the first step, ten steps of each optimizer.
 
-The stored results come from reference/make_reference.py, which reads the samples of each step in dtrun's order, in several
-epochs of which none ends with a step, at a rate that rises and falls. Gradients are read off one plain SGD step at rate 1:
-p' = p - g, so g = p - p'.
+The stored results come from reference/make_reference.py and make_optimizers.py, which read the samples of each step in
+dtrun's order, in several epochs of which none ends with a step, at a rate that rises and falls. Gradients are read off one
+plain SGD step at rate 1: p' = p - g, so g = p - p'.
 """
 import json
+import math
 import sys
 import tempfile
 from pathlib import Path
@@ -32,13 +33,14 @@ def train_model(dte, model, curve, devices, steps, rate, *arguments):
 def check_gradients(folder, model, curve, devices, fix):
     dte = compile_model(folder, model, curve, devices, fix, "--lr-schedule", "constant", "--optimizer", "sgd", "--beta1", 0,
                         "--weight-decay", 0, "--clip-norm", 0)
-    after = Path(folder) / "after.safetensors"
-    (step,) = train_model(dte, model, curve, devices, 1, 1, "--dump-params", after)
+    after, dumped = Path(folder) / "after.safetensors", Path(folder) / "gradients.safetensors"
+    (step,) = train_model(dte, model, curve, devices, 1, 1, "--dump-params", after, "--dump-grads", dumped)
     before, moved = read_safetensors(DATA / f"{model}.init.safetensors"), read_safetensors(after)
     gradients = {name: (shape, [b - a for b, a in zip(before[name][1], values)])
                  for name, (shape, values) in moved.items()}
-    worst = compare_tensors(gradients, read_safetensors(DATA / f"{model}.grad.safetensors"), GRADIENT_TOLERANCE,
-                            f"{model} gradients on {devices} ranks")
+    wanted, what = read_safetensors(DATA / f"{model}.grad.safetensors"), f"{model} gradients on {devices} ranks"
+    worst = max(compare_tensors(gradients, wanted, GRADIENT_TOLERANCE, what),
+                compare_tensors(read_safetensors(dumped), wanted, GRADIENT_TOLERANCE, f"{what}, dumped"))
     compare_steps([step["loss"]], curve["loss"][:1], LOSS_TOLERANCE, f"{model} on {devices} ranks: loss", "JAX")
     return worst
 
@@ -57,6 +59,29 @@ def check_curve(folder, model, curve, devices, fix):
                              f"{model} on {devices} ranks {fix}: {key}", "JAX") for key in ("loss", "grad_norm", "lr"))
 
 
+def check_optimizers(folder, model, curve, devices, fix):
+    """Ten steps of SGD with momentum, LAMB and LARS: losses, and how far each tensor moves."""
+    worst = 0
+    for optimizer, a in json.loads((DATA / f"{model}.optimizers.json").read_text()).items():
+        if optimizer == "jax":
+            continue
+        flags = [word for key, flag in (("beta1", "--beta1"), ("beta2", "--beta2"), ("epsilon", "--epsilon"),
+                                        ("weight_decay", "--weight-decay"), ("clip", "--clip-norm"),
+                                        ("coefficient", "--trust-coefficient")) if key in a for word in (flag, a[key])]
+        dte = compile_model(folder, model, curve, devices, fix, "--optimizer", optimizer, "--lr-schedule", "cosine",
+                            "--warmup-steps", curve["warmup"], "--min-lr-ratio", curve["last_rate"], *flags)
+        after = Path(folder) / "after.safetensors"
+        steps = train_model(dte, model, curve, devices, len(a["loss"]), a["lr"], "--dump-params", after)
+        before = read_safetensors(DATA / f"{model}.init.safetensors")
+        what = f"{model} on {devices} ranks {fix}: {optimizer}"
+        moved = {name: math.dist(values, before[name][1]) for name, (_, values) in read_safetensors(after).items()}
+        names = sorted(a["moved"])
+        worst = max(worst, compare_steps([step["loss"] for step in steps], a["loss"], CURVE_TOLERANCE, f"{what}: loss", "JAX"),
+                    compare_steps([moved[name] for name in names], [a["moved"][name] for name in names], CURVE_TOLERANCE,
+                                  f"{what}: how far tensors move", "JAX"))
+    return worst
+
+
 def main():
     for model in ("gpt2", "llama"):
         curve = json.loads((DATA / f"{model}.curve.json").read_text())
@@ -64,7 +89,9 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 gradients = check_gradients(folder, model, curve, devices, fix)
                 losses = check_curve(folder, model, curve, devices, fix)
-            print(f"{model} on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {losses:.1e}")
+                others = check_optimizers(folder, model, curve, devices, fix)
+            print(f"{model} on {devices} ranks {fix}: gradients within {gradients:.1e}, curve within {losses:.1e}, other "
+                  f"optimizers within {others:.1e}")
 
 
 if __name__ == "__main__":

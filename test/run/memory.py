@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory planned is memory had: 30 programs, as planned, as compiled and as they run.
+"""Memory planned is memory had: 38 programs, as planned, as compiled and as they run.
 
 1. The plan predicts the bytes that its program has, to the byte.
 2. The memory that dtrun maps for a step, in each rank, is those bytes, to the page.
@@ -39,7 +39,7 @@ def llama(layers=3, **other):
     return {**LLAMA, "num_hidden_layers": layers, **other}
 
 
-# Name, model, dp, tp, sp, zero, samples of a micro-batch, micro-batches.
+# Name, model, dp, tp, sp, zero, samples of a micro-batch, micro-batches, further pins; flags.
 CASES = [
     ("gpt2", gpt2(), 1, 1, 0, 0, 2, 1),
     ("gpt2 x2", gpt2(), 1, 1, 0, 0, 2, 2),
@@ -68,9 +68,21 @@ CASES = [
     ("llama, tied", llama(tie_word_embeddings=True), 1, 1, 0, 0, 2, 1),
     ("llama dp2 zero1", llama(), 2, 1, 0, 1, 1, 1),
     ("llama tp2 sp x2", llama(), 1, 2, 1, 0, 1, 2),
+    ("gpt2 dp2 zero2 x2, 6 layers", gpt2(6), 2, 1, 0, 2, 1, 2),
+    ("gpt2 dp2 zero3", gpt2(), 2, 1, 0, 3, 2, 1),
+    ("gpt2 dp2 zero3 x2, 6 layers", gpt2(6), 2, 1, 0, 3, 1, 2),
+    ("llama dp2 zero3 x2", llama(), 2, 1, 0, 3, 1, 2),
     ("convnet", CONVNET, 1, 1, 0, 0, 8, 1),
     ("convnet dp2 x2", CONVNET, 2, 1, 0, 0, 4, 2),
     ("digits x3", DIGITS, 1, 1, 0, 0, 8, 3),
+    ("gpt2, 12 layers, dropout, full", gpt2(12, 0.1), 1, 1, 0, 0, 2, 2, "recompute=full"),
+    ("gpt2, 12 layers, selective", gpt2(12), 1, 1, 0, 0, 2, 1, "recompute=selective"),
+    ("llama dp2 tp2 sp zero1, 6 layers, full", llama(6), 2, 2, 1, 1, 1, 2, "recompute=full"),
+    ("llama tp2, 6 layers, selective", llama(6), 1, 2, 0, 0, 2, 1, "recompute=selective"),
+    ("gpt2 x2 in bf16", gpt2(4), 1, 1, 0, 0, 2, 2, "", "--precision", "bf16"),
+    ("llama dp2 zero1 in bf16", llama(4), 2, 1, 0, 1, 1, 2, "", "--precision", "bf16"),
+    ("gpt2 tp2 sp in bf16", gpt2(3), 1, 2, 1, 0, 2, 1, "", "--precision", "bf16"),
+    ("gpt2 dp2 in f16", gpt2(3), 2, 1, 0, 0, 2, 1, "", "--precision", "f16"),
 ]
 
 
@@ -111,7 +123,8 @@ def run_and_look(program, ranks, data):
 
 
 def measure(folder, number, case):
-    name, model, dp, tp, sp, zero, micro_batch, count = case
+    name, model, dp, tp, sp, zero, micro_batch, count, *more = case
+    pins, kind = [pin for pin in more[:1] if pin], more[1:]
     digits = ROOT / "models/digits"
     path, flags, data = digits / f"{model}.mlir", [], f"images={digits / 'images.npy'},labels={digits / 'labels.npy'}"
     if isinstance(model, dict):
@@ -119,8 +132,8 @@ def measure(folder, number, case):
         path.write_text(json.dumps(model))
     plan, program, temps = folder / f"{number}-plan.json", folder / f"{number}.dte", folder / f"{number}"
     flags += ["--topology", "cpu", "--devices", dp * tp]
-    dtc("plan", path, *flags, "--global-batch", dp * micro_batch * count, "--fix",
-        f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", "-o", plan)
+    dtc("plan", path, *flags, *kind, "--global-batch", dp * micro_batch * count, "--fix",
+        ",".join([f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro_batch}", *pins]), "-o", plan)
     dtc("compile", path, *flags, "--plan", plan, "-o", program, "--save-temps", temps)
     planned = json.loads(plan.read_text())["predicted"]["peak_memory_bytes"]
     arena = json.loads(dtc("inspect", program, "--format", "json"))["programs"][0]["arena_bytes"]

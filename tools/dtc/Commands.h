@@ -7,6 +7,9 @@
 
 namespace dtc {
 
+// Exit code where dtc itself is wrong.
+inline constexpr int kInternalError = 70;
+
 // Flags that more than one command takes.
 struct PlanningFlags {
   std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32",
@@ -27,6 +30,8 @@ void addCompile(CLI::App &app, int &exitCode);
 void addInspect(CLI::App &app, int &exitCode);
 void addTopology(CLI::App &app, int &exitCode);
 void addStack(CLI::App &app, int &exitCode);
+void addValidate(CLI::App &app, int &exitCode);
+void addVerify(CLI::App &app, int &exitCode);
 void addSimulate(CLI::App &app, int &exitCode);
 void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);

@@ -3,6 +3,7 @@
 
 #include "compiler/driver/Compile.h"
 #include "compiler/support/File.h"
+#include "compiler/verify/VerifyFile.h"
 #include "compiler/workload/ModelFacts.h"
 
 #include "mlir/IR/MLIRContext.h"
@@ -119,6 +120,19 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
   return {};
 }
 
+// What is written has been proved; where it cannot be, dtc is wrong and not its user.
+int prove(const std::vector<uint8_t> &bytes, const std::string &output) {
+  Result<VerifyReport> report = verifyFile(bytes, output);
+  if (report && !report->fault)
+    return 0;
+  UserError error = report ? faultError(*report->fault, output) : report.error();
+  error.message =
+      "internal error: nothing is written, as the program would not do what it should: " +
+      error.message;
+  error.report(llvm::errs());
+  return kInternalError;
+}
+
 int runCompile(CompileFlags &flags) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   mlir::OwningOpRef<mlir::ModuleOp> module = loadModelOf(context, flags);
@@ -133,6 +147,8 @@ int runCompile(CompileFlags &flags) {
   Result<std::vector<uint8_t>> bytes = compileModel(*module, *plan, flags.options);
   if (!bytes)
     return bytes.error().report(llvm::errs());
+  if (int code = prove(*bytes, flags.output))
+    return code;
   llvm::StringRef contents(reinterpret_cast<const char *>(bytes->data()), bytes->size());
   if (Outcome wrote = writeFileAtomically(flags.output, contents); !wrote)
     return wrote.error().report(llvm::errs());
@@ -155,12 +171,16 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
       ->check(numberBetween(0));
   command.add_option("--clip-norm", step.clipNorm, "largest global gradient norm; 0: no clipping")
       ->check(numberBetween(0));
-  command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's momentum")
+  command.add_option("--beta1", step.beta1, "decay of the first moment; sgd's and lars's momentum")
       ->check(numberBetween(0, 0.9999999));
   command.add_option("--beta2", step.beta2, "decay of the second moment")
       ->check(numberBetween(0, 0.9999999));
   command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")
       ->check(numberBetween(0));
+  command
+      .add_option("--trust-coefficient", step.trustCoefficient,
+                  "lars: of a tensor's norm over its gradient's")
+      ->check(numberBetween(1e-9));
 }
 
 } // namespace

@@ -1,49 +1,114 @@
-// dtc simulate: runs a plan's step event by event.
+// dtc simulate: runs a step event by event, a plan's or, instruction by instruction, an executable's.
 #include "tools/dtc/Commands.h"
 #include "tools/dtc/PlanFiles.h"
 
 #include "compiler/explain/PlanPipeline.h"
 #include "compiler/support/File.h"
+#include "compiler/timeline/PrintTimeline.h"
+#include "runtime/format/Verify.h"
+
+#include <span>
 
 namespace dtc {
 namespace {
 
 struct SimulateFlags {
-  std::string file, trace, format = "text";
+  std::string file, trace, against, format = "text";
 };
 
+Outcome writeTraceFile(const std::string &file,
+                       llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  if (file.empty())
+    return {};
+  std::string trace;
+  llvm::raw_string_ostream stream(trace);
+  write(stream);
+  return writeFileAtomically(file, trace);
+}
+
+int simulatePlanFile(const SimulateFlags &flags, const Plan &plan) {
+  if (!flags.against.empty())
+    return UserError("--against puts a measured run beside an executable, and '" + flags.file +
+                         "' is a plan",
+                     "give the .dte file that was run")
+        .report(llvm::errs());
+  Result<SimulatedStep> step = compareWithSimulation(plan);
+  if (!step)
+    return UserError(step.error().message, step.error().note, {flags.file}).report(llvm::errs());
+  if (Outcome wrote = writeTraceFile(
+          flags.trace, [&](llvm::raw_ostream &out) { writeStepTrace(out, step->simulation); });
+      !wrote)
+    return wrote.error().report(llvm::errs());
+  if (flags.format == "json")
+    llvm::outs() << simulationToJson(plan, *step);
+  else
+    printSimulation(llvm::outs(), plan, *step);
+  return 0;
+}
+
+// `contents` are at an address that 16 divides, as that of a string on the heap.
+int simulateExecutable(const SimulateFlags &flags, const std::string &contents, const Plan &plan) {
+  Result<Topology> topology = loadTopology(plan.topologyName, plan.nodes, plan.devices);
+  if (!topology)
+    return topology.error().report(llvm::errs());
+  const format::Manifest *manifest = nullptr;
+  std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(contents.data()),
+                                 contents.size());
+  if (rt::Status status = format::verifyExecutable(bytes, flags.file, manifest); !status.ok())
+    return UserError(status.message()).report(llvm::errs());
+  Result<ProgramSimulation> simulation = simulateProgram(*manifest, costOn(*manifest, *topology));
+  if (!simulation)
+    return simulation.error().report(llvm::errs());
+  std::optional<Comparison> measured;
+  if (!flags.against.empty()) {
+    Result<std::string> text = readFile(flags.against);
+    if (!text)
+      return text.error().report(llvm::errs());
+    Result<Comparison> compared = compareWithTrace(*manifest, *simulation, *text, flags.against);
+    if (!compared)
+      return compared.error().report(llvm::errs());
+    measured = std::move(*compared);
+  }
+  if (Outcome wrote = writeTraceFile(flags.trace,
+                                     [&](llvm::raw_ostream &out) {
+                                       writeTrace(out, simulation->simulation, simulation->result,
+                                                  simulation->memory);
+                                     });
+      !wrote)
+    return wrote.error().report(llvm::errs());
+  TimelineText about{plan.modelName, plan.predicted.stepSeconds};
+  if (flags.format == "json")
+    llvm::outs() << timelineToJson(about, *simulation, measured);
+  else
+    printTimeline(llvm::outs(), about, *simulation, measured);
+  return 0;
+}
+
 int runSimulate(const SimulateFlags &flags) {
+  Result<std::string> contents = readFile(flags.file);
   Result<Plan> plan = readPlan(flags.file, "simulating");
   if (!plan)
     return plan.error().report(llvm::errs());
-  Result<SimulatedStep> step = compareWithSimulation(*plan);
-  if (!step)
-    return UserError(step.error().message, step.error().note, {flags.file}).report(llvm::errs());
-  if (!flags.trace.empty()) {
-    std::string trace;
-    llvm::raw_string_ostream stream(trace);
-    writeStepTrace(stream, step->simulation);
-    if (Outcome wrote = writeFileAtomically(flags.trace, trace); !wrote)
-      return wrote.error().report(llvm::errs());
-  }
-  if (flags.format == "json")
-    llvm::outs() << simulationToJson(*plan, *step);
-  else
-    printSimulation(llvm::outs(), *plan, *step);
-  return 0;
+  return contents && llvm::StringRef(*contents).starts_with("DTEX")
+             ? simulateExecutable(flags, *contents, *plan)
+             : simulatePlanFile(flags, *plan);
 }
 
 } // namespace
 
 void addSimulate(CLI::App &app, int &exitCode) {
   CLI::App *command = app.add_subcommand(
-      "simulate", "Runs a plan's step event by event\n\nExample:\n  dtc simulate plan.json --trace "
-                  "trace.json   (open trace.json in ui.perfetto.dev)");
+      "simulate",
+      "Runs a step event by event: of a plan its schedule, of an executable its instructions\n\n"
+      "Example:\n  dtc simulate gpt2.dte --trace trace.json   (open trace.json in "
+      "ui.perfetto.dev)");
   auto flags = std::make_shared<SimulateFlags>();
-  command->add_option("PLAN", flags->file, "plan JSON of 'dtc plan -o', or a .dte file")
+  command->add_option("FILE", flags->file, "a .dte file, or plan JSON of 'dtc plan -o'")
       ->required();
   command->add_option("--trace", flags->trace,
                       "write the time line for chrome://tracing and ui.perfetto.dev to this file");
+  command->add_option("--against", flags->against,
+                      "what 'dtrun --profile' measured of this executable, to be put beside it");
   command->add_option("--format", flags->format, "text or json, on stdout")
       ->check(CLI::IsMember({"text", "json"}));
   command->callback([flags, &exitCode] { exitCode = runSimulate(*flags); });

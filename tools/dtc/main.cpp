@@ -10,14 +10,14 @@
 
 namespace {
 
-constexpr int kUserError = 1, kBadUsage = 2, kInternalError = 70;
+constexpr int kUserError = 1, kBadUsage = 2;
 
 // An assertion or crash of ours is an internal error, told apart from the user's errors by its exit
 // code.
 void onCrash(void *) {
   llvm::errs()
       << "internal error: this is a bug of dtc; please report the command and the stack above\n";
-  std::_Exit(kInternalError);
+  std::_Exit(dtc::kInternalError);
 }
 
 } // namespace
@@ -27,7 +27,7 @@ int main(int argc, char **argv) {
   llvm::sys::AddSignalHandler(onCrash, nullptr);
   dtc::installLastWords(
       {"error", "use a machine with more of it, or raise its limits (ulimit -v, ulimit -u)",
-       kUserError, kInternalError});
+       kUserError, dtc::kInternalError});
   llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { dtc::sayMemoryRanOut(); });
   CLI::App app("Plans and compiles training graphs for clusters.\n\n"
                "Example:\n"
@@ -47,7 +47,9 @@ int main(int argc, char **argv) {
   dtc::addInspect(app, exitCode);
   dtc::addTopology(app, exitCode);
   dtc::addStack(app, exitCode);
+  dtc::addVerify(app, exitCode);
   dtc::addSimulate(app, exitCode);
+  dtc::addValidate(app, exitCode);
   dtc::addExplain(app, exitCode);
   dtc::addDiff(app, exitCode);
   dtc::addCalibrate(app, exitCode);

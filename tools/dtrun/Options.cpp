@@ -101,6 +101,9 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.add_option("--dump-params", options.dumpParams,
                  "write the whole parameters after the last step (safetensors)")
       ->type_name("FILE");
+  app.add_option("--dump-grads", options.dumpGrads,
+                 "write the whole gradients of the last step, before clipping (safetensors)")
+      ->type_name("FILE");
   app.add_option("--init", options.init, "start from these parameters (safetensors)")
       ->type_name("FILE");
   app.add_option("--log-dir", options.logDir,
@@ -114,6 +117,8 @@ const char *findMistake(const Options &options) {
   if (options.hasLearningRate &&
       !(std::isfinite(options.learningRate) && options.learningRate >= 0))
     return "--lr wants a finite number of at least 0";
+  if (!options.dumpGrads.empty() && options.steps == 0)
+    return "--dump-grads wants at least 1 of --steps";
   if (options.hasEvalEvery && options.evalEvery == 0)
     return "--eval-every wants at least 1 step";
   if (!(std::isfinite(options.timeoutSeconds) && options.timeoutSeconds >= 0))

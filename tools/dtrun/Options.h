@@ -32,7 +32,7 @@ struct Options {
   bool json = false;
   int threads = 0;           // per rank; 0: a share of the machine
   double timeoutSeconds = 0; // 0: DTC_TIMEOUT
-  std::string profile, dumpParams, init, logDir;
+  std::string profile, dumpParams, dumpGrads, init, logDir;
 };
 
 // Reads the command line. True when there is something to run; otherwise help, version or one line

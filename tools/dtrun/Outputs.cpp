@@ -22,20 +22,12 @@ int rankWith(const format::Manifest &manifest, format::OutputRole role) {
 }
 
 Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult &result) {
-  struct {
-    format::OutputRole role;
-    float &value;
-    bool &isThere;
-  } const outputs[] = {
-      {format::OutputRole::loss, result.loss, result.hasLoss},
-      {format::OutputRole::grad_norm, result.gradNorm, result.hasGradNorm},
-      {format::OutputRole::learning_rate, result.learningRate, result.hasLearningRate}};
-  for (const auto &output : outputs) {
+  for (const StepOutput &output : stepOutputs) {
     int from = rankWith(manifest, output.role);
     if (from <= 0)
       continue;
-    DTC_RETURN_IF_ERROR(bring(world, from, output.value));
-    output.isThere |= world.rank() == 0;
+    DTC_RETURN_IF_ERROR(bring(world, from, result.*output.value));
+    result.*output.isThere |= world.rank() == 0;
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include "runtime/checkpoint/Elements.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/format/Operands.h"
 
 #include <algorithm>
 #include <map>
@@ -14,31 +15,26 @@ namespace {
 
 using Tensors = flatbuffers::Vector<flatbuffers::Offset<format::Tensor>>;
 
-// Of parameters, which files hold in f32.
-Status specsOf(const Tensors *tensors, std::vector<TensorSpec> &specs) {
-  for (uint32_t i = 0; i < format::sizeOf(tensors); ++i) {
-    const format::Tensor &tensor = *tensors->Get(i);
-    specs.push_back(tensorSpec(tensor));
-    if (tensor.dtype() != format::DType::f32)
-      return Status::unavailable(format::text(
-          "parameter '", specs.back().name, "' is ", format::EnumNameDType(tensor.dtype()),
-          ", this release keeps parameters in f32; compile with --precision f32"));
-  }
-  return {};
+const Tensors &tensorsOf(const format::Program &program, DumpedTensors which) {
+  return which == DumpedTensors::Parameters ? *program.parameters() : *program.gradients();
 }
 
-// The parameters of all programs: what has one name is one tensor, of which the loader knows that all
+// The parameters, or gradients, of all programs: what has one name is one tensor, of which the loader knows that all
 // programs say the same. Each knows which ranks have it, unless all have.
-Status specsOfJob(const format::Manifest &manifest, std::vector<TensorSpec> &specs) {
+Status specsOfJob(const format::Manifest &manifest, DumpedTensors which,
+                  std::vector<TensorSpec> &specs) {
   const auto &rankProgram = *manifest.rank_program();
   std::vector<std::vector<uint32_t>> ranksOf(manifest.programs()->size());
   for (uint32_t rank = 0; rank < rankProgram.size(); ++rank)
     ranksOf[rankProgram.Get(rank)].push_back(rank);
   std::map<std::string, size_t> known;
   for (uint32_t p = 0; p < ranksOf.size(); ++p) {
-    std::vector<TensorSpec> ofProgram;
-    DTC_RETURN_IF_ERROR(specsOf(manifest.programs()->Get(p)->parameters(), ofProgram));
-    for (TensorSpec &spec : ofProgram) {
+    const format::Program &program = *manifest.programs()->Get(p);
+    if (which == DumpedTensors::Gradients && format::sizeOf(program.gradients()) == 0)
+      return Status::notFound("the program says of no gradient where it is; recompile the model "
+                              "with dtc");
+    for (const format::Tensor *tensor : tensorsOf(program, which)) {
+      TensorSpec spec = tensorSpec(*tensor);
       auto [entry, isNew] = known.try_emplace(spec.name, specs.size());
       if (isNew)
         specs.push_back(std::move(spec));
@@ -54,13 +50,18 @@ Status specsOfJob(const format::Manifest &manifest, std::vector<TensorSpec> &spe
   return {};
 }
 
-// Of a parameter that this rank has.
-char *addressOf(const Executor &executor, const std::string &name) {
-  const auto &parameters = *executor.program().parameters();
-  auto found = std::find_if(parameters.begin(), parameters.end(), [&](const auto *tensor) {
-    return tensor->name()->string_view() == name;
-  });
-  return executor.address(found->buffer());
+// One that this rank has.
+const format::Tensor &tensorOf(const Executor &executor, DumpedTensors which,
+                               const std::string &name) {
+  const Tensors &tensors = tensorsOf(executor.program(), which);
+  return **std::find_if(tensors.begin(), tensors.end(),
+                        [&](const auto *tensor) { return tensor->name()->string_view() == name; });
+}
+
+Status fill(const format::Tensor &tensor, std::span<const float> local, Executor &executor,
+            Device &device) {
+  std::vector<std::byte> bytes = encode(tensor.dtype(), local);
+  return device.copyIn(executor.address(tensor.buffer()), bytes.data(), bytes.size());
 }
 
 Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Executor &executor,
@@ -71,9 +72,7 @@ Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Exe
     TensorSpec spec = tensorSpec(tensor);
     local.resize(elementCount(spec.localShape));
     DTC_RETURN_IF_ERROR(initialiseTensor(spec, seed, mesh, executor.coordinates(), local, threads));
-    std::vector<std::byte> bytes = encode(tensor.dtype(), local);
-    DTC_RETURN_IF_ERROR(
-        device.copyIn(executor.address(tensor.buffer()), bytes.data(), bytes.size()));
+    DTC_RETURN_IF_ERROR(fill(tensor, local, executor, device));
   }
   return {};
 }
@@ -88,18 +87,30 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
   if (init.empty())
     return initialise(program.parameters(), mesh, executor, device, seed, threads);
   std::vector<TensorSpec> specs;
-  DTC_RETURN_IF_ERROR(specsOfJob(executable.manifest(), specs));
-  return loadParameters(init, specs, mesh, executor.coordinates(),
-                        [&](size_t index, std::span<const float> local) {
-                          return device.copyIn(addressOf(executor, specs[index].name), local.data(),
-                                               local.size_bytes());
-                        });
+  DTC_RETURN_IF_ERROR(specsOfJob(executable.manifest(), DumpedTensors::Parameters, specs));
+  size_t numParameters = specs.size();
+  // What is trained of a parameter that is kept narrow gets what the file has, before rounding.
+  std::vector<const format::Tensor *> copies;
+  for (uint32_t i = 0; i < format::sizeOf(program.optimizer_state()); ++i)
+    if (const format::Tensor *state = program.optimizer_state()->Get(i); state->copy_of()) {
+      copies.push_back(state);
+      specs.push_back(tensorSpec(*state));
+      specs.back().name = state->copy_of()->str();
+    }
+  return loadParameters(
+      init, specs, mesh, executor.coordinates(), [&](size_t index, std::span<const float> local) {
+        return fill(index < numParameters
+                        ? tensorOf(executor, DumpedTensors::Parameters, specs[index].name)
+                        : *copies[index - numParameters],
+                    local, executor, device);
+      });
 }
 
 Status openDump(const Executable &executable, Control &world, const std::string &path,
-                std::unique_ptr<Dump> &dump) {
+                DumpedTensors which, std::unique_ptr<Dump> &dump) {
   auto opened = std::make_unique<Dump>();
-  DTC_RETURN_IF_ERROR(agree(world, specsOfJob(executable.manifest(), opened->specs)));
+  opened->which = which;
+  DTC_RETURN_IF_ERROR(agree(world, specsOfJob(executable.manifest(), which, opened->specs)));
   opened->file =
       std::make_unique<ParameterDump>(opened->specs, meshSizes(executable.manifest()), world);
   DTC_RETURN_IF_ERROR(opened->file->open(path));
@@ -107,10 +118,17 @@ Status openDump(const Executable &executable, Control &world, const std::string 
   return {};
 }
 
-Status writeDump(Dump &dump, const Executor &executor, Device &device) {
+Status writeDump(Dump &dump, const Executor &executor, Device &device, float scale) {
   return dump.file->write([&](size_t index, std::span<float> local) {
-    return device.copyOut(local.data(), addressOf(executor, dump.specs[index].name),
-                          local.size_bytes());
+    const format::Tensor &tensor = tensorOf(executor, dump.which, dump.specs[index].name);
+    std::vector<std::byte> bytes(local.size() * format::bytesOf(tensor.dtype()));
+    DTC_RETURN_IF_ERROR(
+        device.copyOut(bytes.data(), executor.address(tensor.buffer()), bytes.size()));
+    decode(tensor.dtype(), bytes, local);
+    if (scale != 1)
+      for (float &value : local)
+        value *= scale;
+    return Status();
   });
 }
 

@@ -16,17 +16,20 @@ namespace dtc::rt {
 Status fillParameters(const Executable &executable, Executor &executor, Device &device,
                       uint64_t seed, const std::string &init, int threads);
 
-// A file that the parameters of all ranks will go to.
+enum class DumpedTensors { Parameters, Gradients };
+
+// A file that the parameters, or gradients, of all ranks will go to.
 struct Dump {
+  DumpedTensors which;
   std::vector<TensorSpec> specs;
   std::unique_ptr<ParameterDump> file;
 };
 
-// Makes sure that the whole parameters can be written to `path`. Collective over `world`.
+// Makes sure that the whole tensors can be written to `path`. Collective over `world`.
 Status openDump(const Executable &executable, Control &world, const std::string &path,
-                std::unique_ptr<Dump> &dump);
+                DumpedTensors which, std::unique_ptr<Dump> &dump);
 
-// Writes them. Collective.
-Status writeDump(Dump &dump, const Executor &executor, Device &device);
+// Writes them, times `scale`; gradients are there after a run of the entry of that name. Collective.
+Status writeDump(Dump &dump, const Executor &executor, Device &device, float scale = 1);
 
 } // namespace dtc::rt

@@ -67,7 +67,16 @@ std::string fields(const StepReport &report) {
               ",\"tokens_per_s\":", number(tokensPerSecond(report), report.sequenceLength > 0),
               ",\"mfu\":", number(report.mfu, report.mfu >= 0),
               ",\"exposed_comm_fraction\":", number(exposedFraction(report)),
-              ",\"peak_memory_bytes\":", report.peakMemoryBytes);
+              ",\"peak_memory_bytes\":", report.peakMemoryBytes,
+              ",\"skipped_steps\":", number(result.skippedSteps, result.hasSkippedSteps),
+              ",\"loss_scale\":", number(result.lossScale, result.hasLossScale));
+}
+
+std::string skippedText(const StepResult &result) {
+  std::string scale =
+      result.hasLossScale ? text(", loss scale ", number(result.lossScale, true, "%.9g")) : "";
+  return text("  skipped: gradients are not finite (", number(result.skippedSteps), " so far",
+              scale, ")");
 }
 
 } // namespace
@@ -88,7 +97,7 @@ std::string stepAsText(const StepReport &report) {
                 static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
                 withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond).c_str(),
                 hasTokens ? "tokens" : "samples", mfu.c_str(), exposedFraction(report) * 100);
-  return line;
+  return report.isSkipped ? line + skippedText(result) : line;
 }
 
 std::string evaluationAsJson(const EvaluationReport &report) {

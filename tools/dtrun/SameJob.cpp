@@ -72,6 +72,7 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--init", init.empty() ? "none" : init,
        init.empty() ? "none" : text("'", options.init, "' (hash ", init, ")")},
       {"--dump-params", options.dumpParams.empty() ? "none" : options.dumpParams, {}},
+      {"--dump-grads", options.dumpGrads.empty() ? "none" : options.dumpGrads, {}},
   };
   return agreeOnTraits(world, traits);
 }

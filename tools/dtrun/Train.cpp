@@ -64,12 +64,15 @@ private:
   Status checkTargets() const;
   Status openData(std::vector<Trait> &traits);
   Status announce() const;
+  Status setScalars(uint64_t step);
   Status enqueue(uint64_t step);
+  Status dumpGradients(uint64_t step);
   Status collect(uint64_t step, StepReport &report);
   // Seconds since this was called last.
   double lap();
   Status evaluate(uint64_t step, TrainEnd &end);
   Status print(const StepReport &report) const;
+  bool diverges(StepReport &report);
   void explainDivergence(const StepReport &report, int rank) const;
 
   const Options &options;
@@ -83,9 +86,15 @@ private:
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   AtomicFile profile;
-  std::unique_ptr<Dump> dump;
+  std::unique_ptr<Dump> dump, gradients;
   float baseLearningRate = 0;
+  float skipped = 0;       // steps so far
+  uint64_t skippedRow = 0; // the last steps, one after another
 };
+
+// Steps that a run may skip one after another. A loss scale may need 24 to come down from its
+// largest value, 2^24; where more are skipped, the scale is not what is wrong.
+constexpr uint64_t kMostSkipped = 32;
 
 // What goes to disk is opened before the first step: nothing that a run makes is lost for want of
 // a place to put it.
@@ -107,6 +116,8 @@ Status Trainer::checkTargets() const {
     known.push_back({"--profile", profile.target()});
   if (dump)
     known.push_back({"--dump-params", dump->file->target()});
+  if (gradients)
+    known.push_back({"--dump-grads", gradients->file->target()});
   for (size_t i = 0; i < known.size(); ++i)
     for (size_t j = std::max(i + 1, inputs); j < known.size(); ++j)
       if (!known[i].second.empty() && known[i].second == known[j].second)
@@ -119,7 +130,11 @@ Status Trainer::checkTargets() const {
 Status Trainer::openTargets() {
   DTC_RETURN_IF_ERROR(agree(world, openFiles()));
   if (!options.dumpParams.empty())
-    DTC_RETURN_IF_ERROR(openDump(executable, world, options.dumpParams, dump));
+    DTC_RETURN_IF_ERROR(
+        openDump(executable, world, options.dumpParams, DumpedTensors::Parameters, dump));
+  if (!options.dumpGrads.empty())
+    DTC_RETURN_IF_ERROR(
+        openDump(executable, world, options.dumpGrads, DumpedTensors::Gradients, gradients));
   return agree(world, checkTargets());
 }
 
@@ -176,12 +191,27 @@ double Trainer::lap() {
   return std::chrono::duration<double>(now - std::exchange(lapBegin, now)).count();
 }
 
+Status Trainer::setScalars(uint64_t step) {
+  return executor->setScalars({.step = step,
+                               .totalSteps = options.steps,
+                               .baseLr = baseLearningRate,
+                               .seed = options.seed});
+}
+
 Status Trainer::enqueue(uint64_t step) {
-  DTC_RETURN_IF_ERROR(executor->setScalars({.step = step,
-                                            .totalSteps = options.steps,
-                                            .baseLr = baseLearningRate,
-                                            .seed = options.seed}));
+  DTC_RETURN_IF_ERROR(setScalars(step));
   return executor->enqueue(format::EntryKind::train);
+}
+
+// The update takes the memory of gradients, so that they are written before the step that follows
+// them, whose inputs stay where they are. Collective.
+Status Trainer::dumpGradients(uint64_t step) {
+  DTC_RETURN_IF_ERROR(setScalars(step));
+  StepResult result;
+  DTC_RETURN_IF_ERROR(executor->run(format::EntryKind::gradients, result));
+  Status status = writeDump(*gradients, *executor, *device, result.gradientScale);
+  (void)lap(); // no part of the step
+  return status;
 }
 
 Status Trainer::collect(uint64_t step, StepReport &report) {
@@ -203,7 +233,28 @@ Status Trainer::print(const StepReport &report) const {
   return printLine(options.json ? stepAsJson(report) : stepAsText(report));
 }
 
+// A step that was skipped has changed nothing, so the next one may go well, whatever its loss was;
+// not for ever. A loss that is not finite ends training where the step was applied, or the last.
+bool Trainer::diverges(StepReport &report) {
+  const StepResult &result = report.result;
+  report.isSkipped = result.hasSkippedSteps && result.skippedSteps > skipped;
+  skipped = result.skippedSteps;
+  skippedRow = report.isSkipped ? skippedRow + 1 : 0;
+  bool isFinite = !result.hasLoss || std::isfinite(result.loss);
+  bool isLast = report.step == options.steps;
+  return report.isSkipped ? skippedRow > kMostSkipped || (isLast && !isFinite) : !isFinite;
+}
+
 void Trainer::explainDivergence(const StepReport &report, int rank) const {
+  if (skippedRow > kMostSkipped) {
+    std::fprintf(stderr,
+                 "dtrun: the gradients of the last %llu steps, up to step %llu, are not finite: "
+                 "training diverged; lower --lr (now %g) or check the data\n",
+                 static_cast<unsigned long long>(skippedRow),
+                 static_cast<unsigned long long>(report.step),
+                 static_cast<double>(report.learningRate));
+    return;
+  }
   bool mine = report.result.hasLoss && !std::isfinite(report.result.loss);
   const char *what = !mine                            ? "not finite"
                      : std::isnan(report.result.loss) ? "not a number"
@@ -246,7 +297,11 @@ Status Trainer::runSteps(TrainEnd &end) {
   for (uint64_t step = 1; step <= options.steps; ++step) {
     StepReport report;
     bool evaluates = evaluation.isDue(step);
-    Status status = enqueue(step), loaded;
+    Status status, loaded;
+    if (gradients && step == options.steps)
+      status = dumpGradients(step);
+    if (status.ok())
+      status = enqueue(step);
     if (status.ok() && step < options.steps && !evaluates)
       loaded = batches.load(step + 1, *executor);
     if (status.ok())
@@ -256,7 +311,7 @@ Status Trainer::runSteps(TrainEnd &end) {
       world.abandon(status.message());
       return status;
     }
-    bool diverges = report.result.hasLoss && !std::isfinite(report.result.loss);
+    bool ends = diverges(report);
     DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
     report.learningRate =
         report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
@@ -266,7 +321,7 @@ Status Trainer::runSteps(TrainEnd &end) {
     if (mine.ok())
       mine = loaded;
     int diverged = -1;
-    DTC_RETURN_IF_ERROR(agree(world, mine, diverges, diverged));
+    DTC_RETURN_IF_ERROR(agree(world, mine, ends, diverged));
     if (diverged >= 0) {
       end.diverged = true;
       if (world.rank() == 0)

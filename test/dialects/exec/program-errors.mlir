@@ -112,6 +112,27 @@ exec.program @gemm_c3 mesh ["dp"] sizes [2] {
 }
 
 // -----
+exec.program @gemm_c5 mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary bf16 32 bytes
+  %w = exec.buffer "w" temporary bf16 32 bytes
+  %y = exec.buffer "y" temporary f16 32 bytes
+  exec.task @step {
+    // expected-error @+1 {{multiplies 'bf16' by 'bf16' to 'f16'; want one type, or f32 for 'c'}}
+    exec.gemm %x, %w to %y sizes [4, 4, 4] strides [4, 4, 4]
+  }
+}
+
+// -----
+exec.program @gemm_c5_ids mesh ["dp"] sizes [2] {
+  %x = exec.buffer "x" temporary i32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    // expected-error @+1 {{has a 'x' of 'i32'; want f32, bf16 or f16}}
+    exec.gemm %x, %x to %y sizes [4, 4, 4] strides [4, 4, 4]
+  }
+}
+
+// -----
 exec.program @copy_c3 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes
@@ -211,7 +232,7 @@ exec.program @inside mesh ["dp"] sizes [1] {
 }
 
 // -----
-// expected-error @+1 {{has 0 micro-batches and 1 slots of 0 bytes; want 1 or more of each}}
+// expected-error @+1 {{has 0 micro-batches; want 1 or more}}
 exec.program @none mesh ["dp"] sizes [1] micro_batches 0 {}
 
 // -----
@@ -240,28 +261,42 @@ exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 {
 exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 {
   exec.task @forward per_micro_batch {
   }
-  // expected-error @+1 {{runs @forward in slot 1; the program has 1}}
-  exec.entry train order [@forward 0 in 1]
-}
-
-// -----
-exec.program @entry mesh ["dp"] sizes [1] micro_batches 2 slots 2 {
-  exec.task @forward per_micro_batch {
-  }
   // expected-error @+1 {{runs @forward twice for one micro-batch}}
-  exec.entry train order [@forward 0, @forward 0 in 1]
+  exec.entry train order [@forward 0, @forward 0]
 }
 
 // -----
 exec.program @kinds mesh ["dp"] sizes [1] {
-  // expected-error @+1 {{'x' is more than one of persistent, carried and per_slot}}
+  // expected-error @+1 {{'x' is more than one of persistent, carried and of slots}}
   %x = exec.buffer "x" temporary f32 64 bytes persistent carried
 }
 
 // -----
-exec.program @slots mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 127 bytes {
-  // expected-error @+1 {{'x' ends at 128 bytes; the arena has 127 bytes}}
-  %x = exec.buffer "x" temporary f32 64 bytes per_slot at 0
+exec.program @slots mesh ["dp"] sizes [1] micro_batches 2 arena 67 bytes {
+  // expected-error @+1 {{'x' ends at 68 bytes; the arena has 67 bytes}}
+  %x = exec.buffer "x" temporary f32 4 bytes slots 2 at 0
+}
+
+// -----
+exec.program @no_slots mesh ["dp"] sizes [1] micro_batches 2 {
+  // expected-error @+1 {{'x' has 0 slots; want 1 or more}}
+  %x = exec.buffer "x" temporary f32 64 bytes slots 0
+}
+
+// -----
+exec.program @event_slots mesh ["dp"] sizes [1] micro_batches 2 events 2 {
+  exec.task @forward per_micro_batch {
+    // expected-error @+1 {{names event 2; the program has 2 events}}
+    exec.record 1 slots 2
+  }
+}
+
+// -----
+exec.program @event_of_step mesh ["dp"] sizes [1] micro_batches 2 events 2 {
+  exec.task @update {
+    // expected-error @+1 {{has 2 slots; want 1 or more, and 1 in a task that is not of a micro-batch}}
+    exec.record 0 slots 2
+  }
 }
 
 // -----

@@ -25,13 +25,13 @@ exec.program @split mesh ["dp", "cp", "tp"] sizes [2, 4, 2] {
   }
 }
 
-// Tasks, the order of their runs, what adds up over micro-batches, and what a slot has of its own.
-// CHECK-LABEL: exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes
-exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes {
+// Tasks, the order of their runs, what adds up over micro-batches, and what there is of several at once.
+// CHECK-LABEL: exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 events 3
+exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 events 3 {
   // CHECK: exec.buffer "g" gradient f32 64 bytes carried
   %g = exec.buffer "g" gradient f32 64 bytes carried
-  // CHECK: exec.buffer "a" activation f32 64 bytes per_slot
-  %a = exec.buffer "a" activation f32 64 bytes per_slot
+  // CHECK: exec.buffer "a" activation f32 64 bytes slots 2
+  %a = exec.buffer "a" activation f32 64 bytes slots 2
   %x = exec.buffer "x" input f32 128 bytes persistent
   // CHECK: exec.view %x "x.1" f32 64 bytes at 0 + 64 * micro_batch
   %x1 = exec.view %x "x.1" f32 64 bytes at 0 + 64 * micro_batch
@@ -43,13 +43,15 @@ exec.program @tasks mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes {
     exec.copy %a to %g sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
     // CHECK: exec.zero %a last
     exec.zero %a last
+    // CHECK: exec.record 1 slots 2{{$}}
+    exec.record 1 slots 2
   }
   // CHECK: exec.task @update {
   exec.task @update {
     exec.zero %x
   }
-  // CHECK: exec.entry train order [@forward 0, @forward 1 in 1, @update]
-  exec.entry train order [@forward 0, @forward 1 in 1, @update]
+  // CHECK: exec.entry train order [@forward 0, @forward 1, @update]
+  exec.entry train order [@forward 0, @forward 1, @update]
   // CHECK: exec.entry evaluate order [@forward 1]
   exec.entry evaluate order [@forward 1]
 }

@@ -198,3 +198,24 @@ graph.func @f(%x: tensor<4xf32>) {
   %0 = shard.all_reduce %x on @mesh grid_axes = [0] {graph.communication = #graph.communication<parameter use -1>} : tensor<4xf32> -> tensor<4xf32>
   graph.return
 }
+
+// -----
+
+// expected-error @+1 {{'builtin.module' op has 'graph.stage_of_chunk' of array<i64: 0, -1>, but an array<i64> of stages, which count from 0 is wanted}}
+module attributes {graph.stage_of_chunk = array<i64: 0, -1>} {}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{'graph.exp' op has 'graph.recompute' of "some", but none, selective or full is wanted}}
+  %y = graph.exp %x {graph.recompute = "some"} : tensor<?x8xf32>
+  graph.return
+}
+
+// -----
+
+graph.func @loss(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{'graph.exp' op has 'graph.phase' of "update", but forward or backward is wanted}}
+  %y = graph.exp %x {graph.chunk = 0 : i64, graph.phase = "update"} : tensor<?x8xf32>
+  graph.return
+}

@@ -13,6 +13,12 @@ graph.func @update(%w: tensor<16x4xf32>, %g: tensor<16x4xf32>, %m: tensor<16x4xf
   // CHECK: graph.clip_scale %{{.*}} max 1.000000e+00
   // expected-remark @+1 {{loops; [] -> []; 3 flops per point}}
   %clip = graph.clip_scale %norm max 1.0
+  // CHECK: graph.is_finite %{{.*}}
+  // expected-remark @+1 {{loops; [] -> []; 2 flops per point}}
+  %apply = graph.is_finite %norm
+  // CHECK: graph.next_loss_scale %{{.*}}, %{{.*}} apply %{{.*}} growth_interval 2000 largest 8.000000e+00
+  // expected-remark @+1 {{loops; [], [], [] -> [], []; 8 flops per point}}
+  %scale:2 = graph.next_loss_scale %norm, %step apply %apply growth_interval 2000 largest 8.0
   // CHECK: graph.inverse_or_zero %{{.*}}
   // expected-remark @+1 {{loops; [] -> []; 2 flops per point, zero-preserving}}
   %inverse = graph.inverse_or_zero %norm
@@ -22,11 +28,11 @@ graph.func @update(%w: tensor<16x4xf32>, %g: tensor<16x4xf32>, %m: tensor<16x4xf
   // CHECK: graph.learning_rate constant(%{{.*}}, %{{.*}}, %{{.*}}) warmup 0 min_ratio 0.000000e+00
   // expected-remark @+1 {{loops; [], [], [] -> []; 20 flops per point}}
   %lr1 = graph.learning_rate constant(%step, %base, %total) warmup 0 min_ratio 0.0
-  // CHECK: graph.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} step %{{.*}} grad_scale %{{.*}} {beta1 = 9.000000e-01 : f64
-  // expected-remark @+1 {{loops 0:16 parallel, 1:4 parallel; [0, 1], [0, 1], [0, 1], [0, 1], [], [], [] -> [0, 1], [0, 1], [0, 1]; 18 flops per point, zero-preserving}}
-  %p:3 = graph.adamw %w, %g, %m, %v lr %lr step %step grad_scale %clip {beta1 = 0.9, beta2 = 0.95, epsilon = 1.0e-8, weight_decay = 0.1} : tensor<16x4xf32>
-  // CHECK: graph.sgd %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} grad_scale %{{.*}} {momentum = 9.000000e-01 : f64
-  // expected-remark @+1 {{loops 0:16 parallel, 1:4 parallel; [0, 1], [0, 1], [0, 1], [], [] -> [0, 1], [0, 1]; 6 flops per point, zero-preserving}}
-  %s:2 = graph.sgd %w, %g, %m lr %lr grad_scale %clip {momentum = 0.9, weight_decay = 0.0} : tensor<16x4xf32>
+  // CHECK: graph.adamw %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} step %{{.*}} grad_scale %{{.*}} apply %{{.*}} {beta1 = 9.000000e-01 : f64
+  // expected-remark @+1 {{loops 0:16 parallel, 1:4 parallel; [0, 1], [0, 1], [0, 1], [0, 1], [], [], [], [] -> [0, 1], [0, 1], [0, 1]; 18 flops per point, zero-preserving}}
+  %p:3 = graph.adamw %w, %g, %m, %v lr %lr step %step grad_scale %clip apply %clip {beta1 = 0.9, beta2 = 0.95, epsilon = 1.0e-8, weight_decay = 0.1} : tensor<16x4xf32>
+  // CHECK: graph.sgd %{{.*}}, %{{.*}}, %{{.*}} lr %{{.*}} grad_scale %{{.*}} apply %{{.*}} {momentum = 9.000000e-01 : f64
+  // expected-remark @+1 {{loops 0:16 parallel, 1:4 parallel; [0, 1], [0, 1], [0, 1], [], [], [] -> [0, 1], [0, 1]; 6 flops per point, zero-preserving}}
+  %s:2 = graph.sgd %w, %g, %m lr %lr grad_scale %clip apply %clip {momentum = 0.9, weight_decay = 0.0} : tensor<16x4xf32>
   graph.return
 }

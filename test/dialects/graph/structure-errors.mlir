@@ -410,6 +410,18 @@ shard.grid @mesh(shape = 2x2) {graph.axis_roles = ["data"]}
 // -----
 
 // state_c6
+graph.parameter @"h.{4}.w" : tensor<4xf32> init ones repeats 2
+// expected-error @+1 {{'graph.state' op counts from 0 in its name, but 'h.{4}.w' from 4}}
+graph.state @"h.{}.w.m" of @"h.{4}.w" : tensor<4xf32>
+
+// -----
+
+// Braces hold a number or nothing.
+// expected-error @+1 {{'graph.parameter' op has 0 '{}' in its name, but 1 is wanted: it is repeated}}
+graph.parameter @"h.{x}.w" : tensor<4xf32> init ones repeats 2
+
+// -----
+
 // expected-error @+1 {{'graph.state' op has '{}' in its name, but no parameter that is repeated}}
 graph.state @"h.{}.mean" : tensor<4xf32>
 
@@ -424,3 +436,16 @@ graph.state @calls : tensor<4xi32> init normal(0.0, 1.0)
 // state_c7
 // expected-error @+1 {{'graph.state' op of 'tensor<4xf32>' starts random with standard deviation -1; want floating-point numbers and 0 or more}}
 graph.state @mean : tensor<4xf32> init normal(0.0, -1.0)
+
+// -----
+
+// state_c8
+// expected-error @+1 {{'graph.state' op is a copy of no parameter, type 'tensor<4xf32>'; want f32 of a parameter, as which it starts}}
+graph.state @master copy : tensor<4xf32>
+
+// -----
+
+// state_c8
+graph.parameter @w : tensor<4xbf16> init ones
+// expected-error @+1 {{'graph.state' op is a copy of type 'tensor<4xf16>'; want f32 of a parameter, as which it starts}}
+graph.state @w.master copy of @w : tensor<4xf16>

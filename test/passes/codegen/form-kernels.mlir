@@ -141,7 +141,33 @@ graph.func @windows(%x: tensor<4x16xf32>, %t: tensor<4xi32>) -> tensor<4xf32> {
 // CHECK-SAME:    kernel_in_place = [array<i64: 0, 0>, array<i64: 0, 1>, array<i64: 0, 2>, array<i64: 1, 0>, array<i64: 1, 1>, array<i64: 1, 2>]
 graph.func @update(%p: tensor<64xf32>, %b: tensor<64xf32>, %q: tensor<64xf32>, %c: tensor<64xf32>, %g: tensor<64xf32>,
     %h: tensor<64xf32>, %lr: tensor<f32>, %s: tensor<f32>) -> (tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>) {
-  %p1, %b1 = graph.sgd %p, %g, %b lr %lr grad_scale %s {momentum = 0.0 : f64, weight_decay = 0.0 : f64} : tensor<64xf32>
-  %q1, %c1 = graph.sgd %q, %h, %c lr %lr grad_scale %s {momentum = 0.0 : f64, weight_decay = 0.0 : f64} : tensor<64xf32>
+  %p1, %b1 = graph.sgd %p, %g, %b lr %lr grad_scale %s apply %s {momentum = 0.0 : f64, weight_decay = 0.0 : f64} : tensor<64xf32>
+  %q1, %c1 = graph.sgd %q, %h, %c lr %lr grad_scale %s apply %s {momentum = 0.0 : f64, weight_decay = 0.0 : f64} : tensor<64xf32>
   graph.return %p1, %b1, %q1, %c1 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// Chunks of a pipeline are run apart, and so are forward and backward of one: a kernel is of one of them, as its call says.
+// Of equal bodies there is one function. A constant is made where it is used.
+// CHECK-LABEL: graph.func @microbatch
+// CHECK:         %[[A:.*]] = graph.call @kernel_0(%{{.*}}) {graph.chunk = 0 : i64, graph.phase = "forward"}
+// CHECK:         %[[B:.*]] = graph.call @kernel_0(%[[A]]) {graph.chunk = 1 : i64, graph.phase = "forward"}
+// CHECK:         graph.call @kernel_1(%[[B]]) {graph.chunk = 1 : i64, graph.phase = "backward"}
+// CHECK:       graph.func private @kernel_0
+// CHECK-NEXT:    graph.constant 2.000000e+00 : tensor<4xf32>
+// CHECK-NEXT:    graph.multiply
+// CHECK-NEXT:    graph.exp %{{.*}} : tensor<4xf32>
+// CHECK:       graph.func private @kernel_1
+// CHECK-NEXT:    graph.constant 2.000000e+00 : tensor<4xf32>
+// CHECK-NEXT:    graph.multiply
+// CHECK-NEXT:    graph.return
+graph.func @microbatch(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.accumulated = "loss"}, tensor<4xf32>) {
+  %two = graph.constant 2.0 : tensor<4xf32>
+  %0 = graph.multiply %x, %two {graph.chunk = 0 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = graph.exp %0 {graph.chunk = 0 : i64} : tensor<4xf32>
+  %2 = graph.multiply %1, %two {graph.chunk = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = graph.exp %2 {graph.chunk = 1 : i64} : tensor<4xf32>
+  %4 = graph.multiply %3, %two {graph.chunk = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  graph.return %3, %4 : tensor<4xf32>, tensor<4xf32>
 }

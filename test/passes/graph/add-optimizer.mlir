@@ -15,7 +15,7 @@ module {
 // ADAMW: graph.state @w.exp_avg_sq of @w : tensor<2x3xf32>
 // SGD:   graph.state @w.momentum of @w : tensor<2x3xf32>
 
-// The loss and every gradient come in; loss, norm and learning rate go out.
+// The loss and every gradient come in; loss, norm, learning rate and the number of steps that changed nothing go out.
 // CHECK-LABEL: graph.func @update
 // CHECK-SAME:  %[[LOSS:.*]]: tensor<f32> {graph.accumulated = "loss"}
 // CHECK-SAME:  %[[GW:.*]]: tensor<2x3xf32> {graph.gradient_of = @w}
@@ -23,18 +23,27 @@ module {
 // CHECK-SAME:  {graph.output = "loss"}
 // CHECK-SAME:  {graph.output = "grad_norm"}
 // CHECK-SAME:  {graph.output = "learning_rate"}
+// CHECK-SAME:  {graph.output = "skipped_steps"}
 // CHECK:       graph.sum_squares %[[GW]]
 // CHECK:       %[[NORM:.*]] = graph.sqrt
 // ADAMW:       graph.clip_scale %[[NORM]] max 1.0
 // SGD-NOT:     graph.clip_scale
+// A step whose norm is not finite is not applied; applied ones count for the average.
+// CHECK:       %[[APPLY:.*]] = graph.is_finite %[[NORM]]
+// CHECK:       %[[STEP:.*]] = graph.input step
+// CHECK:       %[[BEFORE:.*]] = graph.get @step.skipped
+// CHECK:       %[[MISSED:.*]] = graph.subtract %{{.*}}, %[[APPLY]]
+// CHECK:       %[[SKIPPED:.*]] = graph.add %[[BEFORE]], %[[MISSED]]
+// CHECK:       graph.set @step.skipped, %[[SKIPPED]]
+// CHECK:       %[[APPLIED:.*]] = graph.subtract %[[STEP]], %[[BEFORE]]
 // ADAMW:       graph.learning_rate cosine({{.*}}) warmup 3
 // SGD:         graph.learning_rate constant
 
 // Only parameters marked `decay` decay.
-// ADAMW:       graph.adamw {{.*}}weight_decay = 5.000000e-01
+// ADAMW:       graph.adamw {{.*}} step %[[APPLIED]] {{.*}} apply %[[APPLY]] {{.*}}weight_decay = 5.000000e-01
 // ADAMW:       graph.set @w,
 // ADAMW:       graph.set @w.exp_avg,
 // ADAMW:       graph.adamw {{.*}}weight_decay = 0.000000e+00
-// SGD:         graph.sgd
+// SGD:         graph.sgd {{.*}} apply %[[APPLY]]
 // SGD:         graph.set @w.momentum,
-// CHECK:       graph.return %[[LOSS]], %[[NORM]],
+// CHECK:       graph.return %[[LOSS]], %[[NORM]], %{{.*}}, %[[SKIPPED]] :

@@ -222,3 +222,45 @@ exec.program @repeated mesh ["dp"] sizes [2] micro_batches 2 {
   }
   exec.entry train order [@backward 0, @backward 1, @update]
 }
+
+// What every micro-batch reduces travels with what the same execution of a block made, and its copies to the sums with it;
+// one reduction is under way while the next is packed, and stream 0 waits for the last at the end of each run.
+// CHECK-LABEL: exec.program @every_micro_batch
+// CHECK:         exec.copy %g0 to %[[A:.*]] sizes [2, 16] from [16, 1] at <0> into [32, 1] at <0>
+// CHECK:         exec.copy %g1 to %[[A]] sizes [2, 16] from [16, 1] at <0> into [32, 1] at <16>
+// CHECK:         exec.collective reduce_scatter sum %[[A]] to %[[X:.*]] axes [0] count 32 "g0 +1" gradient async stream 1
+// CHECK-NEXT:    exec.copy %{{.*}} to %sum0 {{.*}} accumulate starts_sum stream 1
+// CHECK-NEXT:    exec.copy %{{.*}} to %sum1 {{.*}} accumulate starts_sum stream 1
+// CHECK-NEXT:    exec.record [[FIRST:[0-9]+]] stream 1{{$}}
+// CHECK:         exec.wait [[FIRST]]{{$}}
+// CHECK:         exec.collective reduce_scatter sum %g2 to %x2 axes [0] count 16 "g2" gradient async stream 1
+// CHECK-NEXT:    exec.copy %x2 to %sum2 {{.*}} accumulate starts_sum stream 1
+// CHECK-NEXT:    exec.record [[LAST:[0-9]+]] stream 1{{$}}
+// CHECK-NEXT:    exec.wait [[LAST]]{{$}}
+// CHECK-NEXT:  }
+// CHECK-NEXT:  exec.task @update
+exec.program @every_micro_batch mesh ["dp"] sizes [2] micro_batches 2 {
+  %g0 = exec.buffer "g0" temporary f32 128 bytes
+  %g1 = exec.buffer "g1" temporary f32 128 bytes
+  %g2 = exec.buffer "g2" temporary f32 128 bytes
+  %x0 = exec.buffer "x0" temporary f32 64 bytes
+  %x1 = exec.buffer "x1" temporary f32 64 bytes
+  %x2 = exec.buffer "x2" temporary f32 64 bytes
+  %sum0 = exec.buffer "sum0" gradient f32 64 bytes carried
+  %sum1 = exec.buffer "sum1" gradient f32 64 bytes carried
+  %sum2 = exec.buffer "sum2" gradient f32 64 bytes carried
+  exec.task @backward per_micro_batch {
+    exec.zero %g0
+    exec.zero %g1
+    exec.collective reduce_scatter sum %g0 to %x0 axes [0] count 16 "g0" gradient async {exec.execution = 1 : i64}
+    exec.copy %x0 to %sum0 sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.collective reduce_scatter sum %g1 to %x1 axes [0] count 16 "g1" gradient async {exec.execution = 1 : i64}
+    exec.copy %x1 to %sum1 sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.zero %g2
+    exec.collective reduce_scatter sum %g2 to %x2 axes [0] count 16 "g2" gradient async {exec.execution = 0 : i64}
+    exec.copy %x2 to %sum2 sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.zero %g0
+  }
+}

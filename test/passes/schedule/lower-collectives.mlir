@@ -9,7 +9,7 @@ module @all_reduce {
   graph.parameter @x : tensor<4x6xf32> init zeros
   graph.func @microbatch() {
     %x = graph.get @x : tensor<4x6xf32>
-    // CHECK: exec.collective all_reduce sum %x to %all_reduce.0 axes [1] count 24 "x" gradient async{{$}}
+    // CHECK: exec.collective all_reduce sum %x to %all_reduce.0 axes [1] count 24 "x" gradient async {exec.execution = -1 : i64}
     %0 = shard.all_reduce %x on @mesh grid_axes = [1] {graph.communication = #graph.communication<gradient async>} : tensor<4x6xf32> -> tensor<4x6xf32>
     // CHECK-NEXT: exec.collective all_reduce max %all_reduce.0 to %all_reduce.1 axes [0, 1] count 24 "all_reduce.0" control{{$}}
     %1 = shard.all_reduce %0 on @mesh grid_axes = [0, 1] reduction = max {graph.communication = #graph.communication<control>} : tensor<4x6xf32> -> tensor<4x6xf32>
@@ -32,7 +32,7 @@ module @all_gather {
   graph.parameter @x : tensor<4x6xf32> init zeros
   graph.func @microbatch() {
     %x = graph.get @x : tensor<4x6xf32>
-    // CHECK: exec.collective all_gather sum %x to %all_gather.0 axes [0, 1] count 24 "x" parameter async{{$}}
+    // CHECK: exec.collective all_gather sum %x to %all_gather.0 axes [0, 1] count 24 "x" parameter async {exec.execution = -1 : i64}
     %0 = shard.all_gather %x on @mesh grid_axes = [0, 1] gather_axis = 0 {graph.communication = #graph.communication<parameter async>} : tensor<4x6xf32> -> tensor<24x6xf32>
     // CHECK-NEXT: exec.collective all_gather sum %x to %gathered axes [1] count 24 "x" activation{{$}}
     // CHECK-NEXT: exec.copy %gathered to %all_gather.1 sizes [3, 4, 6] from [24, 6, 1] at <0> into [6, 18, 1] at <0>{{$}}
@@ -55,7 +55,7 @@ module @reduce_scatter {
   graph.parameter @x : tensor<4x6xf32> init zeros
   graph.func @microbatch() {
     %x = graph.get @x : tensor<4x6xf32>
-    // CHECK: exec.collective reduce_scatter sum %x to %reduce_scatter.0 axes [0] count 12 "x" gradient async{{$}}
+    // CHECK: exec.collective reduce_scatter sum %x to %reduce_scatter.0 axes [0] count 12 "x" gradient async {exec.execution = -1 : i64}
     %0 = shard.reduce_scatter %x on @mesh grid_axes = [0] scatter_axis = 0 {graph.communication = #graph.communication<gradient async>} : tensor<4x6xf32> -> tensor<2x6xf32>
     // CHECK-NEXT: exec.copy %x to %pack sizes [6, 4] from [1, 6] at <0> into [4, 1] at <0>{{$}}
     // CHECK-NEXT: exec.collective reduce_scatter max %pack to %reduce_scatter.1 axes [0, 1] count 4 "x" expert{{$}}

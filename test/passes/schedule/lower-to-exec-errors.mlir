@@ -28,11 +28,11 @@ module @name {
 
 // -----
 module @element {
-  graph.parameter @x : tensor<4x4xbf16> init zeros
+  graph.parameter @x : tensor<1x1x4x4xbf16> init zeros
   graph.func @microbatch() {
-    %x = graph.get @x : tensor<4x4xbf16>
-    // expected-error @+1 {{has an operand of 'bf16'; the runtime's kernels take f32}}
-    %y = graph.matmul %x, %x : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xbf16>
+    %x = graph.get @x : tensor<1x1x4x4xbf16>
+    // expected-error @+1 {{has an operand of 'bf16'; its kernel takes f32}}
+    %y = graph.avg_pool2d %x kernel [2, 2] stride [2, 2] : tensor<1x1x4x4xbf16> -> tensor<1x1x2x2xbf16>
     graph.return
   }
   graph.func @update() {

@@ -19,7 +19,8 @@
 // CHECK:         exec.task @update {
 // CHECK:         exec.copy %w to %{{.*}} sizes [128] from [1] at <0 + 128 * axis 0> into [1] at <0>
 // CHECK:         exec.copy %{{.*}} to %w sizes [256]
-// CHECK:         exec.entry train order [@forward 0, @backward 0, @forward 1, @backward 1, @update]
+// CHECK:         exec.entry train order [@forward 0, @backward 0, @forward 1, @backward 1, @gradients, @update]
+// CHECK:         exec.entry gradients order [@forward 0, @backward 0, @forward 1, @backward 1, @gradients]
 // CHECK-NOT:   graph.func @microbatch
 // CHECK-NOT:   graph.func @update
 

@@ -39,7 +39,7 @@ exec.program @waits mesh ["dp"] sizes [2] streams 2 events 2 {
 // run between, find no room where the other stream still reads.
 // CHECK-LABEL: exec.program @interleaved
 // CHECK-SAME:    arena 448 bytes
-exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 streams 2 events 2 {
+exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 streams 2 events 2 {
   %a = exec.buffer "a" communication f32 128 bytes
   %t = exec.buffer "t" temporary f32 128 bytes
   %b = exec.buffer "b" gradient f32 64 bytes
@@ -56,4 +56,6 @@ exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 streams 
     exec.zero %t
     exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
   }
+  exec.entry train order [@backward 0, @backward 1, @weight_gradients 0, @weight_gradients 1, @backward 2, @backward 3,
+    @weight_gradients 2, @weight_gradients 3]
 }

@@ -1,13 +1,13 @@
 // RUN: dtc-opt %s --dtc-schedule='slots=2 split-backward=true' | FileCheck %s
 
-// Two of three micro-batches are under way at once: what they keep from task to task is per slot, sums and scratch are not.
+// Two of three micro-batches are under way at once: what they keep from task to task has two slots, sums and scratch have none.
 // The product for the weight, which nothing waits for but the update, is a task of its own.
-// CHECK-LABEL: exec.program @step mesh ["dp"] sizes [1] micro_batches 3 slots 2 of 256 bytes
+// CHECK-LABEL: exec.program @step mesh ["dp"] sizes [1] micro_batches 3
 // CHECK-SAME:    arena 1344 bytes attributes {exec.lower_bound_bytes = 1344 : i64}
 // CHECK:         exec.buffer "grad w" gradient f32 64 bytes carried at
 // CHECK:         %[[Y:.*]] = exec.buffer "linear.0" temporary f32 128 bytes at
-// CHECK:         %[[DY:.*]] = exec.buffer "kernel_0.1" activation f32 128 bytes per_slot at
-// CHECK:         %[[DZ:.*]] = exec.buffer "kernel_1.0" activation f32 128 bytes per_slot at
+// CHECK:         %[[DY:.*]] = exec.buffer "kernel_0.1" activation f32 128 bytes slots 2 at
+// CHECK:         %[[DZ:.*]] = exec.buffer "kernel_1.0" activation f32 128 bytes slots 2 at
 // CHECK:         %[[XM:.*]] = exec.view %x "x.micro_batch" f32 128 bytes at 0 + 128 * micro_batch
 // CHECK:         exec.task @forward per_micro_batch {
 // CHECK-NEXT:      exec.gemm %[[XM]], %w to %[[Y]]
@@ -20,8 +20,10 @@
 // CHECK-NEXT:    }
 // CHECK:         exec.task @loss {
 // CHECK:         exec.task @update {
-// CHECK:         exec.entry train order [@forward 0, @forward 1 in 1, @backward 0, @backward 1 in 1,
-// CHECK-SAME:      @weight_gradients 0, @weight_gradients 1 in 1, @forward 2, @backward 2, @weight_gradients 2, @loss, @update]
+// CHECK:         exec.entry train order [@forward 0, @forward 1, @backward 0, @backward 1,
+// CHECK-SAME:      @weight_gradients 0, @weight_gradients 1, @forward 2, @backward 2, @weight_gradients 2, @loss, @gradients, @update]
+// CHECK:         exec.entry gradients order [@forward 0,
+// CHECK-SAME:      @weight_gradients 2, @loss, @gradients]
 // CHECK:         exec.entry evaluate order [@forward 0, @forward 1, @forward 2, @loss]
 module attributes {graph.micro_batches = 3 : i64} {
   graph.parameter @w : tensor<4x4xf32> init zeros

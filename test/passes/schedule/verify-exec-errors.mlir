@@ -122,20 +122,160 @@ exec.program @last mesh ["dp"] sizes [1] micro_batches 2 arena 128 bytes {
 }
 
 // -----
-exec.program @stream mesh ["dp"] sizes [2] micro_batches 2 arena 64 bytes streams 2 events 1 {
-  %a = exec.buffer "a" temporary f32 64 bytes at 0
+// A run that forks from stream 0 and joins it is over when the next one starts.
+exec.program @forks mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
   exec.task @micro_batch per_micro_batch {
-    exec.zero %a
     exec.record 0
-    exec.wait 0 stream 1 last
-    // expected-error @+1 {{runs on stream 1 in every run of its task; only the last run may have others than stream 0}}
-    exec.collective all_reduce sum %a to %a axes [0] count 16 "a" gradient async stream 1
+    exec.wait 0 stream 1
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
   }
 }
 
 // -----
-exec.program @slot mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 128 bytes {
-  // expected-error @+1 {{'a' is kept from task to task, but is not per slot}}
+// The collective of the second micro-batch may overwrite what the first one still adds to its sum.
+exec.program @no_fork mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    // expected-error @+1 {{runs on stream 1 in every run of its task, but waits for nothing that stream 0 does in that run; the run before may still be under way}}
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}
+
+// -----
+// A fork that the last run has alone says nothing of those before.
+exec.program @fork_of_last mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1 last
+    // expected-error @+1 {{runs on stream 1 in every run of its task, but waits for nothing that stream 0 does in that run; the run before may still be under way}}
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}
+
+// -----
+exec.program @record_of_last mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0 last
+    exec.wait 0 stream 1
+    // expected-error @+1 {{runs on stream 1 in every run of its task, but waits for nothing that stream 0 does in that run; the run before may still be under way}}
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}
+
+// -----
+exec.program @no_wait mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    // expected-note @+1 {{the other instruction}}
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    // expected-error @+1 {{uses 'all' at the same time as an instruction of another stream}}
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}
+
+// -----
+// Nor does a wait.
+exec.program @wait_of_last mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    // expected-note @+1 {{the other instruction}}
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1 last
+    // expected-error @+1 {{uses 'all' at the same time as an instruction of another stream}}
+    exec.copy %all to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+}
+
+// -----
+// What nobody else uses in the run is waited for as well, in that run.
+exec.program @no_join mesh ["dp"] sizes [2] micro_batches 2 arena 192 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %q = exec.buffer "q" parameter f32 128 bytes persistent at 64
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    // expected-error @+1 {{runs on stream 1 in every run of its task, but stream 0 does not wait for it in that run; the next run may start before it is over}}
+    exec.collective all_gather sum %p to %q axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1 last
+  }
+}
+
+// -----
+exec.program @joined_later mesh ["dp"] sizes [2] micro_batches 2 arena 192 bytes streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  %q = exec.buffer "q" parameter f32 128 bytes persistent at 64
+  exec.task @forward per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    // expected-error @+1 {{runs on stream 1 in every run of its task, but stream 0 does not wait for it in that run; the next run may start before it is over}}
+    exec.collective all_gather sum %p to %q axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+  }
+  exec.task @backward per_micro_batch {
+    exec.wait 1
+  }
+}
+
+// -----
+// Memory that the runs use on another stream is taken until stream 0 waits for it in each of them, not in the last alone.
+exec.program @taken mesh ["dp"] sizes [2] micro_batches 2 arena 320 bytes streams 2 events 3 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  // expected-note @+1 {{the other buffer}}
+  %all = exec.buffer "all" communication f32 128 bytes at 64
+  // expected-error @+1 {{'t' shares bytes with 'all', and both are live at one time}}
+  %t = exec.buffer "t" temporary f32 128 bytes at 64
+  %g = exec.buffer "g" gradient f32 128 bytes carried at 192
+  exec.task @micro_batch per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1 last
+    exec.record 2 stream 1
+    exec.wait 1 last
+    exec.zero %t
+    exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.wait 2
+  }
+}
+
+// -----
+exec.program @slot mesh ["dp"] sizes [1] micro_batches 2 arena 128 bytes {
+  // expected-error @+1 {{'a' is kept from task to task while other micro-batches run, but has no slots}}
   %a = exec.buffer "a" activation f32 64 bytes at 0
   %b = exec.buffer "b" temporary f32 64 bytes at 64
   exec.task @forward per_micro_batch {
@@ -144,12 +284,15 @@ exec.program @slot mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes are
   exec.task @backward per_micro_batch {
     exec.copy %a to %b sizes [16] from [1] at <0> into [1] at <0>
   }
+  exec.entry train order [@forward 0, @forward 1, @backward 0, @backward 1]
 }
 
 // -----
-exec.program @among mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 192 bytes {
-  %a = exec.buffer "a" activation f32 64 bytes per_slot at 0
-  // expected-error @+1 {{'b' lies among the slots}}
+// No byte of any slot is another buffer's.
+exec.program @among mesh ["dp"] sizes [1] micro_batches 2 arena 192 bytes {
+  // expected-note @+1 {{the other buffer}}
+  %a = exec.buffer "a" activation f32 64 bytes slots 2 at 0
+  // expected-error @+1 {{'b' shares bytes with 'a', and both are live at one time}}
   %b = exec.buffer "b" temporary f32 64 bytes at 64
   exec.task @forward per_micro_batch {
     exec.zero %a
@@ -157,22 +300,73 @@ exec.program @among mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes ar
   exec.task @backward per_micro_batch {
     exec.copy %a to %b sizes [16] from [1] at <0> into [1] at <0>
   }
+  exec.entry train order [@forward 0, @forward 1, @backward 0, @backward 1]
 }
 
 // -----
-// expected-error @+1 {{has slots of 64 bytes for buffers that take 128}}
-exec.program @small mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 256 bytes {
-  %a = exec.buffer "a" activation f32 64 bytes per_slot at 0
-  %b = exec.buffer "b" activation f32 64 bytes per_slot at 64
+// Of three micro-batches at once two would have one slot.
+exec.program @small mesh ["dp"] sizes [1] micro_batches 3 arena 256 bytes {
+  // expected-error @+1 {{'a' has 2 slots, in which the order keeps two micro-batches at once or reads what is not there yet}}
+  %a = exec.buffer "a" activation f32 64 bytes slots 2 at 0
+  %b = exec.buffer "b" temporary f32 64 bytes at 128
   exec.task @forward per_micro_batch {
     exec.zero %a
-    exec.zero %b
   }
+  exec.task @backward per_micro_batch {
+    exec.copy %a to %b sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@forward 0, @forward 1, @forward 2, @backward 0, @backward 1, @backward 2]
 }
 
 // -----
-exec.program @shared_slot mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 bytes arena 256 bytes {
-  %a = exec.buffer "a" activation f32 64 bytes per_slot at 0
+// A micro-batch that goes backward before it went forward.
+exec.program @early mesh ["dp"] sizes [1] micro_batches 2 arena 256 bytes {
+  // expected-error @+1 {{'a' has 2 slots, in which the order keeps two micro-batches at once or reads what is not there yet}}
+  %a = exec.buffer "a" activation f32 64 bytes slots 2 at 0
+  %b = exec.buffer "b" temporary f32 64 bytes at 128
+  exec.task @forward per_micro_batch {
+    exec.zero %a
+  }
+  exec.task @backward per_micro_batch {
+    exec.copy %a to %b sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@forward 0, @backward 1, @forward 1, @backward 0]
+}
+
+// -----
+// Of two tasks that add to a sum the one that starts it runs second.
+exec.program @lost mesh ["dp"] sizes [1] micro_batches 2 arena 256 bytes {
+  %a = exec.buffer "a" input f32 64 bytes persistent at 0
+  %g = exec.buffer "g" gradient f32 64 bytes carried at 64
+  exec.task @forward per_micro_batch {
+    exec.copy %a to %g sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @backward per_micro_batch {
+    // expected-error @+1 {{adds to 'g' before the run that starts the sum, which would lose it}}
+    exec.copy %a to %g sizes [16] from [1] at <0> into [1] at <0> accumulate
+  }
+  exec.entry train order [@backward 0, @forward 0, @forward 1, @backward 1]
+}
+
+// -----
+// What the last run of one task does with the sum, when another one has still to add.
+exec.program @unfinished mesh ["dp"] sizes [1] micro_batches 2 arena 256 bytes {
+  %a = exec.buffer "a" input f32 64 bytes persistent at 0
+  %g = exec.buffer "g" gradient f32 64 bytes carried at 64
+  exec.task @forward per_micro_batch {
+    exec.copy %a to %g sizes [16] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @backward per_micro_batch {
+    exec.copy %a to %g sizes [16] from [1] at <0> into [1] at <0> accumulate
+    // expected-error @+1 {{uses 'g' before the last run that adds to it}}
+    exec.collective all_reduce sum %g to %g axes [0] count 16 "g" gradient last
+  }
+  exec.entry train order [@forward 0, @backward 0, @backward 1, @forward 1]
+}
+
+// -----
+exec.program @shared_slot mesh ["dp"] sizes [1] micro_batches 2 arena 256 bytes {
+  %a = exec.buffer "a" activation f32 64 bytes slots 2 at 0
   exec.task @forward per_micro_batch {
     exec.zero %a
   }
@@ -185,7 +379,7 @@ exec.program @shared_slot mesh ["dp"] sizes [1] micro_batches 2 slots 2 of 64 by
 // -----
 // The last backward of several under way leaves work to another stream; the weight gradients of those before it do not
 // wait for that.
-exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 of 0 bytes arena 320 bytes streams 2 events 2 {
+exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 arena 320 bytes streams 2 events 2 {
   // expected-note @+1 {{the other buffer}}
   %a = exec.buffer "a" communication f32 128 bytes at 0
   // expected-error @+1 {{'t' shares bytes with 'a', and both are live at one time}}
@@ -204,6 +398,8 @@ exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 slots 2 of 0 byt
     exec.zero %t
     exec.copy %t to %g sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
   }
+  exec.entry train order [@backward 0, @backward 1, @weight_gradients 0, @weight_gradients 1, @backward 2, @backward 3,
+    @weight_gradients 2, @weight_gradients 3]
 }
 
 // -----

@@ -43,23 +43,26 @@ module attributes {graph.zero = 1 : i64} {
 
 // -----
 
-// Parameters that do not rest where they are used go into the block as they rest, and are gathered there for each use.
+// Parameters that do not rest where they are used go into the block as they rest, and are gathered there, once each time.
 module {
   shard.grid @mesh(shape = 2x1) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
   graph.parameter @"h.{}.w" : tensor<8x8xf32> init ones repeats 3 placement <[shard(0), replicate]> in_use <[replicate, replicate]>
   graph.func private @block(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
     %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
-    %z = graph.silu %y : tensor<4x8xf32>
+    %v = graph.linear %y, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %z = graph.silu %v : tensor<4x8xf32>
     graph.return %z : tensor<4x8xf32>
   }
   // CHECK-LABEL: graph.func @microbatch
-  // CHECK:       %[[B:.*]]:2 = graph.repeat 3 reversed @block_backward
-  // CHECK:       graph.repeat 3 @move(%[[B]]#1) carrying 0 : (!graph.stack<3 x tensor<8x8xf32>>) -> !graph.stack<3 x tensor<4x8xf32>>
+  // CHECK:       %[[B:.*]]:2 = graph.repeat 3 reversed @block_backward{{.*}} -> (tensor<2x8xf32>, !graph.stack<3 x tensor<4x8xf32>>)
+  // CHECK-NEXT:  graph.return {{.*}}%[[B]]#1
   // CHECK-LABEL: graph.func private @block_forward
   // CHECK-SAME:  tensor<4x8xf32>
   // CHECK:       shard.all_gather {{.*}} {graph.communication = #graph.communication<parameter async use 1>} : tensor<4x8xf32> -> tensor<8x8xf32>
+  // CHECK-NOT:   shard.all_gather
   // CHECK-LABEL: graph.func private @block_backward
   // CHECK:       shard.all_gather {{.*}} {graph.communication = #graph.communication<parameter async use 2>} : tensor<4x8xf32> -> tensor<8x8xf32>
+  // CHECK:       shard.reduce_scatter {{.*}} {graph.communication = #graph.communication<gradient async>} : tensor<8x8xf32> -> tensor<4x8xf32>
   graph.func @loss(%x: tensor<4x8xf32> {graph.input = "x"}) -> tensor<f32> {
     %ws = graph.get @"h.{}.w" : !graph.stack<3 x tensor<8x8xf32>>
     %y = graph.repeat 3 @block(%x, %ws) : (tensor<4x8xf32>, !graph.stack<3 x tensor<8x8xf32>>) -> tensor<4x8xf32>

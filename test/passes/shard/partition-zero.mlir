@@ -29,7 +29,7 @@ module attributes {graph.zero = 1 : i64} {
     %m = graph.get @w.momentum : tensor<6x4xf32>
     %lr = graph.input base_lr : tensor<f32>
     %one = graph.constant 1.0 : tensor<f32>
-    %p, %b = graph.sgd %w, %g, %m lr %lr grad_scale %one {momentum = 0.9, weight_decay = 0.0} : tensor<6x4xf32>
+    %p, %b = graph.sgd %w, %g, %m lr %lr grad_scale %one apply %one {momentum = 0.9, weight_decay = 0.0} : tensor<6x4xf32>
     graph.set @w, %p : tensor<6x4xf32>
     graph.set @w.momentum, %b : tensor<6x4xf32>
     graph.return

@@ -109,10 +109,10 @@ protected:
                           [](size_t, std::span<const float>) { return Status::okStatus(); });
   }
   // Writes a file of zeros.
-  void writeTensors(const std::vector<std::pair<std::string, Shape>> &tensors) {
+  void writeTensors(const std::vector<SafetensorsTensor> &tensors) {
     SafetensorsWriter writer;
     ASSERT_TRUE(writer.open(path("x"), tensors).ok());
-    for (const auto &[name, shape] : tensors)
+    for (const auto &[name, shape, dtype] : tensors)
       ASSERT_TRUE(writer.write(std::vector<float>(elementCount(shape))).ok());
     ASSERT_TRUE(writer.finish().ok());
   }

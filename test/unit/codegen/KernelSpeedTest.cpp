@@ -46,18 +46,19 @@ TEST(KernelSpeed, AdamW) {
   constexpr int64_t size = 16 << 20;
   std::string t = "tensor<" + std::to_string(size) + "xf32>";
   CompiledKernel kernel("(%p: " + t + ", %g: " + t + ", %m: " + t + ", %v: " + t +
-                            ", %lr: tensor<f32>, %t: tensor<f32>, %s: tensor<f32>) -> (" + t +
-                            ", " + t + ", " + t + ")",
+                            ", %lr: tensor<f32>, %t: tensor<f32>, %s: tensor<f32>, %a: "
+                            "tensor<f32>) -> (" +
+                            t + ", " + t + ", " + t + ")",
                         "%0, %1, %2 = graph.adamw %p, %g, %m, %v lr %lr step %t grad_scale %s "
-                        "{beta1 = 0.9 : f64, beta2 "
+                        "apply %a {beta1 = 0.9 : f64, beta2 "
                         "= 0.95 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.1 : f64} : " +
                             t,
                         "%0, %1, %2");
   Tensor p(size, 1), g(size, 1), m(size, 0), v(size, 0), lr = {0.125f, 0}, step = {1, 0},
-                                                         scale = {1, 0};
+                                                         scale = {1, 0}, apply = {1, 0};
   auto run = [&] {
-    kernel.call({data(p), data(g), data(m), data(v), data(lr), data(step), data(scale), data(p),
-                 data(m), data(v)},
+    kernel.call({data(p), data(g), data(m), data(v), data(lr), data(step), data(scale), data(apply),
+                 data(p), data(m), data(v)},
                 0, kernel.range());
   };
   run();

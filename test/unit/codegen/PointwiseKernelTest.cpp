@@ -231,9 +231,9 @@ TEST(PointwiseKernel, UpdatesByAdamW) {
     std::string type = tensor(std::to_string(size)), scalar = "tensor<f32>";
     CompiledKernel kernel("(%p: " + type + ", %g: " + type + ", %m: " + type + ", %v: " + type +
                               ", %lr: " + scalar + ", %t: " + scalar + ", %s: " + scalar +
-                              ") -> (" + type + ", " + type + ", " + type + ")",
+                              ", %a: " + scalar + ") -> (" + type + ", " + type + ", " + type + ")",
                           "%0, %1, %2 = graph.adamw %p, %g, %m, %v lr %lr step %t grad_scale %s "
-                          "{beta1 = 0.9 : f64, beta2 "
+                          "apply %a {beta1 = 0.9 : f64, beta2 "
                           "= 0.999 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.1 : f64} : " +
                               type,
                           "%0, %1, %2");
@@ -242,7 +242,7 @@ TEST(PointwiseKernel, UpdatesByAdamW) {
     for (double &value : v)
       value = static_cast<float>(value * value);
     double lr = 0.01, step = 3, scale = 0.5;
-    auto results = kernel.run({p, g, m, v, {lr}, {step}, {scale}});
+    auto results = kernel.run({p, g, m, v, {lr}, {step}, {scale}, {1}});
     std::vector<double> wantedP, wantedM, wantedV;
     for (int64_t i = 0; i < size; ++i) {
       double grad = g[i] * scale, mean = 0.9 * m[i] + 0.1 * grad,
@@ -256,6 +256,12 @@ TEST(PointwiseKernel, UpdatesByAdamW) {
     expectNear(results[0], wantedP, 1e-6);
     expectNear(results[1], wantedM, 1e-6);
     expectNear(results[2], wantedV, 1e-6);
+    for (double &value : g)
+      value = std::numeric_limits<double>::quiet_NaN();
+    auto skipped = kernel.run({p, g, m, v, {lr}, {0}, {scale}, {0}});
+    EXPECT_EQ(skipped[0], p);
+    EXPECT_EQ(skipped[1], m);
+    EXPECT_EQ(skipped[2], v);
   }
 }
 
@@ -264,13 +270,13 @@ TEST(PointwiseKernel, UpdatesBySgd) {
     std::string type = tensor(std::to_string(size)), scalar = "tensor<f32>";
     CompiledKernel kernel(
         "(%p: " + type + ", %g: " + type + ", %b: " + type + ", %lr: " + scalar +
-            ", %s: " + scalar + ") -> (" + type + ", " + type + ")",
-        "%0, %1 = graph.sgd %p, %g, %b lr %lr grad_scale %s {momentum = 0.9 : f64, "
+            ", %s: " + scalar + ", %a: " + scalar + ") -> (" + type + ", " + type + ")",
+        "%0, %1 = graph.sgd %p, %g, %b lr %lr grad_scale %s apply %a {momentum = 0.9 : f64, "
         "weight_decay = 0.1 : f64} : " +
             type,
         "%0, %1");
     auto p = randomValues(size, 1), g = randomValues(size, 2), b = randomValues(size, 3);
-    auto results = kernel.run({p, g, b, {0.01}, {0.5}});
+    auto results = kernel.run({p, g, b, {0.01}, {0.5}, {1}});
     std::vector<double> wantedP, wantedB;
     for (int64_t i = 0; i < size; ++i) {
       wantedB.push_back(0.9 * b[i] + 0.5 * g[i]);

@@ -1,5 +1,6 @@
 // The conformance suite of Comm: values are small integers, so sums are exact in any order.
 #include "test/unit/comm/Conformance.h"
+#include "runtime/base/HalfFloats.h"
 
 #include <gtest/gtest.h>
 
@@ -44,6 +45,53 @@ template <typename T> void allReduceOf(Comm &world, DataType type, Reduction op)
     EXPECT_OK(world.allReduce(source.data(), source.data(), count, type, op));
     EXPECT_EQ(source, wanted) << count << " elements in place";
   }
+}
+
+// Floats of 16 bits: a large number of rank 0, to which the others add half of its last bit each, so
+// that a sum rounded after each of them would stay what it was.
+struct Narrow {
+  DataType type;
+  float large;
+  uint16_t (*narrow)(float);
+
+  float valueOf(int rank, size_t i) const {
+    float sign = i % 3 == 0 ? -1.0f : 1.0f, scale = static_cast<float>(1 << i % 5);
+    return sign * scale * (rank == 0 ? large : 1.0f);
+  }
+  std::vector<uint16_t> bufferOf(int rank, size_t count) const {
+    std::vector<uint16_t> values(count);
+    for (size_t i = 0; i < count; ++i)
+      values[i] = narrow(valueOf(rank, i));
+    return values;
+  }
+  uint16_t reduced(int ranks, size_t i, Reduction op) const {
+    float result = valueOf(0, i);
+    for (int r = 1; r < ranks; ++r)
+      result = op == Reduction::Sum ? result + valueOf(r, i) : std::max(result, valueOf(r, i));
+    return narrow(result);
+  }
+};
+constexpr Narrow narrowTypes[] = {{DataType::Bf16, 256, toBf16}, {DataType::F16, 2048, toF16}};
+
+void reduceNarrow(Comm &world) {
+  auto me = static_cast<size_t>(world.rank());
+  for (const Narrow &of : narrowTypes)
+    for (Reduction op : {Reduction::Sum, Reduction::Max})
+      for (size_t count : counts) {
+        std::vector<uint16_t> source = of.bufferOf(world.rank(), count), result(count),
+                              wanted(count);
+        for (size_t i = 0; i < count; ++i)
+          wanted[i] = of.reduced(world.size(), i, op);
+        EXPECT_OK(world.allReduce(source.data(), result.data(), count, of.type, op));
+        EXPECT_EQ(result, wanted) << count << " elements";
+        EXPECT_OK(world.allReduce(source.data(), source.data(), count, of.type, op));
+        EXPECT_EQ(source, wanted) << count << " elements in place";
+        source = of.bufferOf(world.rank(), count * static_cast<size_t>(world.size()));
+        for (size_t i = 0; i < count; ++i)
+          wanted[i] = of.reduced(world.size(), me * count + i, op);
+        EXPECT_OK(world.reduceScatter(source.data(), result.data(), count, of.type, op));
+        EXPECT_EQ(result, wanted) << count << " elements scattered";
+      }
 }
 
 void allReduce(Comm &world) {
@@ -162,11 +210,13 @@ void sendKeepsOrder(Comm &world) {
 
 void refusesWhatItCannotDo(Comm &world) {
   uint16_t in = 0, out = 0;
-  Status status = world.allReduce(&in, &out, 1, DataType::Bf16, Reduction::Sum);
+  Status status = world.allReduce(&in, &out, 1, DataType::U8, Reduction::Sum);
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
-  EXPECT_EQ(status.message(), "all-reduce of bf16 is not implemented; wanted f32, i32 or i64");
+  EXPECT_EQ(status.message(),
+            "all-reduce of u8 is not implemented; wanted f32, bf16, f16, i32 or i64");
   status = world.reduceScatter(&in, &out, 1, DataType::U8, Reduction::Max);
-  EXPECT_EQ(status.message(), "reduce-scatter of u8 is not implemented; wanted f32, i32 or i64");
+  EXPECT_EQ(status.message(),
+            "reduce-scatter of u8 is not implemented; wanted f32, bf16, f16, i32 or i64");
   for (int peer : {-1, world.size(), world.rank()}) {
     EXPECT_EQ(world.send(&in, 1, DataType::F16, peer).statusCode(), StatusCode::InvalidArgument);
     EXPECT_EQ(world.receive(&in, 1, DataType::F16, peer).statusCode(), StatusCode::InvalidArgument);
@@ -244,6 +294,7 @@ const Check checks[] = {
     {"AllReduce", allReduce},
     {"AllGather", allGather},
     {"ReduceScatter", reduceScatter},
+    {"ReduceNarrow", reduceNarrow},
     {"AllToAll", allToAll},
     {"Broadcast", broadcast},
     {"SendReceive", sendReceive},

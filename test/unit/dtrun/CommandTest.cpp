@@ -81,6 +81,8 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
       {"s2.dte -n 3 --data synthetic", "compiled for 2 ranks and the job has 3", 1},
       {"s1.dte --data synthetic --init words", "words", 1},
       {"s1.dte --data synthetic --dump-params none/x", "'none/x': No such file", 1},
+      {"s1.dte --data synthetic --dump-grads x", "says of no gradient where it is", 1},
+      {"s1.dte --data synthetic --dump-grads x --steps 0", "wants at least 1 of --steps", 2},
       {"s1.dte --data synthetic --resume", "--resume is not available", 2},
       {"s1.dte", "--data is required", 2},
   };

@@ -16,6 +16,8 @@ StepReport example() {
   report.result.gradNorm = 1.25f;
   report.result.hasGradNorm = true;
   report.result.exposedCommSeconds = 0.0625;
+  report.result.skippedSteps = 2;
+  report.result.hasSkippedSteps = true;
   report.seconds = 0.125;
   report.samplesPerSecond = 2600;
   report.sequenceLength = 16;
@@ -30,7 +32,7 @@ TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
       stepAsJson(example()),
       "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
       "\"samples_per_s\":2600,\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
-      "\"peak_memory_bytes\":123456}");
+      "\"peak_memory_bytes\":123456,\"skipped_steps\":2,\"loss_scale\":null}");
 }
 
 TEST(Report, JsonGivesTheLossBackExactly) {
@@ -70,6 +72,20 @@ TEST(Report, TextIsAlignedAndHasUnits) {
   later.seconds = 2;
   EXPECT_EQ(stepAsText(later).size(), stepAsText(example()).size());
   EXPECT_NE(stepAsText(later).find("loss       nan"), std::string::npos) << stepAsText(later);
+}
+
+TEST(Report, SaysThatAStepWasSkipped) {
+  StepReport report = example();
+  EXPECT_EQ(stepAsText(report).find("skipped"), std::string::npos);
+  report.isSkipped = true;
+  EXPECT_NE(stepAsText(report).find("%  skipped: gradients are not finite (2 so far)"),
+            std::string::npos)
+      << stepAsText(report);
+  report.result.hasLossScale = true;
+  report.result.lossScale = 16777216;
+  EXPECT_NE(stepAsText(report).find("(2 so far, loss scale 16777216)"), std::string::npos)
+      << stepAsText(report);
+  EXPECT_NE(stepAsJson(report).find("\"loss_scale\":16777216}"), std::string::npos);
 }
 
 TEST(Report, AnEvaluationIsALineOfItsOwn) {

@@ -32,13 +32,41 @@ TEST(ExchangeIn, SendsWholeBuckets) {
   groups.dense = {{8, 1}};
   groups.expert = {{1, 1}};
   GradientExchange exchange =
-      exchangeIn(16'000'000, 16e6, 1e6, 1, groups, *topology, CellPrecision());
+      exchangeIn(16'000'000, 16e6, 1e6, 1, {groups, {}}, *topology, CellPrecision());
   double each = collectiveSeconds(CollectiveKind::ReduceScatter, 16e6, {{8, 1}}, *topology);
   EXPECT_EQ(exchange.reduce.count, 4);
   EXPECT_DOUBLE_EQ(exchange.reduce.last, each);
   EXPECT_DOUBLE_EQ(exchange.reduce.all, 4 * each);
   EXPECT_EQ(exchange.gather.count, 4);
-  EXPECT_EQ(exchangeIn(kOneBucket, 16e6, 0, 0, groups, *topology, CellPrecision()).reduce.count, 1);
+  EXPECT_EQ(
+      exchangeIn(kOneBucket, 16e6, 0, 0, {groups, {}}, *topology, CellPrecision()).reduce.count, 1);
+}
+
+// Where ZeRO shards among 4 of 8 ranks, these exchange parts, and what each has left goes between the groups.
+TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
+  Result<Topology> topology = loadTopology("dgx-h100");
+  ASSERT_TRUE(topology.ok());
+  AxisGroups groups;
+  groups.dense = {{8, 1}};
+  groups.expert = {{1, 1}};
+  Decisions decisions;
+  decisions.dp = 8;
+  decisions.zero = 3;
+  decisions.zeroGroup = 4;
+  auto seconds = [&](CollectiveKind kind, double bytes, RankGroup group) {
+    return collectiveSeconds(kind, bytes, group, *topology);
+  };
+  double across = seconds(CollectiveKind::AllReduce, 16e6, {{2, 4}});
+  // Of ZeRO-3 the micro-batches have scattered and gathered the rest.
+  GradientExchange exchange =
+      exchangeIn(kOneBucket, 16e6, 0, 3, {groups, decisions}, *topology, CellPrecision());
+  EXPECT_DOUBLE_EQ(exchange.reduce.all, across);
+  EXPECT_EQ(exchange.gather.count, 0);
+  decisions.zero = 1;
+  exchange = exchangeIn(kOneBucket, 16e6, 0, 1, {groups, decisions}, *topology, CellPrecision());
+  EXPECT_DOUBLE_EQ(exchange.reduce.all,
+                   seconds(CollectiveKind::ReduceScatter, 64e6, {{4, 1}}) + across);
+  EXPECT_DOUBLE_EQ(exchange.gather.all, seconds(CollectiveKind::AllGather, 64e6, {{4, 1}}));
 }
 
 // 320 MB between 8 ranks are two of Megatron-Core's buckets; what the passes can hide of them does
@@ -50,7 +78,7 @@ TEST(ExchangeIn, MakesTheBucketsOfTheStack) {
   groups.dense = {{8, 1}};
   groups.expert = {{1, 1}};
   BucketSeconds reduce =
-      exchangeIn(kStackBuckets, 80e6, 1e6, 0, groups, *topology, CellPrecision()).reduce;
+      exchangeIn(kStackBuckets, 80e6, 1e6, 0, {groups, {}}, *topology, CellPrecision()).reduce;
   double each = collectiveSeconds(CollectiveKind::AllReduce, 160e6, {{8, 1}}, *topology);
   EXPECT_DOUBLE_EQ(reduce.all, 2 * each);
   EXPECT_DOUBLE_EQ(exposedSeconds(reduce, 0.5 * each), 1.5 * each);

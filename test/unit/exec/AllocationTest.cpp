@@ -182,5 +182,69 @@ TEST(Allocation, StepsDoWithout) {
     }
 }
 
+// Four micro-batches that go to the other rank and come from it, on streams of their own, in two slots.
+ProgramBuilder exchangingProgram() {
+  ProgramBuilder builder({{"pp", 2}});
+  format::ProgramT &program = builder.program();
+  builder.manifest.num_micro_batches = 4;
+  program.num_streams = 3;
+  program.num_events = 6;
+  uint32_t group = builder.group({0}), x = builder.buffer("x", 16), y = builder.buffer("y", 16);
+  for (uint32_t buffer : {x, y}) {
+    program.buffers[buffer]->slots = 2;
+    program.buffers[buffer]->slot_stride = 64;
+    program.buffers[buffer]->offset = buffer == x ? 0 : 128;
+  }
+  program.arena_bytes = 256;
+  // Events 0 and 1: x is made; 2 and 3: it is sent; 4 and 5: y is received.
+  auto record = [](uint32_t event) {
+    format::RecordT made = test::record(event);
+    made.slots = 2;
+    return made;
+  };
+  auto wait = [](uint32_t event) {
+    format::WaitT made = test::wait(event);
+    made.slots = 2;
+    return made;
+  };
+  builder.add(test::record(2), 1);
+  builder.add(test::record(3), 1);
+  program.tasks[0]->name = "begin";
+  program.tasks.push_back(std::make_unique<format::TaskT>());
+  program.tasks[1]->name = "exchange";
+  std::swap(program.tasks[0], program.tasks[1]);
+  builder.add(wait(2));
+  builder.add(test::zero(x));
+  builder.add(record(0));
+  builder.add(wait(0), 1);
+  builder.add(test::transfer(format::TransferKind::send, group, 1, x, 16), 1);
+  builder.add(record(2), 1);
+  builder.add(test::transfer(format::TransferKind::receive, group, 1, y, 16), 2);
+  builder.add(record(4), 2);
+  builder.add(wait(4));
+  using format::Run;
+  program.entries[0]->order = {Run(1, 0), Run(0, 0), Run(0, 1), Run(0, 2), Run(0, 3)};
+  return builder;
+}
+
+TEST(Allocation, TransfersDoWithout) {
+  DTC_SKIP_UNCOUNTED;
+  Counter counter(2);
+  test::runRanks(2, exchangingProgram().file(), [&](int rank, Executor &executor, Device &) {
+    Counted found = {};
+    for (uint64_t round = 0; round < 20; ++round) {
+      found = counter.during(rank, [&] {
+        for (int i = 0; i < 10; ++i)
+          test::step(executor);
+      });
+      if (round > 0 && found.allocations == 0)
+        break;
+    }
+    EXPECT_EQ(found.allocations, 0u);
+    EXPECT_EQ(found.threadStarts, 0u);
+    EXPECT_EQ(found.lookups, 0u);
+  });
+}
+
 } // namespace
 } // namespace dtc::rt

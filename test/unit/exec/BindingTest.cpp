@@ -18,7 +18,7 @@ Issues issuesOf(format::Runs records, format::Runs waits) {
   builder.manifest.num_micro_batches = 2;
   builder.program().num_streams = 3;
   builder.program().num_events = 1;
-  builder.program().entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
+  builder.program().entries[0]->order = {format::Run(0, 0), format::Run(0, 1)};
   builder.add(test::record(0), 1);
   builder.instructions().back()->runs = records;
   builder.add(test::wait(0));
@@ -71,8 +71,8 @@ TEST(Binding, EnqueuesEveryLayer) {
           .ok());
   std::vector<std::pair<uint32_t, int>> events; // instruction, event
   for (const Issue &issue : bound.entries[format::EntryKind::train].issues)
-    events.push_back(
-        {issue.instruction, bound.tasks[0].instructions[issue.instruction].eventIn(issue.layer)});
+    events.push_back({issue.instruction, bound.tasks[0].instructions[issue.instruction].eventIn(
+                                             issue.layer, /*microBatch=*/0)});
   EXPECT_EQ(events, (std::vector<std::pair<uint32_t, int>>{
                         {0, 0}, {1, 3}, {2, 3}, {1, 2}, {2, 2}, {1, 1}, {2, 1}, {3, 0}}));
 }

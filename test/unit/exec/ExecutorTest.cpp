@@ -314,17 +314,17 @@ TEST(Executor, KeepsWhatEachStepThatIsUnderWayReadsAndGives) {
                  1, 60, {.stepsAhead = ahead});
 }
 
-// Three micro-batches in two slots, the middle one last: each is kept in its slot, the sum starts in the
+// Three micro-batches in two slots, the last one first: each is kept in its slot, the sum starts in the
 // first run whatever was there, and what runs once runs in the last.
 TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
   ProgramBuilder builder({});
   builder.manifest.num_micro_batches = 3;
   format::ProgramT &program = builder.program();
-  program.num_slots = 2;
   uint32_t x = builder.buffer("x", 12), sum = builder.buffer("sum", 4),
            whole = builder.buffer("whole", 4), part = builder.buffer("part", 4),
            kept = builder.buffer("kept", 4);
   program.arena_bytes += 16; // the other slot
+  program.buffers[kept]->slots = 2;
   program.buffers[kept]->slot_stride = 16;
   program.buffers[part]->offset = program.buffers[x]->offset;
   program.buffers[part]->micro_batch_stride = 16;
@@ -340,8 +340,7 @@ TEST(Executor, RunsTasksInTheOrderOfTheEntry) {
   program.tasks.push_back(std::move(backward));
   builder.add(test::copy(part, kept, 4));
   using format::Run;
-  program.entries[0]->order = {Run(0, 2, 0), Run(0, 0, 1), Run(1, 2, 0),
-                               Run(1, 0, 1), Run(0, 1, 0), Run(1, 1, 0)};
+  program.entries[0]->order = {Run(0, 2), Run(0, 1), Run(1, 2), Run(1, 1), Run(0, 0), Run(1, 0)};
   test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
     put(executor, device, x, {1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400});
     for (int step = 0; step < 2; ++step) {
@@ -376,7 +375,7 @@ TEST(Executor, RepeatsInstructionsForEachLayer) {
   builder.add(add);
   builder.add(test::copy(sum, total, 4));
   program.tasks[0]->repeats = {format::Repeat(1, 3, 3)};
-  program.entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
+  program.entries[0]->order = {format::Run(0, 0), format::Run(0, 1)};
   std::string trace;
   test::runRanks(
       1, builder.file(),
@@ -398,7 +397,7 @@ TEST(Executor, EvaluatesInStep0AndReportsTheLossAlone) {
   ProgramBuilder builder = test::sampleProgram(1, test::readBytes(DTC_SAMPLE_KERNELS));
   auto entry = std::make_unique<format::EntryT>();
   entry->kind = format::EntryKind::evaluate;
-  entry->order = {format::Run(0, 0, 0)};
+  entry->order = {format::Run(0, 0)};
   builder.program().entries.push_back(std::move(entry));
   test::runRanks(1, builder.file(), [&](int, Executor &executor, Device &device) {
     ASSERT_TRUE(executor.setScalars({.step = 7, .baseLr = 0.5f}).ok());

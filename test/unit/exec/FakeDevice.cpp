@@ -156,9 +156,30 @@ bool FakeDevice::holds(const Memory &saved) const {
   return true;
 }
 
+// The other side is the oldest of whatever stream it is on there.
+std::vector<FakeDevice::Item *> FakeDevice::transferMeeting(Item &mine, const Group &group) const {
+  const format::Transfer &op = *mine.what().source->op_as_Transfer();
+  bool sends = op.kind() == format::TransferKind::send;
+  int peer = group.ranks[(group.place + op.shift()) % group.ranks.size()];
+  FakeDevice &device = *job.devices[static_cast<size_t>(peer)];
+  for (size_t stream = 0; stream < device.queues.size(); ++stream) {
+    if (device.position.next[stream] >= device.queues[stream].size())
+      continue;
+    Item &other = device.queues[stream][device.position.next[stream]];
+    if (other.kind != Kind::Run || other.hasRun || other.what().group != mine.what().group)
+      continue;
+    const format::Transfer *there = other.what().source->op_as_Transfer();
+    if (there && (there->kind() == format::TransferKind::send) != sends)
+      return sends ? std::vector<Item *>{&mine, &other} : std::vector<Item *>{&other, &mine};
+  }
+  return {};
+}
+
 std::vector<FakeDevice::Item *> FakeDevice::meeting(size_t stream) const {
   const Item &mine = queues[stream][position.next[stream]];
   const Group &group = groups[static_cast<size_t>(mine.what().group)];
+  if (mine.what().source->op_type() == format::Op::Transfer)
+    return transferMeeting(const_cast<Item &>(mine), group);
   std::vector<Item *> items;
   for (int member : group.ranks) {
     FakeDevice &device = *job.devices[static_cast<size_t>(member)];
@@ -197,6 +218,14 @@ static uint64_t bytesOfSide(const format::Collective &op, size_t ranks, bool bri
 // What each member gets, of what each brought. Sums in order of rank, as loopback ranks do.
 void FakeDevice::meet(const std::vector<Item *> &items) {
   using format::CollectiveKind;
+  if (const format::Transfer *sent = items[0]->what().source->op_as_Transfer()) {
+    const char *from = items[0]->what().buffers[0];
+    items[0]->brought.assign(from, from + sent->count() * format::bytesOf(sent->dtype()));
+    items[1]->got = items[0]->brought;
+    for (Item *item : items)
+      item->hasRun = true;
+    return;
+  }
   const format::Collective &op = *items[0]->what().source->op_as_Collective();
   uint64_t part = op.count() * format::bytesOf(op.dtype());
   bool reduces =
@@ -234,7 +263,8 @@ bool FakeDevice::collect(Item &item, size_t stream) {
     meet(meeting(stream));
   const Command &command = item.what();
   bool isSame = std::equal(item.brought.begin(), item.brought.end(), command.buffers[0]);
-  std::copy(item.got.begin(), item.got.end(), command.buffers[1]);
+  // A transfer has one buffer, which it reads or writes.
+  std::copy(item.got.begin(), item.got.end(), command.buffers.back());
   return isSame;
 }
 

@@ -81,8 +81,8 @@ public:
   void restore(const Position &to, const Memory &saved);
   bool holds(const Memory &saved) const;
 
-  // Whether the oldest command of `stream` may run. A collective may once all members are there; after
-  // a first run, with what the others brought then, at any time.
+  // Whether the oldest command of `stream` may run. A collective may once all members are there, a send
+  // or receive once the other one is; after a first run, with what the others brought then, at any time.
   bool canRun(size_t stream) const;
   // Runs it. False where a collective is given something else than in its first run.
   bool run(size_t stream);
@@ -116,9 +116,11 @@ private:
     queues[static_cast<size_t>(stream)].push_back(std::move(item));
   }
   rt::Status addBlock(uint64_t bytes, uint64_t alignment);
-  // The members' items for the collective that is this stream's oldest; empty unless all are there.
+  // The members' items for the collective or transfer that is this stream's oldest, of a transfer the
+  // sender's first; empty unless all are there.
   std::vector<Item *> meeting(size_t stream) const;
-  void meet(const std::vector<Item *> &items);
+  std::vector<Item *> transferMeeting(Item &mine, const Group &group) const;
+  static void meet(const std::vector<Item *> &items);
   bool collect(Item &item, size_t stream);
 
   FakeJob &job;

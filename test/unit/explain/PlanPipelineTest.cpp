@@ -81,13 +81,14 @@ TEST(PlanPipeline, RefusesStagesThatDoNotAddUp) {
   Plan plan = twoStages(4);
   plan.stages.pop_back();
   EXPECT_EQ(pipelineOfPlan(plan).error().message,
-            "simulating the plan: it has 1 stages, wanted pp = 2");
+            "ordering the plan's micro-batches: it has 1 stages, wanted pp = 2");
   plan = twoStages(4);
   plan.decisions.virtualStages = 2;
-  EXPECT_EQ(pipelineOfPlan(plan).error().message,
-            "simulating the plan: stage 0 has 1 runs of layers, wanted virtual_stages = 2");
+  EXPECT_EQ(
+      pipelineOfPlan(plan).error().message,
+      "ordering the plan's micro-batches: stage 0 has 1 runs of layers, wanted virtual_stages = 2");
   plan = twoStages(4);
   plan.stages[1].forwardSeconds = 0;
   EXPECT_EQ(pipelineOfPlan(plan).error().message,
-            "simulating the plan: stage 1 has no 'forward_s'");
+            "ordering the plan's micro-batches: stage 1 has no 'forward_s'");
 }

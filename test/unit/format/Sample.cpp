@@ -193,7 +193,7 @@ ProgramBuilder::ProgramBuilder(const std::vector<std::pair<std::string, uint32_t
   program().tasks.push_back(std::make_unique<TaskT>());
   program().tasks[0]->name = "step";
   program().entries.push_back(std::make_unique<EntryT>());
-  program().entries[0]->order = {Run(0, 0, 0)};
+  program().entries[0]->order = {Run(0, 0)};
 }
 
 uint32_t ProgramBuilder::buffer(const std::string &name, uint64_t elements, DType type) {

@@ -95,6 +95,18 @@ const Corruption corruptions[] = {
     {"GemmInPlace", &At::gemm, [](I &i) { i.op.AsGemm()->c = i.op.AsGemm()->a; },
      "'a' and 'c' share memory"},
     {"GemmType", &At::gemm, [](I &i) { i.op.AsGemm()->a = 2; }, "of i32, wanted f32"},
+    {"GemmDType", &At::gemm, [](I &i) { i.op.AsGemm()->dtype = DType::i32; },
+     "'dtype' is 3, wanted f32, bf16 or f16"},
+    {"GemmNarrow", &At::gemm, [](I &i) { i.op.AsGemm()->dtype = DType::bf16; },
+     "of f32, wanted bf16"},
+    {"GemmResultDType", &At::gemm, [](I &i) { i.op.AsGemm()->result_dtype = DType::f16; },
+     "'result_dtype' is 2, wanted f32 or 'dtype'"},
+    {"AttentionDType", &At::attention, [](I &i) { i.op.AsAttention()->dtype = DType::u8; },
+     "'dtype' is 5, wanted f32, bf16 or f16"},
+    {"AttentionGradNarrow", &At::attentionGrad,
+     [](I &i) { i.op.AsAttentionGrad()->forward->dtype = DType::f16; }, "of f32, wanted f16"},
+    {"EmbeddingNarrow", &At::embedding, [](I &i) { i.op.AsEmbedding()->dtype = DType::bf16; },
+     "of f32, wanted bf16"},
     {"AttentionHeads", &At::attention, [](I &i) { i.op.AsAttention()->kv_heads = 3; },
      "'heads' is 2, wanted a multiple of kv_heads, 3"},
     {"AttentionKeys", &At::attention, [](I &i) { i.op.AsAttention()->keys = 5; },
@@ -378,7 +390,7 @@ TEST(VerifyOrder, GoesThroughTheRunsOfAnEntry) {
     builder.manifest.num_micro_batches = 2;
     builder.program().num_streams = 2;
     builder.program().num_events = 1;
-    builder.program().entries[0]->order = {format::Run(0, 0, 0), format::Run(0, 1, 0)};
+    builder.program().entries[0]->order = {format::Run(0, 0), format::Run(0, 1)};
     builder.add(test::record(0), 1);
     builder.instructions().back()->runs = recordRuns;
     builder.add(test::wait(0));
@@ -541,7 +553,7 @@ TEST(VerifyProgram, BoundsWhatRepeatsRun) {
     builder.program().tasks[0]->repeats = {Repeat(0, instructions, 1 << 16)};
     builder.program().entries[0]->order.clear();
     for (uint32_t m = 0; m < tasks; ++m)
-      builder.program().entries[0]->order.emplace_back(0, m, 0);
+      builder.program().entries[0]->order.emplace_back(0, m);
     builder.file();
     return verify(builder.manifest).message();
   };

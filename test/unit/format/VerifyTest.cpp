@@ -115,11 +115,12 @@ const Corruption manifestCorruptions[] = {
      "not all ranks of the program are in the group"},
     {"MicroBatchesNone", [](ManifestT &m) { m.num_micro_batches = 0; },
      "num_micro_batches is 0, wanted 1 to 1048576"},
-    {"SlotsNone", [](ManifestT &m) { m.programs[0]->num_slots = 0; },
-     "num_slots is 0, wanted 1 to 65536"},
+    {"SlotsNone", [](ManifestT &m) { buffer(m, 0).slots = 0; }, "has 0 slots, wanted 1 to 65536"},
+    {"SlotsMany", [](ManifestT &m) { buffer(m, 0).slots = 65537; },
+     "has 65537 slots, wanted 1 to 65536"},
     {"SlotBeyondTheArena",
      [](ManifestT &m) {
-       m.programs[0]->num_slots = 2;
+       buffer(m, 0).slots = 2;
        m.programs[0]->buffers[0]->slot_stride = huge / 4 * 4;
      },
      "beyond the arena's end"},
@@ -159,24 +160,23 @@ const Corruption manifestCorruptions[] = {
     {"EntryNone", [](ManifestT &m) { m.programs[0]->entries.clear(); },
      "there is no entry 'train'"},
     {"EntryKind", [](ManifestT &m) { m.programs[0]->entries[0]->kind = static_cast<EntryKind>(7); },
-     "an entry has kind 7, wanted at most 1"},
+     "an entry has kind 7, wanted at most 2"},
     {"EntryTwice",
      [](ManifestT &m) { m.programs[0]->entries.push_back(std::make_unique<EntryT>()); },
      "entry 'train' is there twice"},
-    {"RunTask", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(1, 0, 0)}; },
+    {"RunTask", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(1, 0)}; },
      "entry 'train' runs task 1, there are 1"},
-    {"RunMicroBatch", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(0, 1, 0)}; },
-     "entry 'train' has micro-batch 1 in slot 0, there are 1 and 1"},
-    {"RunSlot", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(0, 0, 1)}; },
-     "entry 'train' has micro-batch 0 in slot 1, there are 1 and 1"},
+    {"RunMicroBatch", [](ManifestT &m) { m.programs[0]->entries[0]->order = {Run(0, 1)}; },
+     "entry 'train' has micro-batch 1, there are 1"},
     {"RunTwice",
      [](ManifestT &m) {
-       m.programs[0]->entries[0]->order = {Run(0, 0, 0), Run(0, 0, 0)};
+       m.programs[0]->entries[0]->order = {Run(0, 0), Run(0, 0)};
      },
      "entry 'train' runs task 0 twice for micro-batch 0"},
     {"ProgramIdle", [](ManifestT &m) { m.programs.push_back(std::make_unique<ProgramT>()); },
      "program 1 is run by no rank"},
     {"KernelSymbol", [](ManifestT &m) { m.kernels[0]->symbol = ""; }, "kernel 0 '' has no symbol"},
+    {"KernelResults", [](ManifestT &m) { m.kernels[0]->num_results = 1000; }, "writes 1000 of "},
     {"KernelMinBytes", [](ManifestT &m) { m.kernels[0]->min_bytes = {1}; },
      "has 1 entries in min_bytes for 2 buffers"},
     {"KernelOperands", [](ManifestT &m) { m.kernels[0]->num_scalars = 5000; },
@@ -254,8 +254,39 @@ const Corruption manifestCorruptions[] = {
     {"InitKind", [](ManifestT &m) { tensor(m, 0).init = static_cast<InitKind>(4); }, "has init 4"},
     {"InitDeviation", [](ManifestT &m) { tensor(m, 0).stddev = -1; }, "mean 0 and stddev -1"},
     {"InitMean", [](ManifestT &m) { tensor(m, 0).mean = nan; }, "initial mean nan"},
+    {"GradientOfNothing",
+     [](ManifestT &m) {
+       program(m).gradients.push_back(std::make_unique<TensorT>(tensor(m, 1)));
+       program(m).gradients[0]->name = "x";
+     },
+     "gradient 'x' is of no parameter of its name and shape"},
+    {"GradientOfOtherShape",
+     [](ManifestT &m) {
+       program(m).gradients.push_back(std::make_unique<TensorT>(tensor(m, 1)));
+       program(m).gradients[0]->name = tensor(m, 0).name;
+     },
+     "is of no parameter of its name and shape"},
+    {"GradientInParameter",
+     [](ManifestT &m) { program(m).gradients.push_back(std::make_unique<TensorT>(tensor(m, 1))); },
+     "hold parameters, gradients or optimizer state and overlap"},
+    {"ParameterIsACopy", [](ManifestT &m) { tensor(m, 0).copy_of = "head.weight"; },
+     "is a copy, wanted none but of state"},
+    {"CopyOfNothing",
+     [](ManifestT &m) {
+       program(m).optimizer_state.push_back(std::make_unique<TensorT>(tensor(m, 1)));
+       program(m).optimizer_state[0]->name = "master";
+       program(m).optimizer_state[0]->copy_of = "x";
+     },
+     "optimizer state 'master' is a copy of 'x', which is no parameter here"},
+    {"CopyOfOtherShape",
+     [](ManifestT &m) {
+       program(m).optimizer_state.push_back(std::make_unique<TensorT>(tensor(m, 1)));
+       program(m).optimizer_state[0]->name = "master";
+       program(m).optimizer_state[0]->copy_of = tensor(m, 0).name;
+     },
+     "of another shape, or not in f32"},
     {"TensorsOverlap", [](ManifestT &m) { buffer(m, tensor(m, 1).buffer).offset = 256; },
-     "hold parameters or optimizer state and overlap"},
+     "hold parameters, gradients or optimizer state and overlap"},
     {"InputTwice", [](ManifestT &m) { input(m, 1).name = "tokens"; },
      "input 'tokens' has an empty name or the name of another input"},
     {"InputNameEmpty", [](ManifestT &m) { input(m, 1).name = ""; }, "has an empty name"},
@@ -311,8 +342,8 @@ const Corruption manifestCorruptions[] = {
     {"ScalarBuffer", [](ManifestT &m) { program(m).scalars[0]->buffer = 77; },
      "scalar 'step' is in buffer 77"},
     {"GlobalBatch", [](ManifestT &m) { m.global_batch = 5; }, "global_batch is 5, wanted"},
-    {"OutputRole", [](ManifestT &m) { program(m).outputs[0]->role = static_cast<OutputRole>(3); },
-     "has role 3"},
+    {"OutputRole", [](ManifestT &m) { program(m).outputs[0]->role = static_cast<OutputRole>(6); },
+     "has role 6"},
     {"OutputTwice", [](ManifestT &m) { program(m).outputs[1]->role = OutputRole::loss; },
      "output 'loss' is there twice"},
     {"OutputBuffer", [](ManifestT &m) { program(m).outputs[0]->buffer = 77; },

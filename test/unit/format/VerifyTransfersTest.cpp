@@ -308,14 +308,14 @@ TEST(VerifyTransfers, NamesTheMicroBatch) {
     job.last().entries[0]->order = std::move(order);
   };
   stage("forth", true,
-        {format::Run(0, 0, 0), format::Run(0, 1, 0), format::Run(1, 0, 0), format::Run(1, 1, 0)});
+        {format::Run(0, 0), format::Run(0, 1), format::Run(1, 0), format::Run(1, 1)});
   stage("there", false,
-        {format::Run(0, 0, 0), format::Run(1, 0, 0), format::Run(0, 1, 0), format::Run(1, 1, 0)});
+        {format::Run(0, 0), format::Run(1, 0), format::Run(0, 1), format::Run(1, 1)});
   EXPECT_NE(job.verify().find("program 0: task 'forth', micro-batch 1, instruction 0, send"),
             std::string::npos)
       << job.verify();
-  job.manifest().programs[0]->entries[0]->order = {format::Run(0, 0, 0), format::Run(1, 0, 0),
-                                                   format::Run(0, 1, 0), format::Run(1, 1, 0)};
+  job.manifest().programs[0]->entries[0]->order = {format::Run(0, 0), format::Run(1, 0),
+                                                   format::Run(0, 1), format::Run(1, 1)};
   EXPECT_EQ(job.verify(), "");
 }
 

@@ -95,9 +95,20 @@ private:
         .Case([&](arith::CmpIOp c) { return compare(c); })
         .Case([&](arith::CmpFOp c) {
           double lhs = get(c.getLhs()).number, rhs = get(c.getRhs()).number;
-          bool isEqual = c.getPredicate() == arith::CmpFPredicate::OEQ;
-          bool isGreater = c.getPredicate() == arith::CmpFPredicate::OGT;
-          return static_cast<uint64_t>(isEqual ? lhs == rhs : isGreater ? lhs > rhs : lhs <= rhs);
+          switch (c.getPredicate()) {
+          case arith::CmpFPredicate::OEQ:
+            return static_cast<uint64_t>(lhs == rhs);
+          case arith::CmpFPredicate::ONE:
+            return static_cast<uint64_t>(lhs < rhs || lhs > rhs);
+          case arith::CmpFPredicate::OGT:
+            return static_cast<uint64_t>(lhs > rhs);
+          case arith::CmpFPredicate::OGE:
+            return static_cast<uint64_t>(lhs >= rhs);
+          case arith::CmpFPredicate::OLT:
+            return static_cast<uint64_t>(lhs < rhs);
+          default:
+            return static_cast<uint64_t>(lhs <= rhs);
+          }
         })
         .Default([](Operation *other) {
           ADD_FAILURE() << "no meaning for " << other->getName().getStringRef().str();

@@ -133,13 +133,14 @@ TEST_F(Points, SelectEqualPassesTiesToAll) {
 // Two elements, the second of which is padding and must stay zero.
 TEST_F(Points, AdamWFollowsThePaper) {
   double p = 0.5, g = 0.2 * 0.5, m = 0.1, v = 0.04, lr = 0.01, t = 3;
-  auto found = run(
-      "%p: tensor<2xf32>, %g: tensor<2xf32>, %m: tensor<2xf32>, %v: tensor<2xf32>, %l: "
-      "tensor<f32>, "
-      "%t: tensor<f32>, %s: tensor<f32>",
-      "%0:3 = graph.adamw %p, %g, %m, %v lr %l step %t grad_scale %s {beta1 = 0.9, beta2 = 0.999, "
-      "epsilon = 1.0e-8, weight_decay = 0.1} : tensor<2xf32>",
-      {{p, 0}, {0.2, 0}, {m, 0}, {v, 0}, {lr}, {t}, {0.5}});
+  auto found =
+      run("%p: tensor<2xf32>, %g: tensor<2xf32>, %m: tensor<2xf32>, %v: tensor<2xf32>, %l: "
+          "tensor<f32>, "
+          "%t: tensor<f32>, %s: tensor<f32>, %a: tensor<f32>",
+          "%0:3 = graph.adamw %p, %g, %m, %v lr %l step %t grad_scale %s apply %a {beta1 = 0.9, "
+          "beta2 = "
+          "0.999, epsilon = 1.0e-8, weight_decay = 0.1} : tensor<2xf32>",
+          {{p, 0}, {0.2, 0}, {m, 0}, {v, 0}, {lr}, {t}, {0.5}, {1}});
   double m1 = 0.9 * m + 0.1 * g, v1 = 0.999 * v + 0.001 * g * g;
   double change = m1 / (1 - std::pow(0.9, t)) / (std::sqrt(v1 / (1 - std::pow(0.999, t))) + 1e-8);
   EXPECT_NEAR(found[0][0], p - lr * (change + 0.1 * p), 1e-7);
@@ -151,22 +152,76 @@ TEST_F(Points, AdamWFollowsThePaper) {
 
 // beta 0 has no bias to correct, also where its logarithm does not exist.
 TEST_F(Points, AdamWWithoutMomentumIsTheSignOfTheGradient) {
-  auto found = run(
-      "%p: tensor<1xf32>, %l: tensor<f32>",
-      "%0:3 = graph.adamw %p, %p, %p, %p lr %l step %l grad_scale %l {beta1 = 0.0, beta2 = 0.0, "
-      "epsilon = 1.0e-8, weight_decay = 0.0} : tensor<1xf32>",
-      {{-2}, {1}});
+  auto found = run("%p: tensor<1xf32>, %l: tensor<f32>",
+                   "%0:3 = graph.adamw %p, %p, %p, %p lr %l step %l grad_scale %l apply %l {beta1 "
+                   "= 0.0, beta2 = "
+                   "0.0, epsilon = 1.0e-8, weight_decay = 0.0} : tensor<1xf32>",
+                   {{-2}, {1}});
   EXPECT_NEAR(found[0][0], -1.0, 1e-6);
 }
 
 TEST_F(Points, SgdKeepsABuffer) {
   auto found = run(
-      "%p: tensor<1xf32>, %g: tensor<1xf32>, %b: tensor<1xf32>, %l: tensor<f32>, %s: tensor<f32>",
-      "%0:2 = graph.sgd %p, %g, %b lr %l grad_scale %s {momentum = 0.5, weight_decay = 0.25} : "
-      "tensor<1xf32>",
-      {{4}, {2}, {6}, {0.5}, {0.5}});
+      "%p: tensor<1xf32>, %g: tensor<1xf32>, %b: tensor<1xf32>, %l: tensor<f32>, %s: tensor<f32>, "
+      "%a: "
+      "tensor<f32>",
+      "%0:2 = graph.sgd %p, %g, %b lr %l grad_scale %s apply %a {momentum = 0.5, weight_decay = "
+      "0.25} : tensor<1xf32>",
+      {{4}, {2}, {6}, {0.5}, {0.5}, {1}});
   EXPECT_DOUBLE_EQ(found[1][0], 0.5 * 6 + 1);
   EXPECT_DOUBLE_EQ(found[0][0], 4 - 0.5 * (4 + 0.25 * 4));
+}
+
+// Whatever the gradient holds.
+TEST_F(Points, OptimizersThatDoNotApplyAStepKeepWhatTheyHave) {
+  double nan = std::numeric_limits<double>::quiet_NaN(),
+         infinity = std::numeric_limits<double>::infinity();
+  for (double g : {nan, infinity, -infinity, 0.5}) {
+    auto adamw = run("%p: tensor<1xf32>, %g: tensor<1xf32>, %m: tensor<1xf32>, %v: tensor<1xf32>, "
+                     "%l: tensor<f32>, %t: tensor<f32>, %s: tensor<f32>, %a: tensor<f32>",
+                     "%0:3 = graph.adamw %p, %g, %m, %v lr %l step %t grad_scale %s apply %a "
+                     "{beta1 = 0.9, beta2 = 0.999, epsilon = 1.0e-8, weight_decay = 0.1} : "
+                     "tensor<1xf32>",
+                     {{0.5}, {g}, {0.25}, {2}, {0.01}, {0}, {g}, {0}});
+    EXPECT_EQ(adamw[0][0], 0.5);
+    EXPECT_EQ(adamw[1][0], 0.25);
+    EXPECT_EQ(adamw[2][0], 2);
+    auto sgd = run("%p: tensor<1xf32>, %g: tensor<1xf32>, %b: tensor<1xf32>, %l: tensor<f32>, %s: "
+                   "tensor<f32>, %a: tensor<f32>",
+                   "%0:2 = graph.sgd %p, %g, %b lr %l grad_scale %s apply %a {momentum = 0.5, "
+                   "weight_decay = 0.25} : tensor<1xf32>",
+                   {{4}, {g}, {6}, {0.5}, {g}, {0}});
+    EXPECT_EQ(sgd[0][0], 4);
+    EXPECT_EQ(sgd[1][0], 6);
+  }
+}
+
+TEST_F(Points, KnowsWhatIsFinite) {
+  double nan = std::numeric_limits<double>::quiet_NaN(),
+         infinity = std::numeric_limits<double>::infinity();
+  auto isFinite = [&](double x) {
+    return run("%x: tensor<f32>", "%0 = graph.is_finite %x", {{x}})[0][0];
+  };
+  for (double x : {0.0, -1.0, 3.4e38, -3.4e38})
+    EXPECT_EQ(isFinite(x), 1) << x;
+  for (double x : {nan, -nan, infinity, -infinity})
+    EXPECT_EQ(isFinite(x), 0) << x;
+}
+
+// As a GradScaler with an interval of 3, between 1 and 8.
+TEST_F(Points, LossScaleGrowsAndHalves) {
+  auto next = [&](double scale, double good, double apply) {
+    auto found = run("%s: tensor<f32>, %g: tensor<f32>, %a: tensor<f32>",
+                     "%0:2 = graph.next_loss_scale %s, %g apply %a growth_interval 3 largest 8.0",
+                     {{scale}, {good}, {apply}});
+    return std::pair(found[0][0], found[1][0]);
+  };
+  EXPECT_EQ(next(4, 0, 1), std::pair(4.0, 1.0));
+  EXPECT_EQ(next(4, 1, 1), std::pair(4.0, 2.0));
+  EXPECT_EQ(next(4, 2, 1), std::pair(8.0, 0.0));
+  EXPECT_EQ(next(8, 2, 1), std::pair(8.0, 0.0));
+  EXPECT_EQ(next(4, 2, 0), std::pair(2.0, 0.0));
+  EXPECT_EQ(next(1, 2, 0), std::pair(1.0, 0.0));
 }
 
 TEST_F(Points, ClipScaleIsAtMostOne) {

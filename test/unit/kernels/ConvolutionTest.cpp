@@ -94,6 +94,19 @@ std::vector<Conv2dShape> shapes() {
                  .kernelWidth = 3,
                  .paddingHeight = 1,
                  .paddingWidth = 1});
+  // Strides past the image and dilations of nothing, at which oneDNN's own sums overflow.
+  all.push_back({.batch = 2,
+                 .channels = 2,
+                 .filters = 4,
+                 .groups = 1,
+                 .height = 4,
+                 .width = 4,
+                 .kernelHeight = 3,
+                 .kernelWidth = 1,
+                 .strideWidth = 2147483647,
+                 .paddingHeight = 1,
+                 .paddingWidth = 1,
+                 .dilationWidth = 2147483647});
   // Shapes unlike each other in one number: of each there is one primitive.
   const Conv2dShape base{.batch = 2,
                          .channels = 2,

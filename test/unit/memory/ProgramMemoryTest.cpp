@@ -12,6 +12,8 @@
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
 
+#include <map>
+
 namespace dtc {
 namespace {
 
@@ -64,10 +66,10 @@ protected:
       given = *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
-    std::optional<int64_t> planned = staticMemoryBytes(model, plan);
+    std::optional<std::vector<int64_t>> planned = staticMemoryBytes(model, plan);
     std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, given);
     ASSERT_TRUE(planned && estimated);
-    auto bytes = static_cast<double>(*planned);
+    auto bytes = static_cast<double>(planned->front());
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
   }
 
@@ -139,14 +141,30 @@ TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {
   EXPECT_GT(d.placement, 1);
 }
 
+// What layers compute again they do not keep.
+TEST_F(ProgramMemoryTest, CountsRecomputation) {
+  Decisions d = decide(1, 1, 4, 2);
+  auto model = gpt2(8, /*vocabulary=*/64);
+  std::map<Recompute, double> bytes;
+  for (Recompute how : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+    d.recompute = d.recomputeMost = how;
+    expectAgreement(*model, d);
+    bytes[how] = ProgramMemory(*model, "adamw").of(d, {})->activations;
+  }
+  EXPECT_LT(bytes[Recompute::Selective], 0.8 * bytes[Recompute::None]);
+  EXPECT_LT(bytes[Recompute::Full], 0.4 * bytes[Recompute::Selective]);
+  Decisions split = decide(2, 2, 2, 1);
+  split.sequenceParallel = true;
+  split.recompute = split.recomputeMost = Recompute::Full;
+  expectAgreement(*llama(8, true), split);
+}
+
 TEST_F(ProgramMemoryTest, SaysNothingOfWhatDoesNotCompile) {
   ProgramMemory programs(*gpt2(4), "adamw");
-  Decisions pipeline = decide(1, 1, 1, 4), recompute = decide(1, 1, 1, 1),
-            shared = decide(4, 1, 1, 1);
+  Decisions pipeline = decide(1, 1, 1, 4), mixed = decide(1, 1, 1, 1);
   pipeline.pp = 2;
-  recompute.recompute = Recompute::Full;
-  shared.zero = 3;
-  for (const Decisions &d : {pipeline, recompute, shared})
+  mixed.recomputeMost = Recompute::Full;
+  for (const Decisions &d : {pipeline, mixed})
     EXPECT_FALSE(programs.of(d, {}).has_value());
 }
 

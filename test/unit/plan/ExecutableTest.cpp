@@ -12,10 +12,13 @@ static std::string why(void (*change)(Decisions &)) {
   return whyNotExecutable(plan);
 }
 
-TEST(Executable, IsDataAndTensorParallelWithZero1) {
+TEST(Executable, IsDataTensorAndPipelineParallelWithZero1) {
   EXPECT_EQ(why([](Decisions &d) {
               d.dp = 4;
               d.tp = 2;
+              d.pp = 4;
+              d.schedule = ScheduleKind::ZeroBubbleV;
+              d.virtualStages = 2;
               d.sequenceParallel = true;
               d.zero = 1;
               d.microBatch = d.numMicroBatches = 3;
@@ -24,20 +27,23 @@ TEST(Executable, IsDataAndTensorParallelWithZero1) {
             "");
 }
 
+TEST(Executable, IsWhateverLayersRecompute) {
+  EXPECT_EQ(why([](Decisions &d) { d.recompute = d.recomputeMost = Recompute::Full; }), "");
+  EXPECT_EQ(why([](Decisions &d) { d.recomputeMost = Recompute::Selective; }), "");
+}
+
 TEST(Executable, NamesWhatIsTooMuch) {
   const std::string yet = ", which dtc can't compile yet; plan with ";
-  EXPECT_EQ(why([](Decisions &d) { d.pp = 2; }), "the plan has pp = 2" + yet + "--fix pp=1");
   EXPECT_EQ(why([](Decisions &d) { d.cp = 2; }), "the plan has cp = 2" + yet + "--fix cp=1");
   EXPECT_EQ(why([](Decisions &d) { d.ep = 2; }), "the plan has ep = 2" + yet + "--fix ep=1");
-  EXPECT_EQ(why([](Decisions &d) { d.zero = 2; }), "the plan has zero = 2" + yet + "--fix zero=1");
-  EXPECT_EQ(why([](Decisions &d) { d.virtualStages = 2; }),
-            "the plan has virtual_stages = 2" + yet + "--fix virtual_stages=1");
+  EXPECT_EQ(why([](Decisions &d) { d.zero = 3; }), "");
+  EXPECT_EQ(why([](Decisions &d) {
+              d.zero = 2;
+              d.pp = 2;
+            }),
+            "the plan has zero = 2" + yet + "--fix zero=1");
   EXPECT_EQ(why([](Decisions &d) { d.offloadOptimizer = true; }),
             "the plan has offload_optimizer = yes" + yet + "--fix offload=0");
-  EXPECT_EQ(why([](Decisions &d) { d.recomputeMost = Recompute::Selective; }),
-            "the plan has recompute = mixed" + yet + "--fix recompute=none");
-  EXPECT_EQ(why([](Decisions &d) { d.recompute = d.recomputeMost = Recompute::Full; }),
-            "the plan has recompute = full" + yet + "--fix recompute=none");
   EXPECT_EQ(why([](Decisions &d) { d.numMicroBatches = 65536; }), "");
   EXPECT_EQ(why([](Decisions &d) { d.numMicroBatches = 65537; }),
             "the plan has num_micro_batches = 65537" + yet +
@@ -48,11 +54,22 @@ TEST(Executable, NamesWhatIsTooMuch) {
             "the plan has axis_order = dp tp cp pp" + yet + "--executable");
 }
 
-TEST(Executable, IsF32WithOptimizersThatHaveKernels) {
-  EXPECT_EQ(whyNotExecutable("f32", "adamw"), "");
-  EXPECT_EQ(whyNotExecutable("f32", "sgd"), "");
-  EXPECT_EQ(whyNotExecutable("bf16", "adamw"),
-            "precision bf16, which dtc can't compile yet; plan with --precision f32");
-  EXPECT_EQ(whyNotExecutable("f32", "lamb"),
-            "optimizer lamb, which dtc can't compile yet; plan with --optimizer adamw or sgd");
+TEST(Executable, HasF16WithoutTensorParallelism) {
+  Plan plan;
+  plan.precision = "f16";
+  EXPECT_EQ(whyNotExecutable(plan), "");
+  plan.decisions.tp = 2;
+  EXPECT_EQ(whyNotExecutable(plan),
+            "the plan has precision f16 with tp = 2, which dtc can't compile yet; plan with "
+            "--fix tp=1, or --precision bf16");
+  plan.precision = "bf16";
+  EXPECT_EQ(whyNotExecutable(plan), "");
+}
+
+TEST(Executable, ReducesGradientsInF32) {
+  Plan plan;
+  plan.origin.gradDtype = "bf16";
+  EXPECT_EQ(
+      whyNotExecutable(plan),
+      "the plan has grad_dtype bf16, which dtc can't compile yet; plan with --grad-dtype f32");
 }

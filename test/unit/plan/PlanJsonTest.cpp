@@ -23,6 +23,7 @@ Plan unusual() {
   d.ep = 8;
   d.sequenceParallel = true;
   d.zero = 3;
+  d.zeroGroup = 2;
   d.microBatch = 3;
   d.numMicroBatches = 8;
   d.schedule = ScheduleKind::ZeroBubbleV;

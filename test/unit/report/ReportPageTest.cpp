@@ -62,7 +62,9 @@ TEST(ReportPage, SaysWhyThereIsNoTimeLine) {
   Plan plan = oneStage();
   plan.stages[0].forwardSeconds = 0;
   std::string page = pageOf(plan);
-  EXPECT_TRUE(has(page, "No time line: simulating the plan: stage 0 has no &#39;forward_s&#39;."));
+  EXPECT_TRUE(has(
+      page,
+      "No time line: ordering the plan&#39;s micro-batches: stage 0 has no &#39;forward_s&#39;."));
   EXPECT_TRUE(has(page, "id=\"memory\""));
 }
 

@@ -92,10 +92,11 @@ protected:
 };
 
 TEST_F(PipelineRun, TrainsToTheBitsOfOneProgram) {
-  for (int64_t dp : {1, 2}) {
-    SCOPED_TRACE(dp);
+  for (auto [dp, overlaps] :
+       {std::pair<int64_t, bool>{1, false}, {1, true}, {2, false}, {2, true}}) {
+    SCOPED_TRACE(testing::Message() << "dp " << dp << " overlaps " << overlaps);
     TwoStages model(context, dp);
-    std::vector<uint8_t> whole = model.oneProgram(), stages = model.pipeline();
+    std::vector<uint8_t> whole = model.oneProgram(), stages = model.pipeline(overlaps);
     ASSERT_FALSE(whole.empty() || stages.empty());
     Trained wanted = train(whole, static_cast<int>(dp), dp);
     Trained found = train(stages, static_cast<int>(2 * dp), dp);
@@ -145,7 +146,10 @@ TEST_F(PipelineRun, SharesWhatProgramsHaveInCommon) {
   EXPECT_EQ(classes, (std::vector<uint32_t>{0, 0, 1, 1}));
   const format::Program &first = *manifest->programs()->Get(0);
   EXPECT_EQ(first.name()->str(), "stage_0");
-  EXPECT_EQ(first.num_slots(), 2u);
+  uint32_t slots = 0;
+  for (const format::Buffer *buffer : *first.buffers())
+    slots = std::max(slots, buffer->slots());
+  EXPECT_EQ(slots, 2u);
   EXPECT_EQ(first.inputs()->size(), 1u);
   EXPECT_EQ(first.outputs()->size(), 0u);
 }

@@ -112,13 +112,13 @@ TEST_F(StepTest, ParametersAndStateAreUpdatedInPlace) {
   OwningOpRef<ModuleOp> module = gpt2();
   exec::ProgramOp program = check(*module, {});
   ASSERT_TRUE(program);
-  EXPECT_EQ(count<exec::CopyOp>(
-                program,
-                [](exec::CopyOp copy) {
-                  auto root = exec::getRange(copy.getDst()).root.getDefiningOp<exec::BufferOp>();
-                  return root.getPersistent();
-                }),
-            0);
+  // But the count of skipped steps, which is kept and reported.
+  count<exec::CopyOp>(program, [](exec::CopyOp copy) {
+    auto root = exec::getRange(copy.getDst()).root.getDefiningOp<exec::BufferOp>();
+    if (root.getPersistent())
+      EXPECT_EQ(root.getName(), "skipped_steps");
+    return root.getPersistent();
+  });
 }
 
 TEST_F(StepTest, MicroBatchesAddUpGradients) {
@@ -154,7 +154,7 @@ TEST_F(StepTest, MicroBatchesAddNoInstruction) {
   };
   EXPECT_EQ(buffers(a), buffers(b));
   auto entry = *b.getBody().getOps<exec::EntryOp>().begin();
-  EXPECT_EQ(entry.getTasks().size(), 2u * 40 + 2);
+  EXPECT_EQ(entry.getTasks().size(), 2u * 40 + 3); // loss, gradients, update
 }
 
 // Nor do layers that are alike: what is left of them are those whose memory is not at equal strides.

@@ -31,6 +31,7 @@ public:
 
   std::vector<uint8_t> oneProgram() {
     axis = "0";
+    overlaps = false;
     return compile(
         program("step", "mesh [\"dp\"] sizes [" + std::to_string(dp) + "]",
                 shared() + first() + boundary() + second() +
@@ -48,10 +49,12 @@ public:
                     "@forward 3, @report]\n"));
   }
 
-  // One forward, one backward; stage 0 is a micro-batch ahead and has two slots. A send waits for its
-  // receive, so that an answer is taken before the next message goes out.
-  std::vector<uint8_t> pipeline() {
+  // One forward, one backward; stage 0 is a micro-batch ahead and keeps two of them. A send waits for its
+  // receive, so that an answer is taken before the next message goes out; or with `overlaps` transfers
+  // have streams of their own, and stand where they are made or needed.
+  std::vector<uint8_t> pipeline(bool overlaps = false) {
     axis = "1";
+    this->overlaps = overlaps;
     std::string lists, mesh = "mesh [\"pp\", \"dp\"] sizes [2, " + std::to_string(dp) + "] ranks [";
     std::string ofFirst, ofSecond;
     for (int64_t rank = 0; rank < dp; ++rank) {
@@ -69,10 +72,15 @@ public:
         task("update", false,
              reduce("g1") + reduce("gsa") + together("gsa") + descend("g1", "w1") +
                  descend("gsa", "s")) +
-        "exec.entry train order [@forward 0, @send_y 0, @forward 1 in 1, @receive_dy 0, "
-        "@send_y 1 in 1, @backward 0, @forward 2, @receive_dy 1 in 1, @send_y 2, "
-        "@backward 1 in 1, @forward 3 in 1, @receive_dy 2, @send_y 3 in 1, @backward 2, "
-        "@receive_dy 3 in 1, @backward 3 in 1, @update]\n"
+        (overlaps
+             ? "exec.entry train order [@forward 0, @send_y 0, @forward 1, @send_y 1, "
+               "@receive_dy 0, @backward 0, @forward 2, @send_y 2, @receive_dy 1, @backward 1, "
+               "@forward 3, @send_y 3, @receive_dy 2, @backward 2, @receive_dy 3, @backward 3, "
+               "@update]\n"
+             : "exec.entry train order [@forward 0, @send_y 0, @forward 1, @receive_dy 0, "
+               "@send_y 1, @backward 0, @forward 2, @receive_dy 1, @send_y 2, "
+               "@backward 1, @forward 3, @receive_dy 2, @send_y 3, @backward 2, "
+               "@receive_dy 3, @backward 3, @update]\n") +
         "exec.entry evaluate order [@forward 0, @send_y 0, @forward 1, @send_y 1, @forward 2, "
         "@send_y 2, @forward 3, @send_y 3]\n";
     std::string stage1 =
@@ -88,21 +96,22 @@ public:
         "@update]\n"
         "exec.entry evaluate order [@receive_y 0, @forward 0, @receive_y 1, @forward 1, "
         "@receive_y 2, @forward 2, @receive_y 3, @forward 3, @report]\n";
-    return compile(program("stage_0", mesh + ofFirst + "]", stage0, " slots 2") +
+    return compile(program("stage_0", mesh + ofFirst + "]", stage0) +
                    program("stage_1", mesh + ofSecond + "]", stage1));
   }
 
 private:
   static std::string program(const std::string &name, const std::string &where,
-                             const std::string &body, const std::string &slots = "") {
-    return "exec.program @" + name + " " + where + " micro_batches 4" + slots + " {\n" + body +
-           "}\n";
+                             const std::string &body) {
+    return "exec.program @" + name + " " + where + " micro_batches 4 {\n" + body + "}\n";
   }
   static std::string task(const std::string &name, bool perMicroBatch, const std::string &body) {
     return "exec.task @" + name + (perMicroBatch ? " per_micro_batch" : "") + " {\n" + body + "}\n";
   }
   std::string transfer(const std::string &op, const std::string &buffer) const {
-    return "exec." + op + " %" + buffer + " " + ends + " shift 1 \"" + buffer + "\" pipeline\n";
+    std::string channel = std::string(" {exec.channel = ") + (op == "send" ? "1" : "0") + " : i64}";
+    return "exec." + op + " %" + buffer + " " + ends + " shift 1 \"" + buffer + "\" pipeline" +
+           (overlaps ? channel : "") + "\n";
   }
   std::string reduce(const std::string &gradient) const {
     return "exec.collective all_reduce sum %" + gradient + " to %" + gradient + " axes [" + axis +
@@ -127,8 +136,8 @@ private:
   static std::string sum(const std::string &id) {
     return "%" + id + " = exec.buffer \"" + id + "\" gradient f32 1024 bytes carried\n";
   }
-  static std::string activation(const std::string &id) {
-    return "%" + id + " = exec.buffer \"" + id + "\" activation f32 256 bytes\n";
+  static std::string activation(const std::string &id, const std::string &slots = "\n") {
+    return "%" + id + " = exec.buffer \"" + id + "\" activation f32 256 bytes " + slots;
   }
   std::string input(const std::string &name) const {
     return "%" + name + ".all = exec.buffer \"" + name + "\" input f32 1024 bytes persistent\n" +
@@ -142,7 +151,10 @@ private:
            "%lr = exec.buffer \"lr\" input f32 4 bytes persistent\nexec.scalar base_lr %lr\n"
            "exec.kernel @times buffers [256, 256, 256]\n";
   }
-  static std::string boundary() { return activation("y") + activation("dy"); }
+  std::string boundary() const {
+    std::string slots = overlaps ? "slots 2\n" : "\n";
+    return activation("y", slots) + activation("dy", slots);
+  }
   std::string first() const {
     return input("x") + parameter("w1", "w1", 2) + activation("h") + activation("a") +
            activation("da") + activation("dh") + sum("g1") + sum("gsa");
@@ -177,6 +189,7 @@ private:
     auto range = kernel->getAttrOfType<mlir::IntegerAttr>("kernel_range").getInt();
     module->walk([&](exec::LaunchOp launch) { launch.setRange(range); });
     mlir::PassManager passes(&context);
+    passes.nest<exec::ProgramOp>().addPass(createOverlapTransfers());
     passes.nest<exec::ProgramOp>().addPass(createPlanMemory());
     passes.nest<exec::ProgramOp>().addPass(createVerifyExec());
     passes.addPass(createVerifyPrograms());
@@ -228,6 +241,7 @@ private:
 
   mlir::MLIRContext &context;
   int64_t dp;
+  bool overlaps = false;
   std::string axis, ends;
 };
 

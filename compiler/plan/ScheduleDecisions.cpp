@@ -1,0 +1,18 @@
+// What a plan says of the order of a step.
+#include "compiler/plan/ScheduleDecisions.h"
+
+#include <limits>
+
+namespace dtc {
+
+ScheduleOptions scheduleOptions(const Decisions &decisions) {
+  ScheduleOptions options;
+  options.overlap = decisions.overlapGradients;
+  if (!decisions.overlapGradients)
+    options.bucketBytes = std::numeric_limits<int64_t>::max();
+  else if (decisions.bucketBytes > 0)
+    options.bucketBytes = decisions.bucketBytes;
+  return options;
+}
+
+} // namespace dtc

@@ -1,0 +1,80 @@
+// A model of the user's family and traits that trains in seconds.
+#include "compiler/validate/SmallModel.h"
+
+#include "compiler/support/JsonText.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace dtc {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kHeadDim = 8, kSequence = 16;
+
+int64_t integerOf(const Json &config, const char *key, int64_t fallback) {
+  auto found = config.find(key);
+  return found != config.end() && found->is_number_integer() ? found->get<int64_t>() : fallback;
+}
+
+// What families call the same number.
+struct Keys {
+  const char *layers, *hidden, *heads, *inner, *positions;
+};
+constexpr Keys kGpt2 = {"n_layer", "n_embd", "n_head", "n_inner", "n_positions"};
+constexpr Keys kOthers = {"num_hidden_layers", "hidden_size", "num_attention_heads",
+                          "intermediate_size", "max_position_embeddings"};
+
+// Divides by `small` ranks just where `value` divides by `whole` ones; near `near`.
+int64_t dividesLike(int64_t value, int64_t whole, int64_t near, int64_t small) {
+  int64_t divided = (near + small - 1) / small * small;
+  return value % whole == 0 ? divided : divided + 1;
+}
+
+} // namespace
+
+Result<SmallModel> shrinkModel(const std::string &path, const std::string &text,
+                               const Decisions &whole, const Decisions &small) {
+  if (std::optional<UserError> error = findJsonError(path, text))
+    return *error;
+  Json config = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!config.is_object())
+    return UserError("a config.json holds one object", "", {path, 1, 1});
+  const Keys &keys = config.contains(kGpt2.layers) ? kGpt2 : kOthers;
+  int64_t hidden = integerOf(config, keys.hidden, 768), heads = integerOf(config, keys.heads, 12);
+  int64_t kvHeads = integerOf(config, "num_key_value_heads", heads);
+  int64_t group = std::max<int64_t>(1, heads / std::max<int64_t>(1, kvHeads));
+  // An odd number of query heads of a kv head can't be shared out by two ranks.
+  int64_t smallGroup = std::min<int64_t>(group, group % 2 ? 3 : 2);
+  int64_t smallKv = kvHeads >= whole.tp ? small.tp : std::max<int64_t>(1, small.tp / 2);
+  int64_t smallHeads = smallKv * smallGroup,
+          smallHidden = std::max<int64_t>(2, smallHeads) * kHeadDim;
+  if (smallHidden != smallHeads * kHeadDim && !config.contains("head_dim"))
+    smallHidden = smallHeads * kHeadDim;
+  int64_t inner = integerOf(config, keys.inner, 4 * hidden),
+          words = integerOf(config, "vocab_size", 50257);
+  int64_t chunks = whole.pp * whole.virtualStages, smallChunks = small.pp * small.virtualStages;
+  int64_t layers = integerOf(config, keys.layers, 12);
+  config[keys.layers] = std::max<int64_t>(2, dividesLike(layers, chunks, smallChunks, smallChunks));
+  config[keys.heads] = smallHeads;
+  config[keys.hidden] = smallHidden;
+  config[keys.inner] = dividesLike(
+      inner, whole.tp, std::max<int64_t>(small.tp, inner * smallHidden / hidden), small.tp);
+  config["vocab_size"] = dividesLike(words, whole.tp, 64, small.tp);
+  if (config.contains("num_key_value_heads"))
+    config["num_key_value_heads"] = smallKv;
+  if (config.contains("head_dim"))
+    config["head_dim"] = kHeadDim;
+  int64_t sequence = std::min(kSequence, integerOf(config, keys.positions, kSequence));
+  if (config.contains(keys.positions))
+    config[keys.positions] =
+        std::max(sequence, std::min<int64_t>(4 * kSequence, integerOf(config, keys.positions, 0)));
+  for (const char *window : {"sliding_window"})
+    if (config.contains(window) && config[window].is_number_integer())
+      config[window] = sequence / 2;
+  return SmallModel{config.dump(2), sequence};
+}
+
+} // namespace dtc

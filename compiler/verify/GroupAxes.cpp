@@ -1,0 +1,132 @@
+#include "compiler/verify/GroupAxes.h"
+
+#include <algorithm>
+
+namespace dtc {
+
+GroupAxes::GroupAxes(const format::Manifest &manifest) : manifest(manifest) {
+  uint32_t numAxes = manifest.mesh()->size(), stride = 1;
+  sizes.resize(numAxes);
+  strides.resize(numAxes);
+  for (uint32_t axis = numAxes; axis-- > 0;) {
+    sizes[axis] = manifest.mesh()->Get(axis)->size();
+    strides[axis] = stride;
+    stride *= sizes[axis];
+  }
+  ofPrograms.resize(manifest.programs()->size());
+  std::vector<int64_t> first(ofPrograms.size(), -1);
+  for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
+    uint32_t program = manifest.rank_program()->Get(rank);
+    if (first[program] < 0)
+      first[program] = rank;
+    ofPrograms[program] |= differing(static_cast<uint32_t>(first[program]), rank);
+  }
+}
+
+AxisSet GroupAxes::differing(uint32_t a, uint32_t b) const {
+  AxisSet axes = 0;
+  for (size_t axis = 0; axis < sizes.size(); ++axis)
+    if (a / strides[axis] % sizes[axis] != b / strides[axis] % sizes[axis])
+      axes |= static_cast<AxisSet>(1u << axis);
+  return axes;
+}
+
+const std::vector<GroupAxes::Facts> &GroupAxes::factsOf(uint32_t index) const {
+  auto [entry, isNew] = groups.try_emplace(index);
+  std::vector<Facts> &facts = entry->second;
+  if (!isNew)
+    return facts;
+  facts.resize(ofPrograms.size());
+  const format::Group &group = *manifest.groups()->Get(index);
+  const auto &ranks = *group.ranks();
+  struct Found {
+    uint32_t first, count;
+    AxisSet axes;
+  };
+  std::map<uint32_t, Found> inList;
+  for (uint32_t begin = 0; begin < ranks.size(); begin += group.size()) {
+    inList.clear();
+    for (uint32_t i = begin; i < begin + group.size(); ++i) {
+      uint32_t rank = ranks.Get(i), program = manifest.rank_program()->Get(rank);
+      auto [found, isFirst] = inList.try_emplace(program, Found{rank, 0, 0});
+      ++found->second.count;
+      found->second.axes |= differing(found->second.first, rank);
+    }
+    for (const auto &[program, found] : inList) {
+      uint64_t all = 1;
+      for (size_t axis = 0; axis < sizes.size(); ++axis)
+        if (found.axes & (1u << axis))
+          all *= sizes[axis];
+      AxisSet joined = all == found.count ? found.axes : 0;
+      Facts &of = facts[program];
+      of.joined = of.any ? static_cast<AxisSet>(of.joined & joined) : joined;
+      of.spread |= found.axes;
+      of.any = true;
+      for (const auto &[other, unused] : inList)
+        if (std::find(of.met.begin(), of.met.end(), other) == of.met.end())
+          of.met.push_back(other);
+    }
+  }
+  for (Facts &of : facts)
+    std::sort(of.met.begin(), of.met.end());
+  return facts;
+}
+
+AxisSet GroupAxes::joined(uint32_t group, uint32_t program) const {
+  return factsOf(group)[program].joined;
+}
+
+AxisSet GroupAxes::spread(uint32_t group, uint32_t program) const {
+  return factsOf(group)[program].spread;
+}
+
+const std::vector<uint32_t> &GroupAxes::met(uint32_t group, uint32_t program) const {
+  return factsOf(group)[program].met;
+}
+
+std::vector<uint32_t> GroupAxes::peers(uint32_t index, uint32_t shift, uint32_t program) const {
+  const format::Group &group = *manifest.groups()->Get(index);
+  std::vector<bool> found(ofPrograms.size());
+  for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
+    if (manifest.rank_program()->Get(group.ranks()->Get(place)) != program)
+      continue;
+    uint32_t first = place / group.size() * group.size();
+    uint32_t peer = first + (place - first + shift) % group.size();
+    found[manifest.rank_program()->Get(group.ranks()->Get(peer))] = true;
+  }
+  std::vector<uint32_t> all;
+  for (uint32_t other = 0; other < found.size(); ++other)
+    if (found[other])
+      all.push_back(other);
+  return all;
+}
+
+AxisSet GroupAxes::crossed(uint32_t index, uint32_t shift, uint32_t program) const {
+  const format::Group &group = *manifest.groups()->Get(index);
+  AxisSet axes = 0;
+  for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
+    uint32_t first = place / group.size() * group.size();
+    uint32_t peer = first + (place - first + shift) % group.size();
+    if (manifest.rank_program()->Get(group.ranks()->Get(place)) == program)
+      axes |= differing(group.ranks()->Get(place), group.ranks()->Get(peer));
+  }
+  return axes;
+}
+
+bool GroupAxes::ascends(uint32_t index) const {
+  const format::Group &group = *manifest.groups()->Get(index);
+  for (uint32_t place = 1; place < group.ranks()->size(); ++place)
+    if (place % group.size() != 0 && group.ranks()->Get(place) <= group.ranks()->Get(place - 1))
+      return false;
+  return true;
+}
+
+std::string axisNames(const format::Manifest &manifest, AxisSet axes) {
+  std::string names;
+  for (uint32_t axis = 0; axis < manifest.mesh()->size(); ++axis)
+    if (axes & (1u << axis))
+      names += (names.empty() ? "" : " and ") + manifest.mesh()->Get(axis)->name()->str();
+  return names;
+}
+
+} // namespace dtc

@@ -1,0 +1,51 @@
+// Between which ranks the lists of a group make things equal.
+#pragma once
+
+#include "compiler/verify/Accesses.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// What the groups of a file mean for its programs.
+class GroupAxes {
+public:
+  explicit GroupAxes(const format::Manifest &manifest);
+
+  // Axes on which ranks of a program differ.
+  AxisSet varying(uint32_t program) const { return ofPrograms[program]; }
+  // Axes that every list of the group has all coordinates of, as far as ranks of the program go: what
+  // is the same on all ranks of each list is the same along these axes.
+  AxisSet joined(uint32_t group, uint32_t program) const;
+  // Axes on which ranks of the program differ within a list.
+  AxisSet spread(uint32_t group, uint32_t program) const;
+  // Programs of which a list has ranks, where it has one of `program`, ascending.
+  const std::vector<uint32_t> &met(uint32_t group, uint32_t program) const;
+  // Programs of the ranks that those of `program` send to by `shift`.
+  std::vector<uint32_t> peers(uint32_t group, uint32_t shift, uint32_t program) const;
+  // Axes on which ranks of a program and those that they send to by `shift` differ.
+  AxisSet crossed(uint32_t group, uint32_t shift, uint32_t program) const;
+  // Whether the ranks of every list ascend.
+  bool ascends(uint32_t group) const;
+
+private:
+  struct Facts {
+    AxisSet joined = 0, spread = 0;
+    bool any = false;
+    std::vector<uint32_t> met;
+  };
+  const std::vector<Facts> &factsOf(uint32_t group) const;
+  AxisSet differing(uint32_t a, uint32_t b) const;
+
+  const format::Manifest &manifest;
+  std::vector<uint32_t> sizes, strides; // per axis
+  std::vector<AxisSet> ofPrograms;
+  mutable std::map<uint32_t, std::vector<Facts>> groups; // of those that were asked for
+};
+
+// "dp and tp"
+std::string axisNames(const format::Manifest &manifest, AxisSet axes);
+
+} // namespace dtc

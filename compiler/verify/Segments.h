@@ -1,0 +1,41 @@
+// The memory of a program cut wherever something of it begins or ends.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace dtc {
+
+// Segments [first, last) of consecutive bytes.
+struct SegmentSpan {
+  uint32_t first = 0, last = 0;
+};
+
+// Add all ranges, then cut(); of those ranges find() gives the segments.
+// Example: ranges 0-8 and 4-16 give segments 0-4, 4-8, 8-16.
+class Segments {
+public:
+  void add(int64_t begin, int64_t end) {
+    bounds.push_back(begin);
+    bounds.push_back(end);
+  }
+  void cut() {
+    std::sort(bounds.begin(), bounds.end());
+    bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  }
+  size_t size() const { return bounds.empty() ? 0 : bounds.size() - 1; }
+  int64_t begin(uint32_t segment) const { return bounds[segment]; }
+  int64_t end(uint32_t segment) const { return bounds[segment + 1]; }
+  SegmentSpan find(int64_t begin, int64_t end) const {
+    auto first = std::lower_bound(bounds.begin(), bounds.end(), begin);
+    auto last = std::lower_bound(first, bounds.end(), end);
+    return {static_cast<uint32_t>(first - bounds.begin()),
+            static_cast<uint32_t>(last - bounds.begin())};
+  }
+
+private:
+  std::vector<int64_t> bounds;
+};
+
+} // namespace dtc

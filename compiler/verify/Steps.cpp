@@ -1,0 +1,137 @@
+#include "compiler/verify/Steps.h"
+
+#include "runtime/format/Description.h"
+
+#include <numeric>
+#include <set>
+#include <tuple>
+
+namespace dtc {
+
+std::string Fault::text() const {
+  std::string out = "rank " + std::to_string(rank);
+  if (!task.empty())
+    out += ", task '" + task + "', micro-batch " + std::to_string(microBatch) + ", instruction " +
+           std::to_string(instruction) + (layer > 0 ? " in layer " + std::to_string(layer) : "") +
+           ", " + op;
+  return out + ": " + message;
+}
+
+Steps::Steps(const format::Manifest &manifest, uint32_t index, format::EntryKind kind)
+    : manifest(manifest), index(index), program(*manifest.programs()->Get(index)),
+      entry(*format::findEntry(program, kind)), runs(format::countRuns(program, entry)) {
+  while (manifest.rank_program()->Get(rank) != index)
+    ++rank;
+  for (uint32_t t = 0; t < program.tasks()->size(); ++t) {
+    const format::Task &task = *program.tasks()->Get(t);
+    std::vector<Accesses> &all = instructions.emplace_back();
+    std::vector<Executed> &order = orders.emplace_back();
+    if (runs[t] == 0)
+      continue;
+    for (const format::Instruction *instruction : *task.instructions())
+      all.push_back(accessesOf(manifest, program, *instruction));
+    std::vector<uint32_t> every(all.size());
+    std::iota(every.begin(), every.end(), 0u);
+    format::visitLayers(task, every, [&](uint32_t i, uint32_t layer) {
+      order.push_back({i, layer});
+      return true;
+    });
+  }
+  collectSegments();
+}
+
+Steps::Place Steps::placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
+                            uint32_t layer) const {
+  const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
+  int64_t begin = static_cast<int64_t>(buffer.offset() +
+                                       buffer.slot_stride() * (run.micro_batch() % buffer.slots()) +
+                                       buffer.micro_batch_stride() * run.micro_batch()) +
+                  (buffer.layer_stride() + touch.layerShift) * layer +
+                  touch.microBatchShift * run.micro_batch() + piece.begin;
+  return {begin, begin + piece.bytes};
+}
+
+uint64_t Steps::storageOf(uint32_t index, const format::Run &run, uint32_t layer) const {
+  const format::Buffer &buffer = *program.buffers()->Get(index);
+  uint64_t storage = format::sizeOf(buffer.layer_storages()) > 0
+                         ? buffer.layer_storages()->Get(layer)
+                         : buffer.storage();
+  return storage << 20 | (buffer.slot_stride() > 0 ? run.micro_batch() % buffer.slots() : 0);
+}
+
+// Runs of a task touch the same bytes, but of buffers that have several slots or move with the
+// micro-batch.
+void Steps::collectSegments() {
+  std::set<uint32_t> slots{1};
+  for (const format::Buffer *buffer : *program.buffers())
+    slots.insert(buffer->slots());
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen; // task, slots, slot
+  std::map<uint32_t, bool> isNew;                          // by slots
+  for (const format::Run *run : *entry.order()) {
+    for (uint32_t each : slots)
+      isNew[each] = seen.insert({run->task(), each, run->micro_batch() % each}).second;
+    for (const Executed &each : orders[run->task()])
+      for (const Touch &touch : instructions[run->task()][each.instruction].touches) {
+        const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
+        if (isNew[buffer.slots()] || touch.microBatchShift != 0 || buffer.micro_batch_stride() != 0)
+          for (const Piece &piece : touch.pieces) {
+            Place place = placeOf(touch, piece, *run, each.layer);
+            segments.add(place.begin, place.end);
+          }
+      }
+  }
+  auto addBuffer = [&](uint32_t index) {
+    const format::Buffer &buffer = *program.buffers()->Get(index);
+    auto begin = static_cast<int64_t>(buffer.offset());
+    segments.add(begin, begin + static_cast<int64_t>(buffer.bytes()));
+  };
+  for (const auto *tensors : {program.parameters(), program.optimizer_state()})
+    for (uint32_t i = 0; i < format::sizeOf(tensors); ++i)
+      addBuffer(tensors->Get(i)->buffer());
+  for (const format::Input *input : *program.inputs())
+    addBuffer(input->buffer());
+  for (uint32_t i = 0; i < format::sizeOf(program.scalars()); ++i)
+    addBuffer(program.scalars()->Get(i)->buffer());
+  for (const format::Output *output : *program.outputs())
+    addBuffer(output->buffer());
+  for (uint32_t i = 0; i < format::sizeOf(program.gradients()); ++i)
+    addBuffer(program.gradients()->Get(i)->buffer());
+  segments.cut();
+}
+
+std::string Steps::bufferName(uint32_t buffer) const {
+  const auto *name = program.buffers()->Get(buffer)->name();
+  return format::text("'", name ? name->string_view() : "", "' (buffer ", buffer, ")");
+}
+
+std::string Steps::describe(const format::Run &run, const Executed &executed) const {
+  const format::Task &task = *program.tasks()->Get(run.task());
+  return format::text("task '", task.name()->string_view(), "', micro-batch ", run.micro_batch(),
+                      ", instruction ", executed.instruction,
+                      executed.layer > 0 ? format::text(" in layer ", executed.layer) : "", ", ",
+                      format::describe(manifest, *task.instructions()->Get(executed.instruction)));
+}
+
+Fault Steps::fault(const format::Run &run, const Executed &executed, const char *check,
+                   std::string message, std::string note) const {
+  const format::Task &task = *program.tasks()->Get(run.task());
+  const format::Instruction &instruction = *task.instructions()->Get(executed.instruction);
+  Fault fault;
+  fault.check = check;
+  fault.entry = format::EnumNameEntryKind(entry.kind());
+  fault.program = index;
+  fault.rank = rank;
+  fault.task = task.name()->str();
+  fault.microBatch = run.micro_batch();
+  fault.instruction = executed.instruction;
+  fault.layer = executed.layer;
+  fault.op = format::describe(manifest, instruction);
+  if (instruction.location() < format::sizeOf(manifest.locations()))
+    if (const auto *name = manifest.locations()->Get(instruction.location())->name())
+      fault.source = name->str();
+  fault.message = std::move(message);
+  fault.note = std::move(note);
+  return fault;
+}
+
+} // namespace dtc

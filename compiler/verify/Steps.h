@@ -1,0 +1,73 @@
+// What a program executes in an entry, and where each of it touches memory.
+#pragma once
+
+#include "compiler/verify/Accesses.h"
+#include "compiler/verify/Segments.h"
+#include "compiler/verify/Verify.h"
+
+#include <map>
+
+namespace dtc {
+
+// An instruction of a task, in one of its layers.
+struct Executed {
+  uint32_t instruction = 0, layer = 0;
+};
+
+// Tasks as they are executed: looked at once, however often they run.
+class Steps {
+public:
+  Steps(const format::Manifest &manifest, uint32_t program, format::EntryKind entry);
+
+  // A piece of a touch in memory, of a run and layer.
+  struct Place {
+    int64_t begin = 0, end = 0;
+  };
+  Place placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
+                uint32_t layer) const;
+  // Calls visit(span, piece) for the pieces of a touch, in order.
+  template <typename Visit>
+  void visit(const Touch &touch, const format::Run &run, uint32_t layer, Visit &&visit) const {
+    for (const Piece &piece : touch.pieces) {
+      Place place = placeOf(touch, piece, run, layer);
+      visit(segments.find(place.begin, place.end), place);
+    }
+  }
+
+  const std::vector<Executed> &executed(uint32_t task) const { return orders[task]; }
+  const Accesses &accesses(uint32_t task, uint32_t instruction) const {
+    return instructions[task][instruction];
+  }
+  // Whether the instruction belongs to the step, not to one of its several micro-batches.
+  bool isOfStep(uint32_t task, const format::Instruction &instruction) const {
+    return manifest.num_micro_batches() == 1 || runs[task] == 1 ||
+           instruction.runs() == format::Runs::last;
+  }
+  // What its bytes mean: unlike for unlike slots of what each slot has.
+  uint64_t storageOf(uint32_t buffer, const format::Run &run, uint32_t layer) const;
+  // A buffer that lacks the storage of a layer it is used in; the first one.
+  bool lacksStorage(const format::Buffer &buffer, uint32_t layer) const {
+    return format::sizeOf(buffer.layer_storages()) > 0 && layer >= buffer.layer_storages()->size();
+  }
+
+  Fault fault(const format::Run &run, const Executed &executed, const char *check,
+              std::string message, std::string note = "") const;
+  std::string describe(const format::Run &run, const Executed &executed) const;
+  std::string bufferName(uint32_t buffer) const;
+
+  const format::Manifest &manifest;
+  const uint32_t index;
+  const format::Program &program;
+  const format::Entry &entry;
+  uint32_t rank = 0;          // the first that runs the program
+  std::vector<uint32_t> runs; // per task
+  Segments segments;
+
+private:
+  void collectSegments();
+
+  std::vector<std::vector<Accesses>> instructions; // per task
+  std::vector<std::vector<Executed>> orders;
+};
+
+} // namespace dtc

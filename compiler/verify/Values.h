@@ -1,0 +1,169 @@
+// Goes through a program's step in the order in which the host enqueues it, and follows what every
+// byte means.
+#pragma once
+
+#include "compiler/verify/GroupAxes.h"
+#include "compiler/verify/Steps.h"
+
+#include <map>
+#include <optional>
+#include <tuple>
+
+namespace dtc {
+
+// What programs tell each other of what they send and reduce together: per program, channel and
+// number of the meeting, the axes on which it differs and those along which it is still to be summed.
+class Board {
+public:
+  struct Key {
+    uint32_t program, group, way; // way: stream of a collective; 256 + shift of a send
+    bool operator<(const Key &other) const {
+      return std::tie(program, group, way) < std::tie(other.program, other.group, other.way);
+    }
+  };
+  struct Sent {
+    AxisSet axes = 0, partial = 0;
+  };
+  void post(const Key &key, Sent sent) { posted[key].push_back(sent); }
+  // Of meeting `number`, from 0; null where the program has not come so far.
+  const Sent *find(const Key &key, size_t number) const {
+    auto found = posted.find(key);
+    return found == posted.end() || number >= found->second.size() ? nullptr
+                                                                   : &found->second[number];
+  }
+
+private:
+  std::map<Key, std::vector<Sent>> posted;
+};
+
+// One program in one entry.
+class Values {
+public:
+  Values(const Steps &steps, const GroupAxes &groups, Board &board);
+
+  // Goes on until the end, a fault, or a meeting at which another program is not yet. `force`: then
+  // goes on all the same, as if what is to come differed along all axes.
+  std::optional<Fault> advance(bool force);
+  bool isDone() const { return run == steps.entry.order()->size(); }
+  // Executed so far.
+  uint64_t count() const { return executedSoFar; }
+
+private:
+  struct Byte { // of all bytes of a segment
+    uint64_t storage = 0;
+    uint32_t writer = 0, writerStep = 0; // run and place in its task
+    uint32_t writeTime = 0;
+    uint32_t meeting = 0; // that brought it; 0: none, or one that counts as read
+    uint32_t adds = 0;    // addends of a sum
+    int32_t microBatch = kStep;
+    uint32_t tensor = 0;   // 1 + that of `tensors`, where it is one's memory
+    uint32_t together = 0; // 1 + group of several programs that it was reduced over
+    AxisSet axes = 0;      // on which it may differ
+    AxisSet reduced = 0;   // along which it was summed, or need not be
+    AxisSet partial = 0;   // along which it is known to be a sum that is not finished
+    uint8_t writeStream = 0;
+    bool isWritten = false, isMixed = false, isZero = false, isRead = false, isGradient = false;
+  };
+  // What bytes of the arena hold.
+  struct Held {
+    int64_t begin = 0, end = 0;
+    AxisSet axes = 0, reduced = 0, partial = 0;
+    uint32_t together = 0;
+    bool isZero = false;
+  };
+  struct Kept {
+    std::string name;
+    AxisSet shards = 0;
+    uint64_t elements = 0;
+    bool isShared = false; // other programs have it, too
+    const format::Tensor *tensor = nullptr;
+  };
+  static constexpr int32_t kStep = -1;
+  static constexpr AxisSet kComplete = 0xffff; // of what is kept from step to step
+
+  void fill();
+  void keep(uint32_t buffer, const std::string &name, AxisSet shards,
+            const format::Tensor *tensor = nullptr, bool isShared = false);
+  SegmentSpan spanOf(const format::Buffer &buffer) const { // of one that does not move
+    auto begin = static_cast<int64_t>(buffer.offset());
+    return steps.segments.find(begin, begin + static_cast<int64_t>(buffer.bytes()));
+  }
+  AxisSet
+  shardsOf(const flatbuffers::Vector<flatbuffers::Offset<format::ShardedDim>> *shards) const;
+
+  std::optional<Fault> execute();
+  std::optional<Fault> runFunction();
+  std::optional<Fault> runCopy();
+  std::optional<Fault> runCollective();
+  std::optional<Fault> runTransfer();
+  void runRecord();
+  void runWait();
+
+  // Checks and notes a read of all of a touch; `held` (may be null) becomes what it holds.
+  std::optional<Fault> read(const Touch &touch, std::vector<Held> *held, bool adds = false);
+  std::optional<Fault> checkRead(const Touch &touch, const Byte &byte, uint32_t segment,
+                                 uint64_t storage, bool adds) const;
+  std::optional<Fault> checkAddends(const Touch &touch, const Byte &byte, bool adds) const;
+  // Writes a touch: `valueOf(begin, end)` is what bytes [begin, end) of it become.
+  template <typename ValueOf> std::optional<Fault> write(const Touch &touch, ValueOf &&valueOf);
+  std::optional<Fault> checkWrite(const Touch &touch, const Byte &byte, uint32_t segment) const;
+  std::optional<Fault> checkTensor(const Touch &touch, const Kept &tensor, const Held &value) const;
+  // Axes along which an instruction leaves sums to be finished: those that split what it sums over.
+  AxisSet unfinished() const;
+  AxisSet shardsOf(const Touch &table, uint32_t dim) const;
+  std::optional<Fault> checkFinished(const Touch &touch, const std::vector<Held> &held,
+                                     const char *why) const;
+  std::optional<Fault> checkUpdate();
+  std::optional<Fault> checkGroup(const format::Collective &op) const;
+  std::optional<Fault> checkWhole(const Touch &touch) const;
+  std::optional<Fault> checkReduced(const format::Collective &op, const Held &held) const;
+  std::optional<Fault> checkGradients() const;
+  Fault unread(uint32_t segment) const;
+  std::optional<Fault> checkEnd();
+  bool isBefore(uint8_t stream, uint32_t time) const { return clocks[now][stream] >= time; }
+  uint64_t elementsOf(const Touch &touch) const { // of its first piece
+    return static_cast<uint64_t>(touch.pieces[0].bytes) /
+           format::bytesOf(steps.program.buffers()->Get(touch.buffer)->dtype());
+  }
+  bool trains() const { return steps.entry.kind() == format::EntryKind::train; }
+  bool startsSum() const { return source->source->starts_sum() && isFirstRun; }
+  static void merge(Held &all, const Held &part);
+  Held mergedOf(const std::vector<Held> &held) const;
+  static Held at(const std::vector<Held> &held, int64_t begin, int64_t end);
+
+  Fault fail(const char *check, std::string message, std::string note = "") const {
+    return steps.fault(*current, steps.executed(current->task())[step], check, std::move(message),
+                       std::move(note));
+  }
+  std::string writerOf(const Byte &byte) const;
+  bool isMadeByCollective(const Byte &byte) const;
+  std::string bytesOf(uint32_t segment) const;
+
+  const Steps &steps;
+  const GroupAxes &groups;
+  Board &board;
+  uint32_t numStreams;
+  AxisSet batchAxes = 0;           // that split samples, in any program
+  std::vector<Byte> bytes;         // per segment
+  std::vector<uint32_t> readTimes; // per segment and stream
+  std::vector<Kept> tensors;
+  std::vector<std::vector<uint32_t>> clocks;      // per stream: how far each is known to be
+  std::vector<std::vector<uint32_t>> eventClocks; // per event
+  std::map<Board::Key, size_t> met;               // meetings so far
+  std::vector<bool> meetingRead;
+  std::vector<std::pair<uint32_t, uint32_t>> meetings; // run and place in its task
+
+  uint32_t run = 0, step = 0; // next
+  const format::Run *current = nullptr;
+  const Accesses *source = nullptr;
+  uint32_t layer = 0;
+  uint8_t now = 0; // stream
+  bool isFirstRun = false, isOfStep = false, isBlocked = false, isForced = false;
+  uint32_t meeting = 0; // that is executed
+  std::vector<uint32_t> runsLeft, runsDone;
+  std::vector<std::vector<Held>> read_; // per touch of the instruction
+  std::vector<Held> pending;            // of a collective that waits for other programs
+  uint64_t executedSoFar = 0;
+};
+
+} // namespace dtc

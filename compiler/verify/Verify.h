@@ -1,0 +1,38 @@
+// Proves over all ranks' programs of an executable that a step does what it should: see README.md.
+#pragma once
+
+#include "runtime/format/dte_generated.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// Where a proof does not go through: an instruction of a rank, in a run of its task.
+struct Fault {
+  // "meetings": ranks that meet mean the same, and none waits forever; "memory": what is read is what
+  // was written for it, in order; "values": what is added up is added up once, replicas stay equal.
+  std::string check;
+  std::string entry; // "train", "evaluate"
+  uint32_t program = 0, rank = 0;
+  std::string task;
+  uint32_t microBatch = 0, instruction = 0, layer = 0;
+  std::string op;     // "gemm at model.mlir:3:1 (h.0.mlp)"
+  std::string source; // of the op's place in the model: "h.0.mlp"
+  std::string message, note;
+
+  // "rank 0, task 'forward', micro-batch 1, instruction 17, gemm at ...: message"
+  std::string text() const;
+};
+
+struct VerifyReport {
+  std::optional<Fault> fault; // the first one
+  uint64_t ranks = 0, programs = 0, classes = 0;
+  uint64_t instructions = 0; // as often as they run, in all programs and entries
+};
+
+// `manifest` has passed format::verifyManifest.
+VerifyReport verifyPrograms(const format::Manifest &manifest);
+
+} // namespace dtc

@@ -1,0 +1,141 @@
+// Attention of 16-bit floats: what a task needs of one kv head becomes f32 in its own memory, the
+// kernels of f32 run on it, and what they give is rounded once.
+//
+// Cost: that of f32, and 6 bytes for every element read or written, of keys and values once for
+// each task of the head.
+#include "kernels/cpu/IsaKernels.h"
+#include "kernels/cpu/Scratch.h"
+#include "kernels/cpu/ThreadPool.h"
+
+#include <algorithm>
+
+namespace dtc::cpu {
+
+namespace {
+
+thread_local Scratch tensorScratch, unitScratch;
+
+constexpr int64_t kUnitsPerThread = 4; // which even out causal attention's longer rows at the end
+
+// `heads` heads from `head` on of tokens [begin, end) of [batch, tokens, allHeads, headDim]: rows of
+// heads * headDim elements, allHeads * headDim apart.
+struct Slice {
+  int64_t first, stride, rows, columns; // in elements
+  int64_t size() const { return rows * columns; }
+};
+
+Slice sliceOf(int64_t tokens, int64_t allHeads, int64_t headDim, int64_t batchIndex, int64_t head,
+              int64_t heads, int64_t begin, int64_t end) {
+  return {((batchIndex * tokens + begin) * allHeads + head) * headDim, allHeads * headDim,
+          end - begin, heads * headDim};
+}
+
+float *read(ElementType type, const void *tensor, const Slice &slice, float *&to) {
+  float *result = to;
+  for (int64_t row = 0; row < slice.rows; ++row)
+    isaKernels().widen(type,
+                       static_cast<const char *>(tensor) +
+                           (slice.first + row * slice.stride) * bytesOf(type),
+                       result + row * slice.columns, slice.columns);
+  to += slice.size();
+  return result;
+}
+
+void write(ElementType type, void *tensor, const Slice &slice, const float *from) {
+  for (int64_t row = 0; row < slice.rows; ++row)
+    isaKernels().narrow(type, from + row * slice.columns,
+                        static_cast<char *>(tensor) +
+                            (slice.first + row * slice.stride) * bytesOf(type),
+                        slice.columns);
+}
+
+// One kv head with its query heads, as a problem of its own.
+AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead) {
+  AttentionArgs one = args;
+  int64_t group = args.heads / args.kvHeads;
+  one.batch = 1;
+  one.heads = group;
+  one.kvHeads = 1;
+  one.globalBatch0 += batchIndex;
+  one.globalHead0 += kvHead * group;
+  one.lse += (batchIndex * args.heads + kvHead * group) * args.queries;
+  return one;
+}
+
+} // namespace
+
+// Tasks take a range of queries each, but read them all: where a query is decides which keys it
+// sees.
+void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool) {
+  int64_t heads = args.batch * args.kvHeads,
+          group = args.heads / std::max<int64_t>(1, args.kvHeads);
+  if (heads == 0 || args.queries == 0)
+    return;
+  int64_t wanted = pool.size() == 1 ? 1 : (pool.size() * kUnitsPerThread + heads - 1) / heads;
+  int64_t grains = (args.queries + kAttentionGrain - 1) / kAttentionGrain;
+  int64_t perUnit = (grains + wanted - 1) / wanted * kAttentionGrain;
+  int64_t units = (args.queries + perUnit - 1) / perUnit;
+  pool.parallelFor(heads * units, 1, [&](int64_t begin, int64_t end) {
+    const IsaKernels &isa = isaKernels();
+    for (int64_t task = begin; task < end; ++task) {
+      int64_t batchIndex = task % heads / args.kvHeads, kvHead = task % heads % args.kvHeads;
+      int64_t first = (units - 1 - task / heads) * perUnit; // longest rows first
+      int64_t last = std::min(args.queries, first + perUnit);
+      auto slice = [&](int64_t tokens, int64_t ofAll, int64_t head, int64_t count) {
+        return sliceOf(tokens, ofAll, args.headDim, batchIndex, head, count, 0, tokens);
+      };
+      Slice query = slice(args.queries, args.heads, kvHead * group, group);
+      Slice key = slice(args.keys, args.kvHeads, kvHead, 1);
+      AttentionArgs one = ofHead(args, batchIndex, kvHead);
+      float *memory = tensorScratch.reserve(2 * query.size() + 2 * key.size());
+      one.q = read(tensors.type, tensors.q, query, memory);
+      one.k = read(tensors.type, tensors.k, key, memory);
+      one.v = read(tensors.type, tensors.v, key, memory);
+      one.out = memory;
+      isa.attentionUnit(one, 0, 0, first, last, unitScratch.reserve(isa.attentionWorkspace(one)));
+      Slice result = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
+                             group, first, last);
+      write(tensors.type, tensors.out, result, one.out + first * query.columns);
+    }
+  });
+}
+
+void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,
+                         ThreadPool &pool) {
+  int64_t heads = args.batch * args.kvHeads,
+          group = args.heads / std::max<int64_t>(1, args.kvHeads);
+  pool.parallelFor(heads, 1, [&](int64_t begin, int64_t end) {
+    const IsaKernels &isa = isaKernels();
+    for (int64_t task = begin; task < end; ++task) {
+      int64_t batchIndex = task / args.kvHeads, kvHead = task % args.kvHeads;
+      Slice query = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
+                            group, 0, args.queries);
+      Slice key =
+          sliceOf(args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, 1, 0, args.keys);
+      AttentionGradArgs one{ofHead(args, batchIndex, kvHead),
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            nullptr,
+                            scratch + (batchIndex * args.heads + kvHead * group) * args.queries};
+      float *memory = tensorScratch.reserve(4 * query.size() + 4 * key.size());
+      one.forward.q = read(tensors.type, tensors.q, query, memory);
+      one.forward.k = read(tensors.type, tensors.k, key, memory);
+      one.forward.v = read(tensors.type, tensors.v, key, memory);
+      one.forward.out = read(tensors.type, tensors.out, query, memory);
+      one.dout = read(tensors.type, tensors.dout, query, memory);
+      one.dq = memory;
+      one.dk = one.dq + query.size();
+      one.dv = one.dk + key.size();
+      for (int64_t head = 0; head < group; ++head)
+        isa.attentionDelta(one, 0, head);
+      isa.attentionGradUnit(one, {0, 0, 0, args.queries, 0, args.keys, true, true},
+                            unitScratch.reserve(isa.attentionGradWorkspace(one.forward)));
+      write(tensors.type, tensors.dq, query, one.dq);
+      write(tensors.type, tensors.dk, key, one.dk);
+      write(tensors.type, tensors.dv, key, one.dv);
+    }
+  });
+}
+
+} // namespace dtc::cpu

@@ -1,0 +1,196 @@
+// Sets the element types that a model is kept in (pass dtc-set-precision).
+//
+// 1. Parameters become narrow.
+// 2. Functions are gone through in order, blocks at their first call. Products and attention run in
+//    the narrow type. Sums over dims give f32. Any other op has the type of its operands: f32 where
+//    one of them is, which is how f32 spreads from a loss or a norm that is written by hand to what
+//    is made of it. Constants and narrow values follow.
+// 3. What a repeat carries from layer to layer is narrow, the loss f32.
+// What stays in f32 within an op (statistics of norms, softmax, lse, the loss of each row) is in
+// its result types; all arithmetic is in f32 registers.
+#include "passes/graph/Passes.h"
+
+#include "dialects/graph/Attributes.h"
+#include "dialects/graph/ImageOps.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_SETPRECISION
+#include "passes/graph/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+// As torch.amp.GradScaler; a power of two, as all that becomes of it.
+constexpr double kFirstLossScale = 65536;
+
+class PrecisionSetter {
+public:
+  PrecisionSetter(ModuleOp module, FloatType narrow)
+      : module(module), narrow(narrow), wide(Float32Type::get(module.getContext())) {}
+
+  void run() {
+    for (auto parameter : module.getOps<graph::ParameterOp>())
+      parameter.setType(llvm::cast<RankedTensorType>(in(parameter.getType(), narrow)));
+    auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
+    convertBody(loss);
+    Operation *returned = loss.getBody().front().getTerminator();
+    returned->setOperand(0, cast(returned, returned->getOperand(0), wide));
+  }
+
+private:
+  // A tensor or stack of floats with another element type; any other type as it is.
+  static Type in(Type type, Type element) {
+    if (!isa<RankedTensorType, graph::StackType>(type) ||
+        !isa<FloatType>(graph::tensorOf(type).getElementType()))
+      return type;
+    return graph::withTensor(type, graph::tensorOf(type).clone(element));
+  }
+
+  bool isWide(Value value) const {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType() == wide;
+  }
+
+  // `value` in front of `user` in an element type.
+  static Value cast(Operation *user, Value value, Type element) {
+    Type type = in(value.getType(), element);
+    if (type == value.getType())
+      return value;
+    OpBuilder builder(user);
+    return graph::CastOp::create(builder, user->getLoc(), type, value);
+  }
+
+  void convertBody(graph::FuncOp func) {
+    for (Operation &op : llvm::make_early_inc_range(func.getBody().front().without_terminator()))
+      if (auto get = dyn_cast<graph::GetOp>(op))
+        get.getResult().setType(in(get.getType(), narrow));
+      else if (auto call = dyn_cast<graph::BlockCallOpInterface>(op))
+        convertCall(call);
+      else
+        convertOp(&op);
+  }
+
+  void convertCall(graph::BlockCallOpInterface call) {
+    auto block = module.lookupSymbol<graph::FuncOp>(call.getBlockName());
+    int64_t numCarried = call.getNumCarried();
+    if (converted.insert(block).second)
+      convertBlock(block, call, numCarried);
+    for (auto [index, operand] : llvm::enumerate(call->getOperands()))
+      call->setOperand(index, cast(call, operand, elementOf(block.getArgument(index).getType())));
+    for (auto [result, type] : llvm::zip(call->getResults(), block.getResultTypes()))
+      result.setType(graph::withTensor(result.getType(), graph::tensorOf(type)));
+  }
+
+  // Its arguments are as those of its first call, but for what it carries and constants.
+  void convertBlock(graph::FuncOp block, graph::BlockCallOpInterface call, int64_t numCarried) {
+    for (auto [index, argument] : llvm::enumerate(block.getArguments())) {
+      Value operand = call->getOperand(index);
+      bool follows = static_cast<int64_t>(index) < numCarried || isConstant(operand);
+      argument.setType(in(argument.getType(), follows ? narrow : elementOf(operand.getType())));
+    }
+    convertBody(block);
+    Operation *returned = block.getBody().front().getTerminator();
+    for (int64_t index = 0; index < numCarried; ++index)
+      returned->setOperand(index, cast(returned, returned->getOperand(index), narrow));
+    block.setFunctionType(FunctionType::get(module.getContext(),
+                                            block.getBody().front().getArgumentTypes(),
+                                            returned->getOperandTypes()));
+  }
+
+  static Type elementOf(Type type) { return graph::tensorOf(type).getElementType(); }
+  static bool isConstant(Value value) { return value.getDefiningOp<graph::ConstantOp>(); }
+
+  // The operands that share a type with the first result; the keys of random ops are scalars, which
+  // stay what they are, as do the tables of a rotation, and what only gives its size.
+  static SmallVector<OpOperand *, 4> numbersOf(Operation *op) {
+    SmallVector<OpOperand *, 4> numbers;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+      if (!type || !isa<FloatType>(type.getElementType()) ||
+          (isa<graph::RandomOpInterface>(op) && type.getRank() == 0))
+        continue;
+      numbers.push_back(&operand);
+      if (isa<graph::RotaryOp, graph::BroadcastOp>(op))
+        break;
+    }
+    return numbers;
+  }
+
+  void convertOp(Operation *op) {
+    auto interface = dyn_cast<graph::RuleOpInterface>(op);
+    if (!interface || isa<graph::CastOp>(op)) // a model may say itself what is rounded
+      return;
+    SmallVector<OpOperand *, 4> numbers = numbersOf(op);
+    graph::OpRule rule = interface.getRule();
+    if (numbers.empty() || rule.kind == graph::OpKind::Loss)
+      return;
+    if (isa<graph::ReduceOp>(op)) // reads what there is, gives f32
+      return;
+    Type element = elementFor(op, rule, numbers);
+    for (OpOperand *number : numbers)
+      number->set(cast(op, number->get(), element));
+    op->getResult(0).setType(in(op->getResult(0).getType(), element));
+  }
+
+  Type elementFor(Operation *op, const graph::OpRule &rule, ArrayRef<OpOperand *> numbers) const {
+    // The runtime's kernels of images are those of f32.
+    if (isa<graph::Conv2dOp, graph::MaxPool2dOp, graph::AvgPool2dOp, graph::WeightedMeanOp>(op))
+      return wide;
+    if (rule.multiplies())
+      return narrow;
+    bool spreads = llvm::any_of(numbers, [&](OpOperand *number) {
+      return isWide(number->get()) && !isConstant(number->get());
+    });
+    bool isNumber =
+        llvm::all_of(numbers, [&](OpOperand *number) { return isConstant(number->get()); });
+    return spreads || isNumber ? wide : narrow;
+  }
+
+  ModuleOp module;
+  FloatType narrow, wide;
+  llvm::SmallPtrSet<Operation *, 8> converted;
+};
+
+// State of the step, not of a parameter.
+void declareLossScale(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  for (auto [name, value] : {std::pair(graph::kLossScaleState, kFirstLossScale),
+                             std::pair(graph::kGoodStepsState, 0.0)}) {
+    auto state =
+        graph::StateOp::create(builder, module.getLoc(), name, FlatSymbolRefAttr(), scalar);
+    if (value == 0)
+      continue;
+    state.setInit(graph::InitKind::Constant);
+    state.setMean(llvm::APFloat(value));
+  }
+}
+
+struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
+  using SetPrecisionBase::SetPrecisionBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (precision == "f32")
+      return;
+    if (precision != "bf16" && precision != "f16") {
+      module.emitError("'") << precision.getValue()
+                            << "' is not a precision that dtc can compile; use f32, bf16 or f16";
+      return signalPassFailure();
+    }
+    if (!module.lookupSymbol<graph::FuncOp>(graph::kLossFunction)) {
+      module.emitError("dtc-set-precision needs '@loss'; run it before dtc-differentiate");
+      return signalPassFailure();
+    }
+    Builder builder(module.getContext());
+    FloatType narrow =
+        precision == "bf16" ? FloatType(builder.getBF16Type()) : FloatType(builder.getF16Type());
+    PrecisionSetter(module, narrow).run();
+    if (precision == "f16")
+      declareLossScale(module);
+  }
+};
+
+} // namespace
+} // namespace dtc

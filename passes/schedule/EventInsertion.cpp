@@ -1,0 +1,186 @@
+// Puts the events that several streams need into a program.
+#include "passes/schedule/EventInsertion.h"
+
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/ExecutionLabels.h"
+#include "passes/schedule/Ordering.h"
+
+using namespace mlir;
+using namespace dtc;
+
+EventInsertion::EventInsertion(exec::ProgramOp program, size_t inFlight)
+    : program(program), inFlight(inFlight), numStreams(static_cast<int64_t>(program.getStreams())),
+      instructions(getInstructions(program)), streams(static_cast<size_t>(numStreams)) {
+  for (StreamState &state : streams)
+    state.synced = state.syncedInEveryRun =
+        llvm::SmallVector<int64_t, 3>(static_cast<size_t>(numStreams), -1);
+}
+
+int64_t EventInsertion::run() {
+  for (unsigned index = 0; index < instructions.size(); ++index) {
+    int64_t stream = instructions[index].getInstructionStream();
+    for (int64_t other = 0; other < numStreams; ++other)
+      if (other != stream)
+        sync(stream, other, lastConflict(index, other), instructions[index]);
+    if (stream != 0)
+      fork(index);
+    throttle(index);
+    remember(index);
+    if (index + 1 == instructions.size() || taskOf(index + 1) != taskOf(index))
+      join(taskOf(index));
+  }
+  joinAtEnd();
+  return numEvents;
+}
+
+exec::TaskOp EventInsertion::taskOf(unsigned index) const {
+  return cast<exec::TaskOp>(exec::InstructionOpInterface(instructions[index])->getParentOp());
+}
+
+// The last instruction of `stream` before `index` that has to be over when it starts; -1: none.
+int64_t EventInsertion::lastConflict(unsigned index, int64_t stream) {
+  int64_t last = -1;
+  auto search = [&](Value buffer, bool write) {
+    exec::BufferRange range = exec::getRange(buffer);
+    for (const Access &access : llvm::reverse(accesses[{range.root, stream}])) {
+      if (static_cast<int64_t>(access.index) <= last)
+        break;
+      if ((write || access.write) && range.overlaps(access.range))
+        last = access.index;
+    }
+  };
+  for (Value buffer : instructions[index].getReadBuffers())
+    search(buffer, false);
+  for (Value buffer : instructions[index].getWrittenBuffers())
+    search(buffer, true);
+  return last;
+}
+
+void EventInsertion::remember(unsigned index) {
+  exec::InstructionOpInterface op = instructions[index];
+  int64_t stream = op.getInstructionStream();
+  auto add = [&](Value buffer, bool write) {
+    exec::BufferRange range = exec::getRange(buffer);
+    accesses[{range.root, stream}].push_back({index, range, write});
+  };
+  for (Value buffer : op.getReadBuffers())
+    add(buffer, false);
+  for (Value buffer : op.getWrittenBuffers())
+    add(buffer, true);
+  StreamState &state = streams[static_cast<size_t>(stream)];
+  bool everyRun = isRepeated(op);
+  if (everyRun || !taskOf(index).isRepeated()) {
+    state.lastTask = taskOf(index);
+    state.lastOfRun = index;
+  }
+}
+
+exec::RecordOp EventInsertion::createRecord(OpBuilder &builder, Location location, int64_t stream,
+                                            bool last) {
+  return exec::RecordOp::create(builder, location, numEvents++, /*layer_stride=*/0, stream, last);
+}
+
+// Makes `stream` wait, at `before` or at the end of `block`, until instruction `index` of stream
+// `other` is over: in every run where both are in every run, else in the last micro-batch.
+void EventInsertion::sync(int64_t stream, int64_t other, int64_t index, Operation *before,
+                          Block *block) {
+  if (index < 0)
+    return;
+  exec::InstructionOpInterface recorded = instructions[static_cast<size_t>(index)];
+  auto waiting = cast<exec::TaskOp>(before ? before->getParentOp() : block->getParentOp());
+  bool inRuns = isRepeated(recorded) && (before ? isRepeated(before) : waiting.isRepeated());
+  StreamState &state = streams[static_cast<size_t>(stream)];
+  int64_t &synced = (inRuns ? state.syncedInEveryRun : state.synced)[static_cast<size_t>(other)];
+  if (index <= synced)
+    return;
+  synced = index;
+  int64_t &ofLast = state.synced[static_cast<size_t>(other)];
+  ofLast = std::max(ofLast, index);
+  exec::RecordOp &record = records[index];
+  OpBuilder builder(program.getContext());
+  if (!record) {
+    builder.setInsertionPointAfter(recorded);
+    record = createRecord(builder, recorded.getLoc(), other,
+                          cast<exec::TaskOp>(recorded->getParentOp()).isRepeated());
+  }
+  if (inRuns)
+    record.setLast(false);
+  if (before)
+    builder.setInsertionPoint(before);
+  else
+    builder.setInsertionPointToEnd(block);
+  Location location = before ? before->getLoc() : block->back().getLoc();
+  exec::WaitOp::create(builder, location, record.getEvent(), /*layer_stride=*/0, stream,
+                       /*last=*/!inRuns && waiting.isRepeated());
+}
+
+// What other streams do in a run of a task starts behind what stream 0 does in it; what they gather
+// for a block not before stream 0 has come to where it stands, so that memory is not taken earlier.
+void EventInsertion::fork(unsigned index) {
+  exec::InstructionOpInterface op = instructions[index];
+  int64_t stream = op.getInstructionStream();
+  StreamState &state = streams[static_cast<size_t>(stream)];
+  exec::TaskOp task = taskOf(index);
+  bool inRuns = isRepeated(op);
+  if (stream != kGatherStream && (!inRuns || state.forkedIn == task))
+    return;
+  const StreamState &compute = streams[0];
+  if (compute.lastTask == task || (!task.isRepeated() && compute.lastOfRun >= 0)) {
+    sync(stream, 0, compute.lastOfRun, op);
+  } else if (task.isRepeated() && state.forkedIn != task) {
+    // Nothing of stream 0 stands before it.
+    OpBuilder builder(&task.getBody().front(), task.getBody().front().begin());
+    exec::RecordOp record = createRecord(builder, op.getLoc(), 0, /*last=*/!inRuns);
+    builder.setInsertionPoint(op);
+    exec::WaitOp::create(builder, op.getLoc(), record.getEvent(), /*layer_stride=*/0, stream,
+                         /*last=*/!inRuns);
+  }
+  state.forkedIn = task;
+}
+
+// Buffers of communication are taken until stream 0 has waited for their collective, so it waits
+// for the one that is `inFlight` back, with what follows it, before it goes on past the next. Of
+// what each micro-batch reduces one is under way, while the next is packed.
+void EventInsertion::throttle(unsigned index) {
+  auto collective = dyn_cast<exec::CollectiveOp>(instructions[index].getOperation());
+  int64_t stream = instructions[index].getInstructionStream();
+  if (!collective || stream == 0 || stream == kGatherStream)
+    return;
+  bool ofMicroBatch = getExecution(collective).has_value();
+  size_t most = ofMicroBatch ? 1 : inFlight;
+  auto isOwn = [](Value buffer) {
+    return getRootOp(buffer).getKind() == exec::BufferKind::Communication;
+  };
+  if (most == 0 || (!ofMicroBatch && !isOwn(collective.getSrc()) && !isOwn(collective.getDst())))
+    return;
+  std::vector<unsigned> &starts = streams[static_cast<size_t>(stream)].starts;
+  if (ofMicroBatch && !starts.empty() && taskOf(starts.back()) != taskOf(index))
+    starts.clear(); // the task's end has waited for all
+  starts.push_back(index);
+  if (starts.size() <= most)
+    return;
+  // All of the stream before the start of the next newer one.
+  int64_t last = starts[starts.size() - most] - 1;
+  while (instructions[static_cast<size_t>(last)].getInstructionStream() != stream)
+    --last;
+  sync(0, stream, last, instructions[index]);
+}
+
+// Stream 0 waits for what every run of the task has on other streams.
+void EventInsertion::join(exec::TaskOp task) {
+  if (!task.isRepeated())
+    return;
+  for (int64_t other = 1; other < numStreams; ++other)
+    if (const StreamState &state = streams[static_cast<size_t>(other)]; state.lastTask == task)
+      sync(0, other, state.lastOfRun, nullptr, &task.getBody().front());
+}
+
+void EventInsertion::joinAtEnd() {
+  for (int64_t other = 1; other < numStreams; ++other) {
+    int64_t last = -1;
+    for (unsigned index = 0; index < instructions.size(); ++index)
+      if (instructions[index].getInstructionStream() == other)
+        last = index;
+    sync(0, other, last, nullptr, instructions.back()->getBlock());
+  }
+}

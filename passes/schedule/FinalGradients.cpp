@@ -1,0 +1,93 @@
+// Which values of the update are the gradients that parameters follow.
+#include "passes/schedule/FinalGradients.h"
+
+#include "dialects/graph/Placement.h"
+#include "dialects/graph/TransferOps.h"
+#include "mlir/Dialect/Shard/IR/ShardDialect.h"
+#include "mlir/Dialect/Shard/IR/ShardOps.h"
+#include "mlir/IR/BuiltinOps.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+// What resharding is made of (passes/shard/Reshard), collectives, parts, and dims made to divide; and
+// sums over the stages that have a parameter.
+bool movesData(Operation *op) {
+  return isa_and_nonnull<shard::ShardDialect>(op->getDialect()) ||
+         isa<graph::PadOp, graph::SliceOp, graph::StageReduceOp>(op);
+}
+
+// What a kernel that does nothing but round makes of an operand; none where it does more.
+SmallVector<Value> roundingsOf(OpOperand &use) {
+  auto call = dyn_cast<graph::CallOp>(use.getOwner());
+  auto kernel =
+      call ? SymbolTable::lookupNearestSymbolFrom<graph::FuncOp>(call, call.getCalleeAttr())
+           : graph::FuncOp();
+  if (!kernel)
+    return {};
+  SmallVector<Value> results;
+  Block &body = kernel.getBody().front();
+  for (auto [result, made] : llvm::zip(call.getResults(), body.getTerminator()->getOperands())) {
+    auto round = made.getDefiningOp<graph::CastOp>();
+    if (!round || !isa<BlockArgument>(round.getX()))
+      return {};
+    if (round.getX() == body.getArgument(use.getOperandNumber()))
+      results.push_back(result);
+  }
+  return results;
+}
+
+// What is read for its numbers, of `value` and all that it is moved to.
+void findRead(Value value, SmallVectorImpl<Value> &read) {
+  bool isRead = false;
+  for (OpOperand &use : value.getUses()) {
+    SmallVector<Value> onward = roundingsOf(use);
+    if (movesData(use.getOwner()))
+      onward.append(use.getOwner()->result_begin(), use.getOwner()->result_end());
+    for (Value result : onward)
+      findRead(result, read);
+    isRead |= onward.empty();
+  }
+  if (isRead)
+    read.push_back(value);
+}
+
+ArrayRef<int64_t> meshOf(ModuleOp module) {
+  auto grid = module.lookupSymbol<shard::GridOp>(graph::kMeshName);
+  return grid ? grid.getShape() : ArrayRef<int64_t>();
+}
+} // namespace
+
+SmallVector<FinalGradient> dtc::findFinalGradients(graph::FuncOp update) {
+  auto module = update->getParentOfType<ModuleOp>();
+  llvm::StringMap<graph::PlacementAttr> ofState;
+  for (auto state : module.getOps<graph::StateOp>())
+    if (state.getParameter() && state.getPlacement())
+      ofState.try_emplace(*state.getParameter(), *state.getPlacement());
+  llvm::StringMap<graph::ParameterOp> parameters;
+  for (auto parameter : module.getOps<graph::ParameterOp>())
+    parameters[parameter.getSymName()] = parameter;
+  SmallVector<FinalGradient> found;
+  for (BlockArgument argument : update.getBody().getArguments()) {
+    auto name =
+        update.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(), graph::kGradientOfAttr);
+    graph::ParameterOp parameter = name ? parameters.lookup(name.getValue()) : nullptr;
+    if (!parameter)
+      continue;
+    graph::PlacementAttr placement = ofState.lookup(parameter.getSymName());
+    if (!placement)
+      placement = parameter.getPlacement().value_or(graph::PlacementAttr());
+    auto whole = cast<RankedTensorType>(parameter.getType());
+    RankedTensorType local =
+        placement ? graph::getLocalType(whole, placement.getAxes(), meshOf(module)) : whole;
+    SmallVector<Value> read;
+    findRead(argument, read);
+    for (Value value : read)
+      if (cast<RankedTensorType>(value.getType()).getShape() == local.getShape()) {
+        found.push_back({parameter, value, placement});
+        break;
+      }
+  }
+  return found;
+}

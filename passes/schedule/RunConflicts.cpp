@@ -1,0 +1,287 @@
+// Whether what runs on several streams keeps its order in all runs of all entries.
+#include "passes/schedule/RunConflicts.h"
+
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/UnrollLayers.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+struct Bytes {
+  int64_t begin, end; // of the arena
+  bool overlaps(const Bytes &other) const { return begin < other.end && other.begin < end; }
+};
+
+// One buffer that an instruction reads or writes.
+struct Use {
+  exec::BufferOp root;
+  Bytes bytes; // in micro-batch 0
+  bool write;
+  bool startsSum; // and so writes in the first run of its task alone
+  int64_t slots, slotStride, microBatchStride;
+
+  Bytes inMicroBatch(int64_t microBatch) const {
+    int64_t m = std::max<int64_t>(microBatch, 0);
+    int64_t moved = m % slots * slotStride + m * microBatchStride;
+    return {bytes.begin + moved, bytes.end + moved};
+  }
+};
+
+std::vector<Use> usesOf(exec::InstructionOpInterface op) {
+  std::vector<Use> uses;
+  auto add = [&](Value buffer, std::optional<std::pair<int64_t, int64_t>> written) {
+    exec::BufferRange range = exec::getRange(buffer);
+    exec::BufferOp root = getRootOp(buffer);
+    auto [offset, bytes] = written.value_or(std::pair(int64_t(0), range.bytes));
+    int64_t begin = static_cast<int64_t>(*root.getOffset()) + range.offset + offset;
+    bool startsSum =
+        !written && op.startsSum() && llvm::is_contained(op.getWrittenBuffers(), buffer);
+    uses.push_back({root,
+                    {begin, begin + bytes},
+                    written.has_value(),
+                    startsSum,
+                    static_cast<int64_t>(root.getSlots().value_or(1)),
+                    root.getSlotStride(),
+                    range.microBatchStride});
+  };
+  for (Value buffer : op.getReadBuffers())
+    add(buffer, std::nullopt);
+  for (auto [index, buffer] : llvm::enumerate(op.getWrittenBuffers()))
+    add(buffer, op.getWrittenRange(index));
+  return uses;
+}
+
+struct Instruction {
+  exec::InstructionOpInterface op;
+  std::vector<Use> uses; // of bytes that streams other than 0 use, too
+  bool isEvent;
+};
+
+class RunChecker {
+public:
+  RunChecker(exec::ProgramOp program, const RunOrder &order)
+      : program(program), order(order), numStreams(program.getStreams()),
+        numMicroBatches(static_cast<int64_t>(program.getMicroBatches())) {
+    findShared();
+    findInstructions();
+  }
+
+  LogicalResult run() {
+    for (auto [entry, runs] :
+         llvm::zip(program.getBody().getOps<exec::EntryOp>(), order.getEntries()))
+      if (failed(play(entry.getKind(), runs)))
+        return failure();
+    return success();
+  }
+
+private:
+  using Clock = SmallVector<int64_t, 8>;
+
+  // Something that was done to a cell: by which instruction, for which micro-batch, when.
+  struct Access {
+    int64_t time = -1;
+    int64_t microBatch = -1;
+    Operation *op = nullptr;
+  };
+  struct Cell {
+    std::vector<Access> reads, writes; // the last of each stream
+    exec::BufferOp holds;
+    Access writer;
+  };
+
+  template <typename Visit> void visitUses(Visit &&visit) {
+    for (auto task : program.getBody().getOps<exec::TaskOp>())
+      for (auto op : task.getBody().getOps<exec::InstructionOpInterface>())
+        for (const Use &use : usesOf(op))
+          visit(task, op, use);
+  }
+
+  // Where it is in all micro-batches.
+  template <typename Visit> void visitBytes(exec::TaskOp task, const Use &use, Visit &&visit) {
+    int64_t places = use.microBatchStride != 0 ? numMicroBatches : use.slots;
+    for (int64_t m = 0; m < (task.isRepeated() ? std::min(places, numMicroBatches) : 1); ++m)
+      visit(use.inMicroBatch(m));
+  }
+
+  // Bytes that streams other than 0 use, in order and apart.
+  void findShared() {
+    std::vector<Bytes> all;
+    visitUses([&](exec::TaskOp task, exec::InstructionOpInterface op, const Use &use) {
+      if (op.getInstructionStream() != 0)
+        visitBytes(task, use, [&](Bytes bytes) { all.push_back(bytes); });
+    });
+    llvm::sort(all, [](const Bytes &a, const Bytes &b) { return a.begin < b.begin; });
+    for (const Bytes &bytes : all)
+      if (!shared.empty() && bytes.begin <= shared.back().end)
+        shared.back().end = std::max(shared.back().end, bytes.end);
+      else
+        shared.push_back(bytes);
+  }
+
+  bool isShared(const Bytes &bytes) const {
+    auto found =
+        llvm::partition_point(shared, [&](const Bytes &each) { return each.end <= bytes.begin; });
+    return found != shared.end() && found->overlaps(bytes);
+  }
+
+  // The instructions of every task that the check is about, and the cells that they cut memory into.
+  void findInstructions() {
+    for (auto task : program.getBody().getOps<exec::TaskOp>())
+      for (auto op : task.getBody().getOps<exec::InstructionOpInterface>()) {
+        Instruction instruction{op, {}, isa<exec::RecordOp, exec::WaitOp>(op.getOperation())};
+        for (const Use &use : usesOf(op)) {
+          bool any = false;
+          visitBytes(task, use, [&](Bytes bytes) { any |= isShared(bytes); });
+          if (!any)
+            continue;
+          instruction.uses.push_back(use);
+          visitBytes(task, use, [&](Bytes bytes) {
+            borders.push_back(bytes.begin);
+            borders.push_back(bytes.end);
+          });
+        }
+        if (instruction.isEvent || !instruction.uses.empty())
+          instructions[task].push_back(std::move(instruction));
+      }
+    llvm::sort(borders);
+    borders.erase(llvm::unique(borders), borders.end());
+  }
+
+  LogicalResult play(exec::EntryKind kind, const std::vector<RunOrder::Run> &runs) {
+    clocks.assign(numStreams, Clock(numStreams, -1));
+    records.clear();
+    cells.assign(borders.size(), {});
+    for (Cell &cell : cells) {
+      cell.reads.resize(numStreams);
+      cell.writes.resize(numStreams);
+    }
+    entry = kind;
+    now = 0;
+    llvm::DenseMap<Operation *, size_t> left, done;
+    for (const RunOrder::Run &run : runs)
+      ++left[run.task];
+    for (const RunOrder::Run &run : runs) {
+      bool isFirst = done[run.task]++ == 0, isLast = --left[run.task] == 0;
+      for (Instruction &instruction : instructions[run.task])
+        if (isLast || !instruction.op.runsLastOnly())
+          if (failed(step(instruction, run.microBatch, isFirst)))
+            return failure();
+    }
+    return success();
+  }
+
+  LogicalResult step(Instruction &instruction, int64_t microBatch, bool isFirst) {
+    int64_t stream = instruction.op.getInstructionStream(), time = now++;
+    Clock &clock = clocks[stream];
+    clock[stream] = time;
+    if (instruction.isEvent) {
+      int64_t event = getEvent(instruction.op, /*layer=*/0, microBatch);
+      if (isa<exec::RecordOp>(*instruction.op)) {
+        records[event] = clock;
+        return success();
+      }
+      auto record = records.find(event);
+      if (record == records.end())
+        return fail(instruction, microBatch)
+               << "waits for event " << event << ", which nothing before it records";
+      for (auto [mine, other] : llvm::zip(clock, record->second))
+        mine = std::max(mine, other);
+      return success();
+    }
+    for (const Use &use : instruction.uses)
+      if (failed(look(instruction, use, microBatch, isFirst)))
+        return failure();
+    for (const Use &use : instruction.uses)
+      note(use, {time, microBatch, instruction.op}, stream);
+    return success();
+  }
+
+  template <typename Visit>
+  LogicalResult visitCells(const Use &use, int64_t microBatch, Visit &&visit) {
+    Bytes bytes = use.inMicroBatch(microBatch);
+    for (size_t i = llvm::lower_bound(borders, bytes.begin) - borders.begin();
+         i < borders.size() && borders[i] < bytes.end; ++i)
+      // Of a use that is shared in part, who else uses the rest is not looked at.
+      if (isShared({borders[i], borders[i + 1]}) && failed(visit(cells[i])))
+        return failure();
+    return success();
+  }
+
+  LogicalResult look(Instruction &instruction, const Use &use, int64_t microBatch, bool isFirst) {
+    const Clock &clock = clocks[instruction.op.getInstructionStream()];
+    return visitCells(use, microBatch, [&](Cell &cell) -> LogicalResult {
+      for (size_t other = 0; other < numStreams; ++other) {
+        const Access *open = cell.writes[other].time > clock[other] ? &cell.writes[other] : nullptr;
+        if (!open && use.write && cell.reads[other].time > clock[other])
+          open = &cell.reads[other];
+        if (!open)
+          continue;
+        InFlightDiagnostic diagnostic = fail(instruction, microBatch)
+                                        << "uses '" << exec::BufferOp(use.root).getName()
+                                        << "' at the same time as an instruction of another stream";
+        return noteOther(diagnostic, *open);
+      }
+      if (use.write || exec::BufferOp(use.root).getPersistent() || (use.startsSum && isFirst))
+        return success();
+      bool isOwn = cell.holds == use.root &&
+                   (microBatch < 0 || cell.writer.microBatch < 0 ||
+                    exec::BufferOp(use.root).getCarried() || cell.writer.microBatch == microBatch);
+      if (isOwn)
+        return success();
+      InFlightDiagnostic diagnostic = fail(instruction, microBatch)
+                                      << "reads '" << exec::BufferOp(use.root).getName() << "', ";
+      if (!cell.holds) {
+        diagnostic << "which nothing has written";
+        return diagnostic;
+      }
+      diagnostic << "which holds '" << cell.holds.getName() << "'";
+      return noteOther(diagnostic, cell.writer);
+    });
+  }
+
+  void note(const Use &use, const Access &access, int64_t stream) {
+    (void)visitCells(use, access.microBatch, [&](Cell &cell) {
+      (use.write ? cell.writes : cell.reads)[stream] = access;
+      if (use.write) {
+        cell.holds = use.root;
+        cell.writer = access;
+      }
+      return success();
+    });
+  }
+
+  InFlightDiagnostic fail(Instruction &instruction, int64_t microBatch) {
+    InFlightDiagnostic diagnostic = instruction.op->emitOpError();
+    if (microBatch >= 0)
+      diagnostic << "of micro-batch " << microBatch << " ";
+    diagnostic << "in entry '" << exec::stringifyEntryKind(entry) << "' ";
+    return diagnostic;
+  }
+
+  static LogicalResult noteOther(InFlightDiagnostic &diagnostic, const Access &other) {
+    if (other.microBatch >= 0)
+      diagnostic << " of micro-batch " << other.microBatch;
+    diagnostic.attachNote(other.op->getLoc()) << "the other instruction";
+    return diagnostic;
+  }
+
+  exec::ProgramOp program;
+  const RunOrder &order;
+  size_t numStreams;
+  int64_t numMicroBatches;
+  std::vector<Bytes> shared;
+  llvm::DenseMap<Operation *, std::vector<Instruction>> instructions; // of each task
+  std::vector<int64_t> borders;                                       // of cells, ascending
+
+  exec::EntryKind entry = exec::EntryKind::Train;
+  std::vector<Clock> clocks;              // per stream, the last of each other one that is over
+  llvm::DenseMap<int64_t, Clock> records; // by event, the last
+  std::vector<Cell> cells;                // from a border to the next
+  int64_t now = 0;
+};
+} // namespace
+
+LogicalResult dtc::checkRuns(exec::ProgramOp program, const RunOrder &order) {
+  return RunChecker(program, order).run();
+}

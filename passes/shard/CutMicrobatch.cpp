@@ -1,0 +1,216 @@
+// Cuts '@microbatch' into what each stage of a pipeline does of it.
+#include "passes/shard/CutMicrobatch.h"
+
+#include "dialects/graph/Chunks.h"
+#include "dialects/graph/TransferOps.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+using graph::ChunkLabel;
+
+int64_t MicrobatchCut::stageOf(Operation *op) const {
+  return stageOfChunk[static_cast<size_t>(*graph::getChunk(op))];
+}
+
+LogicalResult MicrobatchCut::run() {
+  graph::completeChunks(whole);
+  Block &body = whole.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    std::optional<int64_t> chunk = graph::getChunk(&op);
+    if (!chunk || *chunk >= static_cast<int64_t>(stageOfChunk.size()))
+      return op.emitOpError("is in no chunk of the pipeline, which has ")
+             << stageOfChunk.size() << "; apply a plan with stages first";
+  }
+  takeApart();
+  noteStages();
+  SmallVector<Value> values;
+  for (Operation &op : body.without_terminator())
+    llvm::append_range(values, op.getResults());
+  for (Value value : values)
+    if (failed(transfer(value)))
+      return failure();
+  return success();
+}
+
+// What each stage adds to a gradient; `sum` may be all of it.
+MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
+  Operation *op = sum.getDefiningOp();
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  bool passesOn = op->getNumOperands() == 1 && op->getNumResults() == 1 && graph::isCollective(op);
+  if (auto add = dyn_cast<graph::AddOp>(op); add && sum.hasOneUse()) {
+    Parts parts = partsOf(add.getLhs()), others = partsOf(add.getRhs());
+    if (parts.size() == 1 && others.size() == 1 && parts.begin()->first == others.begin()->first &&
+        parts.begin()->first == stageOf(op))
+      return {{stageOf(op), sum}};
+    for (auto [stage, value] : others) {
+      Value &part = parts[stage];
+      if (!part) {
+        part = value;
+        continue;
+      }
+      // Backward goes from the last chunk to the first, where all is there.
+      int64_t chunk =
+          std::min(*graph::getChunk(part.getDefiningOp()), *graph::getChunk(value.getDefiningOp()));
+      part = graph::AddOp::create(builder, add.getLoc(), add.getType(), part, value);
+      graph::setChunkLabel(part.getDefiningOp(), {chunk, /*isBackward=*/true});
+    }
+    return parts;
+  }
+  if (!passesOn || !sum.hasOneUse())
+    return {{stageOf(op), sum}};
+  Parts parts = partsOf(op->getOperand(0));
+  if (parts.size() == 1 && parts.begin()->second == op->getOperand(0))
+    return {{stageOf(op), sum}};
+  for (auto &[stage, value] : parts) {
+    Operation *maker = value.getDefiningOp();
+    Operation *copy = builder.clone(*op);
+    copy->setOperand(0, value);
+    graph::setChunkLabel(copy, *graph::getChunkLabel(maker));
+    value = copy->getResult(0);
+  }
+  return parts;
+}
+
+// The function returns the parts from here on.
+void MicrobatchCut::takeApart() {
+  Operation *end = whole.getBody().front().getTerminator();
+  SmallVector<Value> results(end->getOperands());
+  for (auto [index, value] : llvm::enumerate(results)) {
+    Parts found = whole.getResultAttr(index, graph::kGradientOfAttr)
+                      ? partsOf(value)
+                      : Parts{{stageOf(value.getDefiningOp()), value}};
+    for (auto [stage, part] : found)
+      parts.push_back({stage, static_cast<unsigned>(index), part});
+  }
+  end->setOperands(llvm::map_to_vector(parts, [](const Part &part) { return part.value; }));
+  SmallVector<Operation *> left;
+  for (Value value : results)
+    left.push_back(value.getDefiningOp());
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val();
+    if (!op || !op->use_empty())
+      continue;
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    for (Value operand : operands)
+      if (Operation *maker = operand.getDefiningOp(); maker && !llvm::is_contained(left, maker))
+        left.push_back(maker);
+  }
+}
+
+void MicrobatchCut::noteStages() {
+  for (auto get : whole.getBody().getOps<graph::GetOp>())
+    readers[get.getSymbol()].insert(stageOf(get));
+  for (const Part &part : parts) {
+    if (auto parameter =
+            whole.getResultAttrOfType<FlatSymbolRefAttr>(part.result, graph::kGradientOfAttr))
+      readers[parameter.getValue()].insert(part.stage);
+    if (auto name = whole.getResultAttrOfType<StringAttr>(part.result, graph::kAccumulatedAttr))
+      sums[name.getValue()] = part.stage;
+  }
+}
+
+const std::set<int64_t> &MicrobatchCut::stagesOf(StringRef parameter) const {
+  static const std::set<int64_t> none;
+  auto found = readers.find(parameter);
+  return found == readers.end() ? none : found->second;
+}
+
+// The value in chunk `to`, next to `from`.
+Value MicrobatchCut::hop(OpBuilder &builder, Value value, int64_t from, int64_t to) {
+  if (stageOfChunk[static_cast<size_t>(from)] == stageOfChunk[static_cast<size_t>(to)])
+    return value;
+  bool isBackward = to < from;
+  std::string name =
+      ((isBackward ? "gradient." : "activation.") + Twine(numTransfers[{from, to}]++)).str();
+  Location loc = value.getLoc();
+  auto send = graph::SendOp::create(builder, loc, value, static_cast<uint64_t>(from),
+                                    static_cast<uint64_t>(to), name);
+  auto receive = graph::ReceiveOp::create(builder, loc, value.getType(), static_cast<uint64_t>(to),
+                                          static_cast<uint64_t>(from), name);
+  graph::setChunkLabel(send, {from, isBackward});
+  graph::setChunkLabel(receive, {to, isBackward});
+  return receive.getValue();
+}
+
+LogicalResult MicrobatchCut::transfer(Value value) {
+  Operation *maker = value.getDefiningOp();
+  ChunkLabel made = *graph::getChunkLabel(maker);
+  std::map<int64_t, SmallVector<OpOperand *>> uses; // by chunk
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (user->hasTrait<OpTrait::IsTerminator>() || stageOf(user) == stageOf(maker))
+      continue;
+    ChunkLabel read = *graph::getChunkLabel(user);
+    if (made.isBackward ? read.chunk > made.chunk : read.chunk < made.chunk) {
+      InFlightDiagnostic error = maker->emitOpError("makes in chunk ")
+                                 << made.chunk << " of the pipeline what chunk " << read.chunk
+                                 << (made.isBackward ? " reads, whose backward pass is before it"
+                                                     : " reads, whose forward pass is before it");
+      error.attachNote(user->getLoc()) << "it is read here";
+      return error;
+    }
+    uses[read.chunk].push_back(&use);
+  }
+  if (uses.empty())
+    return success();
+  if (!isa<RankedTensorType>(value.getType()))
+    return maker->emitOpError("makes ")
+           << value.getType() << " in chunk " << made.chunk
+           << " of the pipeline, which another chunk reads; only tensors go from chunk to chunk";
+  OpBuilder builder(maker);
+  builder.setInsertionPointAfter(maker);
+  int64_t step = made.isBackward ? -1 : 1;
+  int64_t last = made.isBackward ? uses.begin()->first : uses.rbegin()->first;
+  Value there = value;
+  for (int64_t chunk = made.chunk; chunk != last; chunk += step) {
+    there = hop(builder, there, chunk, chunk + step);
+    for (OpOperand *use : uses[chunk + step])
+      use->set(there);
+  }
+  return success();
+}
+
+graph::FuncOp MicrobatchCut::build(OpBuilder &builder, int64_t stage) const {
+  graph::FuncOp from = whole;
+  auto func = graph::FuncOp::create(builder, from.getLoc(), from.getSymName(),
+                                    FunctionType::get(from.getContext(), {}, {}));
+  if (func.getBody().empty())
+    func.getBody().emplaceBlock();
+  Block &body = func.getBody().front();
+  auto isOwn = [&](Operation *op) { return stageOf(op) == stage; };
+  IRMapping mapping;
+  SmallVector<DictionaryAttr> argumentAttrs;
+  for (BlockArgument argument : from.getArguments())
+    if (llvm::any_of(argument.getUsers(), isOwn)) {
+      mapping.map(argument, body.addArgument(argument.getType(), argument.getLoc()));
+      argumentAttrs.push_back(from.getArgAttrDict(argument.getArgNumber()));
+    }
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  for (Operation &op : from.getBody().front().without_terminator())
+    if (isOwn(&op))
+      inside.clone(op, mapping);
+  SmallVector<Value> results;
+  SmallVector<DictionaryAttr> resultAttrs;
+  for (const Part &part : parts)
+    if (part.stage == stage) {
+      results.push_back(mapping.lookup(part.value));
+      resultAttrs.push_back(from.getResultAttrDict(part.result));
+    }
+  graph::ReturnOp::create(inside, from.getLoc(), results);
+  func.setFunctionType(FunctionType::get(func.getContext(), body.getArgumentTypes(),
+                                         ValueRange(results).getTypes()));
+  for (auto [index, attrs] : llvm::enumerate(argumentAttrs))
+    func.setArgAttrs(index, attrs);
+  for (auto [index, attrs] : llvm::enumerate(resultAttrs))
+    func.setResultAttrs(index, attrs);
+  return func;
+}
+
+} // namespace dtc

@@ -1,0 +1,86 @@
+// RUN: dtc-opt %s --dtc-set-precision=precision=bf16 --verify-each -split-input-file | FileCheck %s
+// RUN: dtc-opt %s --dtc-set-precision=precision=f16 -split-input-file | FileCheck %s --check-prefix=F16
+// RUN: dtc-opt %s --dtc-set-precision -split-input-file | FileCheck %s --check-prefix=F32
+
+// Parameters, activations and logits are narrow; statistics of the norm, lse and the loss are f32. A repeat carries bf16.
+// F16:       graph.state @step.loss_scale : tensor<f32> init constant(6.553600e+04)
+// F16:       graph.state @step.good_steps : tensor<f32>
+// F32-NOT:   bf16
+// F32-NOT:   step.loss_scale
+// CHECK-NOT: step.loss_scale
+// CHECK:     graph.parameter @"h.{}.w" : tensor<8x8xbf16> init ones repeats 2
+// CHECK-LABEL: graph.func private @block
+// CHECK-SAME:    (%[[X:.*]]: tensor<2x4x8xbf16>, %[[W:.*]]: tensor<8x8xbf16>, %[[N:.*]]: tensor<8xbf16>) -> tensor<2x4x8xbf16>
+// CHECK:         graph.rms_norm %[[X]], %[[N]] : (tensor<2x4x8xbf16>, tensor<8xbf16>) -> (tensor<2x4x8xbf16>, tensor<2x4xf32>)
+// CHECK:         graph.linear {{.*}} -> tensor<2x4x8xbf16>
+// CHECK-NOT:     graph.cast
+// CHECK-LABEL: graph.func @loss
+// CHECK:         graph.embedding {{.*}} -> tensor<2x4x8xbf16>
+// CHECK:         graph.repeat 2 @block
+// CHECK:         graph.cross_entropy {{.*}} : (tensor<2x4x16xbf16>, tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+// CHECK:         graph.reduce sum {{.*}} : tensor<2x4xf32> -> tensor<f32>
+// CHECK-NOT:     graph.cast
+module {
+  graph.parameter @table : tensor<16x8xf32> init ones
+  graph.parameter @"h.{}.w" : tensor<8x8xf32> init ones repeats 2
+  graph.parameter @"h.{}.n" : tensor<8xf32> init ones repeats 2
+  graph.func private @block(%x: tensor<2x4x8xf32>, %w: tensor<8x8xf32>, %n: tensor<8xf32>) -> tensor<2x4x8xf32> {
+    %y, %rstd = graph.rms_norm %x, %n : (tensor<2x4x8xf32>, tensor<8xf32>) -> (tensor<2x4x8xf32>, tensor<2x4xf32>)
+    %z = graph.linear %y, %w : (tensor<2x4x8xf32>, tensor<8x8xf32>) -> tensor<2x4x8xf32>
+    graph.return %z : tensor<2x4x8xf32>
+  }
+  graph.func @loss(%tokens: tensor<2x4xi32>, %targets: tensor<2x4xi32>) -> tensor<f32> {
+    %table = graph.get @table : tensor<16x8xf32>
+    %w = graph.get @"h.{}.w" : !graph.stack<2 x tensor<8x8xf32>>
+    %n = graph.get @"h.{}.n" : !graph.stack<2 x tensor<8xf32>>
+    %x = graph.embedding %table, %tokens : (tensor<16x8xf32>, tensor<2x4xi32>) -> tensor<2x4x8xf32>
+    %y = graph.repeat 2 @block(%x, %w, %n) : (tensor<2x4x8xf32>, !graph.stack<2 x tensor<8x8xf32>>, !graph.stack<2 x tensor<8xf32>>) -> tensor<2x4x8xf32>
+    %logits = graph.linear %y, %table transposed : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+    %rows, %lse = graph.cross_entropy %logits, %targets : (tensor<2x4x16xf32>, tensor<2x4xi32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+    %loss = graph.reduce sum %rows dims [0, 1] : tensor<2x4xf32> -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// An input stays what it is in the file; products take its rounding. What is made of a sum is f32 until the next product, which takes it
+// narrow again; a constant follows what it stands with; the tables of a rotation stay f32; images are f32.
+// CHECK-LABEL: graph.func @loss
+// CHECK-SAME:    (%[[X:.*]]: tensor<4x8xf32>, %[[I:.*]]: tensor<4x1x4x4xf32>)
+// CHECK:         %[[W:.*]] = graph.get @w : tensor<8x8xbf16>
+// CHECK:         %[[NARROW:.*]] = graph.cast %[[X]] : tensor<4x8xf32> to tensor<4x8xbf16>
+// CHECK:         %[[Y:.*]] = graph.linear %[[NARROW]], %[[W]]
+// CHECK:         %[[HALF:.*]] = graph.constant 5.0
+// CHECK:         %[[ROUNDED:.*]] = graph.cast %[[HALF]] : tensor<f32> to tensor<bf16>
+// CHECK:         %[[SCALED:.*]] = graph.multiply %[[Y]], %[[ROUNDED]] : (tensor<4x8xbf16>, tensor<bf16>) -> tensor<4x8xbf16>
+// CHECK:         %[[SUM:.*]] = graph.reduce sum %[[SCALED]] dims [0] : tensor<4x8xbf16> -> tensor<8xf32>
+// CHECK:         %[[WIDE:.*]] = graph.cast %[[SCALED]] : tensor<4x8xbf16> to tensor<4x8xf32>
+// CHECK:         %[[CENTRED:.*]] = graph.subtract %[[WIDE]], %[[SUM]] : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+// CHECK:         %[[AGAIN:.*]] = graph.cast %[[CENTRED]] : tensor<4x8xf32> to tensor<4x8xbf16>
+// CHECK:         graph.linear %[[AGAIN]], %[[W]]
+// CHECK:         %[[COS:.*]], %{{.*}} = graph.rotary_table {{.*}} : tensor<4x1xf32>, tensor<4x1xf32>
+// CHECK:         graph.rotary %{{.*}}, %[[COS]], {{.*}} : (tensor<1x4x4x2xbf16>, tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<1x4x4x2xbf16>
+// CHECK:         graph.avg_pool2d {{.*}} tensor<4x1x2x2xf32>
+// CHECK:         %[[MEAN:.*]] = graph.reduce mean
+// CHECK:         graph.return %{{.*}} : tensor<f32>
+module {
+  graph.parameter @w : tensor<8x8xf32> init ones
+  graph.func @loss(%x: tensor<4x8xf32>, %images: tensor<4x1x4x4xf32>) -> tensor<f32> {
+    %w = graph.get @w : tensor<8x8xf32>
+    %y = graph.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %five = graph.constant 5.0 : tensor<f32>
+    %scaled = graph.multiply %y, %five : (tensor<4x8xf32>, tensor<f32>) -> tensor<4x8xf32>
+    %sum = graph.reduce sum %scaled dims [0] : tensor<4x8xf32> -> tensor<8xf32>
+    %centred = graph.subtract %scaled, %sum : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+    %z = graph.linear %centred, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+    %heads = graph.reshape %z : tensor<4x8xf32> -> tensor<1x4x4x2xf32>
+    %cos, %sin = graph.rotary_table [1.0] : tensor<4x1xf32>, tensor<4x1xf32>
+    %turned = graph.rotary %heads, %cos, %sin : (tensor<1x4x4x2xf32>, tensor<4x1xf32>, tensor<4x1xf32>) -> tensor<1x4x4x2xf32>
+    %pooled = graph.avg_pool2d %images kernel [2, 2] stride [2, 2] : tensor<4x1x4x4xf32> -> tensor<4x1x2x2xf32>
+    %mean = graph.reduce mean %turned dims [0, 1, 2, 3] : tensor<1x4x4x2xf32> -> tensor<f32>
+    %other = graph.reduce mean %pooled dims [0, 1, 2, 3] : tensor<4x1x2x2xf32> -> tensor<f32>
+    %loss = graph.add %mean, %other : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    graph.return %loss : tensor<f32>
+  }
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Layers that recompute unlike each other train like one device, keep what their kind keeps, and send what they repeat.
+
+Plans of `dtc plan` with the list of what each layer recomputes changed by hand: as a pipeline of mixtures would have it, and
+worse, one kind after every other. Dropout is on, so that a mask drawn anew would show.
+"""
+import json
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from any_plan import compare_runs, run_one, run_steps, write_case
+from dtc_tools import dtc
+
+LAYERS, SEQUENCE = 4, 16
+GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd": 24, "n_layer": LAYERS, "n_head": 4,
+        "activation_function": "gelu_new", "initializer_range": 0.08, "tie_word_embeddings": True, "resid_pdrop": 0.1,
+        "embd_pdrop": 0.1, "attn_pdrop": 0.1}
+N, S, F = "none", "selective", "full"
+# dp, tp, sp, zero, samples of a micro-batch, micro-batches, layers.
+CASES = [(1, 1, 0, 0, 2, 2, [F, F, N, N]), (1, 1, 0, 0, 1, 1, [F, S, N, F]), (1, 2, 0, 0, 2, 1, [S, S, F, N]),
+         (2, 1, 0, 1, 1, 3, [N, F, N, S]), (2, 2, 1, 1, 1, 2, [F, N, S, S])]
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def compile_plan(folder, config, flags, plan, kinds):
+    """The program of the plan with these kinds of layers; what `dtc inspect` says of it."""
+    plan = {**plan, "recompute": kinds[0] if len(set(kinds)) == 1 else "mixed",
+            "stages": [{**plan["stages"][0], "recompute": kinds}]}
+    path, dte = folder / "plan.json", folder / "model.dte"
+    path.write_text(json.dumps(plan))
+    dtc("compile", config, *flags, "--plan", path, "--epsilon", 1e-3, "-o", dte)
+    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    return dte, program
+
+
+def sent(program):
+    """All-reduces and gathers of activations in a step."""
+    return sum(each["count"] for each in program["communication"]
+               if each["role"] == "activation" and each["kind"] != "reduce_scatter")
+
+
+def run_case(folder, case):
+    dp, tp, sp, zero, micro, count, kinds = case
+    what, batch = f"dp={dp} tp={tp} sp={sp} zero={zero} {kinds}", dp * micro * count
+    config, data = write_case(folder, GPT2, random.Random(what))
+    flags = ["--seq-len", SEQUENCE, "--topology", "cpu", "--devices", dp * tp, "--global-batch", batch]
+    fix = f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro},recompute=none"
+    dtc("plan", config, *flags, "--fix", fix, "-o", folder / "none.json")
+    plan = json.loads((folder / "none.json").read_text())
+    kept, gathers = {}, {}
+    for kind in (N, S, F):
+        _, program = compile_plan(folder, config, flags, plan, [kind] * LAYERS)
+        kept[kind], gathers[kind] = program["memory"]["activation"], sent(program)
+    dte, program = compile_plan(folder, config, flags, plan, kinds)
+    check(kept[F] < kept[S] < kept[N], f"{what}: activations of {kept} bytes")
+    bounds = [sum(kept[kind] for kind in kinds) / LAYERS * share for share in (0.8, 1.2)]
+    check(bounds[0] < program["memory"]["activation"] < bounds[1],
+          f"{what}: {program['memory']['activation']} bytes of activations, whole models have {kept}")
+    # Each layer that recomputes all repeats as many collectives; what is cheap has none.
+    repeated = gathers[N] + (gathers[F] - gathers[N]) // LAYERS * kinds.count(F)
+    check(gathers[S] == gathers[N] and sent(program) == repeated and (tp == 1 or gathers[F] > gathers[N]),
+          f"{what}: {sent(program)} collectives, whole models have {gathers}")
+    found = run_steps(folder, dte, dp * tp, data, 1, 1e-2)
+    wanted = run_one(folder, config, SEQUENCE, batch, "adamw", 1, {"dp": 1, "tp": 1, "micro_batch": batch}, data, 1)
+    print(f"{what}: within {compare_runs(found, wanted, what):.1e} of one device, {kept[N]} to "
+          f"{program['memory']['activation']} bytes of activations", flush=True)
+
+
+def main():
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            run_case(Path(folder), case)
+    print(f"{len(CASES)} mixtures of layers train like one device")
+
+
+if __name__ == "__main__":
+    main()

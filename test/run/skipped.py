@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""A step whose gradients are not finite changes nothing, on any rank, and is counted; a loss scale follows.
+
+Samples of models/digits with an infinite pixel make the gradients of the step that reads them not finite: of one rank alone, where
+the sample is one rank's. To the bit:
+1. after that step every rank has the parameters that it had;
+2. the step after it does what the first step of a run does that never saw it: no moment has moved, and averages count applied steps.
+And: 33 such steps in a row end the run with exit code 4; a loss scale halves at each, and doubles after 2000 applied steps.
+"""
+import json
+import math
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import BIN, dtc, train, write_npy
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "reference"))
+from sampler import samples_of  # noqa: E402
+
+DIGITS = HERE.parents[1] / "models" / "digits" / "digits.mlir"
+BATCH, PIXELS, SEED = 8, 64, 5
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def write_samples(folder, name, samples):
+    """samples: (pixels, label) each; the argument of --data."""
+    images, labels = folder / f"{name}-images.npy", folder / f"{name}-labels.npy"
+    write_npy(images, "<f4", "f", (len(samples), PIXELS), [pixel for pixels, _ in samples for pixel in pixels])
+    write_npy(labels, "<i4", "i", (len(samples),), [label for _, label in samples])
+    return f"images={images},labels={labels}"
+
+
+def placed(steps):
+    """The samples of a file of which step i reads steps[i], in this order."""
+    size = BATCH * len(steps)
+    samples = [None] * size
+    for step, batch in enumerate(steps, 1):
+        for sample, place in zip(batch, samples_of(step, BATCH, size, SEED), strict=True):
+            samples[place] = sample
+    return samples
+
+
+def random_batch(rng):
+    return [([rng.uniform(0, 16) for _ in range(PIXELS)], rng.randrange(10)) for _ in range(BATCH)]
+
+
+def compile_digits(folder, devices, fix, precision, optimizer):
+    program = folder / "digits.dte"
+    dtc("compile", DIGITS, "--topology", "cpu", "--devices", devices, "--global-batch", BATCH, "--precision", precision,
+        "--optimizer", optimizer, "--lr-schedule", "constant", *(["--fix", fix] if fix else []), "-o", program)
+    return program
+
+
+def check_step(folder, devices, fix, precision, optimizer, bad):
+    what = f"{precision}, {optimizer}, {devices} ranks {fix}, a pixel is {bad}"
+    rng = random.Random(7)
+    broken, good = random_batch(rng), random_batch(rng)
+    broken[BATCH - 1][0][3] = bad  # of the last rank's samples
+    program = compile_digits(folder, devices, fix, precision, optimizer)
+    both, alone = (write_samples(folder, name, placed(steps)) for name, steps in (("both", [broken, good]), ("alone", [good])))
+    files = {}
+    for name, data, steps in (("start", alone, 0), ("after", both, 2), ("wanted", alone, 1)):
+        files[name] = folder / f"{name}.safetensors"
+        rows = train(program, devices, data, steps, "--seed", SEED, "--dump-params", files[name])
+        if name == "after":
+            check([row["skipped_steps"] for row in rows] == [1, 1], f"{what}: {rows} do not count one step that was skipped")
+            check(rows[0]["grad_norm"] is None, f"{what}: the gradient norm is {rows[0]['grad_norm']}")
+            scales = [65536, 32768] if precision == "f16" else [None, None]
+            check([row["loss_scale"] for row in rows] == scales, f"{what}: the loss scale is not {scales} in {rows}")
+    check(files["start"].read_bytes() != files["wanted"].read_bytes(), f"{what}: a good step changes nothing")
+    check(files["after"].read_bytes() == files["wanted"].read_bytes(), f"{what}: the skipped step has left something")
+    # Such a loss in the last step ends the run: it is all that the run can say of how training goes.
+    last = write_samples(folder, "last", placed([good, broken]))
+    result = subprocess.run([BIN / "dtrun", program, "-n", str(devices), "--data", last, "--steps", "2", "--seed", str(SEED)],
+                            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    check(result.returncode == 4 and "training diverged" in result.stderr, f"{what}: a last step like that ends with {result}")
+
+
+def check_end(folder, precision):
+    rng = random.Random(8)
+    samples = random_batch(rng)
+    for pixels, _ in samples:
+        pixels[0] = math.inf
+    program = compile_digits(folder, 1, "", precision, "adamw")
+    result = subprocess.run([BIN / "dtrun", program, "--data", write_samples(folder, "all", samples), "--steps", "100", "--format",
+                             "json"], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    check(result.returncode == 4 and "33 steps" in result.stderr, f"{precision}: ends with {result.returncode}, {result.stderr}")
+    check([row["skipped_steps"] for row in rows] == list(range(1, 34)), f"{precision}: {len(rows)} steps")
+    if precision == "f16":
+        scales = [max(65536 >> step, 1) for step in range(33)]
+        check([row["loss_scale"] for row in rows] == scales, f"the loss scale does not halve: {rows}")
+
+
+def check_growth(folder):
+    rng = random.Random(9)
+    program = compile_digits(folder, 1, "", "f16", "sgd")
+    rows = train(program, 1, write_samples(folder, "many", random_batch(rng)), 2002, "--lr", "1e-3")
+    check([row["loss_scale"] for row in rows] == [65536] * 2000 + [131072] * 2, "the loss scale does not double after 2000 steps")
+    check(rows[-1]["skipped_steps"] == 0 and rows[-1]["loss"] < rows[0]["loss"], f"f16 does not train: {rows[-1]}")
+
+
+def main():
+    cases = [(1, "", "f32", "adamw", math.inf), (2, "dp=2,zero=1", "f32", "adamw", math.nan), (2, "tp=2", "f32", "sgd", -math.inf),
+             (1, "", "bf16", "sgd", math.inf), (2, "dp=2,zero=1", "bf16", "adamw", math.inf),
+             (2, "dp=2,micro_batch=1", "f16", "adamw", math.nan), (2, "dp=2,zero=1", "f16", "adamw", math.inf)]
+    for case in cases:
+        with tempfile.TemporaryDirectory() as name:
+            check_step(Path(name), *case)
+    for precision in ("f32", "f16"):
+        with tempfile.TemporaryDirectory() as name:
+            check_end(Path(name), precision)
+    with tempfile.TemporaryDirectory() as name:
+        check_growth(Path(name))
+    print(f"{len(cases)} kinds of steps that are not finite change nothing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,178 @@
+// dte-mutate [FILE.dte...] [--places N] [--seed S]: plants faults into valid programs, the given ones
+// and a pipeline of two stages, and looks whether 'dtc verify' finds each. Prints a table, kind by kind;
+// exits 0 only where every fault is found, or shown to change nothing. With --write 'KIND' OUT.dte the
+// first file gets one fault of the kind that the proof finds, and is written.
+#include "compiler/verify/VerifyFile.h"
+#include "runtime/format/Verify.h"
+#include "runtime/format/Write.h"
+#include "test/unit/schedule/TwoStages.h"
+#include "test/verify/Mutations.h"
+#include "test/verify/SameEffect.h"
+
+#include "llvm/Support/Format.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+namespace {
+
+using namespace dtc;
+
+struct Subject {
+  std::string name;
+  std::vector<uint8_t> file;
+  const format::Manifest *manifest = nullptr;
+};
+
+// How the faults of one kind ended.
+struct Row {
+  int planted = 0, byLoader = 0, byProof = 0, harmless = 0, missed = 0;
+};
+
+enum class End { NoPlace, ByLoader, ByProof, Harmless, Missed };
+
+// A manifest in memory that the checks accept the alignment of.
+struct Packed {
+  explicit Packed(const format::ManifestT &manifest) {
+    flatbuffers::FlatBufferBuilder builder;
+    builder.ForceVectorAlignment(0, 8, 16);
+    format::FinishManifestBuffer(builder, format::Manifest::Pack(builder, &manifest));
+    words.resize(builder.GetSize() / 16 + 2);
+    // The buffer ends where it is aligned.
+    size_t start = (16 - builder.GetSize() % 16) % 16;
+    auto *bytes = reinterpret_cast<uint8_t *>(words.data()) + start;
+    std::copy_n(builder.GetBufferPointer(), builder.GetSize(), bytes);
+    manifest_ = format::GetManifest(bytes);
+  }
+  const format::Manifest &operator*() const { return *manifest_; }
+
+private:
+  struct alignas(16) Word {
+    uint8_t bytes[16];
+  };
+  std::vector<Word> words;
+  const format::Manifest *manifest_;
+};
+
+End plant(const mutate::Mutation &mutation, const Subject &subject, mutate::Random &random,
+          std::string &missed) {
+  std::unique_ptr<format::ManifestT> manifest(subject.manifest->UnPack());
+  if (!mutation.plant(*manifest, random))
+    return End::NoPlace;
+  Packed packed(*manifest);
+  if (!format::verifyManifest(*packed, subject.name).ok())
+    return End::ByLoader;
+  if (verifyPrograms(*packed).fault)
+    return End::ByProof;
+  if (mutation.mayBeHarmless && mutate::haveSameEffect(*subject.manifest, *packed))
+    return End::Harmless;
+  missed = subject.name + ": " + mutate::lastPlanted();
+  return End::Missed;
+}
+
+std::vector<Subject> readSubjects(const std::vector<std::string> &files,
+                                  mlir::MLIRContext &context) {
+  std::vector<Subject> subjects;
+  for (const std::string &name : files) {
+    std::ifstream in(name, std::ios::binary);
+    subjects.push_back({name, {std::istreambuf_iterator<char>(in), {}}});
+  }
+  for (int64_t dp : {1, 2})
+    subjects.push_back(
+        {"two stages, dp " + std::to_string(dp), test::TwoStages(context, dp).pipeline()});
+  return subjects;
+}
+
+// The file with one fault that the loader lets pass and the proof does not.
+int writeFault(const std::string &kind, const Subject &subject, mutate::Random &random,
+               const std::string &output) {
+  for (const mutate::Mutation &mutation : mutate::allMutations())
+    for (int tries = 0; mutation.name == kind && tries < 1000; ++tries) {
+      std::unique_ptr<format::ManifestT> manifest(subject.manifest->UnPack());
+      if (!mutation.plant(*manifest, random))
+        continue;
+      Packed packed(*manifest);
+      if (!format::verifyManifest(*packed, subject.name).ok() || !verifyPrograms(*packed).fault)
+        continue;
+      std::vector<format::SegmentBytes> segments;
+      for (const format::Segment *segment : *subject.manifest->segments()) {
+        auto begin = subject.file.begin() + static_cast<std::ptrdiff_t>(segment->offset());
+        segments.push_back(
+            {segment->kind(), {begin, begin + static_cast<std::ptrdiff_t>(segment->bytes())}});
+      }
+      std::vector<uint8_t> file = format::writeUnchecked(*manifest, segments);
+      std::ofstream(output, std::ios::binary)
+          .write(reinterpret_cast<const char *>(file.data()),
+                 static_cast<std::streamsize>(file.size()));
+      return 0;
+    }
+  llvm::errs() << "no fault '" << kind << "' was planted\n";
+  return 1;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::vector<std::string> files;
+  int places = 100;
+  uint64_t seed = 1;
+  std::string kind, output;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--places" && i + 1 < argc)
+      places = std::atoi(argv[++i]);
+    else if (argument == "--write" && i + 2 < argc) {
+      kind = argv[++i];
+      output = argv[++i];
+    } else if (argument == "--seed" && i + 1 < argc)
+      seed = std::strtoull(argv[++i], nullptr, 10);
+    else
+      files.push_back(argument);
+  }
+  mlir::MLIRContext context;
+  context.loadDialect<exec::ExecDialect, graph::GraphDialect>();
+  std::vector<Subject> subjects = readSubjects(files, context);
+  bool good = true;
+  for (Subject &subject : subjects) {
+    if (rt::Status status = format::verifyExecutable(subject.file, subject.name, subject.manifest);
+        !status.ok()) {
+      llvm::errs() << status.message() << "\n";
+      return 1;
+    }
+    if (std::optional<Fault> fault = verifyPrograms(*subject.manifest).fault) {
+      llvm::errs() << "refused without a fault: " << faultError(*fault, subject.name).text()
+                   << "\n";
+      return 1;
+    }
+  }
+  mutate::Random random(seed);
+  if (!output.empty())
+    return writeFault(kind, subjects.front(), random, output);
+  llvm::outs() << "fault                                planted  loader   proof  harmless  missed  "
+                  "seconds\n";
+  for (const mutate::Mutation &mutation : mutate::allMutations()) {
+    Row row;
+    std::string missed;
+    auto start = std::chrono::steady_clock::now();
+    // By turns in all programs that have a place for it.
+    for (int tries = 0; row.planted < places && tries < 20 * places; ++tries) {
+      End end =
+          plant(mutation, subjects[static_cast<size_t>(tries) % subjects.size()], random, missed);
+      row.planted += end != End::NoPlace;
+      row.byLoader += end == End::ByLoader;
+      row.byProof += end == End::ByProof;
+      row.harmless += end == End::Harmless;
+      row.missed += end == End::Missed;
+    }
+    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    llvm::outs() << llvm::format("%-36s %7d %7d %7d  %8d %7d  %7.1f", mutation.name.c_str(),
+                                 row.planted, row.byLoader, row.byProof, row.harmless, row.missed,
+                                 seconds.count())
+                 << (missed.empty() ? "" : "  last missed in " + missed) << "\n";
+    good &= row.missed == 0 && row.planted >= places;
+  }
+  return good ? 0 : 1;
+}

@@ -1,0 +1,467 @@
+#include "test/verify/Mutations.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
+
+namespace dtc::mutate {
+namespace {
+
+using namespace format;
+
+struct Place {
+  ProgramT *program;
+  TaskT *task;
+  size_t index;
+  InstructionT &operator*() const { return *task->instructions[index]; }
+  CollectiveT *collective() const { return (**this).op.AsCollective(); }
+  TransferT *transfer() const { return (**this).op.AsTransfer(); }
+  bool meets() const { return collective() || transfer(); }
+};
+
+uint64_t below(Random &random, uint64_t limit) { return random() % limit; }
+template <typename T> T pick(Random &random, const std::vector<T> &all) {
+  return all[below(random, all.size())];
+}
+std::string lastPlace;
+Place pick(Random &random, const std::vector<Place> &all) {
+  Place place = all[below(random, all.size())];
+  lastPlace = place.task->name + ", instruction " + std::to_string(place.index);
+  if (const CollectiveT *op = place.collective())
+    lastPlace += " '" + op->name + "'";
+  return place;
+}
+
+// Instructions of tasks that some entry runs.
+std::vector<Place> placesOf(ManifestT &manifest,
+                            const std::function<bool(const Place &)> &belongs) {
+  std::vector<Place> all;
+  for (auto &program : manifest.programs)
+    for (size_t t = 0; t < program->tasks.size(); ++t)
+      for (size_t i = 0; i < program->tasks[t]->instructions.size(); ++i)
+        if (Place place{program.get(), program->tasks[t].get(), i}; belongs(place))
+          all.push_back(place);
+  return all;
+}
+
+// A group of one rank moves nothing.
+bool meetsOthers(const ManifestT &manifest, const Place &place) {
+  if (const CollectiveT *op = place.collective())
+    return manifest.groups[op->group]->size > 1;
+  return place.transfer() != nullptr;
+}
+bool reducesGradients(const ManifestT &manifest, const Place &place) {
+  const CollectiveT *op = place.collective();
+  return op && op->role == CollectiveRole::gradient && meetsOthers(manifest, place);
+}
+
+void erase(const Place &place) {
+  auto at = static_cast<uint32_t>(place.index);
+  place.task->instructions.erase(place.task->instructions.begin() + at);
+  std::vector<Repeat> repeats;
+  for (const Repeat &each : place.task->repeats) {
+    uint32_t begin = each.begin() - (each.begin() > at), end = each.end() - (each.end() > at);
+    if (begin < end)
+      repeats.emplace_back(begin, end, each.count());
+  }
+  place.task->repeats = repeats;
+}
+
+void insert(TaskT &task, size_t index, std::unique_ptr<InstructionT> instruction) {
+  task.instructions.insert(task.instructions.begin() + static_cast<std::ptrdiff_t>(index),
+                           std::move(instruction));
+  for (Repeat &each : task.repeats)
+    each = Repeat(each.begin() + (each.begin() >= index), each.end() + (each.end() > index - 1),
+                  each.count());
+}
+
+// The repeat that an instruction is in; none: its number.
+size_t repeatOf(const TaskT &task, size_t index) {
+  for (size_t i = 0; i < task.repeats.size(); ++i)
+    if (task.repeats[i].begin() <= index && index < task.repeats[i].end())
+      return i;
+  return task.repeats.size();
+}
+
+bool dropMeeting(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
+  if (places.empty())
+    return false;
+  erase(pick(random, places));
+  return true;
+}
+
+bool duplicateMeeting(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  insert(*place.task, place.index + 1, std::make_unique<InstructionT>(*place));
+  return true;
+}
+
+bool swapMeetings(ManifestT &manifest, Random &random) {
+  std::vector<std::pair<Place, Place>> pairs;
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
+  for (size_t i = 0; i < places.size(); ++i)
+    for (size_t j = i + 1; j < places.size(); ++j)
+      if (places[i].task == places[j].task && (*places[i]).stream == (*places[j]).stream &&
+          (*places[i]).runs == (*places[j]).runs &&
+          repeatOf(*places[i].task, places[i].index) == repeatOf(*places[j].task, places[j].index))
+        pairs.emplace_back(places[i], places[j]);
+  if (pairs.empty())
+    return false;
+  auto [a, b] = pick(random, pairs);
+  std::swap(a.task->instructions[a.index], b.task->instructions[b.index]);
+  return true;
+}
+
+// The same ranks in lists of half as many, or of two at once.
+bool changeGroup(ManifestT &manifest, Random &random) {
+  std::vector<Place> places = placesOf(manifest, [&](const Place &place) {
+    return place.collective() && meetsOthers(manifest, place);
+  });
+  if (places.empty())
+    return false;
+  CollectiveT &op = *pick(random, places).collective();
+  std::vector<uint32_t> others;
+  for (uint32_t g = 0; g < manifest.groups.size(); ++g)
+    if (manifest.groups[g]->ranks != manifest.groups[op.group]->ranks ||
+        manifest.groups[g]->size != manifest.groups[op.group]->size)
+      others.push_back(g);
+  auto addGroup = [&](uint32_t size) {
+    auto group = std::make_unique<GroupT>(*manifest.groups[op.group]);
+    group->name = "wrong";
+    group->size = size;
+    others.push_back(static_cast<uint32_t>(manifest.groups.size()));
+    manifest.groups.push_back(std::move(group));
+  };
+  const GroupT &group = *manifest.groups[op.group];
+  uint32_t size = group.size;
+  if (group.ranks.size() % (2 * size) == 0)
+    addGroup(2 * size);
+  if (size % 2 == 0 && size > 2)
+    addGroup(size / 2);
+  if (others.empty())
+    return false;
+  op.group = pick(random, others);
+  return true;
+}
+
+bool changeKind(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  if (TransferT *op = place.transfer()) {
+    op->kind = op->kind == TransferKind::send ? TransferKind::receive : TransferKind::send;
+    return true;
+  }
+  auto kind = static_cast<unsigned>(place.collective()->kind);
+  place.collective()->kind = static_cast<CollectiveKind>((kind + 1 + below(random, 3)) % 4);
+  return true;
+}
+
+bool changeReduction(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return reducesGradients(manifest, place); });
+  if (places.empty())
+    return false;
+  pick(random, places).collective()->reduce = ReduceKind::max;
+  return true;
+}
+
+bool changeSize(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return meetsOthers(manifest, place); });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  uint64_t &count = place.transfer() ? place.transfer()->count : place.collective()->count;
+  count = pick<uint64_t>(random, {count - 1, count / 2, count + 1, 2 * count});
+  return true;
+}
+
+// The rank after the right one; or the peers of two ranks exchanged, of whom each has the other's data.
+bool changePeer(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [](const Place &place) { return place.transfer() != nullptr; });
+  if (places.empty())
+    return false;
+  TransferT &op = *pick(random, places).transfer();
+  GroupT &group = *manifest.groups[op.group];
+  if (group.ranks.size() >= 2 * group.size && below(random, 2)) {
+    size_t place = below(random, group.size), lists = group.ranks.size() / group.size;
+    size_t a = below(random, lists), b = (a + 1 + below(random, lists - 1)) % lists;
+    std::swap(group.ranks[a * group.size + place], group.ranks[b * group.size + place]);
+  } else {
+    op.shift += 1;
+  }
+  return true;
+}
+
+bool dropWait(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [](const Place &place) { return (*place).op.type == Op::Wait; });
+  if (places.empty())
+    return false;
+  erase(pick(random, places));
+  return true;
+}
+
+bool isMoved(const BufferT &buffer) {
+  return buffer.layer_stride != 0 || buffer.slot_stride != 0 || buffer.micro_batch_stride != 0;
+}
+
+// One buffer where another one is.
+bool overlapBuffers(ManifestT &manifest, Random &random) {
+  ProgramT &program = *pick<ProgramT *>(random, [&] {
+    std::vector<ProgramT *> all;
+    for (auto &each : manifest.programs)
+      all.push_back(each.get());
+    return all;
+  }());
+  std::vector<BufferT *> movable;
+  for (auto &buffer : program.buffers)
+    if (!isMoved(*buffer))
+      movable.push_back(buffer.get());
+  for (int tries = 0; tries < 100; ++tries) {
+    BufferT *a = pick(random, movable), *b = pick(random, movable);
+    if (a->storage == b->storage || a->offset == b->offset ||
+        b->offset + a->bytes > program.arena_bytes)
+      continue;
+    // A parameter that is moved alone would be refused for that.
+    if (a->kind == BufferKind::parameter || a->kind == BufferKind::optimizer ||
+        a->kind == BufferKind::input)
+      continue;
+    lastPlace = "'" + a->name + "' over '" + b->name + "'";
+    a->offset = b->offset;
+    return true;
+  }
+  return false;
+}
+
+// A wait after the instruction that it protects; what a rank receives used by the task before.
+bool useBeforeArrival(ManifestT &manifest, Random &random) {
+  std::vector<Place> places = placesOf(manifest, [](const Place &place) {
+    const auto &all = place.task->instructions;
+    return (*place).op.type == Op::Wait && place.index + 1 < all.size() &&
+           all[place.index + 1]->stream == (*place).stream &&
+           all[place.index + 1]->op.type != Op::Wait &&
+           repeatOf(*place.task, place.index) == repeatOf(*place.task, place.index + 1);
+  });
+  std::vector<std::pair<EntryT *, size_t>> runs;
+  for (auto &program : manifest.programs)
+    for (auto &entry : program->entries)
+      for (size_t i = 0; i + 1 < entry->order.size(); ++i) {
+        const auto &task = program->tasks[entry->order[i].task()]->instructions;
+        bool receives = std::any_of(task.begin(), task.end(), [](const auto &each) {
+          const TransferT *op = each->op.AsTransfer();
+          return op && op->kind == TransferKind::receive;
+        });
+        if (receives)
+          runs.emplace_back(entry.get(), i);
+      }
+  if (places.empty() && runs.empty())
+    return false;
+  if (uint64_t at = below(random, places.size() + runs.size()); at < places.size()) {
+    Place place = places[at];
+    std::swap(place.task->instructions[place.index], place.task->instructions[place.index + 1]);
+  } else {
+    auto [entry, i] = runs[at - places.size()];
+    std::swap(entry->order[i], entry->order[i + 1]);
+  }
+  return true;
+}
+
+// A gradient reduction is left out; what it should bring is what the rank has itself.
+bool loseBucket(ManifestT &manifest, Random &random) {
+  std::vector<Place> places =
+      placesOf(manifest, [&](const Place &place) { return reducesGradients(manifest, place); });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  CollectiveT op = *place.collective();
+  if (op.src == op.dst) {
+    erase(place);
+    return true;
+  }
+  StridedCopyT copy;
+  copy.src = op.src;
+  copy.dst = op.dst;
+  copy.dtype = op.dtype;
+  copy.sizes = {op.count};
+  copy.src_strides = copy.dst_strides = {1};
+  (*place).op.Set(std::move(copy));
+  return true;
+}
+
+void visitBuffers(const InstructionT &instruction, const std::function<void(uint32_t)> &visit) {
+  if (const LaunchT *op = instruction.op.AsLaunch())
+    for (uint32_t buffer : op->buffers)
+      visit(buffer);
+  if (const GemmT *op = instruction.op.AsGemm())
+    for (uint32_t buffer : {op->a, op->b, op->c})
+      visit(buffer);
+  if (const StridedCopyT *op = instruction.op.AsStridedCopy())
+    for (uint32_t buffer : {op->src, op->dst})
+      visit(buffer);
+  if (const CollectiveT *op = instruction.op.AsCollective())
+    for (uint32_t buffer : {op->src, op->dst})
+      visit(buffer);
+}
+
+// Memory of a buffer is given to another before its last use: the other one is first used in between.
+bool freeEarly(ManifestT &manifest, Random &random) {
+  for (int tries = 0; tries < 200; ++tries) {
+    ProgramT &program = *manifest.programs[below(random, manifest.programs.size())];
+    TaskT &task = *program.tasks[below(random, program.tasks.size())];
+    std::map<uint32_t, std::pair<size_t, size_t>> used; // storage -> first, last place
+    std::map<uint32_t, std::vector<uint32_t>> buffers;  // storage -> buffers
+    std::set<uint32_t> elsewhere;
+    for (auto &each : program.tasks)
+      for (size_t i = 0; i < each->instructions.size(); ++i)
+        visitBuffers(*each->instructions[i], [&](uint32_t buffer) {
+          uint32_t storage = program.buffers[buffer]->storage;
+          if (isMoved(*program.buffers[buffer]) || each.get() != &task)
+            elsewhere.insert(storage);
+          auto [entry, isNew] = used.try_emplace(storage, i, i);
+          entry->second.second = i;
+        });
+    for (uint32_t i = 0; i < program.buffers.size(); ++i) {
+      const BufferT &buffer = *program.buffers[i];
+      buffers[buffer.storage].push_back(i);
+      if (buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::optimizer ||
+          buffer.kind == BufferKind::input || buffer.kind == BufferKind::output || isMoved(buffer))
+        elsewhere.insert(buffer.storage);
+    }
+    std::vector<std::pair<uint32_t, uint32_t>> pairs; // kept, given
+    for (auto &[kept, life] : used)
+      for (auto &[given, other] : used)
+        if (kept != given && !elsewhere.count(kept) && !elsewhere.count(given) &&
+            life.first < other.first && other.first < life.second)
+          pairs.emplace_back(kept, given);
+    if (pairs.empty())
+      continue;
+    auto [kept, given] = pick(random, pairs);
+    auto startOf = [&](uint32_t storage) {
+      uint64_t start = ~uint64_t(0);
+      for (uint32_t buffer : buffers[storage])
+        start = std::min(start, program.buffers[buffer]->offset);
+      return start;
+    };
+    uint64_t from = startOf(given), to = startOf(kept), end = 0;
+    for (uint32_t buffer : buffers[given])
+      end = std::max(end,
+                     program.buffers[buffer]->offset - from + to + program.buffers[buffer]->bytes);
+    if (from == to || end > program.arena_bytes)
+      continue;
+    for (uint32_t buffer : buffers[given])
+      program.buffers[buffer]->offset += to - from;
+    return true;
+  }
+  return false;
+}
+
+// A buffer of which fewer are kept than micro-batches need it, or whose slots lie into one another.
+bool changeSlot(ManifestT &manifest, Random &random) {
+  std::vector<BufferT *> buffers;
+  for (auto &program : manifest.programs)
+    for (auto &buffer : program->buffers)
+      if (buffer->slots > 1)
+        buffers.push_back(buffer.get());
+  if (buffers.empty())
+    return false;
+  BufferT *buffer = pick(random, buffers);
+  lastPlace = "'" + buffer->name + "' of " + std::to_string(buffer->slots) + " slots";
+  if (below(random, 2))
+    buffer->slots -= 1;
+  else
+    buffer->slot_stride /= 2;
+  return true;
+}
+
+// Two runs of a task, each for the micro-batch of the other.
+bool changeMicroBatch(ManifestT &manifest, Random &random) {
+  std::vector<std::pair<Run *, Run *>> pairs;
+  // The order in which evaluation adds up losses is of no matter.
+  for (auto &program : manifest.programs)
+    for (auto &entry : program->entries)
+      for (Run &a : entry->order)
+        for (Run &b : entry->order)
+          if (entry->kind == EntryKind::train && a.task() == b.task() &&
+              a.micro_batch() < b.micro_batch())
+            pairs.emplace_back(&a, &b);
+  if (pairs.empty())
+    return false;
+  auto [a, b] = pick(random, pairs);
+  Run was = *a;
+  *a = Run(a->task(), b->micro_batch());
+  *b = Run(b->task(), was.micro_batch());
+  return true;
+}
+
+bool changeStream(ManifestT &manifest, Random &random) {
+  std::vector<Place> places = placesOf(manifest, [](const Place &place) {
+    return place.program->num_streams > 1 && (*place).op.type != Op::Wait &&
+           (*place).op.type != Op::Record;
+  });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  auto streams = static_cast<uint8_t>(place.program->num_streams);
+  (*place).stream =
+      static_cast<uint8_t>(((*place).stream + 1 + below(random, streams - 1u)) % streams);
+  return true;
+}
+
+// An addend of a sum over micro-batches overwrites it, or adds to what the last step left.
+bool loseAddend(ManifestT &manifest, Random &random) {
+  if (manifest.num_micro_batches == 1)
+    return false;
+  std::vector<Place> places =
+      placesOf(manifest, [](const Place &place) { return (*place).starts_sum; });
+  if (places.empty())
+    return false;
+  Place place = pick(random, places);
+  (*place).starts_sum = false;
+  if (GemmT *op = (*place).op.AsGemm(); op && below(random, 2))
+    op->beta = 0;
+  if (StridedCopyT *op = (*place).op.AsStridedCopy(); op && below(random, 2))
+    op->accumulate = false;
+  return true;
+}
+
+} // namespace
+
+const std::vector<Mutation> &allMutations() {
+  static const std::vector<Mutation> all = {
+      {"dropped collective or transfer", dropMeeting, false},
+      {"duplicated collective or transfer", duplicateMeeting, false},
+      {"swapped collectives or transfers", swapMeetings, true},
+      {"wrong group", changeGroup, false},
+      {"wrong kind", changeKind, false},
+      {"wrong reduction of gradients", changeReduction, false},
+      {"wrong size", changeSize, false},
+      {"wrong peer", changePeer, false},
+      {"missing wait", dropWait, true},
+      {"overlapping buffers", overlapBuffers, true},
+      {"use before arrival", useBeforeArrival, true},
+      {"lost bucket", loseBucket, false},
+      {"early free", freeEarly, true},
+      {"wrong slot", changeSlot, true},
+      {"wrong micro-batch", changeMicroBatch, true},
+      {"wrong stream", changeStream, true},
+      {"lost addend", loseAddend, false},
+  };
+  return all;
+}
+
+const std::string &lastPlanted() { return lastPlace; }
+
+} // namespace dtc::mutate

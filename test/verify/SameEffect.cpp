@@ -1,0 +1,223 @@
+#include "test/verify/SameEffect.h"
+
+#include "compiler/verify/Accesses.h"
+
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace dtc::mutate {
+namespace {
+
+using namespace format;
+
+// Bytes of the arena that one instruction wrote last.
+struct Cell {
+  int64_t end;
+  uint32_t writer;            // event, by its number
+  int64_t shift;              // address minus place in what the writer wrote
+  std::set<uint32_t> readers; // since
+};
+
+// One program in one entry: who reads what of whom.
+class History {
+public:
+  History(const Manifest &manifest, const Program &program, EntryKind kind)
+      : manifest(manifest), program(program) {
+    std::vector<uint32_t> left = countRuns(program, *findEntry(program, kind)), done(left.size());
+    last.resize(program.num_streams(), -1);
+    for (const Run *run : *findEntry(program, kind)->order()) {
+      const Task &task = *program.tasks()->Get(run->task());
+      bool isFirst = done[run->task()]++ == 0, isLast = left[run->task()]-- == 1;
+      std::vector<uint32_t> all(task.instructions()->size());
+      std::iota(all.begin(), all.end(), 0u);
+      visitLayers(task, all, [&](uint32_t i, uint32_t layer) {
+        const Instruction &instruction = *task.instructions()->Get(i);
+        if (isLast || instruction.runs() != Runs::last)
+          add(*run, instruction, layer, isFirst);
+        return true;
+      });
+    }
+    for (auto &[begin, cell] : cells)
+      kept.emplace_back(begin, cell.end, names[cell.writer], cell.shift);
+  }
+
+  bool isOrdered = true;
+  // By name of the instruction: what it reads, as (place in what it reads, bytes, writer, place there).
+  using Reads = std::set<std::tuple<int64_t, int64_t, std::string, int64_t>>;
+  std::map<std::string, Reads> reads;
+  std::map<std::string, std::vector<std::string>> channels; // in order
+  // What a step keeps lies where it lay.
+  std::vector<std::tuple<int64_t, int64_t, std::string, int64_t>> kept;
+
+private:
+  using Bits = std::vector<uint64_t>;
+
+  std::string nameOf(const Run &run, const Instruction &instruction, const Accesses &accesses,
+                     uint32_t layer) {
+    std::string name = std::to_string(run.task()) + "/" + std::to_string(run.micro_batch()) + "/" +
+                       std::to_string(layer) + "/" + opName(instruction.op_type());
+    for (const Touch &touch : accesses.touches)
+      name += " " + std::to_string(touch.buffer) + (touch.writes ? "w" : "r") +
+              std::to_string(touch.pieces.empty() ? 0 : touch.pieces[0].begin) + "+" +
+              std::to_string(touch.pieces.size());
+    return name + "#" + std::to_string(seen[name]++);
+  }
+
+  bool meetsOtherPrograms(uint32_t index) const {
+    const Group &group = *manifest.groups()->Get(index);
+    for (uint32_t place = 0; place < group.ranks()->size(); ++place)
+      if (manifest.rank_program()->Get(group.ranks()->Get(place)) !=
+          manifest.rank_program()->Get(group.ranks()->Get(place / group.size() * group.size())))
+        return true;
+    return false;
+  }
+
+  bool comesBefore(uint32_t a, uint32_t b) const {
+    return a == b || (before[b][a / 64] >> a % 64 & 1);
+  }
+
+  void add(const Run &run, const Instruction &instruction, uint32_t layer, bool isFirst) {
+    Accesses accesses = accessesOf(manifest, program, instruction);
+    auto event = static_cast<uint32_t>(names.size());
+    names.push_back(nameOf(run, instruction, accesses, layer));
+    Bits &bits = before.emplace_back(event / 64 + 1);
+    auto follow = [&](int64_t earlier) {
+      if (earlier < 0)
+        return;
+      const Bits &other = before[static_cast<size_t>(earlier)];
+      for (size_t i = 0; i < other.size(); ++i)
+        bits[i] |= other[i];
+      bits[static_cast<size_t>(earlier) / 64] |= uint64_t(1) << earlier % 64;
+    };
+    uint8_t stream = instruction.stream();
+    follow(last[stream]);
+    if (const Wait *op = instruction.op_as_Wait()) {
+      auto found = recorded.find(eventOf(*op, layer, run.micro_batch()));
+      follow(found == recorded.end() ? -1 : found->second);
+    }
+    last[stream] = event;
+    if (const Record *op = instruction.op_as_Record())
+      recorded[eventOf(*op, layer, run.micro_batch())] = event;
+    if (std::optional<Meeting> meeting = meetingOf(instruction))
+      if (meetsOtherPrograms(meeting->group))
+        channels[std::to_string(meeting->group) + "/" + std::to_string(stream)].push_back(
+            names.back());
+    bool adds = accesses.accumulates && !(instruction.starts_sum() && isFirst);
+    for (const Touch &touch : accesses.touches)
+      if (touch.reads || adds)
+        for (const Piece &piece : touch.pieces)
+          read(event, touch, piece, run, layer);
+    for (const Touch &touch : accesses.touches)
+      if (touch.writes)
+        for (const Piece &piece : touch.pieces)
+          write(event, touch, piece, run, layer);
+  }
+
+  int64_t placeOf(const Touch &touch, const Piece &piece, const Run &run, uint32_t layer) const {
+    const Buffer &buffer = *program.buffers()->Get(touch.buffer);
+    return static_cast<int64_t>(buffer.offset()) + buffer.layer_stride() * layer +
+           static_cast<int64_t>(buffer.slot_stride()) * (run.micro_batch() % buffer.slots()) +
+           static_cast<int64_t>(buffer.micro_batch_stride()) * run.micro_batch() +
+           touch.layerShift * layer + touch.microBatchShift * run.micro_batch() + piece.begin;
+  }
+
+  // Makes cells begin at `at`.
+  void cut(int64_t at) {
+    auto after = cells.upper_bound(at);
+    if (after == cells.begin())
+      return;
+    auto cell = std::prev(after);
+    if (cell->first < at && at < cell->second.end) {
+      Cell rest = cell->second;
+      cell->second.end = at;
+      cells.emplace(at, rest);
+    }
+  }
+
+  void read(uint32_t event, const Touch &touch, const Piece &piece, const Run &run,
+            uint32_t layer) {
+    int64_t begin = placeOf(touch, piece, run, layer), end = begin + piece.bytes;
+    cut(begin);
+    cut(end);
+    for (auto cell = cells.lower_bound(begin); cell != cells.end() && cell->first < end; ++cell) {
+      isOrdered &= comesBefore(cell->second.writer, event);
+      cell->second.readers.insert(event);
+      reads[names[event]].insert({piece.begin + cell->first - begin, cell->second.end - cell->first,
+                                  names[cell->second.writer], cell->first - cell->second.shift});
+    }
+  }
+
+  void write(uint32_t event, const Touch &touch, const Piece &piece, const Run &run,
+             uint32_t layer) {
+    int64_t begin = placeOf(touch, piece, run, layer), end = begin + piece.bytes;
+    cut(begin);
+    cut(end);
+    auto first = cells.lower_bound(begin), past = cells.lower_bound(end);
+    for (auto cell = first; cell != past; ++cell) {
+      isOrdered &= comesBefore(cell->second.writer, event);
+      for (uint32_t reader : cell->second.readers)
+        isOrdered &= comesBefore(reader, event);
+    }
+    cells.erase(first, past);
+    cells[begin] = {end, event, begin - piece.begin, {}};
+  }
+
+  const Manifest &manifest;
+  const Program &program;
+  std::vector<std::string> names;
+  std::map<std::string, int> seen;
+  std::vector<Bits> before; // per event: what happens before it
+  std::vector<int64_t> last;
+  std::map<uint32_t, int64_t> recorded;
+  std::map<int64_t, Cell> cells;
+};
+
+// The bytes that a step leaves in parameters, state and outputs.
+std::set<std::tuple<int64_t, int64_t, std::string, int64_t>>
+keptBy(const History &history, const Program &program, EntryKind kind) {
+  std::set<std::pair<int64_t, int64_t>> ranges;
+  auto addBuffer = [&](uint32_t index) {
+    const Buffer &buffer = *program.buffers()->Get(index);
+    ranges.emplace(buffer.offset(), buffer.offset() + buffer.bytes());
+  };
+  for (const auto *all : {program.parameters(), program.optimizer_state()})
+    for (uint32_t i = 0; i < sizeOf(all); ++i)
+      addBuffer(all->Get(i)->buffer());
+  for (const Output *output : *program.outputs())
+    if (kind == EntryKind::train || output->role() == OutputRole::loss ||
+        (kind == EntryKind::gradients && output->role() == OutputRole::gradient_scale))
+      addBuffer(output->buffer());
+  for (uint32_t i = 0; kind == EntryKind::gradients && i < sizeOf(program.gradients()); ++i)
+    addBuffer(program.gradients()->Get(i)->buffer());
+  std::set<std::tuple<int64_t, int64_t, std::string, int64_t>> kept;
+  for (auto &[begin, end, writer, shift] : history.kept)
+    for (auto [first, last] : ranges)
+      if (begin < last && first < end)
+        kept.emplace(std::max(begin, first) - first, std::min(end, last) - first, writer,
+                     std::max(begin, first) - shift);
+  return kept;
+}
+
+} // namespace
+
+bool haveSameEffect(const Manifest &before, const Manifest &after) {
+  for (uint32_t p = 0; p < before.programs()->size(); ++p)
+    for (EntryKind kind : EnumValuesEntryKind()) {
+      const Program &a = *before.programs()->Get(p), &b = *after.programs()->Get(p);
+      if (!findEntry(a, kind))
+        continue;
+      History was(before, a, kind), is(after, b, kind);
+      if (!is.isOrdered || was.reads != is.reads || keptBy(was, a, kind) != keptBy(is, b, kind))
+        return false;
+      // Ranks of another program still do what met these, one after another.
+      if (before.programs()->size() > 1 && was.channels != is.channels)
+        return false;
+    }
+  return true;
+}
+
+} // namespace dtc::mutate
