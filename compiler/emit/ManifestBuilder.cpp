@@ -311,6 +311,8 @@ void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {
   if (op.getScalars())
     for (auto scalar : op.getScalars()->getAsRange<exec::RankScalarAttr>())
       table.scalars.push_back(tableOf(scalar));
+  for (int64_t axes : op.getShares().value_or(ArrayRef<int64_t>()))
+    table.shares.push_back(static_cast<uint32_t>(axes));
   format::KernelT &kernel = *manifest.kernels[table.kernel];
   kernel.range = std::max(kernel.range, table.range);
   kernel.num_results = static_cast<uint32_t>(op.getOutputs().size());

@@ -141,6 +141,12 @@ AxisSet Values::unfinished() const {
   return 0;
 }
 
+AxisSet Values::shareOf(const format::Launch *launch, uint32_t result) const {
+  if (!launch || result >= format::sizeOf(launch->shares()))
+    return 0;
+  return static_cast<AxisSet>(launch->shares()->Get(result)) & groups.varying(steps.index);
+}
+
 std::optional<Fault> Values::checkFinished(const Touch &touch, const std::vector<Held> &held,
                                            const char *why) const {
   for (const Held &each : held)
@@ -248,18 +254,17 @@ std::optional<Fault> Values::checkReduced(const format::Collective &op, const He
     return std::nullopt;
   AxisSet same = groups.spread(op.group(), steps.index) & static_cast<AxisSet>(~held.axes);
   SegmentSpan span = steps.segments.find(held.begin, held.end);
-  // A kernel may have made shares of what all hold, so that their sum is it again: plans keep values
-  // as unfinished sums that way. Gradients are never made into shares.
-  bool isWhole =
-      op.role() == format::CollectiveRole::gradient || isMadeByCollective(bytes[span.first]);
-  if (same && isWhole)
+  // The maximum of equals is what they are, and a gather may put copies side by side.
+  bool sums = op.reduce() == format::ReduceKind::sum &&
+              (op.kind() == format::CollectiveKind::all_reduce ||
+               op.kind() == format::CollectiveKind::reduce_scatter);
+  bool isGradient = op.role() == format::CollectiveRole::gradient;
+  if (same && (sums || isGradient || isMadeByCollective(bytes[span.first])))
     return fail("values",
                 text("takes ", steps.bufferName(op.src()), " of ranks along ",
                      axisNames(steps.manifest, same),
                      " together, which all hold the same: it is whole already"),
                 writerOf(bytes[span.first]));
-  bool sums = op.kind() == format::CollectiveKind::all_reduce ||
-              op.kind() == format::CollectiveKind::reduce_scatter;
   if (!sums)
     return std::nullopt;
   AxisSet twice = groups.spread(op.group(), steps.index) & held.reduced;

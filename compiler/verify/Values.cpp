@@ -231,8 +231,15 @@ std::optional<Fault> Values::runFunction() {
   value.isZero = source->flow == Flow::Zero;
   if (std::optional<Fault> found = checkUpdate())
     return found;
+  const format::Launch *launch = source->source->op_as_Launch();
+  const Held made = value;
+  uint32_t result = 0;
   for (const Touch &touch : source->touches)
     if (touch.writes) {
+      // Shares add up to what all ranks hold, so they are unlike whatever they were made of.
+      AxisSet share = shareOf(launch, result++);
+      value.axes = made.axes | share;
+      value.partial = made.partial | share;
       // Operands of as many elements are taken for what it is made of, element by element.
       value.together = 0;
       value.reduced = kComplete;
@@ -248,6 +255,7 @@ std::optional<Fault> Values::runFunction() {
         }
       if (!any && !value.isZero)
         value.reduced = 0;
+      value.reduced &= static_cast<AxisSet>(~share);
       if (std::optional<Fault> found = write(touch, [&](uint32_t) { return value; }))
         return found;
     }

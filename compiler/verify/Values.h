@@ -111,6 +111,8 @@ private:
   // Axes along which an instruction leaves sums to be finished: those that split what it sums over.
   AxisSet unfinished() const;
   AxisSet shardsOf(const Touch &table, uint32_t dim) const;
+  // Axes along which a result of a kernel is each rank's share of what all hold.
+  AxisSet shareOf(const format::Launch *launch, uint32_t result) const;
   std::optional<Fault> checkFinished(const Touch &touch, const std::vector<Held> &held,
                                      const char *why) const;
   std::optional<Fault> checkUpdate();

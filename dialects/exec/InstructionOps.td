@@ -9,6 +9,8 @@ def Exec_LaunchOp : Exec_Instruction<"launch", (ins Variadic<Exec_Buffer>:$input
     - (C1) the kernel is declared in the program.
     - (C2) as many buffers and scalars as the kernel takes.
     - (C3) every buffer has at least the bytes that the kernel wants.
+    - (C4) `shares` has for every output the mesh axes, a bit each, along which it is each rank's share of what all hold: what
+      makes a sum of something that is whole. Without it no output is.
 
     Example:
     ```mlir
@@ -19,8 +21,9 @@ def Exec_LaunchOp : Exec_Instruction<"launch", (ins Variadic<Exec_Buffer>:$input
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Exec_Buffer>:$inputs, Variadic<Exec_Buffer>:$outputs, I64Attr:$range,
-    OptionalAttr<Exec_RankScalars>:$scalars, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
-  let assemblyFormat = "$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`stream` $stream^)? (`last` $last^)? attr-dict";
+    OptionalAttr<Exec_RankScalars>:$scalars, OptionalAttr<DenseI64ArrayAttr>:$shares, DefaultValuedAttr<I64Attr, "0">:$stream, UnitAttr:$last);
+  let assemblyFormat = [{$kernel `(` $inputs `)` `to` `(` $outputs `)` `range` $range (`scalars` $scalars^)? (`shares` $shares^)? (`stream` $stream^)?
+    (`last` $last^)? attr-dict}];
   let hasVerifier = 0;
 }
 

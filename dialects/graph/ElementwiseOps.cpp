@@ -92,14 +92,16 @@ OpFoldResult NegateOp::fold(FoldAdaptor adaptor) {
   return {};
 }
 
-// x * 1 is x; a constant is scaled here; a scaled scaled x is scaled once.
+// x * 1 is x; a constant is scaled here; a scaled scaled x is scaled once. Shares stay as they are.
 OpFoldResult ScaleOp::fold(FoldAdaptor adaptor) {
+  if (getShareAxes())
+    return {};
   if (getFactor().isExactlyValue(1.0))
     return getX();
   if (auto value = dyn_cast_or_null<FloatAttr>(adaptor.getX()))
     return Builder(*this).getF64FloatAttr(value.getValueAsDouble() * getFactor().convertToDouble());
   auto inner = getX().getDefiningOp<ScaleOp>();
-  if (!inner || inner == *this)
+  if (!inner || inner == *this || inner.getShareAxes())
     return {};
   double factor = inner.getFactor().convertToDouble() * getFactor().convertToDouble();
   getXMutable().assign(inner.getX());

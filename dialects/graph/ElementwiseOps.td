@@ -76,16 +76,24 @@ def Graph_GeluOp : Graph_Op<"gelu", [Pure, Graph_Rule, Graph_Gradient, Graph_Poi
 def Graph_ScaleOp : Graph_Op<"scale", [Pure, Graph_Rule, Graph_Gradient, Graph_Pointwise, SameOperandsAndResultType]> {
   let summary = "Multiplies by a constant";
   let description = [{
-    x * factor. Linear, so partial sums may be scaled before they are added up.
+    x * factor. Linear, so partial sums may be scaled before they are added up. Partitioning makes with it each rank's
+    share of a tensor that all ranks along mesh axes `share_axes` hold: their sum is the tensor again. Such a scale is
+    not folded into others, so that what was compiled can be proved.
 
     Example:
     ```mlir
     %y = graph.scale %x by 0.5 : tensor<?x8x16xf32>
+    %s = graph.scale %x by 0.5 share [2] : tensor<?x8x16xf32>
     ```
   }];
-  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$factor);
+  let arguments = (ins Graph_FloatTensor:$x, F64Attr:$factor, OptionalAttr<DenseI64ArrayAttr>:$share_axes);
   let results = (outs Graph_FloatTensor:$result);
-  let assemblyFormat = "$x `by` $factor attr-dict `:` type($x)";
+  let assemblyFormat = "$x `by` $factor (`share` $share_axes^)? attr-dict `:` type($x)";
+  let builders = [OpBuilder<(ins "mlir::Type":$type, "mlir::Value":$x, "mlir::FloatAttr":$factor), [{
+    build($_builder, $_state, type, x, factor, mlir::DenseI64ArrayAttr());
+  }]>, OpBuilder<(ins "mlir::Value":$x, "mlir::FloatAttr":$factor), [{
+    build($_builder, $_state, x.getType(), x, factor, mlir::DenseI64ArrayAttr());
+  }]>];
   let hasFolder = 1;
 }
 

@@ -53,7 +53,9 @@ public:
     case Kind::Reorder:
       return reorder(step, value, type);
     case Kind::Scale:
-      return graph::ScaleOp::create(builder, loc, value, builder.getF64FloatAttr(step.factor));
+      return graph::ScaleOp::create(
+          builder, loc, value.getType(), value, builder.getF64FloatAttr(step.factor),
+          builder.getDenseI64ArrayAttr(SmallVector<int64_t>(step.axes.begin(), step.axes.end())));
     }
     llvm_unreachable("all kinds of steps are above");
   }

@@ -232,6 +232,12 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
                   context.buffer(buffer).bytes(), " bytes, wanted at least ",
                   kernel.min_bytes()->Get(i));
   }
+  if (sizeOf(op.shares()) != 0 && sizeOf(op.shares()) != kernel.num_results())
+    return fail("'shares' has ", sizeOf(op.shares()), " entries, the kernel has ",
+                kernel.num_results(), " results");
+  for (uint32_t i = 0; i < sizeOf(op.shares()); ++i)
+    if (op.shares()->Get(i) >> sizeOf(context.manifest.mesh()))
+      return fail("'shares' names an axis that the mesh does not have");
   if (op.range() == 0 || op.range() > kernel.range())
     return fail("the range is ", op.range(), ", wanted 1 to ", kernel.range(),
                 ", the range of the kernel");
