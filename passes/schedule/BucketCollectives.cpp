@@ -7,6 +7,7 @@
 #include "passes/schedule/GradientCollectives.h"
 #include "passes/schedule/Ordering.h"
 #include "passes/schedule/Passes.h"
+#include "passes/schedule/RunOrder.h"
 
 namespace dtc {
 #define GEN_PASS_DEF_BUCKETCOLLECTIVES
@@ -65,13 +66,19 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
   }
 
   // A member may be delayed to the last of its bucket if nothing between depends on it or on its
-  // unpacking.
+  // unpacking. Where runs of several micro-batches mix, a bucket ends with its task: from one task to
+  // another it would be kept while others run.
   std::vector<std::vector<unsigned>> chooseBuckets(exec::ProgramOp program,
                                                    std::vector<Member> &members) {
     CollectiveBuckets buckets(bucketBytes);
     llvm::DenseMap<Operation *, unsigned> unpackOf;
     std::vector<AccessRanges> ranges; // of each member, with its unpacking
+    bool isInterleaved = RunOrder(program).isInterleaved();
+    Operation *task = nullptr;
     for (exec::InstructionOpInterface instruction : getInstructions(program)) {
+      if (isInterleaved && instruction->getParentOp() != task)
+        buckets.closeIf([](unsigned) { return true; });
+      task = instruction->getParentOp();
       auto unpacked = unpackOf.find(instruction);
       AccessRanges accessed(instruction);
       buckets.closeIf([&](unsigned index) {

@@ -42,6 +42,8 @@ CASES = [
     (LLAMA, {"schedule": "zero-bubble", "tp": 2}, 4, 5),
     (LLAMA, {"schedule": "zero-bubble", "virtual_stages": 2}, 4, 8),
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 4, "dp": 2}, 2, 4),
+    # Sums within groups and between them, of two chunks of a stage.
+    (LLAMA, {"schedule": "interleaved", "virtual_stages": 2, "dp": 4, "zero": 1, "zero_group": 2}, 2, 3),
 ]
 
 

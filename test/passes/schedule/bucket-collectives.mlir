@@ -264,3 +264,51 @@ exec.program @every_micro_batch mesh ["dp"] sizes [2] micro_batches 2 {
     exec.zero %g0
   }
 }
+
+// A stage with two chunks, whose micro-batches mix: what a chunk reduces, first within groups and then between them, is in
+// buckets of the chunk, though those of the next one would have room. So none of it has slots, which the update could not read.
+// CHECK-LABEL: exec.program @chunks
+// CHECK-DAG:     %[[SECOND:.*]] = exec.buffer "gradients.0" gradient f32 128 bytes{{$}}
+// CHECK-DAG:     %[[FIRST:.*]] = exec.buffer "gradients.1" gradient f32 128 bytes{{$}}
+// CHECK:         exec.task @backward.1 per_micro_batch {
+// CHECK:           exec.collective reduce_scatter sum %a to %{{.*}} axes [1] count 16 "grad a" gradient async stream 1 last
+// CHECK:           exec.collective all_reduce sum %[[SECOND]] to %[[SECOND]] axes [0] count 32 "grad a +1" gradient async stream 1 last
+// CHECK:         exec.task @backward.0 per_micro_batch {
+// CHECK:           exec.collective all_reduce sum %[[FIRST]] to %[[FIRST]] axes [0] count 32 "grad c +1" gradient async stream 1 last
+// CHECK:         exec.task @update {
+// CHECK-NOT:       exec.collective
+exec.program @chunks mesh ["dp.group", "dp"] sizes [2, 2] micro_batches 2 {
+  %p = exec.buffer "p" parameter f32 128 bytes persistent
+  %q = exec.buffer "q" parameter f32 64 bytes persistent
+  %a = exec.buffer "a" gradient f32 128 bytes carried
+  %b = exec.buffer "b" gradient f32 128 bytes carried
+  %c = exec.buffer "c" gradient f32 128 bytes carried
+  %d = exec.buffer "d" gradient f32 128 bytes carried
+  %a0 = exec.buffer "a0" temporary f32 64 bytes
+  %b0 = exec.buffer "b0" temporary f32 64 bytes
+  %c0 = exec.buffer "c0" temporary f32 64 bytes
+  %d0 = exec.buffer "d0" temporary f32 64 bytes
+  exec.task @backward.1 per_micro_batch {
+    exec.copy %p to %a sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.copy %p to %b sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @backward.0 per_micro_batch {
+    exec.copy %p to %c sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.copy %p to %d sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.collective reduce_scatter sum %a to %a0 axes [1] count 16 "grad a" gradient async
+    exec.collective all_reduce sum %a0 to %a0 axes [0] count 16 "grad a" gradient async
+    exec.collective reduce_scatter sum %b to %b0 axes [1] count 16 "grad b" gradient async
+    exec.collective all_reduce sum %b0 to %b0 axes [0] count 16 "grad b" gradient async
+    exec.collective reduce_scatter sum %c to %c0 axes [1] count 16 "grad c" gradient async
+    exec.collective all_reduce sum %c0 to %c0 axes [0] count 16 "grad c" gradient async
+    exec.collective reduce_scatter sum %d to %d0 axes [1] count 16 "grad d" gradient async
+    exec.collective all_reduce sum %d0 to %d0 axes [0] count 16 "grad d" gradient async
+    exec.copy %a0 to %q sizes [16] from [1] at <0> into [1] at <0>
+    exec.copy %b0 to %q sizes [16] from [1] at <0> into [1] at <0>
+    exec.copy %c0 to %q sizes [16] from [1] at <0> into [1] at <0>
+    exec.copy %d0 to %q sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward.1 0, @backward.1 1, @backward.0 0, @backward.0 1, @update]
+}
