@@ -271,10 +271,37 @@ LogicalResult FunctionPartitioner::checkSums(Operation &op, ArrayRef<int> split)
   return success();
 }
 
+// Samples stay on the ranks of dp that have them. Where other axes split them further and that does not
+// come out even, padding would shift them to others.
+LogicalResult FunctionPartitioner::checkSamples(Operation &op, const graph::OpRule &rule,
+                                                ArrayRef<int> split) const {
+  SmallVector<unsigned, 2> data = mesh.axesOf(AxisRole::Data);
+  bool isOfSamples = llvm::any_of(op.getOperands(), [&](Value operand) {
+    return roles.of(operand) == graph::CollectiveRole::Activation;
+  });
+  if (data.empty() || split[data.front()] < 0 || !isOfSamples)
+    return success();
+  int loop = split[data.front()];
+  int64_t parts = 1;
+  bool isOfOthers = false;
+  for (auto [axis, choice] : llvm::enumerate(split))
+    if (choice == loop) {
+      parts *= mesh.sizes[axis];
+      isOfOthers |= !llvm::is_contained(data, axis);
+    }
+  int64_t size = rule.loops[static_cast<size_t>(loop)].size;
+  if (!isOfOthers || ShapedType::isDynamic(size) || size % parts == 0)
+    return success();
+  return op.emitOpError("is split into ")
+         << parts << " parts along its " << size
+         << " samples, for which they would have to leave their ranks of data parallelism; "
+            "'op_splits' of the plan ask for it: plan this model again with 'dtc plan'";
+}
+
 LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInterface interface) {
   graph::OpRule rule = interface.getRule();
   FailureOr<OpSplit> split = readSplit(&op, rule, mesh);
-  if (failed(split) || failed(checkSums(op, *split)))
+  if (failed(split) || failed(checkSums(op, *split)) || failed(checkSamples(op, rule, *split)))
     return failure();
   // What experts get and give travels for them, whichever op needs it brought there.
   std::optional<graph::CollectiveRole> role;

@@ -95,6 +95,8 @@ private:
   mlir::LogicalResult rewriteCall(graph::BlockCallOpInterface call);
   llvm::SmallVector<mlir::Value> moveStacks(llvm::ArrayRef<Move> moves, graph::CollectiveRole role);
   mlir::LogicalResult checkSums(mlir::Operation &op, llvm::ArrayRef<int> split) const;
+  mlir::LogicalResult checkSamples(mlir::Operation &op, const graph::OpRule &rule,
+                                   llvm::ArrayRef<int> split) const;
   mlir::LogicalResult rewriteByRule(mlir::Operation &op, graph::RuleOpInterface interface);
   void attachWindows(mlir::Operation &op, mlir::Operation &local, const graph::OpRule &rule,
                      llvm::ArrayRef<int> split);

@@ -110,3 +110,17 @@ module {
     graph.return
   }
 }
+
+// -----
+
+module {
+  shard.grid @mesh(shape = 2x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+  graph.func @microbatch(%x: tensor<6x4xf32> {graph.input = "tokens", graph.placement = #graph.placement<[shard(0), replicate]>}) {
+    // expected-error @+1 {{is split into 4 parts along its 6 samples, for which they would have to leave their ranks of data parallelism}}
+    %0 = graph.negate %x {graph.splits = array<i64: 0, 0>} : tensor<6x4xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
