@@ -105,6 +105,46 @@ void callLibrary(GemmBackend backend, GemmArgs args) {
 
 } // namespace
 
+// The same products of bf16: as they are chosen, and packed to f32.
+static void registerNarrow(const Case &item, const std::string &name, ThreadPool &pool) {
+  using Multiply = void (*)(const NarrowGemmArgs &, ThreadPool &);
+  for (auto [how, multiply] :
+       {std::pair<const char *, Multiply>{"chosen", narrowGemm}, {"packed", packedNarrowGemm}}) {
+    auto body = [&item, &pool, multiply](benchmark::State &state) {
+      const GemmShape &s = item.shape;
+      std::vector<uint16_t> a(s.batch * s.m * s.k, 0x3f81), b(s.batch * s.k * s.n, 0x3f82);
+      std::vector<float> c(s.batch * s.m * s.n); // results as bf16 fit, too
+      ElementType result = item.beta != 0 ? ElementType::F32 : ElementType::BF16;
+      NarrowGemmArgs args{a.data(),
+                          b.data(),
+                          c.data(),
+                          ElementType::BF16,
+                          result,
+                          s.m,
+                          s.n,
+                          s.k,
+                          s.transA ? s.m : s.k,
+                          s.transB ? s.k : s.n,
+                          s.n,
+                          s.transA,
+                          s.transB,
+                          1,
+                          item.beta,
+                          s.batch,
+                          s.m * s.k,
+                          s.k * s.n,
+                          s.m * s.n};
+      for (auto _ : state) {
+        multiply(args, pool);
+        benchmark::ClobberMemory();
+      }
+      setRate(state, "GFLOP/s", flops(s));
+    };
+    std::string full = name + "/bf16 " + how + "/" + std::to_string(pool.size()) + " threads";
+    setClock(benchmark::RegisterBenchmark(full.c_str(), body), pool.size());
+  }
+}
+
 void registerGemm() {
   for (const Case &item : kCases) {
     const GemmShape &s = item.shape;
@@ -122,6 +162,7 @@ void registerGemm() {
       GemmBackend chosen = chooseGemm(s, isaKernels().tileColumns / 2).backend;
       add(name + "/gemm=" + gemmBackendName(chosen) + suffix, item, pool->size(),
           [pool](const GemmArgs &args) { gemm(args, *pool); });
+      registerNarrow(item, name, *pool);
     }
   }
 }

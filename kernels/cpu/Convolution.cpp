@@ -1,16 +1,12 @@
 // Convolution and its gradients by oneDNN, in the plain layouts that tensors have between
 // instructions. The batch is cut into pieces of a number of samples that follows from the shape
 // alone, each of them a call on one thread: so results do not depend on the number of threads.
-#include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/Kernels.h"
-#include "kernels/cpu/Scratch.h"
+#include "kernels/cpu/OneDnn.h"
 #include "kernels/cpu/ThreadPool.h"
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstdlib>
-#include <dnnl.h>
 #include <map>
 #include <mutex>
 
@@ -21,44 +17,17 @@ namespace {
 // Work below this is not worth a call: about 50 us at 40 GFLOP/s.
 constexpr int64_t flopsPerCall = 2'000'000;
 
-// What remains is running out of memory, which ends the process as it does for operator new.
-void check(dnnl_status_t status, const char *call) {
-  if (status == dnnl_success)
-    return;
-  std::fprintf(stderr, "convolution: %s of oneDNN gives status %d\n", call,
-               static_cast<int>(status));
-  std::abort();
-}
-
-dnnl_engine_t engine() {
-  static const dnnl_engine_t cpu = [] {
-    dnnl_engine_t made;
-    check(dnnl_engine_create(&made, dnnl_cpu, 0), "dnnl_engine_create");
-    return made;
-  }();
-  return cpu;
-}
-
-dnnl_stream_t stream() {
-  struct Own {
-    Own() { check(dnnl_stream_create(&made, engine(), dnnl_stream_default_flags), "stream"); }
-    ~Own() { dnnl_stream_destroy(made); }
-    dnnl_stream_t made;
-  };
-  thread_local const Own own;
-  return own.made;
-}
-
 enum class Direction { Forward, InputGrad, WeightGrad };
 
-// A convolution made ready; lives as long as the process.
-struct Primitive {
-  dnnl_memory_desc_t image, weight, result, scratch;
-  dnnl_primitive_t primitive;
+using onednn::check;
+
+struct Convolution {
+  dnnl_memory_desc_t image, weight, result;
+  onednn::Primitive primitive;
 };
 
-Primitive makePrimitive(Direction direction, const Conv2dShape &s) {
-  Primitive made;
+Convolution makeConvolution(Direction direction, const Conv2dShape &s) {
+  Convolution made;
   const dnnl_dims_t image = {s.batch, s.channels, s.height, s.width};
   const dnnl_dims_t result = {s.batch, s.filters, s.outHeight(), s.outWidth()};
   const dnnl_dims_t weight = {s.groups, s.filters / s.groups, s.channels / s.groups, s.kernelHeight,
@@ -76,19 +45,17 @@ Primitive makePrimitive(Direction direction, const Conv2dShape &s) {
 
   dnnl_primitive_attr_t attributes;
   check(dnnl_primitive_attr_create(&attributes), "dnnl_primitive_attr_create");
-  check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
-        "dnnl_primitive_attr_set_scratchpad_mode");
   // The gradients are described by what they are gradients of, too.
   dnnl_convolution_desc_t forward, wanted;
   check(dnnl_dilated_convolution_forward_desc_init(
             &forward, dnnl_forward_training, dnnl_convolution_direct, &made.image, &made.weight,
             nullptr, &made.result, strides, dilates, padding, padding),
         "dnnl_dilated_convolution_forward_desc_init");
-  dnnl_primitive_desc_t described, hint = nullptr;
+  dnnl_primitive_desc_t hint = nullptr;
   if (direction == Direction::Forward) {
     wanted = forward;
   } else {
-    check(dnnl_primitive_desc_create(&hint, &forward, nullptr, engine(), nullptr),
+    check(dnnl_primitive_desc_create(&hint, &forward, nullptr, onednn::engine(), nullptr),
           "dnnl_primitive_desc_create of forward");
     check(direction == Direction::InputGrad
               ? dnnl_dilated_convolution_backward_data_desc_init(
@@ -99,22 +66,19 @@ Primitive makePrimitive(Direction direction, const Conv2dShape &s) {
                     &made.result, strides, dilates, padding, padding),
           "dnnl_dilated_convolution_backward_desc_init");
   }
-  check(dnnl_primitive_desc_create(&described, &wanted, attributes, engine(), hint),
-        "dnnl_primitive_desc_create");
-  made.scratch = *dnnl_primitive_desc_query_md(described, dnnl_query_scratchpad_md, 0);
-  check(dnnl_primitive_create(&made.primitive, described), "dnnl_primitive_create");
-  dnnl_primitive_desc_destroy(described);
+  made.primitive = onednn::make(&wanted, attributes, hint);
+  check(made.primitive.primitive ? dnnl_success : dnnl_unimplemented, "convolution");
   if (hint)
     dnnl_primitive_desc_destroy(hint);
   dnnl_primitive_attr_destroy(attributes);
   return made;
 }
 
-// The one primitive of a shape, made at its first use.
-const Primitive &findPrimitive(Direction direction, const Conv2dShape &s) {
+// The one of a shape, made at its first use.
+const Convolution &findConvolution(Direction direction, const Conv2dShape &s) {
   using Key = std::array<int64_t, 15>;
   static std::mutex mutex;
-  static auto &all = *new std::map<Key, Primitive>; // not destroyed: threads may still run
+  static auto &all = *new std::map<Key, Convolution>; // not destroyed: threads may still run
   Key key = {static_cast<int64_t>(direction),
              s.batch,
              s.channels,
@@ -133,37 +97,18 @@ const Primitive &findPrimitive(Direction direction, const Conv2dShape &s) {
   std::lock_guard lock(mutex);
   auto found = all.find(key);
   return found != all.end() ? found->second
-                            : all.emplace(key, makePrimitive(direction, s)).first->second;
+                            : all.emplace(key, makeConvolution(direction, s)).first->second;
 }
 
-// Runs on the calling thread alone. Of the three tensors oneDNN reads two and writes one.
-void run(Direction direction, const Primitive &p, const float *image, const float *weight,
+// Of the three tensors oneDNN reads two and writes one.
+void run(Direction direction, const Convolution &of, const float *image, const float *weight,
          const float *result) {
-  keepLibrariesOnThisThread();
-  thread_local Scratch scratch;
-  int64_t floats = static_cast<int64_t>(dnnl_memory_desc_get_size(&p.scratch) / sizeof(float)) + 1;
   bool isImage = direction == Direction::InputGrad, isWeight = direction == Direction::WeightGrad;
-  struct Argument {
-    int index;
-    const dnnl_memory_desc_t *description;
-    const float *data;
-  };
-  const Argument arguments[] = {
-      {isImage ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &p.image, image},
-      {isWeight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &p.weight, weight},
-      {direction == Direction::Forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &p.result, result},
-      {DNNL_ARG_SCRATCHPAD, &p.scratch, scratch.reserve(floats)}};
-  dnnl_exec_arg_t given[4];
-  for (int i = 0; i < 4; ++i) {
-    given[i].arg = arguments[i].index;
-    check(dnnl_memory_create(&given[i].memory, arguments[i].description, engine(),
-                             const_cast<float *>(arguments[i].data)),
-          "dnnl_memory_create");
-  }
-  check(dnnl_primitive_execute(p.primitive, stream(), 4, given), "dnnl_primitive_execute");
-  check(dnnl_stream_wait(stream()), "dnnl_stream_wait");
-  for (dnnl_exec_arg_t &argument : given)
-    dnnl_memory_destroy(argument.memory);
+  onednn::run(
+      of.primitive,
+      {{isImage ? DNNL_ARG_DIFF_SRC : DNNL_ARG_SRC, &of.image, image},
+       {isWeight ? DNNL_ARG_DIFF_WEIGHTS : DNNL_ARG_WEIGHTS, &of.weight, weight},
+       {direction == Direction::Forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_DST, &of.result, result}});
 }
 
 // Calls body(first sample, samples, piece) for all pieces of `samples` of the batch.
@@ -191,8 +136,8 @@ int64_t samplesPerCall(const Conv2dShape &s) {
 void runPieces(Direction direction, const Conv2dShape &shape, const float *image,
                const float *weight, const float *result, ThreadPool &pool) {
   forPieces(shape, samplesPerCall(shape), pool, [&](int64_t first, int64_t samples, int64_t) {
-    const Primitive &primitive = findPrimitive(direction, withBatch(shape, samples));
-    run(direction, primitive, image + first * shape.imageSize(), weight,
+    const Convolution &piece = findConvolution(direction, withBatch(shape, samples));
+    run(direction, piece, image + first * shape.imageSize(), weight,
         result + first * shape.resultSize());
   });
 }
@@ -213,8 +158,8 @@ void conv2dWeightGrad(const Conv2dShape &shape, const float *x, const float *dy,
                       float *scratch, int64_t pieces, bool accumulate, ThreadPool &pool) {
   int64_t samples = (shape.batch + pieces - 1) / pieces, size = shape.weightSize();
   forPieces(shape, samples, pool, [&](int64_t first, int64_t count, int64_t piece) {
-    const Primitive &primitive = findPrimitive(Direction::WeightGrad, withBatch(shape, count));
-    run(Direction::WeightGrad, primitive, x + first * shape.imageSize(), scratch + piece * size,
+    const Convolution &of = findConvolution(Direction::WeightGrad, withBatch(shape, count));
+    run(Direction::WeightGrad, of, x + first * shape.imageSize(), scratch + piece * size,
         dy + first * shape.resultSize());
   });
   int64_t used = (shape.batch + samples - 1) / samples;

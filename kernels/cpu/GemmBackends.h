@@ -15,9 +15,18 @@ void keepLibrariesOnThisThread();
 // One library call on the calling thread: C = alpha * op(A) * op(B) + beta * C, `batch` ignored.
 void libraryGemm(GemmBackend backend, const GemmArgs &args);
 
+// Whether this processor multiplies numbers of the type, and oneDNN has products of it.
+bool hasLibraryProducts(ElementType type);
+
+// One call of oneDNN on the calling thread, `batch` ignored; false where it does not take such operands.
+bool libraryNarrowGemm(const NarrowGemmArgs &args);
+
 // Own register tiles, one matrix at a time: panels of B are packed together, then every thread
 // packs its rows of A and multiplies. Bitwise independent of how the work is cut.
 void tiledGemm(const GemmArgs &args, ThreadPool &pool);
+
+// narrowGemm() where no library has the products: operands become f32 when they are packed.
+void packedNarrowGemm(const NarrowGemmArgs &args, ThreadPool &pool);
 
 // gemm() with the choice made by the caller; for benchmarks and tests.
 void gemmWithPlan(const GemmArgs &args, const GemmPlan &plan, ThreadPool &pool);

@@ -54,17 +54,22 @@ constexpr int64_t kTileM = 256, kTileN = 768;
 
 } // namespace
 
+GemmPlan cutForLibrary(GemmBackend backend, const GemmShape &shape) {
+  bool many = shape.batch >= kManyMatrices && shape.m * shape.n * shape.k < kSmallWork;
+  return {backend, many ? shape.m : std::min(shape.m, kTileM),
+          many ? shape.n : std::min(shape.n, kTileN)};
+}
+
 GemmPlan chooseGemm(const GemmShape &shape, int lanes) {
   const int64_t m = shape.m, n = shape.n, work = m * n * shape.k;
   if (work < kTinyWork)
     return {GemmBackend::OpenBlas, m, n};
   bool many = shape.batch >= kManyMatrices && work < kSmallWork;
-  int64_t tileM = many ? m : std::min(m, kTileM), tileN = many ? n : std::min(n, kTileN);
   // The value gradient of attention and the like, where oneDNN's AVX2 code does not pack.
   if (lanes == 8 && shape.transA && n >= 16 && n <= 64)
-    return {GemmBackend::OpenBlas, tileM, tileN};
+    return cutForLibrary(GemmBackend::OpenBlas, shape);
   if (many || std::min(m, n) < kNarrow || (!shape.transA && !shape.transB))
-    return {GemmBackend::OneDnn, tileM, tileN};
+    return cutForLibrary(GemmBackend::OneDnn, shape);
   return {GemmBackend::Tiles, m, n};
 }
 

@@ -27,6 +27,9 @@ struct GemmPlan {
 // 16).
 GemmPlan chooseGemm(const GemmShape &shape, int lanes);
 
+// The tiles of a product that is left to a library.
+GemmPlan cutForLibrary(GemmBackend backend, const GemmShape &shape);
+
 const char *gemmBackendName(GemmBackend backend);
 
 } // namespace dtc::cpu

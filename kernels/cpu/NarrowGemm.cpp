@@ -1,5 +1,6 @@
-// Matrix products of 16-bit floats: operands become f32 when they are packed, the tiles of this
-// library multiply them, and what was summed in f32 is rounded once.
+// Matrix products of 16-bit floats: by oneDNN where the processor multiplies them; else operands become
+// f32 when they are packed, the tiles of this library multiply them, and what was summed in f32 is
+// rounded once.
 //
 // C is cut into columns so that the part of B that they need, of all depths, is packed at once:
 // every element of C is summed to its end by one task, in order of k, before it is rounded. So its
@@ -21,6 +22,9 @@ constexpr int64_t kDepthBlock = 512;
 constexpr int64_t kPackedFloats = 3 * 512 * 1024; // of B, where k lets it: 6 MiB
 constexpr int64_t kLeastPanels = 4, kMostPanels = 48;
 constexpr int64_t kMostRows = 96;
+
+// Below this many multiplications a call of oneDNN (2.5 us) costs more than it saves.
+constexpr int64_t kTinyWork = 40 * 40 * 40;
 
 thread_local Scratch columnScratch, rowScratch, sourceScratch, resultScratch;
 
@@ -132,11 +136,38 @@ NarrowGemmArgs matrixOfBatch(NarrowGemmArgs args, int64_t index) {
   return args;
 }
 
+// A piece for each call of the library, as those of f32 are cut: so its bits depend on the shape alone.
+void callLibrary(const NarrowGemmArgs &args, ThreadPool &pool) {
+  GemmPlan plan = cutForLibrary(GemmBackend::OneDnn,
+                                {args.m, args.n, args.k, args.batch, args.transA, args.transB});
+  int64_t tilesM = divideUp(args.m, plan.tileM), tilesN = divideUp(args.n, plan.tileN);
+  pool.parallelFor(args.batch * tilesM * tilesN, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      NarrowGemmArgs part = matrixOfBatch(args, tile / (tilesM * tilesN));
+      int64_t row = tile % tilesM * plan.tileM, column = tile / tilesM % tilesN * plan.tileN;
+      part.m = std::min(plan.tileM, args.m - row);
+      part.n = std::min(plan.tileN, args.n - column);
+      part.a = at(part.a, args.type, args.transA ? row : row * args.lda);
+      part.b = at(part.b, args.type, args.transB ? column * args.ldb : column);
+      part.c = at(part.c, args.resultType, row * args.ldc + column);
+      if (!libraryNarrowGemm(part))
+        multiplyOne(part, pool); // what oneDNN refuses
+    }
+  });
+}
+
 } // namespace
 
 void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool) {
   if (args.m == 0 || args.n == 0)
     return;
+  bool isTiny = args.m * args.n * args.k < kTinyWork;
+  if (args.k > 0 && args.alpha != 0 && !isTiny && hasLibraryProducts(args.type))
+    return callLibrary(args, pool);
+  packedNarrowGemm(args, pool);
+}
+
+void packedNarrowGemm(const NarrowGemmArgs &args, ThreadPool &pool) {
   auto multiply = [&](int64_t index) {
     NarrowGemmArgs one = matrixOfBatch(args, index);
     if (args.k == 0 || args.alpha == 0)

@@ -4,6 +4,7 @@
 // and 2^-11 for f16 (and at most 2^-25 of what is denormal in f16); a sum of n terms in f32, in any
 // order, at most n * 2^-24 of the sum of their magnitudes (Higham 2002, "Accuracy and Stability of
 // Numerical Algorithms", section 4.2).
+#include "kernels/cpu/GemmBackends.h"
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
@@ -80,8 +81,10 @@ struct GemmCase {
   int64_t batch;
 };
 
-// Runs the product with strides beyond what is needed, and compares with sums in double.
-void checkGemm(ElementType type, ElementType resultType, const GemmCase &c, ThreadPool &pool) {
+// Runs the product both ways with strides beyond what is needed, and compares with sums in double.
+template <typename Multiply>
+void checkGemmBy(const Multiply &multiply, ElementType type, ElementType resultType,
+                 const GemmCase &c, ThreadPool &pool) {
   const int64_t pad = 3;
   NarrowGemmArgs args{};
   args.type = type, args.resultType = resultType;
@@ -101,7 +104,7 @@ void checkGemm(ElementType type, ElementType resultType, const GemmCase &c, Thre
   bool isWide = resultType == ElementType::F32;
   args.a = narrowA.data(), args.b = narrowB.data();
   args.c = isWide ? static_cast<void *>(wideC.data()) : narrowC.data();
-  narrowGemm(args, pool);
+  multiply(args, pool);
   std::vector<float> found = isWide ? wideC : widened(type, narrowC);
   double unit = isWide ? 0 : unitOf(type);
   for (int64_t i = 0; i < c.batch * c.m * args.ldc; ++i) {
@@ -123,6 +126,12 @@ void checkGemm(ElementType type, ElementType resultType, const GemmCase &c, Thre
     ASSERT_LE(std::abs(found[i] - wanted), bound + unit * (std::abs(wanted) + bound) + 0x1p-25)
         << c.m << "x" << c.n << "x" << c.k << " row " << row << " column " << column;
   }
+}
+
+void checkGemm(ElementType type, ElementType resultType, const GemmCase &c, ThreadPool &pool) {
+  checkGemmBy(narrowGemm, type, resultType, c, pool);
+  if (hasLibraryProducts(type))
+    checkGemmBy(packedNarrowGemm, type, resultType, c, pool);
 }
 
 TEST(NarrowGemm, SumsInF32AtEdgeSizes) {
