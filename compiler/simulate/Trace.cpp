@@ -12,8 +12,10 @@ namespace {
 
 class TraceWriter {
 public:
-  TraceWriter(llvm::raw_ostream &out, const Simulation &simulation, const SimResult &result)
-      : out(out), simulation(simulation), result(result), critical(result.tasks.size()) {
+  TraceWriter(llvm::raw_ostream &out, const Simulation &simulation, const SimResult &result,
+              TraceArgs argsOf)
+      : out(out), simulation(simulation), result(result), argsOf(argsOf),
+        critical(result.tasks.size()) {
     for (int task : result.criticalPath)
       critical[task] = true;
   }
@@ -34,6 +36,7 @@ private:
   llvm::raw_ostream &out;
   const Simulation &simulation;
   const SimResult &result;
+  TraceArgs argsOf;
   std::vector<bool> critical;
   bool first = true;
   int nextArrow = 0;
@@ -91,6 +94,8 @@ void TraceWriter::slices(int index) {
     out << ",\"args\":{\"critical\":" << (critical[index] ? "true" : "false");
     if (task.bytes > 0)
       out << ",\"bytes\":" << llvm::format("%.0f", task.bytes);
+    if (argsOf)
+      argsOf(out, index, stream);
     out << "}}";
   }
 }
@@ -147,6 +152,6 @@ void TraceWriter::write(llvm::ArrayRef<TraceCounter> counters) {
 } // namespace
 
 void dtc::writeTrace(llvm::raw_ostream &out, const Simulation &simulation, const SimResult &result,
-                     llvm::ArrayRef<TraceCounter> counters) {
-  TraceWriter(out, simulation, result).write(counters);
+                     llvm::ArrayRef<TraceCounter> counters, TraceArgs argsOf) {
+  TraceWriter(out, simulation, result, argsOf).write(counters);
 }

@@ -2,7 +2,7 @@
 """Any plan trains like one device: random small models x random plans on real processes, compared with one process.
 
 Usage: any_plan.py [--cases N] [--seed S] [--shrink]; the last line is the summary, and the exit status is 0 only where all
-match. Compared are every loss of five steps, every gradient of the first and the last one, and the parameters after them,
+match. Compared are every loss and norm of five steps, every gradient of the first and the last one, and the parameters after them,
 element by element within 1e-4 of the tensor's root mean square. With --shrink a case that fails is made smaller as long as it
 fails, and printed with the commands that show it. AdamW's epsilon is 1e-3 and not 1e-8: an update is lr * g / (|g| + epsilon), so where a gradient is zero but for
 rounding (about 1e-8 here; the bias of keys is so exactly), two plans differ by rounding / epsilon of what the tensor has
@@ -123,6 +123,7 @@ def random_case(index, seed):
 @dataclasses.dataclass
 class Trained:
     losses: list
+    norms: list  # of each step's gradients, before they are clipped
     parameters: dict
     gradients: dict  # by step
 
@@ -142,7 +143,7 @@ def run_steps(folder, dte, ranks, data, seed, rate):
         lines = train(dte, ranks, data, steps, "--seed", seed, "--lr", rate, "--threads", 1, "--dump-params", dump,
                       "--dump-grads", of_step)
         gradients[steps] = read_safetensors(of_step)
-    return Trained([line["loss"] for line in lines], read_safetensors(dump), gradients)
+    return Trained([line["loss"] for line in lines], [line["grad_norm"] for line in lines], read_safetensors(dump), gradients)
 
 
 def write_case(folder, config, rng):
@@ -161,8 +162,9 @@ def compare_gradients(found, wanted, what):
 
 
 def compare_runs(found, wanted, what):
-    """Losses, gradients and parameters of two runs."""
+    """Losses, norms, gradients and parameters of two runs."""
     compare_steps(found.losses, wanted.losses, TOLERANCE, f"{what}: loss")
+    compare_steps(found.norms, wanted.norms, TOLERANCE, f"{what}: norm of the gradients")
     worst = compare_tensors(found.parameters, wanted.parameters, TOLERANCE, what)
     return max([worst] + [compare_gradients(found.gradients[step], wanted.gradients[step], f"{what}: gradients of step {step}")
                           for step in wanted.gradients])

@@ -5,6 +5,7 @@
 #include "compiler/explain/PlanPipeline.h"
 #include "compiler/support/File.h"
 #include "compiler/timeline/PrintTimeline.h"
+#include "compiler/timeline/ProgramTrace.h"
 #include "runtime/format/Verify.h"
 
 #include <span>
@@ -71,8 +72,7 @@ int simulateExecutable(const SimulateFlags &flags, const std::string &contents, 
   }
   if (Outcome wrote = writeTraceFile(flags.trace,
                                      [&](llvm::raw_ostream &out) {
-                                       writeTrace(out, simulation->simulation, simulation->result,
-                                                  simulation->memory);
+                                       writeProgramTrace(out, *manifest, *simulation);
                                      });
       !wrote)
     return wrote.error().report(llvm::errs());
