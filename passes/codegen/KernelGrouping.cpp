@@ -3,6 +3,7 @@
 
 #include "dialects/graph/Chunks.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/RecomputeOps.h"
 #include "passes/codegen/FusionGraph.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "llvm/ADT/DenseMap.h"
@@ -26,6 +27,7 @@ public:
 
   std::vector<KernelGroup> run() {
     addEdges();
+    findRunAgain();
     joinProducers();
     joinSiblings();
     joinScalars();
@@ -62,6 +64,18 @@ private:
         graph.addEdge(index[lastEffect], index[op]);
       lastEffect = op;
     }
+  }
+
+  void findRunAgain() {
+    auto func = dyn_cast<graph::FuncOp>(ops.empty() ? nullptr : ops.front()->getParentOp());
+    if (!func)
+      return;
+    ofLoss = graph::getProducers(graph::getResultsWith(func, graph::kAccumulatedAttr));
+    for (Operation *op : ops)
+      if (isa<graph::AgainOp>(op) || llvm::any_of(op->getOperands(), [&](Value operand) {
+            return runAgain.contains(operand.getDefiningOp());
+          }))
+        runAgain.insert(op);
   }
 
   // Whether two pointwise ops run over the same points; constants run over any.
@@ -110,9 +124,15 @@ private:
 
   bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
 
-  // Chunks of a pipeline, and forward and backward of one, are run apart.
+  // Chunks of a pipeline, and forward and backward of one, are run apart. What runs again would run in
+  // the forward pass, with all that it depends on, where it joined something of that.
   bool runTogether(unsigned a, unsigned b) const {
-    return graph::getChunkLabel(ops[a]) == graph::getChunkLabel(ops[b]);
+    auto anyIn = [&](const graph::OpSet &set) {
+      auto isIn = [&](unsigned member) { return set.contains(ops[member]); };
+      return llvm::any_of(graph.members(a), isIn) || llvm::any_of(graph.members(b), isIn);
+    };
+    return graph::getChunkLabel(ops[a]) == graph::getChunkLabel(ops[b]) &&
+           !(anyIn(runAgain) && anyIn(ofLoss));
   }
 
   bool tryJoin(unsigned a, unsigned b) {
@@ -177,6 +197,7 @@ private:
   GroupingLimits limits;
   const graph::OpSet &apart;
   std::vector<Operation *> ops;
+  graph::OpSet ofLoss, runAgain;
   FusionGraph graph;
   llvm::DenseMap<Operation *, unsigned> index;
 };

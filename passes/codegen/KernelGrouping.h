@@ -28,7 +28,8 @@ struct GroupingLimits {
 // 2. Pointwise ops join the makers of their operands that have the same iteration space.
 // 3. Pointwise ops that read the same tensor in full join, if they are near each other.
 // 4. Ops on scalars join whatever other ops on scalars they can.
-// Ops of one chunk and phase of a pipeline (graph.chunk, graph.phase) join each other only.
+// Ops of one chunk and phase of a pipeline (graph.chunk, graph.phase) join each other only. What a layer runs again
+// (graph.again), and what depends on it, joins nothing that the loss depends on.
 // A join is refused where another op would have to run in the middle, or where a limit is passed.
 //
 // Constants must have one user each (see splitConstants): they join it at any shape.

@@ -32,7 +32,7 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     markSlots(*ordering, order);
     int64_t end = placeInOrder(0, [](exec::BufferOp buffer) { return buffer.getPersistent(); });
     end = placeInOrder(end, [](exec::BufferOp buffer) { return buffer.getSlots().has_value(); });
-    Region others = findLiveRanges(*ordering, order.isInterleaved());
+    Region others = findLiveRanges(*ordering, order);
     int64_t lowerBound = end;
 
     MemoryPlan plan = place(others, end);
@@ -91,24 +91,29 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
   // long as stream 0 does not know that it is free: from the last of its instructions that is over
   // when the use starts to the one that waits for the use. What is carried is live in all that
   // several micro-batches run: the one before has filled it, the next one adds to it. Where runs of several micro-batches
-  // mix, those of any task may stand beside what another stream does.
-  Region findLiveRanges(const Ordering &ordering, bool isInterleaved) {
+  // mix, a task that stands before another may run once more behind the last run of that one, and so beside what this run has
+  // made.
+  Region findLiveRanges(const Ordering &ordering, const RunOrder &order) {
     llvm::DenseMap<Value, PlannedBuffer> live;
-    int64_t never = ordering.size(), firstRepeated = -1, lastRepeated = -1;
+    llvm::MapVector<Operation *, int64_t> begins; // of the tasks of micro-batches
+    int64_t never = ordering.size(), lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
       if (!buffer.getPersistent() && !buffer.getSlots())
         live[buffer] = {static_cast<int64_t>(buffer.getBytes()), never, -1};
     for (unsigned i = 0; i < ordering.size(); ++i) {
       bool compute = ordering.getInstruction(i).getInstructionStream() == 0;
-      bool isOfMicroBatch =
-          cast<exec::TaskOp>(ordering.getInstruction(i)->getParentOp()).isRepeated();
-      if (isOfMicroBatch && firstRepeated < 0)
-        firstRepeated = i;
+      auto task = cast<exec::TaskOp>(ordering.getInstruction(i)->getParentOp());
+      if (task.isRepeated())
+        begins.try_emplace(task, i);
       if (isRepeated(ordering.getInstruction(i)))
         lastRepeated = i;
       int64_t begin = compute ? i : ordering.getStart(i) + 1;
-      if (!compute && isOfMicroBatch && isInterleaved)
-        begin = std::min(begin, firstRepeated);
+      if (task.isRepeated() && !isRepeated(ordering.getInstruction(i))) {
+        Operation *from = begin > 0 ? ordering.getInstruction(begin - 1)->getParentOp() : task;
+        for (auto [before, first] : begins)
+          if (first < begin && (order.runsBehind(before, task) || order.runsBehind(before, from)))
+            begin = first;
+      }
       for (Value operand : ordering.getInstruction(i)->getOperands()) {
         auto entry = live.find(exec::getRange(operand).root);
         if (entry == live.end())

@@ -64,8 +64,7 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
       // The first of all that is in front of the block before; groups keep their order.
       if (ahead)
         for (size_t index = 1; index < groups.size(); ++index)
-          for (exec::CollectiveOp gather : groups[index].gathers)
-            moveUnit(unitOf(gather), groups[index - 1].compute);
+          gatherBefore(groups[index], groups[index - 1].compute);
       for (Group &group : groups)
         mergeGathers(group, number);
     }
@@ -104,6 +103,18 @@ struct PrefetchGathers : dtc::impl::PrefetchGathersBase<PrefetchGathers> {
         together.push_back(gather);
     }
     group.gathers = std::move(together);
+  }
+
+  // Brings the gathers of a group to in front of `place`, where the first of them may stand already.
+  static void gatherBefore(Group &group, Operation *place) {
+    for (exec::CollectiveOp gather : group.gathers) {
+      SmallVector<exec::InstructionOpInterface> unit = unitOf(gather);
+      if (unit.front() == place)
+        place = unit.back()->getNextNode();
+      else
+        moveUnit(unit, place);
+    }
+    llvm::sort(group.gathers, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   }
 
   // Neighbours of one kind become one, as large as a bucket may be. A gather may read what another one

@@ -1,8 +1,6 @@
 // In which order the entries of a program run its tasks.
 #include "passes/schedule/RunOrder.h"
 
-#include "llvm/ADT/DenseMap.h"
-
 using namespace mlir;
 using namespace dtc;
 
@@ -20,6 +18,9 @@ RunOrder::RunOrder(exec::ProgramOp program)
     for (auto [symbol, microBatch] :
          llvm::zip(entry.getTasks().getAsRange<FlatSymbolRefAttr>(), entry.getMicroBatches()))
       runs.push_back({tasks.lookup(symbol.getValue()), microBatch});
+    auto &last = lastRuns.emplace_back();
+    for (auto [index, run] : llvm::enumerate(runs))
+      last[run.task] = index;
   }
   interleaved = getSlots(repeated) > 0;
 }
@@ -97,5 +98,12 @@ bool RunOrder::keepsOrder(const std::vector<Run> &entry, const std::vector<Opera
 bool RunOrder::areEnough(int64_t slots, const std::vector<Operation *> &tasks) const {
   return llvm::all_of(entries, [&](const std::vector<Run> &entry) {
     return fits(find(entry, tasks), slots) && keepsOrder(entry, tasks);
+  });
+}
+
+bool RunOrder::runsBehind(Operation *a, Operation *b) const {
+  return llvm::any_of(lastRuns, [&](const auto &last) {
+    auto ofA = last.find(a), ofB = last.find(b);
+    return ofA != last.end() && ofB != last.end() && ofA->second > ofB->second;
   });
 }

@@ -3,6 +3,8 @@
 
 #include "dialects/exec/Exec.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 #include <map>
 #include <vector>
 
@@ -32,6 +34,9 @@ public:
   // given in.
   bool areEnough(int64_t slots, const std::vector<mlir::Operation *> &tasks) const;
 
+  // Whether some entry runs task `a` once more behind the last run of task `b`.
+  bool runsBehind(mlir::Operation *a, mlir::Operation *b) const;
+
 private:
   struct Interval {
     int64_t first = -1, last = -1;
@@ -45,6 +50,7 @@ private:
                          const std::vector<mlir::Operation *> &tasks);
 
   std::vector<std::vector<Run>> entries;
+  std::vector<llvm::DenseMap<mlir::Operation *, size_t>> lastRuns; // of each entry, of each task
   int64_t numMicroBatches;
   bool interleaved = false;
   mutable std::map<std::vector<mlir::Operation *>, int64_t> known;

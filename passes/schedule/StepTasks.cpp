@@ -6,6 +6,8 @@
 #include "dialects/graph/Slices.h"
 #include "dialects/graph/TransferOps.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <map>
 #include <set>
 
@@ -22,14 +24,30 @@ void addTask(std::vector<StepTask> &tasks, const Twine &name, Block &body,
   tasks.push_back(std::move(task));
 }
 
+// The sums that it is an addend of, as it is or brought to where they are, as what ranks scatter; none
+// where something else reads it.
+llvm::SmallSetVector<unsigned, 2> sumsOf(Value value, const Addends &addends) {
+  llvm::SmallSetVector<unsigned, 2> sums;
+  sums.insert_range(addends.getResults(value));
+  bool isAddend = !sums.empty();
+  for (Operation *user : value.getUsers()) {
+    if (isAddend && (user->hasTrait<OpTrait::IsTerminator>() || addends.isAbsorbed(user)))
+      continue;
+    llvm::SmallSetVector<unsigned, 2> moved;
+    if (user->getNumOperands() == 1 && user->getNumResults() == 1)
+      moved = sumsOf(user->getResult(0), addends);
+    if (moved.empty())
+      return {};
+    sums.insert_range(moved);
+  }
+  return sums;
+}
+
 // Whether an op makes addends of gradients and nothing else.
 bool isWeightGradient(Operation *op, const Addends &addends) {
   return op->getNumResults() > 0 &&
          (addends.isAbsorbed(op) || llvm::all_of(op->getResults(), [&](Value result) {
-            return !addends.getResults(result).empty() &&
-                   llvm::all_of(result.getUsers(), [&](Operation *user) {
-                     return user->hasTrait<OpTrait::IsTerminator>() || addends.isAbsorbed(user);
-                   });
+            return !sumsOf(result, addends).empty();
           }));
 }
 
@@ -93,7 +111,7 @@ void StepTasks::addChunks(graph::FuncOp microBatch, const Addends &addends,
         addingTo[sum].insert(graph::getChunk(&op).value_or(-1));
   auto isLater = [&](Operation *op) {
     return isWeightGradient(op, addends) && llvm::all_of(op->getResults(), [&](Value result) {
-             return llvm::all_of(addends.getResults(result),
+             return llvm::all_of(sumsOf(result, addends),
                                  [&](unsigned sum) { return addingTo[sum].size() == 1; });
            });
   };

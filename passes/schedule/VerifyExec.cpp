@@ -294,9 +294,17 @@ private:
       return false;
     return llvm::all_of(accesses[a], [&](const Access &first) {
       return llvm::all_of(accesses[b], [&](const Access &second) {
-        return ordering.isBefore(first.instruction, second.instruction);
+        return ordering.isBefore(first.instruction, second.instruction) &&
+               !runsBehind(first, second);
       });
     });
+  }
+
+  // Whether what stands first runs again when the last run of the other's task has made what it keeps.
+  bool runsBehind(const Access &first, const Access &second) {
+    exec::TaskOp a = taskOf(first), b = taskOf(second);
+    return a != b && a.isRepeated() && b.isRepeated() &&
+           !isRepeated(ordering.getInstruction(second.instruction)) && order.runsBehind(a, b);
   }
 
   // Bytes from its first to its last one, in all slots.

@@ -3,6 +3,7 @@
 
 #include "dialects/graph/Chunks.h"
 #include "dialects/graph/TransferOps.h"
+#include "passes/shard/SumMoves.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -42,7 +43,6 @@ MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
   Operation *op = sum.getDefiningOp();
   OpBuilder builder(op);
   builder.setInsertionPointAfter(op);
-  bool passesOn = op->getNumOperands() == 1 && op->getNumResults() == 1 && graph::isCollective(op);
   if (auto add = dyn_cast<graph::AddOp>(op); add && sum.hasOneUse()) {
     Parts parts = partsOf(add.getLhs()), others = partsOf(add.getRhs());
     if (parts.size() == 1 && others.size() == 1 && parts.begin()->first == others.begin()->first &&
@@ -62,7 +62,7 @@ MicrobatchCut::Parts MicrobatchCut::partsOf(Value sum) {
     }
     return parts;
   }
-  if (!passesOn || !sum.hasOneUse())
+  if (!movesSum(op) || !sum.hasOneUse())
     return {{stageOf(op), sum}};
   Parts parts = partsOf(op->getOperand(0));
   if (parts.size() == 1 && parts.begin()->second == op->getOperand(0))

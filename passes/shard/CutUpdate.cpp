@@ -2,6 +2,7 @@
 #include "passes/shard/CutUpdate.h"
 
 #include "dialects/graph/TransferOps.h"
+#include "passes/shard/SumMoves.h"
 
 #include "mlir/IR/IRMapping.h"
 
@@ -82,7 +83,7 @@ bool UpdateCut::addsUp(Operation &op) const {
     return repeat.getNumCarried() > 0 &&
            repeat.getNumCarried() == static_cast<int64_t>(repeat->getNumResults()) &&
            carriesSums(repeat);
-  return isa<graph::AddOp>(op) || (graph::isCollective(&op) && op.getNumOperands() == 1);
+  return isa<graph::AddOp>(op) || movesSum(&op);
 }
 
 // The operands that a sum is made of; the others of a repeat are what it adds.

@@ -65,7 +65,7 @@ def draw_sequence_parallel(rng, fix):
 
 
 def draw_zero(rng, fix):
-    fix["zero"] = rng.choice([0, 1, 2, 3, 3] if fix.get("pp", 1) == 1 else [0, 1]) if fix["dp"] > 1 else 0
+    fix["zero"] = rng.choice([0, 1, 2, 3, 3]) if fix["dp"] > 1 else 0
     groups = [size for size in (2, 4) if fix["dp"] % size == 0 and size < fix["dp"]]
     if fix["zero"] > 0 and groups and rng.random() < 0.5:
         fix["zero_group"] = rng.choice(groups)

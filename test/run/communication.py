@@ -3,7 +3,8 @@
 
 The profile has the communicator's own name and size and the bytes of the buffer it was given, per event; what a rank sends
 for them is worked out here, from the definition of the algorithm: a ring of n ranks passes n - 1 blocks on, twice for an
-all-reduce. In bf16 parameters and activations are half of what they are in f32.
+all-reduce. In bf16 parameters and activations are half of what they are in f32. In a pipeline each rank's are those of its stage's program,
+what it sends to the next ones among them.
 """
 import collections
 import json
@@ -26,12 +27,23 @@ CASES = [({"dp": 2, "tp": 1, "zero": 0, "sp": 0, "micro_batch": 2}, {"gradient",
          ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2}, {"gradient", "parameter", "control"}),
          ({"dp": 4, "tp": 1, "zero": 3, "zero_group": 2, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "control"}),
          ({"dp": 1, "tp": 2, "zero": 0, "sp": 1, "micro_batch": 8}, {"activation", "gradient", "control"}),
-         ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"})]
+         ({"dp": 2, "tp": 2, "zero": 1, "sp": 0, "micro_batch": 1}, {"gradient", "parameter", "activation", "control"}),
+         ({"dp": 2, "tp": 1, "zero": 3, "sp": 0, "micro_batch": 2, "recompute": "full"}, {"gradient", "parameter", "control"})]
+# The same of pipelines of four layers, with what stages pass on.
+PIPELINES = [({"dp": 1, "tp": 2, "pp": 2, "schedule": "gpipe", "zero": 0, "sp": 1, "micro_batch": 2}, {"activation"}),
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "1f1b", "zero": 2, "micro_batch": 1}, {"parameter"}),
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "zero": 3, "recompute": "full",
+               "micro_batch": 1}, {"parameter"}),
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "zero-bubble", "zero": 1, "micro_batch": 1}, {"parameter"}),
+             ({"dp": 2, "tp": 1, "pp": 2, "schedule": "zero-bubble", "virtual_stages": 2, "zero": 3, "recompute": "selective",
+               "micro_batch": 1}, {"parameter"})]
 
 
 def sent(kind, ranks, bytes_):
     """What a rank of a ring sends for one collective over a buffer of `bytes_`."""
     block = -(-bytes_ // ranks)
+    if kind == "send":
+        return bytes_
     if kind == "all_reduce":
         return -(-2 * (ranks - 1) * bytes_ // ranks)
     return (ranks - 1) * block
@@ -42,7 +54,7 @@ def profiled(trace):
     total = collections.defaultdict(lambda: [0, 0])
     for event in json.loads(Path(trace).read_text())["traceEvents"]:
         args = event.get("args", {})
-        if "kind" in args:
+        if args.get("kind", "receive") != "receive":
             entry = total[args["group"], args["kind"], args["role"]]
             entry[0] += 1
             entry[1] += sent(args["kind"], args["ranks"], args["bytes"])
@@ -53,8 +65,13 @@ def profiled(trace):
 
 
 def inspected(dte):
-    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
-    return {(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
+    """The same of each program."""
+    return [{(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
+            for program in json.loads(dtc("inspect", dte, "--format", "json"))["programs"]]
+
+
+def rank_of(trace):
+    return json.loads(Path(trace).read_text())["traceEvents"][0]["pid"]
 
 
 def bytes_by_role(communication):
@@ -64,11 +81,13 @@ def bytes_by_role(communication):
     return total
 
 
-def run_case(folder, pins, roles, *flags):
-    ranks = pins["dp"] * pins["tp"]
+def run_case(folder, pins, roles, *flags, config="config.json"):
+    """Bytes by role that a rank sends, of each program."""
+    of_stage = pins["dp"] * pins["tp"]
+    ranks = of_stage * pins.get("pp", 1)
     what = " ".join([f"{key}={value}" for key, value in pins.items()] + list(flags))
     dte, trace = folder / "model.dte", folder / "trace.json"
-    dtc("compile", folder / "config.json", "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
+    dtc("compile", folder / config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
         BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte, *flags)
     train(dte, ranks, folder / "text.txt", STEPS, "--threads", 1, "--profile", trace)
     planned = inspected(dte)
@@ -76,20 +95,22 @@ def run_case(folder, pins, roles, *flags):
     if len(traces) != ranks:
         sys.exit(f"FAILED: {what}: {len(traces)} profiles of {ranks} ranks")
     for path in traces:
-        found = profiled(path)
+        found, wanted = profiled(path), planned[rank_of(path) // of_stage]
         path.unlink()
-        if found != planned:
-            sys.exit(f"FAILED: {what}: {path.name} has {found}, dtc inspect says {planned}")
-    missing = roles - {role for _, _, role in planned}
-    if missing:
-        sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {planned}")
-    print(f"{what}: {sum(count for count, _ in planned.values())} collectives, {sum(b for _, b in planned.values())} bytes")
-    return bytes_by_role(planned)
+        if found != wanted:
+            sys.exit(f"FAILED: {what}: {path.name} has {found}, dtc inspect says {wanted}")
+    for program in planned:
+        missing = roles - {role for _, _, role in program}
+        if missing:
+            sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {program}")
+    print(what + ":" + ";".join(f" {sum(count for count, _ in program.values())} collectives, "
+                                f"{sum(bytes_ for _, bytes_ in program.values())} bytes" for program in planned), flush=True)
+    return [bytes_by_role(program) for program in planned]
 
 
 def check_halves(folder, pins, roles, wide):
     """`wide`: what is sent in f32."""
-    found = run_case(folder, pins, roles, "--precision", "bf16")
+    (found,) = run_case(folder, pins, roles, "--precision", "bf16")
     for role in wide.keys() | found.keys():
         wanted = wide[role] / 2 if role in ("parameter", "activation") else wide[role]
         # Tensors of a bucket begin at multiples of 64 bytes, which a half may not fill.
@@ -103,11 +124,14 @@ def main():
         (folder / "config.json").write_text(json.dumps(CONFIG))
         rng = random.Random(1)
         (folder / "text.txt").write_bytes(bytes(rng.randrange(60) for _ in range(4000)))
+        (folder / "deep.json").write_text(json.dumps({**CONFIG, "num_hidden_layers": 4}))
         for pins, roles in CASES:
-            wide = run_case(folder, pins, roles)
-            if pins["zero"]:
+            (wide,) = run_case(folder, pins, roles)
+            if pins["zero"] and "recompute" not in pins:
                 check_halves(folder, pins, roles, wide)
-    print(f"{len(CASES)} plans send what they say")
+        for pins, roles in PIPELINES:
+            run_case(folder, pins, roles | {"pipeline", "gradient", "control"}, config="deep.json")
+    print(f"{len(CASES) + len(PIPELINES)} plans send what they say")
 
 
 if __name__ == "__main__":

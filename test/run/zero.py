@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Parts of gradients and parameters train like one device, in buckets of any size, beside compute or not, in groups of ranks.
+"""Parts of gradients and parameters train like one device, in buckets of any size, beside compute or not, in groups of ranks,
+in the stages of a pipeline.
 
 Models whose sizes do not divide, tied and untied, with dropout; the plan's `bucket_bytes` is edited to less than a layer and
 to more than the model. What a rank sends follows from the placements alone: gradients once a micro-batch and no other way,
@@ -20,6 +21,7 @@ GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd
 LLAMA = {"model_type": "llama", "vocab_size": 97, "max_position_embeddings": SEQUENCE, "hidden_size": 24, "intermediate_size": 50,
          "num_hidden_layers": 2, "num_attention_heads": 6, "num_key_value_heads": 2, "hidden_act": "silu",
          "initializer_range": 0.08, "tie_word_embeddings": False}
+GPT2_4, LLAMA_4 = {**GPT2, "n_layer": 4}, {**LLAMA, "num_hidden_layers": 4}
 LITTLE, MUCH = 4000, 1 << 30
 # Model, pins, bucket_bytes of the plan or nothing where it stays as planned.
 CASES = [(GPT2, {"dp": 2, "zero": 2, "micro_batch": 4}, LITTLE),
@@ -31,13 +33,25 @@ CASES = [(GPT2, {"dp": 2, "zero": 2, "micro_batch": 4}, LITTLE),
          (LLAMA, {"dp": 4, "zero": 2, "zero_group": 2, "micro_batch": 2}, MUCH),
          (LLAMA, {"dp": 4, "zero": 1, "zero_group": 2, "micro_batch": 1}, None),
          (LLAMA, {"dp": 2, "tp": 2, "sp": 1, "zero": 3, "micro_batch": 2}, LITTLE),
-         (LLAMA, {"dp": 3, "zero": 3, "micro_batch": 1}, None)]
+         (LLAMA, {"dp": 3, "zero": 3, "micro_batch": 1}, None),
+         (GPT2, {"dp": 2, "pp": 2, "schedule": "1f1b", "zero": 3, "micro_batch": 1}, LITTLE),
+         (GPT2, {"dp": 2, "pp": 2, "schedule": "gpipe", "zero": 2, "micro_batch": 2}, MUCH),
+         (LLAMA_4, {"dp": 2, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "zero": 2, "micro_batch": 1}, LITTLE),
+         (LLAMA_4, {"dp": 2, "pp": 2, "schedule": "interleaved", "virtual_stages": 2, "zero": 3, "recompute": "full",
+                    "micro_batch": 1}, MUCH),
+         (LLAMA, {"dp": 2, "tp": 2, "pp": 2, "sp": 1, "schedule": "zero-bubble", "zero": 3, "micro_batch": 1}, None),
+         # Embeddings are tied and on one stage.
+         (GPT2_4, {"dp": 2, "pp": 2, "schedule": "zero-bubble", "virtual_stages": 2, "zero": 3, "recompute": "selective",
+                   "micro_batch": 1}, LITTLE),
+         (LLAMA_4, {"dp": 4, "pp": 2, "schedule": "1f1b", "zero": 3, "zero_group": 2, "micro_batch": 1}, MUCH),
+         (GPT2, {"dp": 2, "pp": 2, "schedule": "zero-bubble", "zero": 2, "overlap": 0, "micro_batch": 1}, None)]
 
 
 def sent(dte):
-    """(group, kind, role) -> collectives and bytes of a step."""
-    (program,) = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
-    return {(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
+    """Of each program: (group, kind, role) -> collectives and bytes of a step, but for what stages add up."""
+    programs = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    return [{(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]
+             if not each["group"].startswith("stages")} for program in programs]
 
 
 def check_sent(what, fix, found, merged):
@@ -56,11 +70,11 @@ def check_sent(what, fix, found, merged):
 
 def run_case(folder, data, wanted, config, fix, bucket_bytes):
     fix = {"tp": 1, **fix}
-    ranks, batch = fix["dp"] * fix["tp"], BATCH if BATCH % fix["dp"] == 0 else 6
+    ranks, batch = fix["dp"] * fix["tp"] * fix.get("pp", 1), BATCH if BATCH % fix["dp"] == 0 else 6
     what = f"{config['model_type']} {' '.join(f'{key}={value}' for key, value in fix.items())} bucket_bytes={bucket_bytes}"
     path, plan, dte = folder / "config.json", folder / "plan.json", folder / "model.dte"
     path.write_text(json.dumps(config))
-    key = config["model_type"], batch
+    key = json.dumps(config), batch
     if key not in wanted:
         wanted[key] = run_one(folder, path, SEQUENCE, batch, "adamw", 1, {"dp": 1, "tp": 1, "micro_batch": batch}, data, 3)
     asked = ["--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", batch]
@@ -73,8 +87,8 @@ def run_case(folder, data, wanted, config, fix, bucket_bytes):
         plan.write_text(json.dumps(edited))
         dtc("compile", path, *asked, "--plan", plan, "--epsilon", 1e-3, "-o", dte)
         counts.append(sent(dte))
-    if len(counts) == 2:
-        check_sent(what, fix, counts[1], counts[0])
+    for merged, found in zip(*counts) if len(counts) == 2 else ():
+        check_sent(what, fix, found, merged)
     worst = compare_runs(run_steps(folder, dte, ranks, data, 3, 1e-2), wanted[key], what)
     print(f"{what}: largest difference {worst:.2e}", flush=True)
 

@@ -59,3 +59,43 @@ exec.program @interleaved mesh ["dp"] sizes [2] micro_batches 4 streams 2 events
   exec.entry train order [@backward 0, @backward 1, @weight_gradients 0, @weight_gradients 1, @backward 2, @backward 3,
     @weight_gradients 2, @weight_gradients 3]
 }
+
+// What every run of a task gathers is over with the run, whichever runs stand around it: its memory is also that of a task
+// that stands before it.
+// CHECK-LABEL: exec.program @in_every_run
+// CHECK-SAME:    arena 192 bytes
+exec.program @in_every_run mesh ["dp"] sizes [2] micro_batches 2 streams 2 events 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  %t = exec.buffer "t" temporary f32 128 bytes
+  %all = exec.buffer "all" communication f32 128 bytes
+  exec.task @forward.0 per_micro_batch {
+    exec.zero %t
+  }
+  exec.task @forward.1 per_micro_batch {
+    exec.record 0
+    exec.wait 0 stream 1
+    exec.collective all_gather sum %p to %all axes [0] count 16 "p" parameter async stream 1
+    exec.record 1 stream 1
+    exec.wait 1
+  }
+  exec.entry train order [@forward.0 0, @forward.0 1, @forward.1 0, @forward.1 1]
+}
+
+// A task that stands first runs again behind the last run of another: what that has made is not overwritten.
+// CHECK-LABEL: exec.program @runs_again
+// CHECK-SAME:    arena 192 bytes
+exec.program @runs_again mesh ["dp"] sizes [1] micro_batches 2 {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  %t = exec.buffer "t" temporary f32 64 bytes
+  %b = exec.buffer "b" gradient f32 64 bytes
+  exec.task @backward per_micro_batch {
+    exec.zero %t
+  }
+  exec.task @weight_gradients per_micro_batch {
+    exec.zero %b last
+  }
+  exec.task @update {
+    exec.copy %b to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward 0, @weight_gradients 0, @weight_gradients 1, @backward 1, @update]
+}

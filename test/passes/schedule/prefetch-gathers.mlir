@@ -99,3 +99,31 @@ exec.program @chain mesh ["dp", "tp"] sizes [2, 2] {
     exec.gemm %w, %v to %y sizes [4, 8, 4] strides [4, 8, 8]
   }
 }
+
+// Gathers of two groups that follow each other at once: those of the second stay behind its first.
+// CHECK-LABEL: exec.program @neighbours
+// CHECK:         exec.collective all_gather sum %a0 to %w0
+// CHECK:         exec.copy %a1 to %[[MINE:.*]] sizes
+// CHECK:         exec.copy %b1 to %[[MINE]] sizes
+// CHECK:         exec.collective all_gather sum %[[MINE]] to %{{.*}} axes [0] count 32 "a1 +1" parameter async stream 2
+// CHECK:         exec.gemm %x, %w0 to %y
+exec.program @neighbours mesh ["dp"] sizes [2] {
+  %a0 = exec.buffer "a0" parameter f32 64 bytes persistent
+  %a1 = exec.buffer "a1" parameter f32 64 bytes persistent
+  %b1 = exec.buffer "b1" parameter f32 64 bytes persistent
+  %w0 = exec.buffer "w0" temporary f32 128 bytes
+  %w1 = exec.buffer "w1" temporary f32 128 bytes
+  %v1 = exec.buffer "v1" temporary f32 128 bytes
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  %z = exec.buffer "z" temporary f32 64 bytes
+  exec.task @backward per_micro_batch {
+    exec.zero %x
+    exec.collective all_gather sum %a0 to %w0 axes [0] count 16 "a0" parameter async {exec.execution = -1 : i64}
+    exec.collective all_gather sum %a1 to %w1 axes [0] count 16 "a1" parameter async {exec.execution = 0 : i64}
+    exec.gemm %x, %w0 to %y sizes [2, 8, 4] strides [4, 8, 8]
+    exec.gemm %y, %w1 to %z sizes [2, 8, 4] strides [4, 8, 8]
+    exec.collective all_gather sum %b1 to %v1 axes [0] count 16 "b1" parameter async {exec.execution = 0 : i64}
+    exec.gemm %z, %v1 to %y sizes [2, 8, 4] strides [4, 8, 8]
+  }
+}

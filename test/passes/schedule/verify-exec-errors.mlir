@@ -434,3 +434,23 @@ exec.program @overlap mesh ["dp"] sizes [2] arena 256 bytes {
     }
   }
 }
+
+// -----
+// A task that stands first runs once more behind the last run of the one that makes 'b'.
+exec.program @runs_again mesh ["dp"] sizes [1] micro_batches 2 arena 128 bytes {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent at 0
+  // expected-note @+1 {{the other buffer}}
+  %t = exec.buffer "t" temporary f32 64 bytes at 64
+  // expected-error @+1 {{'b' shares bytes with 't', and both are live at one time}}
+  %b = exec.buffer "b" gradient f32 64 bytes at 64
+  exec.task @backward per_micro_batch {
+    exec.zero %t
+  }
+  exec.task @weight_gradients per_micro_batch {
+    exec.zero %b last
+  }
+  exec.task @update {
+    exec.copy %b to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@backward 0, @weight_gradients 0, @weight_gradients 1, @backward 1, @update]
+}

@@ -135,3 +135,17 @@ graph.func @f(%x: tensor<8xf32>) {
                 .groups,
             (Groups{{0}, {1}, {2}}));
 }
+
+// What a layer runs again reads what forward ops read, and would bring all that it depends on with it.
+TEST(KernelGrouping, KeepsWhatRunsAgainOutOfTheForwardPass) {
+  GroupedText text(R"(
+graph.func @microbatch(%x: tensor<8x8xf32>) -> (tensor<f32> {graph.accumulated = "loss"}, tensor<8x8xf32>) {
+  %0 = graph.exp %x : tensor<8x8xf32>
+  %1 = graph.reduce sum %0 dims [0, 1] scale 1.0 : tensor<8x8xf32> -> tensor<f32>
+  %2 = graph.again %x : tensor<8x8xf32>
+  %3 = graph.tanh %2 : tensor<8x8xf32>
+  %4 = graph.multiply %3, %x : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  graph.return %1, %4 : tensor<f32>, tensor<8x8xf32>
+})");
+  EXPECT_EQ(text.groups, (Groups{{0}, {1}, {2}, {3, 4}}));
+}
