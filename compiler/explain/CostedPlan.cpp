@@ -164,7 +164,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.precision = cellPrecision(plan.precision, plan.optimizer, *software);
   if (plan.origin.gradDtype == "bf16")
     costed.precision.reduceBytes = 2;
-  FoldedModel folded = foldLayers(model);
+  FoldedModel folded = foldFor(model, plan.precision);
   DiagnosticCapture capture(model.getContext());
   std::optional<ModelCells> cells = readCellsOf(plan, folded);
   if (!cells)

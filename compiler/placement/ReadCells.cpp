@@ -4,6 +4,7 @@
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/workload/CellBuilder.h"
 #include "passes/Pipelines.h"
+#include "passes/graph/LossScale.h"
 #include "passes/shard/StepMesh.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -44,6 +45,13 @@ LogicalResult partition(ModuleOp module, int64_t tp, bool sequenceParallel,
 }
 
 } // namespace
+
+FoldedModel foldFor(ModuleOp model, StringRef precision) {
+  FoldedModel folded = foldLayers(model);
+  if (precision == "f16")
+    declareLossScale(*folded.module);
+  return folded;
+}
 
 OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
   OwningOpRef<ModuleOp> module(folded.clone());

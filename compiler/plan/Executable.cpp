@@ -41,17 +41,6 @@ std::string whyNotExecutable(const Plan &plan) {
   if (plan.origin.gradDtype != "f32")
     return ("the plan has grad_dtype " + plan.origin.gradDtype + kCantYet + "--grad-dtype f32")
         .str();
-  // The loss scale enters the step where plans have a constant, which their op_splits name.
-  if (plan.precision == "f16" && plan.decisions.tp > 1)
-    return ("the plan has precision f16 with tp = " + llvm::Twine(plan.decisions.tp) + kCantYet +
-            "--fix tp=1, or --precision bf16")
-        .str();
-  // Gradients that the parts of a split repeat add up are not widened yet.
-  if (plan.precision != "f32" && (plan.decisions.pp > 1 || plan.decisions.mayRecomputeMore()))
-    return "the plan has precision " + plan.precision +
-           " with pp = " + std::to_string(plan.decisions.pp) +
-           ", recompute = " + recomputeText(plan.decisions) + std::string(kCantYet) +
-           "--fix pp=1,recompute=none, or --precision f32";
   return "";
 }
 

@@ -56,9 +56,9 @@ public:
   // Plans that are not faster than `fasterThan` seconds are of no interest.
   PlanSearcher(const PlanRequest &request, const Pins &pins, const SoftwareStack &software,
                double fasterThan = std::numeric_limits<double>::infinity())
-      : fasterThan(fasterThan), request(request), pins(pins), folded(foldLayers(request.model)),
-        cells(folded), facts(readModelFacts(request.model)),
-        modelCompiles(!graph::findPlanOnly(request.model)) {
+      : fasterThan(fasterThan), request(request), pins(pins),
+        folded(foldFor(request.model, request.precision)), cells(folded),
+        facts(readModelFacts(request.model)), modelCompiles(!graph::findPlanOnly(request.model)) {
     estimate.topology = &request.topology;
     estimate.software = &software;
     estimate.shared = &shared;
@@ -120,9 +120,10 @@ public:
       outcome.others.push_back(describePlan(candidate, request, facts));
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
-    size_t chosen = choose(outcome.others, found);
+    Lowered lowered;
+    size_t chosen = choose(outcome.others, found, lowered);
     if (chosen == outcome.others.size()) // what could not be lowered has said why
-      return capture.errorOr(nothingFits(*found.leanest));
+      return capture.errorOr(noneHolds(lowered, *found.leanest));
     for (size_t index = 0; index < found.ranked.size(); ++index)
       if (index < kMostWithRanks || index == chosen)
         tellRanks(outcome.others[index], found.ranked[index], request.topology);
@@ -156,21 +157,31 @@ public:
   }
 
 private:
+  // What the compiler says of plans that it does not hold to.
+  struct Lowered {
+    size_t count = 0;               // of plans whose memory was asked for
+    const Plan *smallest = nullptr; // of these
+    std::string whyNot;             // the first plan that is not executable is not
+  };
+
   // The first plan that holds when the compiler looks at it: placements can be found, and where it
   // can be lowered its static memory fits.
-  size_t choose(std::vector<Plan> &plans, const SearchResult &found) {
-    size_t lowered = 0;
+  size_t choose(std::vector<Plan> &plans, const SearchResult &found, Lowered &lowered) {
     for (size_t index = 0; index < plans.size(); ++index) {
       Plan &plan = plans[index];
       if (!placeTensors(request.model, plan, found.placementsOf(found.ranked[index].decisions)))
         continue;
-      bool compiles = modelCompiles && whyNotExecutable(plan).empty();
-      if (!compiles && limits.executable)
+      std::string whyNot = whyNotExecutable(plan);
+      bool compiles = modelCompiles && whyNot.empty();
+      if (!compiles && limits.executable) {
+        if (lowered.whyNot.empty())
+          lowered.whyNot = std::move(whyNot);
         continue;
+      }
       if (!compiles || !estimate.software->runsPrograms ||
           request.topology.device.deviceClass != DeviceClass::Cpu)
         return index;
-      if (++lowered > kMostLowered)
+      if (++lowered.count > kMostLowered)
         return plans.size();
       std::optional<std::vector<int64_t>> bytes = staticMemoryBytes(request.model, plan);
       if (!bytes)
@@ -180,8 +191,27 @@ private:
       tellFullestStage(plan);
       if (plan.predicted.fits || request.ignoreMemory)
         return index;
+      if (!lowered.smallest ||
+          plan.predicted.peakMemoryBytes < lowered.smallest->predicted.peakMemoryBytes)
+        lowered.smallest = &plan;
     }
     return plans.size();
+  }
+
+  // Why no plan that the search has found is one to compile.
+  UserError noneHolds(const Lowered &lowered, const Candidate &least) const {
+    if (lowered.smallest) {
+      const Plan &plan = *lowered.smallest;
+      auto fullest = llvm::max_element(plan.stages, [](const auto &a, const auto &b) {
+        return a.peakMemoryBytes < b.peakMemoryBytes;
+      });
+      return nothingFits(plan.decisions, static_cast<double>(plan.predicted.peakMemoryBytes),
+                         static_cast<size_t>(fullest - plan.stages.begin()),
+                         kindsOf(plan.predicted.memory));
+    }
+    if (!lowered.whyNot.empty())
+      return UserError(lowered.whyNot);
+    return nothingFits(least);
   }
 
   // What the static plan shares out otherwise than the estimate is working memory.
@@ -208,33 +238,40 @@ private:
     plan.predicted.fits = static_cast<double>(fullest.peakMemoryBytes) <= estimate.memoryLimit;
   }
 
-  UserError nothingFits(const Candidate &least) {
-    const Decisions &d = least.decisions;
+  UserError nothingFits(const Candidate &least) const {
     size_t fullest = least.step.fullestStage;
+    return nothingFits(least.decisions, least.step.peakBytes, fullest,
+                       kindsOf(least.step.stages[fullest].memory));
+  }
+
+  UserError nothingFits(const Decisions &d, double bytes, size_t fullest,
+                        const std::string &kinds) const {
     std::string stage = d.pp > 1 ? "stage " + std::to_string(fullest) + " of it" : "it";
     return UserError("no plan fits: the smallest (dp=" + number(d.dp) + " tp=" + number(d.tp) +
                          " pp=" + number(d.pp) + " cp=" + number(d.cp) + " ep=" + number(d.ep) +
                          " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
                          " micro_batch=" + number(d.microBatch) +
-                         (d.offloadOptimizer ? " offload=1" : "") + ") needs " +
-                         bytesText(least.step.peakBytes) + " per device, the limit is " +
-                         bytesText(estimate.memoryLimit) + "; " + stage + " holds " +
-                         kindsOf(least.step.stages[fullest].memory),
+                         (d.offloadOptimizer ? " offload=1" : "") + ") needs " + bytesText(bytes) +
+                         " per device, the limit is " + bytesText(estimate.memoryLimit) + "; " +
+                         stage + " holds " + kinds,
                      "use more devices, a shorter sequence, or --max-memory none to see the plan "
                      "all the same");
   }
 
   // "20 GiB activations, 12 GiB optimizer", the most first; what is below 1 % is left out.
-  static std::string kindsOf(const MemoryParts &memory) {
+  template <typename Memory> static std::string kindsOf(const Memory &memory) {
+    auto entry = [](auto bytes, const char *kind) {
+      return std::pair<double, const char *>(static_cast<double>(bytes), kind);
+    };
     std::pair<double, const char *> kinds[] = {
-        {memory.parameters, "parameters"},   {memory.gradients, "gradients"},
-        {memory.optimizer, "optimizer"},     {memory.activations, "activations"},
-        {memory.temporaries, "temporaries"}, {memory.communication, "communication"},
-        {memory.reserved, "reserved"}};
+        entry(memory.parameters, "parameters"),   entry(memory.gradients, "gradients"),
+        entry(memory.optimizer, "optimizer"),     entry(memory.activations, "activations"),
+        entry(memory.temporaries, "temporaries"), entry(memory.communication, "communication"),
+        entry(memory.reserved, "reserved")};
     llvm::sort(kinds, [](const auto &a, const auto &b) { return a.first > b.first; });
     std::string list;
     for (auto [bytes, kind] : kinds)
-      if (bytes >= 0.01 * memory.total())
+      if (bytes >= 0.01 * static_cast<double>(memory.total()))
         list += (list.empty() ? "" : ", ") + bytesText(bytes) + " " + kind;
     return list;
   }

@@ -148,8 +148,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return diagnostic;
   }
   if (getShares() && getShares()->size() != getOutputs().size()) // launch_c4
-    return emitOpError() << "says of " << getShares()->size() << " outputs what shares they are, it has "
-                         << getOutputs().size();
+    return emitOpError() << "says of " << getShares()->size()
+                         << " outputs what shares they are, it has " << getOutputs().size();
   unsigned index = 0;
   for (ValueRange group : {ValueRange(getInputs()), ValueRange(getOutputs())})
     for (Value buffer : group) {

@@ -8,6 +8,7 @@
 // 3. What a repeat carries from layer to layer is narrow, the loss f32.
 // What stays in f32 within an op (statistics of norms, softmax, lse, the loss of each row) is in
 // its result types; all arithmetic is in f32 registers.
+#include "passes/graph/LossScale.h"
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Attributes.h"
@@ -20,9 +21,6 @@ namespace dtc {
 using namespace mlir;
 
 namespace {
-
-// As torch.amp.GradScaler; a power of two, as all that becomes of it.
-constexpr double kFirstLossScale = 65536;
 
 class PrecisionSetter {
 public:
@@ -151,21 +149,6 @@ private:
   FloatType narrow, wide;
   llvm::SmallPtrSet<Operation *, 8> converted;
 };
-
-// State of the step, not of a parameter.
-void declareLossScale(ModuleOp module) {
-  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
-  auto scalar = RankedTensorType::get({}, builder.getF32Type());
-  for (auto [name, value] : {std::pair(graph::kLossScaleState, kFirstLossScale),
-                             std::pair(graph::kGoodStepsState, 0.0)}) {
-    auto state =
-        graph::StateOp::create(builder, module.getLoc(), name, FlatSymbolRefAttr(), scalar);
-    if (value == 0)
-      continue;
-    state.setInit(graph::InitKind::Constant);
-    state.setMean(llvm::APFloat(value));
-  }
-}
 
 struct SetPrecision : impl::SetPrecisionBase<SetPrecision> {
   using SetPrecisionBase::SetPrecisionBase;

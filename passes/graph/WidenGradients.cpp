@@ -96,14 +96,25 @@ private:
     return true;
   }
 
-  // Those of a result that is about to be f32 get it rounded.
+  // Those of a result that is about to be f32 get it rounded, but for gradients that are returned,
+  // which are to be f32 themselves: stacks of them have no other use.
   void keepUses(Value result) {
+    auto isOther = [&](OpOperand &use) { return !isReturnedGradient(use); };
+    if (llvm::none_of(result.getUses(), isOther))
+      return;
     OpBuilder builder(module.getContext());
     builder.setInsertionPointAfterValue(result);
-    if (result.use_empty())
-      return;
     auto round = graph::CastOp::create(builder, result.getLoc(), result.getType(), result);
-    result.replaceAllUsesExcept(round, round);
+    result.replaceUsesWithIf(round, [&](OpOperand &use) {
+      return use.getOwner() != round.getOperation() && isOther(use);
+    });
+  }
+
+  static bool isReturnedGradient(OpOperand &use) {
+    auto func = cast<graph::FuncOp>(use.getOwner()->getParentOp());
+    return use.getOwner()->hasTrait<OpTrait::IsTerminator>() &&
+           func.getSymName() == graph::kMicrobatchFunction &&
+           func.getResultAttr(use.getOperandNumber(), graph::kGradientOfAttr);
   }
 
   SmallVector<graph::BlockCallOpInterface> callsOf(graph::FuncOp block) {

@@ -38,8 +38,21 @@ def write_npy(path, descr, code, shape, values):
                      + array.array(code, values).tobytes())
 
 
+def floats_of(dtype, data):
+    """The numbers of a tensor's bytes, as f32; None for a type that is none of f32, bf16 and f16."""
+    if dtype == "BF16":  # the upper half of f32's bits
+        data = b"".join(b"\0\0" + data[at: at + 2] for at in range(0, len(data), 2))
+    elif dtype == "F16":
+        return array.array("f", struct.unpack(f"<{len(data) // 2}e", data))
+    elif dtype != "F32":
+        return None
+    values = array.array("f")
+    values.frombytes(data)
+    return values
+
+
 def read_safetensors(path):
-    """Name -> (shape, array of floats); f32 only."""
+    """Name -> (shape, array of floats); f32, and bf16 and f16 as f32."""
     data = Path(path).read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     header = json.loads(data[8: 8 + size])
@@ -47,13 +60,24 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        if entry["dtype"] != "F32":
-            sys.exit(f"{path}: '{name}' is {entry['dtype']}, wanted F32")
         begin, end = entry["data_offsets"]
-        values = array.array("f")
-        values.frombytes(data[8 + size + begin: 8 + size + end])
+        values = floats_of(entry["dtype"], data[8 + size + begin: 8 + size + end])
+        if values is None:
+            sys.exit(f"{path}: '{name}' is {entry['dtype']}, wanted F32, BF16 or F16")
         tensors[name] = (entry["shape"], values)
     return tensors
+
+
+def write_safetensors(path, tensors):
+    """tensors: name -> (shape, numbers), as f32."""
+    header, data = {}, b""
+    for name, (shape, values) in tensors.items():
+        values = array.array("f", values).tobytes()
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + len(values)]}
+        data += values
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def relative_difference(found, wanted, floor=0.0):

@@ -5,6 +5,7 @@ Samples of models/digits with an infinite pixel make the gradients of the step t
 the sample is one rank's. To the bit:
 1. after that step every rank has the parameters that it had;
 2. the step after it does what the first step of a run does that never saw it: no moment has moved, and averages count applied steps.
+So it is of a token whose embedding is infinite, which the first stage of a pipeline alone reads: all stages skip that step.
 And: 33 such steps in a row end the run with exit code 4; a loss scale halves at each, and doubles after 2000 applied steps.
 """
 import json
@@ -15,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, dtc, train, write_npy
+from dtc_tools import BIN, dtc, read_safetensors, train, write_npy, write_safetensors
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "reference"))
@@ -23,6 +24,10 @@ from sampler import samples_of  # noqa: E402
 
 DIGITS = HERE.parents[1] / "models" / "digits" / "digits.mlir"
 BATCH, PIXELS, SEED = 8, 64, 5
+WORDS = 8
+LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": WORDS, "hidden_size": 16, "intermediate_size": 24,
+         "num_hidden_layers": 4, "num_attention_heads": 2, "num_key_value_heads": 2, "hidden_act": "silu",
+         "initializer_range": 0.08, "tie_word_embeddings": False}
 
 
 def check(condition, what):
@@ -84,6 +89,41 @@ def check_step(folder, devices, fix, precision, optimizer, bad):
     check(result.returncode == 4 and "training diverged" in result.stderr, f"{what}: a last step like that ends with {result}")
 
 
+def write_text(path, steps):
+    """Of lists of samples of WORDS tokens: the text that step i reads steps[i] of. A sample ends with the next one's first token, 1."""
+    path.write_bytes(bytes(token for sample in placed(steps) for token in [1, *sample]) + bytes([1]))
+    return path
+
+
+def check_stages(folder, fix, precision):
+    what = f"{precision}, {fix}, an embedding is infinite"
+    rng = random.Random(11)
+    broken, good = ([[rng.randrange(60) for _ in range(WORDS - 1)] for _ in range(BATCH)] for _ in range(2))
+    broken[BATCH - 1][2] = 60
+    config, program = folder / "config.json", folder / "llama.dte"
+    config.write_text(json.dumps(LLAMA))
+    degrees = dict(pair.split("=") for pair in fix.split(","))
+    ranks = math.prod(int(degrees[key]) for key in ("dp", "tp", "pp"))
+    dtc("compile", config, "--seq-len", WORDS, "--topology", "cpu", "--devices", ranks, "--global-batch", BATCH, "--precision",
+        precision, "--lr-schedule", "constant", "--fix", fix, "-o", program)
+    both, alone = (write_text(folder / f"{name}.txt", steps) for name, steps in (("both", [broken, good]), ("alone", [good])))
+    start, files = folder / "start.safetensors", {}
+    train(program, ranks, alone, 0, "--seed", SEED, "--dump-params", start)
+    tensors = read_safetensors(start)
+    shape, table = tensors["model.embed_tokens.weight"]
+    table[60 * shape[1]] = math.inf
+    write_safetensors(start, tensors)
+    for name, data, steps in (("before", both, 0), ("after", both, 2), ("wanted", alone, 1)):
+        files[name] = folder / f"{name}.safetensors"
+        rows = train(program, ranks, data, steps, "--seed", SEED, "--init", start, "--dump-params", files[name])
+        if name == "after":
+            check([row["skipped_steps"] for row in rows] == [1, 1], f"{what}: {rows} do not count one step that was skipped")
+            scales = [65536, 32768] if precision == "f16" else [None, None]
+            check([row["loss_scale"] for row in rows] == scales, f"{what}: the loss scale is not {scales} in {rows}")
+    check(files["before"].read_bytes() != files["wanted"].read_bytes(), f"{what}: a good step changes nothing")
+    check(files["after"].read_bytes() == files["wanted"].read_bytes(), f"{what}: the skipped step has left something")
+
+
 def check_end(folder, precision):
     rng = random.Random(8)
     samples = random_batch(rng)
@@ -115,12 +155,18 @@ def main():
     for case in cases:
         with tempfile.TemporaryDirectory() as name:
             check_step(Path(name), *case)
+    stages = [("dp=1,tp=1,pp=2,micro_batch=2,schedule=1f1b", "f32"), ("dp=1,tp=1,pp=2,micro_batch=2,schedule=1f1b", "f16"),
+              ("dp=2,tp=1,pp=2,micro_batch=1,schedule=zero-bubble,virtual_stages=2,zero=1", "f16"),
+              ("dp=1,tp=2,sp=1,pp=2,micro_batch=2,schedule=interleaved,virtual_stages=2", "bf16")]
+    for case in stages:
+        with tempfile.TemporaryDirectory() as name:
+            check_stages(Path(name), *case)
     for precision in ("f32", "f16"):
         with tempfile.TemporaryDirectory() as name:
             check_end(Path(name), precision)
     with tempfile.TemporaryDirectory() as name:
         check_growth(Path(name))
-    print(f"{len(cases)} kinds of steps that are not finite change nothing")
+    print(f"{len(cases) + len(stages)} kinds of steps that are not finite change nothing")
 
 
 if __name__ == "__main__":

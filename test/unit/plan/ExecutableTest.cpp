@@ -54,16 +54,14 @@ TEST(Executable, NamesWhatIsTooMuch) {
             "the plan has axis_order = dp tp cp pp" + yet + "--executable");
 }
 
-TEST(Executable, HasF16WithoutTensorParallelism) {
+TEST(Executable, HasAllPrecisionsWithAllParallelism) {
   Plan plan;
-  plan.precision = "f16";
-  EXPECT_EQ(whyNotExecutable(plan), "");
-  plan.decisions.tp = 2;
-  EXPECT_EQ(whyNotExecutable(plan),
-            "the plan has precision f16 with tp = 2, which dtc can't compile yet; plan with "
-            "--fix tp=1, or --precision bf16");
-  plan.precision = "bf16";
-  EXPECT_EQ(whyNotExecutable(plan), "");
+  plan.decisions.tp = plan.decisions.pp = 2;
+  plan.decisions.recomputeMost = Recompute::Full;
+  for (const char *precision : {"f32", "bf16", "f16"}) {
+    plan.precision = precision;
+    EXPECT_EQ(whyNotExecutable(plan), "");
+  }
 }
 
 TEST(Executable, ReducesGradientsInF32) {

@@ -1,0 +1,27 @@
+// The loss scale of f16.
+#include "passes/graph/LossScale.h"
+
+#include "dialects/graph/Attributes.h"
+
+using namespace mlir;
+
+namespace dtc {
+
+// As torch.amp.GradScaler; a power of two, as all that becomes of it.
+static constexpr double kFirstLossScale = 65536;
+
+void declareLossScale(ModuleOp module) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  for (auto [name, value] : {std::pair(graph::kLossScaleState, kFirstLossScale),
+                             std::pair(graph::kGoodStepsState, 0.0)}) {
+    auto state =
+        graph::StateOp::create(builder, module.getLoc(), name, FlatSymbolRefAttr(), scalar);
+    if (value == 0)
+      continue;
+    state.setInit(graph::InitKind::Constant);
+    state.setMean(llvm::APFloat(value));
+  }
+}
+
+} // namespace dtc

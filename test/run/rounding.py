@@ -1,0 +1,107 @@
+"""How far apart rounding lets two runs in 16 bits be: bounds that are derived from measured roundings, not tuned.
+
+Two plans of one step add up the same numbers in another order, so that sums differ in the last bits of f32. Some of them round to
+the other neighbour in the 16-bit type, all that is computed from there on differs by a step of that type, and more roundings
+differ: at worst, every rounding of one plan is independent of the other's.
+
+1. To first order a number that a run gives is y + E, y being without rounding and E = sum over all roundings i of g_i e_i, g_i being
+   how far the number follows tensor i and e_i at most half a step. Two runs of one device that round independently differ by a
+   number of mean 0 and variance 2 Var E.
+2. A plan with tensor parallelism rounds more: the t parts of a sum before they are added up. Such parts have 1/t of the sum's
+   variance, and an error's variance goes with the square of what is rounded, so t of them make one more rounding of the sum.
+   A plan therefore has at most 2 Var E (were every tensor such a sum), and its difference from one device at most 3 Var E.
+3. Var E is measured: DRAWS runs of one device, in the same type, whose initial parameters are each moved by a uniform part of at most
+   half a step of the type. So parameters are rounded at random, and what is computed of them is rounded anew: a product of many
+   terms moves by a good part of a step, after which its rounding error is another. The number of a draw is then y + P + E', P
+   being the effect of the movement itself: its variance is Var P + Var E, no less than Var E. (Were the errors E' still correlated by
+   r with E, draws would spread by Var P + (1 - r) Var E. `make_mixed.py` measures Var E otherwise, by rounding every tensor at
+   random; `mixed.py` checks that these draws spread no less: 1.1 to 1.4 times as far as rounding at random, where 0.71 would do.)
+4. A number that is no larger than its bound with probability 1 - 1e-6, over all numbers that are compared: for tensors the quantile of
+   a Gaussian (E is a sum of many small independent parts) times the largest deviation of the tensor's elements; for losses, which are
+   few, the quantile of Student's t with DRAWS - 1 degrees of freedom times their own.
+5. Numbers that are kept in 16 bits are rounded once more at the end: two that are as near as you like may be neighbours, one step
+   apart. And what rounding does not move (a gradient that is zero) two orders of f32 sums do, by what any_plan.py allows in f32.
+"""
+import math
+import random
+import sys
+
+from dtc_tools import read_safetensors, write_safetensors
+
+DRAWS, CHANCE = 8, 1e-6
+PLAN_VARIANCE = 3  # of a plan less one device, in those of one device (2. above)
+# The last bit of a number in [1/2, 1), and of what is denormal, as powers of two.
+LAST_BIT = {"bf16": (-8, -133), "f16": (-11, -24)}
+
+
+def gaussian(count, chance=CHANCE):
+    """What `count` Gaussian numbers exceed, in standard deviations, with a probability of at most `chance`."""
+    return math.sqrt(2 * math.log(2 * count / chance))
+
+
+def student(count, draws, chance=CHANCE):
+    """The quantile of Student's t that belongs to a Gaussian one (Peizer and Pratt; 1 % off at 31 degrees of freedom)."""
+    freedom = draws - 1
+    return math.sqrt(freedom * math.expm1(gaussian(count, chance) ** 2 / freedom))
+
+
+def step_of(value, precision):
+    """The distance of `value` from the next number of the type."""
+    last, least = LAST_BIT[precision]
+    return 0.0 if value == 0 else 2.0 ** max(math.frexp(value)[1] + last, least)
+
+
+def write_moved(source, target, precision, seed):
+    """Parameters, each moved by a random part of at most half a step of the type."""
+    rng = random.Random(f"moved {seed}")
+    write_safetensors(target, {name: (shape, [value + rng.uniform(-0.5, 0.5) * step_of(value, precision) for value in values])
+                               for name, (shape, values) in sorted(read_safetensors(source).items())})
+
+
+def deviation(values):
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def largest_deviation(tensors):
+    """Of the elements of one tensor in several runs."""
+    return max(map(deviation, zip(*tensors)), default=0.0)
+
+
+def within(found, wanted, bound, what):
+    """Ends the test where the numbers differ by more than `bound`; returns the share of it that they do."""
+    if not abs(found - wanted) <= bound:  # of NaN, too
+        sys.exit(f"FAILED: {what} is {found}, wanted {wanted} within {bound:.3g}")
+    return abs(found - wanted) / bound if bound > 0 else 0.0
+
+
+class Compared:
+    """One run beside another, in 16 bits, with draws of how far rounding moves it; `worst` is the largest share of a bound."""
+
+    def __init__(self, precision, exact):
+        self.precision = precision
+        self.exact = exact  # what two orders of sums in f32 may differ by, of a tensor's root mean square
+        self.worst = 0.0
+
+    def numbers(self, found, wanted, draws, what):
+        quantile = student(len(wanted), len(draws)) * math.sqrt(PLAN_VARIANCE)
+        for place, (a, b) in enumerate(zip(found, wanted, strict=True), 1):
+            bound = quantile * deviation([draw[place - 1] for draw in draws]) + self.exact * abs(b)
+            self.worst = max(self.worst, within(a, b, bound, f"{what} {place}"))
+
+    def tensors(self, found, wanted, draws, what, is_kept=False):
+        """is_kept: in the type itself."""
+        if sorted(found) != sorted(wanted):
+            sys.exit(f"FAILED: {what}: tensors {sorted(set(found) ^ set(wanted))} are in one file only")
+        count = sum(len(values) for _, values in wanted.values())
+        quantile = gaussian(count) * math.sqrt(PLAN_VARIANCE)
+        whole = math.sqrt(math.fsum(v * v for _, values in wanted.values() for v in values) / max(1, count))
+        for name, (shape, values) in sorted(wanted.items()):
+            if found[name][0] != shape:
+                sys.exit(f"FAILED: {what}: '{name}' has shape {found[name][0]}, wanted {shape}")
+            scale = math.sqrt(math.fsum(v * v for v in values) / max(1, len(values)))
+            bound = (quantile * largest_deviation([draw[name][1] for draw in draws])
+                     + self.exact * max(scale, 1e-3 * whole))
+            for a, b in zip(found[name][1], values):
+                last = max(step_of(a, self.precision), step_of(b, self.precision)) if is_kept else 0.0
+                self.worst = max(self.worst, within(a, b, bound + last, f"{what}: an element of '{name}'"))
