@@ -31,12 +31,12 @@ AxisSet GroupAxes::differing(uint32_t a, uint32_t b) const {
   return axes;
 }
 
-const std::vector<GroupAxes::Facts> &GroupAxes::factsOf(uint32_t index) const {
+const GroupAxes::Facts &GroupAxes::factsOf(uint32_t index) const {
   auto [entry, isNew] = groups.try_emplace(index);
-  std::vector<Facts> &facts = entry->second;
+  Facts &facts = entry->second;
   if (!isNew)
     return facts;
-  facts.resize(ofPrograms.size());
+  facts.programs.resize(ofPrograms.size());
   const format::Group &group = *manifest.groups()->Get(index);
   const auto &ranks = *group.ranks();
   struct Found {
@@ -48,6 +48,7 @@ const std::vector<GroupAxes::Facts> &GroupAxes::factsOf(uint32_t index) const {
     inList.clear();
     for (uint32_t i = begin; i < begin + group.size(); ++i) {
       uint32_t rank = ranks.Get(i), program = manifest.rank_program()->Get(rank);
+      facts.ascends &= i == begin || rank > ranks.Get(i - 1);
       auto [found, isFirst] = inList.try_emplace(program, Found{rank, 0, 0});
       ++found->second.count;
       found->second.axes |= differing(found->second.first, rank);
@@ -58,7 +59,7 @@ const std::vector<GroupAxes::Facts> &GroupAxes::factsOf(uint32_t index) const {
         if (found.axes & (1u << axis))
           all *= sizes[axis];
       AxisSet joined = all == found.count ? found.axes : 0;
-      Facts &of = facts[program];
+      OfProgram &of = facts.programs[program];
       of.joined = of.any ? static_cast<AxisSet>(of.joined & joined) : joined;
       of.spread |= found.axes;
       of.any = true;
@@ -67,58 +68,44 @@ const std::vector<GroupAxes::Facts> &GroupAxes::factsOf(uint32_t index) const {
           of.met.push_back(other);
     }
   }
-  for (Facts &of : facts)
+  for (OfProgram &of : facts.programs)
     std::sort(of.met.begin(), of.met.end());
   return facts;
 }
 
 AxisSet GroupAxes::joined(uint32_t group, uint32_t program) const {
-  return factsOf(group)[program].joined;
+  return factsOf(group).programs[program].joined;
 }
 
 AxisSet GroupAxes::spread(uint32_t group, uint32_t program) const {
-  return factsOf(group)[program].spread;
+  return factsOf(group).programs[program].spread;
 }
 
 const std::vector<uint32_t> &GroupAxes::met(uint32_t group, uint32_t program) const {
-  return factsOf(group)[program].met;
+  return factsOf(group).programs[program].met;
 }
 
-std::vector<uint32_t> GroupAxes::peers(uint32_t index, uint32_t shift, uint32_t program) const {
+const std::vector<GroupAxes::Way> &GroupAxes::waysOf(uint32_t index, uint32_t shift) const {
+  auto [entry, isNew] = ways.try_emplace({index, shift});
+  std::vector<Way> &all = entry->second;
+  if (!isNew)
+    return all;
+  all.resize(ofPrograms.size());
+  std::vector<std::vector<bool>> found(all.size(), std::vector<bool>(all.size()));
   const format::Group &group = *manifest.groups()->Get(index);
-  std::vector<bool> found(ofPrograms.size());
   for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
-    if (manifest.rank_program()->Get(group.ranks()->Get(place)) != program)
-      continue;
     uint32_t first = place / group.size() * group.size();
-    uint32_t peer = first + (place - first + shift) % group.size();
-    found[manifest.rank_program()->Get(group.ranks()->Get(peer))] = true;
+    uint32_t rank = group.ranks()->Get(place),
+             peer = group.ranks()->Get(first + (place - first + shift) % group.size());
+    uint32_t program = manifest.rank_program()->Get(rank);
+    all[program].crossed |= differing(rank, peer);
+    found[program][manifest.rank_program()->Get(peer)] = true;
   }
-  std::vector<uint32_t> all;
-  for (uint32_t other = 0; other < found.size(); ++other)
-    if (found[other])
-      all.push_back(other);
+  for (size_t program = 0; program < all.size(); ++program)
+    for (uint32_t other = 0; other < all.size(); ++other)
+      if (found[program][other])
+        all[program].peers.push_back(other);
   return all;
-}
-
-AxisSet GroupAxes::crossed(uint32_t index, uint32_t shift, uint32_t program) const {
-  const format::Group &group = *manifest.groups()->Get(index);
-  AxisSet axes = 0;
-  for (uint32_t place = 0; place < group.ranks()->size(); ++place) {
-    uint32_t first = place / group.size() * group.size();
-    uint32_t peer = first + (place - first + shift) % group.size();
-    if (manifest.rank_program()->Get(group.ranks()->Get(place)) == program)
-      axes |= differing(group.ranks()->Get(place), group.ranks()->Get(peer));
-  }
-  return axes;
-}
-
-bool GroupAxes::ascends(uint32_t index) const {
-  const format::Group &group = *manifest.groups()->Get(index);
-  for (uint32_t place = 1; place < group.ranks()->size(); ++place)
-    if (place % group.size() != 0 && group.ranks()->Get(place) <= group.ranks()->Get(place - 1))
-      return false;
-  return true;
 }
 
 std::string axisNames(const format::Manifest &manifest, AxisSet axes) {

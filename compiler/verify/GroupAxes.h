@@ -24,25 +24,41 @@ public:
   // Programs of which a list has ranks, where it has one of `program`, ascending.
   const std::vector<uint32_t> &met(uint32_t group, uint32_t program) const;
   // Programs of the ranks that those of `program` send to by `shift`.
-  std::vector<uint32_t> peers(uint32_t group, uint32_t shift, uint32_t program) const;
+  const std::vector<uint32_t> &peers(uint32_t group, uint32_t shift, uint32_t program) const {
+    return waysOf(group, shift)[program].peers;
+  }
   // Axes on which ranks of a program and those that they send to by `shift` differ.
-  AxisSet crossed(uint32_t group, uint32_t shift, uint32_t program) const;
+  AxisSet crossed(uint32_t group, uint32_t shift, uint32_t program) const {
+    return waysOf(group, shift)[program].crossed;
+  }
   // Whether the ranks of every list ascend.
-  bool ascends(uint32_t group) const;
+  bool ascends(uint32_t group) const { return factsOf(group).ascends; }
 
 private:
-  struct Facts {
+  struct OfProgram {
     AxisSet joined = 0, spread = 0;
     bool any = false;
     std::vector<uint32_t> met;
   };
-  const std::vector<Facts> &factsOf(uint32_t group) const;
+  struct Facts {
+    std::vector<OfProgram> programs;
+    bool ascends = true;
+  };
+  // Where the ranks of a program send by a shift.
+  struct Way {
+    std::vector<uint32_t> peers;
+    AxisSet crossed = 0;
+  };
+  const Facts &factsOf(uint32_t group) const;
+  const std::vector<Way> &waysOf(uint32_t group, uint32_t shift) const; // per program
   AxisSet differing(uint32_t a, uint32_t b) const;
 
   const format::Manifest &manifest;
   std::vector<uint32_t> sizes, strides; // per axis
   std::vector<AxisSet> ofPrograms;
-  mutable std::map<uint32_t, std::vector<Facts>> groups; // of those that were asked for
+  // Of those that were asked for: each takes a look at all ranks, once.
+  mutable std::map<uint32_t, Facts> groups;
+  mutable std::map<std::pair<uint32_t, uint32_t>, std::vector<Way>> ways; // by group and shift
 };
 
 // "dp and tp"
