@@ -200,8 +200,9 @@ private:
 
   std::string uniqueName(StringRef name) {
     std::string unique = name.str();
-    for (unsigned i = 1; module.lookupSymbol(unique); ++i)
-      unique = (name + "." + Twine(i)).str();
+    // Numbered on, not tried from 1 again.
+    for (unsigned &number = numbers[name]; module.lookupSymbol(unique);)
+      unique = (name + "." + Twine(++number)).str();
     return unique;
   }
 
@@ -394,6 +395,7 @@ private:
   SmallVector<Trained> trained;
   SmallVector<std::pair<StringRef, Value>> results; // by what they are reported as
   Value skipped;
+  llvm::StringMap<unsigned> numbers; // that names of blocks have come to
 };
 
 struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {

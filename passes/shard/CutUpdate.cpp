@@ -55,10 +55,7 @@ std::set<int64_t> UpdateCut::all() const {
 }
 
 StageSet UpdateCut::ownersOf(StringRef symbol) const {
-  graph::FuncOp func = whole;
-  Operation *op =
-      SymbolTable::lookupNearestSymbolFrom(func, FlatSymbolRefAttr::get(func.getContext(), symbol));
-  auto state = dyn_cast_or_null<graph::StateOp>(op);
+  auto state = symbols.lookup<graph::StateOp>(symbol);
   if (state && !state.getParameter())
     return all();
   return owners.ofParameter(state ? *state.getParameter() : symbol);

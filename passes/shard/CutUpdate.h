@@ -26,7 +26,8 @@ public:
     std::function<int64_t(llvm::StringRef)> ofSum;
   };
   UpdateCut(graph::FuncOp update, int64_t numStages, Owners owners)
-      : whole(update), numStages(numStages), owners(std::move(owners)) {}
+      : whole(update), numStages(numStages), owners(std::move(owners)),
+        symbols(mlir::SymbolTable::getNearestSymbolTable(update)) {}
 
   // Finds where every value is known. Fails after a diagnostic at an op that reads tensors of
   // different stages.
@@ -53,6 +54,7 @@ private:
   graph::FuncOp whole;
   int64_t numStages;
   Owners owners;
+  mlir::SymbolTable symbols; // of the whole step
   llvm::DenseMap<mlir::Value, Known> known;
   llvm::DenseMap<mlir::Value, std::set<int64_t>> completed; // sums and handed out scalars
 };

@@ -5,6 +5,7 @@
 #include "passes/shard/Stages.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <map>
 
@@ -73,6 +74,7 @@ private:
     RestingArguments resting; // that it was made for
   };
   std::map<Operation *, Partitioned> locals;
+  llvm::StringMap<unsigned> numbers; // that names of functions have come to
 };
 
 graph::FuncOp ModulePartitioner::create(Location loc, StringRef name) {
@@ -80,8 +82,9 @@ graph::FuncOp ModulePartitioner::create(Location loc, StringRef name) {
   auto isTaken = [&] {
     return module.lookupSymbol(unique) || module.lookupSymbol((kLocal + unique).str());
   };
-  for (unsigned i = 1; isTaken(); ++i)
-    unique = (name + "." + Twine(i)).str();
+  // Names of many functions are numbered on, not tried from 1 again.
+  for (unsigned &number = numbers[name]; isTaken();)
+    unique = (name + "." + Twine(++number)).str();
   return createLocal(loc, unique, builder.getStringAttr("private"));
 }
 
