@@ -84,13 +84,9 @@ void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
 
 void addStagesPhase(OpPassManager &passes, const ScheduleOptions &options) {
   // Each stage's module has its program and kernels.
-  ScheduleOptions ofStage = options;
-  ofStage.isStage = true;
-  addSchedulePhase(passes.nest<ModuleOp>(), ofStage);
+  addSchedulePhase(passes.nest<ModuleOp>(), options);
   // The module has a program for each stage, and each kernel once.
   passes.addPass(createMergeStages());
-  // No rank waits forever for another.
-  passes.addPass(createVerifyPrograms());
 }
 
 } // namespace dtc

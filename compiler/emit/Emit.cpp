@@ -7,6 +7,35 @@
 using namespace mlir;
 
 namespace dtc {
+namespace {
+
+// What all programs of a file have in common, and that each rank runs one of them.
+std::string whyNotOneJob(ArrayRef<exec::ProgramOp> programs) {
+  exec::ProgramOp first = programs.front();
+  auto nameOf = [](exec::ProgramOp program) { return "'" + program.getSymName().str() + "'"; };
+  std::vector<exec::ProgramOp> programOf(static_cast<size_t>(first.getNumRanks()));
+  for (exec::ProgramOp program : programs) {
+    if (program.getAxisNames() != first.getAxisNames() ||
+        program.getAxisSizes() != first.getAxisSizes() ||
+        program.getMicroBatches() != first.getMicroBatches())
+      return "program " + nameOf(program) + " has another mesh or other micro-batches than " +
+             nameOf(first);
+    for (int64_t rank : program.getClass()) {
+      exec::ProgramOp &known = programOf[static_cast<size_t>(rank)];
+      if (known)
+        return "program " + nameOf(program) + " is for rank " + std::to_string(rank) +
+               ", which runs " + nameOf(known);
+      known = program;
+    }
+  }
+  auto idle = llvm::find(programOf, exec::ProgramOp());
+  return idle == programOf.end()
+             ? ""
+             : "none of " + std::to_string(programs.size()) + " programs is for rank " +
+                   std::to_string(idle - programOf.begin());
+}
+
+} // namespace
 
 Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs, ArrayRef<char> code,
                                             const EmitInfo &info) {
@@ -16,6 +45,8 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs, 
                         "' has no memory plan")
                            .str(),
                        "run dtc-plan-memory before");
+  if (std::string reason = whyNotOneJob(programs); !reason.empty())
+    return UserError("writing '" + info.modelName + "': " + reason);
   format::ManifestT manifest;
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;

@@ -21,10 +21,11 @@ struct EmitInfo {
   std::string planJson;
 };
 
-// Writes `programs`, those of all ranks (dtc-verify-programs holds), the shared object `code` of
-// their kernels (symbols as in exec.kernel; empty where there are none) and `info` as an executable
-// that passes all of dtrun's checks. The same input gives the same bytes. Errors: a program has no
-// memory plan, or breaks a rule of the format; the message names the instruction.
+// Writes `programs`, those of all ranks, the shared object `code` of their kernels (symbols as in
+// exec.kernel; empty where there are none) and `info` as an executable that passes all of dtrun's
+// checks. The same input gives the same bytes. Errors: a program has no memory plan, programs are not
+// of one mesh with a program for each rank, or a rule of the format is broken; the message names the
+// program or the instruction.
 Result<std::vector<uint8_t>> emitExecutable(llvm::ArrayRef<exec::ProgramOp> programs,
                                             llvm::ArrayRef<char> code, const EmitInfo &info);
 

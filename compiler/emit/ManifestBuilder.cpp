@@ -112,7 +112,6 @@ void ManifestBuilder::addMesh() {
     axis->size = static_cast<uint32_t>(size);
     manifest.mesh.push_back(std::move(axis));
   }
-  // What no program is for is found by the format's checks.
   manifest.rank_program.assign(program.getNumRanks(), ~uint32_t(0));
 }
 

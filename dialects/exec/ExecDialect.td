@@ -100,7 +100,7 @@ def Exec_RanksAttr : AttrDef<Exec_Dialect, "Ranks"> {
   let summary = "Lists of ranks that meet";
   let description = [{
     `members` are lists of `size` ranks, one after another. A rank is in one list, or in none and then has no part in them.
-    That they have all ranks of a program that uses them `dtc-verify-programs` checks.
+    That they have all ranks of a program that uses them is checked in the file.
     Example: `#exec.ranks<"ends", 2, [0, 6, 1, 7]>` has the lists 0, 6 and 1, 7.
   }];
   let parameters = (ins StringRefParameter<>:$name, "int64_t":$size, ArrayRefParameter<"int64_t">:$members);

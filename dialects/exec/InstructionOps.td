@@ -363,7 +363,7 @@ class Exec_Transfer<string mnemonic, string what, dag reads, dag writes> : Exec_
     The other rank stands `shift` places after this one in its list of `over`, past whose end it goes on at the start: of
     a list 0, 1, 2 rank 2 with shift 1 sends to rank 0, which receives with shift 2. The k-th send of a rank to another
     meets that one's k-th receive from it, of as many elements of one type; neither ends before the other has begun
-    (`dtc-verify-programs`).
+    (`dtc verify`).
 
     Constraints:
     - (C1) the other rank is another one of the list.

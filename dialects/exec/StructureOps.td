@@ -5,7 +5,7 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
   let summary = "Holds what a class of ranks runs each step";
   let description = [{
     A module has one for all ranks, or several, each with the `ranks` that run it; together they have every rank of the mesh
-    once (`dtc-verify-programs`).
+    once (`dtc compile` writes no others).
     Buffers and declarations, then tasks, then for each entry the order in which they run. The rank of a process is the
     row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`.
 

@@ -25,7 +25,6 @@ struct ScheduleOptions {
   int64_t slots = 1;              // micro-batches under way at once
   bool splitBackward = false;     // weight gradients in a task of their own
   bool roll = true;               // alike layers stand there once
-  bool isStage = false; // of a pipeline, whose programs are checked together once they are merged
   // Whether what a step sends once is merged, and goes beside compute; what micro-batches send does.
   bool once = true;
 };

@@ -228,17 +228,3 @@ def MergeStages : Pass<"dtc-merge-stages", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"shared", "shared", "Number of kernels that another stage has, too">];
   let dependentDialects = ["::dtc::exec::ExecDialect", "::dtc::graph::GraphDialect", "::mlir::shard::ShardDialect"];
 }
-
-def VerifyPrograms : Pass<"dtc-verify-programs", "::mlir::ModuleOp"> {
-  let summary = "Checks that the programs of a module run together to their ends";
-  let description = [{
-    Every rank of the mesh has one program, of the same micro-batches and entries as the others. Ranks that meet in a
-    collective mean the same; every send has a receive of as many elements of one type. No rank waits forever: all of them
-    are played, stream by stream, with sends that wait for their receive; an error says where the rank and the one that it
-    waits for are. Beyond 4 million records, waits and meetings of all ranks together that is left to the checks of the
-    file, which do not grow with ranks.
-    ```mlir
-    // Before and after: the same programs.
-    ```
-  }];
-}

@@ -39,9 +39,6 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   // Alike layers stand there once, and do what was checked.
   if (options.roll)
     program.addPass(createRollLayers());
-  // No rank waits forever for another.
-  if (!options.isStage)
-    manager.addPass(createVerifyPrograms());
 }
 
 namespace {
@@ -59,8 +56,6 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(false)};
   Option<bool> roll{*this, "roll", llvm::cl::desc("Alike layers stand there once"),
                     llvm::cl::init(true)};
-  Option<bool> isStage{*this, "stage", llvm::cl::desc("Of a pipeline's stage"),
-                       llvm::cl::init(false)};
 };
 } // namespace
 
@@ -70,6 +65,6 @@ void dtc::registerDtcSchedulePasses() {
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
         buildSchedulePipeline(manager, {options.bucketBytes, options.overlap, options.slots,
-                                        options.splitBackward, options.roll, options.isStage});
+                                        options.splitBackward, options.roll});
       });
 }

@@ -54,6 +54,21 @@ void addLayer(exec::RepeatOp repeat, int64_t layer, OpBuilder &builder) {
       op->setAttr("layer_stride", builder.getI64IntegerAttr(0));
   }
 }
+
+// Calls visit(instruction, layer) for each instruction of a task as often as it runs, in order.
+void visitInstructions(exec::TaskOp task,
+                       llvm::function_ref<void(exec::InstructionOpInterface, int64_t)> visit) {
+  for (Operation &op : task.getBody().front()) {
+    auto repeat = dyn_cast<exec::RepeatOp>(op);
+    if (!repeat) {
+      visit(cast<exec::InstructionOpInterface>(op), 0);
+      continue;
+    }
+    for (int64_t layer = 0; layer < static_cast<int64_t>(repeat.getCount()); ++layer)
+      for (auto each : repeat.getBody().getOps<exec::InstructionOpInterface>())
+        visit(each, layer);
+  }
+}
 } // namespace
 
 bool dtc::hasLayers(exec::ProgramOp program) {
@@ -72,20 +87,6 @@ void dtc::unrollLayers(exec::ProgramOp program) {
     }
   for (auto perLayer : llvm::make_early_inc_range(program.getBody().getOps<exec::PerLayerOp>()))
     perLayer.erase();
-}
-
-void dtc::visitInstructions(exec::TaskOp task,
-                            llvm::function_ref<void(exec::InstructionOpInterface, int64_t)> visit) {
-  for (Operation &op : task.getBody().front()) {
-    auto repeat = dyn_cast<exec::RepeatOp>(op);
-    if (!repeat) {
-      visit(cast<exec::InstructionOpInterface>(op), 0);
-      continue;
-    }
-    for (int64_t layer = 0; layer < static_cast<int64_t>(repeat.getCount()); ++layer)
-      for (auto each : repeat.getBody().getOps<exec::InstructionOpInterface>())
-        visit(each, layer);
-  }
 }
 
 int64_t dtc::getEvent(exec::InstructionOpInterface instruction, int64_t layer, int64_t microBatch) {

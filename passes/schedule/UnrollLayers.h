@@ -8,10 +8,6 @@ namespace dtc {
 // Whether a task of the program has an exec.repeat.
 bool hasLayers(exec::ProgramOp program);
 
-// Calls visit(instruction, layer) for each instruction of a task as often as it runs, in order.
-void visitInstructions(exec::TaskOp task,
-                       llvm::function_ref<void(exec::InstructionOpInterface, int64_t)> visit);
-
 // The event of a record or wait in a layer and micro-batch, -1 where there is none; -1 of other instructions.
 int64_t getEvent(exec::InstructionOpInterface instruction, int64_t layer, int64_t microBatch = 0);
 

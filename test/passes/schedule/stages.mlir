@@ -1,7 +1,7 @@
 // Two stages of a pipeline, three micro-batches, one forward and one backward in turn: each chunk's phases are tasks, what
 // it receives and sends are others, on streams of their own, in buffers with slots; the programs come together in one module,
 // where kernels that are alike are there once.
-// RUN: dtc-opt %s --pass-pipeline='builtin.module(builtin.module(dtc-schedule{stage=true}),dtc-merge-stages,dtc-verify-programs)' | FileCheck %s
+// RUN: dtc-opt %s --pass-pipeline='builtin.module(builtin.module(dtc-schedule),dtc-merge-stages)' | FileCheck %s
 
 // CHECK:       graph.func private @kernel_0
 // CHECK:       graph.func private @kernel_1
