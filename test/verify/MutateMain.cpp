@@ -7,6 +7,7 @@
 #include "runtime/format/Write.h"
 #include "test/unit/schedule/TwoStages.h"
 #include "test/verify/Mutations.h"
+#include "test/verify/Packed.h"
 #include "test/verify/SameEffect.h"
 
 #include "llvm/Support/Format.h"
@@ -34,35 +35,12 @@ struct Row {
 
 enum class End { NoPlace, ByLoader, ByProof, Harmless, Missed };
 
-// A manifest in memory that the checks accept the alignment of.
-struct Packed {
-  explicit Packed(const format::ManifestT &manifest) {
-    flatbuffers::FlatBufferBuilder builder;
-    builder.ForceVectorAlignment(0, 8, 16);
-    format::FinishManifestBuffer(builder, format::Manifest::Pack(builder, &manifest));
-    words.resize(builder.GetSize() / 16 + 2);
-    // The buffer ends where it is aligned.
-    size_t start = (16 - builder.GetSize() % 16) % 16;
-    auto *bytes = reinterpret_cast<uint8_t *>(words.data()) + start;
-    std::copy_n(builder.GetBufferPointer(), builder.GetSize(), bytes);
-    manifest_ = format::GetManifest(bytes);
-  }
-  const format::Manifest &operator*() const { return *manifest_; }
-
-private:
-  struct alignas(16) Word {
-    uint8_t bytes[16];
-  };
-  std::vector<Word> words;
-  const format::Manifest *manifest_;
-};
-
 End plant(const mutate::Mutation &mutation, const Subject &subject, mutate::Random &random,
           std::string &missed) {
   std::unique_ptr<format::ManifestT> manifest(subject.manifest->UnPack());
   if (!mutation.plant(*manifest, random))
     return End::NoPlace;
-  Packed packed(*manifest);
+  test::Packed packed(*manifest);
   if (!format::verifyManifest(*packed, subject.name).ok())
     return End::ByLoader;
   if (verifyPrograms(*packed).fault)
@@ -94,7 +72,7 @@ int writeFault(const std::string &kind, const Subject &subject, mutate::Random &
       std::unique_ptr<format::ManifestT> manifest(subject.manifest->UnPack());
       if (!mutation.plant(*manifest, random))
         continue;
-      Packed packed(*manifest);
+      test::Packed packed(*manifest);
       if (!format::verifyManifest(*packed, subject.name).ok() || !verifyPrograms(*packed).fault)
         continue;
       std::vector<format::SegmentBytes> segments;

@@ -1,0 +1,106 @@
+// Files made of programs that are written as exec text, for tests of what is proved of them.
+#pragma once
+
+#include "compiler/emit/ManifestBuilder.h"
+#include "compiler/verify/Verify.h"
+#include "runtime/format/Header.h"
+#include "runtime/format/Verify.h"
+#include "test/verify/Packed.h"
+
+#include "mlir/Parser/Parser.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtc::test {
+
+using Change = std::pair<std::string, std::string>; // a piece of the text, and what takes its place
+using Edit = std::function<void(format::ManifestT &)>;
+
+// `text` with every change made; each piece has to be there.
+inline std::string changed(std::string text, const std::vector<Change> &changes) {
+  for (const auto &[from, to] : changes) {
+    EXPECT_NE(text.find(from), std::string::npos) << "the text lacks: " << from;
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+      text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+// What the file of these programs has; every buffer has memory of its own. Nothing of it has been
+// checked. `edit` changes what the text cannot say.
+inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<exec::ExecDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
+  EXPECT_TRUE(module) << text;
+  format::ManifestT manifest;
+  manifest.format_version = format::formatVersion;
+  manifest.producer = "test";
+  manifest.model_name = "test";
+  if (!module)
+    return Packed(manifest);
+  // Instructions are named by loc("..."), and not by their line in a test.
+  module->walk([&](mlir::Operation *op) {
+    mlir::Location place = mlir::UnknownLoc::get(&context);
+    if (auto named = mlir::dyn_cast<mlir::NameLoc>(op->getLoc()))
+      place = mlir::NameLoc::get(named.getName());
+    op->setLoc(place);
+  });
+  ManifestBuilder builder(manifest);
+  for (auto program : module->getOps<exec::ProgramOp>()) {
+    int64_t end = 0;
+    for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
+      buffer.setOffset(end);
+      end += (buffer.getAllBytes() + 63) / 64 * 64;
+    }
+    program.setArenaBytes(end);
+    builder.add(program);
+  }
+  if (edit)
+    edit(manifest);
+  return Packed(manifest);
+}
+
+inline format::BufferT &bufferOf(format::ManifestT &manifest, const std::string &name) {
+  for (auto &program : manifest.programs)
+    for (auto &buffer : program->buffers)
+      if (buffer->name == name)
+        return *buffer;
+  ADD_FAILURE() << "no buffer '" << name << "'";
+  return *manifest.programs.front()->buffers.front();
+}
+
+inline std::string textOf(const std::optional<Fault> &fault) {
+  return fault ? fault->text() + (fault->note.empty() ? "" : "; " + fault->note) : "";
+}
+
+// A program that is right, changed so that it breaks one rule.
+struct Broken {
+  const char *name, *text;
+  std::vector<Change> changes;
+  std::string fault; // with its note, if it matters
+  Edit edit = {};
+  bool isRefusedByLoader = false; // as well
+};
+// The name by which GoogleTest finds it.
+// NOLINTNEXTLINE(readability-identifier-naming)
+inline void PrintTo(const Broken &broken, std::ostream *out) { *out << broken.name; }
+
+inline void expectFault(const Broken &broken) {
+  Packed whole = manifestOf(broken.text);
+  ASSERT_EQ(format::verifyManifest(*whole, "m.dte").message(), "");
+  ASSERT_EQ(textOf(verifyPrograms(*whole).fault), "");
+  Packed packed = manifestOf(changed(broken.text, broken.changes), broken.edit);
+  if (!broken.isRefusedByLoader) {
+    ASSERT_EQ(format::verifyManifest(*packed, "m.dte").message(), "");
+  }
+  std::optional<Fault> fault = verifyPrograms(*packed).fault;
+  EXPECT_EQ(textOf(fault).substr(0, broken.fault.size()), broken.fault) << textOf(fault);
+}
+
+} // namespace dtc::test

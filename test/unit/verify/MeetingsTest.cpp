@@ -1,0 +1,359 @@
+// What ranks do together: the same, and to its end.
+#include "compiler/verify/Meetings.h"
+
+#include "compiler/emit/Emit.h"
+#include "runtime/device/WorkRing.h"
+#include "test/unit/verify/ExecText.h"
+
+#include <algorithm>
+#include <random>
+
+namespace dtc {
+namespace {
+
+using test::changed;
+using test::manifestOf;
+
+std::string meet(const std::string &text, uint32_t ringSlots = kRingSlots) {
+  test::Packed packed = manifestOf(text);
+  std::vector<Steps> steps;
+  for (uint32_t p = 0; p < (*packed).programs()->size(); ++p)
+    steps.emplace_back(*packed, p, format::EntryKind::train);
+  return test::textOf(Meetings(*packed, steps, ringSlots).prove());
+}
+
+// Two stages of two ranks each: forth and back for each of two micro-batches, and a sum of all.
+const char *kTwoStages = R"(
+exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] micro_batches 2 {
+  %y = exec.buffer "y" activation f32 64 bytes
+  exec.task @forward per_micro_batch {
+    exec.send %y over <"pairs", 2, [0, 2, 1, 3]> shift 1 "y" pipeline
+  }
+  exec.task @backward per_micro_batch {
+    exec.receive %y over <"pairs", 2, [0, 2, 1, 3]> shift 1 "dy" pipeline
+    exec.collective all_reduce sum %y to %y over <"all", 4, [0, 1, 2, 3]> count 16 "y" gradient last
+  }
+  exec.entry train order [@forward 0, @backward 0, @forward 1, @backward 1]
+}
+exec.program @second mesh ["pp", "dp"] sizes [2, 2] ranks [2, 3] micro_batches 2 {
+  %z = exec.buffer "z" activation f32 64 bytes
+  exec.task @both per_micro_batch {
+    exec.receive %z over <"pairs", 2, [0, 2, 1, 3]> shift 1 "y" pipeline
+    exec.send %z over <"pairs", 2, [0, 2, 1, 3]> shift 1 "dy" pipeline
+    exec.collective all_reduce sum %z to %z over <"all", 4, [0, 1, 2, 3]> count 16 "y" gradient last
+  }
+  exec.entry train order [@both 0, @both 1]
+}
+)";
+
+TEST(Meetings, EndWhereEveryRankDoesWhatTheOthersWaitFor) { EXPECT_EQ(meet(kTwoStages), ""); }
+
+TEST(Meetings, FindARankThatSendsBeforeTheOtherReceives) {
+  EXPECT_EQ(meet(changed(kTwoStages, {{"@forward 0, @backward 0, @forward 1, @backward 1",
+                                       "@forward 0, @forward 1, @backward 0, @backward 1"}})),
+            "rank 0, task 'forward', micro-batch 1, instruction 0, send of tensors of stages over "
+            "pairs 'y': would wait forever on stream 0; rank 2 is in task 'both', micro-batch 0, "
+            "instruction 1, send of tensors of stages over pairs 'dy'");
+}
+
+TEST(Meetings, FindASendThatNothingReceives) {
+  EXPECT_EQ(meet(changed(kTwoStages, {{"[@both 0, @both 1]", "[@both 0]"}})),
+            "rank 0, task 'forward', micro-batch 1, instruction 0, send of tensors of stages over "
+            "pairs 'y': has nothing to meet in rank 2, which does 1 of this kind, not 2");
+}
+
+TEST(Meetings, FindACollectiveThatOneSideLeavesOut) {
+  std::string text = changed(
+      kTwoStages, {{"    exec.collective all_reduce sum %z to %z over <\"all\", 4, [0, 1, 2, 3]> "
+                    "count 16 \"y\" gradient last\n",
+                    ""}});
+  EXPECT_EQ(meet(text), "rank 0, task 'backward', micro-batch 1, instruction 1, all_reduce of "
+                        "gradients over all 'y': has nothing to meet in rank 2, which does 0 of "
+                        "this kind, not 1");
+}
+
+TEST(Meetings, FindTransfersOfUnlikeTypes) {
+  EXPECT_EQ(meet(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
+            "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
+            "pairs 'y': meets an instruction of rank 2 of another type; the other one: task 'both', "
+            "micro-batch 0, instruction 0, receive of tensors of stages over pairs 'y'");
+}
+
+// The collective of the second program, with what differs; buffers as its kind wants them.
+std::string reducesOf(const std::string &instruction, const char *dtype = "f32") {
+  std::string text = R"(
+exec.program @first mesh ["dp"] sizes [2] ranks [0] {
+  %x = exec.buffer "x" activation f32 64 bytes
+  exec.task @step {
+    exec.collective all_reduce sum %x to %x axes [0] count 16 "x" gradient
+  }
+  exec.entry train order [@step]
+}
+exec.program @second mesh ["dp"] sizes [2] ranks [1] {
+  %x = exec.buffer "x" activation TYPE 64 bytes
+  %y = exec.buffer "y" activation TYPE 128 bytes
+  exec.task @step {
+    exec.collective INSTRUCTION
+  }
+  exec.entry train order [@step]
+}
+)";
+  return meet(changed(text, {{"INSTRUCTION", instruction}, {"TYPE", dtype}}));
+}
+
+TEST(Meetings, FindEachThingInWhichCollectivesThatMeetDiffer) {
+  const std::string one = "rank 0, task 'step', micro-batch 0, instruction 0, all_reduce of "
+                          "gradients over dp 'x': meets an instruction of rank 1 of another ";
+  const std::string other = "; the other one: task 'step', micro-batch 0, instruction 0, ";
+  EXPECT_EQ(reducesOf("all_reduce sum %x to %x axes [0] count 16 \"x\" gradient"), "");
+  EXPECT_EQ(reducesOf("all_gather sum %x to %y axes [0] count 16 \"x\" gradient"),
+            one + "kind" + other + "all_gather of gradients over dp 'x'");
+  EXPECT_EQ(reducesOf("all_reduce max %x to %x axes [0] count 16 \"x\" gradient"),
+            one + "reduction" + other + "all_reduce of gradients over dp 'x'");
+  EXPECT_EQ(reducesOf("all_reduce sum %x to %x axes [0] count 16 \"x\" gradient", "i32"),
+            one + "type" + other + "all_reduce of gradients over dp 'x'");
+  EXPECT_EQ(reducesOf("all_reduce sum %y to %y axes [0] count 32 \"x\" gradient"),
+            one + "number of elements" + other + "all_reduce of gradients over dp 'x'");
+  EXPECT_EQ(reducesOf("all_reduce sum %x to %x axes [0] count 16 \"x\" activation"),
+            one + "role" + other + "all_reduce of activations over dp 'x'");
+}
+
+TEST(Meetings, FindTransfersOfUnlikeSizes) {
+  EXPECT_EQ(meet(changed(kTwoStages, {{"\"z\" activation f32 64", "\"z\" activation f32 128"},
+                                      {"%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 16",
+                                       "%z to %z over <\"all\", 4, [0, 1, 2, 3]> count 32"}})),
+            "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
+            "pairs 'y': meets an instruction of rank 2 of another number of elements; the other "
+            "one: task 'both', micro-batch 0, instruction 0, receive of tensors of stages over "
+            "pairs 'y'");
+}
+
+TEST(Meetings, FindAWaitForWhatNothingRecords) {
+  EXPECT_EQ(meet(R"(
+exec.program @step mesh ["dp"] sizes [1] streams 2 events 1 {
+  exec.task @step {
+    exec.wait 0 stream 1 loc("h.0")
+    exec.record 0
+  }
+  exec.entry train order [@step]
+}
+)"),
+            "rank 0, task 'step', micro-batch 0, instruction 0, wait (h.0): waits for event 0, "
+            "which nothing before it records");
+}
+
+// Sends to the next rank and receives from the one before, all in one program.
+const char *kRing = R"(
+exec.program @ring mesh ["cp"] sizes [3] streams 2 events 1 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  exec.task @step {
+    exec.record 0
+    exec.wait 0 stream 1
+    exec.send %x over <"cp", 3, [0, 1, 2]> shift 1 "x" activation stream 1
+    exec.receive %y over <"cp", 3, [0, 1, 2]> shift 2 "x" activation
+  }
+  exec.entry train order [@step]
+}
+)";
+
+TEST(Meetings, LetStreamsOfARankRunSideBySide) {
+  EXPECT_EQ(meet(kRing), "");
+  EXPECT_EQ(meet(changed(kRing, {{"activation stream 1", "activation"}})),
+            "rank 0, task 'step', micro-batch 0, instruction 2, send of activations over cp 'x': "
+            "would wait forever on stream 0; rank 0 is in task 'step', micro-batch 0, instruction "
+            "2, send of activations over cp 'x'");
+}
+
+// Stream 1 of the first rank waits for the second one, which waits for what the first one sends on
+// stream 0 behind `between` instructions of stream 1: these have to fit into its ring.
+std::string ringOf(uint32_t between) {
+  std::string zeros;
+  for (uint32_t i = 0; i < between; ++i)
+    zeros += "    exec.zero %t stream 1\n";
+  return R"(
+exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 2 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  %t = exec.buffer "t" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %y over <"pp", 2, [0, 1]> shift 1 "y" pipeline stream 1
+)" + zeros +
+         R"(    exec.send %x over <"pp", 2, [0, 1]> shift 1 "x" pipeline
+  }
+  exec.entry train order [@step]
+}
+exec.program @second mesh ["pp"] sizes [2] ranks [1] {
+  %x = exec.buffer "x" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %x over <"pp", 2, [0, 1]> shift 1 "x" pipeline
+    exec.send %x over <"pp", 2, [0, 1]> shift 1 "y" pipeline
+  }
+  exec.entry train order [@step]
+}
+)";
+}
+
+TEST(Meetings, HoldUpTheHostWhereARingIsFull) {
+  EXPECT_EQ(meet(ringOf(3), 4), "");
+  EXPECT_EQ(meet(ringOf(4), 4),
+            "rank 0, task 'step', micro-batch 0, instruction 5, send of tensors of stages over pp "
+            "'x': would wait forever on stream 0; the host cannot enqueue it: more than 4 "
+            "instructions of a stream lie behind one that waits");
+}
+
+// Files are proved with a ring that dtrun's are no smaller than.
+TEST(Meetings, AreProvedWithRingsThatDtrunHas) {
+  static_assert(kRingSlots <= rt::WorkRing::kSlots);
+  EXPECT_EQ(meet(ringOf(kRingSlots - 1)), "");
+  EXPECT_NE(meet(ringOf(kRingSlots)).find("the host cannot enqueue it"), std::string::npos);
+}
+
+// Plays every rank by itself, with rings that never fill; whether all of them end.
+class EveryRank {
+public:
+  struct Step {
+    uint32_t group;
+    int32_t shift; // 0: a collective; else sends so many places further; -s: receives from there
+  };
+  EveryRank(std::vector<std::vector<uint32_t>> groups, uint32_t size)
+      : groups(std::move(groups)), size(size) {}
+
+  bool end(const std::vector<std::vector<Step>> &programs, const std::vector<uint32_t> &programOf) {
+    size_t ranks = programOf.size();
+    std::vector<size_t> at(ranks, 0);
+    // A meeting is over when all of it stand in it.
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (uint32_t rank = 0; rank < ranks && !moved; ++rank) {
+        auto stepOf = [&](uint32_t of) -> const Step * {
+          const std::vector<Step> &all = programs[programOf[of]];
+          return at[of] < all.size() ? &all[at[of]] : nullptr;
+        };
+        const Step *mine = stepOf(rank);
+        if (!mine)
+          continue;
+        std::vector<uint32_t> with = mine->shift == 0
+                                         ? listOf(mine->group, rank)
+                                         : std::vector<uint32_t>{rank, peerOf(*mine, rank)};
+        bool ready = std::all_of(with.begin(), with.end(), [&](uint32_t other) {
+          const Step *theirs = stepOf(other);
+          if (other == rank)
+            return true;
+          return theirs && theirs->group == mine->group &&
+                 (mine->shift == 0
+                      ? theirs->shift == 0
+                      : (theirs->shift < 0) != (mine->shift < 0) && peerOf(*theirs, other) == rank);
+        });
+        if (!ready)
+          continue;
+        for (uint32_t other : with)
+          ++at[other];
+        moved = true;
+      }
+    }
+    for (uint32_t rank = 0; rank < ranks; ++rank)
+      if (at[rank] < programs[programOf[rank]].size())
+        return false;
+    return true;
+  }
+
+private:
+  std::vector<uint32_t> listOf(uint32_t group, uint32_t rank) const {
+    auto place = static_cast<size_t>(
+        std::find(groups[group].begin(), groups[group].end(), rank) - groups[group].begin());
+    auto first = groups[group].begin() + static_cast<std::ptrdiff_t>(place / size * size);
+    return {first, first + size};
+  }
+  uint32_t peerOf(const Step &step, uint32_t rank) const {
+    std::vector<uint32_t> list = listOf(step.group, rank);
+    auto place = static_cast<uint32_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+    return list[(place + static_cast<uint32_t>(std::abs(step.shift))) % size];
+  }
+
+  std::vector<std::vector<uint32_t>> groups;
+  uint32_t size;
+};
+
+// One rank stands for all that meet alike ones. That is as good as playing each of them: two programs
+// of three ranks each, with some steps over lists of three.
+TEST(Meetings, OfKindsOfRanksEndWhereThoseOfAllRanksDo) {
+  std::mt19937 random(7);
+  uint32_t ended = 0, hung = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::vector<uint32_t> ranks{0, 1, 2, 3, 4, 5};
+    std::vector<std::vector<uint32_t>> groups;
+    for (int i = 0; i < 2; ++i) {
+      std::shuffle(ranks.begin(), ranks.end(), random);
+      groups.push_back(ranks);
+    }
+    // What some rank sends, another one receives, in this order or nearly.
+    std::vector<std::vector<EveryRank::Step>> programs(2);
+    std::vector<uint32_t> programOf{0, 0, 0, 1, 1, 1};
+    for (int i = 0; i < 3; ++i) {
+      uint32_t group = static_cast<uint32_t>(random() % 2);
+      auto shift = static_cast<int32_t>(random() % 3);
+      for (std::vector<EveryRank::Step> &program : programs) {
+        program.push_back({group, shift});
+        if (shift != 0)
+          program.push_back({group, shift - 3}); // from as many places before
+        if (random() % 2 && program.size() > 1)
+          std::swap(program[program.size() - 1], program[program.size() - 2]);
+      }
+    }
+    std::string text;
+    for (uint32_t p = 0; p < 2; ++p) {
+      text += "exec.program @p" + std::to_string(p) + " mesh [\"r\"] sizes [6] ranks [" +
+              (p ? "3, 4, 5" : "0, 1, 2") +
+              "] {\n%x = exec.buffer \"x\" activation f32 64 bytes\nexec.task @step {\n";
+      for (const EveryRank::Step &step : programs[p]) {
+        std::string over = "over <\"g" + std::to_string(step.group) + "\", 3, [";
+        for (uint32_t i = 0; i < 6; ++i)
+          over += (i ? ", " : "") + std::to_string(groups[step.group][i]);
+        over += "]> ";
+        if (step.shift == 0)
+          text += "exec.collective all_reduce sum %x to %x " + over + "count 16 \"x\" gradient\n";
+        else
+          text += std::string(step.shift > 0 ? "exec.send" : "exec.receive") + " %x " + over +
+                  "shift " + std::to_string(std::abs(step.shift)) + " \"x\" activation\n";
+      }
+      text += "}\nexec.entry train order [@step]\n}\n";
+    }
+    bool ends = EveryRank(groups, 3).end(programs, programOf);
+    ASSERT_EQ(meet(text).empty(), ends) << meet(text) << text;
+    ++(ends ? ended : hung);
+  }
+  EXPECT_GT(ended, 100u);
+  EXPECT_GT(hung, 100u);
+}
+
+// What no file can say of programs is refused when it is written.
+TEST(Emit, WritesProgramsOfOneJobAlone) {
+  auto write = [](const std::string &text) {
+    mlir::MLIRContext context;
+    context.loadDialect<exec::ExecDialect>();
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(text, mlir::ParserConfig(&context));
+    EXPECT_TRUE(module);
+    auto programs = llvm::to_vector(module->getOps<exec::ProgramOp>());
+    EmitInfo info;
+    info.modelName = "m";
+    Result<std::vector<uint8_t>> file = emitExecutable(programs, {}, info);
+    return file ? "" : file.error().text();
+  };
+  const std::string first = "exec.program @first mesh [\"dp\"] sizes [2] ranks [0] arena 0 bytes {\n"
+                            "  exec.entry train order []\n}\n";
+  auto second = [](const std::string &where) {
+    return "exec.program @second " + where + " arena 0 bytes {\n  exec.entry train order []\n}\n";
+  };
+  EXPECT_EQ(write(first + second("mesh [\"dp\"] sizes [2] ranks [1]")), "");
+  EXPECT_EQ(write(first), "error: writing 'm': none of 1 programs is for rank 1");
+  EXPECT_EQ(write(first + second("mesh [\"dp\"] sizes [2]")),
+            "error: writing 'm': program 'second' is for rank 0, which runs 'first'");
+  for (const char *other : {"mesh [\"tp\"] sizes [2] ranks [1]", "mesh [\"dp\"] sizes [4] ranks [3]",
+                            "mesh [\"dp\"] sizes [2] ranks [1] micro_batches 2"})
+    EXPECT_EQ(write(first + second(other)), "error: writing 'm': program 'second' has another mesh "
+                                            "or other micro-batches than 'first'");
+}
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,231 @@
+// What is added up is added up once, over the right ranks, and copies stay equal.
+#include "test/unit/verify/ExecText.h"
+#include "test/unit/verify/SmallPrograms.h"
+
+namespace dtc {
+namespace {
+
+using test::Broken;
+using test::kDataParallel;
+using test::kStages;
+using test::kTensorParallel;
+
+class ValueRule : public testing::TestWithParam<Broken> {};
+
+TEST_P(ValueRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
+
+const std::string kUpdate = "rank 0, task 'update', micro-batch 0, instruction 0, gemm (h.0.w): ";
+const std::string kReduce =
+    "exec.collective all_reduce sum %g to %g axes [0] count 16 \"grad w\" gradient";
+const std::string kReduceLoss =
+    "exec.collective all_reduce sum %sum to %sum axes [0] count 1 \"loss\" control\n";
+const std::string kFinish =
+    "exec.collective all_reduce sum %p to %p axes [0] count 16 \"p\" activation";
+const std::string kTied = "exec.collective all_reduce sum %g to %g over <\"ends\", 2, [0, 2, 1, 3]> "
+                          "count 16 \"tied\" gradient";
+const std::string kDescend =
+    "exec.gemm %g, %lr to %w sizes [16, 1, 1] strides [1, 1, 1] alpha -1.0 beta 1.0";
+
+const Broken kOfData[] = {
+    {"SummedOverSamples",
+     kDataParallel,
+     {{kReduce, ""}},
+     kUpdate + "updates 'w' with 'grad w' (buffer 6), which was not summed along dp, where ranks "
+               "have samples of their own; it was written by task 'backward', micro-batch 2, "
+               "instruction 0, gemm"},
+    {"SummedOnce",
+     kDataParallel,
+     {{kReduce, kReduce + "\n" + kReduce}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 1, all_reduce of gradients over dp "
+     "'grad w': takes 'grad w' (buffer 6) of ranks along dp together, which all hold the same: it "
+     "is whole already"},
+    {"PartsSummedOnce",
+     kDataParallel,
+     {{kReduce,
+       "exec.collective reduce_scatter sum %g to %part axes [0] count 8 \"grad w\" gradient\n"
+       "exec.collective all_reduce sum %part to %part axes [0] count 8 \"again\" gradient"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 1, all_reduce of gradients over dp "
+     "'again': reduces 'part' (buffer 7) along dp a second time"},
+    {"AddedUp",
+     kDataParallel,
+     {{"all_reduce sum %g", "all_reduce max %g"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "w': takes the largest of gradients, wanted their sum"},
+    {"OfEachMicroBatch",
+     kDataParallel,
+     {{"@forward 2, @backward 2", "@forward 2"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "w': reads the sum in 'grad w' (buffer 6), to which 2 addends were added, wanted as many of "
+     "each of 3 micro-batches"},
+    {"SumNotReadByAMicroBatch",
+     kDataParallel,
+     {{"[4, 4, 4] beta 1.0 starts_sum", "[4, 4, 4] beta 1.0 starts_sum\n"
+                                        "exec.copy %g to %t sizes [16] from [1] at <0> into [1] at "
+                                        "<0>"}},
+     "rank 0, task 'backward', micro-batch 1, instruction 1, copy: reads 'grad w' (buffer "
+     "6), a sum to which other micro-batches add"},
+    {"SamplesApart",
+     kDataParallel,
+     {{"exec.gemm %y, %y to %sum",
+       "exec.collective all_reduce sum %y to %y axes [0] count 16 \"y\" activation\n"
+       "exec.gemm %y, %y to %sum"}},
+     "rank 0, task 'forward', micro-batch 0, instruction 1, all_reduce of activations over dp 'y': "
+     "mixes activations along dp, where ranks have samples of their own"},
+    {"CopiesEqual",
+     kDataParallel,
+     {{kDescend + " loc(\"h.0.w\")",
+       "exec.copy %all to %w sizes [16] from [1] at <0> into [1] at <0> loc(\"h.0.w\")\n"
+       "exec.gemm %g, %lr to %t sizes [16, 1, 1] strides [1, 1, 1]"}},
+     "rank 0, task 'update', micro-batch 0, instruction 0, copy (h.0.w): leaves unlike "
+     "values in the copies of 'w' along dp: 'x' (buffer 1) differs there, as if a reduction or "
+     "gather were missing; it holds what was there before the step"},
+    {"CopiesOfOnePlace",
+     kDataParallel,
+     {{kDescend, kDescend + "\nexec.copy %w to %t sizes [8] from [1] at <0 + 8 * axis 0> into [1] at "
+                            "<0>\nexec.copy %t to %w sizes [8] from [1] at <0> into [1] at <0>"}},
+     "rank 0, task 'update', micro-batch 0, instruction 2, copy (h.0.w): leaves unlike "
+     "values in the copies of 'w' along dp: 't' (buffer 5) differs there"},
+    {"AllOfABuffer",
+     kDataParallel,
+     {},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "w': moves 32 bytes of 'grad w' (buffer 6), wanted all of its 64",
+     [](format::ManifestT &m) {
+       m.programs[0]->tasks[3]->instructions[0]->op.AsCollective()->count = 8;
+     }},
+    {"AscendingRanks",
+     kDataParallel,
+     {{"%g to %g axes [0]", "%g to %g over <\"both\", 2, [1, 0]>"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over both "
+     "'grad w': is over 'both', whose ranks do not ascend, so that its parts are out of place"},
+    {"WholeAxes",
+     kDataParallel,
+     {{"sizes [2] micro", "sizes [4] micro"},
+      {"%g to %g axes [0]", "%g to %g over <\"some\", 2, [0, 1, 2, 3]>"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over some "
+     "'grad w': is over 'some', which has some ranks along dp in one list and some in another"},
+    {"GradientsRead",
+     kDataParallel,
+     {{kDescend, "exec.zero %t"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "w': writes bytes 448 to 512 of the arena, of a gradient or for other ranks, which nothing "
+     "reads"},
+    {"GradientsNotOverwritten",
+     kDataParallel,
+     {{kReduce, kReduce + "\nexec.zero %g\n"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "w': writes bytes 448 to 512 of the arena, of a gradient or for other ranks, which nothing "
+     "reads"},
+    {"LossOfAllRanks",
+     kDataParallel,
+     {{kReduceLoss, ""}},
+     "rank 0: output 'loss' differs along dp, as if a reduction were missing; it was written by task "
+     "'report', micro-batch 0, instruction 0, copy"},
+    {"LossWritten",
+     kDataParallel,
+     {{"exec.copy %sum to %loss sizes [1]", "exec.copy %sum to %t sizes [1]"}},
+     "rank 0: output 'loss' is not written, or overwritten by something else"},
+    {"GradientsOfTheirEntry",
+     kDataParallel,
+     {{"@report, @gradients]", "@report]"}},
+     "rank 0: the gradient of 'w' is not summed along dp at the end of entry 'gradients'; it was "
+     "written by task 'backward', micro-batch 2, instruction 0, gemm"},
+    {"GradientsThere",
+     kDataParallel,
+     {{"exec.entry gradients order [@forward 0, @backward 0, @forward 1, @backward 1, @forward 2, "
+       "@backward 2,\n                              @report, @gradients]",
+       "exec.entry gradients order [@forward 0, @forward 1, @forward 2, @report]"}},
+     "rank 0: the gradient of 'w' is not there at the end of entry 'gradients'"},
+};
+
+const Broken kOfParts[] = {
+    {"SumsFinishedForUpdates",
+     kTensorParallel,
+     {{kFinish, ""}},
+     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: reads 'grad w' (buffer 7) for an "
+     "update, which is still a part of a sum along tp; it was written by task 'step', micro-batch "
+     "0, instruction 2, gemm"},
+    {"SumsFinishedForAttention",
+     kTensorParallel,
+     {{kFinish, kFinish + "\nexec.gemm %x, %w to %t sizes [4, 4, 2] strides [2, 4, 4]\n"
+                          "exec.attention %t, %t, %t to %u, %lse batch 1 queries 4 keys 4 heads 1 "
+                          "kv_heads 1 head_dim 4 scale 5.0e-01 loc(\"h.0.attn\")"}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, attention (h.0.attn): reads 't' (buffer 4) "
+     "for attention, which is still a part of a sum along tp; it was written by task 'step', "
+     "micro-batch 0, instruction 2, gemm"},
+    {"SumsFinishedForOutputs",
+     kTensorParallel,
+     {{"exec.gemm %p, %p to %loss", "exec.gemm %x, %w to %t sizes [4, 4, 2] strides [2, 4, 4]\n"
+                                    "exec.gemm %t, %t to %loss"}},
+     "rank 0: output 'loss' is still a part of a sum along tp; it was written by task 'step', "
+     "micro-batch 0, instruction 3, gemm"},
+    {"ActivationsSummedOnce",
+     kTensorParallel,
+     {{kFinish, kFinish + "\n" + kFinish}},
+     "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of activations over tp 'p': "
+     "takes 'p' (buffer 3) of ranks along tp together, which all hold the same: it is whole already"},
+    {"PartsOfPartsAlone",
+     kTensorParallel,
+     {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
+       "exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]\n"
+       "exec.collective all_reduce sum %g to %g axes [0] count 8 \"grad w\" gradient"}},
+     "rank 0, task 'update', micro-batch 0, instruction 0, gemm: updates 'w', of which ranks along "
+     "tp have unlike parts, with 'grad w' (buffer 7), which is the same on all of them: it was "
+     "reduced once too often"},
+    {"WhatCollectivesBringRead",
+     kTensorParallel,
+     {{kFinish, "exec.collective all_reduce sum %p to %t axes [0] count 16 \"twice\" activation\n" +
+                    kFinish}},
+     "rank 0, task 'step', micro-batch 0, instruction 1, all_reduce of activations over tp 'twice': "
+     "brings what nothing reads: it was done twice, or what should read it reads something else"},
+    {"GradientsOfTheirParts",
+     kTensorParallel,
+     {},
+     "rank 0: the gradient of 'w' differs along tp at the end of entry 'gradients'",
+     [](format::ManifestT &m) { m.programs[0]->gradients[0]->shards.clear(); },
+     /*isRefusedByLoader=*/true},
+};
+
+const Broken kOfStages[] = {
+    {"SharedReducedTogether",
+     kStages,
+     {{kTied, ""}},
+     "rank 2, task 'step', micro-batch 0, instruction 8, gemm: updates 's', which ranks of other "
+     "programs hold, too, with nothing that was reduced over all of them"},
+    {"SharedReducedOnce",
+     kStages,
+     {{kTied, kTied + "\n" + kTied}},
+     "rank 0, task 'step', micro-batch 0, instruction 6, all_reduce of gradients over ends 'tied': "
+     "reduces 'grad s' (buffer 5) over 'ends' a second time"},
+    {"SentToRanksOfThatPart",
+     kStages,
+     {{"<\"pairs\", 2, [0, 2, 1, 3]>", "<\"pairs\", 2, [0, 3, 1, 2]>"}},
+     "rank 0, task 'step', micro-batch 0, instruction 1, send of tensors of stages over pairs 'y': "
+     "sends 'y' (buffer 3), of which ranks along dp have parts of their own, to one that has "
+     "another part"},
+};
+
+std::string nameOf(const testing::TestParamInfo<Broken> &info) { return info.param.name; }
+
+INSTANTIATE_TEST_SUITE_P(OfData, ValueRule, testing::ValuesIn(kOfData), nameOf);
+INSTANTIATE_TEST_SUITE_P(OfParts, ValueRule, testing::ValuesIn(kOfParts), nameOf);
+INSTANTIATE_TEST_SUITE_P(OfStages, ValueRule, testing::ValuesIn(kOfStages), nameOf);
+
+// All that a message is made of, in parts of their own.
+TEST(Fault, SaysRankTaskInstructionAndWhereInTheModel) {
+  test::Packed packed =
+      test::manifestOf(test::changed(kDataParallel, {{kReduce, ""}}));
+  std::optional<Fault> fault = verifyPrograms(*packed).fault;
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->check, "values");
+  EXPECT_EQ(fault->entry, "train");
+  EXPECT_EQ(fault->program, 0u);
+  EXPECT_EQ(fault->rank, 0u);
+  EXPECT_EQ(fault->task, "update");
+  EXPECT_EQ(fault->instruction, 0u);
+  EXPECT_EQ(fault->op, "gemm (h.0.w)");
+  EXPECT_EQ(fault->source, "h.0.w");
+}
+
+} // namespace
+} // namespace dtc
