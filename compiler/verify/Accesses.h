@@ -24,6 +24,10 @@ struct Touch {
   AxisSet movesWith = 0; // axes on which ranks touch other bytes of the buffer
   int64_t layerShift = 0, microBatchShift = 0; // bytes that all pieces move on by
   std::vector<Piece> pieces;
+  // Where Steps has noted its segments: of each layer, slot and piece. Not where it moves on with
+  // micro-batches.
+  static constexpr uint32_t kNotNoted = 0xffffffff;
+  uint32_t noted = kNotNoted, slots = 1;
 };
 
 // What becomes of values.

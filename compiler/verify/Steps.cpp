@@ -38,6 +38,7 @@ Steps::Steps(const format::Manifest &manifest, uint32_t index, format::EntryKind
     });
   }
   collectSegments();
+  noteSpans();
 }
 
 Steps::Place Steps::placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
@@ -97,6 +98,32 @@ void Steps::collectSegments() {
   for (uint32_t i = 0; i < format::sizeOf(program.gradients()); ++i)
     addBuffer(program.gradients()->Get(i)->buffer());
   segments.cut();
+}
+
+// Of what no run looks at, or of so much that memory would matter, nothing is noted.
+void Steps::noteSpans() {
+  constexpr size_t kMostNoted = size_t(1) << 24;
+  for (size_t t = 0; t < instructions.size(); ++t) {
+    std::vector<uint32_t> layers(instructions[t].size());
+    for (const Executed &each : orders[t])
+      layers[each.instruction] = std::max(layers[each.instruction], each.layer + 1);
+    for (size_t i = 0; i < instructions[t].size(); ++i)
+      for (Touch &touch : instructions[t][i].touches) {
+        const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
+        size_t spans = size_t(layers[i]) * buffer.slots() * touch.pieces.size();
+        if (touch.microBatchShift != 0 || buffer.micro_batch_stride() != 0 ||
+            buffer.slots() > runs[t] || noted.size() + spans > kMostNoted)
+          continue;
+        touch.slots = buffer.slots();
+        auto first = static_cast<uint32_t>(noted.size());
+        for (uint32_t layer = 0; layer < layers[i]; ++layer)
+          for (uint32_t slot = 0; slot < touch.slots; ++slot)
+            for (size_t piece = 0; piece < touch.pieces.size(); ++piece)
+              noted.push_back(
+                  spanOf(touch, piece, format::Run(static_cast<uint32_t>(t), slot), layer));
+        touch.noted = first;
+      }
+  }
 }
 
 std::string Steps::bufferName(uint32_t buffer) const {

@@ -25,13 +25,21 @@ public:
   };
   Place placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
                 uint32_t layer) const;
-  // Calls visit(span, piece) for the pieces of a touch, in order.
+  SegmentSpan spanOf(const Touch &touch, size_t piece, const format::Run &run,
+                     uint32_t layer) const {
+    if (touch.noted != Touch::kNotNoted)
+      return noted[touch.noted +
+                   (size_t(layer) * touch.slots + run.micro_batch() % touch.slots) *
+                       touch.pieces.size() +
+                   piece];
+    Place place = placeOf(touch, touch.pieces[piece], run, layer);
+    return segments.find(place.begin, place.end);
+  }
+  // Calls visit(span) for the pieces of a touch, in order.
   template <typename Visit>
   void visit(const Touch &touch, const format::Run &run, uint32_t layer, Visit &&visit) const {
-    for (const Piece &piece : touch.pieces) {
-      Place place = placeOf(touch, piece, run, layer);
-      visit(segments.find(place.begin, place.end), place);
-    }
+    for (size_t piece = 0; piece < touch.pieces.size(); ++piece)
+      visit(spanOf(touch, piece, run, layer));
   }
 
   const std::vector<Executed> &executed(uint32_t task) const { return orders[task]; }
@@ -65,9 +73,11 @@ public:
 
 private:
   void collectSegments();
+  void noteSpans();
 
   std::vector<std::vector<Accesses>> instructions; // per task
   std::vector<std::vector<Executed>> orders;
+  std::vector<SegmentSpan> noted; // of touches, as they are the same in many runs
 };
 
 } // namespace dtc

@@ -116,7 +116,7 @@ std::optional<Fault> Values::checkTensor(const Touch &touch, const Kept &tensor,
 
 AxisSet Values::shardsOf(const Touch &table, uint32_t dim) const {
   Steps::Place place = steps.placeOf(table, table.pieces[0], *current, layer);
-  SegmentSpan span = steps.segments.find(place.begin, place.end);
+  SegmentSpan span = steps.spanOf(table, 0, *current, layer);
   if (span.first == span.last || bytes[span.first].tensor == 0)
     return 0;
   const format::Tensor &tensor = *tensors[bytes[span.first].tensor - 1].tensor;
@@ -165,8 +165,7 @@ std::optional<Fault> Values::checkUpdate() {
   const Kept *tensor = nullptr;
   for (const Touch &touch : source->touches)
     if (touch.writes && !touch.pieces.empty()) {
-      Steps::Place place = steps.placeOf(touch, touch.pieces[0], *current, layer);
-      SegmentSpan span = steps.segments.find(place.begin, place.end);
+      SegmentSpan span = steps.spanOf(touch, 0, *current, layer);
       if (span.first < span.last && bytes[span.first].tensor > 0 &&
           tensors[bytes[span.first].tensor - 1].elements == elementsOf(touch))
         tensor = &tensors[bytes[span.first].tensor - 1];

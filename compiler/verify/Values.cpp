@@ -78,7 +78,7 @@ std::optional<Fault> Values::read(const Touch &touch, std::vector<Held> *held, b
                                ", which says of no storage that it is this layer's"));
   uint32_t time = clocks[now][now];
   uint64_t storage = steps.storageOf(touch.buffer, *current, layer);
-  steps.visit(touch, *current, layer, [&](SegmentSpan span, const Steps::Place &) {
+  steps.visit(touch, *current, layer, [&](SegmentSpan span) {
     for (uint32_t i = span.first; i < span.last && !found; ++i) {
       Byte &byte = bytes[i];
       byte.isRead = true;
@@ -117,7 +117,7 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
   bool isGradient = kind == format::BufferKind::gradient ||
                     (kind == format::BufferKind::communication && source->flow == Flow::Copy);
   bool isPartial = !touch.exact || touch.movesWith != 0;
-  steps.visit(touch, *current, layer, [&](SegmentSpan span, const Steps::Place &) {
+  steps.visit(touch, *current, layer, [&](SegmentSpan span) {
     for (uint32_t i = span.first; i < span.last && !found; ++i) {
       Byte &byte = bytes[i];
       found = checkWrite(touch, byte, i);
