@@ -73,10 +73,11 @@ TEST(Meetings, FindACollectiveThatOneSideLeavesOut) {
 }
 
 TEST(Meetings, FindTransfersOfUnlikeTypes) {
-  EXPECT_EQ(meet(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
-            "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
-            "pairs 'y': meets an instruction of rank 2 of another type; the other one: task 'both', "
-            "micro-batch 0, instruction 0, receive of tensors of stages over pairs 'y'");
+  EXPECT_EQ(
+      meet(changed(kTwoStages, {{"\"z\" activation f32", "\"z\" activation i32"}})),
+      "rank 0, task 'forward', micro-batch 0, instruction 0, send of tensors of stages over "
+      "pairs 'y': meets an instruction of rank 2 of another type; the other one: task 'both', "
+      "micro-batch 0, instruction 0, receive of tensors of stages over pairs 'y'");
 }
 
 // The collective of the second program, with what differs; buffers as its kind wants them.
@@ -260,8 +261,8 @@ public:
 
 private:
   std::vector<uint32_t> listOf(uint32_t group, uint32_t rank) const {
-    auto place = static_cast<size_t>(
-        std::find(groups[group].begin(), groups[group].end(), rank) - groups[group].begin());
+    auto place = static_cast<size_t>(std::find(groups[group].begin(), groups[group].end(), rank) -
+                                     groups[group].begin());
     auto first = groups[group].begin() + static_cast<std::ptrdiff_t>(place / size * size);
     return {first, first + size};
   }
@@ -340,8 +341,9 @@ TEST(Emit, WritesProgramsOfOneJobAlone) {
     Result<std::vector<uint8_t>> file = emitExecutable(programs, {}, info);
     return file ? "" : file.error().text();
   };
-  const std::string first = "exec.program @first mesh [\"dp\"] sizes [2] ranks [0] arena 0 bytes {\n"
-                            "  exec.entry train order []\n}\n";
+  const std::string first =
+      "exec.program @first mesh [\"dp\"] sizes [2] ranks [0] arena 0 bytes {\n"
+      "  exec.entry train order []\n}\n";
   auto second = [](const std::string &where) {
     return "exec.program @second " + where + " arena 0 bytes {\n  exec.entry train order []\n}\n";
   };
@@ -349,8 +351,9 @@ TEST(Emit, WritesProgramsOfOneJobAlone) {
   EXPECT_EQ(write(first), "error: writing 'm': none of 1 programs is for rank 1");
   EXPECT_EQ(write(first + second("mesh [\"dp\"] sizes [2]")),
             "error: writing 'm': program 'second' is for rank 0, which runs 'first'");
-  for (const char *other : {"mesh [\"tp\"] sizes [2] ranks [1]", "mesh [\"dp\"] sizes [4] ranks [3]",
-                            "mesh [\"dp\"] sizes [2] ranks [1] micro_batches 2"})
+  for (const char *other :
+       {"mesh [\"tp\"] sizes [2] ranks [1]", "mesh [\"dp\"] sizes [4] ranks [3]",
+        "mesh [\"dp\"] sizes [2] ranks [1] micro_batches 2"})
     EXPECT_EQ(write(first + second(other)), "error: writing 'm': program 'second' has another mesh "
                                             "or other micro-batches than 'first'");
 }

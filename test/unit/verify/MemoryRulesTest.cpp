@@ -13,7 +13,8 @@ class MemoryRule : public testing::TestWithParam<Broken> {};
 
 TEST_P(MemoryRule, IsNamedWithItsPlaceWhereItIsBroken) { test::expectFault(GetParam()); }
 
-const std::string kForward = "exec.gemm %x, %w to %y sizes [4, 4, 4] strides [4, 4, 4] loc(\"h.0\")";
+const std::string kForward =
+    "exec.gemm %x, %w to %y sizes [4, 4, 4] strides [4, 4, 4] loc(\"h.0\")";
 const std::string kLossSum =
     "exec.gemm %y, %y to %sum sizes [1, 1, 16] strides [16, 1, 1] beta 1.0 starts_sum";
 const std::string kGradient =

@@ -21,8 +21,9 @@ const std::string kReduceLoss =
     "exec.collective all_reduce sum %sum to %sum axes [0] count 1 \"loss\" control\n";
 const std::string kFinish =
     "exec.collective all_reduce sum %p to %p axes [0] count 16 \"p\" activation";
-const std::string kTied = "exec.collective all_reduce sum %g to %g over <\"ends\", 2, [0, 2, 1, 3]> "
-                          "count 16 \"tied\" gradient";
+const std::string kTied =
+    "exec.collective all_reduce sum %g to %g over <\"ends\", 2, [0, 2, 1, 3]> "
+    "count 16 \"tied\" gradient";
 const std::string kDescend =
     "exec.gemm %g, %lr to %w sizes [16, 1, 1] strides [1, 1, 1] alpha -1.0 beta 1.0";
 
@@ -49,12 +50,14 @@ const Broken kOfData[] = {
     {"AddedUp",
      kDataParallel,
      {{"all_reduce sum %g", "all_reduce max %g"}},
-     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+     "'grad "
      "w': takes the largest of gradients, wanted their sum"},
     {"OfEachMicroBatch",
      kDataParallel,
      {{"@forward 2, @backward 2", "@forward 2"}},
-     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+     "'grad "
      "w': reads the sum in 'grad w' (buffer 6), to which 2 addends were added, wanted as many of "
      "each of 3 micro-batches"},
     {"SumNotReadByAMicroBatch",
@@ -81,14 +84,16 @@ const Broken kOfData[] = {
      "gather were missing; it holds what was there before the step"},
     {"CopiesOfOnePlace",
      kDataParallel,
-     {{kDescend, kDescend + "\nexec.copy %w to %t sizes [8] from [1] at <0 + 8 * axis 0> into [1] at "
-                            "<0>\nexec.copy %t to %w sizes [8] from [1] at <0> into [1] at <0>"}},
+     {{kDescend, kDescend +
+                     "\nexec.copy %w to %t sizes [8] from [1] at <0 + 8 * axis 0> into [1] at "
+                     "<0>\nexec.copy %t to %w sizes [8] from [1] at <0> into [1] at <0>"}},
      "rank 0, task 'update', micro-batch 0, instruction 2, copy (h.0.w): leaves unlike "
      "values in the copies of 'w' along dp: 't' (buffer 5) differs there"},
     {"AllOfABuffer",
      kDataParallel,
      {},
-     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+     "'grad "
      "w': moves 32 bytes of 'grad w' (buffer 6), wanted all of its 64",
      [](format::ManifestT &m) {
        m.programs[0]->tasks[3]->instructions[0]->op.AsCollective()->count = 8;
@@ -107,19 +112,22 @@ const Broken kOfData[] = {
     {"GradientsRead",
      kDataParallel,
      {{kDescend, "exec.zero %t"}},
-     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+     "'grad "
      "w': writes bytes 448 to 512 of the arena, of a gradient or for other ranks, which nothing "
      "reads"},
     {"GradientsNotOverwritten",
      kDataParallel,
      {{kReduce, kReduce + "\nexec.zero %g\n"}},
-     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp 'grad "
+     "rank 0, task 'gradients', micro-batch 0, instruction 0, all_reduce of gradients over dp "
+     "'grad "
      "w': writes bytes 448 to 512 of the arena, of a gradient or for other ranks, which nothing "
      "reads"},
     {"LossOfAllRanks",
      kDataParallel,
      {{kReduceLoss, ""}},
-     "rank 0: output 'loss' differs along dp, as if a reduction were missing; it was written by task "
+     "rank 0: output 'loss' differs along dp, as if a reduction were missing; it was written by "
+     "task "
      "'report', micro-batch 0, instruction 0, copy"},
     {"LossWritten",
      kDataParallel,
@@ -150,7 +158,8 @@ const Broken kOfParts[] = {
      {{kFinish, kFinish + "\nexec.gemm %x, %w to %t sizes [4, 4, 2] strides [2, 4, 4]\n"
                           "exec.attention %t, %t, %t to %u, %lse batch 1 queries 4 keys 4 heads 1 "
                           "kv_heads 1 head_dim 4 scale 5.0e-01 loc(\"h.0.attn\")"}},
-     "rank 0, task 'step', micro-batch 0, instruction 3, attention (h.0.attn): reads 't' (buffer 4) "
+     "rank 0, task 'step', micro-batch 0, instruction 3, attention (h.0.attn): reads 't' (buffer "
+     "4) "
      "for attention, which is still a part of a sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, gemm"},
     {"SumsFinishedForOutputs",
@@ -163,7 +172,8 @@ const Broken kOfParts[] = {
      kTensorParallel,
      {{kFinish, kFinish + "\n" + kFinish}},
      "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of activations over tp 'p': "
-     "takes 'p' (buffer 3) of ranks along tp together, which all hold the same: it is whole already"},
+     "takes 'p' (buffer 3) of ranks along tp together, which all hold the same: it is whole "
+     "already"},
     {"PartsOfPartsAlone",
      kTensorParallel,
      {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
@@ -176,7 +186,8 @@ const Broken kOfParts[] = {
      kTensorParallel,
      {{kFinish, "exec.collective all_reduce sum %p to %t axes [0] count 16 \"twice\" activation\n" +
                     kFinish}},
-     "rank 0, task 'step', micro-batch 0, instruction 1, all_reduce of activations over tp 'twice': "
+     "rank 0, task 'step', micro-batch 0, instruction 1, all_reduce of activations over tp "
+     "'twice': "
      "brings what nothing reads: it was done twice, or what should read it reads something else"},
     {"GradientsOfTheirParts",
      kTensorParallel,
@@ -213,8 +224,7 @@ INSTANTIATE_TEST_SUITE_P(OfStages, ValueRule, testing::ValuesIn(kOfStages), name
 
 // All that a message is made of, in parts of their own.
 TEST(Fault, SaysRankTaskInstructionAndWhereInTheModel) {
-  test::Packed packed =
-      test::manifestOf(test::changed(kDataParallel, {{kReduce, ""}}));
+  test::Packed packed = test::manifestOf(test::changed(kDataParallel, {{kReduce, ""}}));
   std::optional<Fault> fault = verifyPrograms(*packed).fault;
   ASSERT_TRUE(fault);
   EXPECT_EQ(fault->check, "values");
