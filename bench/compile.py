@@ -39,15 +39,15 @@ def case(sizes, layers, micro_batches, dropout=0.0, **rest):
     return config, flags_of(micro_batches, **rest)
 
 
-def cluster(config, nodes, global_batch, fix):
+def cluster(config, nodes, global_batch, fix, flags=()):
     """A published model on nodes of 8 H100, in micro-batches of one sample, with sequence parallelism and ZeRO-1."""
     return (ROOT / f"models/configs/{config}.json",
             ["--topology", "dgx-h100", "--nodes", str(nodes), "--global-batch", str(global_batch),
-             "--fix", f"tp=8,sp=1,zero=1,micro_batch=1,{fix}"])
+             "--fix", f"tp=8,sp=1,zero=1,micro_batch=1,{fix}", *flags])
 
 
 # A model is a configuration or a file of ours. Names are layers x micro-batches, of GPT-2 unless they say otherwise; of
-# those on clusters model and ranks. What fits no CPU node that we know has no limit of memory.
+# those on clusters model and ranks. What fits no node that we know has no limit of memory.
 CASES = {
     "layers-2x1": case(SMALL, 2, 1),
     "layers-24x1": case(SMALL, 24, 1),
@@ -61,16 +61,18 @@ CASES = {
     "llama-24x16-tp2-sp": (LLAMA, flags_of(16, ranks=2, fix="dp=1,tp=2,zero=0,sp=1")),
     "convnet-x8": (ROOT / "models/digits/convnet.mlir", flags_of(8)),
     "gpt3-layers-12x96-tp8-sp": case(GPT3, 12, 96, ranks=8, fix="dp=1,tp=8,zero=0,sp=1", flags=["--max-memory", "none"]),
-    "gpt3-1024-dp128": cluster("gpt3-175b", 128, 1536, "pp=1,dp=128"),
+    "gpt3-1024-dp128": cluster("gpt3-175b", 128, 1536, "pp=1,dp=128", ["--max-memory", "none"]),
     "gpt3-1024-pp8": cluster("gpt3-175b", 128, 1536, "pp=8,dp=16,schedule=1f1b"),
     "gpt3-1024-pp16": cluster("gpt3-175b", 128, 1536, "pp=16,dp=8,schedule=1f1b"),
     "gpt3-1024-pp8-interleaved": cluster("gpt3-175b", 128, 1536,
                                          "pp=8,dp=16,schedule=interleaved,virtual_stages=4"),
     "gpt3-1024-pp16-interleaved": cluster("gpt3-175b", 128, 1536,
                                           "pp=16,dp=8,schedule=interleaved,virtual_stages=6"),
-    "llama3-405b-16384-pp16": cluster("llama-3-405b", 2048, 2048, "pp=16,dp=128,schedule=1f1b"),
+    "llama3-405b-16384-pp16": cluster("llama-3-405b", 2048, 2048, "pp=16,dp=128,schedule=1f1b,recompute=full",
+                                      ["--max-memory", "none"]),
     "llama3-405b-16384-pp16-interleaved": cluster("llama-3-405b", 2048, 2048,
-                                                  "pp=16,dp=128,schedule=interleaved,virtual_stages=7"),
+                                                  "pp=16,dp=128,schedule=interleaved,virtual_stages=7,recompute=full",
+                                                  ["--max-memory", "none"]),
 }
 
 
@@ -79,7 +81,7 @@ class Failure(Exception):
 
 
 def run_measured(command):
-    """Wall seconds, processor seconds and peak bytes of one process, its children included."""
+    """Wall seconds, processor seconds and peak bytes of one dtc, its children included."""
     with tempfile.TemporaryFile("w+") as errors:
         began = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
@@ -88,7 +90,7 @@ def run_measured(command):
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
             errors.seek(0)
-            raise Failure(f"dtc compile ended with {process.returncode}: {errors.read().strip()}")
+            raise Failure(f"dtc {command[1]} ended with {process.returncode}: {errors.read().strip()}")
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
 
 
@@ -102,13 +104,6 @@ def sizes_of(dtc, program):
             "instructions": sum(each["instructions"] for each in about["programs"])}
 
 
-def seconds_to_verify(dtc, program):
-    done = subprocess.run([dtc, "verify", program, "--format", "json"], text=True, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise Failure(f"dtc verify: {done.stdout.strip()}{done.stderr.strip()}")
-    return json.loads(done.stdout)["seconds"]
-
-
 def compile_once(dtc, name, folder):
     model, arguments = CASES[name]
     program = Path(folder) / f"{name}.dte"
@@ -117,8 +112,9 @@ def compile_once(dtc, name, folder):
         model.write_text(json.dumps(config))
     try:
         wall, cpu, peak = run_measured([dtc, "compile", model, *arguments, "-o", program])
-        return {"seconds": wall, "cpu_seconds": cpu, "peak_rss_bytes": peak,
-                "verify_seconds": seconds_to_verify(dtc, program), **sizes_of(dtc, program)}
+        proof, proof_cpu, _ = run_measured([dtc, "verify", program])
+        return {"seconds": wall, "cpu_seconds": cpu, "peak_rss_bytes": peak, "verify_seconds": proof,
+                "verify_cpu_seconds": proof_cpu, **sizes_of(dtc, program)}
     except Failure as failure:
         raise Failure(f"case {name}: {failure}") from None
 
@@ -132,7 +128,7 @@ def measure(dtc, names, runs):
                 now = compile_once(dtc, name, folder)
                 print(f"run {turn + 1} of {runs}, {name}: {now['seconds']:.2f} s", file=sys.stderr, flush=True)
                 best = cases.setdefault(name, now)
-                best.update({key: min(best[key], now[key]) for key in ("seconds", "cpu_seconds", "verify_seconds")},
+                best.update({key: min(best[key], now[key]) for key in now if key.endswith("seconds")},
                             peak_rss_bytes=max(best["peak_rss_bytes"], now["peak_rss_bytes"]))
     return cases
 
@@ -174,10 +170,11 @@ def targets(cases):
         rows.append(found(f"{name} in at most {limit} s", *both(name), limit, "{:.2f} s"))
         if not of_gpt3:
             continue
-        memory, size, proof = case["peak_rss_bytes"] / GIB, case["file_bytes"] / MB, case["verify_seconds"]
+        memory, size = case["peak_rss_bytes"] / GIB, case["file_bytes"] / MB
+        proof, proof_cpu = case["verify_seconds"], case["verify_cpu_seconds"]
         rows.append(found(f"{name} in at most 4 GiB", memory, memory, 4, "{:.2f} GiB"))
         rows.append(found(f"{name} at most 20 MB", size, size, 20, "{:.2f} MB"))
-        rows.append(found(f"{name} proved by dtc verify in at most 5 s", proof, proof, 5, "{:.2f} s"))
+        rows.append(found(f"{name} proved by dtc verify in at most 5 s", proof, proof_cpu, 5, "{:.2f} s"))
     return rows
 
 
