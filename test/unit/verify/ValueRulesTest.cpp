@@ -174,6 +174,15 @@ const Broken kOfParts[] = {
      "rank 0, task 'step', micro-batch 0, instruction 2, all_reduce of activations over tp 'p': "
      "takes 'p' (buffer 3) of ranks along tp together, which all hold the same: it is whole "
      "already"},
+    // A kernel would have to say that it makes shares of what all hold.
+    {"WholeValuesNotSummed",
+     kTensorParallel,
+     {{"exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]",
+       "exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]\n"
+       "exec.collective all_reduce sum %loss to %loss axes [0] count 1 \"loss\" control"}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, all_reduce of control values over tp "
+     "'loss': takes 'loss' (buffer 8) of ranks along tp together, which all hold the same: it is "
+     "whole already; it was written by task 'step', micro-batch 0, instruction 2, gemm"},
     {"PartsOfPartsAlone",
      kTensorParallel,
      {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
