@@ -37,10 +37,6 @@ std::string whyNotExecutable(const Plan &plan) {
     return ("the plan has " + limit->key + " = " + valueOf(plan.decisions, limit->key) + kCantYet +
             limit->mend)
         .str();
-  // Rounding before the reduction keeps it from running beside the backward pass.
-  if (plan.origin.gradDtype != "f32")
-    return ("the plan has grad_dtype " + plan.origin.gradDtype + kCantYet + "--grad-dtype f32")
-        .str();
   return "";
 }
 

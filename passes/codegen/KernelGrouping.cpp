@@ -20,6 +20,19 @@ ArrayRef<int64_t> shapeOf(Value value) {
 
 bool isConstant(Operation *op) { return op->hasTrait<OpTrait::ConstantLike>(); }
 
+// Whether the op makes what is sent to be added up as a gradient, or moves it there.
+bool isSentAsGradient(Operation *op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    auto communication = user->getAttrOfType<graph::CommunicationAttr>(graph::kCommunicationAttr);
+    return communication
+               ? communication.getRole() == graph::CollectiveRole::Gradient
+               : isa<graph::PadOp, graph::SliceOp, graph::ConcatOp>(user) && isSentAsGradient(user);
+  });
+}
+
+// A rounding that a reduction of gradients reads goes where that goes: beside the backward pass.
+bool staysAlone(Operation *op) { return isa<graph::CastOp>(op) && isSentAsGradient(op); }
+
 class Grouping {
 public:
   Grouping(Block &block, const graph::OpSet &apart, const GroupingLimits &limits)
@@ -138,7 +151,8 @@ private:
   bool tryJoin(unsigned a, unsigned b) {
     if (graph.sameGroup(a, b))
       return true;
-    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b) || !runTogether(a, b))
+    if (!sameSpace(spaceOf(a), spaceOf(b)) || isApart(a) != isApart(b) || !runTogether(a, b) ||
+        staysAlone(spaceOf(a)) || staysAlone(spaceOf(b)))
       return false;
     bool isScalar = shapeOf(spaceOf(a)->getResult(0)).empty();
     // Scalars cost nothing but their load, so only real tensors count.

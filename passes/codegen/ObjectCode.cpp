@@ -2,6 +2,9 @@
 #include "passes/codegen/ObjectCode.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -39,6 +42,27 @@ void setAttributes(Module &module, const TargetMachine &machine) {
     function.addFnAttr("target-features", machine.getTargetFeatureString());
     // Vectors are as wide as they are on purpose; without this, AVX-512 is used at half its width.
     function.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+// Makes masked stores of bf16 those of their bits: without a store for a mask the code generator takes
+// single elements, which it would widen and round again, by a function that is not libm's.
+void storeBits(Module &module) {
+  SmallVector<IntrinsicInst *> stores;
+  for (Function &function : module)
+    for (Instruction &instruction : instructions(function))
+      if (auto *call = dyn_cast<IntrinsicInst>(&instruction);
+          call && call->getIntrinsicID() == Intrinsic::masked_store &&
+          call->getArgOperand(0)->getType()->getScalarType()->isBFloatTy())
+        stores.push_back(call);
+  for (IntrinsicInst *store : stores) {
+    IRBuilder<> builder(store);
+    Value *vector = store->getArgOperand(0);
+    Value *bits =
+        builder.CreateBitCast(vector, VectorType::getInteger(cast<VectorType>(vector->getType())));
+    builder.CreateMaskedStore(bits, store->getArgOperand(1), store->getParamAlign(1).valueOrOne(),
+                              store->getArgOperand(2));
+    store->eraseFromParent();
   }
 }
 
@@ -82,6 +106,7 @@ Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine 
   module.setModuleIdentifier("kernels");
   module.setPICLevel(PICLevel::BigPIC);
   setAttributes(module, machine);
+  storeBits(module);
   optimize(module, machine);
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);

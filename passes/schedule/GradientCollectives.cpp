@@ -58,16 +58,89 @@ SmallVector<exec::InstructionOpInterface> packingOf(Value root, exec::Instructio
   llvm::append_range(packing, sources);
   return packing;
 }
+
+SmallVector<exec::InstructionOpInterface>
+sorted(SmallVector<exec::InstructionOpInterface> instructions) {
+  llvm::sort(instructions, [](exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
+    return comesBefore(a, b);
+  });
+  instructions.erase(std::unique(instructions.begin(), instructions.end()), instructions.end());
+  return instructions;
+}
+
+// Whether a kernel makes elements of `to` bytes for each of `from` bytes that it reads: less is a
+// rounding, more the way back.
+bool converts(exec::InstructionOpInterface instruction, llvm::function_ref<bool(int, int)> sizes) {
+  auto launch = dyn_cast<exec::LaunchOp>(instruction.getOperation());
+  if (!launch || launch.getInputs().size() != 1 || launch.getOutputs().size() != 1)
+    return false;
+  Value from = launch.getInputs().front(), to = launch.getOutputs().front();
+  auto bytesOf = [](Value buffer) {
+    return static_cast<int>(exec::getElementBytes(exec::getDtype(buffer)));
+  };
+  return exec::getBytes(from) * bytesOf(to) == exec::getBytes(to) * bytesOf(from) &&
+         sizes(bytesOf(from), bytesOf(to));
+}
+
+// The kernels that round what the members of a group read, where nothing else makes that.
+SmallVector<exec::InstructionOpInterface>
+roundingsFor(ArrayRef<exec::InstructionOpInterface> group) {
+  SmallVector<exec::InstructionOpInterface> roundings;
+  for (exec::InstructionOpInterface member : group)
+    for (Value buffer : member.getReadBuffers()) {
+      Value root = exec::getRange(buffer).root;
+      SmallVector<exec::InstructionOpInterface> makers;
+      for (exec::InstructionOpInterface access : getAccesses(root))
+        if (!llvm::is_contained(group, access) && comesBefore(access, member) &&
+            writes(access, root))
+          makers.push_back(access);
+      if (makers.size() == 1 && converts(makers.front(), std::greater<>()))
+        roundings.push_back(makers.front());
+    }
+  return roundings;
+}
+
+// The last reduction of what the execution of a block has made that `collective` is about.
+exec::CollectiveOp lastOfExecution(exec::CollectiveOp collective) {
+  exec::CollectiveOp last = collective;
+  for (auto other : collective->getBlock()->getOps<exec::CollectiveOp>())
+    if (isGradientReduction(other) && getExecution(other) == getExecution(collective) &&
+        last->isBeforeInBlock(other))
+      last = other;
+  return last;
+}
+
+// Sums that were reduced in fewer bits are widened and added up when all of the execution are there.
+void delayWidening(exec::CollectiveOp collective) {
+  Operation *place = lastOfExecution(collective);
+  SmallVector<exec::InstructionOpInterface> moved;
+  for (exec::InstructionOpInterface access :
+       getAccesses(exec::getRange(collective.getDst()).root)) {
+    if (access == collective || !converts(access, std::less<>()) ||
+        access->getBlock() != collective->getBlock() || access->isBeforeInBlock(collective))
+      continue;
+    moved.push_back(access);
+    Value wide = exec::getRange(access.getWrittenBuffers().front()).root;
+    if (getRootOp(wide).getPersistent() || getRootOp(wide).getCarried())
+      continue;
+    for (exec::InstructionOpInterface user : getAccesses(wide))
+      if (isa<exec::CopyOp>(user.getOperation()) && user->getBlock() == collective->getBlock())
+        moved.push_back(user);
+  }
+  moved = sorted(std::move(moved));
+  for (exec::InstructionOpInterface instruction : llvm::reverse(moved)) {
+    for (Operation *op = instruction->getNextNode(); op && op != place->getNextNode();
+         op = op->getNextNode())
+      if (conflict(cast<exec::InstructionOpInterface>(op), instruction))
+        return;
+    if (instruction->isBeforeInBlock(place))
+      instruction->moveAfter(place);
+  }
+}
 } // namespace
 
 SmallVector<exec::InstructionOpInterface> dtc::getPacking(exec::CollectiveOp collective) {
-  SmallVector<exec::InstructionOpInterface> packing =
-      packingOf(exec::getRange(collective.getSrc()).root, collective);
-  llvm::sort(packing, [](exec::InstructionOpInterface a, exec::InstructionOpInterface b) {
-    return comesBefore(a, b);
-  });
-  packing.erase(std::unique(packing.begin(), packing.end()), packing.end());
-  return packing;
+  return sorted(packingOf(exec::getRange(collective.getSrc()).root, collective));
 }
 
 SmallVector<exec::CopyOp> dtc::getUnpacking(exec::CollectiveOp collective) {
@@ -136,6 +209,8 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       continue;
     SmallVector<exec::InstructionOpInterface> group = getPacking(collective);
     group.push_back(collective);
+    llvm::append_range(group, roundingsFor(group));
+    group = sorted(std::move(group));
     Operation *last = lastDependence(group, collective);
     if (!last || !runsWhere(last, collective))
       continue;
@@ -156,4 +231,7 @@ void dtc::hoistGradientReductions(exec::ProgramOp program) {
       for (exec::CopyOp copy : llvm::reverse(getUnpacking(collective)))
         copy->moveAfter(collective);
   }
+  for (exec::CollectiveOp collective : getInstructionsOf<exec::CollectiveOp>(program))
+    if (isGradientReduction(collective) && getExecution(collective))
+      delayWidening(collective);
 }

@@ -23,9 +23,10 @@ llvm::SmallVector<exec::CopyOp> getUnpacking(exec::CollectiveOp collective);
 // one over all of them.
 void joinReductions(exec::ProgramOp program);
 
-// Moves every gradient reduction, with its packing, to right after the last instruction that it
-// depends on; there it runs in the last micro-batch, unless every micro-batch reduces its own. Then what adds the result
-// to a sum follows it.
+// Moves every gradient reduction, with its packing and the kernels that round for it, to right after
+// the last instruction that it depends on; there it runs in the last micro-batch, unless every
+// micro-batch reduces its own. Then what adds the result to a sum follows it, or where that has to be
+// widened first, the last reduction of what the same execution of a block has made.
 void hoistGradientReductions(exec::ProgramOp program);
 
 } // namespace dtc

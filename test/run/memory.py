@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory planned is memory had: 53 programs, as planned, as compiled and as they run.
+"""Memory planned is memory had: 57 programs, as planned, as compiled and as they run.
 
 1. The plan predicts the bytes that its program has, to the byte; with a pipeline those of each stage's.
 2. The memory that dtrun maps for a step, in each rank, is those bytes, to the page.
@@ -83,6 +83,11 @@ CASES = [
     ("llama dp2 zero1 in bf16", llama(4), 2, 1, 0, 1, 1, 2, "", "--precision", "bf16"),
     ("gpt2 tp2 sp in bf16", gpt2(3), 1, 2, 1, 0, 2, 1, "", "--precision", "bf16"),
     ("gpt2 dp2 in f16", gpt2(3), 2, 1, 0, 0, 2, 1, "", "--precision", "f16"),
+    ("gpt2 tp2 in f16", gpt2(3), 1, 2, 0, 0, 2, 1, "", "--precision", "f16"),
+    ("gpt2 dp2 x2, 6 layers, gradients in bf16", gpt2(6), 2, 1, 0, 0, 1, 2, "", "--grad-dtype", "bf16"),
+    ("llama dp2 zero3 x2, gradients in bf16", llama(), 2, 1, 0, 3, 1, 2, "", "--grad-dtype", "bf16"),
+    ("llama dp2 zero1 1f1b x3 in bf16, gradients too", llama(4), 2, 1, 0, 1, 1, 3, "pp=2,schedule=1f1b", "--precision", "bf16",
+     "--grad-dtype", "bf16"),
     ("gpt2 dp2 zero3 x2, 6 layers, full", gpt2(6), 2, 1, 0, 3, 1, 2, "recompute=full"),
     ("llama dp2 zero3 x2, selective", llama(), 2, 1, 0, 3, 1, 2, "recompute=selective"),
     ("gpt2 1f1b x4", gpt2(4), 1, 1, 0, 0, 1, 4, "pp=2,schedule=1f1b"),

@@ -70,10 +70,9 @@ int simulateExecutable(const SimulateFlags &flags, const std::string &contents, 
       return compared.error().report(llvm::errs());
     measured = std::move(*compared);
   }
-  if (Outcome wrote = writeTraceFile(flags.trace,
-                                     [&](llvm::raw_ostream &out) {
-                                       writeProgramTrace(out, *manifest, *simulation);
-                                     });
+  if (Outcome wrote = writeTraceFile(
+          flags.trace,
+          [&](llvm::raw_ostream &out) { writeProgramTrace(out, *manifest, *simulation); });
       !wrote)
     return wrote.error().report(llvm::errs());
   TimelineText about{plan.modelName, plan.predicted.stepSeconds};

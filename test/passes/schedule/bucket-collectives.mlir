@@ -312,3 +312,72 @@ exec.program @chunks mesh ["dp.group", "dp"] sizes [2, 2] micro_batches 2 {
   }
   exec.entry train order [@backward.1 0, @backward.1 1, @backward.0 0, @backward.0 1, @update]
 }
+
+// What is reduced in 16 bits is rounded where its gradient is complete, in the last micro-batch, and travels as one; it is widened where
+// it is read.
+// CHECK-LABEL: exec.program @rounded
+// CHECK:         %[[ALL:.*]] = exec.buffer "gradients.0" gradient bf16 128 bytes
+// CHECK:         exec.task @backward per_micro_batch {
+// CHECK-NEXT:      exec.copy %p to %a {{.*}} accumulate starts_sum
+// CHECK-NEXT:      exec.launch @round(%a) to(%[[A:.*]]) range 1 last
+// CHECK-NEXT:      exec.copy %p to %b {{.*}} accumulate starts_sum
+// CHECK-NEXT:      exec.launch @round(%b) to(%[[B:.*]]) range 1 last
+// CHECK:           exec.collective all_reduce sum %[[ALL]] to %[[ALL]] axes [0] count 64 "grad a +1" gradient async stream 1 last
+// CHECK:         exec.task @update {
+// CHECK-NEXT:      exec.wait
+// CHECK-NEXT:      exec.launch @widen(%[[A]]) to(%p) range 1
+exec.program @rounded mesh ["dp"] sizes [2] micro_batches 2 {
+  exec.kernel @round buffers [128, 64] scalars 0
+  exec.kernel @widen buffers [64, 128] scalars 0
+  %p = exec.buffer "p" parameter f32 128 bytes persistent
+  %a = exec.buffer "a" gradient f32 128 bytes carried
+  %b = exec.buffer "b" gradient f32 128 bytes carried
+  %na = exec.buffer "na" temporary bf16 64 bytes
+  %nb = exec.buffer "nb" temporary bf16 64 bytes
+  exec.task @backward per_micro_batch {
+    exec.copy %p to %a sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.copy %p to %b sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.launch @round(%a) to (%na) range 1
+    exec.collective all_reduce sum %na to %na axes [0] count 32 "grad a" gradient async
+    exec.launch @widen(%na) to (%p) range 1
+    exec.launch @round(%b) to (%nb) range 1
+    exec.collective all_reduce sum %nb to %nb axes [0] count 32 "grad b" gradient async
+    exec.launch @widen(%nb) to (%p) range 1
+  }
+  exec.entry train order [@backward 0, @backward 1, @update]
+}
+
+// In every micro-batch: what one execution of a block has made is reduced together, then widened and added up.
+// CHECK-LABEL: exec.program @widened
+// CHECK:         exec.collective reduce_scatter sum %{{.*}} to %{{.*}} axes [0] count 64 "x +1" gradient async stream 1
+// CHECK:         exec.launch @widen({{.*}}) to(%w) range 1
+// CHECK-NEXT:    exec.copy %w to %a {{.*}} accumulate starts_sum
+// CHECK-NEXT:    exec.launch @widen({{.*}}) to(%v) range 1
+// CHECK-NEXT:    exec.copy %v to %b {{.*}} accumulate starts_sum
+exec.program @widened mesh ["dp"] sizes [2] micro_batches 2 {
+  exec.kernel @widen buffers [64, 128] scalars 0
+  %a = exec.buffer "a" gradient f32 128 bytes carried
+  %b = exec.buffer "b" gradient f32 128 bytes carried
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  %nx = exec.buffer "nx" temporary bf16 64 bytes
+  %ny = exec.buffer "ny" temporary bf16 64 bytes
+  %w = exec.buffer "w" temporary f32 128 bytes
+  %v = exec.buffer "v" temporary f32 128 bytes
+  exec.task @backward per_micro_batch {
+    exec.zero %x
+    exec.zero %y
+    exec.collective reduce_scatter sum %x to %nx axes [0] count 32 "x" gradient async {exec.execution = 1 : i64}
+    exec.launch @widen(%nx) to (%w) range 1
+    exec.copy %w to %a sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+    exec.collective reduce_scatter sum %y to %ny axes [0] count 32 "y" gradient async {exec.execution = 1 : i64}
+    exec.launch @widen(%ny) to (%v) range 1
+    exec.copy %v to %b sizes [32] from [1] at <0> into [1] at <0> accumulate starts_sum
+  }
+  exec.task @update {
+    exec.zero %x
+  }
+  exec.entry train order [@backward 0, @backward 1, @update]
+}

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""--grad-dtype bf16: gradients are rounded, added up over ranks in bf16, and go on in f32; half as many bytes travel.
+
+To the bit: all samples of the data are the same, so that every rank, and every micro-batch, has the same part of each gradient. Of a
+power of two of equal parts the roundings add up to the rounding of the sum: what a run with --grad-dtype bf16 dumps is the rounding
+of what the same plan dumps without. So it is for dp, every ZeRO (2 and 3 round in each micro-batch), in groups, with tensor
+parallelism, in pipelines, and with 16-bit parameters. And fewer bytes are reduced.
+"""
+import json
+import math
+import struct
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import dtc, read_safetensors, train
+
+SEQUENCE, SEED = 8, 3
+LLAMA = {"model_type": "llama", "vocab_size": 61, "max_position_embeddings": SEQUENCE, "hidden_size": 24, "head_dim": 6,
+         "intermediate_size": 30, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_act": "silu",
+         "initializer_range": 0.08, "tie_word_embeddings": False}
+# --precision, what --fix says beside one sample per micro-batch and rank; a step has two micro-batches.
+CASES = [("f32", {"dp": 2, "zero": 0}), ("f32", {"dp": 2, "zero": 0, "overlap": 0}), ("f32", {"dp": 2, "zero": 1}),
+         ("f32", {"dp": 2, "zero": 2}), ("f32", {"dp": 2, "zero": 3}), ("f32", {"dp": 4, "zero": 1, "zero_group": 2}),
+         ("f32", {"dp": 4, "zero": 3, "zero_group": 2}), ("f32", {"dp": 2, "tp": 2, "sp": 0, "zero": 1}),
+         ("f32", {"dp": 2, "pp": 2, "schedule": "1f1b", "zero": 1}), ("bf16", {"dp": 4, "zero": 1}), ("bf16", {"dp": 2, "zero": 3}),
+         ("f16", {"dp": 2, "zero": 0})]
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def bits(value):
+    return struct.unpack("<I", struct.pack("<f", value))[0]
+
+
+def rounded(value):
+    """The bits of the nearest bf16, ties to even, as f32's."""
+    b = bits(value)
+    return (b + 0x7FFF + (b >> 16 & 1)) >> 16 << 16
+
+
+def run(folder, precision, fix, dtype):
+    config, data, dte, dump = (folder / name for name in ("config.json", "text.txt", "model.dte", "gradients.safetensors"))
+    config.write_text(json.dumps(LLAMA))
+    data.write_bytes(bytes(range(SEQUENCE)) * 400)  # a window of SEQUENCE + 1 begins every SEQUENCE
+    ranks = math.prod(fix.get(key, 1) for key in ("dp", "tp", "pp"))
+    pins = ",".join(f"{key}={value}" for key, value in {"tp": 1, "pp": 1, "micro_batch": 1, **fix}.items())
+    dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", 2 * fix["dp"],
+        "--precision", precision, "--grad-dtype", dtype, "--fix", pins, "-o", dte)
+    steps = train(dte, ranks, data, 1, "--seed", SEED, "--dump-grads", dump)
+    check(steps[-1]["skipped_steps"] == 0, f"{precision} {fix}: the step was skipped")
+    programs = json.loads(dtc("inspect", dte, "--format", "json"))["programs"]
+    sent = sum(each["bytes"] for program in programs for each in program["communication"]
+               if each["role"] == "gradient" and each["kind"] in ("all_reduce", "reduce_scatter"))
+    return read_safetensors(dump), sent
+
+
+def run_case(folder, precision, fix):
+    what = f"{precision} {fix}"
+    (wide, sent), (narrow, sent_narrow) = (run(folder, precision, fix, dtype) for dtype in ("f32", "bf16"))
+    check(sorted(wide) == sorted(narrow), f"{what}: gradients {set(wide) ^ set(narrow)} are in one file only")
+    for name, (_, values) in wide.items():
+        for place, (a, b) in enumerate(zip(values, narrow[name][1], strict=True)):
+            check(bits(b) == rounded(a), f"{what}: gradient {place} of '{name}' is {b}, wanted the rounding of {a}")
+    check(0 < sent_narrow < sent, f"{what}: {sent_narrow} bytes of gradients are reduced, {sent} in f32")
+
+
+def main():
+    for case in CASES:
+        with tempfile.TemporaryDirectory() as name:
+            run_case(Path(name), *case)
+        print(*case, "is to the bit", flush=True)
+
+
+if __name__ == "__main__":
+    main()
