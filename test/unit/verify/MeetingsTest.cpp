@@ -143,6 +143,35 @@ exec.program @step mesh ["dp"] sizes [1] streams 2 events 1 {
             "which nothing before it records");
 }
 
+// The first rank sends when it has what the second one sends in return.
+TEST(Meetings, WaitForEventsOfOtherStreams) {
+  EXPECT_EQ(
+      meet(R"(
+exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 2 events 1 {
+  %x = exec.buffer "x" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %y over <"pp", 2, [0, 1]> shift 1 "y" pipeline stream 1
+    exec.record 0 stream 1
+    exec.wait 0
+    exec.send %x over <"pp", 2, [0, 1]> shift 1 "x" pipeline
+  }
+  exec.entry train order [@step]
+}
+exec.program @second mesh ["pp"] sizes [2] ranks [1] {
+  %x = exec.buffer "x" activation f32 64 bytes
+  exec.task @step {
+    exec.receive %x over <"pp", 2, [0, 1]> shift 1 "x" pipeline
+    exec.send %x over <"pp", 2, [0, 1]> shift 1 "y" pipeline
+  }
+  exec.entry train order [@step]
+}
+)"),
+      "rank 0, task 'step', micro-batch 0, instruction 0, receive of tensors of stages over pp "
+      "'y': would wait forever on stream 1; rank 1 is in task 'step', micro-batch 0, "
+      "instruction 0, receive of tensors of stages over pp 'x'");
+}
+
 // Sends to the next rank and receives from the one before, all in one program.
 const char *kRing = R"(
 exec.program @ring mesh ["cp"] sizes [3] streams 2 events 1 {

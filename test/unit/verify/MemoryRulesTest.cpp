@@ -88,6 +88,28 @@ const Broken kBroken[] = {
 INSTANTIATE_TEST_SUITE_P(Verify, MemoryRule, testing::ValuesIn(kBroken),
                          [](const auto &info) { return std::string(info.param.name); });
 
+// Each layer writes a buffer of its own, each micro-batch the part of the input that it has read.
+TEST(MemoryRule, FollowsLayersAndWhatMovesOnWithMicroBatches) {
+  const char *layers = R"(
+exec.program @step mesh ["dp"] sizes [1] {
+  %a = exec.buffer "a" temporary f32 64 bytes
+  %b = exec.buffer "b" temporary f32 64 bytes
+  %all = exec.per_layer [%a, %b] "a x2"
+  %c = exec.buffer "c" temporary f32 64 bytes
+  exec.task @step {
+    exec.repeat 2 {
+      exec.zero %all
+    }
+    exec.copy %b to %c sizes [16] from [1] at <0> into [1] at <0>
+  }
+  exec.entry train order [@step]
+}
+)";
+  EXPECT_EQ(test::textOf(verifyPrograms(*test::manifestOf(layers)).fault), "");
+  std::string parts = test::changed(kDataParallel, {{kGradient, kGradient + "\nexec.zero %x"}});
+  EXPECT_EQ(test::textOf(verifyPrograms(*test::manifestOf(parts)).fault), "");
+}
+
 // A buffer of a repeat has a storage for each layer.
 TEST(MemoryRule, IsNamedWhereALayerHasNoStorage) {
   const char *text = R"(

@@ -89,6 +89,13 @@ const Broken kOfData[] = {
                      "<0>\nexec.copy %t to %w sizes [8] from [1] at <0> into [1] at <0>"}},
      "rank 0, task 'update', micro-batch 0, instruction 2, copy (h.0.w): leaves unlike "
      "values in the copies of 'w' along dp: 't' (buffer 5) differs there"},
+    {"CopiesWrittenInOnePlace",
+     kDataParallel,
+     {{kDescend, kDescend + "\nexec.copy %lr to %w sizes [1] from [1] at <0> into [1] at "
+                            "<0 + 1 * axis 0>"}},
+     "rank 0, task 'update', micro-batch 0, instruction 1, copy (h.0.w): leaves unlike values in "
+     "'w' "
+     "(buffer 0) along dp; its ranks along dp hold copies of 'w'"},
     {"AllOfABuffer",
      kDataParallel,
      {},
