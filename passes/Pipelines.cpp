@@ -53,6 +53,7 @@ void addGraphPhase(OpPassManager &passes, const StepOptions &options) {
   optimizer.warmupSteps = options.warmupSteps;
   optimizer.minRatio = options.minLrRatio;
   optimizer.trustCoefficient = options.trustCoefficient;
+  optimizer.offload = options.offload;
   passes.addPass(createAddOptimizer(optimizer));
   // No op computes what another has, or what nobody reads.
   passes.addPass(createCanonicalizerPass());
@@ -77,6 +78,8 @@ void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   passes.addPass(createInlineBlocks());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
+  // What reads state in the host's memory runs there.
+  passes.addPass(createOffloadUpdate());
   passes.addPass(createFormKernels());
   // One exec.program: every buffer has an offset, every instruction a stream.
   buildSchedulePipeline(passes, options);

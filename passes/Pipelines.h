@@ -26,6 +26,7 @@ struct StepOptions {
   int64_t warmupSteps = 0;
   double minLrRatio = 0.1;
   double trustCoefficient = 0.001; // of lars
+  bool offload = false;            // optimizer state and its update in the host's memory
 };
 
 // Model -> one-device training step: '@microbatch' and '@update' with a static batch.

@@ -59,6 +59,7 @@ public:
     step.optimizer = plan.optimizer;
     step.precision = plan.precision;
     step.gradDtype = plan.origin.gradDtype;
+    step.offload = plan.decisions.offloadOptimizer;
   }
 
   Result<std::vector<uint8_t>> run() {

@@ -67,7 +67,7 @@ std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program
         continue;
       for (uint64_t slot = 0; slot < buffer.slots(); ++slot)
         for (uint32_t layer = 0; layer < (buffer.layer_stride() ? layers[i] : 1); ++layer) {
-          uint64_t begin = buffer.offset() + slot * buffer.slot_stride() +
+          uint64_t begin = format::addressOf(buffer) + slot * buffer.slot_stride() +
                            static_cast<uint64_t>(buffer.layer_stride()) * layer;
           ranges.emplace_back(begin, begin + buffer.bytes());
         }
@@ -287,6 +287,8 @@ void printProgram(const format::Manifest &manifest, const format::Program &progr
   printInputs(program, out);
   out << formatv("arena        {0} bytes, {1} buffers\n", program.arena_bytes(),
                  program.buffers()->size());
+  if (program.host_bytes() > 0)
+    out << formatv("host arena   {0} bytes\n", program.host_bytes());
   auto bytes = bytesByKind(program);
   for (size_t kind = 0; kind < bytes.size(); ++kind)
     if (bytes[kind] > 0)
@@ -334,16 +336,19 @@ void printRank(const format::Manifest &manifest, uint32_t rank, llvm::raw_ostrea
   out << formatv("\nrank {0} at", rank);
   for (size_t axis = 0; axis < coordinates.size(); ++axis)
     out << formatv(" {0}={1}", textOf(manifest.mesh()->Get(axis)->name()), coordinates[axis]);
-  out << "\nmemory (offset, bytes, kind, name)\n";
+  out << "\nmemory (offset, bytes, kind, name), the host's last\n";
   std::vector<const format::Buffer *> buffers(program.buffers()->begin(), program.buffers()->end());
   std::sort(buffers.begin(), buffers.end(), [](const auto *a, const auto *b) {
-    return std::pair(a->offset(), a) < std::pair(b->offset(), b); // ties in the order of the file
+    return std::pair(format::addressOf(*a), a) <
+           std::pair(format::addressOf(*b), b); // ties in the order of the file
   });
   for (const format::Buffer *buffer : buffers) {
     out << formatv("  {0,12} {1,12} {2,-13} {3}", buffer->offset(), buffer->bytes(),
                    EnumNameBufferKind(buffer->kind()), textOf(buffer->name()));
     if (buffer->layer_stride() != 0)
       out << formatv(" + {0} * layer", buffer->layer_stride());
+    if (buffer->space() == format::MemorySpace::host)
+      out << " on the host";
     out << '\n';
   }
   std::vector<uint32_t> runs =

@@ -122,6 +122,7 @@ void programs(OStream &json, const format::Manifest &manifest) {
       json.object([&] {
         json.attribute("name", textOf(program->name()));
         json.attribute("arena_bytes", static_cast<int64_t>(program->arena_bytes()));
+        json.attribute("host_bytes", static_cast<int64_t>(program->host_bytes()));
         json.attribute("streams", program->num_streams());
         json.attribute("events", program->num_events());
         json.attribute("buffers", static_cast<int64_t>(program->buffers()->size()));
@@ -164,6 +165,7 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
         json.attribute("name", textOf(buffer->name()));
         json.attribute("kind", EnumNameBufferKind(buffer->kind()));
         json.attribute("dtype", EnumNameDType(buffer->dtype()));
+        json.attribute("space", EnumNameMemorySpace(buffer->space()));
         json.attribute("offset", static_cast<int64_t>(buffer->offset()));
         json.attribute("bytes", static_cast<int64_t>(buffer->bytes()));
         if (buffer->slots() > 1) {
@@ -219,6 +221,7 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
     });
     json.attribute("model_flops_per_step", manifest.model_flops_per_step());
     json.attribute("peak_memory_bytes", static_cast<int64_t>(manifest.peak_memory_bytes()));
+    json.attribute("peak_host_bytes", static_cast<int64_t>(manifest.peak_host_bytes()));
     json.attributeArray("kernels", [&] {
       for (uint32_t i = 0; i < format::sizeOf(manifest.kernels()); ++i)
         json.value(textOf(manifest.kernels()->Get(i)->symbol()));

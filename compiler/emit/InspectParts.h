@@ -15,7 +15,7 @@ std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t ra
 // "8", "8 + 4 * micro_batch", "3 + 2 * layer"
 std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates);
 
-// Bytes of the arena that buffers of each kind cover; kinds that share bytes over time each count
+// Bytes of both arenas that buffers of each kind cover; kinds that share bytes over time each count
 // them.
 constexpr size_t kNumBufferKinds = static_cast<size_t>(format::BufferKind::MAX) + 1;
 std::array<uint64_t, kNumBufferKinds> bytesByKind(const format::Program &program);

@@ -74,10 +74,12 @@ void ManifestBuilder::add(exec::ProgramOp added) {
   out = manifest.programs.back().get();
   out->name = program.getSymName().str();
   out->arena_bytes = program.getArenaBytes().value_or(0);
+  out->host_bytes = program.getHostBytes();
   out->num_streams = static_cast<uint32_t>(program.getStreams());
   out->num_events = static_cast<uint32_t>(program.getEvents());
   manifest.num_micro_batches = program.getMicroBatches();
   manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, out->arena_bytes);
+  manifest.peak_host_bytes = std::max(manifest.peak_host_bytes, out->host_bytes);
   addLocation(UnknownLoc::get(program.getContext()));
   for (Operation &op : program.getBody().front())
     llvm::TypeSwitch<Operation *>(&op)
@@ -166,6 +168,7 @@ void ManifestBuilder::addBuffer(Value buffer) {
   table->layer_stride = perLayer ? perLayer.getStride() : 0;
   table->kind = static_cast<format::BufferKind>(root.getKind());
   table->dtype = dtypeOf(exec::getDtype(buffer));
+  table->space = root.getHost() ? format::MemorySpace::host : format::MemorySpace::device;
   if (!perLayer)
     table->storage = storageOf(root);
   else

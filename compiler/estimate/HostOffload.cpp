@@ -39,6 +39,14 @@ HostUpdate updateOnHost(double parameters, const CellPrecision &p, const HostSha
   return update;
 }
 
+double hostCopySeconds(double bytes, const HostShare &host) {
+  return kCopyLatency + bytes / (kLinkShare * host.linkBandwidth);
+}
+
+double hostWorkSeconds(double bytes, const HostShare &host) {
+  return bytes / (kMemoryShare * host.memoryBandwidth);
+}
+
 double hostMemoryFor(const HostShare &host) {
   return kMemoryForTraining * static_cast<double>(host.memoryBytes);
 }

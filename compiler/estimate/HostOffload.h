@@ -1,5 +1,5 @@
 // Optimizer states in the host's memory, and their update there (ZeRO-Offload: Ren et al. 2021,
-// arXiv:2101.06840). Internal to this folder.
+// arXiv:2101.06840).
 #pragma once
 
 #include "compiler/estimate/CellCost.h"
@@ -17,6 +17,10 @@ struct HostUpdate {
 
 // All devices of a node update theirs at the same time.
 HostUpdate updateOnHost(double parameters, const CellPrecision &precision, const HostShare &host);
+
+// A copy of `bytes` between a device and its host, and work of the host that reads and writes them.
+double hostCopySeconds(double bytes, const HostShare &host);
+double hostWorkSeconds(double bytes, const HostShare &host);
 
 // What of a host's memory training may have; the rest is for the system and for data.
 double hostMemoryFor(const HostShare &host);

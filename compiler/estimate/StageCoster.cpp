@@ -146,15 +146,19 @@ double StageCoster::leastSecondsOncePerStep() const {
     for (size_t layer = 0; layer < model.cells->chain.size(); ++layer)
       own += shareOf(place.blockOf(static_cast<int64_t>(layer)));
     HostUpdate update = updateOnHost(own / static_cast<double>(d.pp), request.precision,
-                                     place.topology.device.host);
+                                     place.topology.device.hostShare());
     least = std::min(least, update.updateSeconds);
   }
   return least;
 }
 
 bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {
-  const HostShare &host = placeOf(index).topology.device.host;
-  return !d.offloadOptimizer || (host.isKnown() && stage.hostBytes <= hostMemoryFor(host));
+  if (!d.offloadOptimizer)
+    return true;
+  const DeviceKind &device = placeOf(index).topology.device;
+  if (device.deviceClass == DeviceClass::Cpu) // one memory holds both
+    return stage.memory.total() + stage.hostBytes <= stage.memoryLimit;
+  return device.host.isKnown() && stage.hostBytes <= hostMemoryFor(device.host);
 }
 
 size_t StageCoster::stageOf(size_t chunk) const {
@@ -490,7 +494,7 @@ void StageCoster::addOncePerStep(StageEstimate &stage, double dense, double expe
   OpWork update;
   update.bytes = own * bytes;
   stage.optimizerSeconds = secondsOf(update, topology.device);
-  HostUpdate onHost = updateOnHost(own, p, topology.device.host);
+  HostUpdate onHost = updateOnHost(own, p, topology.device.hostShare());
   double behind = hiddenPasses() * (stage.backwardInput + stage.backwardWeight);
   stage.hostOptimizerSeconds = std::max(0.0, onHost.toHostSeconds - behind) + onHost.updateSeconds;
   if (d.offloadOptimizer) {

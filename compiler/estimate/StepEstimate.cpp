@@ -154,6 +154,8 @@ static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const Mod
   std::optional<MemoryParts> program = programs.of(decisions, *model.placements);
   if (!program)
     return;
+  if (decisions.offloadOptimizer)
+    stage.hostBytes = program->onHost;
   program->communication += memory.communication;
   program->reserved += memory.reserved;
   memory = *program;

@@ -6,6 +6,7 @@ namespace dtc {
 struct MemoryParts {
   double parameters = 0, gradients = 0, optimizer = 0, activations = 0, temporaries = 0,
          communication = 0, reserved = 0;
+  double onHost = 0; // in the host's memory, and no part of the total
   double total() const {
     return parameters + gradients + optimizer + activations + temporaries + communication +
            reserved;

@@ -55,17 +55,26 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
   if (!isChain || !isExecutable(d) || d.mayRecomputeMore() || d.pp > 1)
     return std::nullopt;
   int64_t microBatches = std::min(d.numMicroBatches, kMicroBatches);
-  Key key{d.dp,         d.tp,         d.sequenceParallel, d.placement, d.zero,
-          d.zeroGroup,  d.microBatch, microBatches,       d.recompute, d.overlapGradients,
-          d.bucketBytes};
+  Key key{d.dp,
+          d.tp,
+          d.sequenceParallel,
+          d.placement,
+          d.zero,
+          d.zeroGroup,
+          d.microBatch,
+          microBatches,
+          d.recompute,
+          d.overlapGradients,
+          d.bucketBytes,
+          d.offloadOptimizer};
   auto [entry, isNew] = known.try_emplace(key);
   if (isNew)
     entry->second = bytesOf(d, placements, microBatches);
-  const std::optional<BytesByKind> &bytes = entry->second;
+  const std::optional<Bytes> &bytes = entry->second;
   if (!bytes)
     return std::nullopt;
   auto ofKind = [&](exec::BufferKind kind) {
-    return static_cast<double>((*bytes)[static_cast<size_t>(kind)]);
+    return static_cast<double>(bytes->onDevice[static_cast<size_t>(kind)]);
   };
   MemoryParts parts;
   parts.parameters = ofKind(exec::BufferKind::Parameter);
@@ -77,12 +86,13 @@ std::optional<MemoryParts> ProgramMemory::of(const Decisions &d,
   parts.activations = ofKind(exec::BufferKind::Activation) + ofKind(exec::BufferKind::Output) +
                       ofKind(exec::BufferKind::Input) * static_cast<double>(d.numMicroBatches) /
                           static_cast<double>(microBatches);
+  parts.onHost = static_cast<double>(bytes->onHost);
   return parts;
 }
 
-std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
-                                                  const SearchedPlacements &placements,
-                                                  int64_t microBatches) {
+std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
+                                                           const SearchedPlacements &placements,
+                                                           int64_t microBatches) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d), outlined = options;
   // What a step sends once is merged and put aside when all layers are there.
@@ -98,10 +108,11 @@ std::optional<BytesByKind> ProgramMemory::bytesOf(const Decisions &d,
   StepOutline outline = repeatMiddleLayer(program->outline, program->runs, copies);
   for (auto [bytes, ofLayer] : llvm::zip(outline.persistent, program->middlePersistent))
     bytes += copies * ofLayer;
+  outline.persistentOnHost += copies * program->middleOnHost;
   keepSums(outline);
   if (options.overlap)
     runCollectivesAside(outline, options.bucketBytes, AssignStreamsOptions().inFlight);
-  return plannedBytes(outline);
+  return Bytes{plannedBytes(outline), plannedOnHost(outline)};
 }
 
 } // namespace dtc

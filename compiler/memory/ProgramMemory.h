@@ -32,16 +32,20 @@ public:
 
 private:
   using Key = std::tuple<int64_t, int64_t, bool, int, int64_t, int64_t, int64_t, int64_t, Recompute,
-                         bool, int64_t>;
-  std::optional<BytesByKind> bytesOf(const Decisions &decisions,
-                                     const SearchedPlacements &placements, int64_t microBatches);
+                         bool, int64_t, bool>;
+  struct Bytes {
+    BytesByKind onDevice;
+    int64_t onHost;
+  };
+  std::optional<Bytes> bytesOf(const Decisions &decisions, const SearchedPlacements &placements,
+                               int64_t microBatches);
 
   std::string optimizer, precision, gradDtype;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // of the middle layer
   bool isChain = false;
   llvm::StringMap<int> layers; // of parameters
-  std::map<Key, std::optional<BytesByKind>> known;
+  std::map<Key, std::optional<Bytes>> known;
 };
 
 } // namespace dtc

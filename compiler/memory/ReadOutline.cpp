@@ -60,16 +60,17 @@ private:
     layerOfBuffer[buffer] = layerOf(buffer);
     if (!buffer.getPersistent()) {
       indices[buffer] = static_cast<int>(result.outline.buffers.size());
-      result.outline.buffers.push_back(
-          {bytes, result.outline.length, -1, buffer.getKind(), buffer.getCarried()});
+      result.outline.buffers.push_back({bytes, result.outline.length, -1, buffer.getKind(),
+                                        buffer.getCarried(), buffer.getHost()});
       return;
     }
     auto kind = static_cast<size_t>(buffer.getKind());
     auto aligned =
         static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(bytes), kBufferAlignment));
-    result.outline.persistent[kind] += aligned;
+    bool isOnHost = buffer.getHost();
+    (isOnHost ? result.outline.persistentOnHost : result.outline.persistent[kind]) += aligned;
     if (layerOfBuffer[buffer] == 1)
-      result.middlePersistent[kind] += aligned;
+      (isOnHost ? result.middleOnHost : result.middlePersistent[kind]) += aligned;
   }
 
   // What other streams use is taken as long as stream 0 does not know that it is free.

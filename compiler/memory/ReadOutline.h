@@ -13,6 +13,7 @@ struct OutlinedProgram {
   StepOutline outline;
   std::vector<LayerRun> runs;     // empty in a program of fewer than three layers
   BytesByKind middlePersistent{}; // of `outline.persistent`, what belongs to the middle layer
+  int64_t middleOnHost = 0;       // of `outline.persistentOnHost`
 };
 
 // Of `program` what a step sends once is not in buckets and on stream 0; `layers` has the layer of every

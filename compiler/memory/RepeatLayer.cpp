@@ -16,6 +16,7 @@ public:
 
   StepOutline run() {
     result.persistent = outline.persistent;
+    result.persistentOnHost = outline.persistentOnHost;
     result.length = moved(outline.length);
     result.lastRepeated = outline.lastRepeated < 0 ? -1 : moved(outline.lastRepeated);
     for (const StepOutline::Buffer &buffer : outline.buffers)

@@ -26,6 +26,7 @@ StepOptions stepOf(const Plan &plan) {
   step.optimizer = plan.optimizer;
   step.precision = plan.precision;
   step.gradDtype = plan.origin.gradDtype;
+  step.offload = plan.decisions.offloadOptimizer;
   return step;
 }
 
@@ -93,10 +94,11 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   return true;
 }
 
-std::optional<std::vector<int64_t>> staticMemoryBytes(ModuleOp model, const Plan &plan) {
-  std::vector<int64_t> bytes;
+std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+  std::vector<StaticBytes> bytes;
   auto read = [&](exec::ProgramOp program) {
-    bytes.push_back(static_cast<int64_t>(program.getArenaBytes().value_or(0)));
+    bytes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
+                     static_cast<int64_t>(program.getHostBytes())});
   };
   ScheduleOptions options = scheduleOptions(plan.decisions);
   options.roll = false;

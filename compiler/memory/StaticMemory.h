@@ -21,8 +21,12 @@ struct ScheduleOptions;
 bool scheduleStep(mlir::ModuleOp model, const Plan &plan, const ScheduleOptions &options,
                   llvm::function_ref<void(exec::ProgramOp)> use);
 
-// Bytes of the arena of each stage of a plan that can be compiled: a copy of the model is lowered to
+struct StaticBytes {
+  int64_t device = 0, host = 0; // of the arena in each memory
+};
+
+// Bytes of the arenas of each stage of a plan that can be compiled: a copy of the model is lowered to
 // exec. Nothing after a diagnostic.
-std::optional<std::vector<int64_t>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
+std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
 
 } // namespace dtc

@@ -152,6 +152,14 @@ private:
   std::vector<Transfer> transfers;
 };
 
+std::vector<PlannedBuffer> plannedIn(const StepOutline &outline, bool onHost) {
+  std::vector<PlannedBuffer> planned;
+  for (const StepOutline::Buffer &buffer : outline.buffers)
+    if (buffer.isOnHost == onHost)
+      planned.push_back({aligned(buffer.bytes), buffer.begin, buffer.end});
+  return planned;
+}
+
 } // namespace
 
 void keepSums(StepOutline &outline) {
@@ -167,18 +175,20 @@ void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFli
 }
 
 BytesByKind plannedBytes(const StepOutline &outline) {
-  std::vector<PlannedBuffer> planned;
-  for (const StepOutline::Buffer &buffer : outline.buffers)
-    planned.push_back({aligned(buffer.bytes), buffer.begin, buffer.end});
+  std::vector<PlannedBuffer> planned = plannedIn(outline, /*onHost=*/false);
   int64_t time = timeOfMostLive(planned);
   BytesByKind bytes = outline.persistent;
   for (const StepOutline::Buffer &buffer : outline.buffers)
-    if (buffer.begin <= time && time <= buffer.end)
+    if (!buffer.isOnHost && buffer.begin <= time && time <= buffer.end)
       bytes[static_cast<size_t>(buffer.kind)] += aligned(buffer.bytes);
   MemoryPlan plan(planned);
   bytes[static_cast<size_t>(exec::BufferKind::Temporary)] +=
       plan.getArenaBytes() - plan.getLowerBound();
   return bytes;
+}
+
+int64_t plannedOnHost(const StepOutline &outline) {
+  return outline.persistentOnHost + MemoryPlan(plannedIn(outline, /*onHost=*/true)).getArenaBytes();
 }
 
 } // namespace dtc

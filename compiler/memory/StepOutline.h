@@ -17,7 +17,8 @@ struct StepOutline {
     int64_t bytes;
     int64_t begin, end; // first and last use
     exec::BufferKind kind;
-    bool isSum = false; // over micro-batches
+    bool isSum = false;    // over micro-batches
+    bool isOnHost = false; // in the host's memory, which is planned by itself
   };
   // A reduction of gradients or a gather of parameters, on a stream of its own.
   struct Collective {
@@ -35,7 +36,8 @@ struct StepOutline {
     int64_t neededAt; // by the first later instruction that depends on it
   };
 
-  BytesByKind persistent{};
+  BytesByKind persistent{}; // of the device's memory
+  int64_t persistentOnHost = 0;
   std::vector<Buffer> buffers; // that are not kept between steps
   std::vector<Collective> collectives;
   int64_t length = 0;
@@ -65,7 +67,9 @@ void keepSums(StepOutline &outline);
 void runCollectivesAside(StepOutline &outline, int64_t bucketBytes, size_t inFlight);
 
 // What is kept between steps and what is live at the time when most is; what the arena of the
-// static plan needs beyond that counts as temporary.
+// static plan needs beyond that counts as temporary. Of the device's memory.
 BytesByKind plannedBytes(const StepOutline &outline);
+// The bytes of the arena in the host's memory.
+int64_t plannedOnHost(const StepOutline &outline);
 
 } // namespace dtc

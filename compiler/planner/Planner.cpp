@@ -89,7 +89,7 @@ public:
     // parallelism.
     limits.searchesPlacements =
         software.searchesPlacements && pins.searchedPlacements.value_or(!pins.sp.has_value());
-    limits.mayOffload = request.topology.device.host.isKnown();
+    limits.mayOffload = request.topology.device.host.isKnown(); // a CPU wins nothing by it
   }
 
   Result<PlanOutcome> run() {
@@ -183,7 +183,7 @@ private:
         return index;
       if (++lowered.count > kMostLowered)
         return plans.size();
-      std::optional<std::vector<int64_t>> bytes = staticMemoryBytes(request.model, plan);
+      std::optional<std::vector<StaticBytes>> bytes = staticMemoryBytes(request.model, plan);
       if (!bytes)
         continue;
       for (size_t stage = 0; stage < plan.stages.size(); ++stage)
@@ -215,9 +215,9 @@ private:
   }
 
   // What the static plan shares out otherwise than the estimate is working memory.
-  static void takeStaticMemory(PlanStage &stage, int64_t bytes) {
+  static void takeStaticMemory(PlanStage &stage, StaticBytes bytes) {
     PlanMemory &memory = stage.memory;
-    memory.activations += bytes - memory.total();
+    memory.activations += bytes.device - memory.total();
     if (memory.activations < 0) {
       memory.temporaries += memory.activations;
       memory.activations = 0;
@@ -226,7 +226,8 @@ private:
       memory.gradients += memory.temporaries;
       memory.temporaries = 0;
     }
-    stage.peakMemoryBytes = bytes;
+    stage.peakMemoryBytes = bytes.device;
+    stage.hostBytes = bytes.host;
   }
 
   void tellFullestStage(Plan &plan) const {
@@ -235,7 +236,14 @@ private:
     });
     plan.predicted.memory = fullest.memory;
     plan.predicted.peakMemoryBytes = fullest.peakMemoryBytes;
-    plan.predicted.fits = static_cast<double>(fullest.peakMemoryBytes) <= estimate.memoryLimit;
+    // Of a CPU, which is its own host.
+    int64_t most = 0;
+    plan.predicted.hostMemoryBytes = 0;
+    for (const PlanStage &stage : plan.stages) {
+      most = std::max(most, stage.peakMemoryBytes + stage.hostBytes);
+      plan.predicted.hostMemoryBytes = std::max(plan.predicted.hostMemoryBytes, stage.hostBytes);
+    }
+    plan.predicted.fits = static_cast<double>(most) <= estimate.memoryLimit;
   }
 
   UserError nothingFits(const Candidate &least) const {
@@ -347,7 +355,7 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
   Result<SoftwareStack> software = softwareOf(request);
   if (!software)
     return software.error();
-  if (pins->offload.value_or(0) && !request.topology.device.host.isKnown())
+  if (pins->offload.value_or(0) && !request.topology.device.hostShare().isKnown())
     return UserError("--fix offload=1: topology '" + request.topology.name +
                          "' does not say what its hosts have",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file");

@@ -1,5 +1,6 @@
 #include "compiler/timeline/InstructionCost.h"
 
+#include "compiler/estimate/HostOffload.h"
 #include "runtime/format/Description.h"
 
 #include <algorithm>
@@ -52,6 +53,8 @@ public:
       return ofTransfer(*op);
     if (instruction.op_as_Record() || instruction.op_as_Wait())
       return {};
+    if (std::optional<double> seconds = hostSeconds(program, instruction))
+      return {*seconds, 0, 0};
     OpWork work = workOf(instruction);
     if (work.kind == WorkKind::Memory || work.bytes == 0)
       work.bytes = bytesOf(program, instruction);
@@ -59,6 +62,26 @@ public:
   }
 
 private:
+  // Of what the host does behind a device, or what goes from one to the other; a CPU is its own host.
+  std::optional<double> hostSeconds(const format::Program &program,
+                                    const format::Instruction &instruction) const {
+    HostShare host = topology.device.hostShare();
+    if (program.host_bytes() == 0 || topology.device.deviceClass == DeviceClass::Cpu ||
+        !host.isKnown())
+      return std::nullopt;
+    format::Description description;
+    format::describe(instruction, description);
+    size_t there = 0;
+    for (const format::Operand &operand : description.operands)
+      there += operand.access != format::Access::None &&
+               program.buffers()->Get(operand.buffer)->space() == format::MemorySpace::host;
+    if (there == 0)
+      return std::nullopt;
+    double bytes = bytesOf(program, instruction);
+    return there == description.operands.size() ? hostWorkSeconds(bytes, host)
+                                                : hostCopySeconds(bytes / 2, host);
+  }
+
   static OpWork workOf(const format::Instruction &instruction) {
     if (const format::Gemm *op = instruction.op_as_Gemm())
       return productWork(static_cast<int64_t>(op->m()), static_cast<int64_t>(op->n()),

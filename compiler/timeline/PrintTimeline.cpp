@@ -128,7 +128,8 @@ std::string timelineToJson(const TimelineText &about, const ProgramSimulation &s
                                {"exposed_comm_s", each.exposedSeconds},
                                {"idle_s", each.idleSeconds},
                                {"peak_live_bytes", each.peakLiveBytes},
-                               {"arena_bytes", each.arenaBytes}});
+                               {"arena_bytes", each.arenaBytes},
+                               {"host_bytes", each.hostBytes}});
   if (measured)
     json["measured"] = measuredToJson(*measured);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -151,6 +151,7 @@ void ProgramRun::addDevices() {
     made.rank = each.rank;
     made.ranks = ofProgram[each.program] / classesOf[each.program];
     made.arenaBytes = program.arena_bytes();
+    made.hostBytes = program.host_bytes();
     out.classes.push_back(made);
     std::string name = program.name() ? program.name()->str() : "program";
     int device =
@@ -283,7 +284,7 @@ void ProgramRun::measureClass(uint32_t index) {
   of.idleSeconds = std::max(0.0, out.result.makespan - of.computeSeconds - of.exposedSeconds);
 }
 
-// What holds something: from its first use in a micro-batch to its last; sums over micro-batches from
+// What holds something in the device's memory: from its first use in a micro-batch to its last; sums over micro-batches from
 // their first use in the step; what lasts from step to step always.
 void ProgramRun::addMemory(uint32_t index) {
   const format::Program &program = *manifest.programs()->Get(out.classes[index].program);
@@ -301,6 +302,8 @@ void ProgramRun::addMemory(uint32_t index) {
   };
   std::map<uint32_t, bool> kept;
   for (const format::Buffer *buffer : *program.buffers()) {
+    if (buffer->space() == format::MemorySpace::host)
+      continue;
     if (format::sizeOf(buffer->layer_storages()) == 0) {
       extend(buffer->storage(), buffer->offset(), buffer->bytes());
       kept[buffer->storage()] |= isKept(*buffer);
@@ -328,6 +331,8 @@ void ProgramRun::addMemory(uint32_t index) {
       if (operand.access == format::Access::None)
         continue;
       const format::Buffer &buffer = *program.buffers()->Get(operand.buffer);
+      if (buffer.space() == format::MemorySpace::host)
+        continue;
       uint32_t storage = format::sizeOf(buffer.layer_storages()) > 0
                              ? buffer.layer_storages()->Get(run.layer)
                              : buffer.storage();

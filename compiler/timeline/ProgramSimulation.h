@@ -22,7 +22,7 @@ struct SimulatedClass {
   // Communication, with its packing, that stream 0 does itself or stands still for.
   double exposedSeconds = 0;
   double idleSeconds = 0; // stream 0, for other ranks: the rest of the step
-  uint64_t arenaBytes = 0;
+  uint64_t arenaBytes = 0, hostBytes = 0;
   int64_t peakLiveBytes = 0; // of what holds something: at most the arena's
 };
 

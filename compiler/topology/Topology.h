@@ -48,6 +48,12 @@ struct DeviceKind {
   HostShare host;
 
   double peak(ComputeType type) const { return peakFlops[static_cast<size_t>(type)]; }
+  // What is behind the device. A CPU is its own host: copies are within its memory, a read and a write.
+  HostShare hostShare() const {
+    return deviceClass == DeviceClass::Cpu
+               ? HostShare{memoryBytes, memoryBandwidth, memoryBandwidth / 2}
+               : host;
+  }
 };
 
 enum class LinkKind {

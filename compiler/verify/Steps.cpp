@@ -44,7 +44,7 @@ Steps::Steps(const format::Manifest &manifest, uint32_t index, format::EntryKind
 Steps::Place Steps::placeOf(const Touch &touch, const Piece &piece, const format::Run &run,
                             uint32_t layer) const {
   const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
-  int64_t begin = static_cast<int64_t>(buffer.offset() +
+  int64_t begin = static_cast<int64_t>(format::addressOf(buffer) +
                                        buffer.slot_stride() * (run.micro_batch() % buffer.slots()) +
                                        buffer.micro_batch_stride() * run.micro_batch()) +
                   (buffer.layer_stride() + touch.layerShift) * layer +
@@ -83,7 +83,7 @@ void Steps::collectSegments() {
   }
   auto addBuffer = [&](uint32_t index) {
     const format::Buffer &buffer = *program.buffers()->Get(index);
-    auto begin = static_cast<int64_t>(buffer.offset());
+    auto begin = static_cast<int64_t>(format::addressOf(buffer));
     segments.add(begin, begin + static_cast<int64_t>(buffer.bytes()));
   };
   for (const auto *tensors : {program.parameters(), program.optimizer_state()})

@@ -19,7 +19,7 @@ class Steps {
 public:
   Steps(const format::Manifest &manifest, uint32_t program, format::EntryKind entry);
 
-  // A piece of a touch in memory, of a run and layer.
+  // A piece of a touch in memory, of a run and layer, by format::addressOf.
   struct Place {
     int64_t begin = 0, end = 0;
   };

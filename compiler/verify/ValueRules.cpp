@@ -122,7 +122,7 @@ AxisSet Values::shardsOf(const Touch &table, uint32_t dim) const {
   const format::Tensor &tensor = *tensors[bytes[span.first].tensor - 1].tensor;
   const format::Buffer &buffer = *steps.program.buffers()->Get(tensor.buffer());
   if (format::sizeOf(tensor.local_shape()) != 2 ||
-      place.begin != static_cast<int64_t>(buffer.offset()))
+      place.begin != static_cast<int64_t>(format::addressOf(buffer)))
     return 0;
   AxisSet axes = 0;
   for (uint32_t i = 0; i < format::sizeOf(tensor.shards()); ++i)

@@ -85,7 +85,7 @@ private:
   void keep(uint32_t buffer, const std::string &name, AxisSet shards,
             const format::Tensor *tensor = nullptr, bool isShared = false);
   SegmentSpan spanOf(const format::Buffer &buffer) const { // of one that does not move
-    auto begin = static_cast<int64_t>(buffer.offset());
+    auto begin = static_cast<int64_t>(format::addressOf(buffer));
     return steps.segments.find(begin, begin + static_cast<int64_t>(buffer.bytes()));
   }
   AxisSet

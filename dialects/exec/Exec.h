@@ -35,6 +35,8 @@ BufferRange getRange(mlir::Value buffer);
 int64_t getBytes(mlir::Value buffer);
 mlir::Type getDtype(mlir::Value buffer);
 llvm::StringRef getName(mlir::Value buffer);
+// Whether it is in the memory of the host.
+bool isOnHost(mlir::Value buffer);
 
 // How often an instruction runs in a run of its task: as its exec.repeat says, or once.
 int64_t getLayers(mlir::Operation *instruction);

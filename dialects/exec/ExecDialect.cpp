@@ -215,6 +215,10 @@ StringRef dtc::exec::getName(Value buffer) {
   return buffer.getDefiningOp<BufferOp>().getName();
 }
 
+bool dtc::exec::isOnHost(Value buffer) {
+  return getRange(buffer).root.getDefiningOp<BufferOp>().getHost();
+}
+
 int64_t dtc::exec::getElementBytes(Type dtype) {
   return dtype.isIntOrFloat() ? dtype.getIntOrFloatBitWidth() / 8 : 0;
 }

@@ -114,7 +114,7 @@ def Exec_EntryKindAttr : Exec_EnumAttr<Exec_EntryKind, "entry_kind">;
 
 def Exec_Buffer : TypeDef<Exec_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "A byte range of the arena";
+  let summary = "A byte range of an arena";
 }
 
 def InstructionOpInterface : OpInterface<"InstructionOpInterface"> {

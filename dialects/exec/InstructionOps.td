@@ -285,7 +285,7 @@ def Exec_CopyOp : Exec_Instruction<"copy", (ins Exec_Buffer:$src), (ins Exec_Buf
   let description = [{
     dst[dst_offset + sum of i * dst_strides] = (or +=) src[src_offset + sum of i * src_strides] for all indices i of a
     box of `sizes`; strides and offsets in elements of the buffers' type. With `starts_sum` the first run of the task in a
-    step copies where later ones add.
+    step copies where later ones add. The two buffers may be in two memories, unless it adds.
 
     Constraints:
     - (C1) as many strides as sizes, all sizes positive.

@@ -24,6 +24,22 @@ LogicalResult verifyDtype(Operation *op, Type dtype, int64_t bytes) {
   return success();
 }
 
+// program_c6
+LogicalResult verifyMemory(InstructionOpInterface instruction) {
+  Operation *op = instruction;
+  auto onHost = llvm::count_if(op->getOperands(), isOnHost);
+  if (onHost == 0)
+    return success();
+  bool works = isa<LaunchOp, ZeroOp>(op), copies = isa<CopyOp>(op) && !instruction.accumulates();
+  if (copies || (onHost == op->getNumOperands() && (works || isa<CopyOp>(op))))
+    return success();
+  Value there = *llvm::find_if(op->getOperands(), isOnHost);
+  return op->emitOpError() << "uses '" << dtc::exec::getName(there)
+                           << "' of the host's memory; want "
+                           << (works || isa<CopyOp>(op) ? "all its buffers in one memory"
+                                                        : "buffers of the device's");
+}
+
 // Those of a task or of a repeat in it.
 LogicalResult verifyInstructions(ProgramOp program, Block &block) {
   for (Operation &inside : block) {
@@ -40,6 +56,8 @@ LogicalResult verifyInstructions(ProgramOp program, Block &block) {
     if (stream < 0 || stream >= streams) // program_c2
       return inside.emitOpError() << "runs on stream " << stream << "; the program has " << streams
                                   << (streams == 1 ? " stream" : " streams");
+    if (failed(verifyMemory(instruction)))
+      return failure();
   }
   return success();
 }
@@ -259,6 +277,11 @@ LogicalResult BufferOp::verify() {
                          << "' is more than one of persistent, carried and of slots";
   if (getSlots().value_or(1) < 1) // buffer_c4
     return emitOpError() << "'" << getName() << "' has " << *getSlots() << " slots; want 1 or more";
+  if (getHost() && llvm::is_contained({BufferKind::Parameter, BufferKind::Gradient,
+                                       BufferKind::Input, BufferKind::Output},
+                                      getKind())) // buffer_c5
+    return emitOpError() << "'" << getName() << "' is of kind " << stringifyBufferKind(getKind())
+                         << ", which is in the memory of the device";
   if (!getOffset())
     return success();
   int64_t offset = *getOffset();
@@ -266,11 +289,13 @@ LogicalResult BufferOp::verify() {
     return emitOpError() << "'" << getName() << "' is at " << offset
                          << "; want a multiple of 64 bytes";
   auto program = (*this)->getParentOfType<ProgramOp>();
-  std::optional<uint64_t> arena = program.getArenaBytes();
+  if (!program.getArenaBytes())
+    return success();
+  uint64_t arena = getHost() ? program.getHostBytes() : *program.getArenaBytes();
   int64_t end = offset + getAllBytes();
-  if (arena && static_cast<uint64_t>(end) > *arena) // buffer_c3
-    return emitOpError() << "'" << getName() << "' ends at " << end << " bytes; the arena has "
-                         << *arena << " bytes";
+  if (static_cast<uint64_t>(end) > arena) // buffer_c3
+    return emitOpError() << "'" << getName() << "' ends at " << end << " bytes; the arena "
+                         << (getHost() ? "of the host " : "") << "has " << arena << " bytes";
   return success();
 }
 
@@ -314,7 +339,7 @@ LogicalResult PerLayerOp::verify() {
     BufferRange range = getRange(buffer);
     auto root = range.root.getDefiningOp<BufferOp>();
     return std::tuple(range.bytes, getDtype(buffer), range.microBatchStride, root.getKind(),
-                      root.getSlots().value_or(0));
+                      root.getSlots().value_or(0), root.getHost());
   };
   int64_t start = placeOf(first).value_or(-1);
   for (auto [layer, buffer] : llvm::enumerate(getBuffers())) {

@@ -15,6 +15,8 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
     - (C3) instructions stand in tasks, or in a repeat of one; everything else does not.
     - (C4) at least one micro-batch.
     - (C5) `ranks` are of the mesh, one at least, ascending.
+    - (C6) the buffers of an instruction are all in the memory of the device, those of a launch or exec.zero in one of both
+      memories. A copy may go from one to the other, unless it adds.
 
     Example:
     ```mlir
@@ -29,10 +31,10 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrArrayAttr:$axis_names, DenseI64ArrayAttr:$axis_sizes,
     OptionalAttr<DenseI64ArrayAttr>:$ranks, DefaultValuedAttr<I64Attr, "1">:$micro_batches, OptionalAttr<I64Attr>:$arena_bytes,
-    DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
+    DefaultValuedAttr<I64Attr, "0">:$host_bytes, DefaultValuedAttr<I64Attr, "1">:$streams, DefaultValuedAttr<I64Attr, "0">:$events);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{$sym_name `mesh` $axis_names `sizes` $axis_sizes (`ranks` $ranks^)? (`micro_batches` $micro_batches^)?
-    (`arena` $arena_bytes^ `bytes`)? (`streams` $streams^)?
+    (`arena` $arena_bytes^ `bytes`)? (`host` $host_bytes^ `bytes`)? (`streams` $streams^)?
     (`events` $events^)? attr-dict-with-keyword $body}];
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::ArrayAttr":$axisNames, "::llvm::ArrayRef<int64_t>":$axisSizes)>];
@@ -128,8 +130,11 @@ def Exec_EntryOp : Exec_Op<"entry", [HasParent<"ProgramOp">, DeclareOpInterfaceM
 }
 
 def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
-  let summary = "Declares a byte range of the arena";
+  let summary = "Declares a byte range of an arena";
   let description = [{
+    `space host`: it lies in the arena of the host's memory, which is planned by itself, and what a launch does there it does on
+    the host; else in that of the device. Views are where their buffer is.
+
     `at` is the offset in the arena, once memory is planned; then ranges of buffers that are never live together may
     overlap. `persistent`: contents matter between steps, or to the runtime. `carried`: contents go from one run of a task
     to the next, as sums over micro-batches do. With `slots` n, of which `at` is the first, there are n such ranges one after
@@ -138,21 +143,25 @@ def Exec_BufferOp : Exec_Op<"buffer", [DeclareOpInterfaceMethods<OpAsmOpInterfac
     Constraints:
     - (C1) bytes is positive and a whole number of elements.
     - (C2) the offset is a multiple of 64.
-    - (C3) offset + bytes is within the program's arena, in all slots.
+    - (C3) offset + bytes is within the program's arena of its memory, in all slots.
     - (C4) it is one at most of persistent, carried and of slots, which are 1 or more.
+    - (C5) parameters, gradients, inputs and outputs are in the memory of the device.
 
     Example:
     ```mlir
     exec.program @step mesh ["dp"] sizes [1] arena 1088 bytes {
       %w = exec.buffer "wte" parameter f32 1024 bytes persistent at 64
     }
+    exec.program @offloaded mesh ["dp"] sizes [1] arena 0 bytes host 1024 bytes {
+      %m = exec.buffer "wte.momentum" optimizer f32 1024 bytes persistent space host at 0
+    }
     ```
   }];
   let arguments = (ins StrAttr:$name, Exec_BufferKindAttr:$kind, TypeAttr:$dtype, I64Attr:$bytes, UnitAttr:$persistent,
-    UnitAttr:$carried, OptionalAttr<I64Attr>:$slots, OptionalAttr<I64Attr>:$offset);
+    UnitAttr:$carried, UnitAttr:$host, OptionalAttr<I64Attr>:$slots, OptionalAttr<I64Attr>:$offset);
   let results = (outs Exec_Buffer:$result);
   let assemblyFormat = [{$name $kind $dtype $bytes `bytes` (`persistent` $persistent^)? (`carried` $carried^)?
-    (`slots` $slots^)? (`at` $offset^)? attr-dict}];
+    (`space` `host` $host^)? (`slots` $slots^)? (`at` $offset^)? attr-dict}];
   let extraClassDeclaration = [{
     // From one of its slots to the next: its bytes, rounded up to where buffers may start.
     int64_t getSlotStride();
@@ -192,7 +201,7 @@ def Exec_PerLayerOp : Exec_Op<"per_layer", [DeclareOpInterfaceMethods<OpAsmOpInt
     with a stride.
 
     Constraints:
-    - (C1) it has a buffer, none of which is per layer itself; all have the same bytes, element type, kind and stride of
+    - (C1) it has a buffer, none of which is per layer itself; all have the same bytes, element type, kind, memory and stride of
       the micro-batch, and as many slots.
     - (C2) once memory is planned, each lies as far behind the one before.
     - (C3) only instructions of an exec.repeat use it.

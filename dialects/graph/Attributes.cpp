@@ -2,6 +2,7 @@
 // read, and holds what is read from it.
 #include "dialects/graph/Attributes.h"
 
+#include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/StageAttributes.h"
 
@@ -127,6 +128,7 @@ const std::vector<Declaration> &declarations() {
       {kChunkAttr, {Holder::Op, Holder::Shard}, isIndex, "a whole number of 0 or more (i64)"},
       {kPhaseAttr, {Holder::Op, Holder::Shard}, isPhase, "forward or backward"},
       {kRecomputeAttr, {Holder::Op}, isRecompute, "none, selective or full"},
+      {kHostAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };

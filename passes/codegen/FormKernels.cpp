@@ -2,6 +2,7 @@
 #include "dialects/graph/Chunks.h"
 #include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/HostMemory.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelFunction.h"
@@ -56,6 +57,8 @@ public:
       call.setStreams(streams);
     if (std::optional<ChunkLabel> label = getChunkLabel(group.ops.front()))
       setChunkLabel(call, *label);
+    if (Attribute host = group.ops.front()->getAttr(kHostAttr))
+      call->setAttr(kHostAttr, host);
     for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
@@ -82,7 +85,8 @@ private:
     builder.setInsertionPointToEnd(body);
     for (Operation *op : group.ops) {
       Operation *copy = builder.clone(*op, map);
-      eraseChunkLabel(copy); // that is the call's
+      eraseChunkLabel(copy); // that is the call's, as is where it runs
+      copy->removeAttr(kHostAttr);
       if (auto random = dyn_cast<RandomOpInterface>(copy)) {
         streams.push_back(random.getStream());
         random.setStream(0);

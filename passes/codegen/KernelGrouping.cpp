@@ -3,6 +3,7 @@
 
 #include "dialects/graph/Chunks.h"
 #include "dialects/graph/Graph.h"
+#include "dialects/graph/HostMemory.h"
 #include "dialects/graph/RecomputeOps.h"
 #include "passes/codegen/FusionGraph.h"
 #include "passes/codegen/KernelBuilder.h"
@@ -137,14 +138,16 @@ private:
 
   bool isApart(unsigned node) const { return apart.contains(spaceOf(node)); }
 
-  // Chunks of a pipeline, and forward and backward of one, are run apart. What runs again would run in
-  // the forward pass, with all that it depends on, where it joined something of that.
+  // Chunks of a pipeline, and forward and backward of one, are run apart, and so is what the host runs.
+  // What runs again would run in the forward pass, with all that it depends on, where it joined
+  // something of that.
   bool runTogether(unsigned a, unsigned b) const {
     auto anyIn = [&](const graph::OpSet &set) {
       auto isIn = [&](unsigned member) { return set.contains(ops[member]); };
       return llvm::any_of(graph.members(a), isIn) || llvm::any_of(graph.members(b), isIn);
     };
     return graph::getChunkLabel(ops[a]) == graph::getChunkLabel(ops[b]) &&
+           ops[a]->hasAttr(graph::kHostAttr) == ops[b]->hasAttr(graph::kHostAttr) &&
            !(anyIn(runAgain) && anyIn(ofLoss));
   }
 

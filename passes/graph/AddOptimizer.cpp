@@ -3,6 +3,7 @@
 #include "passes/graph/Passes.h"
 
 #include "dialects/graph/Declaration.h"
+#include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 
 namespace dtc {
@@ -280,14 +281,21 @@ private:
                                         FlatSymbolRefAttr::get(parameter.getSymNameAttr()),
                                         inF32(parameter.getType()));
     state.setCopy(isCopy);
+    if (options.offload)
+      state->setAttr(graph::kHostAttr, builder.getUnitAttr());
     return name;
   }
 
-  // Whether what is trained is a copy of the parameter in f32, of which the parameter is the
-  // rounding: updates are often smaller than half a step of bf16 (Micikevicius et al. 2018,
-  // arXiv:1710.03740, section 3.1).
   bool isNarrow(graph::ParameterOp parameter) const {
     return parameter.getType() != inF32(parameter.getType());
+  }
+
+  // Whether what is trained is a copy of the parameter in f32. Of a narrow parameter, which is the
+  // rounding of it: updates are often smaller than half a step of bf16 (Micikevicius et al. 2018,
+  // arXiv:1710.03740, section 3.1). Of one that the host updates, so that it need not come there in
+  // every step (Ren et al. 2021, arXiv:2101.06840, section 4).
+  bool hasMaster(graph::ParameterOp parameter) const {
+    return options.offload || isNarrow(parameter);
   }
 
   void updateRun(ArrayRef<Trained> run, const StepScalars &scalars) {
@@ -296,16 +304,16 @@ private:
     SmallVector<std::string> written;
     SmallVector<Value> values, gradients, updated;
     for (Trained entry : run) {
-      bool narrow = isNarrow(entry.parameter);
+      bool isCopy = hasMaster(entry.parameter);
       std::string parameter = entry.parameter.getSymName().str();
       SmallVector<std::string> symbols{
-          narrow ? declareState(entry.parameter, "master", /*isCopy=*/true) : parameter};
+          isCopy ? declareState(entry.parameter, "master", /*isCopy=*/true) : parameter};
       for (StringRef suffix : stateNames())
         symbols.push_back(declareState(entry.parameter, suffix));
       for (StringRef symbol : symbols)
         values.push_back(read(entry.parameter, symbol));
       llvm::append_range(written, symbols);
-      if (narrow)
+      if (isCopy)
         written.push_back(parameter);
       gradients.push_back(entry.gradient);
     }
@@ -335,14 +343,16 @@ private:
       set(symbol, value);
   }
 
-  // What becomes of one tensor that is trained, of its state, and of a parameter that is its
-  // rounding.
+  // What becomes of one tensor that is trained, of its state, and of a parameter of which it is a
+  // copy.
   SmallVector<Value> update(graph::ParameterOp parameter, Value gradient, ValueRange values,
                             const StepScalars &scalars) {
     SmallVector<Value> updated = step(parameter, gradient, values, scalars);
     if (isNarrow(parameter))
       updated.push_back(
           graph::CastOp::create(builder, parameter.getLoc(), parameter.getType(), updated.front()));
+    else if (hasMaster(parameter))
+      updated.push_back(updated.front());
     return updated;
   }
 
@@ -422,9 +432,9 @@ struct AddOptimizer : impl::AddOptimizerBase<AddOptimizer> {
     }
     if (gradDtype != "f32")
       module->setAttr(graph::kGradDtypeAttr, StringAttr::get(&getContext(), gradDtype));
-    AddOptimizerOptions options{optimizer,   beta1,     beta2,           epsilon,
-                                weightDecay, gradDtype, clipNorm,        cosine,
-                                warmupSteps, minRatio,  trustCoefficient};
+    AddOptimizerOptions options{optimizer,        beta1,    beta2,  epsilon,     weightDecay,
+                                gradDtype,        clipNorm, cosine, warmupSteps, minRatio,
+                                trustCoefficient, offload};
     UpdateBuilder(module, options).run();
   }
 };

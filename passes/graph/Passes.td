@@ -134,6 +134,9 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     A step whose gradient norm is not finite changes no parameter and no state but the number of steps that were skipped, and
     halves the loss scale. The step that averages over steps are corrected by counts applied steps only. What is trained of a
     parameter in bf16 or f16 is a copy in f32 (`master`), of which the parameter gets the rounding.
+
+    With `offload` all state of parameters is marked `graph.host`, and there is a copy in f32 of each of them, so that the update
+    there needs nothing from the device but gradients (`dtc-offload-update`).
     ```mlir
     // After: graph.func @update(%loss {graph.accumulated = "loss"}, %g {graph.gradient_of = @w})
     //            -> (tensor<f32> {graph.output = "loss"}, tensor<f32> {graph.output = "grad_norm"}, ...)
@@ -150,5 +153,6 @@ def AddOptimizer : Pass<"dtc-add-optimizer", "::mlir::ModuleOp"> {
     Option<"cosine", "cosine", "bool", /*default=*/"true", "Cosine schedule; else constant after warm-up">,
     Option<"warmupSteps", "warmup-steps", "int64_t", /*default=*/"0", "Steps of linear warm-up">,
     Option<"minRatio", "min-lr-ratio", "double", /*default=*/"0.1", "Last learning rate / base learning rate">,
-    Option<"trustCoefficient", "trust-coefficient", "double", /*default=*/"0.001", "Trust coefficient of lars">];
+    Option<"trustCoefficient", "trust-coefficient", "double", /*default=*/"0.001", "Trust coefficient of lars">,
+    Option<"offload", "offload", "bool", /*default=*/"false", "State of parameters is in the host's memory">];
 }

@@ -47,10 +47,11 @@ private:
 
   Value createBuffer(StringRef name, exec::BufferKind kind, int64_t elements) {
     OpBuilder front = OpBuilder::atBlockBegin(&program.getBody().front());
-    return exec::BufferOp::create(
-        front, first.getLoc(), first.getSrc().getType(), (name + number).str(), kind,
-        exec::getDtype(first.getSrc()), elements * elementBytes(),
-        /*persistent=*/false, /*carried=*/false, /*slots=*/IntegerAttr(), IntegerAttr());
+    return exec::BufferOp::create(front, first.getLoc(), first.getSrc().getType(),
+                                  (name + number).str(), kind, exec::getDtype(first.getSrc()),
+                                  elements * elementBytes(),
+                                  /*persistent=*/false, /*carried=*/false, /*host=*/false,
+                                  /*slots=*/IntegerAttr(), IntegerAttr());
   }
 
   // Puts a whole buffer into `bucket`, from element `start` on.

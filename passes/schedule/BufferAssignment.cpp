@@ -91,7 +91,7 @@ bool BufferAssignment::inPlaceAt(unsigned instruction, const std::vector<Access>
 bool BufferAssignment::joinCopy(unsigned instruction) {
   const AccessList::Instruction &copy = program.instructions[instruction];
   AccessList::Use src = resolve(copy.reads[0]), dst = resolve(copy.writes[0]);
-  if (src.buffer == dst.buffer || src.offset != 0 ||
+  if (src.buffer == dst.buffer || src.offset != 0 || !inOneMemory(src.buffer, dst.buffer) ||
       src.bytes != program.buffers[src.buffer].bytes || program.buffers[src.buffer].persistent)
     return false;
   const std::vector<Access> &source = accesses[src.buffer];
@@ -126,9 +126,9 @@ bool BufferAssignment::joinInPlace(unsigned instruction, unsigned write, unsigne
     return use.offset == 0 && use.bytes == program.buffers[use.buffer].bytes &&
            !program.buffers[use.buffer].persistent;
   };
-  if (result.buffer == operand.buffer || !whole(result) || !whole(operand) ||
-      result.bytes != operand.bytes || carried[result.buffer] ||
-      (carried[operand.buffer] && op.isRepeated))
+  if (result.buffer == operand.buffer || !inOneMemory(result.buffer, operand.buffer) ||
+      !whole(result) || !whole(operand) || result.bytes != operand.bytes ||
+      carried[result.buffer] || (carried[operand.buffer] && op.isRepeated))
     return false;
   for (const Access &access : accesses[operand.buffer]) {
     if (access.instruction > instruction)

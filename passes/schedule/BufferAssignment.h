@@ -16,6 +16,7 @@ struct AccessList {
     int64_t bytes;
     bool persistent = false; // contents matter before and after the program
     bool carried = false;    // a sum, live from before the first instruction on
+    bool host = false;       // buffers of two memories are never one
   };
   struct Use {
     unsigned buffer;
@@ -70,6 +71,9 @@ private:
                  const Access &destination) const;
   // Where a use lies once its buffer's place is followed.
   AccessList::Use resolve(const AccessList::Use &use) const;
+  bool inOneMemory(unsigned a, unsigned b) const {
+    return program.buffers[a].host == program.buffers[b].host;
+  }
   void join(unsigned from, unsigned into, int64_t offset);
 
   const AccessList &program;

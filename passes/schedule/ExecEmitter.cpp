@@ -1,6 +1,8 @@
 // Builds a program: which buffer holds which tensor, and where the next instruction goes.
 #include "passes/schedule/ExecEmitter.h"
 
+#include "dialects/graph/HostMemory.h"
+#include "dialects/graph/OffloadOps.h"
 #include "dialects/graph/Placement.h"
 
 using namespace mlir;
@@ -42,18 +44,19 @@ Value ExecEmitter::define(Value tensor) {
   auto kind = kinds.find(tensor);
   Value buffer =
       createBuffer(name, kind == kinds.end() ? exec::BufferKind::Temporary : kind->second,
-                   type.getElementType(), type.getNumElements());
+                   type.getElementType(), type.getNumElements(), /*persistent=*/false,
+                   op->hasAttr(graph::kHostAttr) || isa<graph::ToHostOp>(op));
   buffers[tensor] = buffer;
   return buffer;
 }
 
 Value ExecEmitter::createBuffer(StringRef name, exec::BufferKind kind, Type dtype, int64_t elements,
-                                bool persistent) {
+                                bool persistent, bool host) {
   OpBuilder front = declarations();
   auto op =
       exec::BufferOp::create(front, builder.getLoc(), exec::BufferType::get(program.getContext()),
                              name, kind, dtype, elements * exec::getElementBytes(dtype), persistent,
-                             /*carried=*/false, /*slots=*/IntegerAttr(),
+                             /*carried=*/false, host, /*slots=*/IntegerAttr(),
                              /*offset=*/IntegerAttr());
   lastDeclaration = op;
   return op;

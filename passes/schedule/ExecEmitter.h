@@ -42,7 +42,7 @@ public:
   void alias(mlir::Value tensor, mlir::Value buffer) { buffers[tensor] = buffer; }
 
   mlir::Value createBuffer(llvm::StringRef name, exec::BufferKind kind, mlir::Type dtype,
-                           int64_t elements, bool persistent = false);
+                           int64_t elements, bool persistent = false, bool host = false);
   // A buffer of a sum over micro-batches.
   mlir::Value createSum(llvm::StringRef name, exec::BufferKind kind, mlir::Type dtype,
                         int64_t elements);

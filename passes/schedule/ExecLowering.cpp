@@ -2,6 +2,7 @@
 #include "passes/schedule/ExecLowering.h"
 
 #include "dialects/graph/Chunks.h"
+#include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/Placement.h"
 #include "dialects/graph/TransferOps.h"
@@ -133,8 +134,9 @@ LogicalResult ExecLowering::declareTensor(Op op, RankedTensorType type, ArrayRef
   ArrayRef<int64_t> local = type.getShape();
   if (placement)
     local = graph::getLocalType(type, placement.getAxes(), emitter->getMesh()).getShape();
-  Value buffer = emitter->createBuffer(op.getSymName(), kind, type.getElementType(),
-                                       numElements(local), /*persistent=*/true);
+  Value buffer =
+      emitter->createBuffer(op.getSymName(), kind, type.getElementType(), numElements(local),
+                            /*persistent=*/true, op->hasAttr(graph::kHostAttr));
   emitter->declareTensor(op.getSymName(), buffer);
   OpBuilder front = emitter->declarations();
   // Keyed by name, so that neither the order of parameters nor the plan changes initial values.

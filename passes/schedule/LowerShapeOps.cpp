@@ -1,5 +1,6 @@
 // Exec lowering of the ops that move elements within a rank: views where the elements are
 // contiguous, else copies.
+#include "dialects/graph/OffloadOps.h"
 #include "dialects/graph/RecomputeOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
@@ -34,6 +35,16 @@ struct LowerAgain : ExecLoweringInterface::ExternalModel<LowerAgain, graph::Agai
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto again = cast<graph::AgainOp>(op);
     emitter.alias(again.getResult(), emitter.lookup(again.getX()));
+    return success();
+  }
+};
+
+// graph.to_host and graph.to_device: where the result is, its op says.
+template <typename Op> struct LowerMove : ExecLoweringInterface::ExternalModel<LowerMove<Op>, Op> {
+  LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
+    auto move = cast<Op>(op);
+    Value src = emitter.lookup(move.getX());
+    exec::CopyOp::create(emitter.instructions(), src, emitter.define(move.getResult()));
     return success();
   }
 };
@@ -124,6 +135,8 @@ void dtc::registerShapeLowering(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, graph::GraphDialect *) {
     graph::ReshapeOp::attachInterface<LowerReshape>(*context);
     graph::AgainOp::attachInterface<LowerAgain>(*context);
+    graph::ToHostOp::attachInterface<LowerMove<graph::ToHostOp>>(*context);
+    graph::ToDeviceOp::attachInterface<LowerMove<graph::ToDeviceOp>>(*context);
     graph::TransposeOp::attachInterface<LowerTranspose>(*context);
     graph::SliceOp::attachInterface<LowerSlice>(*context);
     graph::PadOp::attachInterface<LowerPad>(*context);

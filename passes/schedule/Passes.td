@@ -15,6 +15,28 @@ def InlineBlocks : Pass<"dtc-inline-blocks", "::mlir::ModuleOp"> {
   }];
 }
 
+def OffloadUpdate : Pass<"dtc-offload-update", "::mlir::ModuleOp"> {
+  let summary = "Lets the host do what reads state in its memory";
+  let description = [{
+    An op of `@update` that reads state marked `graph.host`, or what such an op makes, is marked so itself, and gets what else it
+    reads by `graph.to_host`. What the rest reads of its results, ops that move data between ranks first of all, it gets by
+    `graph.to_device`. Gradients are reduced, and their norm is taken, where they are made. Runs on the local, inlined step,
+    so that what goes to the host is what this rank updates.
+    ```mlir
+    // Before: graph.state @w.momentum of @w : tensor<8xf32> {graph.host}
+    //         %m = graph.get @w.momentum : tensor<8xf32>
+    //         %n = graph.add %m, %grad : tensor<8xf32>
+    //         %p = shard.all_gather %n ...
+    // After:  %0 = graph.to_host %grad : tensor<8xf32>
+    //         %n = graph.add %m, %0 {graph.host} : tensor<8xf32>
+    //         %1 = graph.to_device %n : tensor<8xf32>
+    //         %p = shard.all_gather %1 ...
+    ```
+  }];
+  let statistics = [Statistic<"moved", "moved", "Number of ops that run on the host">,
+    Statistic<"copies", "copies", "Number of tensors that go from one memory to the other">];
+}
+
 def LowerToExec : Pass<"dtc-lower-to-exec", "::mlir::ModuleOp"> {
   let summary = "Turns the partitioned step into an exec.program";
   let description = [{
@@ -156,8 +178,9 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   let description = [{
     What is kept between steps lies first; the rest is placed so that buffers share bytes only when one is over before
     the other begins, on all streams. Sums over micro-batches are live from the start. What a micro-batch keeps from task to
-    task while the order runs others gets `slots`, as many as the order wants, which share no byte with anything. The program's
-    attribute `exec.lower_bound_bytes` is what no plan of these live ranges can do without.
+    task while the order runs others gets `slots`, as many as the order wants, which share no byte with anything. The memory of
+    the host has an arena of its own. The program's attribute `exec.lower_bound_bytes` is what no plan of these live ranges can
+    do without, in both arenas.
     ```mlir
     // Before: %x = exec.buffer "x" temporary f32 64 bytes
     // After:  %x = exec.buffer "x" temporary f32 64 bytes at 128
@@ -165,6 +188,7 @@ def PlanMemory : Pass<"dtc-plan-memory", "::dtc::exec::ProgramOp"> {
   }];
   let statistics = [
     Statistic<"arenaBytes", "arena-bytes", "Bytes of the arena">,
+    Statistic<"hostBytes", "host-bytes", "Bytes of the arena in the host's memory">,
     Statistic<"lowerBoundBytes", "lower-bound-bytes", "Bytes that no plan of these live ranges can do without">];
 }
 

@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-// Buffers that share one range of the arena, with the times at which they are live.
+// Buffers that share one range of an arena, with the times at which they are live.
 struct Region {
   std::vector<exec::BufferOp> buffers;
   std::vector<PlannedBuffer> live;
@@ -30,27 +30,33 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
       return signalPassFailure();
     RunOrder order(program);
     markSlots(*ordering, order);
-    int64_t end = placeInOrder(0, [](exec::BufferOp buffer) { return buffer.getPersistent(); });
-    end = placeInOrder(end, [](exec::BufferOp buffer) { return buffer.getSlots().has_value(); });
-    Region others = findLiveRanges(*ordering, order);
-    int64_t lowerBound = end;
-
-    MemoryPlan plan = place(others, end);
-    end += plan.getArenaBytes();
-    lowerBound += plan.getLowerBound();
-
-    program.setArenaBytes(end);
-    arenaBytes = end;
-    lowerBoundBytes = lowerBound;
+    auto [bytes, bound] = planArena(*ordering, order, /*host=*/false);
+    auto [onHost, boundOnHost] = planArena(*ordering, order, /*host=*/true);
+    program.setArenaBytes(bytes);
+    program.setHostBytes(onHost);
+    arenaBytes = bytes;
+    hostBytes = onHost;
+    lowerBoundBytes = bound + boundOnHost;
     program->setAttr("exec.lower_bound_bytes",
-                     Builder(&getContext()).getI64IntegerAttr(lowerBound));
+                     Builder(&getContext()).getI64IntegerAttr(bound + boundOnHost));
+  }
+
+  // The bytes of the arena of one memory, and those that no plan can do without.
+  std::pair<int64_t, int64_t> planArena(const Ordering &ordering, const RunOrder &order,
+                                        bool host) {
+    int64_t end =
+        placeInOrder(0, host, [](exec::BufferOp buffer) { return buffer.getPersistent(); });
+    end = placeInOrder(end, host,
+                       [](exec::BufferOp buffer) { return buffer.getSlots().has_value(); });
+    MemoryPlan plan = place(findLiveRanges(ordering, order, host), end);
+    return {end + plan.getArenaBytes(), end + plan.getLowerBound()};
   }
 
   // What is kept between steps lies first, then what has slots, which shares no byte with anything: in
   // order of declaration.
-  int64_t placeInOrder(int64_t base, llvm::function_ref<bool(exec::BufferOp)> belongs) {
+  int64_t placeInOrder(int64_t base, bool host, llvm::function_ref<bool(exec::BufferOp)> belongs) {
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>()) {
-      if (!belongs(buffer))
+      if (buffer.getHost() != host || !belongs(buffer))
         continue;
       buffer.setOffset(base);
       base += static_cast<int64_t>(llvm::alignTo(buffer.getAllBytes(), kBufferAlignment));
@@ -93,12 +99,12 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
   // several micro-batches run: the one before has filled it, the next one adds to it. Where runs of several micro-batches
   // mix, a task that stands before another may run once more behind the last run of that one, and so beside what this run has
   // made.
-  Region findLiveRanges(const Ordering &ordering, const RunOrder &order) {
+  Region findLiveRanges(const Ordering &ordering, const RunOrder &order, bool host) {
     llvm::DenseMap<Value, PlannedBuffer> live;
     llvm::MapVector<Operation *, int64_t> begins; // of the tasks of micro-batches
     int64_t never = ordering.size(), lastRepeated = -1;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>())
-      if (!buffer.getPersistent() && !buffer.getSlots())
+      if (buffer.getHost() == host && !buffer.getPersistent() && !buffer.getSlots())
         live[buffer] = {static_cast<int64_t>(buffer.getBytes()), never, -1};
     for (unsigned i = 0; i < ordering.size(); ++i) {
       bool compute = ordering.getInstruction(i).getInstructionStream() == 0;
@@ -125,7 +131,7 @@ struct PlanMemory : dtc::impl::PlanMemoryBase<PlanMemory> {
     }
     Region region;
     for (auto buffer : getOperation().getBody().getOps<exec::BufferOp>()) {
-      if (buffer.getPersistent() || buffer.getSlots())
+      if (buffer.getHost() != host || buffer.getPersistent() || buffer.getSlots())
         continue;
       PlannedBuffer range = live.lookup(buffer);
       if (range.end < range.begin)

@@ -50,8 +50,8 @@ public:
     for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
       indices[buffer] = buffers.size();
       buffers.push_back(buffer);
-      list.buffers.push_back(
-          {static_cast<int64_t>(buffer.getBytes()), buffer.getPersistent(), buffer.getCarried()});
+      list.buffers.push_back({static_cast<int64_t>(buffer.getBytes()), buffer.getPersistent(),
+                              buffer.getCarried(), buffer.getHost()});
     }
     for (exec::InstructionOpInterface op : instructions) {
       AccessList::Instruction instruction;

@@ -41,6 +41,7 @@ public:
       add(range.microBatchStride);
       add(root.getKind());
       add(root.getSlots().value_or(0));
+      add(root.getHost());
     }
     item.kind = kinds.try_emplace(key, kinds.size()).first->second;
     return item;

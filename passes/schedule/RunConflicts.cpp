@@ -8,6 +8,8 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
+constexpr int64_t kHostMemory = int64_t(1) << 60; // where it begins, behind all of the device's
+
 struct Bytes {
   int64_t begin, end; // of the arena
   bool overlaps(const Bytes &other) const { return begin < other.end && other.begin < end; }
@@ -34,7 +36,8 @@ std::vector<Use> usesOf(exec::InstructionOpInterface op) {
     exec::BufferRange range = exec::getRange(buffer);
     exec::BufferOp root = getRootOp(buffer);
     auto [offset, bytes] = written.value_or(std::pair(int64_t(0), range.bytes));
-    int64_t begin = static_cast<int64_t>(*root.getOffset()) + range.offset + offset;
+    int64_t begin = static_cast<int64_t>(*root.getOffset()) + range.offset + offset +
+                    (root.getHost() ? kHostMemory : 0);
     bool startsSum =
         !written && op.startsSum() && llvm::is_contained(op.getWrittenBuffers(), buffer);
     uses.push_back({root,

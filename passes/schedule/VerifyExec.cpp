@@ -316,13 +316,14 @@ private:
   LogicalResult checkSharing() {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, buffers.size()));
     llvm::sort(order, [&](unsigned a, unsigned b) {
-      return std::pair(*buffers[a].getOffset(), a) < std::pair(*buffers[b].getOffset(), b);
+      return std::tuple(buffers[a].getHost(), *buffers[a].getOffset(), a) <
+             std::tuple(buffers[b].getHost(), *buffers[b].getOffset(), b);
     });
     for (size_t i = 0; i < order.size(); ++i) {
       exec::BufferOp low = buffers[order[i]];
       for (size_t j = i + 1; j < order.size(); ++j) {
         exec::BufferOp high = buffers[order[j]];
-        if (*high.getOffset() >= *low.getOffset() + reachOf(low))
+        if (high.getHost() != low.getHost() || *high.getOffset() >= *low.getOffset() + reachOf(low))
           break;
         bool kept =
             low.getPersistent() || high.getPersistent() || low.getSlots() || high.getSlots();

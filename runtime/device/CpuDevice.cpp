@@ -10,6 +10,7 @@
 #include "runtime/device/WorkRing.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -176,8 +177,10 @@ public:
   Status findSymbol(int segment, const std::string &name, int &symbol) override {
     return code.findSymbol(segment, name, symbol);
   }
-  Status allocateArena(uint64_t bytes) override;
-  char *arena() override { return base; }
+  Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
+  char *arena(format::MemorySpace space) override {
+    return arenas[static_cast<size_t>(space)].base;
+  }
   Status allocateHost(uint64_t bytes, char *&memory) override;
   Status copyIn(char *to, const void *from, uint64_t bytes) override;
   Status copyOut(void *to, const char *from, uint64_t bytes) override;
@@ -209,8 +212,12 @@ private:
 
   int threads;
   Comm *world;
-  char *base = nullptr;
-  uint64_t arenaBytes = 0;
+  // Both are memory of the machine.
+  struct Arena {
+    char *base = nullptr;
+    uint64_t bytes = 0;
+  };
+  std::array<Arena, 2> arenas; // by format::MemorySpace
   CpuCode code;
   std::vector<std::unique_ptr<char[]>> hostMemory;
   std::vector<std::unique_ptr<Comm>> groups;
@@ -224,8 +231,9 @@ CpuDevice::~CpuDevice() {
   if (!shared.isDone(steps))
     abort();
   streams.clear();
-  if (base)
-    ::munmap(base, arenaBytes);
+  for (const Arena &arena : arenas)
+    if (arena.base)
+      ::munmap(arena.base, arena.bytes);
 }
 
 Status CpuDevice::checkFeatures(const std::vector<std::string> &features) {
@@ -240,19 +248,18 @@ Status CpuDevice::checkFeatures(const std::vector<std::string> &features) {
                                   list, "; recompile with dtc on or for this machine"));
 }
 
-Status CpuDevice::allocateArena(uint64_t bytes) {
+Status CpuDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
   uint64_t mapped = std::max<uint64_t>(bytes, 1);
   void *address =
       ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (address == MAP_FAILED)
-    return Status::resourceExhausted(text("the arena of ", bytes,
-                                          " bytes cannot be had from this "
-                                          "machine: ",
-                                          std::strerror(errno),
-                                          "; compile for more ranks or a smaller batch"));
+    return Status::resourceExhausted(
+        text("the arena of ", bytes, " bytes",
+             space == format::MemorySpace::host ? " for the optimizer" : "",
+             " cannot be had from this machine: ", std::strerror(errno),
+             "; compile for more ranks or a smaller batch"));
   (void)::madvise(address, mapped, MADV_HUGEPAGE); // fewer page faults where the kernel offers it
-  base = static_cast<char *>(address);
-  arenaBytes = mapped;
+  arenas[static_cast<size_t>(space)] = {static_cast<char *>(address), mapped};
   return {};
 }
 

@@ -70,9 +70,12 @@ public:
   // The function `name` of loaded code `segment`. NotFound names both.
   virtual Status findSymbol(int segment, const std::string &name, int &symbol) = 0;
 
-  // Makes the one arena: `bytes` zero bytes, aligned for every buffer. Once.
-  virtual Status allocateArena(uint64_t bytes) = 0;
-  virtual char *arena() = 0;
+  // Makes the arena of a memory: `bytes` zero bytes, aligned for every buffer. Once for each that the
+  // program has. Of the host's memory launches that work there and enqueued copies use it, so that a
+  // device has it pinned.
+  virtual Status allocateArena(format::MemorySpace space, uint64_t bytes) = 0;
+  // Where it begins; null for one that was not made.
+  virtual char *arena(format::MemorySpace space) = 0;
   // Host memory that enqueued copies may use, zero; it lives as long as the device.
   virtual Status allocateHost(uint64_t bytes, char *&memory) = 0;
 

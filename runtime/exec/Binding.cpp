@@ -46,7 +46,8 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
   for (const format::Operand &operand : description.operands) {
     bool absent = operand.buffer == format::noBuffer;
     const format::Buffer *buffer = absent ? nullptr : program.buffers()->Get(operand.buffer);
-    command.buffers.push_back(absent ? nullptr : device.arena() + buffer->offset());
+    char *arena = absent ? nullptr : device.arena(buffer->space());
+    command.buffers.push_back(absent ? nullptr : arena + buffer->offset());
     command.bytes += absent ? 0 : buffer->bytes();
     Moving place{.index = static_cast<uint32_t>(places.size())};
     if (buffer) {
@@ -55,6 +56,7 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
       place.microBatchStride = static_cast<int64_t>(buffer->micro_batch_stride());
       place.layerStride = buffer->layer_stride();
       place.base = static_cast<int64_t>(buffer->offset());
+      place.arena = arena;
     }
     places.push_back(place);
   }
@@ -75,7 +77,7 @@ void Binder::bindOperands(const format::Instruction &instruction, BoundInstructi
       places[side].base += command.scalars[side] * elementBytes;
       places[side].microBatchStride += offset ? offset->micro_batch_stride() * elementBytes : 0;
       places[side].layerStride += offset ? offset->layer_stride() * elementBytes : 0;
-      command.buffers[side] = device.arena() + places[side].base;
+      command.buffers[side] = places[side].arena + places[side].base;
     }
   }
   for (const Moving &place : places)
@@ -202,7 +204,7 @@ Status bindProgram(const format::Manifest &manifest, const format::Program &prog
   return {};
 }
 
-void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &instruction) {
+void moveTo(const BoundRun &run, uint32_t layer, BoundInstruction &instruction) {
   instruction.command.startsSum = instruction.command.source->starts_sum() && run.isFirst;
   for (const Moving &place : instruction.moving) {
     int64_t value = place.base + place.slotStride * (run.microBatch % place.slots) +
@@ -210,7 +212,7 @@ void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &
     if (place.isScalar)
       instruction.command.scalars[place.index] = value;
     else
-      instruction.command.buffers[place.index] = arena + value;
+      instruction.command.buffers[place.index] = place.arena + value;
   }
 }
 

@@ -19,7 +19,8 @@ struct Moving {
   uint32_t index = 0; // in the command's buffers or scalars
   int64_t slotStride = 0, microBatchStride = 0, layerStride = 0;
   uint32_t slots = 1;
-  int64_t base = 0; // a scalar, or an offset from the arena's start
+  int64_t base = 0;      // a scalar, or an offset from the arena's start
+  char *arena = nullptr; // of a buffer
 
   bool moves() const { return slotStride != 0 || microBatchStride != 0 || layerStride != 0; }
 };
@@ -69,7 +70,7 @@ struct BoundProgram {
 };
 
 // Makes the command that of a run, which has it, and a layer.
-void moveTo(const BoundRun &run, uint32_t layer, char *arena, BoundInstruction &instruction);
+void moveTo(const BoundRun &run, uint32_t layer, BoundInstruction &instruction);
 
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest);
 
@@ -79,7 +80,7 @@ TensorSpec tensorSpec(const format::Tensor &tensor);
 // base + sum of stride * coordinate on the axis of each term; 0 for null.
 int64_t resolve(const format::RankScalar *scalar, const std::vector<uint32_t> &coordinates);
 
-// Binds `program` to the arena of `device` and loads its kernels' symbols, whose code segments the
+// Binds `program` to the arenas of `device` and loads its kernels' symbols, whose code segments the
 // device has loaded: `codeSegments` maps Kernel.code_segment to the device's number of it.
 Status bindProgram(const format::Manifest &manifest, const format::Program &program,
                    const std::vector<uint32_t> &coordinates, const Groups &groups,

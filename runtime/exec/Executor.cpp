@@ -33,7 +33,8 @@ public:
   const format::Program &program() const override { return step; }
   const std::vector<uint32_t> &coordinates() const override { return place; }
   char *address(uint32_t index) const override {
-    return device.arena() + step.buffers()->Get(index)->offset();
+    const format::Buffer &buffer = *step.buffers()->Get(index);
+    return device.arena(buffer.space()) + buffer.offset();
   }
   const format::Input *findInput(std::string_view name) const override;
   const format::StepScalar *findScalar(format::ScalarRole role) const override;
@@ -127,7 +128,9 @@ StreamSpec ExecutorImpl::streamSpec() const {
 // What concerns this rank alone, and can fail on it alone.
 Status ExecutorImpl::prepareHere() {
   DTC_RETURN_IF_ERROR(loadCode());
-  DTC_RETURN_IF_ERROR(device.allocateArena(step.arena_bytes()));
+  DTC_RETURN_IF_ERROR(device.allocateArena(format::MemorySpace::device, step.arena_bytes()));
+  if (step.host_bytes() > 0)
+    DTC_RETURN_IF_ERROR(device.allocateArena(format::MemorySpace::host, step.host_bytes()));
   return device.createStreams(streamSpec());
 }
 
@@ -244,7 +247,7 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag
     const Issue &issue = entry.issues[i];
     const BoundRun &run = entry.runs[issue.run];
     BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
-    moveTo(run, issue.layer, device.arena(), instruction);
+    moveTo(run, issue.layer, instruction);
     tag = tagOf(numEnqueued, i);
     DTC_RETURN_IF_ERROR(
         enqueueInstruction(instruction, issue.layer, run.microBatch, {tag, &at.times[i]}));

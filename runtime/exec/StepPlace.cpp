@@ -15,7 +15,7 @@ static bool reports(format::EntryKind entry, const format::Output &output) {
 
 Status StepPlace::create(const format::Program &of, Device &device, size_t issues) {
   program = &of;
-  arena = device.arena();
+  arena = device.arena(format::MemorySpace::device); // what steps are given and give is there
   times.resize(issues);
   constexpr uint64_t alignment = 64;
   uint64_t total = 0;

@@ -11,6 +11,13 @@
 
 namespace dtc::format {
 
+// Where a buffer begins among all memory of its program: the host's follows on this many bytes for the device's, so that equal
+// places are the same bytes.
+inline constexpr uint64_t hostMemory = uint64_t(1) << 56;
+inline uint64_t addressOf(const Buffer &buffer) {
+  return buffer.offset() + (buffer.space() == MemorySpace::host ? hostMemory : 0);
+}
+
 // Marks an optional buffer that is not there.
 inline constexpr uint32_t noBuffer = 0xffffffff;
 

@@ -49,6 +49,10 @@ public:
 
   uint32_t numBuffers() const { return program.buffers()->size(); }
   const Buffer &buffer(uint32_t i) const { return *program.buffers()->Get(i); }
+  // Bytes of the arena that it is in.
+  uint64_t arenaOf(const Buffer &buffer) const {
+    return buffer.space() == MemorySpace::host ? program.host_bytes() : program.arena_bytes();
+  }
   // What a run can add to the offset of a buffer, at most.
   Checked reachOf(const Buffer &buffer) const {
     return Checked(buffer.slots() - 1) * buffer.slot_stride() +

@@ -10,7 +10,7 @@
 namespace dtc::format {
 namespace {
 
-// The arena bytes [begin, end) that an operand may touch, in slot, micro-batch and layer 0, and how far they
+// The bytes [begin, end), from addressOf on, that an operand may touch, in slot, micro-batch and layer 0, and how far they
 // move on with these.
 struct Span {
   uint64_t begin = 0;
@@ -71,8 +71,8 @@ private:
   // Bytes [begin, end) of a buffer.
   Span spanOf(uint32_t index, uint64_t begin, uint64_t end) const {
     const Buffer &buffer = context.buffer(index);
-    return {buffer.offset() + begin,     buffer.offset() + end, buffer.slot_stride(),
-            buffer.micro_batch_stride(), buffer.slots(),        context.reachOf(buffer).value(),
+    return {addressOf(buffer) + begin,   addressOf(buffer) + end, buffer.slot_stride(),
+            buffer.micro_batch_stride(), buffer.slots(),          context.reachOf(buffer).value(),
             buffer.layer_stride()};
   }
   Span spanOf(uint32_t buffer, Checked bytes) const { return spanOf(buffer, 0, bytes.value()); }
@@ -87,6 +87,7 @@ private:
   }
 
   rt::Status verifyDescription();
+  rt::Status verifyMemory() const;
   rt::Status verifySharing() const;
   // What a description cannot say, as it depends on kernels, boxes or the mesh.
   rt::Status verifyOp(const Launch &op) const;
@@ -118,10 +119,10 @@ rt::Status InstructionVerifier::bufferExists(const char *operand, uint32_t buffe
   int64_t moved = 0;
   if (!checkedMul<int64_t>(found.layer_stride(), layers - 1, moved) ||
       !checkedAdd(offset, moved, offset) || !checkedAdd(end, moved, end) || offset < 0 ||
-      static_cast<uint64_t>(end) > context.program.arena_bytes())
+      static_cast<uint64_t>(end) > context.arenaOf(found))
     return fail("'", operand, "' is ", context.bufferName(buffer), ", which moves on by ",
                 found.layer_stride(), " bytes in each of ", layers, " layers, out of the arena of ",
-                context.program.arena_bytes());
+                context.arenaOf(found));
   return {};
 }
 
@@ -196,7 +197,29 @@ rt::Status InstructionVerifier::verifyDescription() {
   Bounds unused;
   for (const Description::Scalar &scalar : description.scalars)
     DTC_RETURN_IF_ERROR(bounds(scalar, unused));
+  DTC_RETURN_IF_ERROR(verifyMemory());
   return verifySharing();
+}
+
+// Launches and zeros work in one memory, copies may go from one to the other, all else is the device's.
+rt::Status InstructionVerifier::verifyMemory() const {
+  const StridedCopy *copy = instruction.op_as_StridedCopy();
+  bool works = copy || instruction.op_as_Launch() || instruction.op_as_Zero();
+  const Operand *first = nullptr;
+  for (const Operand &operand : description.operands) {
+    if (operand.access == Access::None)
+      continue;
+    first = first ? first : &operand;
+    MemorySpace space = context.buffer(operand.buffer).space();
+    if (space == MemorySpace::host && !works)
+      return fail("'", operand.name, "' is ", context.bufferName(operand.buffer),
+                  " of the host's memory, wanted one of the device's");
+    if (space != context.buffer(first->buffer).space() && (!copy || copy->accumulate()))
+      return fail("'", first->name, "' is ", context.bufferName(first->buffer), " and '",
+                  operand.name, "' is ", context.bufferName(operand.buffer),
+                  " of another memory, wanted both in one");
+  }
+  return {};
 }
 
 // What is written shares no memory with the other buffers.
@@ -211,8 +234,9 @@ rt::Status InstructionVerifier::verifySharing() const {
         continue;
       Span a = span(written), b = span(operand);
       if (overlap(a, b))
-        return fail("'", operand.name, "' and '", written.name, "' share memory: bytes ", b.begin,
-                    " to ", b.end, " and ", a.begin, " to ", a.end, " of the arena");
+        return fail("'", operand.name, "' and '", written.name, "' share memory: bytes ",
+                    b.begin % hostMemory, " to ", b.end % hostMemory, " and ", a.begin % hostMemory,
+                    " to ", a.end % hostMemory, " of the arena");
     }
   return {};
 }
@@ -304,8 +328,9 @@ rt::Status InstructionVerifier::verifyOp(const StridedCopy &op) const {
   if (op.accumulate() && op.dtype() != DType::f32)
     return fail("it accumulates ", EnumNameDType(op.dtype()), ", wanted f32");
   if (overlap(src, dst))
-    return fail("'src' and 'dst' share memory: bytes ", src.begin, " to ", src.end, " and ",
-                dst.begin, " to ", dst.end, " of the arena");
+    return fail("'src' and 'dst' share memory: bytes ", src.begin % hostMemory, " to ",
+                src.end % hostMemory, " and ", dst.begin % hostMemory, " to ", dst.end % hostMemory,
+                " of the arena");
   return {};
 }
 

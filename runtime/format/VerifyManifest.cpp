@@ -173,12 +173,17 @@ rt::Status verifyTables(const VerifyContext &context) {
   DTC_RETURN_IF_ERROR(verifyKernels(context));
   DTC_RETURN_IF_ERROR(verifyLocations(context));
   DTC_RETURN_IF_ERROR(verifyFeatures(context));
-  uint64_t peak = 0;
-  for (const Program *program : *context.manifest.programs())
+  uint64_t peak = 0, onHost = 0;
+  for (const Program *program : *context.manifest.programs()) {
     peak = std::max(peak, program->arena_bytes());
+    onHost = std::max(onHost, program->host_bytes());
+  }
   if (context.manifest.peak_memory_bytes() != peak)
     return context.fail("peak_memory_bytes is ", context.manifest.peak_memory_bytes(), ", wanted ",
                         peak, ", the largest arena");
+  if (context.manifest.peak_host_bytes() != onHost)
+    return context.fail("peak_host_bytes is ", context.manifest.peak_host_bytes(), ", wanted ",
+                        onHost, ", the largest arena of the host's memory");
   return {};
 }
 

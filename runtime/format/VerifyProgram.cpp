@@ -14,9 +14,9 @@ using Shards = flatbuffers::Vector<flatbuffers::Offset<ShardedDim>>;
 
 rt::Status verifyBuffers(const ProgramContext &context) {
   const Program &program = context.program;
-  if (program.arena_bytes() > maxArenaBytes)
-    return context.failHere("the arena has ", program.arena_bytes(), " bytes, wanted at most ",
-                            maxArenaBytes);
+  for (uint64_t bytes : {program.arena_bytes(), program.host_bytes()})
+    if (bytes > maxArenaBytes)
+      return context.failHere("the arena has ", bytes, " bytes, wanted at most ", maxArenaBytes);
   for (uint32_t i = 0; i < context.numBuffers(); ++i) {
     const Buffer &buffer = context.buffer(i);
     DTC_RETURN_IF_ERROR(context.checkName("the name of a buffer", buffer.name()));
@@ -27,16 +27,21 @@ rt::Status verifyBuffers(const ProgramContext &context) {
     if (buffer.kind() > BufferKind::MAX)
       return context.failHere(context.bufferName(i), " has kind ", static_cast<int>(buffer.kind()),
                               ", wanted at most ", static_cast<int>(BufferKind::MAX));
+    if (buffer.space() > MemorySpace::MAX)
+      return context.failHere(context.bufferName(i), " is in memory ",
+                              static_cast<int>(buffer.space()), ", wanted at most ",
+                              static_cast<int>(MemorySpace::MAX));
     if (buffer.slots() == 0 || buffer.slots() > maxSlots)
       return context.failHere(context.bufferName(i), " has ", buffer.slots(),
                               " slots, wanted 1 to ", maxSlots);
     Checked reach = context.reachOf(buffer);
-    if (!(Checked(buffer.offset()) + reach + buffer.bytes()).atMost(program.arena_bytes()))
+    if (!(Checked(buffer.offset()) + reach + buffer.bytes()).atMost(context.arenaOf(buffer)))
       return context.failHere(
           context.bufferName(i), " has ", buffer.bytes(), " bytes from byte ", buffer.offset(),
           reach.ok() && reach.value() > 0 ? text(" and moves on by up to ", reach.value())
                                           : std::string(),
-          ", beyond the arena's end at ", program.arena_bytes());
+          buffer.space() == MemorySpace::host ? " of the host's memory" : "",
+          ", beyond the arena's end at ", context.arenaOf(buffer));
     for (uint64_t stride : {buffer.slot_stride(), buffer.micro_batch_stride()})
       if (stride % bytesOf(buffer.dtype()) != 0)
         return context.failHere(context.bufferName(i), " moves on by ", stride,
@@ -101,15 +106,19 @@ DimShards shardsOf(const ProgramContext &context, const Shards *shards, uint32_t
   return result;
 }
 
-// The buffer is there, stays where it is, has the type, and holds `elements` of it.
+// The buffer is there, stays where it is, in the device's memory unless it may be in the host's, has the
+// type, and holds `elements` of it.
 rt::Status verifyHolds(const ProgramContext &context, const std::string &what, uint32_t index,
-                       DType type, Checked elements) {
+                       DType type, Checked elements, bool mayBeOnHost = false) {
   if (index >= context.numBuffers())
     return context.failHere(what, " is in buffer ", index, ", there are ", context.numBuffers());
   const Buffer &buffer = context.buffer(index);
   if (buffer.slot_stride() != 0 || buffer.micro_batch_stride() != 0 || buffer.layer_stride() != 0)
     return context.failHere(what, " is in ", context.bufferName(index),
                             ", which moves with the slot, the micro-batch or the layer");
+  if (buffer.space() == MemorySpace::host && !mayBeOnHost)
+    return context.failHere(what, " is in ", context.bufferName(index),
+                            " of the host's memory, wanted one of the device's");
   if (type > DType::MAX || context.buffer(index).dtype() != type)
     return context.failHere(what, " has dtype ", static_cast<int>(type), ", ",
                             context.bufferName(index), " has ",
@@ -157,14 +166,14 @@ rt::Status verifyShapes(const ProgramContext &context, const std::string &what,
 }
 
 rt::Status verifyTensor(const ProgramContext &context, const char *list, const Tensor &tensor,
-                        std::unordered_set<std::string_view> &names) {
+                        std::unordered_set<std::string_view> &names, bool mayBeOnHost = false) {
   DTC_RETURN_IF_ERROR(context.checkName("the name of a tensor", tensor.name()));
   std::string what = text(list, " '", tensor.name()->string_view(), "'");
   if (tensor.name()->size() == 0 || !names.insert(tensor.name()->string_view()).second)
     return context.failHere(what, " has an empty name or the name of another tensor");
   DTC_RETURN_IF_ERROR(verifyShapes(context, what, tensor));
   DTC_RETURN_IF_ERROR(verifyHolds(context, what, tensor.buffer(), tensor.dtype(),
-                                  elementsOf(tensor.local_shape())));
+                                  elementsOf(tensor.local_shape()), mayBeOnHost));
   if (tensor.init() > InitKind::MAX)
     return context.failHere(what, " has init ", static_cast<int>(tensor.init()),
                             ", wanted at most ", static_cast<int>(InitKind::MAX));
@@ -205,7 +214,7 @@ rt::Status verifyDisjoint(const ProgramContext &context) {
     for (uint32_t i = 0; i < sizeOf(tensors); ++i) {
       uint32_t index = tensors->Get(i)->buffer();
       const Buffer &buffer = context.buffer(index);
-      ranges.push_back({buffer.offset(), buffer.offset() + buffer.bytes(), index});
+      ranges.push_back({addressOf(buffer), addressOf(buffer) + buffer.bytes(), index});
     }
   };
   add(context.program.parameters());
@@ -250,7 +259,8 @@ rt::Status verifyTensors(const ProgramContext &context) {
   }
   for (uint32_t i = 0; i < sizeOf(context.program.optimizer_state()); ++i) {
     const Tensor &state = *context.program.optimizer_state()->Get(i);
-    DTC_RETURN_IF_ERROR(verifyTensor(context, "optimizer state", state, names));
+    DTC_RETURN_IF_ERROR(
+        verifyTensor(context, "optimizer state", state, names, /*mayBeOnHost=*/true));
     if (!state.copy_of())
       continue;
     DTC_RETURN_IF_ERROR(context.checkName("what a state is a copy of", state.copy_of()));

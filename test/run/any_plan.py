@@ -84,6 +84,10 @@ def draw_micro_batch(rng, fix):
     fix["micro_batch"] = rng.choice([1, 2])
 
 
+def draw_offload(rng, fix):
+    fix["offload"] = rng.choice([0, 0, 0, 1])
+
+
 def draw_recompute(rng, fix):
     fix["recompute"] = rng.choice(["none", "none", "selective", "full"])
 
@@ -92,7 +96,8 @@ def draw_precision(rng, fix):
     fix["precision"] = rng.choice(["f32", "f32", "bf16", "f16"])
 
 
-DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision]
+DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision,
+         draw_offload]
 # What is drawn that is no key of --fix, but a flag.
 FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype"}
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Memory planned is memory had: 57 programs, as planned, as compiled and as they run.
+"""Memory planned is memory had: 63 programs, as planned, as compiled and as they run.
 
-1. The plan predicts the bytes that its program has, to the byte; with a pipeline those of each stage's.
+1. The plan predicts the bytes that its program has, to the byte; of the device and of its host; with a pipeline those of each
+   stage's.
 2. The memory that dtrun maps for a step, in each rank, is those bytes, to the page.
 3. The program needs at most 2 % more than what no layout of its buffers can do without.
 
@@ -100,6 +101,12 @@ CASES = [
     ("gpt2 dp2 zero3 1f1b x4, full", gpt2(4), 2, 1, 0, 3, 1, 4, "pp=2,schedule=1f1b,recompute=full"),
     ("llama dp2 zero3 zb-v x4, selective", llama(4), 2, 1, 0, 3, 1, 4,
      "pp=2,schedule=zero-bubble,virtual_stages=2,recompute=selective"),
+    ("gpt2 offloaded", gpt2(6), 1, 1, 0, 0, 2, 1, "offload=1"),
+    ("gpt2 dp2 zero1 x2 offloaded", gpt2(3), 2, 1, 0, 1, 1, 2, "offload=1"),
+    ("gpt2 dp2 zero3 offloaded", gpt2(4), 2, 1, 0, 3, 2, 1, "offload=1"),
+    ("llama tp2 sp x2 offloaded", llama(), 1, 2, 1, 0, 1, 2, "offload=1"),
+    ("llama dp2 zero2 offloaded, lamb", llama(4), 2, 1, 0, 2, 1, 2, "offload=1", "--optimizer", "lamb"),
+    ("llama dp2 zero1 offloaded in bf16", llama(4), 2, 1, 0, 1, 1, 2, "offload=1", "--precision", "bf16"),
 ]
 
 
@@ -109,17 +116,20 @@ def check(condition, what):
 
 
 def mapped_arenas(program):
-    """Bytes mapped and touched of the arena of each rank that runs `program`: the mapping that asks for huge pages."""
+    """Bytes mapped and touched of the arenas of each rank that runs `program`: the mappings that ask for huge pages."""
     arenas = []
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
             if str(program).encode() not in words or not words[0].endswith(b"dtrun"):
                 continue
+            found = []
             for mapping in re.split(r"\n(?=[0-9a-f]+-[0-9a-f]+ )", (entry / "smaps").read_text()):
                 if re.search(r"^VmFlags:.* hg\b", mapping, re.M):
                     kilobytes = [int(re.search(rf"^{key}: *(\d+) kB", mapping, re.M)[1]) for key in ("Size", "Rss")]
-                    arenas.append(tuple(1024 * each for each in kilobytes))
+                    found.append([1024 * each for each in kilobytes])
+            if found:
+                arenas.append(tuple(map(sum, zip(*found))))
         except OSError:  # it has ended meanwhile
             continue
     return arenas
@@ -156,21 +166,26 @@ def measure(folder, number, case):
     dtc("compile", path, *flags, "--plan", plan, "-o", program, "--save-temps", temps)
     written = json.loads(plan.read_text())
     planned, of_stages = written["predicted"]["peak_memory_bytes"], [each["peak_memory_bytes"] for each in written["stages"]]
-    compiled = [each["arena_bytes"] for each in json.loads(dtc("inspect", program, "--format", "json"))["programs"]]
+    on_host = [each.get("host_bytes", 0) for each in written["stages"]]
+    programs = json.loads(dtc("inspect", program, "--format", "json"))["programs"]
+    compiled, host_arenas = ([each[key] for each in programs] for key in ("arena_bytes", "host_bytes"))
     bounds = [int(each) for each in re.findall(r"lower_bound_bytes = (\d+)", (temps / "03-schedule.mlir").read_text())]
     arenas, reported = run_and_look(program, ranks, data)
 
     check(of_stages == compiled, f"{name}: {of_stages} bytes of each stage planned, {compiled} compiled")
+    check(on_host == host_arenas, f"{name}: {on_host} bytes of each stage planned on the host, {host_arenas} compiled")
+    check(all((each > 0) == ("offloaded" in name) for each in on_host), f"{name}: {on_host} bytes on the host")
     check(planned == max(compiled), f"{name}: {planned} bytes planned, {compiled} compiled")
     check(reported == compiled[0], f"{name}: dtrun reports {reported} bytes on rank 0, the file has {compiled}")
     check(len(arenas) == ranks, f"{name}: {len(arenas)} arenas of {ranks} ranks")
-    whole = sorted(-(-arena // PAGE) * PAGE for arena in compiled for _ in range(dp * tp))
+    whole = sorted(sum(-(-arena // PAGE) * PAGE for arena in each) for each in zip(compiled, on_host) for _ in range(dp * tp))
     mapped = sorted(mapped for mapped, _ in arenas)
-    check(mapped == whole, f"{name}: {mapped} bytes mapped, the file has {compiled}, in whole pages {whole}")
-    for arena, bound in zip(compiled, bounds):
+    check(mapped == whole, f"{name}: {mapped} bytes mapped, the file has {compiled} and {on_host}, in whole pages {whole}")
+    both = [sum(each) for each in zip(compiled, on_host)]
+    for arena, bound in zip(both, bounds):
         check(bound <= arena <= bound * (1 + ABOVE_BOUND), f"{name}: {arena} bytes, the bound is {bound}")
     fullest = compiled.index(planned)
-    return {"name": name, "planned": planned, "arena": planned, "bound": bounds[fullest], "mapped": mapped[-1],
+    return {"name": name, "planned": both[fullest], "arena": both[fullest], "bound": bounds[fullest], "mapped": mapped[-1],
             "touched": max(touched for _, touched in arenas)}
 
 

@@ -232,8 +232,9 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
       movable.push_back(buffer.get());
   for (int tries = 0; tries < 100; ++tries) {
     BufferT *a = pick(random, movable), *b = pick(random, movable);
-    if (a->storage == b->storage || a->offset == b->offset ||
-        b->offset + a->bytes > program.arena_bytes)
+    if (a->storage == b->storage || a->space != b->space || a->offset == b->offset ||
+        b->offset + a->bytes >
+            (a->space == MemorySpace::host ? program.host_bytes : program.arena_bytes))
       continue;
     // A parameter that is moved alone would be refused for that.
     if (a->kind == BufferKind::parameter || a->kind == BufferKind::optimizer ||
@@ -244,6 +245,26 @@ bool overlapBuffers(ManifestT &manifest, Random &random) {
     return true;
   }
   return false;
+}
+
+// A buffer in the memory where it is not: alone, or with all that share its bytes.
+bool changeMemory(ManifestT &manifest, Random &random) {
+  std::vector<std::pair<ProgramT *, BufferT *>> all;
+  for (auto &program : manifest.programs)
+    for (auto &buffer : program->buffers)
+      if (program->host_bytes > 0 && buffer->layer_storages.empty())
+        all.emplace_back(program.get(), buffer.get());
+  if (all.empty())
+    return false;
+  auto [program, buffer] = pick(random, all);
+  lastPlace = "'" + buffer->name + "'";
+  MemorySpace other = buffer->space == MemorySpace::host ? MemorySpace::device : MemorySpace::host;
+  bool alone = below(random, 2);
+  for (auto &each : program->buffers)
+    if (each.get() == buffer ||
+        (!alone && each->layer_storages.empty() && each->storage == buffer->storage))
+      each->space = other;
+  return true;
 }
 
 // A wait after the instruction that it protects; what a rank receives used by the task before.
@@ -337,7 +358,8 @@ bool freeEarly(ManifestT &manifest, Random &random) {
       const BufferT &buffer = *program.buffers[i];
       buffers[buffer.storage].push_back(i);
       if (buffer.kind == BufferKind::parameter || buffer.kind == BufferKind::optimizer ||
-          buffer.kind == BufferKind::input || buffer.kind == BufferKind::output || isMoved(buffer))
+          buffer.kind == BufferKind::input || buffer.kind == BufferKind::output ||
+          buffer.space == MemorySpace::host || isMoved(buffer))
         elsewhere.insert(buffer.storage);
     }
     std::vector<std::pair<uint32_t, uint32_t>> pairs; // kept, given
@@ -458,6 +480,7 @@ const std::vector<Mutation> &allMutations() {
       {"wrong micro-batch", changeMicroBatch, true},
       {"wrong stream", changeStream, true},
       {"lost addend", loseAddend, false},
+      {"wrong memory", changeMemory, true},
   };
   return all;
 }

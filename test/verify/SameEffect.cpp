@@ -119,7 +119,7 @@ private:
 
   int64_t placeOf(const Touch &touch, const Piece &piece, const Run &run, uint32_t layer) const {
     const Buffer &buffer = *program.buffers()->Get(touch.buffer);
-    return static_cast<int64_t>(buffer.offset()) + buffer.layer_stride() * layer +
+    return static_cast<int64_t>(addressOf(buffer)) + buffer.layer_stride() * layer +
            static_cast<int64_t>(buffer.slot_stride()) * (run.micro_batch() % buffer.slots()) +
            static_cast<int64_t>(buffer.micro_batch_stride()) * run.micro_batch() +
            touch.layerShift * layer + touch.microBatchShift * run.micro_batch() + piece.begin;
@@ -182,7 +182,7 @@ keptBy(const History &history, const Program &program, EntryKind kind) {
   std::set<std::pair<int64_t, int64_t>> ranges;
   auto addBuffer = [&](uint32_t index) {
     const Buffer &buffer = *program.buffers()->Get(index);
-    ranges.emplace(buffer.offset(), buffer.offset() + buffer.bytes());
+    ranges.emplace(addressOf(buffer), addressOf(buffer) + buffer.bytes());
   };
   for (const auto *all : {program.parameters(), program.optimizer_state()})
     for (uint32_t i = 0; i < sizeOf(all); ++i)

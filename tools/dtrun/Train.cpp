@@ -175,14 +175,18 @@ Status Trainer::announce() const {
   std::string mesh;
   for (const format::Axis *axis : *manifest.mesh())
     mesh += text(mesh.empty() ? " (" : " x ", axis->name()->string_view(), " ", axis->size());
-  std::string line = text(
-      manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
-      ": ", world.size(), world.size() == 1 ? " rank" : " ranks", mesh.empty() ? "" : mesh + ")",
-      ", ", threads, threads == 1 ? " thread" : " threads", " each, ",
-      humanBytes(manifest.peak_memory_bytes()), " of memory a rank, ", manifest.global_batch(),
-      manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
-                                 : std::string(" samples"),
-      " a step");
+  std::string line =
+      text(manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
+           ": ", world.size(), world.size() == 1 ? " rank" : " ranks",
+           mesh.empty() ? "" : mesh + ")", ", ", threads, threads == 1 ? " thread" : " threads",
+           " each, ", humanBytes(manifest.peak_memory_bytes()), " of memory a rank",
+           manifest.peak_host_bytes() > 0
+               ? text(" and ", humanBytes(manifest.peak_host_bytes()), " of its host")
+               : "",
+           ", ", manifest.global_batch(),
+           manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
+                                      : std::string(" samples"),
+           " a step");
   return printLine(line);
 }
 

@@ -31,6 +31,51 @@ exec.program @buffer_c3 mesh ["dp"] sizes [2] arena 64 bytes {
 }
 
 // -----
+exec.program @buffer_c3_host mesh ["dp"] sizes [2] arena 128 bytes host 64 bytes {
+  // expected-error @+1 {{'x' ends at 128 bytes; the arena of the host has 64 bytes}}
+  %x = exec.buffer "x" optimizer f32 64 bytes space host at 64
+}
+
+// -----
+exec.program @buffer_c5 mesh ["dp"] sizes [2] {
+  // expected-error @+1 {{'x' is of kind gradient, which is in the memory of the device}}
+  %x = exec.buffer "x" gradient f32 64 bytes space host
+}
+
+// -----
+exec.program @program_c6 mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes space host
+  exec.kernel @k buffers [64, 64]
+  exec.task @step {
+    exec.zero %y
+    // expected-error @+1 {{uses 'y' of the host's memory; want all its buffers in one memory}}
+    exec.launch @k(%y) to(%x) range 1
+  }
+}
+
+// -----
+exec.program @program_c6_gemm mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary f32 64 bytes space host
+  %y = exec.buffer "y" temporary f32 64 bytes space host
+  exec.task @step {
+    // expected-error @+1 {{uses 'x' of the host's memory; want buffers of the device's}}
+    exec.gemm %x, %x to %y sizes [4, 4, 4] strides [4, 4, 4]
+  }
+}
+
+// -----
+exec.program @program_c6_sum mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes space host
+  %v = exec.view %y "v" f32 32 bytes at 32
+  exec.task @step {
+    // expected-error @+1 {{uses 'v' of the host's memory; want all its buffers in one memory}}
+    exec.copy %x to %v sizes [8] from [1] at <0> into [1] at <0> accumulate
+  }
+}
+
+// -----
 exec.program @view_c1 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   // expected-error @+1 {{'v' takes 64 bytes from 4 on; 'x' has 64 bytes}}

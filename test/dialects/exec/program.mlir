@@ -96,3 +96,21 @@ exec.program @layers mesh ["dp"] sizes [1] arena 256 bytes streams 2 events 4 {
     }
   }
 }
+
+// Optimizer state in the memory of the host: kernels work there, copies go there and back.
+// CHECK-LABEL: exec.program @offloaded mesh ["dp"] sizes [1] arena 128 bytes host 128 bytes
+// CHECK:         exec.buffer "m" optimizer f32 64 bytes persistent space host at 0
+// CHECK:         exec.buffer "g.host" temporary f32 64 bytes space host at 64
+exec.program @offloaded mesh ["dp"] sizes [1] arena 128 bytes host 128 bytes {
+  %w = exec.buffer "w" parameter f32 64 bytes persistent at 0
+  %g = exec.buffer "g" gradient f32 64 bytes at 64
+  %m = exec.buffer "m" optimizer f32 64 bytes persistent space host at 0
+  %there = exec.buffer "g.host" temporary f32 64 bytes space host at 64
+  exec.kernel @k buffers [64, 64]
+  exec.task @update {
+    exec.zero %g
+    exec.copy %g to %there sizes [16] from [1] at <0> into [1] at <0>
+    exec.launch @k(%there) to(%m) range 1
+    exec.copy %m to %w sizes [16] from [1] at <0> into [1] at <0>
+  }
+}

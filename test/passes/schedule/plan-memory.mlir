@@ -99,3 +99,23 @@ exec.program @runs_again mesh ["dp"] sizes [1] micro_batches 2 {
   }
   exec.entry train order [@backward 0, @weight_gradients 0, @weight_gradients 1, @backward 1, @update]
 }
+
+// Each memory is planned by itself, from byte 0 on: what is there at one time in the one takes no room in the other.
+// CHECK-LABEL: exec.program @memories
+// CHECK-SAME:    arena 64 bytes host 192 bytes
+// CHECK:         exec.buffer "g" gradient f32 64 bytes at 0
+// CHECK:         exec.buffer "a" temporary f32 128 bytes space host at 64
+// CHECK:         exec.buffer "b" temporary f32 128 bytes space host at 64
+// CHECK:         exec.buffer "m" optimizer f32 64 bytes persistent space host at 0
+exec.program @memories mesh ["dp"] sizes [1] {
+  %g = exec.buffer "g" gradient f32 64 bytes
+  %a = exec.buffer "a" temporary f32 128 bytes space host
+  %b = exec.buffer "b" temporary f32 128 bytes space host
+  %m = exec.buffer "m" optimizer f32 64 bytes persistent space host
+  exec.task @step {
+    exec.zero %g
+    exec.zero %a
+    exec.copy %g to %m sizes [16] from [1] at <0> into [1] at <0>
+    exec.zero %b
+  }
+}

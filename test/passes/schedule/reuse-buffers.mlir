@@ -42,3 +42,16 @@ exec.program @reduces mesh ["dp"] sizes [2] {
     exec.collective all_reduce sum %x to %y axes [0] count 16 "x" activation
   }
 }
+
+// What goes from one memory to the other stays a copy.
+// CHECK-LABEL: exec.program @moves
+exec.program @moves mesh ["dp"] sizes [1] {
+  %p = exec.buffer "p" parameter f32 64 bytes persistent
+  %t = exec.buffer "t" temporary f32 64 bytes space host
+  exec.task @step {
+    // CHECK: exec.zero %t
+    // CHECK: exec.copy %t to %p
+    exec.zero %t
+    exec.copy %t to %p sizes [16] from [1] at <0> into [1] at <0>
+  }
+}

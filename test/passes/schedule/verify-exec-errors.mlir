@@ -454,3 +454,18 @@ exec.program @runs_again mesh ["dp"] sizes [1] micro_batches 2 arena 128 bytes {
   }
   exec.entry train order [@backward 0, @weight_gradients 0, @weight_gradients 1, @backward 1, @update]
 }
+
+// -----
+// Equal places in the two memories are not the same bytes; those in one are.
+exec.program @memories mesh ["dp"] sizes [1] arena 64 bytes host 128 bytes {
+  %g = exec.buffer "g" temporary f32 64 bytes at 0
+  // expected-note @+1 {{the other buffer}}
+  %m = exec.buffer "m" optimizer f32 64 bytes persistent space host at 0
+  // expected-error @+1 {{'t' shares bytes with 'm', and both are live at one time}}
+  %t = exec.buffer "t" temporary f32 64 bytes space host at 0
+  exec.task @step {
+    exec.zero %g
+    exec.copy %g to %t sizes [16] from [1] at <0> into [1] at <0>
+    exec.copy %g to %m sizes [16] from [1] at <0> into [1] at <0>
+  }
+}

@@ -6,10 +6,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <thread>
 
 namespace dtc::rt {
 namespace {
+
+constexpr format::MemorySpace kDevice = format::MemorySpace::device,
+                              kHost = format::MemorySpace::host;
 
 TEST(CpuFeatures, NamesWhatIsMissing) {
   EXPECT_EQ(missingCpuFeatures({"sse2"}), std::vector<std::string>{});
@@ -42,14 +46,25 @@ TEST(CpuDevice, SaysWhyCodeDoesNotLoad) {
 
 TEST(CpuDevice, ArenaIsZeroAndAligned) {
   auto device = makeCpuDevice(1);
-  ASSERT_TRUE(device->allocateArena(10000).ok());
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(device->arena()) % 64, 0u);
+  ASSERT_TRUE(device->allocateArena(kDevice, 10000).ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(device->arena(kDevice)) % 64, 0u);
   for (int i = 0; i < 10000; ++i)
-    ASSERT_EQ(device->arena()[i], 0);
+    ASSERT_EQ(device->arena(kDevice)[i], 0);
+}
+
+TEST(CpuDevice, HasAnArenaForEachMemory) {
+  auto device = makeCpuDevice(1);
+  ASSERT_TRUE(device->allocateArena(kDevice, 100).ok());
+  EXPECT_EQ(device->arena(kHost), nullptr);
+  ASSERT_TRUE(device->allocateArena(kHost, 100).ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(device->arena(kHost)) % 64, 0u);
+  std::memset(device->arena(kHost), 1, 100);
+  for (int i = 0; i < 100; ++i)
+    ASSERT_EQ(device->arena(kDevice)[i], 0);
 }
 
 TEST(CpuDevice, SaysThatAnArenaDoesNotFit) {
-  Status status = makeCpuDevice(1)->allocateArena(uint64_t(1) << 60);
+  Status status = makeCpuDevice(1)->allocateArena(kDevice, uint64_t(1) << 60);
   EXPECT_EQ(status.statusCode(), StatusCode::ResourceExhausted);
   EXPECT_NE(status.message().find("1152921504606846976 bytes"), std::string::npos);
 }
@@ -60,16 +75,16 @@ TEST(CpuDevice, WaitEndsAtTheRecordThatItIsFor) {
   ASSERT_TRUE(device->createStreams({.used = {true, true}, .events = 1}).ok());
   char *host = nullptr;
   ASSERT_TRUE(device->allocateHost(4, host).ok());
-  ASSERT_TRUE(device->allocateArena(4).ok());
+  ASSERT_TRUE(device->allocateArena(kDevice, 4).ok());
   for (char value : {1, 2, 3}) {
     host[0] = value;
     uint64_t step = 0, tag = 0;
     ASSERT_TRUE(device->beginStep(0).ok());
     EXPECT_TRUE(device->enqueueWait(0, 0, {}).ok()) << "for the record of the step before, or none";
-    EXPECT_TRUE(device->enqueueCopyIn(1, device->arena(), host, 1, {}).ok());
+    EXPECT_TRUE(device->enqueueCopyIn(1, device->arena(kDevice), host, 1, {}).ok());
     EXPECT_TRUE(device->enqueueRecord(1, 0, {}).ok());
     EXPECT_TRUE(device->enqueueWait(0, 0, {}).ok());
-    EXPECT_TRUE(device->enqueueCopyOut(0, host + 1, device->arena(), 1, {}).ok());
+    EXPECT_TRUE(device->enqueueCopyOut(0, host + 1, device->arena(kDevice), 1, {}).ok());
     ASSERT_TRUE(device->endStep({}, step).ok());
     ASSERT_TRUE(device->synchronize(step, tag).ok());
     EXPECT_TRUE(device->isDone(step));
@@ -85,7 +100,7 @@ TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   constexpr uint64_t count = 5000;
   char *host = nullptr;
   ASSERT_TRUE(device->allocateHost(count + 1, host).ok());
-  ASSERT_TRUE(device->allocateArena(2).ok());
+  ASSERT_TRUE(device->allocateArena(kDevice, 2).ok());
   for (uint64_t i = 0; i <= count; ++i)
     host[i] = static_cast<char>(i % 101);
   flatbuffers::FlatBufferBuilder flat;
@@ -98,19 +113,19 @@ TEST(CpuDevice, KeepsCommandsAndTheirOrder) {
   uint64_t step = 0, tag = 0;
   for (uint64_t i = 0; i < count; ++i) {
     // Byte 0 is shifted into the host's memory and zeroed; byte 1 never is.
-    command.buffers = {device->arena()};
-    ASSERT_TRUE(device->enqueueCopyIn(0, device->arena(), host + i, 1, {}).ok());
-    ASSERT_TRUE(device->enqueueCopyOut(0, host + i + 1, device->arena(), 1, {}).ok());
+    command.buffers = {device->arena(kDevice)};
+    ASSERT_TRUE(device->enqueueCopyIn(0, device->arena(kDevice), host + i, 1, {}).ok());
+    ASSERT_TRUE(device->enqueueCopyOut(0, host + i + 1, device->arena(kDevice), 1, {}).ok());
     ASSERT_TRUE(device->enqueue(0, command, {}).ok());
-    command.buffers = {device->arena() + 1};
+    command.buffers = {device->arena(kDevice) + 1};
   }
-  ASSERT_TRUE(device->enqueueCopyIn(0, device->arena() + 1, host, 1, {}).ok());
+  ASSERT_TRUE(device->enqueueCopyIn(0, device->arena(kDevice) + 1, host, 1, {}).ok());
   ASSERT_TRUE(device->endStep({}, step).ok());
   ASSERT_TRUE(device->synchronize(step, tag).ok());
   for (uint64_t i = 0; i <= count; ++i)
     ASSERT_EQ(host[i], host[0]) << i;
-  EXPECT_EQ(device->arena()[0], 0);
-  EXPECT_EQ(device->arena()[1], host[0]);
+  EXPECT_EQ(device->arena(kDevice)[0], 0);
+  EXPECT_EQ(device->arena(kDevice)[1], host[0]);
 }
 
 // What fails ends the device: with its tag, from whatever stream, and for all that waits.

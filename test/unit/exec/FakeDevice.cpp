@@ -29,7 +29,11 @@ Status FakeDevice::addBlock(uint64_t bytes, uint64_t alignment) {
   return {};
 }
 
-Status FakeDevice::allocateArena(uint64_t bytes) { return addBlock(bytes, 4096); }
+Status FakeDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
+  DTC_RETURN_IF_ERROR(addBlock(bytes, 4096));
+  arenas[static_cast<size_t>(space)] = memory.back().address;
+  return {};
+}
 
 Status FakeDevice::allocateHost(uint64_t bytes, char *&address) {
   DTC_RETURN_IF_ERROR(addBlock(bytes, 64));

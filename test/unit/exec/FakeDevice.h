@@ -6,6 +6,7 @@
 #include "runtime/device/CpuCode.h"
 #include "runtime/device/Device.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -39,8 +40,8 @@ public:
   rt::Status findSymbol(int segment, const std::string &name, int &symbol) override {
     return code.findSymbol(segment, name, symbol);
   }
-  rt::Status allocateArena(uint64_t bytes) override;
-  char *arena() override { return memory.front().address; }
+  rt::Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
+  char *arena(format::MemorySpace space) override { return arenas[static_cast<size_t>(space)]; }
   rt::Status allocateHost(uint64_t bytes, char *&address) override;
   rt::Status copyIn(char *to, const void *from, uint64_t bytes) override;
   rt::Status copyOut(void *to, const char *from, uint64_t bytes) override;
@@ -128,7 +129,8 @@ private:
   Faults faults;
   rt::CpuCode code;
   cpu::ThreadPool pool{1};
-  std::vector<Block> memory; // the arena first
+  std::vector<Block> memory; // the arenas first
+  std::array<char *, 2> arenas{};
   std::vector<std::vector<Item>> queues;
   std::vector<uint32_t> enqueuedRecords;
   std::vector<Group> groups;

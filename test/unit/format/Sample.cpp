@@ -279,8 +279,11 @@ uint32_t ProgramBuilder::kernel(const std::string &symbol, std::vector<uint64_t>
 
 std::vector<uint8_t> ProgramBuilder::file() {
   manifest.peak_memory_bytes = 0;
-  for (const auto &each : manifest.programs)
+  manifest.peak_host_bytes = 0;
+  for (const auto &each : manifest.programs) {
     manifest.peak_memory_bytes = std::max(manifest.peak_memory_bytes, each->arena_bytes);
+    manifest.peak_host_bytes = std::max(manifest.peak_host_bytes, each->host_bytes);
+  }
   return writeUnchecked(manifest, segments);
 }
 

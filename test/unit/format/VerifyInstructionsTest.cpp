@@ -473,6 +473,75 @@ std::string messageOfLayers(int64_t srcStride, int64_t dstStride, uint32_t layer
   return verify(builder.manifest).message();
 }
 
+// An instruction over a buffer of the device's memory and two of the host's, at the same places.
+static std::string messageOfMemories(
+    const std::function<void(test::ProgramBuilder &, uint32_t, uint32_t, uint32_t)> &add) {
+  test::ProgramBuilder builder({});
+  uint32_t here = builder.buffer("here", 4), there = builder.buffer("there", 4),
+           other = builder.buffer("other", 4);
+  auto &buffers = builder.program().buffers;
+  for (uint32_t buffer : {there, other})
+    buffers[buffer]->space = MemorySpace::host;
+  buffers[there]->offset = 0;
+  buffers[other]->offset = 64;
+  builder.program().host_bytes = 80;
+  add(builder, here, there, other);
+  builder.file();
+  return verify(builder.manifest).message();
+}
+
+TEST(VerifyInstructions, CopiesFromOneMemoryToTheOther) {
+  EXPECT_EQ(messageOfMemories([](auto &builder, uint32_t here, uint32_t there, uint32_t other) {
+              builder.add(test::zero(there));
+              builder.add(test::copy(there, here, 4)); // equal places, unlike bytes
+              builder.add(test::copy(there, other, 4));
+            }),
+            "");
+  EXPECT_NE(
+      messageOfMemories([](auto &builder, uint32_t here, uint32_t there, uint32_t) {
+        StridedCopyT op = test::copy(there, here, 4);
+        op.accumulate = true;
+        builder.add(std::move(op));
+      })
+          .find("'src' is 'there' (buffer 1) and 'dst' is 'here' (buffer 0) of another memory, "
+                "wanted both in one"),
+      std::string::npos);
+  EXPECT_NE(messageOfMemories([](auto &builder, uint32_t, uint32_t there, uint32_t other) {
+              builder.program().buffers[other]->offset = 8;
+              builder.add(test::copy(there, other, 4));
+            }).find("share memory: bytes 0 to 16 and 8 to 24"),
+            std::string::npos);
+  EXPECT_NE(messageOfMemories([](auto &builder, uint32_t, uint32_t, uint32_t other) {
+              builder.program().buffers[other]->offset = 68;
+              builder.add(test::zero(other));
+            }).find("of the host's memory, beyond the arena's end at 80"),
+            std::string::npos);
+}
+
+TEST(VerifyInstructions, HasTheDeviceDoWhatLibrariesDo) {
+  EXPECT_NE(messageOfMemories([](auto &builder, uint32_t here, uint32_t there, uint32_t) {
+              GemmT op;
+              op.a = op.b = here;
+              op.c = there;
+              op.m = op.n = op.k = op.lda = op.ldb = op.ldc = 1;
+              builder.add(std::move(op));
+            }).find("'c' is 'there' (buffer 1) of the host's memory, wanted one of the device's"),
+            std::string::npos);
+}
+
+TEST(VerifyInstructions, LaunchesInOneMemory) {
+  SampleIndices at;
+  test::ProgramBuilder builder = test::sampleProgram(2, {1, 2, 3}, &at);
+  uint32_t there = builder.buffer("there", 64);
+  builder.program().buffers[there]->space = MemorySpace::host;
+  builder.program().buffers[there]->offset = 0;
+  builder.program().host_bytes = 256;
+  builder.instructions()[at.launch]->op.AsLaunch()->buffers[0] = there;
+  builder.file();
+  std::string message = verify(builder.manifest).message();
+  EXPECT_NE(message.find("of another memory, wanted both in one"), std::string::npos) << message;
+}
+
 TEST(VerifyInstructions, ChecksAddressesInEveryLayer) {
   EXPECT_EQ(messageOfLayers(0, 0), "");
   EXPECT_EQ(messageOfLayers(16, 88), ""); // the last ends with the arena

@@ -55,7 +55,7 @@ TensorT &tensor(ManifestT &m, size_t i) { return *program(m).parameters[i]; }
 InputT &input(ManifestT &m, size_t i) { return *program(m).inputs[i]; }
 
 const Corruption manifestCorruptions[] = {
-    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 2"},
+    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 3"},
     {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
     {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
      "model_flops_per_step is -1"},
@@ -195,6 +195,22 @@ const Corruption manifestCorruptions[] = {
      },
      "cpu_features asks for 'avx1024'"},
     {"PeakMemory", [](ManifestT &m) { m.peak_memory_bytes += 1; }, "peak_memory_bytes is"},
+    {"PeakHost", [](ManifestT &m) { m.peak_host_bytes = 1; },
+     "peak_host_bytes is 1, wanted 0, the largest arena of the host's memory"},
+    {"HostArenaHuge",
+     [](ManifestT &m) { m.peak_host_bytes = program(m).host_bytes = uint64_t(1) << 49; },
+     "the arena has 562949953421312 bytes"},
+    {"BufferSpace", [](ManifestT &m) { buffer(m, 0).space = static_cast<MemorySpace>(2); },
+     "'embed.weight' (buffer 0) is in memory 2, wanted at most 1"},
+    {"BufferBeyondHost", [](ManifestT &m) { buffer(m, 3).space = MemorySpace::host; },
+     "of the host's memory, beyond the arena's end at 0"},
+    {"ParameterOnHost",
+     [](ManifestT &m) {
+       m.peak_host_bytes = program(m).host_bytes = program(m).arena_bytes;
+       buffer(m, 0).space = MemorySpace::host;
+     },
+     "parameter 'embed.weight' is in 'embed.weight' (buffer 0) of the host's memory, wanted one of "
+     "the device's"},
     {"Streams", [](ManifestT &m) { program(m).num_streams = 0; },
      "num_streams is 0, wanted 1 to 16"},
     {"StreamsMany", [](ManifestT &m) { program(m).num_streams = 17; }, "num_streams is 17"},

@@ -66,11 +66,13 @@ protected:
       given = *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
-    std::optional<std::vector<int64_t>> planned = staticMemoryBytes(model, plan);
+    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan);
     std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, given);
     ASSERT_TRUE(planned && estimated);
-    auto bytes = static_cast<double>(planned->front());
+    auto bytes = static_cast<double>(planned->front().device);
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
+    EXPECT_EQ(planned->front().host > 0, d.offloadOptimizer);
+    EXPECT_EQ(estimated->onHost, static_cast<double>(planned->front().host));
   }
 
   mlir::MLIRContext context;
@@ -121,6 +123,20 @@ TEST_F(ProgramMemoryTest, CountsZero1) {
   d.zero = 1;
   d.sequenceParallel = true;
   expectAgreement(*llama(12, true), d);
+}
+
+// Of the host's memory to the byte: nothing is bucketed there.
+TEST_F(ProgramMemoryTest, CountsBothMemories) {
+  for (int64_t zero : {0, 1}) {
+    Decisions d = decide(4, 1, 1, 2);
+    d.zero = zero;
+    d.offloadOptimizer = true;
+    expectAgreement(*gpt2(12), d);
+    expectAgreement(*llama(8, false), d, "sgd");
+  }
+  Decisions d = decide(1, 2, 2, 1);
+  d.offloadOptimizer = true;
+  expectAgreement(*gpt2(8), d);
 }
 
 TEST_F(ProgramMemoryTest, CountsSearchedPlacements) {

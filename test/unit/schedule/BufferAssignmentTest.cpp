@@ -53,6 +53,18 @@ TEST(BufferAssignment, UpdatesAParameterInPlace) {
   EXPECT_TRUE(assignment.isRedundant(copy));
 }
 
+TEST(BufferAssignment, KeepsMemoriesApart) {
+  Program program;
+  unsigned p = program.add(/*persistent=*/true), next = program.add();
+  program.buffers[next].host = true;
+  program.run({}, {next});
+  unsigned copy = program.copy(next, p);
+  BufferAssignment assignment(program);
+  assignment.run();
+  EXPECT_EQ(assignment.getPlace(next).buffer, next);
+  EXPECT_FALSE(assignment.isRedundant(copy));
+}
+
 // Without the pair the producer may write an element before it has read what it needs of the old
 // value.
 TEST(BufferAssignment, KeepsTheCopyWhereTheProducerMayNotOverwrite) {
