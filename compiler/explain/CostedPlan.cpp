@@ -66,6 +66,14 @@ CostedCollective costedCollective(const CellCollective &collective, const CellSc
   return result;
 }
 
+CostedPart::Gather gatherOf(const Amount &elements, const CellScale &scale) {
+  CostedPart::Gather gather;
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    (bits & ScalesWithExperts ? gather.expert : gather.dense) +=
+        elements.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  return gather;
+}
+
 CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, const CellScale &scale,
                       const CostedPlan &costed) {
   CostedPart part;
@@ -81,6 +89,9 @@ CostedPart costedPart(const BlockCell &cell, std::string name, bool isLayer, con
   for (size_t bits = 0; bits < numScaleSets; ++bits)
     (bits & ScalesWithExperts ? part.expertParameters : part.denseParameters) +=
         cell.parameters.parts[bits] * scale.factor(static_cast<uint8_t>(bits));
+  part.gatheredForward = gatherOf(cell.gatheredForward, scale);
+  part.gatheredBackward = gatherOf(cell.gatheredBackward, scale);
+  part.gatheredFull = gatherOf(cell.gatheredFull, scale);
   OpWork accumulation = accumulationOf(part.denseParameters + part.expertParameters, cell);
   if (accumulation.bytes > 0) {
     const DeviceKind &device = costed.topology.device;
@@ -187,6 +198,11 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   costed.parts.push_back(costedPart(cells->head, "head", false, scale, costed));
   costed.parts.back().stage = static_cast<size_t>(stageOfChunk(
       d.schedule, static_cast<int>(d.pp), static_cast<int>(d.pp * d.virtualStages - 1)));
+  if (!software->runsPrograms) // which gather whole units, whatever a pass reads of them
+    for (CostedPart &part : costed.parts) {
+      part.gatheredForward = part.gatheredBackward =
+          part.gatheredFull = {part.denseParameters, part.expertParameters};
+    }
   return costed;
 }
 
@@ -195,6 +211,13 @@ int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage) {
     return part.stage == stage ? 1 : 0;
   return llvm::count_if(part.layers,
                         [&](int64_t layer) { return holdsLayer(plan.stages[stage], layer); });
+}
+
+int64_t fullLayersOn(const CostedPart &part, const Plan &plan, size_t stage) {
+  return llvm::count_if(part.layers, [&](int64_t layer) {
+    return holdsLayer(plan.stages[stage], layer) &&
+           recomputeOf(plan.stages[stage], layer) == "full";
+  });
 }
 
 double partRunsOf(const CostedPart &part, const Plan &plan, size_t stage) {

@@ -41,6 +41,12 @@ struct CostedPart {
   std::vector<CostedOp> ops;
   std::vector<CostedCollective> collectives;
   double denseParameters = 0, expertParameters = 0; // elements of a rank
+  // What ZeRO-3 gathers of them for one pass forward, and for one backward without and with full
+  // recomputation.
+  struct Gather {
+    double dense = 0, expert = 0;
+  };
+  Gather gatheredForward, gatheredBackward, gatheredFull;
 };
 
 struct CostedPlan {
@@ -70,5 +76,7 @@ double opRunsOf(const CostedPart &part, const CostedOp &op, const Plan &plan, si
 
 // Layers of a stage that a part stands for; 1 for an embedding or a head on it.
 int64_t layersOn(const CostedPart &part, const Plan &plan, size_t stage);
+// Those of them that recompute all.
+int64_t fullLayersOn(const CostedPart &part, const Plan &plan, size_t stage);
 
 } // namespace dtc

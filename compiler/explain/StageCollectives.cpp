@@ -86,14 +86,29 @@ private:
         const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
         std::string name = part.name + (isExpert ? "'s experts" : "'s parameters");
         if (plan.decisions.zero >= 3)
-          add(name + ", forward and backward", replicas(), group, CollectiveKind::AllGather,
-              elements * p.parameterBytes, 2 * runs, std::nullopt);
+          addGathers(part, name, isExpert);
         add(part.name + (isExpert ? "'s gradients of experts" : "'s gradients"), replicas(), group,
             CollectiveKind::ReduceScatter, elements * p.reduceBytes, runs, std::nullopt);
       }
     }
     if (list.size() > first)
       list[first].exposedSeconds = std::max(0.0, exposed);
+  }
+
+  // What forward reads, and what backward does: with recomputation also what of forward runs again.
+  void addGathers(const CostedPart &part, const std::string &name, bool isExpert) {
+    const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
+    auto gather = [&](const CostedPart::Gather &elements, const char *pass, double runs) {
+      add(name + pass, replicas(), group, CollectiveKind::AllGather,
+          (isExpert ? elements.expert : elements.dense) * costed.precision.parameterBytes, runs,
+          std::nullopt);
+    };
+    double runs = partRunsOf(part, plan, stage),
+           full = static_cast<double>(plan.decisions.numMicroBatches *
+                                      fullLayersOn(part, plan, stage));
+    gather(part.gatheredForward, ", forward", runs);
+    gather(part.gatheredBackward, ", backward", runs - full);
+    gather(part.gatheredFull, ", backward", full);
   }
 
   void addTransfers() {

@@ -180,7 +180,45 @@ BlockCell CellBuilder::buildBlock(graph::BlockCallOpInterface call) {
     if (rootOf(operand).getDefiningOp<graph::GetOp>())
       weights.push_back(operand);
   addParameters(cell, weights);
+  addGathers(cell, call, backward, kept);
   return cell;
+}
+
+void CellBuilder::addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,
+                             graph::BlockCallOpInterface backward,
+                             const llvm::SetVector<Value> &kept) {
+  auto func = module.lookupSymbol<graph::FuncOp>(forward.getBlockName());
+  auto add = [&](Amount &amount, Value weight) {
+    if (rootOf(weight).getDefiningOp<graph::GetOp>())
+      addTo(amount, elementsOf(weight), roles.bitsOf(weight) & ScalesWithExperts);
+  };
+  auto symbolOf = [](Value weight) {
+    auto get = rootOf(weight).getDefiningOp<graph::GetOp>();
+    return get ? get.getSymbol() : StringRef();
+  };
+  for (Value operand : forward->getOperands())
+    add(cell.gatheredForward, operand);
+  llvm::StringSet<> read;
+  for (Value operand : backward ? ValueRange(backward->getOperands()) : ValueRange())
+    if (read.insert(symbolOf(operand)).second)
+      for (Amount *amount : {&cell.gatheredBackward, &cell.gatheredFull})
+        add(*amount, operand);
+  auto isInside = [&](Operation *op) { return op->getBlock() == &func.getBody().front(); };
+  llvm::SetVector<Operation *> all; // that makes what is kept
+  for (Value value : kept)
+    if (Operation *op = value.getDefiningOp())
+      all.insert(op);
+  for (size_t next = 0; next < all.size(); ++next)
+    for (Value operand : all[next]->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && isInside(op))
+        all.insert(op);
+  for (Operation *op : all)
+    for (Value operand : op->getOperands())
+      if (auto argument = dyn_cast<BlockArgument>(rootOf(operand))) {
+        Value weight = forward->getOperand(argument.getArgNumber());
+        if (read.insert(symbolOf(weight)).second)
+          add(cell.gatheredFull, weight);
+      }
 }
 
 BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
@@ -212,6 +250,17 @@ BlockCell CellBuilder::buildPart(StringRef name, const OpList &ops) {
   cell.forwardTransient = peakOf(forwardOps, kept);
   cell.backwardTransient = peakOf(backwardOps, {});
   addParameters(cell, weights.getArrayRef());
+  for (Operation *op : ops) {
+    llvm::SmallSetVector<Value, 4> read(op->operand_begin(), op->operand_end());
+    for (Value operand : read)
+      if (operand.getDefiningOp<graph::GetOp>()) {
+        uint8_t bits = roles.bitsOf(operand) & ScalesWithExperts;
+        if (isForward(op))
+          addTo(cell.gatheredForward, elementsOf(operand), bits);
+        else
+          addTo(cell.gatheredBackward, elementsOf(operand), bits);
+      }
+  }
   return cell;
 }
 
@@ -450,9 +499,13 @@ Amount CellBuilder::peakOf(const OpList &ops, const llvm::SetVector<Value> &kept
   return peak;
 }
 
+double CellBuilder::elementsOf(Value value) const {
+  return static_cast<double>(graph::tensorOf(value.getType()).getNumElements());
+}
+
 void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
   for (Value value : values) {
-    auto elements = static_cast<double>(graph::tensorOf(value.getType()).getNumElements());
+    double elements = elementsOf(value);
     uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
     addTo(cell.parameters, elements, bits);
     auto get = rootOf(value).getDefiningOp<graph::GetOp>();

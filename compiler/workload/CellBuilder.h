@@ -45,6 +45,11 @@ private:
   void addKept(BlockCell &cell, const llvm::SetVector<mlir::Value> &kept, const OpList &ops) const;
   Amount peakOf(const OpList &ops, const llvm::SetVector<mlir::Value> &kept) const;
   void addParameters(BlockCell &cell, mlir::ValueRange values);
+  // What is gathered for the calls of a block: operands of `forward`, of which `backward` reads some, and some what
+  // runs again to make `kept`.
+  void addGathers(BlockCell &cell, graph::BlockCallOpInterface forward,
+                  graph::BlockCallOpInterface backward, const llvm::SetVector<mlir::Value> &kept);
+  double elementsOf(mlir::Value value) const;
 
   Amount bytesOf(mlir::Value value) const;
   Amount ownBytesOf(mlir::Value value) const;

@@ -119,6 +119,10 @@ struct BlockCell {
   Amount attentionScores; // elements of softmax rows, which attention that is not blocked keeps
   Amount forwardTransient, backwardTransient; // bytes beyond those kept
   Amount parameters;                          // elements on this rank
+  // Of these, what each pass reads, which is gathered for it where parameters rest split: a block once,
+  // of a part outside of blocks each op for itself. `gatheredFull`: backward that recomputes all; what
+  // recomputes less runs nothing again that takes a gather.
+  Amount gatheredForward, gatheredBackward, gatheredFull;
   Amount sharedGradients; // of these, whose gradients ranks of tensor parallelism add up, once a
                           // step
 

@@ -4,7 +4,8 @@
 The profile has the communicator's own name and size and the bytes of the buffer it was given, per event; what a rank sends
 for them is worked out here, from the definition of the algorithm: a ring of n ranks passes n - 1 blocks on, twice for an
 all-reduce. In bf16 parameters and activations are half of what they are in f32. In a pipeline each rank's are those of its stage's program,
-what it sends to the next ones among them.
+what it sends to the next ones among them. Under ZeRO-2 and 3 the parts that `dtc explain` says the plan moves for layers are those
+of the file, to the byte.
 """
 import collections
 import json
@@ -105,7 +106,21 @@ def run_case(folder, pins, roles, *flags, config="config.json"):
             sys.exit(f"FAILED: {what}: nothing of role {missing} is sent: {program}")
     print(what + ":" + ";".join(f" {sum(count for count, _ in program.values())} collectives, "
                                 f"{sum(bytes_ for _, bytes_ in program.values())} bytes" for program in planned), flush=True)
+    if pins["zero"] >= 2 and not flags:
+        for stage, program in enumerate(planned):
+            check_explained(what, [dte, "--model", folder / config], stage, pins, program)
     return [bytes_by_role(program) for program in planned]
+
+
+def check_explained(what, plan, stage, pins, program):
+    """What the plan gathers and scatters for layers, of which a rank of n sends n - 1 parts, is what the program sends."""
+    rows = json.loads(dtc("explain", *plan, "--stage", stage, "--format", "json"))["collectives"]
+    n = pins.get("zero_group", pins["dp"])
+    for named, kind, role in (("all-gather", "all_gather", "parameter"), ("reduce-scatter", "reduce_scatter", "gradient")):
+        explained = sum(row["runs"] * row["bytes"] for row in rows if row["axis"] == "dp" and row["kind"] == named) * (n - 1) / n
+        found = sum(bytes_ for (_, of, to), (_, bytes_) in program.items() if (of, to) == (kind, role))
+        if explained != found:
+            sys.exit(f"FAILED: {what}: stage {stage} sends {found} bytes by {kind} of role {role}, the plan says {explained}")
 
 
 def check_halves(folder, pins, roles, wide):
