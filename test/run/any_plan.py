@@ -325,7 +325,7 @@ def print_shrunk(index, seed):
 
 
 def main():
-    _, match = run_cases(__doc__, 60, run_case, lambda results: f"largest difference {max(results, default=0):.2e}", print_shrunk)
+    _, match = run_cases(__doc__, 40, run_case, lambda results: f"largest difference {max(results, default=0):.2e}", print_shrunk)
     sys.exit(0 if match else 1)
 
 
