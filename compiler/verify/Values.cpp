@@ -165,7 +165,7 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
       if (meeting != 0 && byte.tensor > 0)
         meetingRead[meeting] = true;
       byte.meeting = meeting;
-      for (uint8_t stream = 0; stream < numStreams; ++stream)
+      for (uint32_t stream = 0; stream < numStreams; ++stream)
         readTimes[i * numStreams + stream] = 0;
     }
   });
