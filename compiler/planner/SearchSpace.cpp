@@ -165,6 +165,25 @@ private:
                            number(limits.experts) + " experts of the model",
                        "the nearest that does is ep=" +
                            number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
+    return checkZeroGroup(pins.dp.value_or(devices / product));
+  }
+
+  // `ranks`: of data parallelism, or what dp divides where it is left open.
+  std::optional<UserError> checkZeroGroup(int64_t ranks) const {
+    int64_t group = pins.zeroGroup.value_or(0);
+    if (group == 0 || group == ranks)
+      return std::nullopt;
+    std::string named = "--fix zero_group=" + number(group);
+    if (ranks % group != 0)
+      return UserError(
+          named + " does not divide the " + number(ranks) + " ranks that data parallelism may have",
+          "the nearest that does is zero_group=" + number(nearestOf(divisorsOf(ranks), group)));
+    if (group == 1)
+      return UserError(named + ": a group of one rank splits nothing",
+                       "use zero_group=2 or more, or zero=0 without it");
+    if (pins.zero && *pins.zero == 0)
+      return UserError(named + ": ZeRO-0 splits nothing over groups",
+                       "use zero=1 or more, or leave zero_group out");
     return std::nullopt;
   }
 
