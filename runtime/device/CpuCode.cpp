@@ -14,17 +14,20 @@ using format::text;
 // Work below this is not worth waking a thread for: about 10 us at 6 GB/s.
 static constexpr uint64_t bytesPerPiece = 64 * 1024;
 
-Status CpuCode::load(std::span<const uint8_t> object) {
+Status CpuCode::load(const CodeObject &object) {
+  if (object.kind != format::SegmentKind::code)
+    return Status::internal(
+        text("the CPU was given code of kind ", EnumNameSegmentKind(object.kind)));
   CodeSegment segment;
-  DTC_RETURN_IF_ERROR(segment.load(object));
+  DTC_RETURN_IF_ERROR(segment.load(object.bytes));
   code.push_back(std::move(segment));
   return {};
 }
 
-Status CpuCode::findSymbol(int segment, const std::string &name, int &symbol) {
-  void *address = code[static_cast<size_t>(segment)].find(name);
+Status CpuCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
+  void *address = code[static_cast<size_t>(object)].find(kernel.name);
   if (!address)
-    return Status::notFound(text("code segment ", segment, " has no function '", name,
+    return Status::notFound(text("code object ", object, " has no function '", kernel.name,
                                  "', which the program calls; recompile with dtc"));
   symbol = static_cast<int>(functions.size());
   functions.push_back(reinterpret_cast<KernelFunction>(address));

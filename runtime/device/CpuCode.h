@@ -13,8 +13,8 @@ namespace dtc::rt {
 class CpuCode {
 public:
   // As the functions of Device with these names.
-  Status load(std::span<const uint8_t> object);
-  Status findSymbol(int segment, const std::string &name, int &symbol);
+  Status load(const CodeObject &object);
+  Status findSymbol(int object, const KernelSpec &kernel, int &symbol);
 
   // Runs a kernel or an instruction of the library with the threads of `pool`. Internal for one that
   // does not compute.

@@ -8,6 +8,7 @@
 #include "runtime/device/CpuEvents.h"
 #include "runtime/device/CpuFeatures.h"
 #include "runtime/device/WorkRing.h"
+#include "runtime/format/Target.h"
 
 #include <algorithm>
 #include <array>
@@ -172,10 +173,10 @@ public:
       : threads(std::max(threads, 1)), world(world), shared(world) {}
   ~CpuDevice() override;
 
-  Status checkFeatures(const std::vector<std::string> &features) override;
-  Status loadCode(std::span<const uint8_t> object) override { return code.load(object); }
-  Status findSymbol(int segment, const std::string &name, int &symbol) override {
-    return code.findSymbol(segment, name, symbol);
+  Status checkTarget(const Target &target) override;
+  Status loadCode(const CodeObject &object) override { return code.load(object); }
+  Status findSymbol(int object, const KernelSpec &kernel, int &symbol) override {
+    return code.findSymbol(object, kernel, symbol);
   }
   Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
   char *arena(format::MemorySpace space) override {
@@ -236,16 +237,12 @@ CpuDevice::~CpuDevice() {
       ::munmap(arena.base, arena.bytes);
 }
 
-Status CpuDevice::checkFeatures(const std::vector<std::string> &features) {
-  std::vector<std::string> missing = missingCpuFeatures(features);
-  if (missing.empty())
-    return {};
-  std::string list;
-  for (const std::string &name : missing)
-    list += (list.empty() ? "" : ", ") + name;
-  return Status::unavailable(text("the program's code needs processor features that this machine "
-                                  "does not have: ",
-                                  list, "; recompile with dtc on or for this machine"));
+Status CpuDevice::checkTarget(const Target &target) {
+  if (target.device != format::cpuDevice)
+    return Status::invalidArgument(text("the program is compiled for device '", target.device,
+                                        "' and was to run on the processors of this machine; "
+                                        "recompile with dtc for device cpu"));
+  return checkCpuFeatures(target.cpuFeatures);
 }
 
 Status CpuDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {

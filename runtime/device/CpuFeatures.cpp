@@ -1,5 +1,7 @@
 #include "runtime/device/CpuFeatures.h"
 
+#include "runtime/base/Text.h"
+
 #include <string_view>
 
 namespace dtc::rt {
@@ -25,6 +27,17 @@ std::vector<std::string> missingCpuFeatures(const std::vector<std::string> &want
     if (!hasCpuFeature(name))
       missing.push_back(name);
   return missing;
+}
+
+Status checkCpuFeatures(const std::vector<std::string> &wanted) {
+  std::string list;
+  for (const std::string &name : missingCpuFeatures(wanted))
+    list += (list.empty() ? "" : ", ") + name;
+  if (list.empty())
+    return {};
+  return Status::unavailable(format::text(
+      "the program's code needs processor features that this machine does not have: ", list,
+      "; recompile with dtc on or for this machine"));
 }
 
 } // namespace dtc::rt

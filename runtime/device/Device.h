@@ -8,6 +8,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/comm/Control.h"
+#include "runtime/format/Grid.h"
 #include "runtime/format/dte_generated.h"
 
 #include <cstdint>
@@ -55,20 +56,41 @@ struct GroupSpec {
   uint32_t size = 1;
 };
 
+// What a file was made for.
+struct Target {
+  std::string device = "cpu"; // Manifest.device
+  std::string gpuArch = {};   // "sm_90"; empty for none
+  std::vector<std::string> cpuFeatures = {};
+};
+
+// Code of a file, whose hash has been checked.
+struct CodeObject {
+  format::SegmentKind kind = format::SegmentKind::code; // code, ptx or simt
+  std::span<const uint8_t> bytes = {};
+  std::span<const uint8_t> cubin =
+      {}; // what `bytes` is, assembled for Target::gpuArch; may be empty
+};
+
+// What binding knows of a kernel.
+struct KernelSpec {
+  std::string name = {};
+  uint32_t threads = format::warpThreads; // of a block, on a GPU
+  uint32_t buffers = 0, scalars = 0;      // that it takes
+};
+
 // One device of one rank. One thread, the host's, makes all calls but abort().
 class Device {
 public:
   virtual ~Device() = default;
 
-  // Whether the machine can run code that needs `features` (names of /proc/cpuinfo on a CPU).
-  // Unavailable names the ones that are missing.
-  virtual Status checkFeatures(const std::vector<std::string> &features) = 0;
+  // Whether this device and its host can run code for `target`. Unavailable names what is missing,
+  // InvalidArgument the device that it is for.
+  virtual Status checkTarget(const Target &target) = 0;
 
-  // Loads the bytes of a code segment, whose hash has been checked. Segments are numbered in order
-  // of loading.
-  virtual Status loadCode(std::span<const uint8_t> object) = 0;
-  // The function `name` of loaded code `segment`. NotFound names both.
-  virtual Status findSymbol(int segment, const std::string &name, int &symbol) = 0;
+  // Loads code for the target that was checked. Objects are numbered in order of loading.
+  virtual Status loadCode(const CodeObject &object) = 0;
+  // The function of that name of loaded `object`. NotFound names both.
+  virtual Status findSymbol(int object, const KernelSpec &kernel, int &symbol) = 0;
 
   // Makes the arena of a memory: `bytes` zero bytes, aligned for every buffer. Once for each that the
   // program has. Of the host's memory launches that work there and enqueued copies use it, so that a

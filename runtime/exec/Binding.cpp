@@ -89,8 +89,12 @@ Status Binder::findKernel(uint32_t kernel, int &symbol) {
   auto [entry, isNew] = symbols.try_emplace(kernel, -1);
   if (isNew) {
     const format::Kernel &description = *manifest.kernels()->Get(kernel);
-    DTC_RETURN_IF_ERROR(device.findSymbol(codeSegments[description.code_segment()],
-                                          description.symbol()->str(), entry->second));
+    KernelSpec spec{.name = description.symbol()->str(),
+                    .threads = format::blockThreads(description),
+                    .buffers = description.num_buffers(),
+                    .scalars = description.num_scalars()};
+    DTC_RETURN_IF_ERROR(
+        device.findSymbol(codeSegments[description.code_segment()], spec, entry->second));
   }
   symbol = entry->second;
   return {};

@@ -6,6 +6,7 @@
 #include "runtime/exec/StepPlace.h"
 #include "runtime/exec/Trace.h"
 #include "runtime/format/Description.h"
+#include "runtime/format/Target.h"
 
 #include <algorithm>
 
@@ -69,7 +70,8 @@ private:
   int rank;
   const format::Program &step;
   std::vector<uint32_t> place;
-  std::vector<int> codeSegments; // per segment of the file: the device's number, -1 where not code
+  std::vector<int>
+      codeSegments; // per segment of the file: the device's number, -1 where it has none
   Groups groups;
   BoundProgram bound;
 
@@ -93,16 +95,25 @@ ExecutorImpl::~ExecutorImpl() {
 
 Status ExecutorImpl::loadCode() {
   const format::Manifest &manifest = executable.manifest();
-  std::vector<std::string> features;
+  Target target{.device = std::string(format::deviceOf(manifest)),
+                .gpuArch = manifest.gpu_arch() ? manifest.gpu_arch()->str() : "",
+                .cpuFeatures = {}};
   for (uint32_t i = 0; i < format::sizeOf(manifest.cpu_features()); ++i)
-    features.push_back(manifest.cpu_features()->Get(i)->str());
-  DTC_RETURN_IF_ERROR(device.checkFeatures(features));
+    target.cpuFeatures.push_back(manifest.cpu_features()->Get(i)->str());
+  DTC_RETURN_IF_ERROR(device.checkTarget(target));
   int loaded = 0;
-  for (uint32_t i = 0; i < format::sizeOf(manifest.segments()); ++i) {
+  uint32_t segments = format::sizeOf(manifest.segments());
+  auto isOf = [&](uint32_t i, format::SegmentKind kind) {
+    return i < segments && manifest.segments()->Get(i)->kind() == kind;
+  };
+  for (uint32_t i = 0; i < segments; ++i) {
     codeSegments.push_back(-1);
-    if (manifest.segments()->Get(i)->kind() != format::SegmentKind::code)
+    if (isOf(i, format::SegmentKind::constants) || isOf(i, format::SegmentKind::cubin))
       continue;
-    DTC_RETURN_IF_ERROR(device.loadCode(executable.segment(i)));
+    CodeObject object{.kind = manifest.segments()->Get(i)->kind(), .bytes = executable.segment(i)};
+    if (isOf(i + 1, format::SegmentKind::cubin))
+      object.cubin = executable.segment(i + 1);
+    DTC_RETURN_IF_ERROR(device.loadCode(object));
     codeSegments.back() = loaded++;
   }
   return {};

@@ -11,15 +11,23 @@ static_assert(maxArenaBytes / maxBlocksX < maxBlocksY * maxBlocksZ, "no range is
 
 static uint64_t divideUp(uint64_t value, uint64_t by) { return (value + by - 1) / by; }
 
-Grid gridOf(const Kernel &kernel, uint64_t range) {
+uint32_t blockThreads(const Kernel &kernel) {
+  if (kernel.threads() != 0)
+    return kernel.threads();
+  uint64_t points = std::min<uint64_t>(kernel.unit_points(), maxBlockThreads);
+  return static_cast<uint32_t>(divideUp(points, warpThreads) * warpThreads);
+}
+
+Grid gridOf(const Kernel &kernel, uint64_t range) { return gridOf(blockThreads(kernel), range); }
+
+Grid gridOf(uint32_t threads, uint64_t range) {
   Grid grid;
   uint64_t x = std::min(range, maxBlocksX), rows = divideUp(range, x);
   uint64_t z = divideUp(rows, maxBlocksY);
   grid.x = static_cast<uint32_t>(x);
   grid.y = static_cast<uint32_t>(divideUp(rows, z));
   grid.z = static_cast<uint32_t>(z);
-  uint64_t points = std::min<uint64_t>(kernel.unit_points(), maxBlockThreads);
-  grid.threads = static_cast<uint32_t>(divideUp(points, warpThreads) * warpThreads);
+  grid.threads = threads;
   return grid;
 }
 

@@ -22,9 +22,14 @@ struct Grid {
   bool operator==(const Grid &other) const = default;
 };
 
+// Threads of a block of `kernel`, which has been verified.
+uint32_t blockThreads(const Kernel &kernel);
+
 // For `range` units of `kernel`, both of which have been verified.
 // Example: 3000 units of 768 points are 3000 x 1 x 1 blocks of 768 threads; of 50257 points, of 1024.
 Grid gridOf(const Kernel &kernel, uint64_t range);
+// The same of a kernel whose blocks have `threads`.
+Grid gridOf(uint32_t threads, uint64_t range);
 
 // "3000 blocks of 768 threads", "2147483647x2x1 blocks of 32 threads"
 std::string describe(const Grid &grid);

@@ -12,7 +12,7 @@ namespace dtc::format {
 
 inline constexpr size_t headerBytes = 64;
 inline constexpr size_t segmentAlignment = 4096;
-inline constexpr uint32_t formatVersion = 3; // 2 had no memory of the host
+inline constexpr uint32_t formatVersion = 4; // 3 had no code for GPUs
 
 // The two halves of an XXH3-128 hash.
 struct Hash128 {

@@ -1,6 +1,7 @@
 // Checks each instruction by itself: its indices, and that it stays inside its buffers on every
 // rank that runs it.
 #include "runtime/format/Description.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -256,6 +257,15 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
                   context.buffer(buffer).bytes(), " bytes, wanted at least ",
                   kernel.min_bytes()->Get(i));
   }
+  // Its buffers are in one memory by now.
+  bool onHost =
+      sizeOf(op.buffers()) > 0 && context.buffer(op.buffers()->Get(0)).space() == MemorySpace::host;
+  SegmentKind wanted = onHost ? SegmentKind::code : kernelSegments(deviceOf(context.manifest));
+  SegmentKind kind = context.manifest.segments()->Get(kernel.code_segment())->kind();
+  if (kind != wanted)
+    return fail("the kernel is in a segment of kind ", EnumNameSegmentKind(kind),
+                ", and its buffers in the memory of the ", onHost ? "host" : "device", ", wanted ",
+                EnumNameSegmentKind(wanted));
   if (sizeOf(op.shares()) != 0 && sizeOf(op.shares()) != kernel.num_results())
     return fail("'shares' has ", sizeOf(op.shares()), " entries, the kernel has ",
                 kernel.num_results(), " results");

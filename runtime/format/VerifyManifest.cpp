@@ -1,6 +1,8 @@
 // Checks the tables of a manifest that are outside of programs: mesh, ranks, kernels, locations,
 // numbers of the model.
+#include "runtime/format/Grid.h"
 #include "runtime/format/Header.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/VerifyContext.h"
 
 #include <algorithm>
@@ -108,6 +110,65 @@ rt::Status verifyGroups(const VerifyContext &context, uint64_t ranks) {
   return {};
 }
 
+rt::Status verifyTarget(const VerifyContext &context) {
+  const Manifest &manifest = context.manifest;
+  DTC_RETURN_IF_ERROR(context.checkName("device", manifest.device()));
+  DTC_RETURN_IF_ERROR(context.checkName("gpu_arch", manifest.gpu_arch()));
+  std::string_view device = deviceOf(manifest);
+  if (device != cpuDevice && device != cudaDevice && device != simtDevice)
+    return context.fail("device is '", device, "', wanted cpu, cuda or simt");
+  std::string_view arch =
+      manifest.gpu_arch() ? manifest.gpu_arch()->string_view() : std::string_view();
+  if (device == cpuDevice && !arch.empty())
+    return context.fail("gpu_arch is '", arch, "' for device 'cpu', which has none");
+  bool isKnown = std::find(std::begin(gpuArchs), std::end(gpuArchs), arch) != std::end(gpuArchs);
+  if (!isKnown && (device == cudaDevice || !arch.empty()))
+    return context.fail("gpu_arch is '", arch, "', wanted sm_80, sm_90 or sm_100");
+  return {};
+}
+
+// Code of any device's host may be there, of GPUs that of the file's own.
+rt::Status verifySegments(const VerifyContext &context) {
+  std::string_view device = deviceOf(context.manifest);
+  const auto *segments = context.manifest.segments();
+  for (uint32_t i = 0; i < sizeOf(segments); ++i) {
+    SegmentKind kind = segments->Get(i)->kind();
+    bool isGpuCode = kind != SegmentKind::code && kind != SegmentKind::constants;
+    bool fits =
+        kind == kernelSegments(device) || (kind == SegmentKind::cubin && device == cudaDevice);
+    if (isGpuCode && !fits)
+      return context.fail("segment ", i, " is ", EnumNameSegmentKind(kind), ", which device '",
+                          device, "' does not run");
+    if (kind == SegmentKind::cubin && (i == 0 || segments->Get(i - 1)->kind() != SegmentKind::ptx))
+      return context.fail("segment ", i, " is cubin, wanted one behind the ptx that it is made of");
+  }
+  return {};
+}
+
+// What a device does with a kernel and the number of its threads follow from its segment.
+rt::Status verifyPlace(const VerifyContext &context, const Kernel &kernel,
+                       const std::string &name) {
+  const auto *segments = context.manifest.segments();
+  if (kernel.code_segment() >= sizeOf(segments))
+    return context.fail(name, " is in segment ", kernel.code_segment(), ", there are ",
+                        sizeOf(segments));
+  SegmentKind kind = segments->Get(kernel.code_segment())->kind();
+  if (kind == SegmentKind::constants || kind == SegmentKind::cubin)
+    return context.fail(name, " is in segment ", kernel.code_segment(), ", which is ",
+                        EnumNameSegmentKind(kind), ", wanted code, ptx or simt");
+  if (kind == SegmentKind::code && kernel.threads() != 0)
+    return context.fail(name, " has blocks of ", kernel.threads(),
+                        " threads, and is code of the host, wanted 0");
+  if (kernel.threads() % warpThreads != 0 || kernel.threads() > maxBlockThreads)
+    return context.fail(name, " has blocks of ", kernel.threads(), " threads, wanted 0 or whole ",
+                        "warps of ", warpThreads, " up to ", maxBlockThreads);
+  uint64_t parameters = uint64_t(kernel.num_buffers()) + kernel.num_scalars() + 1;
+  if (kind != SegmentKind::code && parameters > maxGpuParameters)
+    return context.fail(name, " has ", parameters, " parameters, of which a GPU passes at most ",
+                        maxGpuParameters);
+  return {};
+}
+
 rt::Status verifyKernels(const VerifyContext &context) {
   const Manifest &manifest = context.manifest;
   for (uint32_t i = 0; i < sizeOf(manifest.kernels()); ++i) {
@@ -127,11 +188,7 @@ rt::Status verifyKernels(const VerifyContext &context) {
     if (sizeOf(kernel.min_bytes()) != kernel.num_buffers())
       return context.fail(name, " has ", sizeOf(kernel.min_bytes()), " entries in min_bytes for ",
                           kernel.num_buffers(), " buffers");
-    if (kernel.code_segment() >= sizeOf(manifest.segments()))
-      return context.fail(name, " is in segment ", kernel.code_segment(), ", there are ",
-                          sizeOf(manifest.segments()));
-    if (manifest.segments()->Get(kernel.code_segment())->kind() != SegmentKind::code)
-      return context.fail(name, " is in segment ", kernel.code_segment(), ", which is not code");
+    DTC_RETURN_IF_ERROR(verifyPlace(context, kernel, name));
     if (kernel.range() > maxArenaBytes)
       return context.fail(name, " has range ", kernel.range(), ", wanted at most ", maxArenaBytes);
     if (kernel.unit_points() == 0 || kernel.unit_points() > maxArenaBytes)
@@ -170,6 +227,8 @@ rt::Status verifyTables(const VerifyContext &context) {
   DTC_RETURN_IF_ERROR(verifyMesh(context, ranks));
   DTC_RETURN_IF_ERROR(verifyRanks(context, ranks));
   DTC_RETURN_IF_ERROR(verifyGroups(context, ranks));
+  DTC_RETURN_IF_ERROR(verifyTarget(context));
+  DTC_RETURN_IF_ERROR(verifySegments(context));
   DTC_RETURN_IF_ERROR(verifyKernels(context));
   DTC_RETURN_IF_ERROR(verifyLocations(context));
   DTC_RETURN_IF_ERROR(verifyFeatures(context));

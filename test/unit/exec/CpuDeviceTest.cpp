@@ -18,28 +18,36 @@ constexpr format::MemorySpace kDevice = format::MemorySpace::device,
 TEST(CpuFeatures, NamesWhatIsMissing) {
   EXPECT_EQ(missingCpuFeatures({"sse2"}), std::vector<std::string>{});
   EXPECT_EQ(missingCpuFeatures({"sse2", "avx9000"}), std::vector<std::string>{"avx9000"});
-  Status status = makeCpuDevice(1)->checkFeatures({"avx9000", "avx9001"});
+  Status status = makeCpuDevice(1)->checkTarget({.cpuFeatures = {"avx9000", "avx9001"}});
   EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
   EXPECT_NE(status.message().find("avx9000, avx9001"), std::string::npos) << status.message();
+}
+
+TEST(CpuDevice, RefusesAProgramForAnother) {
+  Status status = makeCpuDevice(1)->checkTarget({.device = "cuda", .gpuArch = "sm_90"});
+  EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
+  EXPECT_NE(status.message().find("compiled for device 'cuda'"), std::string::npos)
+      << status.message();
 }
 
 TEST(CpuDevice, LoadsCodeAndFindsItsFunctions) {
   std::vector<uint8_t> object = test::readBytes(DTC_SAMPLE_KERNELS);
   ASSERT_FALSE(object.empty());
   auto device = makeCpuDevice(1);
-  ASSERT_TRUE(device->loadCode(object).ok());
+  ASSERT_TRUE(device->loadCode({.bytes = object}).ok());
   int first = -1, second = -1;
-  EXPECT_TRUE(device->findSymbol(0, "mean_square", first).ok());
-  EXPECT_TRUE(device->findSymbol(0, "decay", second).ok());
+  EXPECT_TRUE(device->findSymbol(0, {.name = "mean_square"}, first).ok());
+  EXPECT_TRUE(device->findSymbol(0, {.name = "decay"}, second).ok());
   EXPECT_NE(first, second);
-  Status status = device->findSymbol(0, "no_such", first);
+  Status status = device->findSymbol(0, {.name = "no_such"}, first);
   EXPECT_EQ(status.statusCode(), StatusCode::NotFound);
   EXPECT_NE(status.message().find("'no_such'"), std::string::npos);
 }
 
 TEST(CpuDevice, SaysWhyCodeDoesNotLoad) {
   auto device = makeCpuDevice(1);
-  Status status = device->loadCode(std::vector<uint8_t>(100, 1));
+  std::vector<uint8_t> bytes(100, 1);
+  Status status = device->loadCode({.bytes = bytes});
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
   EXPECT_NE(status.message().find("loading code of 100 bytes"), std::string::npos);
 }

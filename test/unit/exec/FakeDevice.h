@@ -35,10 +35,10 @@ public:
   FakeDevice(FakeJob &job, int rank, const Faults &faults = {});
   ~FakeDevice() override;
 
-  rt::Status checkFeatures(const std::vector<std::string> &) override { return {}; }
-  rt::Status loadCode(std::span<const uint8_t> object) override { return code.load(object); }
-  rt::Status findSymbol(int segment, const std::string &name, int &symbol) override {
-    return code.findSymbol(segment, name, symbol);
+  rt::Status checkTarget(const rt::Target &) override { return {}; }
+  rt::Status loadCode(const rt::CodeObject &object) override { return code.load(object); }
+  rt::Status findSymbol(int object, const rt::KernelSpec &kernel, int &symbol) override {
+    return code.findSymbol(object, kernel, symbol);
   }
   rt::Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
   char *arena(format::MemorySpace space) override { return arenas[static_cast<size_t>(space)]; }

@@ -8,11 +8,12 @@
 namespace dtc::format {
 namespace {
 
-Grid gridFor(uint64_t range, uint64_t points) {
+Grid gridFor(uint64_t range, uint64_t points, uint32_t threads = 0) {
   flatbuffers::FlatBufferBuilder builder;
   KernelT kernel;
   kernel.symbol = "kernel_0";
   kernel.unit_points = points;
+  kernel.threads = threads;
   builder.Finish(CreateKernel(builder, &kernel));
   return gridOf(*flatbuffers::GetRoot<Kernel>(builder.GetBufferPointer()), range);
 }
@@ -24,6 +25,11 @@ TEST(Grid, HasABlockPerUnitAndWholeWarps) {
   EXPECT_EQ(gridFor(7, 33), (Grid{7, 1, 1, 64}));
   EXPECT_EQ(describe(gridFor(3000, 768)), "3000 blocks of 768 threads");
   EXPECT_EQ(describe(gridFor(1, 1)), "1 block of 32 threads");
+}
+
+TEST(Grid, TakesTheThreadsThatTheKernelWasMadeFor) {
+  EXPECT_EQ(gridFor(3000, 50257, 256), (Grid{3000, 1, 1, 256}));
+  EXPECT_EQ(gridFor(5, 1, 1024), (Grid{5, 1, 1, 1024}));
 }
 
 TEST(Grid, StaysWithinTheLimitsAndCoversTheRange) {

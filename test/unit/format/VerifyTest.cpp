@@ -54,8 +54,21 @@ BufferT &buffer(ManifestT &m, size_t i) { return *program(m).buffers[i]; }
 TensorT &tensor(ManifestT &m, size_t i) { return *program(m).parameters[i]; }
 InputT &input(ManifestT &m, size_t i) { return *program(m).inputs[i]; }
 
+// The same program for GPUs.
+ManifestT &forSimt(ManifestT &m) {
+  m.device = "simt";
+  m.segments[0]->kind = SegmentKind::simt;
+  return m;
+}
+ManifestT &forCuda(ManifestT &m) {
+  m.device = "cuda";
+  m.gpu_arch = "sm_90";
+  m.segments[0]->kind = SegmentKind::ptx;
+  return m;
+}
+
 const Corruption manifestCorruptions[] = {
-    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 3"},
+    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 4"},
     {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
     {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
      "model_flops_per_step is -1"},
@@ -186,7 +199,34 @@ const Corruption manifestCorruptions[] = {
     {"KernelSegment", [](ManifestT &m) { m.kernels[1]->code_segment = 1; },
      "kernel 1 'decay' is in segment 1, there are 1"},
     {"KernelInConstants", [](ManifestT &m) { m.segments[0]->kind = SegmentKind::constants; },
-     "is in segment 0, which is not code"},
+     "is in segment 0, which is constants, wanted code, ptx or simt"},
+    {"KernelThreads", [](ManifestT &m) { forSimt(m).kernels[0]->threads = 48; },
+     "kernel 0 'mean_square' has blocks of 48 threads, wanted 0 or whole warps of 32 up to 1024"},
+    {"KernelThreadsMany", [](ManifestT &m) { forSimt(m).kernels[0]->threads = 1056; },
+     "has blocks of 1056 threads"},
+    {"KernelThreadsOnHost", [](ManifestT &m) { m.kernels[0]->threads = 32; },
+     "kernel 0 'mean_square' has blocks of 32 threads, and is code of the host, wanted 0"},
+    {"KernelParameters", [](ManifestT &m) { forSimt(m).kernels[0]->num_scalars = 510; },
+     "kernel 0 'mean_square' has 513 parameters, of which a GPU passes at most 512"},
+    {"Device", [](ManifestT &m) { m.device = "tpu"; },
+     "device is 'tpu', wanted cpu, cuda or simt"},
+    {"DeviceArch", [](ManifestT &m) { m.gpu_arch = "sm_90"; },
+     "gpu_arch is 'sm_90' for device 'cpu', which has none"},
+    {"DeviceNoArch", [](ManifestT &m) { forCuda(m).gpu_arch = ""; },
+     "gpu_arch is '', wanted sm_80, sm_90 or sm_100"},
+    {"DeviceOldArch", [](ManifestT &m) { forSimt(m).gpu_arch = "sm_35"; },
+     "gpu_arch is 'sm_35', wanted sm_80, sm_90 or sm_100"},
+    {"SegmentOfAnother", [](ManifestT &m) { m.segments[0]->kind = SegmentKind::ptx; },
+     "segment 0 is ptx, which device 'cpu' does not run"},
+    {"SegmentSimt", [](ManifestT &m) { forCuda(m).segments[0]->kind = SegmentKind::simt; },
+     "segment 0 is simt, which device 'cuda' does not run"},
+    {"SegmentCubin", [](ManifestT &m) { forSimt(m).segments[0]->kind = SegmentKind::cubin; },
+     "segment 0 is cubin, which device 'simt' does not run"},
+    {"SegmentCubinFirst", [](ManifestT &m) { forCuda(m).segments[0]->kind = SegmentKind::cubin; },
+     "segment 0 is cubin, wanted one behind the ptx that it is made of"},
+    {"KernelOfHost", [](ManifestT &m) { forSimt(m).segments[0]->kind = SegmentKind::code; },
+     "the kernel is in a segment of kind code, and its buffers in the memory of the device, wanted "
+     "simt"},
     {"LocationControl", [](ManifestT &m) { m.locations[0]->file = "\x1b[2J"; },
      "the file of a location contains a control character"},
     {"Feature",
@@ -393,6 +433,59 @@ TEST(Verify, RejectsEveryLengthButTheRightOne) {
   EXPECT_FALSE(verify(file).ok());
 }
 
+// What the file is for, and the segments that go with it.
+TEST(Verify, TakesFilesForGpus) {
+  test::ProgramBuilder cpu = test::sampleProgram(2, {1, 2, 3});
+  cpu.manifest.device = "cpu";
+  EXPECT_EQ(verify(cpu.file()).message(), "");
+
+  test::ProgramBuilder simt = test::sampleProgram(2, {1, 2, 3});
+  simt.segments[0].kind = SegmentKind::simt;
+  simt.manifest.device = "simt";
+  simt.manifest.kernels[0]->threads = 1024;
+  EXPECT_EQ(verify(simt.file()).message(), "");
+  simt.manifest.gpu_arch = "sm_80";
+  EXPECT_EQ(verify(simt.file()).message(), "");
+
+  test::ProgramBuilder cuda = test::sampleProgram(2, {1, 2, 3});
+  cuda.segments[0].kind = SegmentKind::ptx;
+  cuda.segments.push_back({SegmentKind::cubin, {4}});
+  cuda.segments.push_back({SegmentKind::code, {5}});
+  cuda.segments.push_back({SegmentKind::constants, {6}});
+  cuda.manifest.device = "cuda";
+  cuda.manifest.gpu_arch = "sm_100";
+  EXPECT_EQ(verify(cuda.file()).message(), "");
+  std::swap(cuda.segments[1], cuda.segments[2]);
+  EXPECT_NE(verify(cuda.file()).message().find("segment 2 is cubin, wanted one behind the ptx"),
+            std::string::npos);
+}
+
+// Launches in the host's memory are the host's, also where the device is a GPU.
+TEST(Verify, WantsCodeOfTheHostForItsMemory) {
+  test::ProgramBuilder builder = test::sampleProgram(1, {1, 2, 3});
+  builder.segments[0].kind = SegmentKind::simt;
+  builder.segments.push_back({SegmentKind::code, {4}});
+  builder.manifest.device = "simt";
+  uint32_t onHost = builder.buffer("on_host", 1);
+  builder.program().buffers[onHost]->space = MemorySpace::host;
+  builder.program().buffers[onHost]->offset = 0;
+  builder.program().host_bytes = 64;
+  uint32_t kernel = builder.kernel("count", {4}, 1);
+  LaunchT launch;
+  launch.kernel = kernel;
+  launch.buffers = {onHost};
+  launch.range = 1;
+  builder.add(std::move(launch));
+  EXPECT_NE(verify(builder.file())
+                .message()
+                .find("the kernel is in a segment of kind simt, and its buffers in the memory of "
+                      "the host, wanted code"),
+            std::string::npos)
+      << verify(builder.file()).message();
+  builder.manifest.kernels[kernel]->code_segment = 1;
+  EXPECT_EQ(verify(builder.file()).message(), "");
+}
+
 // Writes a header with right hashes around changed manifest bytes.
 std::vector<uint8_t> resign(std::vector<uint8_t> file) {
   Header header;
@@ -423,7 +516,7 @@ TEST(Verify, NamesASegmentThatIsWrong) {
       {[](SegmentT &s) { s.offset = 0; }, "before the end of what precedes it"},
       {[](SegmentT &s) { s.bytes = ~uint64_t(0); }, "beyond the file's end"},
       {[](SegmentT &s) { s.bytes -= 1; }, "segment 0 does not match its hash"},
-      {[](SegmentT &s) { s.kind = static_cast<SegmentKind>(2); }, "segment 0 has kind 2"},
+      {[](SegmentT &s) { s.kind = static_cast<SegmentKind>(5); }, "segment 0 has kind 5"},
   };
   for (const auto &each : cases) {
     test::ProgramBuilder builder = test::sampleProgram(1, {1, 2, 3});
