@@ -19,10 +19,10 @@ TOPS = ("dialects", "kernels", "models", "passes", "compiler", "runtime", "tools
 LAYERS = {
     "dialects/": (),  # nobody, and not each other
     "models": ("dialects/",),
-    "passes": ("passes", "dialects/"),
+    "passes": ("passes", "dialects/", "kernels/cuda"),
     "kernels/": (),
     "runtime/": ("runtime/", "kernels/"),
-    "compiler/": ("compiler/", "passes", "dialects/", "models", "runtime/format"),
+    "compiler/": ("compiler/", "passes", "dialects/", "models", "runtime/format", "kernels/cuda"),
     "tools/dtrun": ("runtime/", "tools/cli"),
     "tools/calibrate-gpu": ("tools/calibrate-gpu",),
     "tools/": ("tools/", "compiler/", "passes", "dialects/", "models", "runtime/format"),

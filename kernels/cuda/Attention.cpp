@@ -1,0 +1,177 @@
+// Chooses attention's kernels and their launches.
+#include "kernels/cuda/Attention.h"
+
+#include "kernels/cuda/AttentionTiling.h"
+
+#include <cmath>
+#include <cstddef>
+#include <initializer_list>
+
+namespace dtc::cuda {
+
+namespace {
+
+constexpr int kMaxHeadDim = 256;
+constexpr int kVectorBytes = 16; // of a copy to shared memory
+
+const char *nameOf(ElementType type) {
+  switch (type) {
+  case ElementType::F32:
+    return "f32";
+  case ElementType::BF16:
+    return "bf16";
+  case ElementType::F16:
+    return "f16";
+  }
+  return "";
+}
+
+bool isWhole(const HeadStrides &strides) {
+  constexpr int64_t elements = kVectorBytes / 2;
+  return strides.batch % elements == 0 && strides.token % elements == 0 &&
+         strides.head % elements == 0;
+}
+
+// Whether rows of all tensors are whole vectors, as the tensor-core kernels read them.
+bool hasWholeVectors(const AttentionParams &p, bool gradient) {
+  bool whole = p.headDim % (kVectorBytes / 2) == 0;
+  for (const HeadStrides *strides : {&p.qStrides, &p.kStrides, &p.vStrides, &p.outStrides})
+    whole = whole && isWhole(*strides);
+  if (gradient)
+    for (const HeadStrides *strides : {&p.doutStrides, &p.dqStrides, &p.dkStrides, &p.dvStrides})
+      whole = whole && isWhole(*strides);
+  return whole;
+}
+
+// The first of `sizes` that headDim fits in.
+int paddedTo(int headDim, std::initializer_list<int> sizes) {
+  int padded = 0;
+  for (int size : sizes)
+    if (padded < headDim)
+      padded = size;
+  return padded;
+}
+
+struct Choice {
+  ElementType type;
+  bool narrow; // tensor cores
+  bool dropout;
+  int headDim; // padded
+
+  std::string suffix() const {
+    return std::string("_") + nameOf(type) + "_" + std::to_string(headDim) +
+           (dropout ? "_dropout" : "");
+  }
+};
+
+Choice choose(ElementType type, const AttentionParams &p, bool gradient) {
+  bool narrow = type != ElementType::F32 && hasWholeVectors(p, gradient);
+  int headDim = narrow ? paddedTo(p.headDim, {32, 64, 96, 128, 192, 256})
+                       : paddedTo(p.headDim, {32, 64, 128, 256});
+  return {type, narrow, p.keptFrom > 0, headDim};
+}
+
+std::string checkPointers(const Choice &choice, const AttentionParams &p) {
+  if (!choice.narrow)
+    return "";
+  for (const void *pointer :
+       {p.q, p.k, p.v, static_cast<const void *>(p.out), p.dout, static_cast<const void *>(p.dq),
+        static_cast<const void *>(p.dk), static_cast<const void *>(p.dv)})
+    if (reinterpret_cast<uintptr_t>(pointer) % kVectorBytes != 0)
+      return "attention: a tensor begins " +
+             std::to_string(reinterpret_cast<uintptr_t>(pointer) % kVectorBytes) +
+             " bytes after a multiple of 16; tensors of 16-bit numbers begin at one";
+  return "";
+}
+
+std::string check(const AttentionParams &p) {
+  auto number = [](int64_t value) { return std::to_string(value); };
+  if (p.batch < 0 || p.queries < 0 || p.keys < 0 || p.heads < 0 || p.kvHeads < 0)
+    return "attention: a size is negative";
+  if (p.headDim < 1 || p.headDim > kMaxHeadDim)
+    return "attention: the head dim is " + number(p.headDim) + ", kernels have 1 to " +
+           number(kMaxHeadDim);
+  if (p.kvHeads == 0 ? p.heads != 0 : p.heads % p.kvHeads != 0)
+    return "attention: " + number(p.heads) + " heads do not divide evenly over " +
+           number(p.kvHeads) + " kv heads";
+  // Kernels compare query + keys + a tile.
+  if (int64_t(p.queries) + p.keys + kGradRows + kMaxHeadDim > 0x7FFFFFFF)
+    return "attention: " + number(p.queries) + " queries and " + number(p.keys) +
+           " keys are together more than 2^31 - 321";
+  if (p.window < 0 || (p.window > 0 && !p.causal))
+    return "attention: a window of " + number(p.window) +
+           " keys; it has to be causal and not negative";
+  return "";
+}
+
+// Adds a launch of one block per `rows` of `count` rows, head and batch.
+std::string add(std::vector<Launch> &launches, std::string kernel, int64_t count, int64_t rows,
+                int64_t heads, int64_t batch, int threads, int sharedBytes) {
+  int64_t rowBlocks = (count + rows - 1) / rows, headCount = heads * batch;
+  if (rowBlocks == 0 || headCount == 0)
+    return "";
+  if (headCount > kMaxGridX / rowBlocks)
+    return "attention: kernel '" + kernel + "' needs " + std::to_string(rowBlocks) +
+           " blocks for " + std::to_string(headCount) + " heads each, a grid has " +
+           std::to_string(kMaxGridX);
+  launches.push_back({std::move(kernel), static_cast<uint32_t>(rowBlocks * headCount), 1,
+                      static_cast<uint32_t>(threads), static_cast<uint32_t>(sharedBytes)});
+  return "";
+}
+
+} // namespace
+
+HeadStrides denseStrides(int64_t tokens, int64_t heads, int64_t headDim) {
+  return {tokens * heads * headDim, heads * headDim, headDim};
+}
+
+void setDropout(AttentionParams &params, float dropout) {
+  bool some = dropout > 0, all = dropout >= 1;
+  params.keptFrom =
+      !some ? 0
+            : (all ? uint64_t(1) << 32
+                   : static_cast<uint64_t>(std::ceil(static_cast<double>(dropout) * 4294967296.0)));
+  params.keptScale = all ? 0 : 1 / (1 - (some ? dropout : 0));
+}
+
+std::string planAttention(ElementType type, const AttentionParams &params,
+                          std::vector<Launch> &launches) {
+  launches.clear();
+  if (std::string error = check(params); !error.empty())
+    return error;
+  Choice choice = choose(type, params, /*gradient=*/false);
+  if (std::string error = checkPointers(choice, params); !error.empty())
+    return error;
+  if (choice.narrow)
+    return add(launches, "AttentionForward" + choice.suffix(), params.queries,
+               forwardQueries(choice.headDim, choice.dropout), params.heads, params.batch,
+               kNarrowThreads, forwardSharedBytes(choice.headDim, choice.dropout));
+  return add(launches, "AttentionGeneral_forward" + choice.suffix(), params.queries,
+             generalRows(choice.headDim), params.heads, params.batch, kWideThreads,
+             generalForwardSharedBytes(choice.headDim));
+}
+
+std::string planAttentionGrad(ElementType type, const AttentionParams &params,
+                              std::vector<Launch> &launches) {
+  launches.clear();
+  if (std::string error = check(params); !error.empty())
+    return error;
+  Choice choice = choose(type, params, /*gradient=*/true);
+  if (std::string error = checkPointers(choice, params); !error.empty())
+    return error;
+  std::string family = choice.narrow ? "AttentionBackward_" : "AttentionGeneral_";
+  int64_t rows = choice.narrow ? kGradRows : generalRows(choice.headDim);
+  int threads = choice.narrow ? kNarrowThreads : kWideThreads;
+  int shared =
+      choice.narrow ? gradSharedBytes(choice.headDim) : generalGradSharedBytes(choice.headDim);
+  std::string error = add(launches, family + "queries" + choice.suffix(), params.queries, rows,
+                          params.heads, params.batch, threads, shared);
+  std::initializer_list<const char *> whole = {"keys"}, halves = {"keysA", "keysB"};
+  for (const char *name : !choice.narrow || gradIsWhole(choice.headDim) ? whole : halves)
+    if (error.empty())
+      error = add(launches, family + name + choice.suffix(), params.keys, rows, params.kvHeads,
+                  params.batch, threads, shared);
+  return error;
+}
+
+} // namespace dtc::cuda

@@ -1,0 +1,95 @@
+// Which keys a query sees, and which weights dropout keeps: the same as on CPUs, to the bit.
+#pragma once
+
+#include "kernels/cuda/AttentionParams.h"
+#include "kernels/cuda/Device.h"
+
+namespace dtc::cuda {
+
+// Keys [begin, end) of a query.
+DTC_DEVICE int firstKey(const AttentionParams &p, int query) {
+  return p.window > 0 ? greatest(0, query + 1 + p.keys - p.queries - p.window) : 0;
+}
+DTC_DEVICE int endKey(const AttentionParams &p, int query) {
+  return p.causal ? greatest(0, least(p.keys, query + 1 + p.keys - p.queries)) : p.keys;
+}
+DTC_DEVICE bool sees(const AttentionParams &p, int query, int key) {
+  return key >= firstKey(p, query) && key < endKey(p, query);
+}
+// Whether queries [query, query + rows) all exist and see all keys [key, key + columns).
+DTC_DEVICE bool allSeen(const AttentionParams &p, int query, int rows, int key, int columns) {
+  return query + rows <= p.queries && key + columns <= endKey(p, query) &&
+         key >= firstKey(p, query + rows - 1);
+}
+// Queries [begin, end) that may see some of keys [key, key + columns).
+DTC_DEVICE int firstQuery(const AttentionParams &p, int key) {
+  return p.causal ? greatest(0, key + p.queries - p.keys) : 0;
+}
+DTC_DEVICE int endQuery(const AttentionParams &p, int key, int columns) {
+  int last = least(p.keys, key + columns) - 1;
+  return p.window > 0 ? greatest(0, least(p.queries, last + p.queries - p.keys + p.window))
+                      : p.queries;
+}
+
+DTC_DEVICE int64_t statisticsRow(const AttentionParams &p, int batchIndex, int head) {
+  return (static_cast<int64_t>(batchIndex) * p.heads + head) * p.queries;
+}
+DTC_DEVICE int64_t offsetOf(const HeadStrides &strides, int batchIndex, int token, int head) {
+  return batchIndex * strides.batch + token * strides.token + head * strides.head;
+}
+
+// Factors of the weights of one head: 1 / (1 - p) where kept, 0 where dropped.
+// Source: Salmon, Moraes, Dror, Shaw 2011, Philox4x32-10; word 0 of the counters
+// {low, high of the element, dropoutId, step} under the seed.
+template <bool kDropout> class Dropout {
+public:
+  DTC_DEVICE Dropout(const AttentionParams &p, int batchIndex, int head) {
+    if constexpr (kDropout) {
+      float now = *p.step;
+      // The step is whatever the program left there; only a whole number in range is one.
+      step = now >= 0 && now < 4294967296.0f ? static_cast<uint32_t>(now) : 0;
+      seed = static_cast<uint64_t>(*p.seed);
+      id = p.dropoutId;
+      keptFrom = step == 0 ? 0 : p.keptFrom;
+      keptScale = step == 0 ? 1 : p.keptScale;
+      keys = static_cast<uint64_t>(p.keys);
+      firstRow = static_cast<uint64_t>(
+          ((p.firstBatch + batchIndex) * p.totalHeads + p.firstHead + head) * p.queries);
+    }
+  }
+
+  DTC_DEVICE float factor(int query, int key) const {
+    if constexpr (!kDropout)
+      return 1;
+    else
+      return word((firstRow + static_cast<uint64_t>(query)) * keys + static_cast<uint64_t>(key)) >=
+                     keptFrom
+                 ? keptScale
+                 : 0;
+  }
+
+private:
+  DTC_DEVICE uint32_t word(uint64_t element) const {
+    uint32_t counter0 = static_cast<uint32_t>(element),
+             counter1 = static_cast<uint32_t>(element >> 32), counter2 = id, counter3 = step;
+    uint32_t key0 = static_cast<uint32_t>(seed), key1 = static_cast<uint32_t>(seed >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; ++round) {
+      uint64_t product0 = uint64_t(0xD2511F53u) * counter0;
+      uint64_t product1 = uint64_t(0xCD9E8D57u) * counter2;
+      counter0 = static_cast<uint32_t>(product1 >> 32) ^ counter1 ^ key0;
+      counter1 = static_cast<uint32_t>(product1);
+      counter2 = static_cast<uint32_t>(product0 >> 32) ^ counter3 ^ key1;
+      counter3 = static_cast<uint32_t>(product0);
+      key0 += 0x9E3779B9u;
+      key1 += 0xBB67AE85u;
+    }
+    return counter0;
+  }
+
+  uint64_t seed = 0, keptFrom = 0, firstRow = 0, keys = 0;
+  uint32_t id = 0, step = 0;
+  float keptScale = 1;
+};
+
+} // namespace dtc::cuda

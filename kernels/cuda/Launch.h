@@ -1,0 +1,26 @@
+// How the host launches a hand-written kernel.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dtc::cuda {
+
+enum class ElementType : uint8_t { F32, BF16, F16 };
+constexpr int64_t bytesOf(ElementType type) { return type == ElementType::F32 ? 4 : 2; }
+
+// gridX x gridY blocks of `threads` x 1 x 1 threads, with `sharedBytes` of dynamic shared memory: at
+// most 160 KiB, of which more than 48 are to be asked for (cuFuncSetAttribute). The kernel takes one
+// parameter, the struct of plain data that the launch was planned with, by value.
+struct Launch {
+  std::string kernel;
+  uint32_t gridX = 1, gridY = 1;
+  uint32_t threads = 0;
+  uint32_t sharedBytes = 0;
+
+  bool operator==(const Launch &other) const = default;
+};
+
+inline constexpr int64_t kMaxGridX = 0x7FFFFFFF, kMaxGridY = 65535;
+
+} // namespace dtc::cuda

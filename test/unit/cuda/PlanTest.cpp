@@ -1,0 +1,142 @@
+// Which CUDA kernels the host chooses, and what it refuses.
+#include "kernels/cuda/Attention.h"
+#include "kernels/cuda/Embedding.h"
+#include "kernels/cuda/bitcode/Bitcode.h"
+#include "test/unit/cuda/KernelList.h"
+
+#include <algorithm>
+#include <gtest/gtest.h>
+
+namespace dtc::cuda {
+namespace {
+
+AttentionParams attentionOf(int tokens, int heads, int kvHeads, int headDim, int batch) {
+  AttentionParams p{};
+  p.batch = batch, p.queries = p.keys = tokens, p.heads = heads, p.kvHeads = kvHeads;
+  p.headDim = headDim, p.causal = 1;
+  p.qStrides = p.outStrides = p.doutStrides = p.dqStrides = denseStrides(tokens, heads, headDim);
+  p.kStrides = p.vStrides = p.dkStrides = p.dvStrides = denseStrides(tokens, kvHeads, headDim);
+  return p;
+}
+
+std::vector<std::string> names(const std::vector<Launch> &launches) {
+  std::vector<std::string> names;
+  for (const Launch &launch : launches)
+    names.push_back(launch.kernel);
+  return names;
+}
+
+TEST(AttentionPlan, IsThatOfTheHeader) {
+  AttentionParams p = attentionOf(100, 8, 8, 64, 2);
+  std::vector<Launch> launches;
+  ASSERT_EQ(planAttention(ElementType::F32, p, launches), "");
+  Launch expected{"AttentionGeneral_forward_f32_64", 2 * 8 * 2, 1, 256, 44032};
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0], expected);
+}
+
+TEST(AttentionPlan, TakesTensorCoresWhereRowsAreWholeVectors) {
+  using Names = std::vector<std::string>;
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(1024, 12, 4, 64, 1);
+  setDropout(p, 0.1f);
+  ASSERT_EQ(planAttention(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(names(launches), Names{"AttentionForward_bf16_64_dropout"});
+  EXPECT_EQ(launches[0].gridX, 16u * 12);
+  ASSERT_EQ(planAttentionGrad(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(names(launches), (Names{"AttentionBackward_queries_bf16_64_dropout",
+                                    "AttentionBackward_keys_bf16_64_dropout"}));
+  EXPECT_EQ(launches[1].gridX, 16u * 4);
+  p = attentionOf(64, 2, 2, 200, 1);
+  ASSERT_EQ(planAttentionGrad(ElementType::F16, p, launches), "");
+  EXPECT_EQ(names(launches),
+            (Names{"AttentionBackward_queries_f16_256", "AttentionBackward_keysA_f16_256",
+                   "AttentionBackward_keysB_f16_256"}));
+  p.dkStrides.token += 4;
+  ASSERT_EQ(planAttentionGrad(ElementType::F16, p, launches), "");
+  EXPECT_EQ(names(launches),
+            (Names{"AttentionGeneral_queries_f16_256", "AttentionGeneral_keys_f16_256"}));
+}
+
+TEST(AttentionPlan, LaunchesNothingWhereThereIsNothing) {
+  std::vector<Launch> launches;
+  AttentionParams p = attentionOf(0, 2, 2, 64, 1);
+  EXPECT_EQ(planAttention(ElementType::BF16, p, launches), "");
+  EXPECT_TRUE(launches.empty());
+  p.keys = 5; // dk and dv are zeros
+  EXPECT_EQ(planAttentionGrad(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(launches.size(), 1u);
+}
+
+TEST(AttentionPlan, SaysWhatItCannotDo) {
+  std::vector<Launch> launches;
+  auto plan = [&](const AttentionParams &p) {
+    return planAttention(ElementType::BF16, p, launches);
+  };
+  EXPECT_EQ(plan(attentionOf(8, 2, 2, 257, 1)),
+            "attention: the head dim is 257, kernels have 1 to 256");
+  EXPECT_EQ(plan(attentionOf(8, 3, 2, 64, 1)),
+            "attention: 3 heads do not divide evenly over 2 kv heads");
+  EXPECT_EQ(plan(attentionOf(1 << 30, 4, 4, 64, 1)),
+            "attention: 1073741824 queries and 1073741824 keys are together more than 2^31 - 321");
+  EXPECT_EQ(
+      plan(attentionOf(1 << 20, 1 << 10, 1, 64, 1 << 10)),
+      "attention: kernel 'AttentionForward_bf16_64' needs 8192 blocks for 1048576 heads each, "
+      "a grid has 2147483647");
+  AttentionParams p = attentionOf(8, 2, 2, 64, 1);
+  p.causal = 0, p.window = 4;
+  EXPECT_EQ(plan(p), "attention: a window of 4 keys; it has to be causal and not negative");
+  p.window = 0;
+  p.v = reinterpret_cast<const void *>(uintptr_t(0x1008));
+  EXPECT_EQ(plan(p), "attention: a tensor begins 8 bytes after a multiple of 16; tensors of 16-bit "
+                     "numbers begin at one");
+}
+
+TEST(AttentionPlan, DropsAsManyAsTheCpu) {
+  AttentionParams p{};
+  setDropout(p, 0.25f);
+  EXPECT_EQ(p.keptFrom, uint64_t(1) << 30);
+  EXPECT_EQ(p.keptScale, 1 / 0.75f);
+  setDropout(p, 1);
+  EXPECT_EQ(p.keptFrom, uint64_t(1) << 32);
+  EXPECT_EQ(p.keptScale, 0);
+  setDropout(p, 0);
+  EXPECT_EQ(p.keptFrom, 0u);
+}
+
+TEST(EmbeddingPlan, TakesTheLargestUnit) {
+  std::vector<Launch> launches;
+  EmbeddingParams p{nullptr, nullptr, nullptr, 50257, 768, 1000, 0, 0};
+  ASSERT_EQ(planEmbedding(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(launches[0], (Launch{"Embedding_16", 125, 1, 256, 0}));
+  EXPECT_EQ(p.rowUnits, 96);
+  p.columns = 3;
+  ASSERT_EQ(planEmbedding(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(launches[0].kernel, "Embedding_2");
+}
+
+TEST(EmbeddingPlan, SpreadsRowsOverBlocks) {
+  std::vector<Launch> launches;
+  EmbeddingGradParams p{nullptr, nullptr, nullptr, 50257, 768, 1000, 0, 0, 0};
+  ASSERT_EQ(planEmbeddingGrad(ElementType::BF16, p, launches), "");
+  EXPECT_EQ(p.rowsPerBlock, 50);
+  EXPECT_EQ(launches[0], (Launch{"EmbeddingGrad_bf16_4", 1006, 1, 256, 0}));
+}
+
+// The host and the device code name the same kernels.
+TEST(CudaBitcode, HasEveryKernelThatIsPlanned) {
+  EXPECT_EQ(findBitcode("NoSuch_kernel"), nullptr);
+  std::vector<Launch> launches = allLaunches();
+  EXPECT_GT(launches.size(), 150u);
+  for (const Launch &launch : launches) {
+    const BitcodeFile *file = findBitcode(launch.kernel);
+    ASSERT_NE(file, nullptr) << launch.kernel;
+    auto at = std::search(file->bytes.begin(), file->bytes.end(), launch.kernel.begin(),
+                          launch.kernel.end());
+    EXPECT_NE(at, file->bytes.end()) << launch.kernel;
+    EXPECT_LE(launch.sharedBytes, 163 * 1024u) << launch.kernel; // of a block on sm_80
+  }
+}
+
+} // namespace
+} // namespace dtc::cuda
