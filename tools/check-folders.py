@@ -32,6 +32,7 @@ LAYERS = {
 EXCEPTIONS = {
     ("compiler/calibrate", "kernels/cpu"): "measures the kernels that programs run",
     ("compiler/calibrate", "runtime/comm"): "measures the communicator that programs run on",
+    ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",
 }
 
 # Headers that need no library: all of them is in the header.
@@ -41,6 +42,8 @@ HEADER_ONLY = {
     "runtime/base/HalfFloats.h",
     "runtime/base/Status.h",
     "runtime/base/Text.h",
+    "runtime/simt/Abi.h",
+    "runtime/simt/Intrinsics.def",
     "tools/cli/EndWithWords.h",
 }
 

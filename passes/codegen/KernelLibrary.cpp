@@ -6,7 +6,6 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelLowering.h"
-#include "passes/codegen/ObjectCode.h"
 #include "llvm/IR/LLVMContext.h"
 
 using namespace mlir;

@@ -2,17 +2,11 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/native/ObjectCode.h"
 #include <string>
 #include <vector>
 
 namespace dtc {
-
-// The processor to generate code for.
-struct KernelTarget {
-  std::string cpu =
-      "x86-64-v3"; // an LLVM processor name: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), znver4, ...
-  std::string features; // on top of it, as "+avx512bf16,-fma"
-};
 
 // An ELF shared object for x86-64 Linux with one function per kernel:
 //   void NAME(char *const *buffers, const int64_t *scalars, int64_t begin, int64_t end)

@@ -1,5 +1,5 @@
 // Optimises LLVM IR and emits object files.
-#include "passes/codegen/ObjectCode.h"
+#include "passes/native/ObjectCode.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
@@ -66,7 +66,9 @@ void storeBits(Module &module) {
   }
 }
 
-void optimize(Module &module, TargetMachine &machine) {
+} // namespace
+
+void dtc::optimizeModule(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager components;
@@ -79,8 +81,6 @@ void optimize(Module &module, TargetMachine &machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   builder.buildPerModuleDefaultPipeline(OptimizationLevel::O3).run(module, modules);
 }
-
-} // namespace
 
 Expected<std::unique_ptr<TargetMachine>> dtc::createTargetMachine(const KernelTarget &target) {
   initializeTarget();
@@ -107,7 +107,7 @@ Expected<SmallVector<char, 0>> dtc::compileObject(Module &module, TargetMachine 
   module.setPICLevel(PICLevel::BigPIC);
   setAttributes(module, machine);
   storeBits(module);
-  optimize(module, machine);
+  optimizeModule(module, machine);
   SmallVector<char, 0> object;
   raw_svector_ostream stream(object);
   legacy::PassManager passes;

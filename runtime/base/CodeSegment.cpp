@@ -1,4 +1,4 @@
-#include "runtime/device/CodeSegment.h"
+#include "runtime/base/CodeSegment.h"
 
 #include "runtime/base/Text.h"
 

@@ -1,5 +1,5 @@
 // Links object files to a shared object with LLVM's linker, as a library.
-#include "passes/codegen/ObjectCode.h"
+#include "passes/native/ObjectCode.h"
 
 #include "lld/Common/Driver.h"
 #include "llvm/ADT/StringSet.h"
@@ -127,7 +127,7 @@ Error runLinker(ArrayRef<std::string> inputs, const std::string &output) {
   return Error::success();
 }
 
-Error checkImports(MemoryBufferRef library) {
+Error checkImports(MemoryBufferRef library, ArrayRef<StringRef> allowed) {
   auto object = object::ObjectFile::createELFObjectFile(library);
   if (!object)
     return object.takeError();
@@ -138,7 +138,8 @@ Error checkImports(MemoryBufferRef library) {
     Expected<StringRef> name = symbol.getName();
     if (!flags || !name)
       return joinErrors(flags.takeError(), name.takeError());
-    if ((*flags & object::SymbolRef::SF_Undefined) && !name->empty() && !isMathFunction(*name))
+    if ((*flags & object::SymbolRef::SF_Undefined) && !name->empty() && !isMathFunction(*name) &&
+        !is_contained(allowed, *name))
       others += (others.empty() ? "'" : ", '") + name->str() + "'";
   }
   if (others.empty())
@@ -149,7 +150,8 @@ Error checkImports(MemoryBufferRef library) {
 
 } // namespace
 
-Expected<std::vector<char>> dtc::linkObjects(ArrayRef<SmallVector<char, 0>> objects) {
+Expected<std::vector<char>> dtc::linkObjects(ArrayRef<SmallVector<char, 0>> objects,
+                                             ArrayRef<StringRef> others) {
   std::vector<MemoryFile> files;
   std::vector<std::string> inputs;
   for (const SmallVector<char, 0> &bytes : objects) {
@@ -165,8 +167,8 @@ Expected<std::vector<char>> dtc::linkObjects(ArrayRef<SmallVector<char, 0>> obje
   std::vector<char> library = outlet.finish();
   if (failure)
     return failure;
-  if (Error error =
-          checkImports(MemoryBufferRef(StringRef(library.data(), library.size()), "kernels.so")))
+  if (Error error = checkImports(
+          MemoryBufferRef(StringRef(library.data(), library.size()), "kernels.so"), others))
     return error;
   return library;
 }

@@ -1,0 +1,37 @@
+// From LLVM IR to a shared object for x86-64 Linux.
+#pragma once
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Target/TargetMachine.h"
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+// The processor to generate code for.
+struct KernelTarget {
+  std::string cpu =
+      "x86-64-v3"; // an LLVM processor name: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), znver4, ...
+  std::string features; // on top of it, as "+avx512bf16,-fma"
+};
+
+// A machine that generates position-independent code. Errors: an unknown processor.
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const KernelTarget &target);
+
+// Runs LLVM's -O3 over `module`, whose triple and layout are the machine's.
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
+
+// Optimises `module` for the machine, as kernels are, and returns its object file.
+llvm::Expected<llvm::SmallVector<char, 0>> compileObject(llvm::Module &module,
+                                                         llvm::TargetMachine &machine);
+
+// Links object files to a shared object. Errors: what the linker says; imports that are neither in
+// libm nor among `others`, by name.
+llvm::Expected<std::vector<char>> linkObjects(llvm::ArrayRef<llvm::SmallVector<char, 0>> objects,
+                                              llvm::ArrayRef<llvm::StringRef> others = {});
+
+} // namespace dtc

@@ -1,0 +1,158 @@
+// From device IR to a shared object for the emulator.
+#include "passes/simt/Retarget.h"
+
+#include "passes/native/ObjectCode.h"
+#include "passes/simt/AccessChecks.h"
+#include "passes/simt/Bf16.h"
+#include "passes/simt/DeviceCalls.h"
+#include "passes/simt/KernelTable.h"
+#include "passes/simt/SharedLayout.h"
+#include "passes/simt/Sites.h"
+#include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/DebugInfo.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
+#include <mutex>
+
+using namespace llvm;
+using namespace dtc;
+
+namespace {
+
+Expected<std::unique_ptr<TargetMachine>> createGpuMachine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+  });
+  Triple triple("nvptx64-nvidia-cuda");
+  std::string error;
+  const Target *target = TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return createStringError("generating code for '" + triple.str() + "': " + error);
+  return std::unique_ptr<TargetMachine>(
+      target->createTargetMachine(triple, "sm_80", "+ptx78", TargetOptions(), std::nullopt));
+}
+
+// What the back end for PTX also does to IR and what tells in accesses: neighbours become one access.
+void joinAccesses(Module &module, TargetMachine &machine) {
+  legacy::PassManager passes;
+  passes.add(createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+  passes.add(createLoadStoreVectorizerPass());
+  passes.run(module);
+}
+
+Error optimizeForGpu(Module &module) {
+  auto machine = createGpuMachine();
+  if (!machine)
+    return machine.takeError();
+  module.setTargetTriple((*machine)->getTargetTriple());
+  module.setDataLayout((*machine)->createDataLayout());
+  optimizeModule(module, **machine);
+  joinAccesses(module, **machine);
+  return Error::success();
+}
+
+void dropDeviceAttributes(Function &function) {
+  for (StringRef name :
+       {"target-cpu", "target-features", "nvvm.kernel", "nvvm.reqntid", "nvvm.maxntid",
+        "nvvm.minctasm", "nvvm.maxnreg", "frame-pointer", "stack-protector-buffer-size"})
+    function.removeFnAttr(name);
+  function.removeFnAttr(Attribute::OptimizeNone);
+  if (!function.isDeclaration())
+    function.setCallingConv(CallingConv::C);
+}
+
+void dropLists(Module &module) {
+  for (StringRef name : {"llvm.used", "llvm.compiler.used"})
+    if (GlobalVariable *list = module.getNamedGlobal(name))
+      list->eraseFromParent();
+}
+
+Error replaceCalls(Function &function, DeviceCalls &calls) {
+  SmallVector<CallBase *> all;
+  for (Instruction &instruction : instructions(function))
+    if (auto *call = dyn_cast<CallBase>(&instruction);
+        call && !call->isIndirectCall()) // the emulator's are indirect
+      all.push_back(call);
+  for (CallBase *call : all)
+    if (Error error = calls.replace(*call))
+      return error;
+  return Error::success();
+}
+
+void replaceFences(Function &function, DeviceCalls &calls, Sites &sites) {
+  SmallVector<FenceInst *> fences;
+  for (Instruction &instruction : instructions(function))
+    if (auto *fence = dyn_cast<FenceInst>(&instruction))
+      fences.push_back(fence);
+  for (FenceInst *fence : fences) {
+    IRBuilder<> builder(fence);
+    calls.add(builder, "simt.fence", {sites.add(*fence)});
+    fence->eraseFromParent();
+  }
+}
+
+using Kernels = SmallVector<std::pair<Function *, KernelLimits>>;
+
+Error retarget(Module &module, const Kernels &kernels, const TargetMachine &machine) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  Sites sites(module);
+  DeviceCalls calls(module, sites);
+  SmallVector<Function *> functions, entries;
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      functions.push_back(&function);
+  for (auto &kernel : kernels)
+    entries.push_back(kernel.first);
+  SharedLayout shared(module, entries, calls);
+  for (Function *function : functions) {
+    dropDeviceAttributes(*function);
+    addAccessChecks(*function, calls, sites);
+    if (Error error = replaceCalls(*function, calls))
+      return error;
+    replaceFences(*function, calls, sites);
+    addLoopSteps(*function, calls, sites);
+  }
+  addKernelTable(module, kernels, shared, calls, sites);
+  for (Function *function : functions)
+    function->setLinkage(GlobalValue::InternalLinkage);
+  expandBf16(module);
+  StripDebugInfo(module);
+  std::string words;
+  raw_string_ostream stream(words);
+  if (verifyModule(module, &stream))
+    return createStringError("retargeting device code: " + words);
+  return Error::success();
+}
+
+} // namespace
+
+Expected<std::vector<char>> dtc::compileForSimt(std::unique_ptr<Module> device) {
+  Kernels kernels = takeKernels(*device);
+  dropLists(*device);
+  for (auto &[kernel, limits] : kernels)
+    kernel->setCallingConv(CallingConv::PTX_Kernel);
+  for (Function &function : *device)
+    if (!function.isDeclaration() && function.getCallingConv() != CallingConv::PTX_Kernel)
+      function.setLinkage(GlobalValue::InternalLinkage);
+  if (Error error = optimizeForGpu(*device))
+    return error;
+  auto machine = createTargetMachine({});
+  if (!machine)
+    return machine.takeError();
+  if (Error error = retarget(*device, kernels, **machine))
+    return error;
+  auto object = compileObject(*device, **machine);
+  if (!object)
+    return object.takeError();
+  return linkObjects(*object, {"memcpy", "memmove", "memset"});
+}
