@@ -24,8 +24,8 @@ struct GemmArgs {
   const float *a;
   const float *b;
   float *c;
-  int64_t m, n, k;
-  int64_t lda, ldb, ldc;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t lda = 0, ldb = 0, ldc = 0;
   bool transA = false, transB = false;
   float alpha = 1, beta = 0;
   int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0;
@@ -37,8 +37,8 @@ struct NarrowGemmArgs {
   const void *a, *b;
   void *c;
   ElementType type, resultType;
-  int64_t m, n, k;
-  int64_t lda, ldb, ldc;
+  int64_t m = 0, n = 0, k = 0;
+  int64_t lda = 0, ldb = 0, ldc = 0;
   bool transA = false, transB = false;
   float alpha = 1, beta = 0;
   int64_t batch = 1, strideA = 0, strideB = 0, strideC = 0;

@@ -121,7 +121,10 @@ private:
   void buildReduceScatter() {
     int64_t ranks = getNumRanks(first);
     Value blocks = createBuffer("scattered.", exec::BufferKind::Communication, ranks * count);
-    Value sums = createBuffer("gradients.", exec::BufferKind::Gradient, count);
+    Value sums = viewOfDestinations();
+    bool isInPlace = sums != nullptr;
+    if (!isInPlace)
+      sums = createBuffer("gradients.", exec::BufferKind::Gradient, count);
     Operation *earliest = first;
     for (auto [member, start] : llvm::zip(members, starts))
       if (Operation *pack = packInto(member.collective, blocks, start, ranks);
@@ -136,7 +139,7 @@ private:
       exec::CollectiveOp collective = member.collective;
       if (isWholeTemporary(collective.getDst()))
         moveInto(collective.getDst(), sums, start);
-      else
+      else if (!isInPlace)
         add<exec::CopyOp>(builder, last.getLoc(), sums, collective.getDst(),
                           ArrayRef<int64_t>{static_cast<int64_t>(collective.getCount())},
                           ArrayRef<int64_t>{1}, at(start), ArrayRef<int64_t>{1}, at(0),
@@ -145,6 +148,27 @@ private:
         copy->moveBefore(last);
     }
     eraseMembers();
+  }
+
+  // The members' destinations where they are parts of one bucket already, side by side as here; else null.
+  Value viewOfDestinations() {
+    exec::BufferRange begin = exec::getRange(first.getDst());
+    for (auto [member, start] : llvm::zip(members, starts)) {
+      exec::CollectiveOp collective = member.collective;
+      exec::BufferRange range = exec::getRange(collective.getDst());
+      int64_t bytes = static_cast<int64_t>(collective.getCount()) * elementBytes();
+      if (range.root != begin.root || range.bytes != bytes ||
+          range.offset != begin.offset + start * elementBytes())
+        return nullptr;
+    }
+    exec::BufferOp root = getRootOp(first.getDst());
+    int64_t bytes = count * elementBytes();
+    if (begin.offset + bytes > static_cast<int64_t>(root.getBytes()))
+      return nullptr;
+    OpBuilder behind(root->getContext());
+    behind.setInsertionPointAfter(root);
+    return exec::ViewOp::create(behind, first.getLoc(), root.getType(), root, "scattered_sums",
+                                exec::getDtype(first.getDst()), bytes, begin.offset);
   }
 
   // Makes the source of a reduce_scatter part of `blocks` and returns the first copy that does it:

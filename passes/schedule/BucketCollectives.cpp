@@ -28,9 +28,19 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     nameGathers(program);
     joinReductions(program);
     hoistGradientReductions(program);
+    number = 0;
+    // Each reduction of what was scattered would end the bucket that scatters, were it not delayed first.
+    mergeThose(program, [](exec::CollectiveOp collective) { return reducesScattered(collective); });
+    mergeThose(program,
+               [](exec::CollectiveOp collective) { return !reducesScattered(collective); });
+    for (auto buffer : llvm::make_early_inc_range(program.getBody().getOps<exec::BufferOp>()))
+      if (buffer.use_empty())
+        buffer.erase();
+  }
+
+  void mergeThose(exec::ProgramOp program, llvm::function_ref<bool(exec::CollectiveOp)> belongs) {
     std::vector<Member> members;
-    unsigned number = 0;
-    for (const std::vector<unsigned> &bucket : chooseBuckets(program, members)) {
+    for (const std::vector<unsigned> &bucket : chooseBuckets(program, members, belongs)) {
       SmallVector<Member> chosen;
       for (unsigned index : bucket)
         // Not changed by a bucket that was built before.
@@ -41,9 +51,6 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
       buildBucket(program, chosen, Twine(number++));
       merged += chosen.size() - 1;
     }
-    for (auto buffer : llvm::make_early_inc_range(program.getBody().getOps<exec::BufferOp>()))
-      if (buffer.use_empty())
-        buffer.erase();
   }
 
   // In messages a gather of parameters is called by what it gathers.
@@ -68,8 +75,9 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
   // A member may be delayed to the last of its bucket if nothing between depends on it or on its
   // unpacking. Where runs of several micro-batches mix, a bucket ends with its task: from one task to
   // another it would be kept while others run.
-  std::vector<std::vector<unsigned>> chooseBuckets(exec::ProgramOp program,
-                                                   std::vector<Member> &members) {
+  std::vector<std::vector<unsigned>>
+  chooseBuckets(exec::ProgramOp program, std::vector<Member> &members,
+                llvm::function_ref<bool(exec::CollectiveOp)> belongs) {
     CollectiveBuckets buckets(bucketBytes);
     llvm::DenseMap<Operation *, unsigned> unpackOf;
     std::vector<AccessRanges> ranges; // of each member, with its unpacking
@@ -86,7 +94,8 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
         return !isOwn && ranges[index].conflictsWith(accessed);
       });
       auto collective = dyn_cast<exec::CollectiveOp>(instruction.getOperation());
-      if (!collective || !isBucketMember(collective) || !isToMerge(collective))
+      if (!collective || !isBucketMember(collective) || !isToMerge(collective) ||
+          !belongs(collective))
         continue;
       members.push_back(makeBucketMember(collective));
       ranges.push_back(accessed);
@@ -98,5 +107,7 @@ struct BucketCollectives : dtc::impl::BucketCollectivesBase<BucketCollectives> {
     }
     return buckets.take();
   }
+
+  unsigned number = 0; // of buckets so far
 };
 } // namespace

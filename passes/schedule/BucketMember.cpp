@@ -26,6 +26,25 @@ bool dtc::isBucketMember(exec::CollectiveOp collective) {
           exec::getRange(collective.getSrc()).root == exec::getRange(collective.getDst()).root);
 }
 
+bool dtc::reducesScattered(exec::CollectiveOp collective) {
+  if (collective.getKind() != exec::CollectiveKind::AllReduce)
+    return false;
+  auto isScattered = [](Value root) {
+    return llvm::any_of(getAccesses(root), [](exec::InstructionOpInterface access) {
+      auto other = dyn_cast<exec::CollectiveOp>(access.getOperation());
+      return other && other.getKind() == exec::CollectiveKind::ReduceScatter;
+    });
+  };
+  Value sum = exec::getRange(collective.getSrc()).root;
+  // Where micro-batches scatter, what each of them does is added to the sum.
+  auto addsScattered = [&](exec::InstructionOpInterface access) {
+    auto copy = dyn_cast<exec::CopyOp>(access.getOperation());
+    return copy && exec::getRange(copy.getDst()).root == sum &&
+           isScattered(exec::getRange(copy.getSrc()).root);
+  };
+  return isScattered(sum) || llvm::any_of(getAccesses(sum), addsScattered);
+}
+
 BucketMember dtc::makeBucketMember(exec::CollectiveOp collective) {
   if (collective.getKind() == exec::CollectiveKind::AllReduce)
     return {collective, {}};

@@ -16,6 +16,9 @@ struct BucketMember {
 // A reduction of a gradient, or a gather of a parameter, that a bucket can take over.
 bool isBucketMember(exec::CollectiveOp collective);
 
+// An all_reduce over groups of ranks of what a reduce_scatter within each of them has made.
+bool reducesScattered(exec::CollectiveOp collective);
+
 BucketMember makeBucketMember(exec::CollectiveOp collective);
 
 // Collectives of one key can be one: kind (which tells a member's role), in which micro-batches they

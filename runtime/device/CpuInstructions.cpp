@@ -20,50 +20,39 @@ cpu::ElementType elementType(format::DType type) {
                                       : cpu::ElementType::F32;
 }
 
-void runNarrow(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
-  cpu::narrowGemm({.a = command.buffers[0],
-                   .b = command.buffers[1],
-                   .c = command.buffers[2],
-                   .type = elementType(op.dtype()),
-                   .resultType = elementType(op.result_dtype()),
-                   .m = asSigned(op.m()),
-                   .n = asSigned(op.n()),
-                   .k = asSigned(op.k()),
-                   .lda = asSigned(op.lda()),
-                   .ldb = asSigned(op.ldb()),
-                   .ldc = asSigned(op.ldc()),
-                   .transA = op.trans_a(),
-                   .transB = op.trans_b(),
-                   .alpha = op.alpha(),
-                   .beta = command.startsSum ? 0 : op.beta(),
-                   .batch = asSigned(op.batch()),
-                   .strideA = asSigned(op.stride_a()),
-                   .strideB = asSigned(op.stride_b()),
-                   .strideC = asSigned(op.stride_c())},
-                  pool);
+// What products of all types have alike.
+template <typename Args> void setShape(Args &args, const format::Gemm &op, const Command &command) {
+  args.m = asSigned(op.m());
+  args.n = asSigned(op.n());
+  args.k = asSigned(op.k());
+  args.lda = asSigned(op.lda());
+  args.ldb = asSigned(op.ldb());
+  args.ldc = asSigned(op.ldc());
+  args.transA = op.trans_a();
+  args.transB = op.trans_b();
+  args.alpha = op.alpha();
+  args.beta = command.startsSum ? 0 : op.beta();
+  args.batch = asSigned(op.batch());
+  args.strideA = asSigned(op.stride_a());
+  args.strideB = asSigned(op.stride_b());
+  args.strideC = asSigned(op.stride_c());
 }
 
 void run(const format::Gemm &op, const Command &command, cpu::ThreadPool &pool) {
-  if (op.dtype() != format::DType::f32)
-    return runNarrow(op, command, pool);
-  cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
-                     .b = asFloat(command.buffers[1]),
-                     .c = asFloat(command.buffers[2]),
-                     .m = asSigned(op.m()),
-                     .n = asSigned(op.n()),
-                     .k = asSigned(op.k()),
-                     .lda = asSigned(op.lda()),
-                     .ldb = asSigned(op.ldb()),
-                     .ldc = asSigned(op.ldc()),
-                     .transA = op.trans_a(),
-                     .transB = op.trans_b(),
-                     .alpha = op.alpha(),
-                     .beta = command.startsSum ? 0 : op.beta(),
-                     .batch = asSigned(op.batch()),
-                     .strideA = asSigned(op.stride_a()),
-                     .strideB = asSigned(op.stride_b()),
-                     .strideC = asSigned(op.stride_c())};
-  cpu::gemm(args, pool);
+  if (op.dtype() == format::DType::f32) {
+    cpu::GemmArgs args{.a = asFloat(command.buffers[0]),
+                       .b = asFloat(command.buffers[1]),
+                       .c = asFloat(command.buffers[2])};
+    setShape(args, op, command);
+    return cpu::gemm(args, pool);
+  }
+  cpu::NarrowGemmArgs args{.a = command.buffers[0],
+                           .b = command.buffers[1],
+                           .c = command.buffers[2],
+                           .type = elementType(op.dtype()),
+                           .resultType = elementType(op.result_dtype())};
+  setShape(args, op, command);
+  cpu::narrowGemm(args, pool);
 }
 
 cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention &op) {

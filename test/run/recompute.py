@@ -2,7 +2,8 @@
 """Layers that recompute unlike each other train like one device, keep what their kind keeps, and send what they repeat.
 
 Plans of `dtc plan` with the list of what each layer recomputes changed by hand: as a pipeline of mixtures would have it, and
-worse, one kind after every other. Dropout is on, so that a mask drawn anew would show.
+worse, one kind after every other. Dropout is on, so that a mask drawn anew would show. In 16 bits the difference is bounded by how far
+rounding moves each number (rounding.py).
 """
 import json
 import random
@@ -10,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from any_plan import compare_runs, run_one, run_steps, write_case
+from any_plan import compare_rounded, compare_runs, draw_rounding, run_one, run_steps, write_case
 from dtc_tools import dtc
 
 LAYERS, SEQUENCE = 4, 16
@@ -18,9 +19,11 @@ GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd
         "activation_function": "gelu_new", "initializer_range": 0.08, "tie_word_embeddings": True, "resid_pdrop": 0.1,
         "embd_pdrop": 0.1, "attn_pdrop": 0.1}
 N, S, F = "none", "selective", "full"
-# dp, tp, sp, zero, samples of a micro-batch, micro-batches, layers.
-CASES = [(1, 1, 0, 0, 2, 2, [F, F, N, N]), (1, 1, 0, 0, 1, 1, [F, S, N, F]), (1, 2, 0, 0, 2, 1, [S, S, F, N]),
-         (2, 1, 0, 1, 1, 3, [N, F, N, S]), (2, 2, 1, 1, 1, 2, [F, N, S, S])]
+# dp, tp, sp, zero, samples of a micro-batch, micro-batches, layers, precision.
+CASES = [(1, 1, 0, 0, 2, 2, [F, F, N, N], "f32"), (1, 1, 0, 0, 1, 1, [F, S, N, F], "f32"), (1, 2, 0, 0, 2, 1, [S, S, F, N], "f32"),
+         (2, 1, 0, 1, 1, 3, [N, F, N, S], "f32"), (2, 2, 1, 1, 1, 2, [F, N, S, S], "f32"),
+         (2, 1, 0, 3, 1, 2, [F, S, N, F], "bf16"), (1, 2, 1, 0, 2, 1, [N, S, F, S], "f16")]
+RATE, SEED = 1e-2, 1
 
 
 def check(condition, what):
@@ -46,10 +49,11 @@ def sent(program):
 
 
 def run_case(folder, case):
-    dp, tp, sp, zero, micro, count, kinds = case
-    what, batch = f"dp={dp} tp={tp} sp={sp} zero={zero} {kinds}", dp * micro * count
+    dp, tp, sp, zero, micro, count, kinds, precision = case
+    what, batch = f"dp={dp} tp={tp} sp={sp} zero={zero} {kinds} {precision}", dp * micro * count
     config, data = write_case(folder, GPT2, random.Random(what))
-    flags = ["--seq-len", SEQUENCE, "--topology", "cpu", "--devices", dp * tp, "--global-batch", batch]
+    flags = ["--seq-len", SEQUENCE, "--topology", "cpu", "--devices", dp * tp, "--global-batch", batch,
+             "--precision", precision]
     fix = f"dp={dp},tp={tp},sp={sp},zero={zero},micro_batch={micro},recompute=none"
     dtc("plan", config, *flags, "--fix", fix, "-o", folder / "none.json")
     plan = json.loads((folder / "none.json").read_text())
@@ -66,9 +70,15 @@ def run_case(folder, case):
     repeated = gathers[N] + (gathers[F] - gathers[N]) // LAYERS * kinds.count(F)
     check(gathers[S] == gathers[N] and sent(program) == repeated and (tp == 1 or gathers[F] > gathers[N]),
           f"{what}: {sent(program)} collectives, whole models have {gathers}")
-    found = run_steps(folder, dte, dp * tp, data, 1, 1e-2)
-    wanted = run_one(folder, config, SEQUENCE, batch, "adamw", 1, {"dp": 1, "tp": 1, "micro_batch": batch}, data, 1)
-    print(f"{what}: within {compare_runs(found, wanted, what):.1e} of one device, {kept[N]} to "
+    found = run_steps(folder, dte, dp * tp, data, SEED, RATE)
+    one = {"dp": 1, "tp": 1, "micro_batch": batch, "precision": precision}
+    wanted = run_one(folder, config, SEQUENCE, batch, "adamw", 1, one, data, SEED)
+    if precision == "f32":
+        difference = compare_runs(found, wanted, what)
+    else:
+        draws = draw_rounding(folder, folder / "r1.dte", data, SEED, RATE, precision)
+        difference = compare_rounded(found, wanted, draws, precision, what)
+    print(f"{what}: within {difference:.1e} of one device, {kept[N]} to "
           f"{program['memory']['activation']} bytes of activations", flush=True)
 
 

@@ -46,6 +46,32 @@ exec.program @reduce_scatters mesh ["dp"] sizes [2] {
   }
 }
 
+// Where groups of ranks shard, what they scatter is one, and what is reduced over groups; the first goes to where the second reads it.
+// CHECK-LABEL: exec.program @groups
+// CHECK:         %[[SUMS:.*]] = exec.buffer "gradients.0" gradient f32 128 bytes
+// CHECK:         %[[VIEW:.*]] = exec.view %[[SUMS]] "scattered_sums" f32 128 bytes at 0
+// CHECK:         exec.collective reduce_scatter sum %{{.*}} to %[[VIEW]] axes [1] count 32 "grad a +1" gradient async stream 1
+// CHECK-NEXT:    exec.collective all_reduce sum %[[SUMS]] to %[[SUMS]] axes [0] count 32 "grad a +1" gradient async stream 1
+// CHECK:         exec.copy
+// CHECK-NOT:     exec.collective
+exec.program @groups mesh ["dp.groups", "dp.shards"] sizes [2, 2] {
+  %p = exec.buffer "p" parameter f32 128 bytes persistent
+  %pack_a = exec.buffer "pack_a" communication f32 128 bytes
+  %pack_b = exec.buffer "pack_b" communication f32 128 bytes
+  %x = exec.buffer "x" temporary f32 64 bytes
+  %y = exec.buffer "y" temporary f32 64 bytes
+  exec.task @step {
+    exec.zero %pack_a
+    exec.collective reduce_scatter sum %pack_a to %x axes [1] count 16 "grad a" gradient async
+    exec.collective all_reduce sum %x to %x axes [0] count 16 "grad a" gradient async
+    exec.zero %pack_b
+    exec.collective reduce_scatter sum %pack_b to %y axes [1] count 16 "grad b" gradient async
+    exec.collective all_reduce sum %y to %y axes [0] count 16 "grad b" gradient async
+    exec.copy %x to %p sizes [16] from [1] at <0> into [1] at <0>
+    exec.copy %y to %p sizes [16] from [1] at <0> into [1] at <16>
+  }
+}
+
 // Sums over two axes, one after the other, are one sum over both.
 // CHECK-LABEL: exec.program @joins
 // CHECK:         exec.collective all_reduce sum %g to %g axes [0, 1] count 16 "grad g" gradient async stream 1
@@ -271,10 +297,11 @@ exec.program @every_micro_batch mesh ["dp"] sizes [2] micro_batches 2 {
 // CHECK-DAG:     %[[SECOND:.*]] = exec.buffer "gradients.0" gradient f32 128 bytes{{$}}
 // CHECK-DAG:     %[[FIRST:.*]] = exec.buffer "gradients.1" gradient f32 128 bytes{{$}}
 // CHECK:         exec.task @backward.1 per_micro_batch {
-// CHECK:           exec.collective reduce_scatter sum %a to %{{.*}} axes [1] count 16 "grad a" gradient async stream 1 last
-// CHECK:           exec.collective all_reduce sum %[[SECOND]] to %[[SECOND]] axes [0] count 32 "grad a +1" gradient async stream 1 last
+// CHECK:           exec.collective reduce_scatter sum %{{.*}} to %{{.*}} axes [1] count 32 "grad a +1" gradient async stream 1 last
+// CHECK-NEXT:      exec.collective all_reduce sum %[[SECOND]] to %[[SECOND]] axes [0] count 32 "grad a +1" gradient async stream 1 last
 // CHECK:         exec.task @backward.0 per_micro_batch {
-// CHECK:           exec.collective all_reduce sum %[[FIRST]] to %[[FIRST]] axes [0] count 32 "grad c +1" gradient async stream 1 last
+// CHECK:           exec.collective reduce_scatter sum %{{.*}} to %{{.*}} axes [1] count 32 "grad c +1" gradient async stream 1 last
+// CHECK-NEXT:      exec.collective all_reduce sum %[[FIRST]] to %[[FIRST]] axes [0] count 32 "grad c +1" gradient async stream 1 last
 // CHECK:         exec.task @update {
 // CHECK-NOT:       exec.collective
 exec.program @chunks mesh ["dp.group", "dp"] sizes [2, 2] micro_batches 2 {
