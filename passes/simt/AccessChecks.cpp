@@ -31,21 +31,21 @@ public:
     if (auto *load = dyn_cast<LoadInst>(&instruction)) {
       bool other = load->isAtomic() || load->isVolatile();
       if (addCheck(*load, load->getPointerOperand(), load->getType(), load->getAlign(),
-                   other ? Access::Atomic : Access::Read) &&
+                   other ? Access::MeetingRead : Access::Read) &&
           !load->isAtomic())
         load->setAlignment(Align(1));
     } else if (auto *store = dyn_cast<StoreInst>(&instruction)) {
       bool other = store->isAtomic() || store->isVolatile();
       if (addCheck(*store, store->getPointerOperand(), store->getValueOperand()->getType(),
-                   store->getAlign(), other ? Access::Atomic : Access::Write) &&
+                   store->getAlign(), other ? Access::MeetingWrite : Access::Write) &&
           !store->isAtomic())
         store->setAlignment(Align(1));
     } else if (auto *change = dyn_cast<AtomicRMWInst>(&instruction)) {
       addCheck(*change, change->getPointerOperand(), change->getType(), change->getAlign(),
-               Access::Atomic);
+               Access::Change);
     } else if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction)) {
       addCheck(*exchange, exchange->getPointerOperand(), exchange->getNewValOperand()->getType(),
-               exchange->getAlign(), Access::Atomic);
+               exchange->getAlign(), Access::Change);
     } else if (auto *many = dyn_cast<MemIntrinsic>(&instruction)) {
       checkRange(*many, many->getRawDest(), many->getDestAlign(), Access::Write);
       if (auto *transfer = dyn_cast<MemTransferInst>(many)) {

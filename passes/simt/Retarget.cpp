@@ -8,15 +8,15 @@
 #include "passes/simt/KernelTable.h"
 #include "passes/simt/SharedLayout.h"
 #include "passes/simt/Sites.h"
-#include "llvm/Analysis/TargetTransformInfo.h"
 #include "llvm/IR/DebugInfo.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Transforms/Scalar/ScalarizeMaskedMemIntrin.h"
 #include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 #include <mutex>
 
@@ -41,12 +41,25 @@ Expected<std::unique_ptr<TargetMachine>> createGpuMachine() {
       target->createTargetMachine(triple, "sm_80", "+ptx78", TargetOptions(), std::nullopt));
 }
 
-// What the back end for PTX also does to IR and what tells in accesses: neighbours become one access.
+// What the back end for PTX also does to IR, and what tells in accesses: those under a mask become branches, neighbours
+// become one.
 void joinAccesses(Module &module, TargetMachine &machine) {
-  legacy::PassManager passes;
-  passes.add(createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
-  passes.add(createLoadStoreVectorizerPass());
-  passes.run(module);
+  LoopAnalysisManager loops;
+  FunctionAnalysisManager functions;
+  CGSCCAnalysisManager components;
+  ModuleAnalysisManager modules;
+  PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  FunctionPassManager passes;
+  passes.addPass(ScalarizeMaskedMemIntrinPass());
+  passes.addPass(LoadStoreVectorizerPass());
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      passes.run(function, functions);
 }
 
 Error optimizeForGpu(Module &module) {

@@ -12,7 +12,19 @@ namespace dtc::simt::abi {
 inline constexpr const char *moduleSymbol = "dtc_simt_module";
 inline constexpr uint32_t version = 1;
 
-enum class Access : uint32_t { Read, Write, Atomic, None };
+// `Change` reads and writes at once, as atomic additions do. It and those of Meeting... are atomic or volatile: they may
+// meet each other.
+enum class Access : uint32_t { Read, Write, Change, MeetingRead, MeetingWrite, None };
+constexpr bool reads(Access access) {
+  return access == Access::Read || access == Access::Change || access == Access::MeetingRead;
+}
+constexpr bool writes(Access access) {
+  return access == Access::Write || access == Access::Change || access == Access::MeetingWrite;
+}
+constexpr bool isAtomic(Access access) {
+  return access == Access::Change || access == Access::MeetingRead ||
+         access == Access::MeetingWrite;
+}
 // As LLVM numbers NVPTX's.
 enum class Space : uint32_t { Generic = 0, Global = 1, Shared = 3, Constant = 4 };
 

@@ -5,7 +5,6 @@
 
 namespace dtc::simt {
 
-using abi::Access;
 using abi::Site;
 using abi::Space;
 using format::text;
@@ -17,9 +16,9 @@ static std::string hex(const void *address) {
 }
 
 static std::string describe(const Engine::Touch &touch) {
-  const char *verb = touch.access == Access::Read    ? "reads "
-                     : touch.access == Access::Write ? "writes "
-                                                     : "changes ";
+  const char *verb = !abi::writes(touch.access)  ? "reads "
+                     : !abi::reads(touch.access) ? "writes "
+                                                 : "changes ";
   return text(verb, touch.bytes, touch.bytes == 1 ? " byte" : " bytes", " at ", hex(touch.address));
 }
 
@@ -50,9 +49,9 @@ void Engine::access(const Touch &touch, const Site &site) {
     report(&site, text(describe(touch), ", which is not a multiple of ", touch.align));
     abandon();
   }
-  if (touch.access == Access::Atomic)
+  if (abi::isAtomic(touch.access))
     noteAtomic(touch.address);
-  else if (touch.access == Access::Write)
+  else if (abi::writes(touch.access))
     active->hasFenced = false;
   if (inShared)
     checkShared(touch, site);
@@ -96,9 +95,9 @@ void Engine::checkShared(const Touch &touch, const Site &site) {
     abandon();
   }
   uint8_t *flags = own.sharedWritten.data() + offset;
-  if (touch.access != Access::Write)
+  if (abi::reads(touch.access))
     checkWritten(flags, touch, site, "shared");
-  if (touch.access != Access::Read)
+  if (abi::writes(touch.access))
     std::memset(flags, 1, touch.bytes);
   checkRace(own.sharedRaces, offset, own.blockEpoch, touch, site, "shared");
   if (!fault.empty())
@@ -117,7 +116,7 @@ void Engine::checkGlobal(const Touch &touch, const Site &site) {
   auto *at = static_cast<const uint8_t *>(touch.address);
   if (!lastRange || !lastRange->contains(at, touch.bytes)) {
     const uint8_t *parameter = parameterCopy.get();
-    if (touch.access == Access::Read && parameter && at >= parameter &&
+    if (!abi::writes(touch.access) && parameter && at >= parameter &&
         at + touch.bytes <= parameter + parameterBytes)
       return;
     Range *variable = kernel.module ? kernel.module->findRange(at) : nullptr;
@@ -134,9 +133,9 @@ void Engine::checkGlobal(const Touch &touch, const Site &site) {
   }
   auto offset = static_cast<uint64_t>(at - lastRange->base);
   uint8_t *flags = lastRange->written + offset;
-  if (touch.access != Access::Write)
+  if (abi::reads(touch.access))
     checkWritten(flags, touch, site, "global");
-  if (touch.access != Access::Read)
+  if (abi::writes(touch.access))
     std::memset(flags, 1, touch.bytes);
   checkRace(lastRange->races, offset, launchNumber, touch, site, "global");
   if (!fault.empty())

@@ -73,6 +73,8 @@ void Engine::switchTo(Thread *next, bool ends) {
 
 void Engine::goOn(bool ends) {
   Thread *next = nextReady();
+  if (next && next == active && !ends)
+    return; // it is its turn again
   if (next && next->state == Thread::State::Fresh) {
     char *stack = own.stacks.take();
     if (!stack) {

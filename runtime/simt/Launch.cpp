@@ -2,6 +2,7 @@
 #include "runtime/simt/Engine.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <sys/mman.h>
@@ -99,7 +100,8 @@ Status Engine::run() {
   if (!own.prepareShared())
     return Status::resourceExhausted("shared memory of kernels: no memory below 4 GiB");
   std::lock_guard<std::recursive_mutex> lock(memory.mutex);
-  launchNumber = ++memory.launches;
+  static std::atomic<uint64_t> launches;
+  launchNumber = ++launches;
   shared = own.shared;
   running = this;
   if (kernel.module)

@@ -76,7 +76,6 @@ private:
 
   mutable std::recursive_mutex mutex; // held during a launch
   std::map<const uint8_t *, std::unique_ptr<Range>> ranges;
-  uint64_t launches = 0;
 };
 
 } // namespace dtc::simt

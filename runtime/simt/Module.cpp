@@ -15,8 +15,8 @@ using rt::Status;
 static const std::unordered_map<std::string_view, void *> &functions() {
   using namespace device;
   static const auto *const table = new std::unordered_map<std::string_view, void *>{
-#define SIMT_PURE(name, function) {name, reinterpret_cast<void *>(&function)},
-#define SIMT_CALL(name, function) {name, reinterpret_cast<void *>(&function)},
+#define SIMT_PURE(name, function) {name, reinterpret_cast<void *>(&(function))},
+#define SIMT_CALL(name, function) {name, reinterpret_cast<void *>(&(function))},
 #include "runtime/simt/Intrinsics.def"
 #undef SIMT_PURE
 #undef SIMT_CALL

@@ -32,16 +32,19 @@ Races::Page &Races::pageAt(uint64_t index, uint64_t epoch, unsigned shift) {
 }
 
 bool Races::noteCell(Cell &cell, Access access, const Clocks &clocks, Stamp &other) {
-  bool bothAtomic = access == Access::Atomic && cell.write.atomic;
-  if (!bothAtomic && !clocks.isOrdered(cell.write)) {
+  bool atomic = abi::isAtomic(access);
+  auto mayMeet = [&](const Stamp &stamp) {
+    return (atomic && stamp.atomic) || clocks.isOrdered(stamp);
+  };
+  if (!mayMeet(cell.write)) {
     other = cell.write;
     return false;
   }
-  if (access == Access::Read) {
-    Stamp now = clocks.now(/*write=*/false, /*atomic=*/false);
+  if (!abi::writes(access)) {
+    Stamp now = clocks.now(/*write=*/false, atomic);
     for (Stamp &read : cell.reads)
       if (clocks.isOrdered(
-              read)) { // what is ordered before this read is ordered before all that this is ordered before
+              read)) { // all that this read is ordered before, that one is ordered before, too
         read = now;
         return true;
       }
@@ -49,12 +52,12 @@ bool Races::noteCell(Cell &cell, Access access, const Clocks &clocks, Stamp &oth
     return true;
   }
   for (const Stamp &read : cell.reads)
-    if (!clocks.isOrdered(read)) {
+    if (!mayMeet(read)) {
       other = read;
       return false;
     }
   cell = {};
-  cell.write = clocks.now(/*write=*/true, access == Access::Atomic);
+  cell.write = clocks.now(/*write=*/true, atomic);
   return true;
 }
 
