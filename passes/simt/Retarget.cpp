@@ -126,7 +126,6 @@ Error retarget(Module &module, const Kernels &kernels, const TargetMachine &mach
       functions.push_back(&function);
   for (auto &kernel : kernels)
     entries.push_back(kernel.first);
-  SharedLayout shared(module, entries, calls);
   for (Function *function : functions) {
     dropDeviceAttributes(*function);
     addAccessChecks(*function, calls, sites);
@@ -135,6 +134,8 @@ Error retarget(Module &module, const Kernels &kernels, const TargetMachine &mach
     replaceFences(*function, calls, sites);
     addLoopSteps(*function, calls, sites);
   }
+  // Behind the checks, which would take what it adds for accesses of the device code.
+  SharedLayout shared(module, entries, calls);
   addKernelTable(module, kernels, shared, calls, sites);
   for (Function *function : functions)
     function->setLinkage(GlobalValue::InternalLinkage);
