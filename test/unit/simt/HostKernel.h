@@ -1,0 +1,74 @@
+// Kernels written in C++ against the functions that retargeted code calls, so that the emulator is tested without LLVM.
+#pragma once
+
+#include "runtime/simt/DeviceFunctions.h"
+#include "runtime/simt/Engine.h"
+#include "runtime/simt/Simt.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace dtc::simt::test {
+
+inline Kernel kernelOf(void (*entry)(void **), uint32_t sharedBytes = 0) {
+  Kernel kernel;
+  kernel.name = "kernel";
+  kernel.entry = entry;
+  kernel.sharedBytes = sharedBytes;
+  return kernel;
+}
+
+// An instruction in line `line` of "Kernel.cu".
+template <uint32_t line> const abi::Site *at() {
+  static const abi::Site site{"kernel",          "/src/Kernel.cu",    line, 0, 1,
+                              abi::Access::None, abi::Space::Generic, line};
+  return &site;
+}
+
+template <uint32_t line, typename T>
+T read(const T *address, abi::Space space = abi::Space::Generic) {
+  Engine::current().access({address, sizeof(T), alignof(T), abi::Access::Read, space}, *at<line>());
+  return *address;
+}
+template <uint32_t line, typename T>
+void write(T *address, T value, abi::Space space = abi::Space::Generic) {
+  Engine::current().access({address, sizeof(T), alignof(T), abi::Access::Write, space},
+                           *at<line>());
+  *address = value;
+}
+template <uint32_t line> uint32_t atomicAdd(uint32_t *address, uint32_t value) {
+  Engine::current().access({address, 4, 4, abi::Access::Change, abi::Space::Generic}, *at<line>());
+  uint32_t old = *address;
+  *address += value;
+  return old;
+}
+
+inline uint32_t threadIndex() { return device::readIndex<device::Index::Thread, 0>(); }
+inline uint32_t blockIndex() { return device::readIndex<device::Index::Block, 0>(); }
+template <typename T> T *sharedArray() { return static_cast<T *>(device::sharedBase()); }
+template <typename T> T parameter(void **parameters, int index) {
+  return *static_cast<T *>(parameters[index]);
+}
+
+// Global memory of `count` numbers, counted as written when `values` are given.
+template <typename T> class Buffer {
+public:
+  Buffer(Memory &memory, size_t count) : numbers(count) {
+    void *address = nullptr;
+    if (memory.allocate(count * sizeof(T), address).ok())
+      data = static_cast<T *>(address);
+  }
+  Buffer(Memory &memory, const std::vector<T> &values) : Buffer(memory, values.size()) {
+    std::copy(values.begin(), values.end(), data);
+    (void)memory.markWritten(data, values.size() * sizeof(T)).ok();
+  }
+  std::vector<T> values() const { return std::vector<T>(data, data + numbers); }
+
+  T *data = nullptr;
+
+private:
+  size_t numbers;
+};
+
+} // namespace dtc::simt::test
