@@ -16,13 +16,16 @@ using format::text;
 CodeSegment::~CodeSegment() {
   if (handle)
     ::dlclose(handle);
+  if (descriptor >= 0)
+    ::close(descriptor);
 }
 
 CodeSegment::CodeSegment(CodeSegment &&other) noexcept
-    : handle(std::exchange(other.handle, nullptr)) {}
+    : handle(std::exchange(other.handle, nullptr)),
+      descriptor(std::exchange(other.descriptor, -1)) {}
 
 Status CodeSegment::load(std::span<const uint8_t> object) {
-  int descriptor = ::memfd_create("dtc-code", MFD_CLOEXEC);
+  descriptor = ::memfd_create("dtc-code", MFD_CLOEXEC);
   if (descriptor < 0)
     return Status::unavailable(
         text("loading code of ", object.size(), " bytes: memfd_create: ", std::strerror(errno)));
@@ -32,16 +35,13 @@ Status CodeSegment::load(std::span<const uint8_t> object) {
     if (now < 0 && errno == EINTR)
       continue;
     if (now <= 0) {
-      Status status = Status::resourceExhausted(
+      return Status::resourceExhausted(
           text("loading code of ", object.size(), " bytes: write: ", std::strerror(errno)));
-      ::close(descriptor);
-      return status;
     }
     written += static_cast<size_t>(now);
   }
   handle = ::dlopen(text("/proc/self/fd/", descriptor).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char *reason = handle ? nullptr : ::dlerror();
-  ::close(descriptor); // the mapping outlives it
   if (!handle)
     return Status::invalidArgument(text("loading code of ", object.size(),
                                         " bytes: ", reason ? reason : "no reason given",

@@ -27,6 +27,8 @@ public:
 
 private:
   void *handle = nullptr;
+  int descriptor =
+      -1; // open as long as the code is loaded: its number is in the name that the loader knows the code by
 };
 
 } // namespace dtc::rt
