@@ -276,8 +276,6 @@ Operation *VariantBuilder::makeAgain(Operation *op) {
   for (Value operand : op->getOperands())
     make(operand);
   Operation *now = builder->clone(*op, made);
-  if (now->hasAttr(graph::kPhaseAttr)) // of the same chunk of a pipeline
-    now->setAttr(graph::kPhaseAttr, builder->getStringAttr("backward"));
   setApart(now);
   return now;
 }
@@ -337,12 +335,7 @@ void VariantBuilder::setApart(Operation *op) {
     Value &known = again[chosen->get()];
     if (!known) {
       OpBuilder before(op);
-      auto made =
-          graph::AgainOp::create(before, op->getLoc(), chosen->get().getType(), chosen->get());
-      for (StringRef label : {graph::kChunkAttr, graph::kPhaseAttr})
-        if (Attribute value = op->getAttr(label))
-          made->setAttr(label, value);
-      known = made;
+      known = graph::AgainOp::create(before, op->getLoc(), chosen->get().getType(), chosen->get());
       apart.insert(known);
     }
     chosen->set(known);

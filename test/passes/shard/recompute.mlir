@@ -10,6 +10,7 @@
 // RUN: dtc-opt %t/none.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute | FileCheck %s --check-prefix=NONE
 // RUN: dtc-opt %t/full-step.mlir --dtc-inline-blocks --canonicalize --cse | FileCheck %s --check-prefix=INLINED
 // RUN: dtc-opt %t/gathered.mlir --dtc-recompute | FileCheck %s --check-prefix=GATHERED
+// RUN: dtc-opt %t/handed-on.mlir --dtc-differentiate --dtc-add-optimizer --canonicalize --cse --dtc-place --dtc-partition --canonicalize --cse --dtc-recompute | FileCheck %s --check-prefix=HANDED-ON
 // RUN: not dtc-opt %t/nested.mlir --dtc-recompute 2>&1 | FileCheck %s --check-prefix=NESTED
 
 //--- step.mlir
@@ -120,6 +121,32 @@ graph.func private @backward(%y: tensor<4x8xf32>, %e: tensor<4x8xf32>, %w: tenso
   %de = graph.linear %du, %whole transposed : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   %dx = graph.multiply %de, %e : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   graph.return %dx, %dw : tensor<4x8xf32>, tensor<8x8xf32>
+}
+
+//--- handed-on.mlir
+// Backward reads no argument of the layer, but what is made of one. To make it again each execution keeps what it was handed; what the
+// layers hand on is only there from the last one.
+// HANDED-ON-LABEL: graph.func @microbatch
+// HANDED-ON:       %[[F:.*]]:2 = graph.repeat 3 @layer_forward.full({{.*}} -> (tensor<4x8xf32>, !graph.stack<3 x tensor<4x8xf32>>)
+// HANDED-ON:       graph.repeat 3 reversed @layer_backward.full({{.*}}%[[F]]#1{{.*}}tensor<4x8xf32>, {{.*}}!graph.stack<3 x tensor<4x8xf32>>
+// HANDED-ON-LABEL: graph.func private @layer_forward.full
+// HANDED-ON-SAME:  (%[[X:[^:]*]]: tensor<4x8xf32>
+// HANDED-ON:       graph.return %{{.*}}, %[[X]] : tensor<4x8xf32>, tensor<4x8xf32>
+// HANDED-ON-LABEL: graph.func private @layer_backward.full
+// HANDED-ON:       graph.again %
+// HANDED-ON:       graph.exp
+shard.grid @mesh(shape = 1x2) {graph.axis_names = ["dp", "tp"], graph.axis_roles = ["data", "tensor"]}
+graph.parameter @"h.{}.w" : tensor<8x8xf32> init normal(0.0, 0.02) repeats 3
+graph.func private @layer(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %e = graph.exp %x : tensor<4x8xf32>
+  %u = graph.linear %e, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  graph.return %u : tensor<4x8xf32>
+}
+graph.func @loss(%x: tensor<4x8xf32> {graph.input = "x"}) -> tensor<f32> {
+  %w = graph.get @"h.{}.w" : !graph.stack<3 x tensor<8x8xf32>>
+  %y = graph.repeat 3 @layer(%x, %w) {graph.recompute = "full"} : (tensor<4x8xf32>, !graph.stack<3 x tensor<8x8xf32>>) -> tensor<4x8xf32>
+  %m = graph.reduce sum %y dims [0, 1] : tensor<4x8xf32> -> tensor<f32>
+  graph.return %m : tensor<f32>
 }
 
 //--- nested.mlir

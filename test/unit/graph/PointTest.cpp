@@ -172,6 +172,30 @@ TEST_F(Points, SgdKeepsABuffer) {
   EXPECT_DOUBLE_EQ(found[0][0], 4 - 0.5 * (4 + 0.25 * 4));
 }
 
+// You et al.: the parameter's norm over that of what moves it, times a coefficient; with decay what moves it has that much of the
+// parameter in it. 1 where either is zero.
+TEST_F(Points, TrustRatioOfNorms) {
+  auto ratio = [&](double squares, double squaresOfDirection) {
+    return run("%p: tensor<f32>, %d: tensor<f32>",
+               "%0 = graph.trust_ratio %p, %d coefficient 0.5 decay 0.25",
+               {{squares}, {squaresOfDirection}})[0][0];
+  };
+  EXPECT_DOUBLE_EQ(ratio(16, 4), 0.5 * 4 / (2 + 0.25 * 4));
+  EXPECT_DOUBLE_EQ(ratio(0, 4), 1) << "a parameter that is all zero has to start moving";
+  EXPECT_DOUBLE_EQ(ratio(16, 0), 1);
+}
+
+// You et al. 2017, algorithm 1, with what is clipped and decayed.
+TEST_F(Points, LarsKeepsABuffer) {
+  auto found = run("%p: tensor<1xf32>, %g: tensor<1xf32>, %b: tensor<1xf32>, %l: tensor<f32>, %s: "
+                   "tensor<f32>, %r: tensor<f32>, %a: tensor<f32>",
+                   "%0:2 = graph.lars %p, %g, %b lr %l grad_scale %s ratio %r apply %a {momentum = "
+                   "0.5, weight_decay = 0.25} : tensor<1xf32>",
+                   {{4}, {2}, {6}, {0.5}, {0.5}, {3}, {1}});
+  EXPECT_DOUBLE_EQ(found[1][0], 0.5 * 6 + 0.5 * 3 * (0.5 * 2 + 0.25 * 4));
+  EXPECT_DOUBLE_EQ(found[0][0], 4 - found[1][0]);
+}
+
 // Whatever the gradient holds.
 TEST_F(Points, OptimizersThatDoNotApplyAStepKeepWhatTheyHave) {
   double nan = std::numeric_limits<double>::quiet_NaN(),

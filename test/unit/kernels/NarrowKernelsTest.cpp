@@ -8,6 +8,7 @@
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
 
+#include <bit>
 #include <limits>
 
 namespace dtc::cpu {
@@ -71,6 +72,17 @@ TEST(NarrowFloats, RoundToNearestEvenAndBack) {
         else
           ASSERT_EQ(again[i], all[i]) << i;
     }
+  });
+}
+
+// Such a number is told from infinity by lower bits alone, which bf16 has not.
+TEST(NarrowFloats, KeepNaN) {
+  const float nan = std::bit_cast<float>(0x7f800001u);
+  forEachIsa([&] {
+    for (ElementType type : kNarrow)
+      for (float from : {nan, -nan})
+        for (uint16_t bits : narrowed(type, std::vector<float>(9, from)))
+          EXPECT_TRUE(std::isnan(widened(type, {bits})[0])) << std::hex << bits;
   });
 }
 
@@ -150,6 +162,44 @@ TEST(NarrowGemm, SumsInF32AtEdgeSizes) {
         checkGemm(type, result, {3, 4, 0, false, false, 1, 2, 1}, pool);
       }
   });
+}
+
+// Libraries keep what they make for a product: of one shape, there is one for each scale, and each step between rows.
+TEST(NarrowGemm, TellsProductsOfOneShapeApart) {
+  ThreadPool pool(1);
+  for (ElementType type : kNarrow)
+    for (ElementType result : {type, ElementType::F32}) {
+      for (float alpha : {1.0f, 0.5f})
+        for (float beta : {0.0f, 1.0f, 2.0f})
+          checkGemm(type, result, {48, 56, 64, false, false, alpha, beta, 1}, pool);
+      const int64_t rows = 48, columns = 56, depth = 64;
+      auto a = narrowed(type, randomFloats(rows * depth, 1)),
+           b = narrowed(type, randomFloats(depth * columns, 2));
+      std::vector<std::vector<float>> found;
+      for (int64_t ldc : {columns, columns + 5}) {
+        std::vector<float> wide(rows * ldc);
+        std::vector<uint16_t> bits(rows * ldc);
+        bool isWide = result == ElementType::F32;
+        NarrowGemmArgs args{.a = a.data(),
+                            .b = b.data(),
+                            .c = isWide ? static_cast<void *>(wide.data()) : bits.data(),
+                            .type = type,
+                            .resultType = result,
+                            .m = rows,
+                            .n = columns,
+                            .k = depth,
+                            .lda = depth,
+                            .ldb = columns,
+                            .ldc = ldc};
+        narrowGemm(args, pool);
+        if (!isWide)
+          wide = widened(type, bits);
+        std::vector<float> &packed = found.emplace_back();
+        for (int64_t row = 0; row < rows; ++row)
+          packed.insert(packed.end(), wide.begin() + row * ldc, wide.begin() + row * ldc + columns);
+      }
+      EXPECT_EQ(found[0], found[1]);
+    }
 }
 
 TEST(NarrowGemm, GivesTheSameBitsForAnyNumberOfThreads) {
