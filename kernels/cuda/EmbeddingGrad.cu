@@ -165,8 +165,7 @@ template <typename T, int kColumns> struct EmbeddingGrad {
         RowSum<T, kColumns>::add(p, w.sorted + w.firsts[row], w.counts[row], firstRow + row, column,
                                  fresh);
     }
-    blockBarrier(); // the list has been read
-    listed = 0;
+    listed = 0; // list() waits for all threads before it writes
     fresh = false;
   }
 

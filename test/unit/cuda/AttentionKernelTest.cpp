@@ -1,0 +1,282 @@
+// Attention's CUDA kernels on the emulator against those of CPUs.
+#include "kernels/cpu/ThreadPool.h"
+#include "kernels/cuda/Attention.h"
+#include "test/unit/cuda/CudaTestSupport.h"
+
+namespace dtc::cuda {
+namespace {
+
+struct Case {
+  ElementType type = ElementType::F32;
+  int queries = 33, keys = 33, heads = 2, kvHeads = 2, headDim = 64;
+  bool causal = true;
+  float dropout = 0;
+  int gap = 0; // elements between a token's heads and the next token, which nobody may touch
+  int window = 0;
+  int batch = 2;
+};
+
+std::ostream &operator<<(std::ostream &out, const Case &c) {
+  return out << nameOf(c.type) << " " << c.queries << "x" << c.keys << " heads " << c.heads << "/"
+             << c.kvHeads << "x" << c.headDim << (c.causal ? " causal" : "") << " dropout "
+             << c.dropout << " gap " << c.gap << " window " << c.window;
+}
+
+constexpr int64_t kSeed = 0x123456789abcdef, kStep = 7;
+constexpr uint32_t kDropoutId = 5;
+constexpr int64_t kFirstBatch = 3, kFirstHead = 4, kTotalHeads = 16;
+
+// A tensor [batch, tokens, heads, headDim]: dense here, with gaps between tokens on the GPU.
+struct Tensor {
+  ElementType type;
+  int64_t rows, columns, stride; // in elements
+  std::vector<uint8_t> dense;
+  uint8_t *device = nullptr;
+
+  Tensor(const Case &c, int tokens, int heads)
+      : type(c.type), rows(int64_t(c.batch) * tokens), columns(int64_t(heads) * c.headDim),
+        stride(columns + c.gap), dense(static_cast<size_t>(rows * columns * bytesOf(c.type))) {}
+
+  size_t rowBytes() const { return static_cast<size_t>(columns * bytesOf(type)); }
+  uint8_t *row(int64_t index) const { return device + index * stride * bytesOf(type); }
+  int64_t size() const { return rows * columns; }
+
+  void allocate(EmulatedGpu &gpu) {
+    device = gpu.allocate<uint8_t>(static_cast<size_t>(rows * stride * bytesOf(type)));
+  }
+  void upload(EmulatedGpu &gpu) {
+    allocate(gpu);
+    for (int64_t i = 0; i < rows; ++i) {
+      std::memcpy(row(i), &dense[static_cast<size_t>(i) * rowBytes()], rowBytes());
+      gpu.markWritten(row(i), rowBytes());
+    }
+  }
+  // Also checks that gaps are as they were: 0xff.
+  std::vector<float> download() const {
+    std::vector<uint8_t> bytes;
+    for (int64_t i = 0; i < rows; ++i) {
+      bytes.insert(bytes.end(), row(i), row(i) + rowBytes());
+      for (const uint8_t *at = row(i) + rowBytes(); at < row(i) + stride * bytesOf(type); ++at)
+        EXPECT_EQ(*at, 0xff) << "gap after token " << i;
+    }
+    return toFloats(type, bytes);
+  }
+  HeadStrides strides(const Case &c, int tokens) const {
+    return {tokens * stride, stride, c.headDim};
+  }
+};
+
+struct Results {
+  std::vector<float> out, lse, dq, dk, dv;
+};
+
+class Attention {
+public:
+  explicit Attention(const Case &c)
+      : c(c), q(c, c.queries, c.heads), k(c, c.keys, c.kvHeads), v(k), out(q), dout(q), dq(q),
+        dk(k), dv(k) {
+    Numbers numbers(17);
+    for (Tensor *tensor : {&q, &k, &v, &dout})
+      tensor->dense = numbers.normalBytes(c.type, tensor->size());
+  }
+
+  Tensor &values() { return v; }
+
+  Results onCpu() {
+    cpu::ThreadPool pool(1);
+    size_t rows = static_cast<size_t>(c.batch) * static_cast<size_t>(c.heads * c.queries);
+    std::vector<float> lse(rows), scratch(rows);
+    auto floats = [](Tensor &tensor) { return reinterpret_cast<float *>(tensor.dense.data()); };
+    cpu::AttentionArgs args{.q = floats(q),
+                            .k = floats(k),
+                            .v = floats(v),
+                            .out = floats(out),
+                            .lse = lse.data(),
+                            .batch = c.batch,
+                            .queries = c.queries,
+                            .keys = c.keys,
+                            .heads = c.heads,
+                            .kvHeads = c.kvHeads,
+                            .headDim = c.headDim,
+                            .causal = c.causal,
+                            .scale = scale()};
+    args.dropout = c.dropout;
+    args.seed = static_cast<uint64_t>(kSeed), args.dropoutId = kDropoutId, args.step = kStep;
+    args.globalBatch0 = kFirstBatch, args.globalHead0 = kFirstHead, args.totalHeads = kTotalHeads;
+    if (c.type == ElementType::F32) {
+      cpu::attention(args, pool);
+      cpu::attentionGrad({args, floats(dout), floats(dq), floats(dk), floats(dv), scratch.data()},
+                         pool);
+    } else {
+      cpu::NarrowTensors tensors{cuda::onCpu(c.type), q.dense.data(),   k.dense.data(),
+                                 v.dense.data(),      out.dense.data(), dout.dense.data(),
+                                 dq.dense.data(),     dk.dense.data(),  dv.dense.data()};
+      cpu::narrowAttention(args, tensors, pool);
+      cpu::narrowAttentionGrad(args, tensors, scratch.data(), pool);
+    }
+    return {toFloats(c.type, out.dense), lse, toFloats(c.type, dq.dense),
+            toFloats(c.type, dk.dense), toFloats(c.type, dv.dense)};
+  }
+
+  Results onGpu(float step = kStep, uint64_t seed = 0) {
+    EmulatedGpu gpu;
+    for (Tensor *tensor : {&q, &k, &v, &dout})
+      tensor->upload(gpu);
+    for (Tensor *tensor : {&out, &dq, &dk, &dv})
+      tensor->allocate(gpu);
+    size_t rows = static_cast<size_t>(c.batch) * static_cast<size_t>(c.heads * c.queries);
+    AttentionParams p = params();
+    p.lse = gpu.allocate<float>(rows), p.delta = gpu.allocate<float>(rows);
+    if (c.dropout > 0) {
+      p.seed = gpu.upload(std::vector<int64_t>{kSeed});
+      p.step = gpu.upload(std::vector<float>{step});
+    }
+    std::vector<Launch> launches;
+    EXPECT_EQ(planAttention(c.type, p, launches), "");
+    gpu.launch(launches, &p, seed);
+    EXPECT_EQ(planAttentionGrad(c.type, p, launches), "");
+    gpu.launch(launches, &p, seed);
+    return {out.download(), std::vector<float>(p.lse, p.lse + rows), dq.download(), dk.download(),
+            dv.download()};
+  }
+
+private:
+  float scale() const { return 1 / std::sqrt(static_cast<float>(c.headDim)); }
+
+  AttentionParams params() const {
+    AttentionParams p{};
+    p.q = q.device, p.k = k.device, p.v = v.device, p.out = out.device;
+    p.dout = dout.device, p.dq = dq.device, p.dk = dk.device, p.dv = dv.device;
+    p.qStrides = p.outStrides = p.doutStrides = p.dqStrides = q.strides(c, c.queries);
+    p.kStrides = p.vStrides = p.dkStrides = p.dvStrides = k.strides(c, c.keys);
+    p.batch = c.batch, p.queries = c.queries, p.keys = c.keys;
+    p.heads = c.heads, p.kvHeads = c.kvHeads, p.headDim = c.headDim;
+    p.causal = c.causal, p.window = c.window, p.scale = scale();
+    setDropout(p, c.dropout);
+    p.dropoutId = kDropoutId;
+    p.firstBatch = kFirstBatch, p.firstHead = kFirstHead, p.totalHeads = kTotalHeads;
+    return p;
+  }
+
+  Case c;
+  Tensor q, k, v, out, dout, dq, dk, dv;
+};
+
+// f32: sums in another order and exp2 of 2 ulp; 16 bits: weights are rounded before the products.
+void expectSame(const Results &found, const Results &expected, ElementType type) {
+  double tolerance = type == ElementType::F32 ? 1e-5 : 1e-2;
+  EXPECT_LE(relativeError(found.out, expected.out), tolerance);
+  EXPECT_LE(relativeError(found.lse, expected.lse), 1e-5);
+  // With one key these are differences of equal numbers; half is what some keys make them.
+  EXPECT_LE(relativeError(found.dq, expected.dq, 0.5), tolerance);
+  EXPECT_LE(relativeError(found.dk, expected.dk, 0.5), tolerance);
+  EXPECT_LE(relativeError(found.dv, expected.dv), tolerance);
+}
+
+class AttentionKernel : public testing::TestWithParam<Case> {};
+
+TEST_P(AttentionKernel, ComputesWhatTheCpuDoes) {
+  Attention attention(GetParam());
+  expectSame(attention.onGpu(), attention.onCpu(), GetParam().type);
+}
+
+constexpr ElementType F32 = ElementType::F32, BF16 = ElementType::BF16, F16 = ElementType::F16;
+
+INSTANTIATE_TEST_SUITE_P(F32, AttentionKernel,
+                         testing::Values(Case{F32, 1, 1}, Case{F32, 31, 33}, Case{F32, 32, 32},
+                                         Case{F32, 33, 31, 4, 2, 20}, // first queries see no key
+                                         Case{F32, 65, 65, 4, 1, 64, true, 0.3f, 5},
+                                         Case{F32, 65, 1, 2, 2, 32, false},
+                                         Case{F32, 33, 65, 2, 1, 128, true, 0.1f},
+                                         Case{F32, 33, 70, 1, 1, 250, false, 0, 0, 0, 1},
+                                         Case{F32, 70, 33, 2, 2, 4, false, 0.5f}));
+INSTANTIATE_TEST_SUITE_P(Bf16, AttentionKernel,
+                         testing::Values(Case{BF16, 1, 1}, Case{BF16, 31, 33}, Case{BF16, 32, 32},
+                                         Case{BF16, 33, 31, 4, 2, 64},
+                                         Case{BF16, 65, 65, 4, 1, 64, true, 0.3f, 8},
+                                         Case{BF16, 130, 65, 2, 2, 64, false},
+                                         Case{BF16, 65, 130, 2, 1, 64, true, 0, 64},
+                                         Case{BF16, 33, 33, 2, 1, 24, true, 0.2f},
+                                         Case{BF16, 65, 65, 1, 1, 80},
+                                         Case{BF16, 65, 97, 2, 1, 128, true, 0.1f},
+                                         Case{BF16, 33, 65, 1, 1, 192, false, 0, 0, 0, 1},
+                                         Case{BF16, 65, 33, 1, 1, 256, true, 0.1f, 0, 0, 1},
+                                         Case{BF16, 33, 65, 2, 1, 20, true, 0.1f, 3}));
+INSTANTIATE_TEST_SUITE_P(F16, AttentionKernel,
+                         testing::Values(Case{F16, 31, 33}, Case{F16, 65, 65, 4, 2, 64, true, 0.3f},
+                                         Case{F16, 65, 65, 1, 1, 128, false},
+                                         Case{F16, 33, 33, 1, 1, 30, true}));
+
+// With values that are the unit vectors, results are the weights, so that what is 0 was dropped.
+void expectSameMask(Case c) {
+  Attention attention(c);
+  Tensor &values = attention.values();
+  std::vector<float> unit(static_cast<size_t>(values.size()));
+  for (size_t i = 0; i < unit.size(); ++i) {
+    size_t dim = i % static_cast<size_t>(c.headDim);
+    size_t key = i / static_cast<size_t>(c.headDim * c.kvHeads) % static_cast<size_t>(c.keys);
+    unit[i] = dim == key ? 1 : 0;
+  }
+  values.dense = toBytes(c.type, unit);
+  std::vector<float> found = attention.onGpu().out, expected = attention.onCpu().out;
+  size_t dropped = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    ASSERT_EQ(found[i] == 0, expected[i] == 0) << "weight " << i;
+    dropped += found[i] == 0;
+  }
+  EXPECT_GT(dropped, found.size() / 4);
+}
+
+TEST(AttentionDropout, DropsTheWeightsThatTheCpuDrops) {
+  expectSameMask({F32, 33, 31, 4, 2, 32, false, 0.4f});
+  expectSameMask({BF16, 33, 31, 4, 2, 32, false, 0.4f});
+}
+
+TEST(AttentionDropout, IsOffInStepZero) {
+  for (ElementType type : {F32, BF16}) {
+    Case c{type, 33, 33, 2, 2, 32, true, 0.4f}, without = c;
+    without.dropout = 0;
+    expectSame(Attention(c).onGpu(/*step=*/0), Attention(without).onCpu(), type);
+  }
+}
+
+TEST(AttentionDropout, OfAllLeavesZeros) {
+  Case c{BF16, 33, 33, 1, 1, 32, true, 1.0f};
+  for (float value : Attention(c).onGpu().out)
+    ASSERT_EQ(value, 0);
+}
+
+// No result depends on the order in which blocks and threads run.
+TEST(AttentionKernelOrder, DoesNotMatter) {
+  for (ElementType type : {F32, BF16}) {
+    Case c{type, 65, 97, 4, 2, 32, true};
+    Results first = Attention(c).onGpu(kStep, 1), second = Attention(c).onGpu(kStep, 2);
+    EXPECT_EQ(first.out, second.out);
+    EXPECT_EQ(first.dq, second.dq);
+    EXPECT_EQ(first.dk, second.dk);
+    EXPECT_EQ(first.dv, second.dv);
+  }
+}
+
+// A window of all keys is none, and results of a narrow one are those of the keys in it.
+TEST(AttentionWindow, SeesTheLastKeys) {
+  for (ElementType type : {F32, BF16}) {
+    Case c{type, 70, 70, 2, 1, 32, true}, wide = c, narrow = c;
+    wide.window = 70;
+    expectSame(Attention(wide).onGpu(), Attention(c).onCpu(), type);
+    // Query i sees key i alone: out is v, dv is dout, and scores have no gradient.
+    narrow.window = 1;
+    Results results = Attention(narrow).onGpu();
+    Attention again(narrow);
+    std::vector<float> values = toFloats(type, again.values().dense);
+    for (size_t i = 0; i < results.out.size(); ++i) {
+      size_t row = i / 64, dim = i % 32; // two heads of 32 share one kv head
+      ASSERT_EQ(results.out[i], values[row * 32 + dim]) << i;
+    }
+    for (float value : results.dq)
+      ASSERT_NEAR(value, 0, type == F32 ? 1e-4 : 1e-1);
+  }
+}
+
+} // namespace
+} // namespace dtc::cuda
