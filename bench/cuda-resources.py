@@ -110,7 +110,9 @@ def main():
         kernel["threads"], kernel["dynamic"] = planned.get(name, (32, 0))
     table = "\n".join(table_of(kernels, options.arch)) + "\n"
     if options.out:
-        options.out.write_text(table)
+        version = re.search(r"release (\S+),", run([ptxas, "--version"]))[1]
+        words = f"What the hand-written CUDA kernels take of a GPU: `bench/cuda-resources.py --arch {options.arch}`, ptxas {version}."
+        options.out.write_text(f"# CUDA kernels\n\n{words} Nothing here was run on a GPU.\n\n{table}")
     elif not options.check:
         print(table, end="")
     mistakes = list(mistakes_of(kernels, planned, options.arch))
