@@ -129,6 +129,7 @@ private:
     StepOutline::Collective collective;
     collective.kind = op.getKind();
     collective.isMember = isBucketMember(op);
+    collective.reducesScattered = reducesScattered(op);
     collective.key = getBucketKey(op);
     collective.bucketBytes = getBucketBytes(op);
     collective.partBytes =

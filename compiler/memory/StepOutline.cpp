@@ -7,6 +7,8 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace dtc {
 namespace {
@@ -24,15 +26,12 @@ struct Transfer {
 class CollectiveRunner {
 public:
   CollectiveRunner(StepOutline &outline, int64_t bucketBytes, size_t inFlight)
-      : outline(outline), buckets(bucketBytes), inFlight(inFlight),
+      : outline(outline), bucketBytes(bucketBytes), inFlight(inFlight),
         isGone(outline.buffers.size(), false) {}
 
   void run() {
-    for (const std::vector<unsigned> &members : chooseBuckets())
-      if (members.size() > 1)
-        addBucket(members);
-      else
-        addSingle(outline.collectives[members.front()]);
+    merge(/*reducesScattered=*/true);
+    merge(/*reducesScattered=*/false);
     std::sort(transfers.begin(), transfers.end(), [](const Transfer &a, const Transfer &b) {
       return a.time < b.time; // of one stream, so no two are equal
     });
@@ -41,9 +40,41 @@ public:
   }
 
 private:
-  std::vector<std::vector<unsigned>> chooseBuckets() {
+  void merge(bool reducesScattered) {
+    std::vector<std::vector<unsigned>> chosen = chooseBuckets(reducesScattered);
+    for (const std::vector<unsigned> &members : chosen)
+      if (members.size() > 1)
+        addBucket(members);
+      else
+        addSingle(outline.collectives[members.front()]);
+    if (reducesScattered)
+      delayNeeds(chosen);
+  }
+
+  // What scatters is needed where the bucket is reduced that its result is part of.
+  void delayNeeds(const std::vector<std::vector<unsigned>> &chosen) {
+    std::map<int64_t, int64_t> moved; // times
+    for (const std::vector<unsigned> &members : chosen)
+      for (unsigned index : members)
+        moved[outline.collectives[index].time] = outline.collectives[members.back()].time;
+    for (StepOutline::Collective &collective : outline.collectives)
+      if (auto found = moved.find(collective.neededAt); found != moved.end()) {
+        collective.neededAt = found->second;
+        reducedAt.insert(found->second);
+      }
+  }
+
+  // When compute waits for a collective: not for the sake of another, which follows it on its stream.
+  int64_t waitedForAt(const StepOutline::Collective &collective) const {
+    return reducedAt.count(collective.neededAt) ? outline.length : collective.neededAt;
+  }
+
+  std::vector<std::vector<unsigned>> chooseBuckets(bool reducesScattered) {
+    CollectiveBuckets buckets(bucketBytes);
     for (unsigned index = 0; index < outline.collectives.size(); ++index) {
       const StepOutline::Collective &collective = outline.collectives[index];
+      if (collective.reducesScattered != reducesScattered)
+        continue;
       buckets.closeIf(
           [&](unsigned member) { return outline.collectives[member].neededAt <= collective.time; });
       if (collective.isMember)
@@ -55,7 +86,7 @@ private:
   }
 
   void addSingle(const StepOutline::Collective &collective) {
-    Transfer transfer{collective.time, collective.neededAt, {}};
+    Transfer transfer{collective.time, waitedForAt(collective), {}};
     for (int buffer : {collective.src, collective.dst})
       if (buffer >= 0)
         transfer.buffers.push_back(buffer);
@@ -73,12 +104,15 @@ private:
     int64_t time = outline.collectives[members.back()].time, bytes = 0;
     Transfer transfer{time, outline.length, {}};
     int64_t sourceBegin = time, destinationEnd = time;
+    bool isInPlace = true; // all results are parts of one bucket that is reduced later
     for (unsigned index : members) {
       const StepOutline::Collective &member = outline.collectives[index];
       bytes += aligned(member.partBytes);
-      transfer.neededAt = std::min(transfer.neededAt, member.neededAt);
+      transfer.neededAt = std::min(transfer.neededAt, waitedForAt(member));
       sourceBegin = std::min(sourceBegin, member.packedAt);
-      if (member.movesDestination && member.dst >= 0)
+      bool isMoved = member.dst >= 0 && isGone[static_cast<size_t>(member.dst)];
+      isInPlace &= isMoved;
+      if (member.movesDestination && member.dst >= 0 && !isMoved)
         destinationEnd = std::max(destinationEnd, take(member.dst).end);
       if (member.movesSource && member.src >= 0) {
         const StepOutline::Buffer &source = take(member.src);
@@ -92,8 +126,9 @@ private:
       break;
     case exec::CollectiveKind::ReduceScatter:
       transfer.buffers = {
-          create(first.ranks * bytes, sourceBegin, time, exec::BufferKind::Communication),
-          create(bytes, time, destinationEnd, exec::BufferKind::Gradient)};
+          create(first.ranks * bytes, sourceBegin, time, exec::BufferKind::Communication)};
+      if (!isInPlace)
+        transfer.buffers.push_back(create(bytes, time, destinationEnd, exec::BufferKind::Gradient));
       break;
     default:
       transfer.buffers = {create(bytes, sourceBegin, time, exec::BufferKind::Communication),
@@ -146,10 +181,11 @@ private:
   }
 
   StepOutline &outline;
-  CollectiveBuckets buckets;
+  int64_t bucketBytes;
   size_t inFlight;
   std::vector<bool> isGone; // buffers that are parts of a bucket's
   std::vector<Transfer> transfers;
+  std::set<int64_t> reducedAt; // times of what reduces what others scatter
 };
 
 std::vector<PlannedBuffer> plannedIn(const StepOutline &outline, bool onHost) {

@@ -33,7 +33,8 @@ struct StepOutline {
     // there.
     bool movesSource, movesDestination;
     int64_t packedAt;
-    int64_t neededAt; // by the first later instruction that depends on it
+    int64_t neededAt;              // by the first later instruction that depends on it
+    bool reducesScattered = false; // what others scatter: such are merged before those
   };
 
   BytesByKind persistent{}; // of the device's memory

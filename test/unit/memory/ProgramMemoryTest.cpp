@@ -125,6 +125,17 @@ TEST_F(ProgramMemoryTest, CountsZero1) {
   expectAgreement(*llama(12, true), d);
 }
 
+// Reductions over groups are merged, and what groups scatter is, too.
+TEST_F(ProgramMemoryTest, CountsGroupsThatShardByThemselves) {
+  for (int64_t microBatches : {1, 2}) {
+    Decisions d = decide(4, 1, 1, microBatches);
+    d.zero = 1;
+    d.zeroGroup = 2;
+    expectAgreement(*gpt2(32), d);
+    expectAgreement(*llama(16, false), d);
+  }
+}
+
 // Of the host's memory to the byte: nothing is bucketed there.
 TEST_F(ProgramMemoryTest, CountsBothMemories) {
   for (int64_t zero : {0, 1}) {

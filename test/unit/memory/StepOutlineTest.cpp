@@ -116,6 +116,36 @@ TEST(RunCollectivesAside, KeepsFewBuffersUnderWay) {
   EXPECT_EQ(ends, (std::vector<int64_t>{5, 10, 10}));
 }
 
+// Scattered gradients (two parts of 64 bytes each) that another reduction reads, which would end the
+// bucket of the first at once: the reductions of parts are merged first, and the merged scatter
+// writes where they read.
+TEST(RunCollectivesAside, MergesWhatReducesScatteredFirst) {
+  StepOutline outline;
+  outline.length = 12;
+  for (int i = 0; i < 2; ++i) {
+    int64_t scattered = 2 + 3 * i; // then reduced
+    outline.buffers.push_back({128, scattered - 1, scattered, exec::BufferKind::Communication});
+    outline.buffers.push_back({64, scattered, 9 + i, kGradient});
+    StepOutline::Collective scatter = reduction(scattered, 2 * i, scattered + 1);
+    scatter.kind = exec::CollectiveKind::ReduceScatter;
+    scatter.key = "scatter";
+    scatter.dst = 2 * i + 1;
+    scatter.ranks = 2;
+    scatter.packedAt = scattered - 1;
+    outline.collectives.push_back(scatter);
+    outline.collectives.push_back(reduction(scattered + 1, 2 * i + 1, 9));
+    outline.collectives.back().reducesScattered = true;
+  }
+  runCollectivesAside(outline, /*bucketBytes=*/1024, /*inFlight=*/4);
+  ASSERT_EQ(outline.buffers.size(), 2u);
+  EXPECT_EQ(outline.buffers[0].bytes, 128); // of sums
+  EXPECT_EQ(outline.buffers[0].begin, 2);
+  EXPECT_EQ(outline.buffers[0].end, 10);
+  EXPECT_EQ(outline.buffers[1].bytes, 256); // of what is scattered
+  EXPECT_EQ(outline.buffers[1].begin, 1);
+  EXPECT_EQ(outline.buffers[1].end, 9); // compute waits for the sums
+}
+
 TEST(PlannedBytes, AddsWhatIsLiveWhenMostIs) {
   StepOutline outline;
   outline.length = 4;
