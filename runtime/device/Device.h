@@ -47,6 +47,9 @@ struct StreamSpec {
   std::vector<bool> used; // per stream whether anything is ever enqueued on it
   int events = 0;
   size_t maxBuffers = 0, maxScalars = 0; // of any command
+  // Whether times of all that is marked are wanted. A device may leave those of other marks than a step's first and last
+  // at 0 where they are not.
+  bool times = false;
 };
 
 // A group of ranks as the file has it: lists of `size` ranks, one after another, each in order.

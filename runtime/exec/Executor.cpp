@@ -125,6 +125,7 @@ StreamSpec ExecutorImpl::streamSpec() const {
   spec.used.resize(step.num_streams());
   spec.used[0] = true;
   spec.events = joinEvent(step.num_streams());
+  spec.times = options.trace;
   format::Description description;
   for (const format::Task *task : *step.tasks())
     for (const format::Instruction *instruction : *task->instructions()) {

@@ -1,0 +1,52 @@
+// cuBLASLt, matrix products of NVIDIA's, as a table of functions.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/cuda/DriverTypes.h"
+
+namespace dtc::rt::cu {
+
+using BlasStatus = int;
+using BlasHandle = void *;
+using BlasDesc = void *;
+using BlasLayout = void *;
+using BlasPreference = void *;
+
+struct BlasAlgo {
+  uint64_t data[8];
+};
+// cublasLtMatmulHeuristicResult_t
+struct BlasChoice {
+  BlasAlgo algo;
+  size_t workspaceBytes;
+  BlasStatus state;
+  float waves;
+  int reserved[4];
+};
+
+inline constexpr int blasF32 = 0, blasF16 = 2, blasBf16 = 14; // cudaDataType
+inline constexpr int blasComputeF32 = 68;
+inline constexpr int blasPlain = 0, blasTransposed = 1;
+inline constexpr int blasDescTransA = 3, blasDescTransB = 4;
+inline constexpr int blasLayoutBatches = 5, blasLayoutBatchStride = 6;
+inline constexpr int blasPreferWorkspace = 1, blasPreferAlignA = 5, blasPreferAlignB = 6,
+                     blasPreferAlignC = 7, blasPreferAlignD = 8;
+inline constexpr BlasStatus blasNotInitialized = 1, blasInvalidValue = 7, blasNotSupported = 15;
+
+struct BlasLt {
+#define DTC_BLASLT(name, result, parameters) result(*name) parameters = nullptr;
+#include "runtime/cuda/BlasLt.def"
+#undef DTC_BLASLT
+};
+
+// Fills the table from libcublasLt.so.13 or 12. Unavailable says what is missing.
+Status openBlasLt(BlasLt &blas);
+
+// Ok for success, else "cublasLtMatmul: an unsupported value or parameter was passed".
+Status check(const BlasLt &blas, const char *call, BlasStatus status);
+
+} // namespace dtc::rt::cu
+
+// As DTC_CUDA.
+#define DTC_CUBLASLT(blas, function, ...)                                                          \
+  DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((blas), #function, (blas).function(__VA_ARGS__)))

@@ -1,0 +1,136 @@
+#include "runtime/cuda/CudaCode.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/format/Operands.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+
+namespace dtc::rt {
+
+using format::text;
+
+// Dynamic shared memory that a kernel has without being asked for.
+static constexpr uint32_t kSharedForAll = 48 * 1024;
+
+CudaCode::~CudaCode() {
+  for (cu::Module module : modules)
+    (void)driver.cuModuleUnload(module);
+}
+
+// PTX ends with a zero, which segments do not have. What the driver's compiler says is a part of the error.
+Status CudaCode::loadPtx(const CodeObject &object, cu::Module &module) const {
+  std::string ptx(object.bytes.begin(), object.bytes.end());
+  std::array<char, 4096> log{};
+  int options[] = {cu::jitErrorLog, cu::jitErrorLogBytes};
+  auto logBytes = static_cast<uintptr_t>(log.size() - 1);
+  void *values[] = {log.data(), reinterpret_cast<void *>(logBytes)};
+  cu::Result result = driver.cuModuleLoadDataEx(&module, ptx.c_str(), 2, options, values);
+  Status status = cu::check(driver, "cuModuleLoadDataEx", result);
+  if (status.ok())
+    return {};
+  std::string said = log.data();
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  return {status.statusCode(),
+          text("loading PTX of ", ptx.size(), " bytes: ", status.message(),
+               said.empty() ? "" : ": ", said, "; update the driver or recompile with dtc")};
+}
+
+// A cubin is for GPUs of one generation, PTX for all later ones.
+Status CudaCode::load(const CodeObject &object) {
+  cu::Module module = nullptr;
+  if (object.kind == format::SegmentKind::code)
+    return Status::unavailable("the program computes on the host of the GPU, which this device "
+                               "does not do; recompile with dtc without offload");
+  if (object.kind == format::SegmentKind::simt) {
+    DTC_CUDA(driver, cuModuleLoadDataEx, &module, object.bytes.data(), 0, nullptr, nullptr);
+  } else if (object.cubin.empty() || driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0,
+                                                               nullptr, nullptr) != cu::success) {
+    DTC_RETURN_IF_ERROR(loadPtx(object, module));
+  }
+  modules.push_back(module);
+  return {};
+}
+
+Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
+  Symbol found{.function = nullptr, .kernel = kernel};
+  cu::Result result = driver.cuModuleGetFunction(
+      &found.function, modules[static_cast<size_t>(object)], kernel.name.c_str());
+  if (result == cu::errorNotFound)
+    return Status::notFound(text("code object ", object, " has no kernel '", kernel.name,
+                                 "', which the program calls; recompile with dtc"));
+  DTC_RETURN_IF_ERROR(cu::check(driver, "cuModuleGetFunction", result));
+  symbol = static_cast<int>(symbols.size());
+  symbols.push_back(std::move(found));
+  return {};
+}
+
+// Parameters of the kernel: each buffer, each scalar, the range.
+Status CudaCode::prepare(const Command &command, StreamWork &work) const {
+  const Symbol &symbol = symbols[static_cast<size_t>(command.symbol)];
+  uint64_t range = command.source->op_as_Launch()->range();
+  format::Grid grid = format::gridOf(symbol.kernel.threads, range);
+  if (command.buffers.size() != symbol.kernel.buffers ||
+      command.scalars.size() != symbol.kernel.scalars)
+    return Status::internal(text("kernel '", symbol.kernel.name, "' takes ", symbol.kernel.buffers,
+                                 " buffers and ", symbol.kernel.scalars, " scalars, and was given ",
+                                 command.buffers.size(), " and ", command.scalars.size()));
+  std::vector<uint64_t> values;
+  for (char *buffer : command.buffers)
+    values.push_back(reinterpret_cast<uintptr_t>(buffer));
+  for (int64_t scalar : command.scalars)
+    values.push_back(static_cast<uint64_t>(scalar));
+  values.push_back(range);
+  work = [this, function = symbol.function, grid, values](cu::Stream stream) mutable -> Status {
+    std::vector<void *> parameters;
+    for (uint64_t &value : values)
+      parameters.push_back(&value);
+    DTC_CUDA(driver, cuLaunchKernel, function, grid.x, grid.y, grid.z, grid.threads, 1, 1, 0,
+             stream, parameters.data(), nullptr);
+    return {};
+  };
+  return {};
+}
+
+Status CudaCode::findLibraryKernel(const std::string &name, uint32_t sharedBytes,
+                                   cu::Function &function) {
+  auto [entry, isNew] = libraryKernels.try_emplace(name);
+  LibraryKernel &kernel = entry->second;
+  for (size_t i = 0; i < modules.size() && !kernel.function; ++i) {
+    cu::Result result = driver.cuModuleGetFunction(&kernel.function, modules[i], name.c_str());
+    if (result == cu::errorNotFound)
+      kernel.function = nullptr;
+    else
+      DTC_RETURN_IF_ERROR(cu::check(driver, "cuModuleGetFunction", result));
+  }
+  if (!kernel.function)
+    return Status::notFound(text("the program's code has no kernel '", name,
+                                 "', which its instructions need; recompile with dtc"));
+  if (sharedBytes > std::max(kernel.sharedBytes, kSharedForAll)) {
+    DTC_CUDA(driver, cuFuncSetAttribute, kernel.function, cu::functionMaxDynamicShared,
+             static_cast<int>(sharedBytes));
+    kernel.sharedBytes = sharedBytes;
+  }
+  function = kernel.function;
+  return {};
+}
+
+Status CudaCode::prepare(const std::string &kernel, const LaunchShape &shape, const void *parameter,
+                         size_t bytes, StreamWork &work) {
+  cu::Function function = nullptr;
+  DTC_RETURN_IF_ERROR(findLibraryKernel(kernel, shape.sharedBytes, function));
+  // Aligned for any member of the struct.
+  auto copy = std::make_shared<std::vector<uint64_t>>((bytes + 7) / 8);
+  std::memcpy(copy->data(), parameter, bytes);
+  work = [this, function, shape, copy](cu::Stream stream) -> Status {
+    void *parameters[] = {copy->data()};
+    DTC_CUDA(driver, cuLaunchKernel, function, shape.x, shape.y, shape.z, shape.threads, 1, 1,
+             shape.sharedBytes, stream, parameters, nullptr);
+    return {};
+  };
+  return {};
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,55 @@
+// Code of a program on a GPU: its modules, and launches of generated and hand-written kernels.
+#pragma once
+
+#include "runtime/cuda/Driver.h"
+#include "runtime/device/Device.h"
+
+#include <functional>
+#include <map>
+
+namespace dtc::rt {
+
+// Something to be said to a stream, with all that it needs.
+using StreamWork = std::function<Status(cu::Stream)>;
+
+// Blocks of threads, as cuLaunchKernel takes them.
+struct LaunchShape {
+  uint32_t x = 1, y = 1, z = 1, threads = 1, sharedBytes = 0;
+};
+
+class CudaCode {
+public:
+  explicit CudaCode(const cu::Driver &driver) : driver(driver) {}
+  ~CudaCode();
+
+  // As the functions of Device with these names.
+  Status load(const CodeObject &object);
+  Status findSymbol(int object, const KernelSpec &kernel, int &symbol);
+
+  // The launch of `command`, a Launch.
+  Status prepare(const Command &command, StreamWork &work) const;
+  // A launch of the kernel of that name, of any module, with one parameter.
+  Status prepare(const std::string &kernel, const LaunchShape &shape, const void *parameter,
+                 size_t bytes, StreamWork &work);
+
+private:
+  struct Symbol {
+    cu::Function function = nullptr;
+    KernelSpec kernel;
+  };
+
+  Status loadPtx(const CodeObject &object, cu::Module &module) const;
+  Status findLibraryKernel(const std::string &name, uint32_t sharedBytes, cu::Function &function);
+
+  const cu::Driver &driver;
+  std::vector<cu::Module> modules;
+  std::vector<Symbol> symbols;
+  // Hand-written kernels that were asked for, and the most shared memory that each was.
+  struct LibraryKernel {
+    cu::Function function = nullptr;
+    uint32_t sharedBytes = 0;
+  };
+  std::map<std::string, LibraryKernel> libraryKernels;
+};
+
+} // namespace dtc::rt

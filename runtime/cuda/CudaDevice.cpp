@@ -1,0 +1,457 @@
+#include "runtime/cuda/CudaDevice.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/cuda/CudaGemm.h"
+#include "runtime/cuda/CudaLibrary.h"
+#include "runtime/cuda/CudaOrder.h"
+#include "runtime/cuda/CudaSteps.h"
+#include "runtime/cuda/Gpu.h"
+#include "runtime/cuda/StagedGroups.h"
+#include "runtime/device/CpuFeatures.h"
+#include "runtime/format/Operands.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+cu::DevicePtr addressOf(const char *pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// Of all that decides what a command does.
+class Hash {
+public:
+  Hash &add(uint64_t value) {
+    bits = (bits ^ value) * 0x9e3779b97f4a7c15;
+    bits ^= bits >> 29;
+    return *this;
+  }
+  Hash &add(const void *pointer) { return add(reinterpret_cast<uintptr_t>(pointer)); }
+  Hash &add(const Command &command) {
+    add(command.source).add(command.startsSum ? 1 : 0).add(command.bytes);
+    for (const char *buffer : command.buffers)
+      add(buffer);
+    for (int64_t scalar : command.scalars)
+      add(static_cast<uint64_t>(scalar));
+    return *this;
+  }
+  uint64_t value() const { return bits; }
+
+private:
+  uint64_t bits = 1;
+};
+
+enum HashKind : uint64_t { kRun, kRecord, kWait, kCopy };
+
+class CudaDevice : public Device {
+public:
+  CudaDevice(CudaLibraries &libraries, const cu::Driver &driver, const CudaOptions &options)
+      : libraries(libraries), driver(driver), options(options), gpu(driver), code(driver),
+        gemm(libraries, driver), pool(driver), steps(driver, pool),
+        groups(makeStagedGroups(driver, options.world, [this](const Status &status, uint64_t tag) {
+          stop(status, tag);
+        })) {}
+  ~CudaDevice() override;
+
+  Status open() { return gpu.open(options.localRank); }
+
+  Status checkTarget(const Target &target) override;
+  Status loadCode(const CodeObject &object) override { return code.load(object); }
+  Status findSymbol(int object, const KernelSpec &kernel, int &symbol) override {
+    return code.findSymbol(object, kernel, symbol);
+  }
+  Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
+  char *arena(format::MemorySpace space) override {
+    return space == format::MemorySpace::device ? reinterpret_cast<char *>(memory) : nullptr;
+  }
+  Status allocateHost(uint64_t bytes, char *&address) override;
+  Status copyIn(char *to, const void *from, uint64_t bytes) override;
+  Status copyOut(void *to, const char *from, uint64_t bytes) override;
+  Status createStreams(const StreamSpec &spec) override;
+  Status createGroup(Control &control, const GroupSpec &spec, int &group) override {
+    return groups->create(control, spec, group);
+  }
+
+  Status beginStep(uint32_t order) override;
+  Status enqueue(int stream, const Command &command, const Mark &mark) override;
+  Status enqueueRecord(int stream, int event, const Mark &mark) override;
+  Status enqueueWait(int stream, int event, const Mark &mark) override;
+  Status enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
+                       const Mark &mark) override;
+  Status enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
+                        const Mark &mark) override;
+  Status endStep(const Mark &mark, uint64_t &step) override;
+  bool isDone(uint64_t step) override;
+  Status synchronize(uint64_t step, uint64_t &tag) override;
+  void abort() override { stop(Status::aborted("the device was stopped"), 0); }
+
+private:
+  // A step goes through these: copies of its inputs, what its order says, copies of its outputs.
+  enum class Phase { Inputs, Body, Outputs };
+
+  Status prepare(int stream, const Command &command, std::vector<OrderItem> &items);
+  // Calls `part` of an enqueue.. unless the device has stopped, which an error of it does.
+  template <typename Part> Status say(const Mark &mark, const Part &part);
+  // Makes the items of a command, where they are not recorded already, and adds them to the step.
+  template <typename Make> Status add(uint64_t hash, const Mark &mark, const Make &make);
+  Status enterBody(const Mark &mark);
+  Status leaveBody();
+  Status runNow(const std::vector<OrderItem> &items, const Mark &mark);
+  cu::Stream streamOf(int stream) const { return streams[static_cast<size_t>(stream)]; }
+
+  // Keeps the first error, which is the cause of those that follow, and ends what waits for other ranks.
+  void stop(const Status &status, uint64_t tag);
+  Status failureNow(uint64_t &tag);
+
+  CudaLibraries &libraries;
+  const cu::Driver &driver;
+  CudaOptions options;
+  Gpu gpu;
+  cu::DevicePtr memory = 0;
+  std::vector<void *> hostMemory;
+  CudaCode code;
+  CudaGemm gemm;
+  EventPool pool;
+  CudaSteps steps;
+  std::unique_ptr<CudaGroups> groups;
+  std::vector<cu::Stream> streams; // null for one that nothing uses
+  std::vector<cu::Event> events;
+  bool records = true; // orders, as graphs
+
+  std::map<uint32_t, std::unique_ptr<CudaOrder>> orders;
+  CudaOrder *order = nullptr; // of the step that is enqueued now
+  Phase phase = Phase::Inputs;
+  uint64_t begunSteps = 0;
+  std::vector<uint64_t> recordedIn; // per event: the last step that recorded it, 0 for none
+
+  std::mutex mutex; // of what follows
+  Status failure;
+  uint64_t failedTag = 0;
+};
+
+// What the GPU still does uses what is freed here.
+CudaDevice::~CudaDevice() {
+  gpu.enter();
+  if (steps.numDone() < steps.numBegun())
+    abort();
+  (void)driver.cuCtxSynchronize();
+  groups->close();
+  orders.clear();
+  groups.reset();
+  for (cu::Event event : events)
+    (void)driver.cuEventDestroy(event);
+  for (cu::Stream stream : streams)
+    if (stream)
+      (void)driver.cuStreamDestroy(stream);
+  for (void *host : hostMemory)
+    (void)driver.cuMemFreeHost(host);
+  if (memory)
+    (void)driver.cuMemFree(memory);
+}
+
+Status CudaDevice::checkTarget(const Target &target) {
+  if (target.device != libraries.device())
+    return Status::invalidArgument(text("the program is compiled for device '", target.device,
+                                        "' and was to run on device '", libraries.device(),
+                                        "'; recompile with dtc"));
+  DTC_RETURN_IF_ERROR(checkCpuFeatures(target.cpuFeatures));
+  return gpu.checkArch(target.gpuArch);
+}
+
+Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
+  if (space == format::MemorySpace::host)
+    return Status::unavailable("the program keeps state in the memory of the host, which this "
+                               "device does not do; recompile with dtc without offload");
+  uint64_t size = std::max<uint64_t>(bytes, 1);
+  cu::Result result = driver.cuMemAlloc(&memory, size);
+  if (result == cu::errorOutOfMemory) {
+    size_t unused = 0, total = 0;
+    DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
+    return Status::resourceExhausted(
+        text("the arena of ", bytes, " bytes cannot be had from ", gpu.name(), ", which has ",
+             unused, " of ", total,
+             " bytes left; compile for more ranks or a smaller batch, or stop what else uses it"));
+  }
+  DTC_RETURN_IF_ERROR(cu::check(driver, "cuMemAlloc", result));
+  DTC_CUDA(driver, cuMemsetD8, memory, 0, size);
+  DTC_CUDA(driver, cuCtxSynchronize); // the streams made later do not wait for the default one
+  return {};
+}
+
+Status CudaDevice::allocateHost(uint64_t bytes, char *&address) {
+  void *host = nullptr;
+  DTC_CUDA(driver, cuMemAllocHost, &host, std::max<uint64_t>(bytes, 1));
+  hostMemory.push_back(host);
+  std::memset(host, 0, bytes);
+  address = static_cast<char *>(host);
+  return {};
+}
+
+// The call may return before the last bytes have arrived, and streams do not wait for it.
+Status CudaDevice::copyIn(char *to, const void *from, uint64_t bytes) {
+  if (bytes == 0)
+    return {};
+  DTC_CUDA(driver, cuMemcpyHtoD, addressOf(to), from, bytes);
+  DTC_CUDA(driver, cuCtxSynchronize);
+  return {};
+}
+
+Status CudaDevice::copyOut(void *to, const char *from, uint64_t bytes) {
+  if (bytes > 0)
+    DTC_CUDA(driver, cuMemcpyDtoH, to, addressOf(from), bytes);
+  return {};
+}
+
+// What communicates comes first where both could run.
+Status CudaDevice::createStreams(const StreamSpec &spec) {
+  records = options.graphs && !spec.times;
+  for (size_t i = 0; i < spec.used.size(); ++i) {
+    streams.push_back(nullptr);
+    if (spec.used[i])
+      DTC_CUDA(driver, cuStreamCreateWithPriority, &streams[i], cu::streamNonBlocking,
+               i == 0 ? 0 : -1);
+  }
+  for (int i = 0; i < spec.events; ++i) {
+    cu::Event event = nullptr;
+    DTC_CUDA(driver, cuEventCreate, &event, cu::eventDisableTiming);
+    events.push_back(event);
+  }
+  recordedIn.assign(events.size(), 0);
+  return steps.start(streams[0]);
+}
+
+Status CudaDevice::beginStep(uint32_t number) {
+  uint64_t tag = 0;
+  DTC_RETURN_IF_ERROR(failureNow(tag));
+  std::unique_ptr<CudaOrder> &found = orders[number];
+  if (!found)
+    found = std::make_unique<CudaOrder>(driver);
+  order = found.get();
+  order->begin();
+  phase = Phase::Inputs;
+  ++begunSteps;
+  return {};
+}
+
+Status CudaDevice::enterBody(const Mark &mark) {
+  if (phase != Phase::Inputs)
+    return {};
+  phase = Phase::Body;
+  return steps.begin(streams[0], mark.times);
+}
+
+Status CudaDevice::leaveBody() {
+  DTC_RETURN_IF_ERROR(enterBody({}));
+  if (phase != Phase::Body)
+    return {};
+  phase = Phase::Outputs;
+  return records ? order->launch(streams) : Status();
+}
+
+Status CudaDevice::runNow(const std::vector<OrderItem> &items, const Mark &mark) {
+  if (items.empty())
+    return {};
+  cu::Stream stream = streamOf(items.front().stream);
+  TimedWork timed{.begin = nullptr, .end = nullptr, .times = mark.times};
+  if (mark.times) {
+    DTC_RETURN_IF_ERROR(pool.take(timed.begin));
+    DTC_CUDA(driver, cuEventRecord, timed.begin, stream);
+  }
+  for (const OrderItem &item : items) {
+    if (item.announce)
+      item.announce(mark.tag);
+    DTC_RETURN_IF_ERROR(item.work(stream));
+  }
+  if (mark.times) {
+    DTC_RETURN_IF_ERROR(pool.take(timed.end));
+    DTC_CUDA(driver, cuEventRecord, timed.end, stream);
+    steps.add(timed);
+  }
+  return {};
+}
+
+// After an error the order is cut short, so that nothing may follow.
+template <typename Part> Status CudaDevice::say(const Mark &mark, const Part &part) {
+  uint64_t tag = 0;
+  DTC_RETURN_IF_ERROR(failureNow(tag));
+  Status status = part();
+  if (!status.ok())
+    stop(status, mark.tag);
+  return status;
+}
+
+template <typename Make> Status CudaDevice::add(uint64_t hash, const Mark &mark, const Make &make) {
+  bool isFirst = phase == Phase::Inputs;
+  DTC_RETURN_IF_ERROR(enterBody(mark));
+  if (mark.times && !isFirst)
+    *mark.times = {};
+  if (records && phase == Phase::Body && order->isRecorded())
+    return order->repeat(hash, mark.tag);
+  std::vector<OrderItem> items;
+  DTC_RETURN_IF_ERROR(make(items));
+  if (records && phase == Phase::Body) {
+    order->record(std::move(items), hash, mark.tag);
+    return {};
+  }
+  return runNow(items, isFirst ? Mark{mark.tag, nullptr} : mark);
+}
+
+Status CudaDevice::prepare(int stream, const Command &command, std::vector<OrderItem> &items) {
+  std::vector<StreamWork> works;
+  const char *what = format::opName(command.source->op_type());
+  if (command.group >= 0) {
+    PreparedMeeting meeting;
+    DTC_RETURN_IF_ERROR(groups->prepare(command, stream, meeting));
+    items.push_back({stream, what, std::move(meeting.work), std::move(meeting.announce)});
+    return {};
+  }
+  if (command.source->op_type() == format::Op::Launch) {
+    DTC_RETURN_IF_ERROR(code.prepare(command, works.emplace_back()));
+  } else if (command.source->op_type() == format::Op::Gemm) {
+    DTC_RETURN_IF_ERROR(gemm.prepare(command, stream, works.emplace_back()));
+  } else if (command.source->op_type() == format::Op::Zero) {
+    works.push_back(
+        [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
+          DTC_CUDA(driver, cuMemsetD8Async, to, 0, bytes, on);
+          return {};
+        });
+  } else {
+    DTC_RETURN_IF_ERROR(prepareLibrary(command, code, works));
+  }
+  for (StreamWork &work : works)
+    items.push_back({stream, what, std::move(work), nullptr});
+  return {};
+}
+
+Status CudaDevice::enqueue(int stream, const Command &command, const Mark &mark) {
+  Hash hash;
+  hash.add(kRun).add(static_cast<uint64_t>(stream)).add(command);
+  auto make = [&](std::vector<OrderItem> &items) { return prepare(stream, command, items); };
+  return say(mark, [&] { return add(hash.value(), mark, make); });
+}
+
+Status CudaDevice::enqueueRecord(int stream, int event, const Mark &mark) {
+  Hash hash;
+  hash.add(kRecord).add(static_cast<uint64_t>(stream)).add(static_cast<uint64_t>(event));
+  recordedIn[static_cast<size_t>(event)] = begunSteps;
+  auto work = [this, handle = events[static_cast<size_t>(event)]](cu::Stream on) -> Status {
+    DTC_CUDA(driver, cuEventRecord, handle, on);
+    return {};
+  };
+  auto make = [&](std::vector<OrderItem> &items) -> Status {
+    items.push_back({stream, "record", work, nullptr});
+    return {};
+  };
+  return say(mark, [&] { return add(hash.value(), mark, make); });
+}
+
+// What a step before recorded is over when this one begins, where both are graphs.
+Status CudaDevice::enqueueWait(int stream, int event, const Mark &mark) {
+  Hash hash;
+  hash.add(kWait).add(static_cast<uint64_t>(stream)).add(static_cast<uint64_t>(event));
+  uint64_t recorded = recordedIn[static_cast<size_t>(event)];
+  auto work = [this, handle = events[static_cast<size_t>(event)]](cu::Stream on) -> Status {
+    DTC_CUDA(driver, cuStreamWaitEvent, on, handle, 0);
+    return {};
+  };
+  auto make = [&](std::vector<OrderItem> &items) -> Status {
+    if (recorded != 0 && (!records || recorded == begunSteps))
+      items.push_back({stream, "wait", work, nullptr});
+    return {};
+  };
+  return say(mark, [&] { return add(hash.value(), mark, make); });
+}
+
+// Inputs and outputs are apart from the order: which of them a step has depends on what the host has set.
+Status CudaDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_t bytes,
+                                 const Mark &mark) {
+  auto work = [this, to = addressOf(to), from, bytes](cu::Stream on) -> Status {
+    if (bytes > 0)
+      DTC_CUDA(driver, cuMemcpyHtoDAsync, to, from, bytes, on);
+    return {};
+  };
+  if (phase == Phase::Inputs && stream == 0)
+    return say(mark, [&] { return work(streams[0]); });
+  Hash hash;
+  hash.add(kCopy).add(static_cast<uint64_t>(stream)).add(to).add(from).add(bytes);
+  auto make = [&](std::vector<OrderItem> &items) -> Status {
+    items.push_back({stream, "copy", work, nullptr});
+    return {};
+  };
+  return say(mark, [&] { return add(hash.value(), mark, make); });
+}
+
+Status CudaDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
+                                  const Mark &mark) {
+  return say(mark, [&]() -> Status {
+    DTC_RETURN_IF_ERROR(leaveBody());
+    if (bytes > 0)
+      DTC_CUDA(driver, cuMemcpyDtoHAsync, to, addressOf(from), bytes, streamOf(stream));
+    return {};
+  });
+}
+
+Status CudaDevice::endStep(const Mark &mark, uint64_t &step) {
+  return say(mark, [&]() -> Status {
+    DTC_RETURN_IF_ERROR(leaveBody());
+    return steps.end(streams[0], mark.times, step);
+  });
+}
+
+void CudaDevice::stop(const Status &status, uint64_t tag) {
+  {
+    std::lock_guard lock(mutex);
+    if (!failure.ok())
+      return;
+    failure = status;
+    failedTag = tag;
+  }
+  if (options.world)
+    options.world->abandon(status.message());
+  groups->stop();
+}
+
+Status CudaDevice::failureNow(uint64_t &tag) {
+  std::lock_guard lock(mutex);
+  tag = failedTag;
+  return failure;
+}
+
+bool CudaDevice::isDone(uint64_t step) {
+  uint64_t tag = 0;
+  if (failureNow(tag).ok())
+    if (Status status = steps.poll(); !status.ok())
+      stop(status, ~uint64_t(0));
+  return steps.numDone() >= step || !failureNow(tag).ok();
+}
+
+// Looks again and again, as what stops the device may be on a thread that makes no calls of CUDA's.
+Status CudaDevice::synchronize(uint64_t step, uint64_t &tag) {
+  int looks = 0;
+  while (!isDone(step))
+    if (++looks > 1000) // some 100 us
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+  Status status = failureNow(tag);
+  if (!status.ok())
+    (void)driver.cuCtxSynchronize();
+  return status;
+}
+
+} // namespace
+
+Status makeCudaDevice(CudaLibraries &libraries, const CudaOptions &options,
+                      std::unique_ptr<Device> &device) {
+  const cu::Driver *driver = nullptr;
+  DTC_RETURN_IF_ERROR(libraries.driver(driver));
+  auto made = std::make_unique<CudaDevice>(libraries, *driver, options);
+  DTC_RETURN_IF_ERROR(made->open());
+  device = std::move(made);
+  return {};
+}
+
+} // namespace dtc::rt

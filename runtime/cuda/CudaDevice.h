@@ -1,0 +1,26 @@
+// A GPU of NVIDIA's as a device, or an emulated one: CUDA's driver, cuBLASLt, and collectives.
+//
+// Orders are recorded once as CUDA graphs and replayed: the host says nothing of a step but its inputs, one graph and its
+// outputs. Where the executor wants times of instructions (StreamSpec::times), steps are enqueued one by one between
+// events instead.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+#include "runtime/cuda/CudaLibraries.h"
+#include "runtime/device/Device.h"
+
+#include <memory>
+
+namespace dtc::rt {
+
+struct CudaOptions {
+  int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
+  Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
+  bool graphs = true;    // whether orders are recorded
+};
+
+// Takes the GPU of this rank. `libraries` must outlive the device. Unavailable says what is missing: driver, GPU.
+Status makeCudaDevice(CudaLibraries &libraries, const CudaOptions &options,
+                      std::unique_ptr<Device> &device);
+
+} // namespace dtc::rt

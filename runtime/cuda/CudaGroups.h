@@ -1,0 +1,30 @@
+// What a CUDA device needs of whatever moves data between ranks.
+#pragma once
+
+#include "runtime/cuda/CudaCode.h"
+
+#include <functional>
+
+namespace dtc::rt {
+
+// A collective or transfer made ready for a stream.
+struct PreparedMeeting {
+  StreamWork work;
+  // Called each time before `work` runs, with the tag of that time; null where nothing has to be.
+  std::function<void(uint64_t tag)> announce;
+};
+
+// One thread, the host's, makes all calls but stop().
+class CudaGroups {
+public:
+  virtual ~CudaGroups() = default;
+  // As Device::createGroup.
+  virtual Status create(Control &control, const GroupSpec &spec, int &group) = 0;
+  virtual Status prepare(const Command &command, int stream, PreparedMeeting &meeting) = 0;
+  // Ends what waits for other ranks. Any thread may call it.
+  virtual void stop() = 0;
+  // Ends its threads, which may still call stop(). Afterwards nothing is prepared and nothing prepared runs.
+  virtual void close() = 0;
+};
+
+} // namespace dtc::rt

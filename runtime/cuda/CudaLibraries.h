@@ -1,0 +1,23 @@
+// The libraries that a CUDA device calls: those of this machine, or the fakes of runtime/fakecuda.
+#pragma once
+
+#include "runtime/cuda/BlasLt.h"
+#include "runtime/cuda/Driver.h"
+
+#include <memory>
+
+namespace dtc::rt {
+
+// Each is opened when it is asked for first; it stays as long as this object does.
+class CudaLibraries {
+public:
+  virtual ~CudaLibraries() = default;
+  // What files have to be for: "cuda", or "simt" where the GPU is emulated.
+  virtual const char *device() const = 0;
+  virtual Status driver(const cu::Driver *&driver) = 0;
+  virtual Status blasLt(const cu::BlasLt *&blas) = 0;
+};
+
+std::unique_ptr<CudaLibraries> systemCudaLibraries();
+
+} // namespace dtc::rt

@@ -1,0 +1,26 @@
+// CUDA's driver as a table of functions, so that one binary runs on machines with and without it, and a fake can take its
+// place.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/cuda/DriverTypes.h"
+
+namespace dtc::rt::cu {
+
+struct Driver {
+#define DTC_CU(name, symbol, parameters) Result(*name) parameters = nullptr;
+#include "runtime/cuda/Driver.def"
+#undef DTC_CU
+};
+
+// Fills the table from libcuda.so.1. Unavailable says what is missing.
+Status openDriver(Driver &driver);
+
+// Ok for success, else "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory".
+Status check(const Driver &driver, const char *call, Result result);
+
+} // namespace dtc::rt::cu
+
+// DTC_CUDA(driver, cuMemFree, address) calls driver.cuMemFree(address) and returns what went wrong.
+#define DTC_CUDA(driver, function, ...)                                                            \
+  DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((driver), #function, (driver).function(__VA_ARGS__)))

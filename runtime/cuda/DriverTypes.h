@@ -1,0 +1,53 @@
+// Types and constants of CUDA's driver, declared here so that nothing needs its headers. test/unit/fakecuda compares them with
+// cuda.h where a toolkit is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUstream_st;
+struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphExec_st;
+
+namespace dtc::rt::cu {
+
+using Result = int;
+using Device = int;
+using DevicePtr = unsigned long long;
+using Context = CUctx_st *;
+using Module = CUmod_st *;
+using Function = CUfunc_st *;
+using Stream = CUstream_st *;
+using Event = CUevent_st *;
+using Graph = CUgraph_st *;
+using GraphExec = CUgraphExec_st *;
+
+struct Uuid {
+  char bytes[16];
+};
+
+inline constexpr Result success = 0, errorInvalidValue = 1, errorOutOfMemory = 2,
+                        errorNotInitialized = 3, errorNoDevice = 100, errorInvalidDevice = 101,
+                        errorInvalidImage = 200, errorInvalidContext = 201,
+                        errorNoBinaryForGpu = 209, errorInvalidPtx = 218,
+                        errorUnsupportedPtxVersion = 222, errorOperatingSystem = 304,
+                        errorInvalidHandle = 400, errorNotFound = 500, errorNotReady = 600,
+                        errorIllegalAddress = 700, errorLaunchOutOfResources = 701,
+                        errorLaunchFailed = 719, errorCaptureUnsupported = 900,
+                        errorCaptureInvalidated = 901, errorCaptureMerge = 902,
+                        errorCaptureUnmatched = 903, errorCaptureUnjoined = 904,
+                        errorCaptureIsolation = 905, errorCaptureImplicit = 906,
+                        errorCapturedEvent = 907;
+
+inline constexpr int attributeMaxSharedOptin = 97, attributeMajor = 75, attributeMinor = 76;
+inline constexpr int functionMaxDynamicShared = 8;
+inline constexpr unsigned streamNonBlocking = 1, eventDefault = 0, eventDisableTiming = 2;
+inline constexpr int captureThreadLocal = 1;
+inline constexpr unsigned waitValueEqual = 1;
+inline constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
+
+} // namespace dtc::rt::cu
