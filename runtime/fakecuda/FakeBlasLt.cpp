@@ -1,0 +1,257 @@
+// Stand-in for cuBLASLt: the products that CudaGemm asks for, computed on the host with f32 sums, column-major.
+#include "runtime/base/HalfFloats.h"
+#include "runtime/fakecuda/Machine.h"
+
+#include <cstring>
+
+namespace dtc::rt::fake {
+namespace {
+
+using cu::BlasStatus;
+using Lock = std::unique_lock<std::mutex>;
+
+constexpr BlasStatus internalError = 14;
+
+struct Desc {
+  int32_t transposeA = 0, transposeB = 0;
+};
+
+struct Layout {
+  int type = cu::blasF32;
+  uint64_t rows = 0, columns = 0;
+  int64_t pitch = 0;
+  int32_t batches = 1;
+  int64_t batchStride = 0;
+
+  uint64_t elementBytes() const { return type == cu::blasF32 ? 4 : 2; }
+  // From the first element to behind the last.
+  uint64_t bytes() const {
+    return ((columns - 1) * static_cast<uint64_t>(pitch) + rows +
+            static_cast<uint64_t>(batches - 1) * static_cast<uint64_t>(batchStride)) *
+           elementBytes();
+  }
+};
+
+struct Preference {
+  uint64_t workspace = 0;
+};
+
+#define DTC_FAKE_ENTER                                                                             \
+  Machine &m = machine();                                                                          \
+  Lock lock(m.mutex);                                                                              \
+  if (m.enter() != cu::success)                                                                    \
+    return internalError;
+
+template <typename T> BlasStatus make(const char *kind, void **object) {
+  DTC_FAKE_ENTER
+  ++m.alive[kind];
+  *object = new T;
+  return 0;
+}
+
+template <typename T> BlasStatus destroy(const char *kind, void *object) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  delete static_cast<T *>(object);
+  --m.alive[kind];
+  return m.enterFree() == cu::success ? 0 : internalError;
+}
+
+const char *cublasLtGetStatusString(BlasStatus status) {
+  return status == cu::blasInvalidValue   ? "an unsupported value or parameter was passed"
+         : status == cu::blasNotSupported ? "the functionality requested is not supported"
+                                          : "an internal operation failed";
+}
+
+BlasStatus cublasLtCreate(cu::BlasHandle *handle) { return make<int>("cublasLt handle", handle); }
+BlasStatus cublasLtDestroy(cu::BlasHandle handle) {
+  return destroy<int>("cublasLt handle", handle);
+}
+BlasStatus cublasLtMatmulDescCreate(cu::BlasDesc *desc, int compute, int scale) {
+  if (compute != cu::blasComputeF32 || scale != cu::blasF32)
+    return cu::blasNotSupported;
+  return make<Desc>("product", desc);
+}
+BlasStatus cublasLtMatmulDescDestroy(cu::BlasDesc desc) { return destroy<Desc>("product", desc); }
+BlasStatus cublasLtMatrixLayoutDestroy(cu::BlasLayout layout) {
+  return destroy<Layout>("matrix layout", layout);
+}
+BlasStatus cublasLtMatmulPreferenceCreate(cu::BlasPreference *preference) {
+  return make<Preference>("preference", preference);
+}
+BlasStatus cublasLtMatmulPreferenceDestroy(cu::BlasPreference preference) {
+  return destroy<Preference>("preference", preference);
+}
+
+BlasStatus cublasLtMatrixLayoutCreate(cu::BlasLayout *layout, int type, uint64_t rows,
+                                      uint64_t columns, int64_t pitch) {
+  if (rows == 0 || columns == 0 || pitch < static_cast<int64_t>(rows))
+    return cu::blasInvalidValue;
+  BlasStatus status = make<Layout>("matrix layout", layout);
+  if (status == 0)
+    *static_cast<Layout *>(*layout) = {type, rows, columns, pitch, 1, 0};
+  return status;
+}
+
+// Sets `field` from a value of its size.
+template <typename T> BlasStatus set(T &field, const void *value, size_t bytes) {
+  if (bytes != sizeof(T))
+    return cu::blasInvalidValue;
+  std::memcpy(&field, value, bytes);
+  return 0;
+}
+
+BlasStatus cublasLtMatmulDescSetAttribute(cu::BlasDesc desc, int attribute, const void *value,
+                                          size_t bytes) {
+  DTC_FAKE_ENTER
+  auto &of = *static_cast<Desc *>(desc);
+  return attribute == cu::blasDescTransA   ? set(of.transposeA, value, bytes)
+         : attribute == cu::blasDescTransB ? set(of.transposeB, value, bytes)
+                                           : cu::blasNotSupported;
+}
+
+BlasStatus cublasLtMatrixLayoutSetAttribute(cu::BlasLayout layout, int attribute, const void *value,
+                                            size_t bytes) {
+  DTC_FAKE_ENTER
+  auto &of = *static_cast<Layout *>(layout);
+  return attribute == cu::blasLayoutBatches       ? set(of.batches, value, bytes)
+         : attribute == cu::blasLayoutBatchStride ? set(of.batchStride, value, bytes)
+                                                  : cu::blasNotSupported;
+}
+
+BlasStatus cublasLtMatmulPreferenceSetAttribute(cu::BlasPreference preference, int attribute,
+                                                const void *value, size_t bytes) {
+  DTC_FAKE_ENTER
+  if (attribute == cu::blasPreferWorkspace)
+    return set(static_cast<Preference *>(preference)->workspace, value, bytes);
+  uint32_t alignment = 0;
+  BlasStatus status = set(alignment, value, bytes);
+  bool isPower = alignment != 0 && (alignment & (alignment - 1)) == 0;
+  return status != 0 || isPower ? status : cu::blasInvalidValue;
+}
+
+// Rows and columns of op(matrix).
+std::pair<uint64_t, uint64_t> sizesOf(const Layout &layout, int32_t transposed) {
+  return transposed ? std::pair(layout.columns, layout.rows)
+                    : std::pair(layout.rows, layout.columns);
+}
+
+BlasStatus check(const Desc &desc, const Layout &a, const Layout &b, const Layout &c,
+                 const Layout &d) {
+  auto [m, k] = sizesOf(a, desc.transposeA);
+  auto [k2, n] = sizesOf(b, desc.transposeB);
+  bool fits = k == k2 && c.rows == m && c.columns == n && d.rows == m && d.columns == n;
+  bool isBatch = a.batches == b.batches && a.batches == c.batches && a.batches == d.batches;
+  bool isTyped =
+      a.type == b.type && c.type == d.type && (c.type == a.type || c.type == cu::blasF32);
+  return !fits || !isBatch ? cu::blasInvalidValue : isTyped ? 0 : cu::blasNotSupported;
+}
+
+BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu::BlasLayout a,
+                                          cu::BlasLayout b, cu::BlasLayout c, cu::BlasLayout d,
+                                          cu::BlasPreference preference, int wanted,
+                                          cu::BlasChoice *choices, int *found) {
+  DTC_FAKE_ENTER
+  BlasStatus status =
+      check(*static_cast<Desc *>(desc), *static_cast<Layout *>(a), *static_cast<Layout *>(b),
+            *static_cast<Layout *>(c), *static_cast<Layout *>(d));
+  *found = status == 0 && wanted > 0 ? 1 : 0;
+  if (*found) {
+    choices[0] = {};
+    choices[0].algo.data[0] = 1;
+    choices[0].workspaceBytes = static_cast<Preference *>(preference)->workspace;
+  }
+  return status;
+}
+
+float read(const char *matrix, int type, uint64_t index) {
+  if (type == cu::blasF32) {
+    float value = 0;
+    std::memcpy(&value, matrix + index * sizeof(value), sizeof(value));
+    return value;
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, matrix + index * sizeof(bits), sizeof(bits));
+  return type == cu::blasBf16 ? fromBf16(bits) : fromF16(bits);
+}
+
+void write(char *matrix, int type, uint64_t index, float value) {
+  if (type == cu::blasF32) {
+    std::memcpy(matrix + index * sizeof(value), &value, sizeof(value));
+    return;
+  }
+  uint16_t bits = type == cu::blasBf16 ? toBf16(value) : toF16(value);
+  std::memcpy(matrix + index * sizeof(bits), &bits, sizeof(bits));
+}
+
+struct Product {
+  Desc desc;
+  Layout aLayout, bLayout, cLayout;
+  const char *a, *b;
+  char *c;
+  float alpha, beta;
+
+  void run() const {
+    auto [rows, depth] = sizesOf(aLayout, desc.transposeA);
+    uint64_t columns = sizesOf(bLayout, desc.transposeB).second;
+    auto at = [](const Layout &layout, bool transposed, uint64_t batch, uint64_t row,
+                 uint64_t column) {
+      if (transposed)
+        std::swap(row, column);
+      return batch * static_cast<uint64_t>(layout.batchStride) +
+             column * static_cast<uint64_t>(layout.pitch) + row;
+    };
+    for (uint64_t batch = 0; batch < static_cast<uint64_t>(cLayout.batches); ++batch)
+      for (uint64_t column = 0; column < columns; ++column)
+        for (uint64_t row = 0; row < rows; ++row) {
+          float sum = 0;
+          for (uint64_t k = 0; k < depth; ++k)
+            sum += read(a, aLayout.type, at(aLayout, desc.transposeA, batch, row, k)) *
+                   read(b, bLayout.type, at(bLayout, desc.transposeB, batch, k, column));
+          uint64_t place = at(cLayout, false, batch, row, column);
+          float before = beta == 0 ? 0 : beta * read(c, cLayout.type, place);
+          write(c, cLayout.type, place, alpha * sum + before);
+        }
+  }
+};
+
+BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, const void *a,
+                          cu::BlasLayout aLayout, const void *b, cu::BlasLayout bLayout,
+                          const void *beta, const void *c, cu::BlasLayout cLayout, void *d,
+                          cu::BlasLayout dLayout, const cu::BlasAlgo *algo, void *workspace,
+                          size_t workspaceBytes, cu::Stream stream) {
+  DTC_FAKE_ENTER
+  Product product{*static_cast<Desc *>(desc),       *static_cast<Layout *>(aLayout),
+                  *static_cast<Layout *>(bLayout),  *static_cast<Layout *>(cLayout),
+                  static_cast<const char *>(a),     static_cast<const char *>(b),
+                  static_cast<char *>(d),           *static_cast<const float *>(alpha),
+                  *static_cast<const float *>(beta)};
+  BlasStatus status = check(product.desc, product.aLayout, product.bLayout, product.cLayout,
+                            *static_cast<Layout *>(dLayout));
+  if (status != 0 || c != d || !algo || algo->data[0] != 1)
+    return status != 0 ? status : cu::blasInvalidValue;
+  auto &on = *reinterpret_cast<FakeStream *>(stream);
+  FakeGpu &gpu = *m.gpus[static_cast<size_t>(on.gpu)];
+  cu::Result pushed = m.push(on, [&gpu, product, workspace, workspaceBytes]() -> Status {
+    simt::Memory &memory = gpu.memory;
+    DTC_RETURN_IF_ERROR(
+        memory.checkRead(product.a, product.aLayout.bytes(), "product operand 'a'"));
+    DTC_RETURN_IF_ERROR(
+        memory.checkRead(product.b, product.bLayout.bytes(), "product operand 'b'"));
+    DTC_RETURN_IF_ERROR(memory.checkWrite(product.c, product.cLayout.bytes(), "product result"));
+    DTC_RETURN_IF_ERROR(memory.checkWrite(workspace, workspaceBytes, "product workspace"));
+    product.run();
+    return memory.markWritten(product.c, product.cLayout.bytes());
+  });
+  return pushed == cu::success ? 0 : internalError;
+}
+
+} // namespace
+
+void fillBlasLt(cu::BlasLt &blas) {
+#define DTC_BLASLT(name, result, parameters) blas.name = name;
+#include "runtime/cuda/BlasLt.def"
+#undef DTC_BLASLT
+}
+
+} // namespace dtc::rt::fake

@@ -1,0 +1,54 @@
+#include "runtime/fakecuda/FakeCuda.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/fakecuda/Machine.h"
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// A driver is one for its process, and its functions have no argument that could say which.
+fake::Machine *theMachine = nullptr;
+
+class FakeCudaImpl : public FakeCuda {
+public:
+  explicit FakeCudaImpl(const FakeCudaOptions &options) : machine(options) {
+    theMachine = &machine;
+    fake::fillDriver(driverTable);
+    fake::fillBlasLt(blasTable);
+  }
+  ~FakeCudaImpl() override { theMachine = nullptr; }
+
+  Status driver(const cu::Driver *&table) override {
+    table = &driverTable;
+    return {};
+  }
+  Status blasLt(const cu::BlasLt *&table) override {
+    table = &blasTable;
+    return {};
+  }
+  uint64_t numCalls() const override { return machine.calls; }
+  std::string leaks() const override {
+    std::string list;
+    for (const auto &[kind, count] : machine.alive)
+      if (count != 0)
+        list += text(list.empty() ? "" : ", ", count, " ", kind, count == 1 ? "" : "s");
+    return list;
+  }
+
+private:
+  fake::Machine machine;
+  cu::Driver driverTable;
+  cu::BlasLt blasTable;
+};
+
+} // namespace
+
+fake::Machine &fake::machine() { return *theMachine; }
+
+std::unique_ptr<FakeCuda> makeFakeCuda(const FakeCudaOptions &options) {
+  return std::make_unique<FakeCudaImpl>(options);
+}
+
+} // namespace dtc::rt

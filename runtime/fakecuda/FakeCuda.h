@@ -1,0 +1,35 @@
+// CUDA without a GPU: a driver and cuBLASLt that keep CUDA's rules and run kernels on the emulator (runtime/simt).
+//
+// Streams run in any order that events allow, chosen by a seed; nothing runs before somebody looks or waits, so that copies
+// land late and hosts that read too early read old bytes. Graph capture rejects what CUDA rejects, with its error codes.
+// A fault of a kernel or a copy ends the device, as on a GPU, and its error says what was found.
+#pragma once
+
+#include "runtime/cuda/CudaLibraries.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dtc::rt {
+
+struct FakeCudaOptions {
+  uint64_t seed = 1;
+  int gpus = 1;
+  uint64_t memoryBytes = uint64_t(1) << 36; // of each
+  uint64_t failingCall = 0;                 // the call that ends in an error, from 1; 0: none
+};
+
+class FakeCuda : public CudaLibraries {
+public:
+  const char *device() const override { return "simt"; }
+  // Calls so far, of driver and libraries, that failingCall counts.
+  virtual uint64_t numCalls() const = 0;
+  // Objects that were made and not freed, as "2 streams, 1 event"; empty where there are none.
+  virtual std::string leaks() const = 0;
+};
+
+// The functions behind the tables know no object: one of these at a time may be alive in a process.
+std::unique_ptr<FakeCuda> makeFakeCuda(const FakeCudaOptions &options);
+
+} // namespace dtc::rt

@@ -1,0 +1,81 @@
+// Programs on CUDA devices over the fake driver.
+#pragma once
+
+#include "runtime/comm/Loopback.h"
+#include "runtime/cuda/CudaDevice.h"
+#include "runtime/exec/Executor.h"
+#include "runtime/fakecuda/FakeCuda.h"
+#include "test/unit/format/Sample.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+
+namespace dtc::test {
+
+// A builder for a program of device simt with the kernels of TestKernels.cpp.
+inline ProgramBuilder simtProgram(const std::vector<std::pair<std::string, uint32_t>> &mesh) {
+  ProgramBuilder builder(mesh);
+  builder.manifest.device = "simt";
+  builder.segments.push_back({format::SegmentKind::simt, readBytes(DTC_TEST_KERNELS)});
+  return builder;
+}
+
+inline format::LaunchT launchOf(uint32_t kernel, std::vector<uint32_t> buffers, uint64_t range) {
+  format::LaunchT launch;
+  launch.kernel = kernel;
+  launch.buffers = std::move(buffers);
+  launch.range = range;
+  return launch;
+}
+
+struct CudaRank {
+  int rank = 0;
+  rt::Executor &executor;
+  rt::Device &device;
+
+  void put(uint32_t buffer, const std::vector<float> &values) const {
+    ASSERT_TRUE(
+        device.copyIn(executor.address(buffer), values.data(), values.size() * sizeof(float)).ok());
+  }
+  std::vector<float> get(uint32_t buffer) const {
+    std::vector<float> values(executor.program().buffers()->Get(buffer)->bytes() / sizeof(float));
+    EXPECT_TRUE(
+        device.copyOut(values.data(), executor.address(buffer), values.size() * sizeof(float))
+            .ok());
+    return values;
+  }
+};
+
+// Makes a device and an executor of `file` for one rank and calls `body`; the first error.
+inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, rt::Comm &world,
+                         const rt::ExecutorOptions &options, bool graphs,
+                         const std::function<rt::Status(CudaRank)> &body) {
+  std::unique_ptr<rt::Executable> executable;
+  DTC_RETURN_IF_ERROR(rt::Executable::fromBytes(file, "test.dte", executable));
+  std::unique_ptr<rt::Device> device;
+  DTC_RETURN_IF_ERROR(rt::makeCudaDevice(
+      fake, {.localRank = world.rank(), .world = &world, .graphs = graphs}, device));
+  std::unique_ptr<rt::Executor> executor;
+  DTC_RETURN_IF_ERROR(rt::Executor::create(*executable, world, *device, options, executor));
+  return body({world.rank(), *executor, *device});
+}
+
+// The same on `ranks` threads, with a GPU each.
+inline void onCudaRanks(int ranks, uint64_t seed, const std::vector<uint8_t> &file,
+                        const std::function<rt::Status(CudaRank)> &body, double timeout = 60) {
+  auto fake = rt::makeFakeCuda({.seed = seed, .gpus = ranks});
+  auto worlds = rt::makeLoopbackWorld(ranks, timeout);
+  std::vector<std::thread> members;
+  for (int rank = 0; rank < ranks; ++rank)
+    members.emplace_back([&, rank] {
+      rt::Status status = onCuda(*fake, file, *worlds[static_cast<size_t>(rank)], {}, true, body);
+      EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status.message();
+    });
+  for (std::thread &member : members)
+    member.join();
+  EXPECT_EQ(fake->leaks(), "");
+}
+
+} // namespace dtc::test

@@ -1,0 +1,101 @@
+// Our declarations of CUDA's functions against NVIDIA's headers, where this machine has them.
+#if DTC_HAS_CUDA_HEADERS
+// First: its macros name the versions of functions, and so do our tables' members behind them.
+#include <cublasLt.h>
+#include <cuda.h>
+#endif
+
+#include "runtime/cuda/BlasLt.h"
+#include "runtime/cuda/Driver.h"
+
+#include <gtest/gtest.h>
+
+#if DTC_HAS_CUDA_HEADERS
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+namespace dtc::rt::cu {
+namespace {
+
+// Types pass alike through a call where both are pointers, or numbers or enums of one size.
+template <typename A, typename B>
+constexpr bool isAlike = std::is_pointer_v<A> ? std::is_pointer_v<B>
+                                              : !std::is_pointer_v<B> && sizeof(A) == sizeof(B) &&
+                                                    std::is_class_v<A> == std::is_class_v<B>;
+
+template <typename A, typename B> struct SameCall : std::false_type {};
+template <typename A, typename B, typename... As, typename... Bs>
+requires(sizeof...(As) == sizeof...(Bs)) struct SameCall<A (*)(As...), B (*)(Bs...)>
+    : std::bool_constant<isAlike<A, B> && (isAlike<As, Bs> && ...)> {
+};
+
+// The symbol of the version that the header means. Of elapsed times we mean the first one, which all drivers have.
+constexpr bool isVersion(std::string_view symbol, std::string_view meant) {
+  return symbol == meant || symbol == "cuEventElapsedTime";
+}
+#define DTC_WORDS(name) #name
+#define DTC_EXPANDED(name) DTC_WORDS(name)
+
+#define DTC_CU(name, symbol, parameters)                                                           \
+  static_assert(SameCall<decltype(&::name), decltype(Driver::name)>::value, #name);                \
+  static_assert(isVersion(symbol, DTC_EXPANDED(name)), #name);
+#define DTC_BLASLT(name, result, parameters)                                                       \
+  static_assert(SameCall<decltype(&::name), decltype(BlasLt::name)>::value, #name);
+#include "runtime/cuda/BlasLt.def"
+#include "runtime/cuda/Driver.def"
+#undef DTC_CU
+#undef DTC_BLASLT
+
+static_assert(errorOutOfMemory == CUDA_ERROR_OUT_OF_MEMORY &&
+              errorNoDevice == CUDA_ERROR_NO_DEVICE);
+static_assert(errorNotFound == CUDA_ERROR_NOT_FOUND && errorNotReady == CUDA_ERROR_NOT_READY);
+static_assert(errorIllegalAddress == CUDA_ERROR_ILLEGAL_ADDRESS &&
+              errorLaunchFailed == CUDA_ERROR_LAUNCH_FAILED);
+static_assert(errorOperatingSystem == CUDA_ERROR_OPERATING_SYSTEM &&
+              errorInvalidHandle == CUDA_ERROR_INVALID_HANDLE);
+static_assert(errorCaptureUnsupported == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+              errorCaptureInvalidated == CUDA_ERROR_STREAM_CAPTURE_INVALIDATED &&
+              errorCaptureMerge == CUDA_ERROR_STREAM_CAPTURE_MERGE &&
+              errorCaptureUnmatched == CUDA_ERROR_STREAM_CAPTURE_UNMATCHED &&
+              errorCaptureUnjoined == CUDA_ERROR_STREAM_CAPTURE_UNJOINED &&
+              errorCaptureIsolation == CUDA_ERROR_STREAM_CAPTURE_ISOLATION &&
+              errorCapturedEvent == CUDA_ERROR_CAPTURED_EVENT);
+static_assert(attributeMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR &&
+              attributeMinor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR &&
+              attributeMaxSharedOptin == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+static_assert(functionMaxDynamicShared == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+static_assert(streamNonBlocking == CU_STREAM_NON_BLOCKING && eventDefault == CU_EVENT_DEFAULT &&
+              eventDisableTiming == CU_EVENT_DISABLE_TIMING);
+static_assert(captureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+              waitValueEqual == CU_STREAM_WAIT_VALUE_EQ);
+static_assert(jitErrorLog == CU_JIT_ERROR_LOG_BUFFER &&
+              jitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+static_assert(sizeof(Uuid) == sizeof(CUuuid));
+
+static_assert(blasF32 == CUDA_R_32F && blasF16 == CUDA_R_16F && blasBf16 == CUDA_R_16BF &&
+              blasComputeF32 == CUBLAS_COMPUTE_32F);
+static_assert(blasTransposed == CUBLAS_OP_T && blasPlain == CUBLAS_OP_N);
+static_assert(blasDescTransA == CUBLASLT_MATMUL_DESC_TRANSA &&
+              blasDescTransB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(blasLayoutBatches == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
+              blasLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
+static_assert(blasPreferWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              blasPreferAlignA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+              blasPreferAlignD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+static_assert(blasInvalidValue == CUBLAS_STATUS_INVALID_VALUE &&
+              blasNotSupported == CUBLAS_STATUS_NOT_SUPPORTED);
+static_assert(sizeof(BlasChoice) == sizeof(cublasLtMatmulHeuristicResult_t) &&
+              offsetof(BlasChoice, workspaceBytes) ==
+                  offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
+
+TEST(CudaDeclarations, AreThoseOfTheHeaders) { SUCCEED() << "or this would not compile"; }
+
+} // namespace
+} // namespace dtc::rt::cu
+
+#else
+TEST(CudaDeclarations, AreThoseOfTheHeaders) {
+  GTEST_SKIP() << "this build found no cuda.h and cublasLt.h to compare with";
+}
+#endif
