@@ -2,9 +2,9 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
-#include "runtime/device/CpuDevice.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
+#include "tools/dtrun/Devices.h"
 #include "tools/dtrun/Evaluation.h"
 #include "tools/dtrun/Outputs.h"
 #include "tools/dtrun/Parameters.h"
@@ -51,8 +51,7 @@ Status printLine(const std::string &line) {
 class Trainer {
 public:
   Trainer(const Options &options, const Executable &executable, Comm &world, int threads)
-      : options(options), executable(executable), world(world), threads(threads),
-        device(makeCpuDevice(threads, &world)) {}
+      : options(options), executable(executable), world(world), threads(threads) {}
 
   Status prepare(StartUp &startUp);
   Status runSteps(TrainEnd &end);
@@ -79,7 +78,8 @@ private:
   const Executable &executable;
   Comm &world;
   int threads;
-  std::unique_ptr<Device> device;
+  RankDevice rankDevice;
+  Device *device = nullptr; // of rankDevice
   std::unique_ptr<Executor> executor;
   Batches batches;
   Evaluation evaluation;
@@ -145,6 +145,8 @@ Status Trainer::openData(std::vector<Trait> &traits) {
 }
 
 Status Trainer::prepare(StartUp &startUp) {
+  DTC_RETURN_IF_ERROR(agree(world, makeDevice(executable, world, threads, rankDevice)));
+  device = rankDevice.device.get();
   startUp.enter(Phase::MakingGroups);
   ExecutorOptions wanted{.trace = !options.profile.empty()};
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
