@@ -59,6 +59,26 @@ module @gathers {
 }
 
 // -----
+// Stages sum on their devices, too.
+// CHECK-LABEL: module @stages
+module @stages {
+  shard.grid @mesh(shape = 2) {graph.axis_names = ["pp"], graph.axis_roles = ["pipeline"]}
+  graph.parameter @w : tensor<8xf32> init zeros placement <[replicate]>
+  graph.state @w.master copy of @w : tensor<8xf32> placement <[replicate]> {graph.host}
+  graph.func @update(%g: tensor<8xf32> {graph.gradient_of = @w}) {
+    %w = graph.get @w.master : tensor<8xf32>
+    // CHECK: %[[NEW:.*]] = graph.add %{{.*}} {graph.host}
+    // CHECK: %[[MINE:.*]] = graph.to_device %[[NEW]]
+    // CHECK: %[[SUM:.*]] = graph.stage_reduce sum %[[MINE]] stages [0, 1] <control> : tensor<8xf32>
+    // CHECK: graph.set @w, %[[SUM]]
+    %new = graph.add %w, %g : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+    %sum = graph.stage_reduce sum %new stages [0, 1] <control> : tensor<8xf32>
+    graph.set @w, %sum : tensor<8xf32>
+    graph.return
+  }
+}
+
+// -----
 // Without state there, nothing changes.
 // CHECK-LABEL: module @stays
 module @stays {

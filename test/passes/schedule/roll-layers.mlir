@@ -113,3 +113,19 @@ exec.program @unlike mesh ["dp"] sizes [1] arena 1024 bytes {
     exec.zero %e
   }
 }
+
+// An address of the host's memory is not one of the device's.
+// CHECK-LABEL: exec.program @memories
+exec.program @memories mesh ["dp"] sizes [1] arena 192 bytes host 64 bytes {
+  %host = exec.buffer "host" temporary f32 64 bytes space host at 0
+  %x_1 = exec.buffer "x.1" temporary f32 64 bytes at 64
+  %x_2 = exec.buffer "x.2" temporary f32 64 bytes at 128
+  exec.task @t {
+    // CHECK-NOT: exec.repeat
+    // CHECK:     exec.zero %host
+    // CHECK:     exec.zero %x.2
+    exec.zero %host
+    exec.zero %x_1
+    exec.zero %x_2
+  }
+}
