@@ -1,8 +1,10 @@
 // Turns kernel functions of the graph dialect into functions over buffers.
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/CpuKernelBuilder.h"
+#include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelLowering.h"
 
@@ -20,19 +22,25 @@ MemRefType flatType(Type type) {
 
 class KernelConverter {
 public:
-  KernelConverter(FuncOp kernel, ModuleOp target)
-      : kernel(kernel), signature(KernelSignature::of(kernel)), builder(kernel.getContext()),
-        body(&kernel.getBody().front()) {
+  KernelConverter(FuncOp kernel, ModuleOp target, Processor processor)
+      : kernel(kernel), processor(processor), signature(KernelSignature::of(kernel)),
+        builder(kernel.getContext()), body(&kernel.getBody().front()) {
     builder.setInsertionPointToEnd(target.getBody());
     SmallVector<Type> arguments;
     for (Type type : kernel.getArgumentTypes())
       arguments.push_back(flatType(type));
     for (Type type : kernel.getResultTypes())
       arguments.push_back(flatType(type));
-    arguments.append(signature.numScalars + 2, builder.getIndexType());
+    // Units from one to another, or how many there are of which a block has one.
+    arguments.append(signature.numScalars + (processor == Processor::Cpu ? 2 : 1),
+                     builder.getIndexType());
     function = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
                                     builder.getFunctionType(arguments, {}));
     function->setAttr(numScalarsName, builder.getI64IntegerAttr(signature.numScalars));
+    if (processor == Processor::Gpu) {
+      function->setAttr(blockThreadsName, builder.getI64IntegerAttr(warpThreads));
+      markUnshared();
+    }
     builder.setInsertionPointToStart(function.addEntryBlock());
   }
 
@@ -43,7 +51,8 @@ public:
         return op->emitOpError("has no generated kernel; a library or the runtime computes it");
       if (!llvm::hasSingleElement(body->without_terminator()))
         return op->emitOpError("cannot share a kernel with other ops, as it is not pointwise");
-      emitRowOp(rowOp);
+      if (failed(emitRowOp(rowOp)))
+        return failure();
     } else if (!body->without_terminator().empty()) {
       emitPointwise();
     }
@@ -55,7 +64,7 @@ private:
   Value argument(unsigned i) { return function.getArgument(i); }
   Value resultBuffer(unsigned i) { return argument(body->getNumArguments() + i); }
 
-  void emitRowOp(KernelOpInterface op) {
+  LogicalResult emitRowOp(KernelOpInterface op) {
     KernelBuilder::Buffers buffers;
     for (Value operand : op->getOperands())
       buffers.operands.push_back(argument(cast<BlockArgument>(operand).getArgNumber()));
@@ -64,11 +73,32 @@ private:
       bool isUsed = returned != body->getTerminator()->operand_end();
       buffers.results.push_back(isUsed ? resultBuffer(returned.getIndex()) : Value());
     }
+    buffers.windows = windowStarts();
+    if (processor == Processor::Gpu)
+      return emitGpuBlock(builder, op.getLoc(), function, buffers, [&](GpuKernelBuilder &k) {
+        op.emitKernel(k);
+        return success();
+      });
     buffers.begin = argument(signature.begin());
     buffers.end = argument(signature.end());
-    buffers.windows = windowStarts();
-    KernelBuilder kernelBuilder(builder, op.getLoc(), std::move(buffers));
+    CpuKernelBuilder kernelBuilder(builder, op.getLoc(), std::move(buffers));
     op.emitKernel(kernelBuilder);
+    return success();
+  }
+
+  // A buffer that is no part of an in-place pair shares memory with none that is written: what is read of it stays what it is.
+  void markUnshared() {
+    auto pairs = kernel->getAttrOfType<ArrayAttr>(kernelInPlaceName);
+    if (!pairs)
+      return;
+    llvm::SmallDenseSet<unsigned> shared;
+    for (auto pair : pairs.getAsRange<DenseI64ArrayAttr>()) {
+      shared.insert(kernel.getNumArguments() + static_cast<unsigned>(pair[0]));
+      shared.insert(static_cast<unsigned>(pair[1]));
+    }
+    for (unsigned i = 0; i < signature.numBuffers; ++i)
+      if (!shared.contains(i))
+        function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(), builder.getUnitAttr());
   }
 
   SmallVector<WindowStarts> windowStarts() {
@@ -174,6 +204,7 @@ private:
   }
 
   FuncOp kernel;
+  Processor processor;
   KernelSignature signature;
   OpBuilder builder;
   Block *body;
@@ -195,9 +226,9 @@ KernelSignature KernelSignature::of(FuncOp kernel) {
           numScalars};
 }
 
-LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target) {
+LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target, Processor processor) {
   for (FuncOp kernel : source.getOps<FuncOp>())
-    if (kernel.getKernel() && failed(KernelConverter(kernel, target).run()))
+    if (kernel.getKernel() && failed(KernelConverter(kernel, target, processor).run()))
       return failure();
   return success();
 }

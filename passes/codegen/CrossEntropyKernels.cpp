@@ -31,7 +31,7 @@ public:
 
   // sum over words of exp(x - subtracted)
   Value sumExp(Value x, Value base, Value subtracted) const {
-    int64_t width = KernelBuilder::vectorWidth(shape.columns);
+    int64_t width = k.laneCount(shape.columns);
     Values sums = k.forEachVector(
         shape.columns, k.splat(0, width), [&](Value column, Lanes lanes, ValueRange now) -> Values {
           Value shifted =
@@ -88,7 +88,7 @@ struct CrossEntropyKernel : KernelOpInterface::ExternalModel<CrossEntropyKernel,
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Words words(op, k);
     RowShape shape = words.shape;
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value max = k.maxOfRow(k.operand(0), base, shape.columns);
       Value lse = k.addF(max, k.log(words.sumExp(k.operand(0), base, max)));
@@ -115,7 +115,7 @@ struct CrossEntropyGradKernel
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Words words(op, k);
     RowShape shape = words.shape;
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value lse = k.loadScalar(k.operand(2), row);
       std::optional<int64_t> ignoring = cast<CrossEntropyGradOp>(op).getIgnoring();
@@ -124,6 +124,7 @@ struct CrossEntropyGradKernel
       auto [word, inside] = words.target(k.operand(1), row);
       // Read before the row may be overwritten.
       Value own = k.exp(k.subF(words.pick(k.operand(0), base, word, inside), lse));
+      k.synchronize();
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
         Value at = k.add(base, column);
         Value p = k.exp(k.subF(k.load(k.operand(0), at, lanes), k.splat(lse, lanes.width)));
@@ -131,6 +132,7 @@ struct CrossEntropyGradKernel
         k.store(d, k.result(0), at, lanes);
         return {};
       });
+      k.synchronize();
       auto guarded = scf::IfOp::create(k.builder, k.loc, inside, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard guard(k.builder);
       k.builder.setInsertionPointToStart(guarded.thenBlock());
@@ -148,7 +150,7 @@ struct SumExpKernel : KernelOpInterface::ExternalModel<SumExpKernel, SumExpOp> {
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Words words(op, k);
     RowShape shape = words.shape;
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value max = k.loadScalar(k.operand(1), row);
       Value sum = words.sumExp(k.operand(0), k.mul(row, shape.columns), max);
       k.storeScalar(sum, k.result(0), row);
@@ -166,7 +168,7 @@ struct PickKernel : KernelOpInterface::ExternalModel<PickKernel, PickOp> {
   void emitKernel(Operation *op, KernelBuilder &k) const {
     Words words(op, k);
     RowShape units = rowsOnly(op);
-    k.forEachRow(units.rows, units.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(units, {1, 1}, [&](Value row) {
       auto [word, inside] = words.target(k.operand(1), row);
       Value base = k.mul(row, words.shape.columns);
       k.storeScalar(words.pick(k.operand(0), base, word, inside), k.result(0), row);

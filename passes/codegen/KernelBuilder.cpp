@@ -1,4 +1,4 @@
-// Emits the loops and vectors of a kernel that is not pointwise.
+// What is the same of kernels that are not pointwise, whatever computes them.
 #include "passes/codegen/KernelBuilder.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -29,9 +29,11 @@ Type withElement(Type type, Type element) {
   return element;
 }
 
-Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
-
 } // namespace
+
+Type KernelBuilder::elementOf(Value buffer) {
+  return cast<MemRefType>(buffer.getType()).getElementType();
+}
 
 Value KernelBuilder::index(int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
@@ -90,81 +92,12 @@ void KernelBuilder::forEach(Value begin, Value end, llvm::function_ref<void(Valu
   });
 }
 
-void KernelBuilder::forEachUnit(llvm::function_ref<void(Value)> body) {
-  forEach(buffers.begin, buffers.end, body);
-}
-
-void KernelBuilder::forEachRow(int64_t numRows, int64_t rowsPerUnit,
-                               llvm::function_ref<void(Value)> body) {
-  forEach(mul(buffers.begin, rowsPerUnit), min(mul(buffers.end, rowsPerUnit), index(numRows)),
-          body);
-}
-
 int64_t KernelBuilder::vectorWidth(int64_t size, int64_t most) {
   return std::min<int64_t>(most, llvm::PowerOf2Ceil(std::max<int64_t>(size, 1)));
 }
 
-Lanes KernelBuilder::firstLanes(int64_t count, int64_t width) {
-  if (count == width)
-    return {width, nullptr};
-  auto type = VectorType::get({width}, builder.getI1Type());
-  return {width, vector::ConstantMaskOp::create(builder, loc, type, ArrayRef<int64_t>{count})};
-}
-
-KernelBuilder::Values KernelBuilder::forEachVector(int64_t size, ValueRange carried,
-                                                   VectorBody body) {
-  int64_t width = vectorWidth(size);
-  int64_t whole = size - size % width;
-  Values values(carried);
-  if (whole == width)
-    values = body(index(0), {width, nullptr}, values);
-  else if (whole > 0)
-    values = forLoop(index(0), index(whole), width, values, [&](Value column, ValueRange now) {
-      return body(column, {width, nullptr}, now);
-    });
-  if (whole == size)
-    return values;
-  return body(index(whole), firstLanes(size - whole, width), values);
-}
-
 int64_t KernelBuilder::columnUnits(int64_t rows, int64_t columns, int64_t width) {
   return rows * llvm::divideCeil(columns, vectorWidth(columns, width));
-}
-
-void KernelBuilder::forEachColumnUnit(int64_t rows, int64_t columns, int64_t width,
-                                      llvm::function_ref<void(Value, Value, Lanes)> body) {
-  width = vectorWidth(columns, width);
-  int64_t blocks = columnUnits(1, columns, width), rest = columns % width;
-  forEachUnit([&](Value unit) {
-    Value row = rows == 1 ? index(0) : div(unit, blocks);
-    Value block = rows == 1 ? unit : rem(unit, blocks);
-    Value column = mul(block, width);
-    if (rest == 0)
-      return body(row, column, {width, nullptr});
-    Value isLast =
-        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, block, index(blocks - 1));
-    auto choice = scf::IfOp::create(builder, loc, isLast, /*withElseRegion=*/true);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(choice.thenBlock());
-    body(row, column, firstLanes(rest, width));
-    builder.setInsertionPointToStart(choice.elseBlock());
-    body(row, column, {width, nullptr});
-  });
-}
-
-Value KernelBuilder::loadRaw(Value buffer, Value at, const Lanes &lanes) {
-  auto type = VectorType::get({lanes.width}, elementOf(buffer));
-  if (!lanes.mask)
-    return vector::LoadOp::create(builder, loc, type, buffer, at);
-  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
-  return vector::MaskedLoadOp::create(builder, loc, type, buffer, at, lanes.mask, zero);
-}
-
-void KernelBuilder::storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) {
-  if (lanes.mask)
-    vector::MaskedStoreOp::create(builder, loc, buffer, at, lanes.mask, vector);
-  else
-    vector::StoreOp::create(builder, loc, vector, buffer, at);
 }
 
 Value KernelBuilder::load(Value buffer, Value at, const Lanes &lanes) {
@@ -195,7 +128,7 @@ void KernelBuilder::storeScalar(Value scalar, Value buffer, Value at) {
     return;
   if (!elementOf(buffer).isF32())
     scalar = arith::TruncFOp::create(builder, loc, elementOf(buffer), scalar);
-  memref::StoreOp::create(builder, loc, scalar, buffer, at);
+  storeElement(scalar, buffer, at);
 }
 
 Value KernelBuilder::loadIndex(Value buffer, Value at) {
@@ -249,28 +182,9 @@ Value KernelBuilder::keepBelow(Value a, double neutral, Value column, Value limi
   return select(mask, a, splat(neutral, width));
 }
 
-Value KernelBuilder::sum(Value vector) {
-  return vector::ReductionOp::create(builder, loc, vector::CombiningKind::ADD, vector,
-                                     arith::FastMathFlags::reassoc);
-}
-
-Value KernelBuilder::max(Value vector) {
-  int64_t width = cast<VectorType>(vector.getType()).getDimSize(0);
-  while (width > 1) {
-    width /= 2;
-    Value low = vector::ExtractStridedSliceOp::create(
-        builder, loc, vector, ArrayRef<int64_t>{0}, ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
-    Value high =
-        vector::ExtractStridedSliceOp::create(builder, loc, vector, ArrayRef<int64_t>{width},
-                                              ArrayRef<int64_t>{width}, ArrayRef<int64_t>{1});
-    vector = maxF(low, high);
-  }
-  return vector::ExtractOp::create(builder, loc, vector, ArrayRef<int64_t>{0});
-}
-
 Value KernelBuilder::maxOfRow(Value buffer, Value base, int64_t columns) {
   constexpr double least = -std::numeric_limits<double>::infinity();
-  Values maxima = forEachVector(columns, splat(least, vectorWidth(columns)),
+  Values maxima = forEachVector(columns, splat(least, laneCount(columns)),
                                 [&](Value column, Lanes lanes, ValueRange now) -> Values {
                                   Value x =
                                       keep(load(buffer, add(base, column), lanes), least, lanes);

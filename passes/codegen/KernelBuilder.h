@@ -1,4 +1,5 @@
-// Emits the loops and vectors of a kernel that is not pointwise.
+// What kernels that are not pointwise are written in: loops over units, rows and vectors of columns, which a processor or a
+// GPU has each in its own way.
 #pragma once
 
 #include "dialects/graph/Graph.h"
@@ -25,7 +26,14 @@ void registerKernelInterfaces(mlir::DialectRegistry &registry);
 // The lanes of one vector: how many, and which of them count where the row ends inside.
 struct Lanes {
   int64_t width;
-  mlir::Value mask; // null: all lanes
+  mlir::Value mask = nullptr; // null: all lanes; a vector of i1, or an i1 for all lanes at once
+  bool isReadable = false;    // whether lanes that do not count have memory all the same
+};
+
+// The points of a row or unit: `parts` runs of `columns` neighbours, which forEachVector goes over.
+struct Extent {
+  int64_t parts, columns;
+  int64_t points() const { return parts * columns; }
 };
 
 // Writes into a function that has one flat buffer per operand and result of the op.
@@ -33,8 +41,12 @@ struct Lanes {
 // Values are f32 in registers whatever the buffers hold. Every loop has fixed bounds, so that the
 // parts of a row are added up in the same order whichever units a call covers.
 //
+// A processor runs the loops as they are written (CpuKernelBuilder). On a GPU all threads of a block run the body and each has
+// the vectors that are its own (GpuKernelBuilder), so what forEachVector and combineParts carry must begin with what changes no
+// sum or maximum, vectors become one number only by sum and max, and what other threads have written is there after synchronize.
+//
 // Example, y = x * 2 over rows of C:
-//   kernel.forEachUnit([&](Value row) {
+//   kernel.forEachRow(shape, {1, C}, [&](Value row) {
 //     Value base = kernel.mul(row, C);
 //     kernel.forEachVector(C, {}, [&](Value column, Lanes lanes, ValueRange) {
 //       Value at = kernel.add(base, column);
@@ -50,11 +62,12 @@ public:
   struct Buffers {
     llvm::SmallVector<mlir::Value> operands; // memref<Nxtype>
     llvm::SmallVector<mlir::Value> results;  // the same; null where nobody reads the result
-    mlir::Value begin, end;                  // units, index
+    mlir::Value begin, end; // units, index; on a GPU begin is the block's, end null
     llvm::SmallVector<WindowStarts> windows; // of split loops
   };
   KernelBuilder(mlir::OpBuilder &builder, mlir::Location loc, Buffers buffers)
       : builder(builder), loc(loc), buffers(std::move(buffers)) {}
+  virtual ~KernelBuilder() = default;
 
   Value operand(unsigned i) const { return buffers.operands[i]; }
   Value result(unsigned i) const { return buffers.results[i]; }
@@ -65,8 +78,8 @@ public:
   Value add(Value a, int64_t b) { return add(a, index(b)); }
   Value mul(Value a, int64_t b);
   Value min(Value a, Value b);
-  Value div(Value a, int64_t b);
-  Value rem(Value a, int64_t b);
+  virtual Value div(Value a, int64_t b);
+  virtual Value rem(Value a, int64_t b);
 
   // How many of this rank's elements of the loop of `window` are no padding, from its first on.
   Value validSize(graph::WindowAttr window);
@@ -80,32 +93,44 @@ public:
   using LoopBody = llvm::function_ref<Values(Value, ValueRange)>;
   Values forLoop(Value begin, Value end, int64_t step, ValueRange carried, LoopBody body);
   void forEach(Value begin, Value end, llvm::function_ref<void(Value)> body);
-  // Over the units of the call.
-  void forEachUnit(llvm::function_ref<void(Value)> body);
-  // Over the rows of the call's units, `rowsPerUnit` each.
-  void forEachRow(int64_t numRows, int64_t rowsPerUnit, llvm::function_ref<void(Value)> body);
-  // Over columns [0, size) in vectors of up to 32 lanes: four AVX2 registers, enough independent
-  // sums to hide the latency of an addition.
+  // Over the units of the call, each of `extent`.
+  virtual void forEachUnit(Extent extent, llvm::function_ref<void(Value)> body) = 0;
+  // Over the rows of the call's units, each of `extent`.
+  virtual void forEachRow(const RowShape &rows, Extent extent,
+                          llvm::function_ref<void(Value)> body) = 0;
+  // Over columns [0, size) in vectors of laneCount(size).
   using VectorBody = llvm::function_ref<Values(Value, Lanes, ValueRange)>;
+  virtual int64_t laneCount(int64_t size) = 0;
+  virtual Values forEachVector(int64_t size, ValueRange carried, VectorBody body) = 0;
+  // Over the parts of an extent, which do not depend on each other.
+  virtual void forEachPart(Value end, llvm::function_ref<void(Value)> body) = 0;
+  // The same with sums or maxima of what the parts have.
+  enum class Combining { Sum, Max };
+  virtual Values combineParts(Value end, Combining combining, ValueRange carried,
+                              LoopBody body) = 0;
+
+  // The lanes of a vector of a unit, whatever it is computed on: four AVX2 registers, enough independent sums to hide the
+  // latency of an addition.
   static int64_t vectorWidth(int64_t size, int64_t most = 32);
-  // The first `count` lanes of `width`, or of as few as hold them.
-  Lanes firstLanes(int64_t count, int64_t width);
-  Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
-  Values forEachVector(int64_t size, ValueRange carried, VectorBody body);
-  // Units that are blocks of `width` columns, each one vector, of each of several rows.
+  // Units that are blocks of `width` columns of each of several rows, of `parts` elements a column.
   static int64_t columnUnits(int64_t rows, int64_t columns, int64_t width);
-  void forEachColumnUnit(int64_t rows, int64_t columns, int64_t width,
-                         llvm::function_ref<void(Value row, Value column, Lanes)> body);
+  struct ColumnBlocks {
+    int64_t rows, columns, width, parts;
+  };
+  virtual void forEachColumnUnit(const ColumnBlocks &blocks,
+                                 llvm::function_ref<void(Value row, Value column, Lanes)> body) = 0;
 
   // Memory. Lanes that do not count read as 0 and are not written; writes to a null buffer are
   // dropped.
   Value load(Value buffer, Value at, const Lanes &lanes);
-  Value loadRaw(Value buffer, Value at, const Lanes &lanes); // in the buffer's type
-  void storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes);
+  virtual Value loadRaw(Value buffer, Value at, const Lanes &lanes) = 0; // in the buffer's type
+  virtual void storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) = 0;
   void store(Value vector, Value buffer, Value at, const Lanes &lanes);
   Value loadScalar(Value buffer, Value at);
   void storeScalar(Value scalar, Value buffer, Value at);
   Value loadIndex(Value buffer, Value at); // of an i32 or i64 buffer
+  // Between reads or writes of a row's elements and writes of them by another lane.
+  virtual void synchronize() = 0;
 
   // f32 values, scalar or vector.
   Value constant(double value);
@@ -125,18 +150,22 @@ public:
   // As keep, but only for columns below `limit`.
   Value keepBelow(Value a, double neutral, Value column, Value limit);
   Value select(Value condition, Value a, Value b);
-  Value sum(Value vector);
-  Value max(Value vector);
+  virtual Value sum(Value vector) = 0;
+  virtual Value max(Value vector) = 0;
   // The largest of buffer[base, base + columns).
   Value maxOfRow(Value buffer, Value base, int64_t columns);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
 
-private:
-  WindowStarts startsOf(graph::WindowAttr window);
+protected:
+  virtual void storeElement(Value scalar, Value buffer, Value at) = 0; // in the buffer's type
+  static mlir::Type elementOf(Value buffer);
 
   Buffers buffers;
+
+private:
+  WindowStarts startsOf(graph::WindowAttr window);
 };
 
 } // namespace dtc

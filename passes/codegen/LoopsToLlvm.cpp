@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
@@ -12,6 +13,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/codegen/GpuKernels.h"
+#include "passes/codegen/GpuMath.h"
 #include "passes/codegen/KernelLowering.h"
 
 using namespace mlir;
@@ -21,9 +24,11 @@ namespace {
 
 // Replaces functions of vectors by polynomials. Scalars go to the C library: they are few, and it
 // is exact to the last bit or two. So do sine and cosine, whose polynomials lose digits for the
-// large angles of rotary tables.
+// large angles of rotary tables. A GPU has no such library: it takes polynomials of scalars, too, and approximateAngles.
 struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(ApproximateMath)
+
+  explicit ApproximateMath(Processor processor) : processor(processor) {}
 
   StringRef getName() const override { return "ApproximateMath"; }
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -31,11 +36,14 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
   }
 
   void runOnOperation() override {
+    bool isGpu = processor == Processor::Gpu;
+    if (isGpu)
+      approximateAngles(getOperation());
     SmallVector<Operation *> functions;
     getOperation().walk([&](Operation *op) {
       if (isa<math::ExpOp, math::ExpM1Op, math::TanhOp, math::ErfOp, math::LogOp, math::Log1pOp>(
               op) &&
-          isa<VectorType>(op->getResult(0).getType()))
+          (isGpu || isa<VectorType>(op->getResult(0).getType())))
         functions.push_back(op);
     });
     RewritePatternSet patterns(&getContext());
@@ -47,10 +55,14 @@ struct ApproximateMath : PassWrapper<ApproximateMath, OperationPass<func::FuncOp
 
     RewritePatternSet finishing(&getContext());
     populateUpliftToFMAPatterns(finishing);
-    arith::populateExpandBFloat16Patterns(finishing);
+    // GPUs round to bf16 by an instruction.
+    if (!isGpu)
+      arith::populateExpandBFloat16Patterns(finishing);
     if (failed(applyPatternsGreedily(getOperation(), std::move(finishing))))
       signalPassFailure();
   }
+
+  Processor processor;
 };
 
 Value loadAt(OpBuilder &builder, Location loc, Type type, Value array, int64_t index) {
@@ -89,14 +101,14 @@ void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
 
 void dtc::registerLoweringDialects(DialectRegistry &registry) {
   registry.insert<graph::GraphDialect, arith::ArithDialect, func::FuncDialect,
-                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect,
+                  linalg::LinalgDialect, LLVM::LLVMDialect, math::MathDialect, NVVM::NVVMDialect,
                   memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
 }
 
-void dtc::buildLlvmPipeline(OpPassManager &passes) {
+void dtc::buildLlvmPipeline(OpPassManager &passes, Processor processor) {
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  passes.addNestedPass<func::FuncOp>(std::make_unique<ApproximateMath>());
+  passes.addNestedPass<func::FuncOp>(std::make_unique<ApproximateMath>(processor));
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
@@ -106,7 +118,8 @@ void dtc::buildLlvmPipeline(OpPassManager &passes) {
   passes.addPass(createConvertVectorToLLVMPass(vectors));
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createConvertMathToLLVMPass());
-  passes.addPass(createConvertMathToLibmPass());
+  if (processor == Processor::Cpu)
+    passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createArithToLLVMConversionPass());
   passes.addPass(createConvertIndexToLLVMPass());
   passes.addPass(createFinalizeMemRefToLLVMConversionPass());
@@ -131,4 +144,18 @@ void dtc::addKernelEntries(ModuleOp module) {
       function->removeAttr(numScalarsName);
       addEntry(function, numScalars.getInt());
     }
+}
+
+void dtc::markGpuKernels(ModuleOp module) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto threads = function->getAttrOfType<IntegerAttr>(blockThreadsName);
+    if (!threads)
+      continue;
+    function->removeAttr(blockThreadsName);
+    function->removeAttr(numScalarsName);
+    Builder builder(function.getContext());
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                      builder.getDenseI32ArrayAttr({static_cast<int32_t>(threads.getInt())}));
+  }
 }

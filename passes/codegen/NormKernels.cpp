@@ -17,7 +17,7 @@ struct NormRows : KernelOpInterface::ExternalModel<Model, OpTy> {
 // Sum of `term` over the columns of a row.
 Value sumColumns(KernelBuilder &k, int64_t columns,
                  llvm::function_ref<Value(Value column, const Lanes &)> term) {
-  int64_t width = KernelBuilder::vectorWidth(columns);
+  int64_t width = k.laneCount(columns);
   Values sums = k.forEachVector(
       columns, k.splat(0, width), [&](Value column, Lanes lanes, ValueRange carried) -> Values {
         return {k.addF(carried[0], k.keep(term(column, lanes), 0, lanes))};
@@ -40,7 +40,7 @@ struct LayerNormKernel : NormRows<LayerNormKernel, LayerNormOp> {
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
     APFloat epsilon = cast<LayerNormOp>(op).getEpsilon();
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       auto x = [&](Value column, const Lanes &lanes) {
         return k.load(k.operand(0), k.add(base, column), lanes);
@@ -72,7 +72,7 @@ struct RmsNormKernel : NormRows<RmsNormKernel, RmsNormOp> {
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
     APFloat epsilon = cast<RmsNormOp>(op).getEpsilon();
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value squares = sumColumns(k, shape.columns, [&](Value column, const Lanes &lanes) {
         Value x = k.load(k.operand(0), k.add(base, column), lanes);
@@ -105,7 +105,7 @@ struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value mean = hasMean ? k.loadScalar(k.operand(2), row) : Value();
       Value rstd = k.loadScalar(k.operand(rstdOperand), row);
@@ -135,7 +135,7 @@ private:
   // sum(g) / C (null without mean) and sum(g * xhat) / C. Lanes that do not count hold g = 0.
   template <typename Terms>
   static std::pair<Value, Value> sums(KernelBuilder &k, int64_t columns, Terms terms) {
-    int64_t width = KernelBuilder::vectorWidth(columns);
+    int64_t width = k.laneCount(columns);
     Values carried(hasMean ? 2 : 1, k.splat(0, width));
     carried = k.forEachVector(columns, carried, [&](Value column, Lanes lanes, ValueRange now) {
       auto [g, xhat] = terms(column, lanes);
@@ -169,9 +169,10 @@ struct NormParamGradKernel
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
-    k.forEachColumnUnit(1, shape.columns, blockColumns, [&](Value, Value column, Lanes lanes) {
+    KernelBuilder::ColumnBlocks blocks{1, shape.columns, blockColumns, shape.rows};
+    k.forEachColumnUnit(blocks, [&](Value, Value column, Lanes lanes) {
       Values sums(hasMean ? 2 : 1, k.splat(0, lanes.width));
-      sums = k.forLoop(k.index(0), k.index(shape.rows), 1, sums, [&](Value row, ValueRange now) {
+      auto addRow = [&](Value row, ValueRange now) {
         Value at = k.add(k.mul(row, shape.columns), column);
         Value x = k.load(k.operand(0), at, lanes);
         Value dy = k.load(k.operand(rstdOperand + 1), at, lanes);
@@ -182,7 +183,8 @@ struct NormParamGradKernel
         if (hasMean)
           next.push_back(k.addF(now[1], dy));
         return next;
-      });
+      };
+      sums = k.combineParts(k.index(shape.rows), KernelBuilder::Combining::Sum, sums, addRow);
       for (auto [i, sum] : llvm::enumerate(sums))
         k.store(sum, k.result(i), column, lanes);
     });

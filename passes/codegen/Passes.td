@@ -42,6 +42,9 @@ def LowerKernels : Pass<"dtc-lower-kernels", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"to", "to", "std::string", /*default=*/"\"llvm\"",
-    "Where to stop: buffers, vectors or llvm">];
+  let options = [
+    Option<"to", "to", "std::string", /*default=*/"\"llvm\"",
+      "Where to stop: buffers, vectors or llvm; on a GPU also ptx, which is printed in place of a module">,
+    Option<"target", "target", "std::string", /*default=*/"\"cpu\"",
+      "What runs the kernels: cpu, sm_80, sm_90 or sm_100">];
 }

@@ -95,7 +95,30 @@ private:
   func::FuncOp function;
 };
 
+// The words of all lanes, where they are drawn.
+Value drawInline(RandomWordOp op) {
+  ImplicitLocOpBuilder b(op.getLoc(), op);
+  Type wide = op.getElement().getType();
+  auto widen = [&](Value number) -> Value { return arith::ExtUIOp::create(b, wide, number); };
+  Value half = arith::ConstantOp::create(
+      b, isa<VectorType>(wide) ? TypedAttr(DenseElementsAttr::get(
+                                     cast<ShapedType>(wide), b.getI64IntegerAttr(32).getValue()))
+                               : TypedAttr(b.getI64IntegerAttr(32)));
+  Value high = arith::ShRUIOp::create(b, op.getElement(), half);
+  return buildPhilox(b, op.getKey(),
+                     {op.getElement(), high, widen(op.getStream()), widen(op.getStep())});
+}
+
 } // namespace
+
+void dtc::inlineRandomWords(ModuleOp module) {
+  SmallVector<RandomWordOp> ops;
+  module.walk([&](RandomWordOp op) { ops.push_back(op); });
+  for (RandomWordOp op : ops) {
+    op.replaceAllUsesWith(drawInline(op));
+    op.erase();
+  }
+}
 
 void dtc::shareRandomWords(ModuleOp module) {
   RandomWords words(module);

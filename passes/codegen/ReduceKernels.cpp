@@ -71,18 +71,19 @@ public:
 
   void emit(KernelBuilder &k) const {
     if (reducesColumns) {
-      k.forEachRow(rows, units().rowsPerUnit(), [&](Value row) { emitRow(k, row); });
+      k.forEachRow(units(), {inner, columns}, [&](Value row) { emitRow(k, row); });
       return;
     }
-    k.forEachColumnUnit(rows, columns, blockColumns, [&](Value row, Value column, Lanes lanes) {
-      Values total = reduceOuter(k, 0, rowBase(k, row), neutral(k, lanes.width),
-                                 [&](Value base, ValueRange now) -> Values {
-                                   Value x = k.load(k.operand(0), k.add(base, column), lanes);
-                                   return {combine(k, now[0], x)};
-                                 });
-      Value at = k.add(k.mul(row, columns), column);
-      k.store(scaled(k, total[0], lanes.width), k.result(0), at, lanes);
-    });
+    k.forEachColumnUnit(
+        {rows, columns, blockColumns, inner}, [&](Value row, Value column, Lanes lanes) {
+          Values total = reduceOuter(k, 0, rowBase(k, row), neutral(k, lanes.width),
+                                     [&](Value base, ValueRange now) -> Values {
+                                       Value x = k.load(k.operand(0), k.add(base, column), lanes);
+                                       return {combine(k, now[0], x)};
+                                     });
+          Value at = k.add(k.mul(row, columns), column);
+          k.store(scaled(k, total[0], lanes.width), k.result(0), at, lanes);
+        });
   }
 
 private:
@@ -93,7 +94,7 @@ private:
   RowShape units() const { return {rows, inner * columns}; }
 
   void emitRow(KernelBuilder &k, Value row) const {
-    int64_t width = KernelBuilder::vectorWidth(columns);
+    int64_t width = k.laneCount(columns);
     double none = isMax ? minusInfinity : 0;
     WindowAttr window = dims.back().window;
     Value limit = window ? k.validSize(window) : Value();
@@ -121,9 +122,15 @@ private:
     Value end = k.index(dims[at].size);
     if (dims[at].window)
       end = k.min(end, k.validSize(dims[at].window));
-    return k.forLoop(k.index(0), end, 1, carried, [&](Value i, ValueRange now) {
+    auto addPart = [&](Value i, ValueRange now) {
       return reduceOuter(k, at + 1, k.add(base, k.mul(i, stride(at))), now, body);
-    });
+    };
+    // The slowest dim has the parts that may be dealt out.
+    if (llvm::none_of(ArrayRef(dims).take_front(at), [](auto &dim) { return dim.isReduced; }))
+      return k.combineParts(end,
+                            isMax ? KernelBuilder::Combining::Max : KernelBuilder::Combining::Sum,
+                            carried, addPart);
+    return k.forLoop(k.index(0), end, 1, carried, addPart);
   }
 
   int64_t stride(unsigned at) const {
@@ -187,14 +194,14 @@ struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, Sum
   void emitKernel(Operation *op, KernelBuilder &k) const {
     int64_t size = cast<RankedTensorType>(op->getOperand(0).getType()).getNumElements();
     int64_t whole = size - size % chunk;
-    k.forEachUnit([&](Value) {
+    k.forEachUnit(whole > 0 ? Extent{whole / chunk, chunk} : Extent{1, size}, [&](Value) {
       Value total = arith::ConstantOp::create(k.builder, k.loc, k.builder.getF64FloatAttr(0));
       Values totals = {total};
       if (whole > 0)
-        totals = k.forLoop(k.index(0), k.index(whole), chunk, totals,
-                           [&](Value base, ValueRange now) -> Values {
-                             return {addChunk(k, now[0], base, chunk)};
-                           });
+        totals = k.combineParts(k.index(whole / chunk), KernelBuilder::Combining::Sum, totals,
+                                [&](Value i, ValueRange now) -> Values {
+                                  return {addChunk(k, now[0], k.mul(i, chunk), chunk)};
+                                });
       if (size > whole)
         totals[0] = addChunk(k, totals[0], k.index(whole), size - whole);
       Value sum = arith::TruncFOp::create(k.builder, k.loc, k.builder.getF32Type(), totals[0]);
@@ -204,7 +211,7 @@ struct SumSquaresKernel : KernelOpInterface::ExternalModel<SumSquaresKernel, Sum
 
 private:
   static Value addChunk(KernelBuilder &k, Value total, Value base, int64_t size) {
-    int64_t width = KernelBuilder::vectorWidth(size);
+    int64_t width = k.laneCount(size);
     Values sums = k.forEachVector(size, k.splat(0, width),
                                   [&](Value column, Lanes lanes, ValueRange now) -> Values {
                                     Value x = k.load(k.operand(0), k.add(base, column), lanes);

@@ -27,9 +27,9 @@ struct RotaryKernel : KernelOpInterface::ExternalModel<RotaryKernel, RotaryOp> {
     ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getOperand(0).getType()).getShape();
     int64_t half = shape[3] / 2;
     RowShape rows = rowsOf(op);
-    k.forEachRow(rows.rows, rows.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(rows, {shape[2], half}, [&](Value row) {
       Value table = k.mul(k.rem(row, shape[1]), half);
-      k.forEach(k.index(0), k.index(shape[2]), [&](Value head) {
+      k.forEachPart(k.index(shape[2]), [&](Value head) {
         Value base = k.mul(k.add(k.mul(row, shape[2]), head), shape[3]);
         k.forEachVector(half, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
           Value cos = k.load(k.operand(1), k.add(table, column), lanes);

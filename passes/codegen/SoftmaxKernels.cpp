@@ -21,13 +21,13 @@ struct SoftmaxKernel : KernelOpInterface::ExternalModel<SoftmaxKernel, SoftmaxOp
     RowShape shape = RowShape::of(op->getOperand(0));
     // A narrow result cannot hold the exponentials between the passes, so they are computed twice.
     bool keepsExp = cast<SoftmaxOp>(op).getType().getElementType().isF32();
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
       Value max = k.maxOfRow(k.operand(0), base, shape.columns);
       auto exponential = [&](Value at, const Lanes &lanes) {
         return k.exp(k.subF(k.load(k.operand(0), at, lanes), k.splat(max, lanes.width)));
       };
-      int64_t width = KernelBuilder::vectorWidth(shape.columns);
+      int64_t width = k.laneCount(shape.columns);
       Values sums = k.forEachVector(shape.columns, k.splat(0, width),
                                     [&](Value column, Lanes lanes, ValueRange now) -> Values {
                                       Value at = k.add(base, column);
@@ -56,9 +56,9 @@ struct SoftmaxGradKernel : KernelOpInterface::ExternalModel<SoftmaxGradKernel, S
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
     RowShape shape = RowShape::of(op->getOperand(0));
-    k.forEachRow(shape.rows, shape.rowsPerUnit(), [&](Value row) {
+    k.forEachRow(shape, {1, shape.columns}, [&](Value row) {
       Value base = k.mul(row, shape.columns);
-      int64_t width = KernelBuilder::vectorWidth(shape.columns);
+      int64_t width = k.laneCount(shape.columns);
       Values sums = k.forEachVector(shape.columns, k.splat(0, width),
                                     [&](Value column, Lanes lanes, ValueRange now) -> Values {
                                       Value at = k.add(base, column);

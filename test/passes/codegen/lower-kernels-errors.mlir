@@ -1,6 +1,12 @@
 // RUN: dtc-opt %s --dtc-lower-kernels -verify-diagnostics --split-input-file
 // RUN: not dtc-opt %s --dtc-lower-kernels=to=moon 2>&1 | FileCheck %s
+// RUN: not dtc-opt %s --dtc-lower-kernels=to=ptx 2>&1 | FileCheck %s --check-prefix=CPU
+// RUN: not dtc-opt %s --dtc-lower-kernels="target=sm_90 to=moon" 2>&1 | FileCheck %s --check-prefix=GPU
+// RUN: not dtc-opt %s --dtc-lower-kernels=target=sm_70 2>&1 | FileCheck %s --check-prefix=TARGET
 
+// CPU: cannot lower kernels to 'ptx'; the stages are 'buffers', 'vectors' and 'llvm'
+// GPU: cannot lower kernels to 'moon'; the stages are 'buffers', 'vectors' and 'llvm', then 'ptx'
+// TARGET: cannot lower kernels for 'sm_70'; the targets are 'cpu', 'sm_80', 'sm_90' and 'sm_100'
 // CHECK: cannot lower kernels to 'moon'; the stages are 'buffers', 'vectors' and 'llvm'
 
 graph.func private @library(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> attributes {kernel} {

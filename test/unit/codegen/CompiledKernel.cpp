@@ -1,4 +1,4 @@
-// Runs kernel functions written as text.
+// Forms kernels of text, and says what their buffers hold.
 #include "CompiledKernel.h"
 
 #include "dialects/graph/Graph.h"
@@ -9,39 +9,19 @@
 #include "llvm/ADT/APFloat.h"
 #include <cmath>
 #include <cstring>
-#include <dlfcn.h>
 #include <random>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace mlir;
 
 namespace dtc::test {
 
-namespace {
-
-// Bytes beyond every buffer, which no kernel may change.
-constexpr int64_t guardBytes = 128;
+static const llvm::fltSemantics &semantics(const std::string &type) {
+  return type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
+}
 
 int64_t elementBytes(const std::string &type) {
   return type == "i64" ? 8 : type == "f32" || type == "i32" ? 4 : 2;
 }
-
-const llvm::fltSemantics &semantics(const std::string &type) {
-  return type == "bf16" ? llvm::APFloat::BFloat() : llvm::APFloat::IEEEhalf();
-}
-
-// The file stays open: dlopen takes a library of the same path for the one that it has loaded
-// already.
-void *load(const std::vector<char> &bytes, int &file) {
-  file = memfd_create("kernels", 0);
-  EXPECT_EQ(write(file, bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
-  void *handle = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  EXPECT_TRUE(handle) << dlerror();
-  return handle;
-}
-
-} // namespace
 
 double Buffer::get(int64_t i) const {
   const char *at = bytes.data() + i * elementBytes(type);
@@ -77,27 +57,29 @@ void Buffer::set(int64_t i, double value) {
   }
 }
 
-CompiledKernel::CompiledKernel(const std::string &signature, const std::string &body,
-                               const std::string &results, const KernelTarget &target) {
+KernelText formKernel(const std::string &signature, const std::string &body,
+                      const std::string &results) {
+  KernelText formed;
+  formed.context = std::make_unique<MLIRContext>();
   DialectRegistry registry;
   registry.insert<graph::GraphDialect>();
-  context.appendDialectRegistry(registry);
-  context.loadAllAvailableDialects();
+  formed.context->appendDialectRegistry(registry);
+  formed.context->loadAllAvailableDialects();
   std::string types = signature.substr(signature.find("->") + 2);
   if (types.find('(') != std::string::npos)
     types = types.substr(types.find('(') + 1, types.rfind(')') - types.find('(') - 1);
   std::string text = "graph.func @f" + signature + " {\n" + body + "\ngraph.return " + results +
                      " : " + types + "\n}";
-  module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
+  formed.module = parseSourceString<ModuleOp>(text, formed.context.get());
+  if (!formed.module)
     throw std::runtime_error("text does not parse: " + text);
-  PassManager passes(&context);
+  PassManager passes(formed.context.get());
   passes.addPass(createFormKernels());
-  if (failed(passes.run(*module)))
+  if (failed(passes.run(*formed.module)))
     throw std::runtime_error("no kernels formed");
   graph::FuncOp kernel;
   int numKernels = 0;
-  for (graph::FuncOp candidate : module->getOps<graph::FuncOp>())
+  for (graph::FuncOp candidate : formed.module->getOps<graph::FuncOp>())
     if (candidate.getKernel()) {
       kernel = candidate;
       ++numKernels;
@@ -107,39 +89,21 @@ CompiledKernel::CompiledKernel(const std::string &signature, const std::string &
     auto tensor = cast<RankedTensorType>(type);
     std::string element;
     llvm::raw_string_ostream(element) << tensor.getElementType();
-    return Tensor{tensor.getNumElements(), element};
+    return KernelText::Tensor{tensor.getNumElements(), element};
   };
   for (Type type : kernel.getArgumentTypes())
-    operandTensors.push_back(describe(type));
+    formed.operands.push_back(describe(type));
   for (Type type : kernel.getResultTypes())
-    resultTensors.push_back(describe(type));
+    formed.results.push_back(describe(type));
   for (Attribute pair : kernel->getAttrOfType<ArrayAttr>(kernelInPlaceName)) {
     auto values = cast<DenseI64ArrayAttr>(pair);
-    inPlace.push_back({static_cast<int>(values[0]), static_cast<int>(values[1])});
+    formed.inPlace.push_back({static_cast<int>(values[0]), static_cast<int>(values[1])});
   }
-  kernelRange = kernel->getAttrOfType<IntegerAttr>(kernelRangeName).getInt();
-  FailureOr<KernelLibrary> compiled = lowerKernels(*module, target);
-  if (failed(compiled))
-    throw std::runtime_error("not compiled: " + text);
-  library = std::move(*compiled);
-  handle = load(library.bytes, file);
-  function = reinterpret_cast<decltype(function)>(dlsym(handle, library.symbols.at(0).c_str()));
-  EXPECT_TRUE(function);
+  formed.range = kernel->getAttrOfType<IntegerAttr>(kernelRangeName).getInt();
+  return formed;
 }
 
-CompiledKernel::~CompiledKernel() {
-  if (handle)
-    dlclose(handle);
-  if (file >= 0)
-    close(file);
-}
-
-void CompiledKernel::call(std::vector<char *> buffers, int64_t begin, int64_t end,
-                          const std::vector<int64_t> &scalars) {
-  function(buffers.data(), scalars.data(), begin, end);
-}
-
-Buffer CompiledKernel::makeBuffer(const Tensor &tensor, const std::vector<double> &values) const {
+Buffer makeBuffer(const KernelText::Tensor &tensor, const std::vector<double> &values) {
   Buffer buffer;
   buffer.type = tensor.type;
   buffer.bytes.assign(tensor.size * elementBytes(tensor.type) + guardBytes, 0x55);
@@ -148,54 +112,36 @@ Buffer CompiledKernel::makeBuffer(const Tensor &tensor, const std::vector<double
   return buffer;
 }
 
-std::vector<Buffer> CompiledKernel::runOnce(const std::vector<std::vector<double>> &operands,
-                                            const std::vector<int64_t> &scalars,
-                                            int64_t unitsPerCall, int result, int operand) {
-  std::vector<Buffer> inputs, outputs;
-  for (size_t i = 0; i < operandTensors.size(); ++i) {
-    EXPECT_EQ(static_cast<int64_t>(operands.at(i).size()), operandTensors[i].size);
-    inputs.push_back(makeBuffer(operandTensors[i], operands[i]));
-  }
-  for (const Tensor &tensor : resultTensors)
-    outputs.push_back(makeBuffer(tensor, {}));
-  std::vector<char *> pointers;
-  for (Buffer &buffer : inputs)
-    pointers.push_back(buffer.bytes.data());
-  for (Buffer &buffer : outputs)
-    pointers.push_back(buffer.bytes.data());
-  if (result >= 0)
-    pointers[inputs.size() + result] = pointers[operand];
-  for (int64_t begin = 0; begin < kernelRange; begin += unitsPerCall)
-    call(pointers, begin, std::min(begin + unitsPerCall, kernelRange), scalars);
-  if (result >= 0)
-    outputs[result] = inputs[operand];
-  for (const std::vector<Buffer> &buffers : {inputs, outputs})
-    for (const Buffer &buffer : buffers)
-      for (int64_t i = 0; i < guardBytes; ++i)
-        EXPECT_EQ(buffer.bytes[buffer.bytes.size() - 1 - i], 0x55) << "written past the end";
-  return outputs;
+static std::unique_ptr<KernelRunner> createRunner(const KernelText &text,
+                                                  const KernelTarget &target) {
+#ifdef DTC_SHIFTED_ELEMENTS
+  (void)target;
+  return createGpuRunner(text, {.shiftedElements = DTC_SHIFTED_ELEMENTS});
+#else
+  return createCpuRunner(text, target);
+#endif
 }
+
+CompiledKernel::CompiledKernel(const std::string &signature, const std::string &body,
+                               const std::string &results, const KernelTarget &target)
+    : text(formKernel(signature, body, results)), runner(createRunner(text, target)) {}
 
 std::vector<std::vector<double>>
 CompiledKernel::run(const std::vector<std::vector<double>> &operands,
                     const std::vector<int64_t> &scalars) {
-  std::vector<Buffer> whole = runOnce(operands, scalars, std::max<int64_t>(kernelRange, 1));
-  for (int64_t unitsPerCall : {1, 2, 3}) {
-    std::vector<Buffer> cut = runOnce(operands, scalars, unitsPerCall);
-    for (size_t i = 0; i < whole.size(); ++i)
-      EXPECT_EQ(whole[i].bytes, cut[i].bytes) << "in calls of " << unitsPerCall << " units";
-  }
-  for (auto [result, operand] : inPlace) {
-    std::vector<Buffer> shared = runOnce(operands, scalars, 1, result, operand);
-    for (size_t i = 0; i < whole.size(); ++i)
-      EXPECT_EQ(whole[i].bytes, shared[i].bytes)
-          << "with result " << result << " in place of operand " << operand;
-  }
-  std::vector<std::vector<double>> results(whole.size());
-  for (size_t i = 0; i < whole.size(); ++i)
-    for (int64_t at = 0; at < resultTensors[i].size; ++at)
-      results[i].push_back(whole[i].get(at));
+  for (size_t i = 0; i < text.operands.size(); ++i)
+    EXPECT_EQ(static_cast<int64_t>(operands.at(i).size()), text.operands[i].size);
+  std::vector<Buffer> found = runner->run(operands, scalars);
+  std::vector<std::vector<double>> results(found.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    for (int64_t at = 0; at < text.results[i].size; ++at)
+      results[i].push_back(found[i].get(at));
   return results;
+}
+
+void CompiledKernel::call(std::vector<char *> buffers, int64_t begin, int64_t end,
+                          const std::vector<int64_t> &scalars) {
+  runner->call(std::move(buffers), begin, end, scalars);
 }
 
 std::vector<double> randomValues(int64_t size, unsigned seed) {

@@ -1,4 +1,4 @@
-// Runs kernel functions written as text.
+// Runs kernel functions written as text, on this processor (CpuRunner.cpp) or on the emulated GPU (GpuRunner.cpp).
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
@@ -6,8 +6,13 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/codegen/KernelLibrary.h"
 #include <gtest/gtest.h>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace dtc::simt {
+struct Counters;
+}
 
 namespace dtc::test {
 
@@ -20,8 +25,46 @@ struct Buffer {
   void set(int64_t i, double value);
 };
 
+// A kernel that has been formed of text: its module, and what the kernel's attributes say.
+struct KernelText {
+  struct Tensor {
+    int64_t size;
+    std::string type;
+  };
+  std::unique_ptr<mlir::MLIRContext> context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<Tensor> operands, results;
+  std::vector<std::pair<int, int>> inPlace; // result, operand
+  int64_t range = 0;
+};
+KernelText formKernel(const std::string &signature, const std::string &body,
+                      const std::string &results);
+
+int64_t elementBytes(const std::string &type);
+Buffer makeBuffer(const KernelText::Tensor &tensor, const std::vector<double> &values);
+// Bytes beyond every buffer, which no kernel may change.
+inline constexpr int64_t guardBytes = 128;
+
+// One way to run a kernel. `run` gives the results' buffers, and checks what it can.
+class KernelRunner {
+public:
+  virtual ~KernelRunner() = default;
+  virtual std::vector<Buffer> run(const std::vector<std::vector<double>> &operands,
+                                  const std::vector<int64_t> &scalars) = 0;
+  virtual void call(std::vector<char *> buffers, int64_t begin, int64_t end,
+                    const std::vector<int64_t> &scalars) = 0;
+};
+std::unique_ptr<KernelRunner> createCpuRunner(const KernelText &text, const KernelTarget &target);
+struct GpuOptions {
+  // How many elements buffers begin after a multiple of 256 bytes: with 1, kernels work element by element.
+  int64_t shiftedElements = 0;
+  simt::Counters *counters = nullptr; // of all launches
+};
+std::unique_ptr<KernelRunner> createGpuRunner(const KernelText &text,
+                                              const GpuOptions &options = {});
+
 // One op, written as the body of a function: outlined by dtc-form-kernels, compiled and loaded into
-// this process.
+// this process, for the emulated GPU where DTC_SHIFTED_ELEMENTS is defined.
 //
 // Example: CompiledKernel exp("(%x: tensor<5xf32>) -> tensor<5xf32>", "%0 = graph.exp %x :
 // tensor<5xf32>", "%0");
@@ -31,39 +74,23 @@ public:
   // `body` may hold several lines; `results` is what the function returns, e.g. "%0, %1".
   CompiledKernel(const std::string &signature, const std::string &body, const std::string &results,
                  const KernelTarget &target = {});
-  ~CompiledKernel();
   CompiledKernel(const CompiledKernel &) = delete;
 
   // Results for these operands, in double. Fails the test when cutting the range into calls of one,
   // two or three units changes a bit, when a result differs computed in place, or when a byte
-  // around a buffer is written.
+  // around a buffer is written. On a GPU, when the order of threads changes a bit, when a result
+  // differs in place, or at what the emulator finds.
   std::vector<std::vector<double>> run(const std::vector<std::vector<double>> &operands,
                                        const std::vector<int64_t> &scalars = {});
 
-  // Calls the kernel on the buffers as they are.
+  // Calls the kernel on the buffers as they are, on a processor.
   void call(std::vector<char *> buffers, int64_t begin, int64_t end,
             const std::vector<int64_t> &scalars = {});
-  int64_t range() const { return kernelRange; }
+  int64_t range() const { return text.range; }
 
 private:
-  struct Tensor {
-    int64_t size;
-    std::string type;
-  };
-  Buffer makeBuffer(const Tensor &tensor, const std::vector<double> &values) const;
-  std::vector<Buffer> runOnce(const std::vector<std::vector<double>> &operands,
-                              const std::vector<int64_t> &scalars, int64_t unitsPerCall,
-                              int result = -1, int operand = -1);
-
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
-  KernelLibrary library;
-  std::vector<Tensor> operandTensors, resultTensors;
-  std::vector<std::pair<int, int>> inPlace;
-  int64_t kernelRange = 0;
-  int file = -1;
-  void *handle = nullptr;
-  void (*function)(char *const *, const int64_t *, int64_t, int64_t) = nullptr;
+  KernelText text;
+  std::unique_ptr<KernelRunner> runner;
 };
 
 // Values between -2 and 2 from a fixed sequence.

@@ -1,0 +1,34 @@
+// Emits the loops and vectors of kernels for a processor: vectors of up to 32 lanes, masked where a row ends inside of one.
+#pragma once
+
+#include "passes/codegen/KernelBuilder.h"
+
+namespace dtc {
+
+class CpuKernelBuilder final : public KernelBuilder {
+public:
+  using KernelBuilder::KernelBuilder;
+
+  void forEachUnit(Extent extent, llvm::function_ref<void(Value)> body) override;
+  void forEachRow(const RowShape &rows, Extent extent,
+                  llvm::function_ref<void(Value)> body) override;
+  int64_t laneCount(int64_t size) override { return vectorWidth(size); }
+  // The first `count` lanes of `width`, or of as few as hold them.
+  Lanes firstLanes(int64_t count, int64_t width);
+  Lanes firstLanes(int64_t count) { return firstLanes(count, vectorWidth(count)); }
+  Values forEachVector(int64_t size, ValueRange carried, VectorBody body) override;
+  void forEachPart(Value end, llvm::function_ref<void(Value)> body) override;
+  Values combineParts(Value end, Combining combining, ValueRange carried, LoopBody body) override;
+  void forEachColumnUnit(const ColumnBlocks &units,
+                         llvm::function_ref<void(Value row, Value column, Lanes)> body) override;
+  Value loadRaw(Value buffer, Value at, const Lanes &lanes) override;
+  void storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) override;
+  void synchronize() override {}
+  Value sum(Value vector) override;
+  Value max(Value vector) override;
+
+protected:
+  void storeElement(Value scalar, Value buffer, Value at) override;
+};
+
+} // namespace dtc

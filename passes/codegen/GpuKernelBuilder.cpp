@@ -1,0 +1,305 @@
+// Emits the bodies of kernels for the threads of one block on a GPU.
+#include "passes/codegen/GpuKernelBuilder.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+// Rows of a unit that are worked on at once, where each has a warp.
+constexpr int64_t mostWarps = 8;
+// Vectors that a thread has of a row: so many loads are under way at once.
+constexpr int64_t threadVectors = 4;
+// Elements of a row that a thread keeps in registers, so that it loads them once for all passes over the row.
+constexpr int64_t keptElements = 32;
+// Rows up to this long are one thread's.
+constexpr int64_t threadPoints = 4;
+// A block that adds up parts: more threads would only share their sums. Of columns a thread has several rows under way, in
+// registers that a larger block would not have.
+constexpr int64_t mostPartThreads = 512, mostColumnThreads = 256;
+
+int64_t powerOf2(int64_t least, int64_t value, int64_t most) {
+  int64_t power =
+      static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1))));
+  return std::clamp(power, least, most);
+}
+
+} // namespace
+
+GpuKernelBuilder::GpuKernelBuilder(OpBuilder &builder, func::FuncOp function, Location loc,
+                                   Buffers given, int64_t vectorBytes)
+    : KernelBuilder(builder, loc, std::move(given)), function(function), vectorBytes(vectorBytes) {
+  Values all(buffers.operands);
+  all.append(buffers.results.begin(), buffers.results.end());
+  for (Value buffer : all) {
+    if (!buffer)
+      continue;
+    int64_t size = cast<MemRefType>(buffer.getType()).getNumElements();
+    fitsInts = fitsInts && size <= std::numeric_limits<int32_t>::max();
+    if (size > 1 && isa<FloatType>(elementOf(buffer)))
+      narrowestBytes =
+          std::min<int64_t>(narrowestBytes, elementOf(buffer).getIntOrFloatBitWidth() / 8);
+  }
+}
+
+int64_t GpuKernelBuilder::alignedLanes(int64_t size) const {
+  int64_t lanes = 16 / narrowestBytes;
+  while (size % lanes != 0)
+    lanes /= 2;
+  return lanes;
+}
+
+int64_t GpuKernelBuilder::laneCount(int64_t size) {
+  int64_t lanes = alignedLanes(size);
+  readsVectors |= lanes > 1;
+  return vectorBytes < 16 ? 1 : lanes;
+}
+
+// Divisions of 64 bits take as long as a few loads.
+Value GpuKernelBuilder::narrowed(llvm::function_ref<Value(Value, Value)> divide, Value a,
+                                 int64_t b) {
+  Type i32 = builder.getI32Type();
+  Value narrow = arith::IndexCastUIOp::create(builder, loc, i32, a);
+  Value by =
+      arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(static_cast<int32_t>(b)));
+  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), divide(narrow, by));
+}
+
+Value GpuKernelBuilder::div(Value a, int64_t b) {
+  if (!fitsInts || b > std::numeric_limits<int32_t>::max())
+    return KernelBuilder::div(a, b);
+  return narrowed(
+      [&](Value x, Value y) { return arith::DivUIOp::create(builder, loc, x, y).getResult(); }, a,
+      b);
+}
+
+Value GpuKernelBuilder::rem(Value a, int64_t b) {
+  if (!fitsInts || b > std::numeric_limits<int32_t>::max())
+    return KernelBuilder::rem(a, b);
+  return narrowed(
+      [&](Value x, Value y) { return arith::RemUIOp::create(builder, loc, x, y).getResult(); }, a,
+      b);
+}
+
+Value GpuKernelBuilder::isBelow(Value a, Value b) {
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, a, b);
+}
+
+void GpuKernelBuilder::when(Value condition, llvm::function_ref<void()> body) {
+  auto guarded = scf::IfOp::create(builder, loc, condition, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(guarded.thenBlock());
+  body();
+}
+
+int64_t GpuKernelBuilder::lanesOfPart(Extent extent, int64_t group) const {
+  if (extent.parts == 1)
+    return group;
+  int64_t vectors = llvm::divideCeilSigned(extent.columns, alignedLanes(extent.columns));
+  return powerOf2(1, vectors, std::min(group, warpThreads));
+}
+
+ThreadShape GpuKernelBuilder::shareBlock(Extent extent) const {
+  int64_t vectors =
+      extent.parts * llvm::divideCeilSigned(extent.columns, alignedLanes(extent.columns));
+  int64_t most = extent.parts == 1 ? maxBlockThreads : mostPartThreads;
+  int64_t block = powerOf2(warpThreads, llvm::divideCeilSigned(vectors, threadVectors), most);
+  return {block, block, lanesOfPart(extent, block)};
+}
+
+void GpuKernelBuilder::forEachUnit(Extent extent, llvm::function_ref<void(Value)> body) {
+  shape = shareBlock(extent);
+  body(buffers.begin);
+}
+
+void GpuKernelBuilder::forEachRow(const RowShape &rows, Extent extent,
+                                  llvm::function_ref<void(Value)> body) {
+  int64_t perUnit = std::max<int64_t>(1, std::min(rows.rowsPerUnit(), rows.rows));
+  if (perUnit == 1) {
+    shape = shareBlock(extent);
+    return body(buffers.begin);
+  }
+  if (extent.points() <= threadPoints) {
+    int64_t warps = llvm::divideCeilSigned(std::min<int64_t>(perUnit, 256), warpThreads);
+    shape = {warps * warpThreads, 1, 1};
+  } else {
+    int64_t rounds = llvm::divideCeilSigned(perUnit, mostWarps);
+    shape = {warpThreads * llvm::divideCeilSigned(perUnit, rounds), warpThreads,
+             lanesOfPart(extent, warpThreads)};
+  }
+  Value begin = mul(buffers.begin, rows.rowsPerUnit());
+  Value end = min(add(begin, rows.rowsPerUnit()), index(rows.rows));
+  forLoop(add(begin, threads().group()), end, shape.block / shape.group, {},
+          [&](Value row, ValueRange) {
+            body(row);
+            return Values();
+          });
+}
+
+KernelBuilder::Values GpuKernelBuilder::forEachVector(int64_t size, ValueRange carried,
+                                                      VectorBody body) {
+  int64_t width = laneCount(size), vectors = size / width;
+  int64_t whole = vectors / shape.lanes;
+  bool hasRest = vectors % shape.lanes != 0;
+  Value first = mul(threads().lane(), width);
+  auto column = [&](int64_t round) { return add(first, round * shape.lanes * width); };
+  Values values(carried);
+  // Without vectors a row takes too many instructions for all of them to stand in a line.
+  int64_t rounds = whole + hasRest, most = vectorBytes < 16 ? threadVectors : keptElements / width;
+  std::optional<Delayed> stores;
+  if (rounds <= most || whole <= 1) {
+    // Stores come after all loads: as buffers may be one memory, no load could else stand before a store of the round before it.
+    stores.emplace(*this);
+    for (int64_t round = 0; round < whole; ++round)
+      values = body(column(round), {width}, values);
+  } else if (whole > 0) {
+    int64_t step = shape.lanes * width;
+    values = forLoop(index(0), index(whole * step), step, values,
+                     [&](Value at, ValueRange now) { return body(add(first, at), {width}, now); });
+  }
+  if (!hasRest)
+    return values;
+  // Threads without a vector read their first one again, and count nothing.
+  Value rest = column(whole), counts = isBelow(rest, index(size));
+  if (whole > 0)
+    rest = select(counts, rest, first);
+  return body(rest, {width, counts, /*isReadable=*/whole > 0}, values);
+}
+
+void GpuKernelBuilder::forEachPart(Value end, llvm::function_ref<void(Value)> body) {
+  ++partDepth;
+  forLoop(threads().part(), end, shape.parts(), {}, [&](Value part, ValueRange) {
+    body(part);
+    return Values();
+  });
+  --partDepth;
+}
+
+KernelBuilder::Values GpuKernelBuilder::combineParts(Value end, Combining combining,
+                                                     ValueRange carried, LoopBody body) {
+  ++partDepth;
+  Values values = forLoop(threads().part(), end, shape.parts(), carried, body);
+  --partDepth;
+  for (Value &value : values)
+    value =
+        threads().combineParts(value, [&](Value a, Value b) { return combine(combining, a, b); });
+  return values;
+}
+
+void GpuKernelBuilder::forEachColumnUnit(const ColumnBlocks &units,
+                                         llvm::function_ref<void(Value, Value, Lanes)> body) {
+  int64_t width = vectorWidth(units.columns, units.width);
+  int64_t blocks = columnUnits(1, units.columns, width);
+  int64_t vector = laneCount(units.columns);
+  int64_t lanes = width / vector, alignedPart = width / alignedLanes(units.columns);
+  // As many threads whether buffers are aligned or not.
+  int64_t block =
+      powerOf2(std::max(width, warpThreads),
+               llvm::divideCeilSigned(units.parts * alignedPart, threadVectors), mostColumnThreads);
+  shape = {block, block, lanes};
+  Value unit = buffers.begin;
+  Value row = units.rows == 1 ? index(0) : div(unit, blocks);
+  Value first = mul(units.rows == 1 ? unit : rem(unit, blocks), width);
+  Value column = add(first, mul(threads().lane(), vector));
+  if (units.columns % width == 0)
+    return body(row, column, {vector});
+  Value counts = isBelow(column, index(units.columns));
+  body(row, select(counts, column, first), {vector, counts, /*isReadable=*/true});
+}
+
+Value GpuKernelBuilder::loadRaw(Value buffer, Value at, const Lanes &lanes) {
+  auto type = VectorType::get({lanes.width}, elementOf(buffer));
+  auto load = [&]() -> Value {
+    int64_t bytes = lanes.width * elementOf(buffer).getIntOrFloatBitWidth() / 8;
+    return vector::LoadOp::create(builder, loc, type, buffer, at, /*nontemporal=*/false,
+                                  llvm::Align(static_cast<uint64_t>(std::min<int64_t>(bytes, 16))));
+  };
+  if (!lanes.mask)
+    return load();
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+  if (lanes.isReadable)
+    return select(lanes.mask, load(), zero);
+  auto choice = scf::IfOp::create(builder, loc, TypeRange(type), lanes.mask, true);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  scf::YieldOp::create(builder, loc, load());
+  builder.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(builder, loc, zero);
+  return choice.getResult(0);
+}
+
+void GpuKernelBuilder::whenWriting(bool oneLane, llvm::function_ref<void()> body) {
+  bool onePart = shape.parts() > 1 && partDepth == 0;
+  GpuThreads these = threads();
+  if (onePart && oneLane)
+    return when(
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, these.member(), index(0)),
+        body);
+  if (onePart)
+    return when(isBelow(these.member(), index(shape.lanes)), body);
+  if (oneLane && shape.lanes > 1)
+    return when(
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, these.lane(), index(0)),
+        body);
+  body();
+}
+
+GpuKernelBuilder::Delayed::Delayed(GpuKernelBuilder &k)
+    : k(k), block(k.builder.getInsertionBlock()) {
+  k.delayed = this;
+}
+
+GpuKernelBuilder::Delayed::~Delayed() {
+  k.delayed = nullptr;
+  for (const std::function<void()> &store : stores)
+    store();
+}
+
+void GpuKernelBuilder::storeRaw(Value vector, Value buffer, Value at, const Lanes &lanes) {
+  if (delayed && delayed->block == builder.getInsertionBlock())
+    return delayed->stores.push_back(
+        [this, vector, buffer, at, lanes] { storeNow(vector, buffer, at, lanes); });
+  storeNow(vector, buffer, at, lanes);
+}
+
+void GpuKernelBuilder::storeNow(Value vector, Value buffer, Value at, const Lanes &lanes) {
+  int64_t bytes = lanes.width * elementOf(buffer).getIntOrFloatBitWidth() / 8;
+  whenWriting(/*oneLane=*/false, [&] {
+    auto store = [&] {
+      vector::StoreOp::create(builder, loc, vector, buffer, at, /*nontemporal=*/false,
+                              llvm::Align(static_cast<uint64_t>(std::min<int64_t>(bytes, 16))));
+    };
+    lanes.mask ? when(lanes.mask, store) : store();
+  });
+}
+
+void GpuKernelBuilder::storeElement(Value scalar, Value buffer, Value at) {
+  whenWriting(/*oneLane=*/true, [&] { memref::StoreOp::create(builder, loc, scalar, buffer, at); });
+}
+
+Value GpuKernelBuilder::combine(Combining combining, Value a, Value b) {
+  return combining == Combining::Max ? maxF(a, b) : addF(a, b);
+}
+
+// Pairs of lanes first, then threads.
+Value GpuKernelBuilder::reduceLanes(Combining combining, Value vector) {
+  Values lanes;
+  for (int64_t i = 0; i < cast<VectorType>(vector.getType()).getNumElements(); ++i)
+    lanes.push_back(vector::ExtractOp::create(builder, loc, vector, i));
+  while (lanes.size() > 1) {
+    size_t half = lanes.size() / 2;
+    for (size_t i = 0; i < half; ++i)
+      lanes[i] = combine(combining, lanes[i], lanes[i + half]);
+    lanes.resize(half);
+  }
+  return threads().combineLanes(lanes[0],
+                                [&](Value a, Value b) { return combine(combining, a, b); });
+}
+
+Value GpuKernelBuilder::sum(Value vector) { return reduceLanes(Combining::Sum, vector); }
+Value GpuKernelBuilder::max(Value vector) { return reduceLanes(Combining::Max, vector); }

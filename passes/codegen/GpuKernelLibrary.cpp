@@ -1,0 +1,64 @@
+// Lowers a module's kernel functions to LLVM IR for GPUs.
+#include "passes/codegen/GpuKernelLibrary.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/KernelLowering.h"
+
+using namespace mlir;
+using namespace dtc;
+
+void dtc::registerGpuTranslations(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+}
+
+static void loadDialects(MLIRContext *context) {
+  DialectRegistry registry;
+  registerLoweringDialects(registry);
+  registerKernelInterfaces(registry);
+  registerGpuTranslations(registry);
+  context->appendDialectRegistry(registry);
+  for (StringRef name : registry.getDialectNames())
+    context->getOrLoadDialect(name);
+}
+
+static LogicalResult lower(ModuleOp source, ModuleOp target) {
+  if (failed(convertKernels(source, target, Processor::Gpu)) || failed(emitGpuPointwise(target)))
+    return failure();
+  inlineRandomWords(target);
+  PassManager passes(target->getContext());
+  buildLlvmPipeline(passes, Processor::Gpu);
+  if (failed(passes.run(target)))
+    return failure();
+  markGpuKernels(target);
+  return success();
+}
+
+FailureOr<GpuModule> dtc::translateGpuKernels(ModuleOp kernels) {
+  GpuModule device;
+  device.context = std::make_unique<llvm::LLVMContext>();
+  device.module = translateModuleToLLVMIR(kernels, *device.context, "kernels");
+  if (!device.module)
+    return kernels.emitError() << "kernels have no translation to LLVM IR";
+  for (auto function : kernels.getOps<LLVM::LLVMFuncOp>())
+    if (auto threads =
+            function->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName()))
+      device.kernels.push_back({function.getSymName().str(), static_cast<uint32_t>(threads[0])});
+  return device;
+}
+
+FailureOr<GpuModule> dtc::lowerGpuKernels(ModuleOp module) {
+  loadDialects(module.getContext());
+  OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
+  if (failed(lower(module, *kernels)))
+    return failure();
+  return translateGpuKernels(*kernels);
+}

@@ -1,0 +1,81 @@
+// Emits sine and cosine as arithmetic.
+#include "passes/codegen/GpuMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+// Numbers of one shape: a scalar's or a vector's.
+struct Shaped {
+  Shaped(ImplicitLocOpBuilder &b, Type like) : b(b), like(like) {}
+
+  ImplicitLocOpBuilder &b;
+  Type like;
+
+  Type of(Type element) const {
+    if (auto vector = dyn_cast<VectorType>(like))
+      return vector.clone(element);
+    return element;
+  }
+  Value constant(TypedAttr number) const {
+    if (auto vector = dyn_cast<VectorType>(like))
+      number = DenseElementsAttr::get(vector.clone(number.getType()), ArrayRef<Attribute>(number));
+    return arith::ConstantOp::create(b, number);
+  }
+  Value f64(double number) const { return constant(b.getF64FloatAttr(number)); }
+  Value f32(float number) const { return constant(b.getF32FloatAttr(number)); }
+  Value i64(int64_t number) const { return constant(b.getI64IntegerAttr(number)); }
+  // a * x + c
+  Value fma(Value a, Value x, Value c) const { return math::FmaOp::create(b, a, x, c); }
+  Value mul(Value a, Value x) const { return arith::MulFOp::create(b, a, x); }
+  Value isSet(Value bits, int64_t bit) const {
+    Value only = arith::AndIOp::create(b, bits, i64(bit));
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, only, i64(0));
+  }
+};
+
+// sin(x), or cos(x) = sin(x + a quarter turn). The polynomials are those of Cephes' sinf and cosf, for angles up to an eighth of a turn.
+Value buildSine(ImplicitLocOpBuilder &b, Value x, bool isCosine) {
+  Shaped s(b, x.getType());
+  Value wide = arith::ExtFOp::create(b, s.of(b.getF64Type()), x);
+  // A number added to 1.5 * 2^52 is rounded to whole ones, which are then its lowest bits.
+  Value shift = s.f64(0x1.8p52);
+  Value shifted = s.fma(wide, s.f64(0x1.45f306dc9c883p-1), shift);
+  Value turns = arith::SubFOp::create(b, shifted, shift);
+  Value quarters = arith::BitcastOp::create(b, s.of(b.getI64Type()), shifted);
+  if (isCosine)
+    quarters = arith::AddIOp::create(b, quarters, s.i64(1));
+  Value left = s.fma(turns, s.f64(-0x1.921fb54442d18p+0), wide);
+  left = s.fma(turns, s.f64(-0x1.1a62633145c07p-54), left);
+  Value r = arith::TruncFOp::create(b, x.getType(), left), r2 = s.mul(r, r);
+  Value sine = s.fma(s.f32(-1.9515295891e-4F), r2, s.f32(8.3321608736e-3F));
+  sine = s.fma(s.fma(sine, r2, s.f32(-1.6666654611e-1F)), s.mul(r2, r), r);
+  Value cosine = s.fma(s.f32(2.443315711809948e-5F), r2, s.f32(-1.388731625493765e-3F));
+  cosine = s.fma(cosine, r2, s.f32(4.166664568298827e-2F));
+  cosine = s.fma(cosine, s.mul(r2, r2), s.fma(s.f32(-0.5F), r2, s.f32(1)));
+  Value value = arith::SelectOp::create(b, s.isSet(quarters, 1), cosine, sine);
+  Value negative = arith::NegFOp::create(b, value);
+  return arith::SelectOp::create(b, s.isSet(quarters, 2), negative, value);
+}
+
+} // namespace
+
+void dtc::approximateAngles(Operation *root) {
+  SmallVector<Operation *> ops;
+  root->walk([&](Operation *op) {
+    if (isa<math::SinOp, math::CosOp>(op))
+      ops.push_back(op);
+  });
+  for (Operation *op : ops) {
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    op->getResult(0).replaceAllUsesWith(buildSine(b, op->getOperand(0), isa<math::CosOp>(op)));
+    op->erase();
+  }
+}

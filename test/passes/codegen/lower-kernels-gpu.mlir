@@ -1,0 +1,209 @@
+// RUN: dtc-opt %s --dtc-lower-kernels="target=sm_90 to=vectors" --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=VECTORS
+// RUN: dtc-opt %s --dtc-lower-kernels="target=sm_90" --split-input-file | FileCheck %s --check-prefix=LLVM
+// RUN: dtc-opt %s --dtc-lower-kernels="target=sm_80 to=ptx" --split-input-file -o %t | FileCheck %s --check-prefix=PTX
+// RUN: dtc-opt %s --dtc-lower-kernels="target=sm_90 to=ptx" --split-input-file -o %t | FileCheck %s --check-prefix=PTX
+// RUN: dtc-opt %s --dtc-lower-kernels="target=sm_100 to=ptx" --split-input-file -o %t | FileCheck %s --check-prefix=PTX
+
+// A block does the unit of its number, if there is one, each thread four elements; where buffers are not aligned, element by element.
+// VECTORS-LABEL: func.func @bias(
+// VECTORS-SAME:    %[[X:[^:]*]]: memref<5120xf32>, %{{.*}}: memref<128xf32>, %{{.*}}: memref<5120xf32>, %[[RANGE:[^:]*]]: index)
+// VECTORS:         %[[UNIT:.*]] = arith.cmpi ult, %{{.*}}, %[[RANGE]]
+// VECTORS:         scf.if %[[UNIT]]
+// VECTORS:           memref.extract_aligned_pointer_as_index %[[X]]
+// VECTORS:           scf.if
+// VECTORS:             vector.load {{.*}} {alignment = 16 : i64} : memref<5120xf32>, vector<4xf32>
+// VECTORS:             vector.store {{.*}} {alignment = 16 : i64}
+// VECTORS:           else
+// VECTORS:             vector.load {{.*}} vector<1xf32>
+// LLVM-LABEL: llvm.func @bias(
+// LLVM-SAME:    !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64)
+// LLVM-SAME:    nvvm.kernel, nvvm.reqntid = array<i32: 256>
+// PTX-LABEL:  .entry bias(
+// PTX:          .reqntid 256
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          st.global.{{v4|v2.b64}}
+graph.func private @bias(%x: tensor<8x5x128xf32>, %b: tensor<128xf32>) -> tensor<8x5x128xf32> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<8x5x128xf32>, tensor<128xf32>) -> tensor<8x5x128xf32>
+  graph.return %0 : tensor<8x5x128xf32>
+}
+
+// -----
+
+// Eight elements of 16 bits make 16 bytes. What one long row has more than whole vectors is done one by one.
+// VECTORS-LABEL: func.func @odd(
+// VECTORS:         vector.load {{.*}} vector<8xbf16>
+// VECTORS:         vector.load {{.*}} vector<1xbf16>
+// PTX-LABEL:  .entry odd(
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          st.global.{{v4|v2.b64}}
+graph.func private @odd(%x: tensor<4099xbf16>) -> tensor<4099xbf16> attributes {kernel} {
+  %0 = graph.gelu tanh %x : tensor<4099xbf16>
+  graph.return %0 : tensor<4099xbf16>
+}
+
+// -----
+
+// Rows that are no whole vectors are read element by element, and nothing asks whether buffers are aligned.
+// VECTORS-LABEL: func.func @odd_rows(
+// VECTORS-NOT:     extract_aligned_pointer
+// VECTORS:         vector.load {{.*}} vector<1xf32>
+graph.func private @odd_rows(%x: tensor<40x33xf32>, %b: tensor<33xf32>) -> tensor<40x33xf32> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<40x33xf32>, tensor<33xf32>) -> tensor<40x33xf32>
+  graph.return %0 : tensor<40x33xf32>
+}
+
+// -----
+
+// A row of 768 is a warp's, two of them a unit: sums by shuffles, no shared memory. What is read of buffers that nothing may
+// overwrite is read once for all three passes: 6 vectors of x, 6 of the weight, 6 of the bias.
+// VECTORS-LABEL: func.func @layer_norm(
+// VECTORS-NOT:     memref.global
+// VECTORS-NOT:     nvvm.barrier
+// VECTORS:         nvvm.shfl.sync bfly
+// LLVM-LABEL: llvm.func @layer_norm(
+// LLVM-SAME:    llvm.noalias
+// LLVM-SAME:    nvvm.reqntid = array<i32: 64>
+// PTX-LABEL:  .entry layer_norm(
+// PTX:          .reqntid 64
+// PTX-COUNT-18: ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX-NOT:      ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          shfl.sync.bfly.b32
+graph.func private @layer_norm(%x: tensor<64x768xf32>, %w: tensor<768xf32>, %b: tensor<768xf32>) -> (tensor<64x768xf32>, tensor<64xf32>, tensor<64xf32>)
+    attributes {kernel, kernel_in_place = [array<i64: 0, 0>]} {
+  %0, %1, %2 = graph.layer_norm %x, %w, %b : (tensor<64x768xf32>, tensor<768xf32>, tensor<768xf32>) -> (tensor<64x768xf32>, tensor<64xf32>, tensor<64xf32>)
+  graph.return %0, %1, %2 : tensor<64x768xf32>, tensor<64xf32>, tensor<64xf32>
+}
+
+// -----
+
+// A long row is a block's: warps tell each other their sums in shared memory.
+// VECTORS:       memref.global "private" @softmax_shared_{{.*}} : memref<32xf32, 3>
+// VECTORS-LABEL: func.func @softmax(
+// VECTORS:         nvvm.shfl.sync bfly
+// VECTORS:         nvvm.barrier
+// PTX-LABEL:  .entry softmax(
+// PTX:          .reqntid 1024
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          shfl.sync.bfly.b32
+// PTX:          st.shared
+// PTX:          {{bar|barrier}}.
+graph.func private @softmax(%x: tensor<8x50304xf32>) -> tensor<8x50304xf32> attributes {kernel} {
+  %0 = graph.softmax %x : tensor<8x50304xf32>
+  graph.return %0 : tensor<8x50304xf32>
+}
+
+// -----
+
+// All threads have read the target's element before the row is overwritten, and one of them writes it when the row is done.
+// VECTORS-LABEL: func.func @cross_entropy_grad(
+// VECTORS:         nvvm.barrier
+// VECTORS:         vector.store
+// VECTORS:         nvvm.barrier
+// VECTORS:         scf.if
+// VECTORS:           memref.store
+// PTX-LABEL:  .entry cross_entropy_grad(
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+graph.func private @cross_entropy_grad(%x: tensor<8x50304xbf16>, %t: tensor<8xi32>, %l: tensor<8xf32>, %d: tensor<8xf32>) -> tensor<8x50304xbf16> attributes {kernel} {
+  %0 = graph.cross_entropy_grad %x, %t, %l, %d : (tensor<8x50304xbf16>, tensor<8xi32>, tensor<8xf32>, tensor<8xf32>) -> tensor<8x50304xbf16>
+  graph.return %0 : tensor<8x50304xbf16>
+}
+
+// -----
+
+// Eight threads side by side read the 32 columns of a unit; 32 of them the rows in turn, whose sums meet in shared memory.
+// VECTORS-LABEL: func.func @param_grad(
+// VECTORS:         scf.for {{.*}} iter_args({{.*}}) -> (vector<4xf32>, vector<4xf32>)
+// VECTORS:         nvvm.shfl.sync bfly
+// VECTORS:         nvvm.barrier
+// PTX-LABEL:  .entry param_grad(
+// PTX:          .reqntid 256
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          shfl.sync.bfly.b32
+// PTX:          st.shared.{{v4|v2.b64}}
+// PTX:          ld.shared.{{v4|v2.b64}}
+graph.func private @param_grad(%x: tensor<8192x768xf32>, %m: tensor<8192xf32>, %r: tensor<8192xf32>, %d: tensor<8192x768xf32>) -> (tensor<768xf32>, tensor<768xf32>) attributes {kernel} {
+  %0, %1 = graph.layer_norm_param_grad %x, %m, %r, %d : (tensor<8192x768xf32>, tensor<8192xf32>, tensor<8192xf32>, tensor<8192x768xf32>) -> (tensor<768xf32>, tensor<768xf32>)
+  graph.return %0, %1 : tensor<768xf32>, tensor<768xf32>
+}
+
+// -----
+
+// PTX-LABEL:  .entry column_sums(
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          st.shared.{{v4|v2.b64}}
+graph.func private @column_sums(%x: tensor<8192x3072xbf16>) -> tensor<3072xbf16> attributes {kernel} {
+  %0 = graph.reduce sum %x dims [0] scale 1.0 : tensor<8192x3072xbf16> -> tensor<3072xbf16>
+  graph.return %0 : tensor<3072xbf16>
+}
+
+// -----
+
+// One block, as its order of additions is one: each warp has chunks of its own, whose sums are added up in f64.
+// VECTORS:       memref.global "private" @sum_squares_shared_{{.*}} : memref<512xf64, 3>
+// PTX-LABEL:  .entry sum_squares(
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          add{{(\.rn)?}}.f64
+graph.func private @sum_squares(%x: tensor<7087872xf32>) -> tensor<f32> attributes {kernel} {
+  %0 = graph.sum_squares %x : tensor<7087872xf32>
+  graph.return %0 : tensor<f32>
+}
+
+// -----
+
+// Random numbers are drawn where they are used: no calls.
+// PTX-LABEL:  .entry dropout(
+// PTX-NOT:      call
+// PTX:          mul.wide.u32
+graph.func private @dropout(%x: tensor<4x64xf32>, %seed: tensor<i64>, %step: tensor<f32>) -> tensor<4x64xf32> attributes {kernel} {
+  %0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<4x64xf32>
+  graph.return %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// Sine and cosine are arithmetic in f64 and then f32.
+// LLVM-LABEL: llvm.func @rotary_table(
+// LLVM-NOT:     llvm.intr.{{sin|cos}}
+// PTX-LABEL:  .entry rotary_table(
+// PTX:          fma.rn.f64
+// PTX-NOT:    .extern
+graph.func private @rotary_table() -> (tensor<8x1xf32>, tensor<8x1xf32>) attributes {kernel} {
+  %0, %1 = graph.rotary_table [1.0] : tensor<8x1xf32>, tensor<8x1xf32>
+  graph.return %0, %1 : tensor<8x1xf32>, tensor<8x1xf32>
+}
+
+// -----
+
+// Heads are dealt out to groups of eight threads.
+// PTX-LABEL:  .entry rotary(
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+graph.func private @rotary(%x: tensor<8x128x12x64xf32>, %c: tensor<128x32xf32>, %s: tensor<128x32xf32>) -> tensor<8x128x12x64xf32> attributes {kernel} {
+  %0 = graph.rotary %x, %c, %s : (tensor<8x128x12x64xf32>, tensor<128x32xf32>, tensor<128x32xf32>) -> tensor<8x128x12x64xf32>
+  graph.return %0 : tensor<8x128x12x64xf32>
+}
+
+// -----
+
+// Four loads of 16 bytes, then three stores.
+// PTX-LABEL:  .entry adamw(
+// PTX-COUNT-4:  ld.global.{{v4|v2.b64}}
+// PTX-COUNT-3:  st.global.{{v4|v2.b64}}
+graph.func private @adamw(%p: tensor<65536xf32>, %g: tensor<65536xf32>, %m: tensor<65536xf32>, %v: tensor<65536xf32>, %lr: tensor<f32>, %t: tensor<f32>, %s: tensor<f32>, %a: tensor<f32>) -> (tensor<65536xf32>, tensor<65536xf32>, tensor<65536xf32>) attributes {kernel} {
+  %0, %1, %2 = graph.adamw %p, %g, %m, %v lr %lr step %t grad_scale %s apply %a {beta1 = 0.9 : f64, beta2 = 0.95 : f64, epsilon = 1.0e-8 : f64, weight_decay = 0.1 : f64} : tensor<65536xf32>
+  graph.return %0, %1, %2 : tensor<65536xf32>, tensor<65536xf32>, tensor<65536xf32>
+}
+
+// -----
+
+// One chunk is the whole block's, so warps meet within the loop over chunks: a barrier before what they have written is written
+// again, and one after.
+// VECTORS-LABEL: func.func @one_chunk(
+// VECTORS:         scf.for
+// VECTORS:           nvvm.barrier
+// VECTORS:           memref.store
+// VECTORS:           nvvm.barrier
+// VECTORS:           memref.load
+graph.func private @one_chunk(%x: tensor<4096xf32>) -> tensor<f32> attributes {kernel} {
+  %0 = graph.sum_squares %x : tensor<4096xf32>
+  graph.return %0 : tensor<f32>
+}
