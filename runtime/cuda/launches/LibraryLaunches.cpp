@@ -1,0 +1,160 @@
+#include "runtime/cuda/launches/LibraryLaunches.h"
+
+#include "kernels/cuda/Attention.h"
+#include "kernels/cuda/Embedding.h"
+#include "kernels/cuda/StridedCopy.h"
+#include "runtime/base/Text.h"
+#include "runtime/format/Operands.h"
+
+#include <cstring>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+int64_t asSigned(uint64_t size) { return static_cast<int64_t>(size); }
+int32_t asInt(uint64_t size) { return static_cast<int32_t>(size); } // the loader has checked it
+
+cuda::ElementType elementType(format::DType type) {
+  return type == format::DType::bf16  ? cuda::ElementType::BF16
+         : type == format::DType::f16 ? cuda::ElementType::F16
+                                      : cuda::ElementType::F32;
+}
+
+template <typename Params>
+Status finish(const std::string &wrong, const Params &params, LibraryLaunches &planned) {
+  if (!wrong.empty())
+    return Status::unavailable(wrong);
+  planned.parameter.assign((sizeof(params) + 7) / 8, 0);
+  std::memcpy(planned.parameter.data(), &params, sizeof(params));
+  return {};
+}
+
+cuda::AttentionParams attentionParams(const LibraryOperands &operands,
+                                      const format::Attention &op) {
+  cuda::AttentionParams params{};
+  params.q = operands.buffers[0];
+  params.k = operands.buffers[1];
+  params.v = operands.buffers[2];
+  params.out = operands.buffers[3];
+  params.lse = reinterpret_cast<float *>(operands.buffers[4]);
+  cuda::HeadStrides ofQueries =
+      cuda::denseStrides(asSigned(op.queries()), asSigned(op.heads()), asSigned(op.head_dim()));
+  cuda::HeadStrides ofKeys =
+      cuda::denseStrides(asSigned(op.keys()), asSigned(op.kv_heads()), asSigned(op.head_dim()));
+  params.qStrides = params.outStrides = params.doutStrides = params.dqStrides = ofQueries;
+  params.kStrides = params.vStrides = params.dkStrides = params.dvStrides = ofKeys;
+  params.batch = asInt(op.batch());
+  params.queries = asInt(op.queries());
+  params.keys = asInt(op.keys());
+  params.heads = asInt(op.heads());
+  params.kvHeads = asInt(op.kv_heads());
+  params.headDim = asInt(op.head_dim());
+  params.causal = op.causal() ? 1 : 0;
+  params.scale = op.scale();
+  cuda::setDropout(params, op.dropout());
+  if (op.dropout() > 0) {
+    params.seed = reinterpret_cast<const int64_t *>(operands.buffers[5]);
+    params.step = reinterpret_cast<const float *>(operands.buffers[6]);
+    params.firstBatch = operands.scalars[0];
+    params.firstHead = operands.scalars[1];
+    params.dropoutId = static_cast<uint32_t>(operands.scalars[2]);
+    params.totalHeads = asSigned(op.total_heads());
+  }
+  return params;
+}
+
+Status plan(const format::Attention &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::AttentionParams params = attentionParams(operands, op);
+  std::string wrong = cuda::planAttention(elementType(op.dtype()), params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::AttentionParams params = attentionParams(operands, *op.forward());
+  params.dout = operands.buffers[7];
+  params.dq = operands.buffers[8];
+  params.dk = operands.buffers[9];
+  params.dv = operands.buffers[10];
+  params.delta = reinterpret_cast<float *>(operands.buffers[11]);
+  std::string wrong =
+      cuda::planAttentionGrad(elementType(op.forward()->dtype()), params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::Embedding &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::EmbeddingParams params{};
+  params.table = operands.buffers[0];
+  params.ids = reinterpret_cast<const int32_t *>(operands.buffers[1]);
+  params.out = operands.buffers[2];
+  params.rows = asSigned(op.rows());
+  params.columns = asSigned(op.columns());
+  params.tokens = asSigned(op.tokens());
+  params.firstRow = operands.scalars[0];
+  std::string wrong = cuda::planEmbedding(elementType(op.dtype()), params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::EmbeddingGrad &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  cuda::EmbeddingGradParams params{};
+  params.grad = reinterpret_cast<float *>(operands.buffers[0]);
+  params.ids = reinterpret_cast<const int32_t *>(operands.buffers[1]);
+  params.dout = operands.buffers[2];
+  params.rows = asSigned(op.rows());
+  params.columns = asSigned(op.columns());
+  params.tokens = asSigned(op.tokens());
+  params.firstRow = operands.scalars[0];
+  params.accumulate = op.accumulate() && !operands.startsSum ? 1 : 0;
+  std::string wrong = cuda::planEmbeddingGrad(elementType(op.dtype()), params, planned.launches);
+  return finish(wrong, params, planned);
+}
+
+Status plan(const format::StridedCopy &op, const LibraryOperands &operands,
+            LibraryLaunches &planned) {
+  uint32_t dims = format::sizeOf(op.sizes());
+  cuda::CopyBox box{.elementBytes = static_cast<int>(format::bytesOf(op.dtype())),
+                    .numDims = static_cast<int>(dims),
+                    .sizes = dims ? reinterpret_cast<const int64_t *>(op.sizes()->data()) : nullptr,
+                    .srcStrides = dims ? op.src_strides()->data() : nullptr,
+                    .dstStrides = dims ? op.dst_strides()->data() : nullptr,
+                    .accumulate = op.accumulate() && !operands.startsSum};
+  cuda::StridedCopyParams params{};
+  std::string wrong = cuda::planStridedCopy(box, operands.buffers[0], operands.buffers[1], params,
+                                            planned.launches);
+  return finish(wrong, params, planned);
+}
+
+template <typename Table>
+bool planIf(const format::Instruction &instruction, const LibraryOperands &operands,
+            LibraryLaunches &planned, Status &status) {
+  const auto *op = instruction.op_as<Table>();
+  if (op)
+    status = plan(*op, operands, planned);
+  return op;
+}
+
+template <typename... Tables>
+bool planAny(const format::Instruction &instruction, const LibraryOperands &operands,
+             LibraryLaunches &planned, Status &status) {
+  return (planIf<Tables>(instruction, operands, planned, status) || ...);
+}
+
+} // namespace
+
+Status planLibrary(const format::Instruction &instruction, const LibraryOperands &operands,
+                   LibraryLaunches &planned) {
+  planned = LibraryLaunches();
+  Status status;
+  if (planAny<format::Attention, format::AttentionGrad, format::Embedding, format::EmbeddingGrad,
+              format::StridedCopy>(instruction, operands, planned, status))
+    return status;
+  return Status::unavailable(
+      text("there is no ", format::opName(instruction.op_type()), " on GPUs yet"));
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,34 @@
+// Launches of the hand-written kernels of kernels/cuda that an instruction is: the device makes them, the compiler puts
+// their kernels into the program.
+#pragma once
+
+#include "kernels/cuda/Launch.h"
+#include "runtime/base/Status.h"
+#include "runtime/format/dte_generated.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace dtc::rt {
+
+// What an instruction works on, as in Command.
+struct LibraryOperands {
+  std::vector<char *> buffers;
+  std::vector<int64_t> scalars;
+  bool startsSum = false;
+};
+
+// More than any instruction has of either.
+inline constexpr size_t kMaxLibraryBuffers = 16, kMaxLibraryScalars = 4;
+
+struct LibraryLaunches {
+  std::vector<cuda::Launch> launches; // one after another
+  std::vector<uint64_t> parameter;    // the bytes of the one struct that all of them take
+};
+
+// Plans an instruction that computes but is no launch or product. Which kernels these are follows from the instruction
+// and `startsSum` alone, so that buffers may be null. Unavailable for what has no kernel, and says why.
+Status planLibrary(const format::Instruction &instruction, const LibraryOperands &operands,
+                   LibraryLaunches &planned);
+
+} // namespace dtc::rt
