@@ -1,6 +1,8 @@
 // From a model and a plan to the bytes of an executable.
 #include "compiler/driver/Compile.h"
 
+#include "compiler/driver/CompileTarget.h"
+#include "compiler/driver/GenerateCode.h"
 #include "compiler/emit/Emit.h"
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
@@ -10,44 +12,15 @@
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/workload/ModelFacts.h"
-#include "passes/codegen/KernelLibrary.h"
 #include "passes/schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/TargetParser/Host.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
-
-struct Target {
-  std::string cpu;
-  std::vector<std::string> features; // as in /proc/cpuinfo
-};
-
-const std::vector<std::string> kLevel3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"};
-const std::vector<std::string> kLevel4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
-                                          "avx512vl"};
-
-Result<Target> readTarget(StringRef text) {
-  auto [device, cpu] = text.split(':');
-  if (device != "cpu")
-    return UserError("--target " + text.str() + ": this dtc compiles for cpu only",
-                     "use --target cpu, cpu:x86-64-v3, cpu:x86-64-v4 or cpu:native");
-  if (cpu == "native")
-    cpu = llvm::sys::getHostCPUFeatures().lookup("avx512f") ? "x86-64-v4" : "x86-64-v3";
-  if (cpu.empty() || cpu == "x86-64-v3")
-    return Target{"x86-64-v3", kLevel3};
-  if (cpu != "x86-64-v4")
-    return UserError("--target " + text.str() + ": '" + cpu.str() +
-                         "' is not a microarchitecture that dtc knows",
-                     "use x86-64-v3 (AVX2), x86-64-v4 (AVX-512) or native");
-  Target target{"x86-64-v4", kLevel3};
-  target.features.insert(target.features.end(), kLevel4.begin(), kLevel4.end());
-  return target;
-}
 
 class Compiler {
 public:
@@ -67,9 +40,13 @@ public:
       return UserError(reason);
     if (failed(graph::checkCompilable(module)))
       return failedPhase("looking for ops without kernels");
-    Result<Target> target = readTarget(options.target);
+    Result<CompileTarget> target = readCompileTarget(options.target);
     if (!target)
       return target.error();
+    if (target->device != format::cpuDevice && plan.decisions.offloadOptimizer)
+      return UserError("--target " + options.target +
+                           ": programs for GPUs keep nothing in the host's memory yet",
+                       "use --fix offload=0, or --target cpu");
     ModelFacts facts = readModelFacts(module);
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
@@ -82,10 +59,12 @@ public:
       return done.error();
     if (Outcome done = schedule(); !done)
       return done.error();
-    FailureOr<KernelLibrary> kernels = lowerKernels(module, {target->cpu, ""});
-    if (failed(kernels))
+    auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
+    assert(!programs.empty() && "the schedule phase makes exec.programs");
+    FailureOr<ProgramCode> code = generateCode(module, programs, *target);
+    if (failed(code))
       return failedPhase("generating code");
-    return emit(facts, *target, *kernels);
+    return emit(facts, programs, *code);
   }
 
 private:
@@ -137,13 +116,10 @@ private:
     return writeFileAtomically(options.saveTemps + "/" + name + ".mlir", text);
   }
 
-  Result<std::vector<uint8_t>> emit(const ModelFacts &facts, const Target &target,
-                                    const KernelLibrary &kernels) {
-    auto programs = llvm::to_vector(module.getOps<exec::ProgramOp>());
-    assert(!programs.empty() && "the schedule phase makes exec.programs");
+  Result<std::vector<uint8_t>> emit(const ModelFacts &facts, ArrayRef<exec::ProgramOp> programs,
+                                    const ProgramCode &code) {
     EmitInfo info;
     info.modelName = facts.name;
-    info.cpuFeatures = target.features;
     info.sequenceLength = facts.sequenceLength;
     info.defaultLearningRate = options.defaultLearningRate;
     info.modelFlopsPerStep = facts.flopsPerSample * static_cast<double>(plan.globalBatch);
@@ -152,7 +128,7 @@ private:
     Plan embedded = plan;
     embedded.search.seconds = 0;
     info.planJson = planToJson(embedded);
-    return emitExecutable(programs, kernels.bytes, info);
+    return emitExecutable(programs, code, info);
   }
 
   ModuleOp module;

@@ -37,8 +37,8 @@ std::string whyNotOneJob(ArrayRef<exec::ProgramOp> programs) {
 
 } // namespace
 
-Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs, ArrayRef<char> code,
-                                            const EmitInfo &info) {
+Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
+                                            const ProgramCode &code, const EmitInfo &info) {
   for (exec::ProgramOp program : programs)
     if (!program.getArenaBytes())
       return UserError(("writing '" + info.modelName + "': program '" + program.getSymName() +
@@ -50,20 +50,19 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs, 
   format::ManifestT manifest;
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;
-  manifest.cpu_features = info.cpuFeatures;
+  manifest.device = code.device;
+  manifest.gpu_arch = code.gpuArch;
+  manifest.cpu_features = code.cpuFeatures;
   manifest.sequence_length = info.sequenceLength;
   manifest.default_lr = static_cast<float>(info.defaultLearningRate);
   manifest.model_flops_per_step = info.modelFlopsPerStep;
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
-  ManifestBuilder builder(manifest);
+  ManifestBuilder builder(manifest, code.blockThreads);
   for (exec::ProgramOp program : programs)
     builder.add(program);
-  std::vector<format::SegmentBytes> segments;
-  if (!code.empty())
-    segments.push_back({format::SegmentKind::code, {code.begin(), code.end()}});
   std::vector<uint8_t> file;
-  rt::Status status = format::writeExecutable(manifest, segments, file);
+  rt::Status status = format::writeExecutable(manifest, code.segments, file);
   if (!status.ok())
     return UserError("writing '" + info.modelName + "': " + status.message());
   return file;

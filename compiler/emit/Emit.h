@@ -1,6 +1,7 @@
 // From planned exec.programs to the bytes of a .dte file.
 #pragma once
 
+#include "compiler/emit/ProgramCode.h"
 #include "compiler/support/Error.h"
 #include "dialects/exec/Exec.h"
 
@@ -13,20 +14,18 @@ namespace dtc {
 // What the program itself does not say. Batch and micro-batches are those of its inputs.
 struct EmitInfo {
   std::string modelName;
-  std::vector<std::string> cpuFeatures; // that the code needs, named as in /proc/cpuinfo: "avx2"
-  uint64_t sequenceLength = 0;          // tokens of a sample; 0: the model has no sequences
+  uint64_t sequenceLength = 0; // tokens of a sample; 0: the model has no sequences
   double defaultLearningRate = 0;
   double modelFlopsPerStep = 0;  // of the whole job, as Megatron-LM counts
   double peakFlopsPerDevice = 0; // 0: unknown
   std::string planJson;
 };
 
-// Writes `programs`, those of all ranks, the shared object `code` of their kernels (symbols as in
-// exec.kernel; empty where there are none) and `info` as an executable that passes all of dtrun's
+// Writes `programs`, those of all ranks, the code of their kernels (symbols as in exec.kernel) and `info` as an executable that passes all of dtrun's
 // checks. The same input gives the same bytes. Errors: a program has no memory plan, programs are not
 // of one mesh with a program for each rank, or a rule of the format is broken; the message names the
 // program or the instruction.
 Result<std::vector<uint8_t>> emitExecutable(llvm::ArrayRef<exec::ProgramOp> programs,
-                                            llvm::ArrayRef<char> code, const EmitInfo &info);
+                                            const ProgramCode &code, const EmitInfo &info);
 
 } // namespace dtc

@@ -5,6 +5,7 @@
 #include "runtime/format/Description.h"
 #include "runtime/format/Grid.h"
 #include "runtime/format/Repeats.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/Verify.h"
 
 #include "llvm/Support/Format.h"
@@ -199,6 +200,10 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
     out << formatv(", {0} tokens a sample", manifest.sequence_length());
   out << '\n';
   out << formatv("written by   {0}\n", textOf(manifest.producer()));
+  std::string_view device = format::deviceOf(manifest);
+  std::string arch = textOf(manifest.gpu_arch());
+  out << formatv("device       {0}{1}{2}\n", llvm::StringRef(device), arch.empty() ? "" : ", ",
+                 arch);
   out << "mesh        ";
   for (const format::Axis *axis : *manifest.mesh())
     out << formatv(" {0} {1}", textOf(axis->name()), axis->size());

@@ -3,6 +3,7 @@
 #include "compiler/emit/InspectParts.h"
 
 #include "runtime/format/Operands.h"
+#include "runtime/format/Target.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -209,6 +210,9 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
   json.object([&] {
     json.attribute("schema", "dtc.executable/1");
     json.attribute("producer", textOf(manifest.producer()));
+    json.attribute("device", llvm::StringRef(format::deviceOf(manifest)));
+    if (std::string arch = textOf(manifest.gpu_arch()); !arch.empty())
+      json.attribute("gpu_arch", arch);
     json.attribute("model", textOf(manifest.model_name()));
     json.attribute("sequence_length", static_cast<int64_t>(manifest.sequence_length()));
     json.attribute("global_batch", static_cast<int64_t>(manifest.global_batch()));

@@ -1,6 +1,7 @@
 // Translates exec ops to tables of the manifest, one to one.
 #include "compiler/emit/ManifestBuilder.h"
 
+#include "compiler/emit/Dtypes.h"
 #include "compiler/emit/InstructionWriter.h"
 
 #include "runtime/format/MeshGroups.h"
@@ -15,18 +16,6 @@ using namespace mlir;
 using namespace dtc;
 
 namespace {
-format::DType dtypeOf(Type type) {
-  if (type.isF32())
-    return format::DType::f32;
-  if (type.isBF16())
-    return format::DType::bf16;
-  if (type.isF16())
-    return format::DType::f16;
-  if (type.isInteger(32))
-    return format::DType::i32;
-  return type.isInteger(64) ? format::DType::i64 : format::DType::u8;
-}
-
 std::unique_ptr<format::RankScalarT> tableOf(exec::RankScalarAttr scalar) {
   auto table = std::make_unique<format::RankScalarT>();
   table->base = scalar.getBase();
@@ -188,6 +177,8 @@ void ManifestBuilder::addKernel(exec::KernelOp kernel) {
   table->num_scalars = static_cast<uint32_t>(kernel.getScalars());
   table->unit_points = static_cast<uint64_t>(kernel.getPoints());
   table->combines = kernel.getCombines();
+  if (auto threads = blockThreads.find(table->symbol); threads != blockThreads.end())
+    table->threads = threads->second;
   kernels[kernel.getSymName()] = static_cast<uint32_t>(manifest.kernels.size());
   manifest.kernels.push_back(std::move(table));
 }

@@ -17,7 +17,10 @@ namespace dtc {
 // common is there once: groups, kernels, locations.
 class ManifestBuilder {
 public:
-  explicit ManifestBuilder(format::ManifestT &manifest) : manifest(manifest) {}
+  // `blockThreads`: of kernels for GPUs, by symbol.
+  explicit ManifestBuilder(format::ManifestT &manifest,
+                           std::map<std::string, uint32_t> blockThreads = {})
+      : manifest(manifest), blockThreads(std::move(blockThreads)) {}
   void add(exec::ProgramOp program);
 
 private:
@@ -47,6 +50,7 @@ private:
   template <typename Op> format::TransferT transfer(format::TransferKind kind, Op op);
 
   format::ManifestT &manifest;
+  std::map<std::string, uint32_t> blockThreads;
   llvm::StringMap<uint32_t> kernels;
   std::map<std::vector<int64_t>, uint32_t> groups;
   llvm::DenseMap<mlir::Attribute, uint32_t> lists;

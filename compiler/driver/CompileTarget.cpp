@@ -1,0 +1,63 @@
+#include "compiler/driver/CompileTarget.h"
+
+#include "runtime/format/Target.h"
+
+#include "llvm/TargetParser/Host.h"
+
+using namespace llvm;
+
+namespace dtc {
+namespace {
+
+const std::vector<std::string> kLevel3 = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma"};
+const std::vector<std::string> kLevel4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
+                                          "avx512vl"};
+
+Result<CompileTarget> cpuTarget(StringRef text, StringRef cpu) {
+  if (cpu == "native")
+    cpu = sys::getHostCPUFeatures().lookup("avx512f") ? "x86-64-v4" : "x86-64-v3";
+  CompileTarget target;
+  target.device = format::cpuDevice;
+  target.cpu = {"x86-64-v3", ""};
+  target.cpuFeatures = kLevel3;
+  if (cpu.empty() || cpu == "x86-64-v3")
+    return target;
+  if (cpu != "x86-64-v4")
+    return UserError("--target " + text.str() + ": '" + cpu.str() +
+                         "' is not a microarchitecture that dtc knows",
+                     "use x86-64-v3 (AVX2), x86-64-v4 (AVX-512) or native");
+  target.cpu = {"x86-64-v4", ""};
+  target.cpuFeatures.insert(target.cpuFeatures.end(), kLevel4.begin(), kLevel4.end());
+  return target;
+}
+
+Result<CompileTarget> cudaTarget(StringRef text, StringRef arch) {
+  CompileTarget target;
+  target.device = format::cudaDevice;
+  target.gpuArch = arch.empty() ? "sm_90" : arch.str();
+  std::optional<GpuTarget> gpu = readGpuTarget(target.gpuArch);
+  if (!gpu)
+    return UserError("--target " + text.str() + ": '" + arch.str() +
+                         "' is not an architecture that dtc knows",
+                     "use sm_80 (A100), sm_90 (H100, H200) or sm_100 (B200)");
+  target.gpu = *gpu;
+  return target;
+}
+
+} // namespace
+
+Result<CompileTarget> readCompileTarget(StringRef text) {
+  auto [device, kind] = text.split(':');
+  if (device == StringRef(format::cpuDevice))
+    return cpuTarget(text, kind);
+  if (device == StringRef(format::cudaDevice))
+    return cudaTarget(text, kind);
+  if (text != StringRef(format::simtDevice))
+    return UserError("--target " + text.str() + ": dtc compiles for cpu, cuda and simt",
+                     "use cpu, cpu:x86-64-v4, cuda:sm_90 or simt, for example");
+  CompileTarget target;
+  target.device = format::simtDevice;
+  return target;
+}
+
+} // namespace dtc

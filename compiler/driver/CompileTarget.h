@@ -1,0 +1,27 @@
+// What --target says.
+#pragma once
+
+#include "compiler/support/Error.h"
+#include "passes/codegen/PtxCode.h"
+#include "passes/native/ObjectCode.h"
+
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+struct CompileTarget {
+  std::string device;                   // a value of Manifest.device
+  KernelTarget cpu;                     // of device cpu
+  std::vector<std::string> cpuFeatures; // that its code needs, as in /proc/cpuinfo
+  GpuTarget gpu;                        // of device cuda
+  std::string gpuArch;                  // the same as users write it: "sm_90"
+};
+
+// Reads "cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:native" (as good as this machine's), "cuda", "cuda:sm_80",
+// "cuda:sm_90", "cuda:sm_100" and "simt", an emulated GPU.
+//
+// Example: "cuda" is device cuda of sm_90.
+Result<CompileTarget> readCompileTarget(llvm::StringRef text);
+
+} // namespace dtc

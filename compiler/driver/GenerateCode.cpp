@@ -1,0 +1,93 @@
+#include "compiler/driver/GenerateCode.h"
+
+#include "compiler/emit/LaunchedKernels.h"
+#include "passes/codegen/GpuKernelLibrary.h"
+#include "passes/codegen/KernelLibrary.h"
+#include "passes/codegen/LibraryKernels.h"
+#include "passes/simt/Retarget.h"
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// What LLVM says of generated code is said of the module.
+template <typename T> FailureOr<T> orDiagnostic(ModuleOp module, llvm::Expected<T> result) {
+  if (result)
+    return std::move(*result);
+  module.emitError() << llvm::toString(result.takeError());
+  return failure();
+}
+
+void add(ProgramCode &code, format::SegmentKind kind, ArrayRef<char> bytes) {
+  code.segments.push_back({kind, {bytes.begin(), bytes.end()}});
+}
+
+FailureOr<ProgramCode> forCpu(ModuleOp module, const CompileTarget &target) {
+  FailureOr<KernelLibrary> kernels = lowerKernels(module, target.cpu);
+  if (failed(kernels))
+    return failure();
+  ProgramCode code = ProgramCode::ofCpu(kernels->bytes);
+  code.cpuFeatures = target.cpuFeatures;
+  return code;
+}
+
+LogicalResult addPtx(ProgramCode &code, ModuleOp module, const llvm::Module &device,
+                     GpuTarget target) {
+  FailureOr<std::string> ptx = orDiagnostic(module, compilePtx(device, target));
+  if (failed(ptx))
+    return failure();
+  add(code, format::SegmentKind::ptx, *ptx);
+  auto cubin = orDiagnostic(module, assembleCubin(*ptx, target));
+  if (failed(cubin))
+    return failure();
+  if (*cubin)
+    add(code, format::SegmentKind::cubin, **cubin);
+  return success();
+}
+
+LogicalResult addSimt(ProgramCode &code, ModuleOp module, std::unique_ptr<llvm::Module> device) {
+  FailureOr<std::vector<char>> object = orDiagnostic(module, compileForSimt(std::move(device)));
+  if (failed(object))
+    return failure();
+  add(code, format::SegmentKind::simt, *object);
+  return success();
+}
+
+FailureOr<ProgramCode> forGpu(ModuleOp module, ArrayRef<exec::ProgramOp> programs,
+                              const CompileTarget &target) {
+  FailureOr<GpuModule> generated = lowerGpuKernels(module);
+  if (failed(generated))
+    return failure();
+  FailureOr<std::vector<std::string>> library = launchedLibraryKernels(programs);
+  if (failed(library))
+    return failure();
+  SmallVector<StringRef> names(library->begin(), library->end());
+  if (llvm::Error error = linkLibraryKernels(*generated->module, names)) {
+    module.emitError() << llvm::toString(std::move(error));
+    return failure();
+  }
+  ProgramCode code;
+  code.device = target.device;
+  code.gpuArch = target.gpuArch;
+  for (const GpuKernel &kernel : generated->kernels)
+    code.blockThreads[kernel.symbol] = kernel.threads;
+  if (generated->kernels.empty() && library->empty())
+    return code;
+  LogicalResult added = target.device == format::cudaDevice
+                            ? addPtx(code, module, *generated->module, target.gpu)
+                            : addSimt(code, module, std::move(generated->module));
+  if (failed(added))
+    return failure();
+  return code;
+}
+
+} // namespace
+
+FailureOr<ProgramCode> generateCode(ModuleOp module, ArrayRef<exec::ProgramOp> programs,
+                                    const CompileTarget &target) {
+  return target.device == format::cpuDevice ? forCpu(module, target)
+                                            : forGpu(module, programs, target);
+}
+
+} // namespace dtc

@@ -1,0 +1,66 @@
+// Which hand-written kernels a program launches on a GPU.
+#include "compiler/emit/LaunchedKernels.h"
+
+#include "compiler/emit/Dtypes.h"
+#include "compiler/emit/InstructionWriter.h"
+#include "runtime/cuda/launches/LibraryLaunches.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+// Launches, products and what moves data are no kernels of the library.
+bool isOfLibrary(exec::InstructionOpInterface instruction) {
+  return !isa<exec::LaunchOp, exec::GemmOp, exec::CollectiveOp, exec::SendOp, exec::ReceiveOp,
+              exec::ZeroOp, exec::RecordOp, exec::WaitOp>(instruction.getOperation());
+}
+
+// Which buffers and scalars it works on does not matter to which kernels it is.
+flatbuffers::DetachedBuffer tableOf(exec::InstructionOpInterface op) {
+  format::InstructionT table;
+  table.op = writeInstruction(
+      op, {[](Value) { return 0; },
+           [](exec::RankScalarAttr) { return std::unique_ptr<format::RankScalarT>(); }, dtypeOf});
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(format::CreateInstruction(builder, &table));
+  return builder.Release();
+}
+
+} // namespace
+
+FailureOr<std::vector<std::string>> launchedLibraryKernels(ArrayRef<exec::ProgramOp> programs) {
+  std::set<std::string> names;
+  bool succeeded = true;
+  for (exec::ProgramOp program : programs)
+    program.walk([&](exec::InstructionOpInterface op) {
+      if (!isOfLibrary(op))
+        return WalkResult::advance();
+      flatbuffers::DetachedBuffer bytes = tableOf(op);
+      const auto *instruction = flatbuffers::GetRoot<format::Instruction>(bytes.data());
+      rt::LibraryOperands operands{std::vector<char *>(rt::kMaxLibraryBuffers),
+                                   std::vector<int64_t>(rt::kMaxLibraryScalars), false};
+      // Of a sum, the first micro-batch writes where the others add.
+      for (bool startsSum : {false, true}) {
+        if (startsSum && !op.startsSum())
+          continue;
+        operands.startsSum = startsSum;
+        rt::LibraryLaunches planned;
+        if (rt::Status status = planLibrary(*instruction, operands, planned); !status.ok()) {
+          op.emitError() << status.message();
+          succeeded = false;
+          return WalkResult::interrupt();
+        }
+        for (const cuda::Launch &launch : planned.launches)
+          names.insert(launch.kernel);
+      }
+      return WalkResult::advance();
+    });
+  if (!succeeded)
+    return failure();
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+} // namespace dtc

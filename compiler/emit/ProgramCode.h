@@ -1,0 +1,32 @@
+// Machine code of a program's kernels.
+#pragma once
+
+#include "runtime/format/Target.h"
+#include "runtime/format/Write.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace dtc {
+
+struct ProgramCode {
+  std::string device{format::cpuDevice}; // a value of Manifest.device
+  std::string gpuArch;                   // a value of Manifest.gpu_arch; empty for CPUs
+  std::vector<std::string> cpuFeatures;  // that the code needs, named as in /proc/cpuinfo: "avx2"
+  std::vector<format::SegmentBytes>
+      segments; // the first has all kernels; none where there are none
+  std::map<std::string, uint32_t> blockThreads; // by kernel, on GPUs
+
+  // Of a shared object for CPUs, or of no kernels where it is empty.
+  static ProgramCode ofCpu(llvm::ArrayRef<char> object) {
+    ProgramCode code;
+    if (!object.empty())
+      code.segments.push_back({format::SegmentKind::code, {object.begin(), object.end()}});
+    return code;
+  }
+};
+
+} // namespace dtc
