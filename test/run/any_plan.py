@@ -99,7 +99,7 @@ def draw_precision(rng, fix):
 DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision,
          draw_offload]
 # What is drawn that is no key of --fix, but a flag.
-FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype"}
+FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target"}
 
 
 @dataclasses.dataclass
@@ -143,12 +143,16 @@ class Trained:
     skipped: list  # steps so far that were, by step
 
 
-def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
-    dte = folder / f"r{ranks}.dte"
+def compile_plan(dte, config, sequence, batch, optimizer, ranks, fix):
     pins = ",".join(f"{key}={value}" for key, value in fix.items() if key not in FLAGS)
     flags = [word for key, flag in FLAGS.items() if key in fix for word in (flag, fix[key])]
     dtc("compile", config, "--seq-len", sequence, "--topology", "cpu", "--devices", ranks, "--global-batch", batch,
         "--optimizer", optimizer, "--epsilon", 1e-3, "--fix", pins, *flags, "-o", dte)
+
+
+def run_one(folder, config, sequence, batch, optimizer, ranks, fix, data, seed):
+    dte = folder / f"r{ranks}.dte"
+    compile_plan(dte, config, sequence, batch, optimizer, ranks, fix)
     return run_steps(folder, dte, ranks, data, seed, RATES[optimizer])
 
 
@@ -216,7 +220,7 @@ def compare_rounded(found, wanted, draws, precision, what):
 
 
 def match_one_device(folder, path, sequence, batch, optimizer, ranks, fix, data, seed, what):
-    one = {"dp": 1, "tp": 1, "micro_batch": batch, **{key: fix[key] for key in FLAGS if key in fix}}
+    one = {"dp": 1, "tp": 1, "micro_batch": batch, **{key: fix[key] for key in FLAGS if key in fix and key != "target"}}
     wanted = run_one(folder, path, sequence, batch, optimizer, 1, one, data, seed)
     precision, draws = fix.get("precision", "f32"), []
     if precision != "f32":

@@ -113,7 +113,8 @@ protected:
     FailureOr<KernelLibrary> kernels = lowerKernels(*module);
     EXPECT_TRUE(succeeded(kernels));
     auto programs = llvm::to_vector(module->getOps<exec::ProgramOp>());
-    Result<std::vector<uint8_t>> file = emitExecutable(programs, kernels->bytes, EmitInfo());
+    Result<std::vector<uint8_t>> file =
+        emitExecutable(programs, ProgramCode::ofCpu(kernels->bytes), EmitInfo());
     EXPECT_TRUE(file.ok()) << (file ? "" : file.error().text());
     return file ? *file : std::vector<uint8_t>();
   }

@@ -66,7 +66,8 @@ inline std::vector<uint8_t> compileStep(mlir::MLIRContext &context, const Shape 
   info.modelName = "small";
   info.sequenceLength = kSequence;
   auto programs = module->getOps<exec::ProgramOp>();
-  Result<std::vector<uint8_t>> file = emitExecutable(*programs.begin(), kernels->bytes, info);
+  Result<std::vector<uint8_t>> file =
+      emitExecutable(*programs.begin(), ProgramCode::ofCpu(kernels->bytes), info);
   EXPECT_TRUE(file.ok()) << (file ? "" : file.error().text());
   return file ? *file : std::vector<uint8_t>();
 }

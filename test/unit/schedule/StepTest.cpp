@@ -80,7 +80,7 @@ protected:
     info.sequenceLength = 8;
     info.defaultLearningRate = 1e-3;
     std::vector<char> code(100, '\0');
-    Result<std::vector<uint8_t>> file = emitExecutable(program, code, info);
+    Result<std::vector<uint8_t>> file = emitExecutable(program, ProgramCode::ofCpu(code), info);
     EXPECT_TRUE(file.ok()) << (file ? "" : file.error().text());
     return program;
   }
@@ -235,7 +235,7 @@ TEST_F(StepTest, TheSameInputGivesTheSameBytes) {
     info.modelName = "small";
     info.sequenceLength = 8;
     std::vector<char> code(10, 'x');
-    return *emitExecutable(program, code, info);
+    return *emitExecutable(program, ProgramCode::ofCpu(code), info);
   };
   EXPECT_EQ(emitOnce(), emitOnce());
 }

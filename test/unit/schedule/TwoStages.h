@@ -199,7 +199,8 @@ private:
     info.modelName = "two stages";
     info.defaultLearningRate = 1e-3;
     auto all = llvm::to_vector(module->getOps<exec::ProgramOp>());
-    dtc::Result<std::vector<uint8_t>> file = emitExecutable(all, kernels->bytes, info);
+    dtc::Result<std::vector<uint8_t>> file =
+        emitExecutable(all, dtc::ProgramCode::ofCpu(kernels->bytes), info);
     EXPECT_TRUE(file.ok()) << (file ? "" : file.error().text());
     return file ? *file : std::vector<uint8_t>();
   }

@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""Any plan trains on GPUs like one CPU: any_plan's random models and plans, compiled for CUDA's lowering and run on emulated
+GPUs, compared with one process on the CPU.
+
+Usage: emulated_gpu.py [--cases N] [--seed S] [--only I]; the last line is the summary. Every access of every thread is checked
+by the emulator: one out of bounds, misaligned, of memory that nothing has written, or in a race with another thread ends a run.
+"""
+import os
+import sys
+
+from any_plan import random_case, run_cases, try_case
+
+SEEDS = 7  # of the order in which the emulated GPU lets streams go on
+
+
+def run_case(index, seed):
+    case = random_case(index, seed)
+    case.fix["target"] = "simt"
+    case.fix["offload"] = 0  # dtc refuses it for GPUs
+    os.environ["DTC_EMULATED_GPU"], os.environ["DTC_EMULATED_SEED"] = "1", str(index % SEEDS)
+    return try_case(case, f"case {index}")
+
+
+def main():
+    _, match = run_cases(__doc__, 12, run_case, lambda results: f"largest difference {max(results, default=0):.2e}")
+    sys.exit(0 if match else 1)
+
+
+if __name__ == "__main__":
+    main()
