@@ -5,6 +5,7 @@
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
 #include "dialects/graph/StageAttributes.h"
+#include "dialects/graph/Unfinished.h"
 
 #include "mlir/Dialect/Shard/IR/ShardDialect.h"
 #include "mlir/Dialect/Shard/IR/ShardOps.h"
@@ -130,6 +131,7 @@ const std::vector<Declaration> &declarations() {
       {kRecomputeAttr, {Holder::Op}, isRecompute, "none, selective or full"},
       {kHostAttr, {Holder::Op}, isOf<UnitAttr>, "no value"},
       {kSplitsAttr, {Holder::Op}, isOf<DenseI64ArrayAttr>, "an array<i64>"},
+      {kUnfinishedAttr, {Holder::Op}, isIndices, "an array<i64> of sets of mesh axes, as bits"},
       {kCommunicationAttr, {Holder::Collective}, isOf<CommunicationAttr>, "a #graph.communication"},
   };
   return all;

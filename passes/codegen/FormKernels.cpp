@@ -3,11 +3,13 @@
 #include "dialects/graph/FunctionBodies.h"
 #include "dialects/graph/Graph.h"
 #include "dialects/graph/HostMemory.h"
+#include "dialects/graph/Unfinished.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelGrouping.h"
 #include "passes/codegen/Passes.h"
+#include "passes/codegen/UnfinishedSums.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace dtc {
@@ -26,8 +28,8 @@ class KernelOutliner {
 public:
   explicit KernelOutliner(ModuleOp module) : module(module), kernels(module, "kernel_") {}
 
-  // Replaces the ops of a group, which stand in a row, by a call.
-  void outline(const KernelGroup &group) {
+  // Replaces the ops of a group, which stand in a row, by a call; `unfinished` are parts of sums.
+  void outline(const KernelGroup &group, const llvm::DenseMap<Value, int64_t> &unfinished) {
     llvm::SmallSetVector<Value, 8> inputs, outputs;
     llvm::SmallPtrSet<Operation *, 8> inside(group.ops.begin(), group.ops.end());
     for (Operation *op : group.ops) {
@@ -59,6 +61,11 @@ public:
       setChunkLabel(call, *label);
     if (Attribute host = group.ops.front()->getAttr(kHostAttr))
       call->setAttr(kHostAttr, host);
+    SmallVector<int64_t> shares;
+    for (Value output : outputs)
+      shares.push_back(unfinished.lookup(output));
+    if (llvm::any_of(shares, [](int64_t axes) { return axes != 0; }))
+      call->setAttr(kernelSharesName, builder.getDenseI64ArrayAttr(shares));
     for (auto [output, result] : llvm::zip_equal(outputs.takeVector(), call.getResults()))
       output.replaceUsesWithIf(result,
                                [&](OpOperand &use) { return !inside.contains(use.getOwner()); });
@@ -85,8 +92,9 @@ private:
     builder.setInsertionPointToEnd(body);
     for (Operation *op : group.ops) {
       Operation *copy = builder.clone(*op, map);
-      eraseChunkLabel(copy); // that is the call's, as is where it runs
+      eraseChunkLabel(copy); // that is the call's, as is where it runs, and of what it makes parts
       copy->removeAttr(kHostAttr);
+      copy->removeAttr(kUnfinishedAttr);
       if (auto random = dyn_cast<RandomOpInterface>(copy)) {
         streams.push_back(random.getStream());
         random.setStream(0);
@@ -136,12 +144,13 @@ struct FormKernels : dtc::impl::FormKernelsBase<FormKernels> {
     for (const KernelGroup &group : groups)
       for (Operation *op : group.ops)
         op->moveBefore(block.getTerminator());
+    llvm::DenseMap<Value, int64_t> unfinished = findUnfinished(block);
     for (const KernelGroup &group : groups) {
       if (!group.isKernel)
         continue;
       ++numCalls;
       numFused += group.ops.size() > 1 ? group.ops.size() : 0;
-      outliner.outline(group);
+      outliner.outline(group, unfinished);
     }
     return success();
   }

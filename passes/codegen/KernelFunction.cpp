@@ -154,28 +154,6 @@ unsigned dtc::countRandomOps(FuncOp kernel) {
                         [](Operation &op) { return isa<RandomOpInterface>(op); });
 }
 
-// Of each result the mesh axes, a bit each, along which it is a share: what is made of a share is one,
-// as partitioning lets only sums and products with what is whole take it. Null where none is.
-static DenseI64ArrayAttr getShares(FuncOp kernel) {
-  llvm::DenseMap<Value, int64_t> sharesOf;
-  Block &body = kernel.getBody().front();
-  for (Operation &op : body.without_terminator()) {
-    int64_t axes = 0;
-    for (Value operand : op.getOperands())
-      axes |= sharesOf.lookup(operand);
-    if (auto scale = dyn_cast<ScaleOp>(op))
-      for (int64_t axis : scale.getShareAxes().value_or(ArrayRef<int64_t>()))
-        axes |= int64_t(1) << axis;
-    for (Value result : op.getResults())
-      sharesOf[result] = axes;
-  }
-  SmallVector<int64_t> shares;
-  for (Value result : body.getTerminator()->getOperands())
-    shares.push_back(sharesOf.lookup(result));
-  bool any = llvm::any_of(shares, [](int64_t axes) { return axes != 0; });
-  return any ? DenseI64ArrayAttr::get(kernel.getContext(), shares) : DenseI64ArrayAttr();
-}
-
 void dtc::setKernelAttributes(FuncOp kernel) {
   Builder builder(kernel.getContext());
   auto rowOp = dyn_cast_or_null<KernelOpInterface>(getRowOp(kernel));
@@ -200,8 +178,6 @@ void dtc::setKernelAttributes(FuncOp kernel) {
   if (unit.combines)
     kernel->setAttr(kernelCombinesName, builder.getUnitAttr());
   kernel->setAttr(kernelScalarsName, builder.getArrayAttr(scalars));
-  if (DenseI64ArrayAttr shares = getShares(kernel))
-    kernel->setAttr(kernelSharesName, shares);
   kernel->setAttr(kernelInPlaceName, builder.getArrayAttr(rowOp ? getRowInPlace(kernel, rowOp)
                                                                 : getPointwiseInPlace(kernel)));
 }

@@ -39,8 +39,7 @@ llvm::SmallVector<graph::WindowAttr> getWindows(mlir::Operation *op);
 // sample of the micro-batch and the stream of each of them.
 unsigned countRandomOps(graph::FuncOp kernel);
 
-// Sets kernel_range, kernel_points, kernel_combines, kernel_scalars, kernel_shares and kernel_in_place
-// from the body.
+// Sets kernel_range, kernel_points, kernel_combines, kernel_scalars and kernel_in_place from the body.
 void setKernelAttributes(graph::FuncOp kernel);
 
 // Names of these attributes.
@@ -48,7 +47,10 @@ inline constexpr llvm::StringLiteral kernelRangeName = "kernel_range";
 inline constexpr llvm::StringLiteral kernelPointsName = "kernel_points";     // of a unit
 inline constexpr llvm::StringLiteral kernelCombinesName = "kernel_combines"; // where a unit does
 inline constexpr llvm::StringLiteral kernelScalarsName = "kernel_scalars";
-inline constexpr llvm::StringLiteral kernelSharesName = "kernel_shares";
 inline constexpr llvm::StringLiteral kernelInPlaceName = "kernel_in_place";
+
+// Of a call of a kernel, DenseI64ArrayAttr: for each result the mesh axes, a bit each, along which it
+// is a part of a sum that is to be finished. Absent where none is.
+inline constexpr llvm::StringLiteral kernelSharesName = "kernel_shares";
 
 } // namespace dtc

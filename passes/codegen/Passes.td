@@ -8,7 +8,8 @@ def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
     the same tensor join one kernel where no other op stands between them; norms, softmax, reductions and the like
     become a kernel each. Results that others use stay results of the kernel. Equal kernels share one function.
     The function says how many independent units of work it has (`kernel_range`), of which windows it needs to
-    know where their pieces start (`kernel_scalars`), which results are shares along which mesh axes (`kernel_shares`) and which results may overwrite which operands (`kernel_in_place`: result, operand).
+    know where their pieces start (`kernel_scalars`), and which results may overwrite which operands (`kernel_in_place`: result,
+    operand). Calls say along which mesh axes results are parts of sums that are not finished (`kernel_shares`).
     ```mlir
     // Before:
     %0 = graph.add %x, %bias : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>

@@ -93,7 +93,7 @@ struct LowerCall : ExecLoweringInterface::ExternalModel<LowerCall, graph::CallOp
     exec::LaunchOp::create(
         emitter.instructions(), call.getCallee(), inputs, outputs, range.getInt(),
         scalars->empty() ? ArrayAttr() : ArrayAttr::get(op->getContext(), *scalars),
-        kernel->getAttrOfType<DenseI64ArrayAttr>("kernel_shares"), /*stream=*/0);
+        op->getAttrOfType<DenseI64ArrayAttr>("kernel_shares"), /*stream=*/0);
     return success();
   }
 

@@ -2,6 +2,7 @@
 #include "passes/shard/FunctionPartitioner.h"
 
 #include "dialects/graph/Placement.h"
+#include "dialects/graph/Unfinished.h"
 #include "passes/shard/Reshard.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -106,6 +107,19 @@ Value FunctionPartitioner::localAs(Value value, const Placement &placement,
   return moved(builder, now, cast<RankedTensorType>(value.getType()), placement, role);
 }
 
+// Says of which sums the results of an op on parts are not finished (kUnfinishedAttr).
+static void markUnfinished(Operation *local, ArrayRef<Placement> placements) {
+  SmallVector<int64_t> axes;
+  for (const Placement &placement : placements) {
+    axes.push_back(0);
+    for (auto [axis, now] : llvm::enumerate(placement))
+      if (now.isPartial())
+        axes.back() |= int64_t(1) << axis;
+  }
+  if (llvm::any_of(axes, [](int64_t each) { return each != 0; }))
+    local->setAttr(graph::kUnfinishedAttr, DenseI64ArrayAttr::get(local->getContext(), axes));
+}
+
 // Gradients that ranks add up are rounded for it to the type that the module says.
 Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, RankedTensorType global,
                                  const Placement &to, graph::CollectiveRole role) const {
@@ -124,7 +138,9 @@ Value FunctionPartitioner::moved(OpBuilder &at, const PlacedValue &value, Ranked
   if (role != graph::CollectiveRole::Gradient || !addsUp || !module->hasAttr(graph::kGradDtypeAttr))
     return move(value.local, global);
   Type narrow = at.getBF16Type();
-  return as(move(as(value.local, narrow), global.clone(narrow)), global.getElementType());
+  Value rounded = as(value.local, narrow);
+  markUnfinished(rounded.getDefiningOp(), value.placement);
+  return as(move(rounded, global.clone(narrow)), global.getElementType());
 }
 
 // A repeat over a block that moves one entry of each stack: as many collectives as entries, and as
@@ -320,6 +336,7 @@ LogicalResult FunctionPartitioner::rewriteByRule(Operation &op, graph::RuleOpInt
   OperationState state(op.getLoc(), op.getName(), operands, types, op.getAttrs());
   Operation *local = builder.create(state);
   local->removeAttr(kSplitsAttr);
+  markUnfinished(local, placements);
   attachWindows(op, *local, rule, *split);
   for (auto [index, result] : llvm::enumerate(op.getResults()))
     values[result] = {local->getResult(index), placements[index]};

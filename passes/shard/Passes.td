@@ -8,6 +8,7 @@ def Partition : Pass<"dtc-partition", "::mlir::ModuleOp"> {
     stay unfinished); arguments and results of functions are where their `graph.placement` says; parameters and states
     carry their placement. Ops that finish sums over a loop that is split, such as norms over columns, are taken apart. Puts
     upstream `shard` collectives where a value is not where it is needed. Plans say all of these, or `dtc-place` decides.
+    Ops whose results are parts of sums say along which mesh axes, a bit each (`graph.unfinished`).
     ```mlir
     // Before, on a 2 x 2 mesh of dp x tp:
     %y = graph.linear %x, %w {graph.splits = array<i64: 0, 2>} : (tensor<4x8x16xf32>, tensor<16x32xf32>) -> tensor<4x8x32xf32>

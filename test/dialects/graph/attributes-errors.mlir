@@ -152,6 +152,15 @@ graph.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+// unfinished
+graph.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{'graph.exp' op has 'graph.unfinished' of array<i64: -1>, but an array<i64> of sets of mesh axes, as bits is wanted}}
+  %0 = graph.exp %x {graph.unfinished = array<i64: -1>} : tensor<4xf32>
+  graph.return
+}
+
+// -----
+
 // communication
 shard.grid @mesh(shape = 2) {graph.axis_names = ["dp"]}
 graph.func @f(%x: tensor<4xf32>) {

@@ -171,3 +171,26 @@ graph.func @microbatch(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.accumulated =
   %4 = graph.multiply %3, %two {graph.chunk = 1 : i64} : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   graph.return %3, %4 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A call says which results are parts of sums: what an op on a rank's part leaves, and what is made of that by ops that
+// commute with sums, here the scale and not the exp. The kernel does not have to know.
+// CHECK-LABEL: graph.func @parts
+// CHECK:         %[[SUM:.*]] = graph.call @kernel_0(%{{.*}}) {kernel_shares = array<i64: 2>}
+// CHECK:         %[[ALL:.*]] = shard.all_reduce %[[SUM]]
+// CHECK:         graph.call @{{.*}}(%[[ALL]]) :
+// CHECK:         graph.call @{{.*}}(%[[SUM]]) {kernel_shares = array<i64: 2, 0>}
+// CHECK:       graph.func private @kernel_0
+// CHECK-NEXT:    graph.reduce sum %{{.*}} dims [1] : tensor<4x8xf32>
+shard.grid @mesh(shape = 2x2)
+graph.func @parts(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.reduce sum %x dims [1] {graph.unfinished = array<i64: 2>} : tensor<4x8xf32> -> tensor<4xf32>
+  %1 = shard.all_reduce %0 on @mesh grid_axes = [1] {graph.communication = #graph.communication<activation>} : tensor<4xf32> -> tensor<4xf32>
+  %2 = graph.scale %0 by 0.5 : tensor<4xf32>
+  %3 = shard.all_reduce %2 on @mesh grid_axes = [0] {graph.communication = #graph.communication<activation>} : tensor<4xf32> -> tensor<4xf32>
+  %4 = graph.scale %1 by 0.5 : tensor<4xf32>
+  %5 = shard.all_reduce %4 on @mesh grid_axes = [0] {graph.communication = #graph.communication<activation>} : tensor<4xf32> -> tensor<4xf32>
+  %6 = graph.exp %2 : tensor<4xf32>
+  graph.return %5, %6 : tensor<4xf32>, tensor<4xf32>
+}

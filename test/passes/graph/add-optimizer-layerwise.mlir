@@ -45,8 +45,8 @@ module attributes {graph.zero = 1 : i64} {
 // State is split over dp and the weight over tp: what moves it is in four parts, the weight in two, which dp has twice.
 // MESH-LABEL:  graph.func private @update_layer
 // MESH:        %[[D:[^,]*]], %{{.*}} = graph.lamb_direction {{.*}} : tensor<4x4xf32>
-// MESH-DAG:    %[[DD:.*]] = graph.sum_squares %[[D]] : tensor<4x4xf32>
+// MESH-DAG:    %[[DD:.*]] = graph.sum_squares %[[D]] {graph.unfinished = array<i64: 3>} : tensor<4x4xf32>
 // MESH-DAG:    shard.all_reduce %[[DD]] on @mesh grid_axes = [0, 1] {graph.communication = #graph.communication<control>}
-// MESH-DAG:    %[[PP:.*]] = graph.sum_squares %{{.*}} : tensor<4x8xf32>
+// MESH-DAG:    %[[PP:.*]] = graph.sum_squares %{{.*}} {graph.unfinished = array<i64: 2>} : tensor<4x8xf32>
 // MESH-DAG:    shard.all_reduce %[[PP]] on @mesh grid_axes = [1] {graph.communication = #graph.communication<control>}
 // MESH:        graph.trust_ratio

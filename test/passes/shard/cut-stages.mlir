@@ -42,7 +42,7 @@
 // CHECK:            %[[H:.*]] = graph.receive chunk 1 from 0 "activation.0" {graph.chunk = 1 : i64, graph.phase = "forward"} : tensor<2x6xf32>
 // CHECK:            graph.repeat 3 @block_forward(%[[H]], %{{.*}}) instance 2
 // CHECK:            shard.all_slice {{.*}} {graph.chunk = 1 : i64, graph.phase = "backward"}
-// CHECK:            %[[DHEAD:.*]] = graph.linear_weight_grad {{.*}} {graph.chunk = 1 : i64, graph.phase = "backward"}
+// CHECK:            %[[DHEAD:.*]] = graph.linear_weight_grad {{.*}} {graph.chunk = 1 : i64, graph.phase = "backward", graph.unfinished = array<i64: 2>}
 // CHECK:            %[[B:.*]]:2 = graph.repeat 3 reversed @block_backward
 // CHECK:            graph.send %[[B]]#0 chunk 1 to 0 "gradient.0" {graph.chunk = 1 : i64, graph.phase = "backward"} : tensor<2x6xf32>
 // CHECK:            graph.return %{{.*}}, %[[DHEAD]], %[[B]]#1

@@ -12,7 +12,7 @@ module {
   // CHECK:       %[[MINE:.*]] = shard.all_slice %[[ROWS]] on @mesh grid_axes = [1] slice_axis = 0 : tensor<8x2x32x16xf32> -> tensor<2x2x32x16xf32>
   // CHECK:       graph.expert_linear %[[MINE]], %{{.*}} transposed : (tensor<2x2x32x16xf32>, tensor<2x32x16xf32>)
   // CHECK-NOT:   shard.
-  // CHECK:       %[[PART:.*]] = graph.moe_combine {{.*}} {windows = [#graph.window<loop = 0, local = 2, global = 8, axes = [1]>]} : (tensor<2x2x32x16xf32>,
+  // CHECK:       %[[PART:.*]] = graph.moe_combine {{.*}} {graph.unfinished = array<i64: 2>, windows = [#graph.window<loop = 0, local = 2, global = 8, axes = [1]>]} : (tensor<2x2x32x16xf32>,
   // CHECK:       shard.all_reduce %[[PART]] on @mesh grid_axes = [1] {graph.communication = #graph.communication<expert>}
   // CHECK:       graph.expert_linear_weight_grad %[[MINE]], {{.*}} -> tensor<2x32x16xf32>
   graph.func @microbatch(%tokens: tensor<4x8xi32> {graph.input = "tokens"}, %x: tensor<4x128x16xf32> {graph.input = "targets"})

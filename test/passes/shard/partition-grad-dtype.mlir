@@ -13,7 +13,7 @@ module attributes {graph.grad_dtype = "bf16"} {
   // CHECK-LABEL: graph.func @update
   // CHECK-SAME:    (%[[LOSS:.*]]: tensor<f32> {{.*}}, %[[G:.*]]: tensor<4x4xf32>
   // CHECK-DAG:     shard.all_reduce %[[LOSS]] on @mesh {{.*}} : tensor<f32> -> tensor<f32>
-  // CHECK-DAG:     %[[NARROW:.*]] = graph.cast %[[G]] : tensor<4x4xf32> to tensor<4x4xbf16>
+  // CHECK-DAG:     %[[NARROW:.*]] = graph.cast %[[G]] {graph.unfinished = array<i64: 1>} : tensor<4x4xf32> to tensor<4x4xbf16>
   // CHECK:         %[[SUM:.*]] = shard.all_reduce %[[NARROW]] on @mesh {{.*}} : tensor<4x4xbf16> -> tensor<4x4xbf16>
   // CHECK:         %[[WIDE:.*]] = graph.cast %[[SUM]] : tensor<4x4xbf16> to tensor<4x4xf32>
   // CHECK:         graph.sgd %{{.*}}, %[[WIDE]]

@@ -13,7 +13,7 @@ module {
     %b = graph.get @b : tensor<16xf32>
     // Two stages: the mean, then the variance around it.
     // CHECK: %[[X:.*]] = shard.all_slice
-    // CHECK: %[[SUM:.*]] = graph.reduce sum %[[X]] dims [1] scale 6.250000e-02 : tensor<2x8xf32> -> tensor<2xf32>
+    // CHECK: %[[SUM:.*]] = graph.reduce sum %[[X]] dims [1] scale 6.250000e-02 {graph.unfinished = array<i64: 2>} : tensor<2x8xf32> -> tensor<2xf32>
     // CHECK: %[[MEAN:.*]] = shard.all_reduce %[[SUM]] on @mesh grid_axes = [1]
     // CHECK: %[[M:.*]] = graph.reshape %[[MEAN]] : tensor<2xf32> -> tensor<2x1xf32>
     // CHECK: %[[CENTRED:.*]] = graph.subtract %[[X]], %[[M]]
@@ -45,7 +45,7 @@ module {
     %dz = graph.rms_norm_grad %x, %w, %rstd1, %z {graph.splits = array<i64: 0, 1>} : (tensor<4x16xf32>, tensor<16xf32>, tensor<4xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
     // CHECK: graph.reduce max
     // CHECK: %[[MAX:.*]] = shard.all_reduce {{.*}} reduction = max
-    // CHECK: graph.sum_exp %{{.*}}, %[[MAX]] {windows = [#graph.window<loop = 1, local = 8, global = 16, axes = [1]>]}
+    // CHECK: graph.sum_exp %{{.*}}, %[[MAX]] {graph.unfinished = array<i64: 2>, windows = [#graph.window<loop = 1, local = 8, global = 16, axes = [1]>]}
     // CHECK: shard.all_reduce
     // CHECK: graph.divide
     %s = graph.softmax %dz {graph.splits = array<i64: 0, 1>} : tensor<4x16xf32>
@@ -59,7 +59,7 @@ module {
     // CHECK: %[[EXPS:.*]] = shard.all_reduce
     // CHECK: %[[LOG:.*]] = graph.log %[[EXPS]]
     // CHECK: %[[LSE:.*]] = graph.add %[[LOG]], %[[HIGHEST]]
-    // CHECK: graph.pick {{.*}} {windows = [#graph.window<loop = 1, local = 8, global = 16, axes = [1]>]}
+    // CHECK: graph.pick {{.*}} {graph.unfinished = array<i64: 2>, windows = [#graph.window<loop = 1, local = 8, global = 16, axes = [1]>]}
     // CHECK: %[[PICKED:.*]] = shard.all_reduce
     // CHECK: %[[LOSS:.*]] = graph.subtract %[[LSE]], %[[PICKED]]
     // CHECK: graph.multiply %[[LOSS]]
