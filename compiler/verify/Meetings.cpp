@@ -18,15 +18,12 @@ const format::Instruction &Meetings::instructionOf(uint32_t program, uint32_t ru
   return *steps[program].accesses(task, steps[program].executed(task)[step].instruction).source;
 }
 
-std::optional<Fault> Meetings::addStop(uint32_t p, uint32_t run, uint32_t step, uint32_t place,
-                                       std::vector<uint32_t> &records) {
+std::optional<Fault> Meetings::addStop(uint32_t p, Stop stop, std::vector<uint32_t> &records) {
   Program &program = programs[p];
+  uint32_t run = stop.run, step = stop.step;
   const format::Instruction &instruction = instructionOf(p, run, step);
   uint32_t layer = steps[p].executed(runOf(p, run).task())[step].layer;
   uint8_t stream = instruction.stream();
-  auto sequence = static_cast<uint32_t>(program.places[stream].size());
-  program.places[stream].push_back(place);
-  Stop stop{Stop::Record, run, step, place, sequence};
   if (const format::Record *op = instruction.op_as_Record()) {
     stop.event = format::eventOf(*op, layer, runOf(p, run).micro_batch());
     ++records[stop.event];
@@ -37,7 +34,8 @@ std::optional<Fault> Meetings::addStop(uint32_t p, uint32_t run, uint32_t step, 
     if (stop.ordinal == 0)
       return fault(p, run, step,
                    text("waits for event ", stop.event, ", which nothing before it records"));
-  } else if (std::optional<format::Meeting> meeting = format::meetingOf(instruction)) {
+  } else {
+    std::optional<format::Meeting> meeting = format::meetingOf(instruction);
     stop.kind = Stop::Meet;
     Channel channel{Channel::Collective, meeting->group, stream};
     if (const format::Transfer *op = instruction.op_as_Transfer())
@@ -51,28 +49,51 @@ std::optional<Fault> Meetings::addStop(uint32_t p, uint32_t run, uint32_t step, 
     }
     program.uses[stop.channel].emplace_back(run, step);
     stop.ordinal = static_cast<uint32_t>(program.uses[stop.channel].size());
-  } else {
-    return std::nullopt;
   }
   program.streams[stream].push_back(stop);
   return std::nullopt;
+}
+
+const Meetings::Shape &Meetings::shapeOf(uint32_t p, uint32_t run, bool isLast) {
+  uint32_t task = runOf(p, run).task();
+  auto [entry, isNew] = programs[p].shapes.try_emplace({task, isLast});
+  Shape &shape = entry->second;
+  if (!isNew)
+    return shape;
+  shape.places.resize(steps[p].program.num_streams());
+  for (uint32_t step = 0; step < steps[p].executed(task).size(); ++step) {
+    const format::Instruction &instruction = instructionOf(p, run, step);
+    if (!isLast && instruction.runs() == format::Runs::last)
+      continue;
+    std::vector<uint32_t> &places = shape.places[instruction.stream()];
+    if (instruction.op_as_Record() || instruction.op_as_Wait() || format::meetingOf(instruction))
+      shape.stops.push_back({step, shape.count, static_cast<uint32_t>(places.size())});
+    places.push_back(shape.count++);
+  }
+  return shape;
 }
 
 std::optional<Fault> Meetings::collect(uint32_t p) {
   const Steps &of = steps[p];
   Program &program = programs.emplace_back();
   program.streams.resize(of.program.num_streams());
-  program.places.resize(of.program.num_streams());
   std::vector<uint32_t> records(of.program.num_events()), left = of.runs;
-  uint32_t place = 0;
+  Start start{nullptr, 0, std::vector<uint32_t>(of.program.num_streams())};
   for (uint32_t run = 0; run < of.entry.order()->size(); ++run) {
-    uint32_t task = runOf(p, run).task();
-    bool isLast = left[task]-- == 1;
-    for (uint32_t step = 0; step < of.executed(task).size(); ++step)
-      if (isLast || instructionOf(p, run, step).runs() != format::Runs::last)
-        if (std::optional<Fault> found = addStop(p, run, step, place++, records))
-          return found;
+    start.shape = &shapeOf(p, run, left[runOf(p, run).task()]-- == 1);
+    program.starts.push_back(start);
+    for (const Shape::Place &each : start.shape->stops) {
+      uint8_t stream = instructionOf(p, run, each.step).stream();
+      Stop stop{Stop::Record, run, each.step, start.place + each.place,
+                start.sequences[stream] + each.sequence};
+      if (std::optional<Fault> found = addStop(p, stop, records))
+        return found;
+    }
+    start.place += start.shape->count;
+    for (size_t stream = 0; stream < start.sequences.size(); ++stream)
+      start.sequences[stream] += static_cast<uint32_t>(start.shape->places[stream].size());
   }
+  program.starts.push_back(start);
   return std::nullopt;
 }
 
@@ -150,21 +171,34 @@ const Meetings::Stop *Meetings::next(uint32_t index, size_t stream) const {
   return position < all.size() ? &all[position] : nullptr;
 }
 
+// The place of an instruction of a stream among all that the host enqueues.
+uint32_t Meetings::placeOf(uint32_t program, size_t stream, uint32_t sequence) const {
+  const std::vector<Start> &starts = programs[program].starts;
+  auto after = std::upper_bound(
+      starts.begin(), starts.end(), sequence,
+      [&](uint32_t wanted, const Start &start) { return wanted < start.sequences[stream]; });
+  const Start &start = *std::prev(after);
+  return start.place + start.shape->places[stream][sequence - start.sequences[stream]];
+}
+
 // How much of the whole the host has enqueued when no stream can move: up to the first instruction
 // that does not fit behind what its stream waits in.
 uint32_t Meetings::enqueued(uint32_t index) const {
   uint32_t least = std::numeric_limits<uint32_t>::max();
-  const auto &places = programs[ranks.classes()[index].program].places;
-  for (size_t stream = 0; stream < places.size(); ++stream)
+  uint32_t program = ranks.classes()[index].program;
+  const Start &end = programs[program].starts.back();
+  for (size_t stream = 0; stream < end.sequences.size(); ++stream)
     if (const Stop *stop = next(index, stream))
-      if (size_t full = size_t(stop->sequence) + ringSlots; full < places[stream].size())
-        least = std::min(least, places[stream][full]);
+      if (uint32_t full = stop->sequence + ringSlots; full < end.sequences[stream])
+        least = std::min(least, placeOf(program, stream, full));
   return least;
 }
 
 bool Meetings::passes(uint32_t index, const Stop &stop) {
   State &state = states[index];
-  if (stop.place >= enqueued(index))
+  if (stop.place >= state.enqueued)
+    state.enqueued = enqueued(index);
+  if (stop.place >= state.enqueued)
     return false;
   if (stop.kind == Stop::Record) {
     ++state.recorded[stop.event];

@@ -6,6 +6,7 @@
 #include "runtime/format/RankClasses.h"
 
 #include <deque>
+#include <map>
 #include <optional>
 
 namespace dtc {
@@ -32,9 +33,25 @@ private:
     uint32_t place, sequence; // among all that the host enqueues, and on the stream
     uint32_t event = 0, ordinal = 0, channel = 0;
   };
+  // What alike runs of a task have, counted from the first instruction of each.
+  struct Shape {
+    struct Place {
+      uint32_t step, place, sequence;
+    };
+    std::vector<Place> stops;
+    std::vector<std::vector<uint32_t>> places; // per stream: of its instructions
+    uint32_t count = 0;
+  };
+  // Where a run begins: among all that the host enqueues, and on each stream.
+  struct Start {
+    const Shape *shape;
+    uint32_t place;
+    std::vector<uint32_t> sequences;
+  };
   struct Program {
     std::vector<std::vector<Stop>> streams;
-    std::vector<std::vector<uint32_t>> places; // per stream and sequence: the host's
+    std::map<std::pair<uint32_t, bool>, Shape> shapes; // by task, and whether it is its last run
+    std::vector<Start> starts;                         // of runs, and of what would follow them
     std::vector<format::Channel> channels;
     std::vector<std::vector<std::pair<uint32_t, uint32_t>>> uses; // of channels: run, step
   };
@@ -46,15 +63,17 @@ private:
     std::vector<size_t> position;
     std::vector<uint32_t> recorded, arrived;
     std::vector<std::vector<Partner>> partners; // per channel
+    uint32_t enqueued = 0;                      // at least; it only grows
   };
 
   std::optional<Fault> collect(uint32_t program);
-  std::optional<Fault> addStop(uint32_t program, uint32_t run, uint32_t step, uint32_t place,
-                               std::vector<uint32_t> &records);
+  const Shape &shapeOf(uint32_t program, uint32_t run, bool isLast);
+  std::optional<Fault> addStop(uint32_t program, Stop stop, std::vector<uint32_t> &records);
   std::optional<Fault> compare(uint32_t program, uint32_t other, const format::Channel &channel);
   std::optional<Fault> meet();
   std::optional<Fault> play();
   bool passes(uint32_t index, const Stop &stop);
+  uint32_t placeOf(uint32_t program, size_t stream, uint32_t sequence) const;
   uint32_t enqueued(uint32_t index) const;
   const Stop *next(uint32_t index, size_t stream) const;
   std::optional<Fault> explain() const;

@@ -60,26 +60,44 @@ uint64_t Steps::storageOf(uint32_t index, const format::Run &run, uint32_t layer
   return storage << 20 | (buffer.slot_stride() > 0 ? run.micro_batch() % buffer.slots() : 0);
 }
 
+bool Steps::movesOn(const Touch &touch) const {
+  return touch.microBatchShift != 0 ||
+         program.buffers()->Get(touch.buffer)->micro_batch_stride() != 0;
+}
+
 // Runs of a task touch the same bytes, but of buffers that have several slots or move with the
 // micro-batch.
 void Steps::collectSegments() {
-  std::set<uint32_t> slots{1};
-  for (const format::Buffer *buffer : *program.buffers())
-    slots.insert(buffer->slots());
-  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen; // task, slots, slot
-  std::map<uint32_t, bool> isNew;                          // by slots
-  for (const format::Run *run : *entry.order()) {
-    for (uint32_t each : slots)
-      isNew[each] = seen.insert({run->task(), each, run->micro_batch() % each}).second;
-    for (const Executed &each : orders[run->task()])
-      for (const Touch &touch : instructions[run->task()][each.instruction].touches) {
-        const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
-        if (isNew[buffer.slots()] || touch.microBatchShift != 0 || buffer.micro_batch_stride() != 0)
-          for (const Piece &piece : touch.pieces) {
-            Place place = placeOf(touch, piece, *run, each.layer);
-            segments.add(place.begin, place.end);
-          }
+  struct Use {
+    const Touch *touch;
+    uint32_t layer;
+  };
+  struct OfTask {
+    std::map<uint32_t, std::vector<Use>> bySlots;
+    std::vector<Use> moving;
+  };
+  std::vector<OfTask> tasks(orders.size());
+  for (size_t t = 0; t < orders.size(); ++t)
+    for (const Executed &each : orders[t])
+      for (const Touch &touch : instructions[t][each.instruction].touches) {
+        uint32_t slots = program.buffers()->Get(touch.buffer)->slots();
+        (movesOn(touch) ? tasks[t].moving : tasks[t].bySlots[slots])
+            .push_back({&touch, each.layer});
       }
+  auto add = [&](const Use &use, const format::Run &run) {
+    for (const Piece &piece : use.touch->pieces) {
+      Place place = placeOf(*use.touch, piece, run, use.layer);
+      segments.add(place.begin, place.end);
+    }
+  };
+  std::set<std::tuple<uint32_t, uint32_t, uint32_t>> seen; // task, slots, slot
+  for (const format::Run *run : *entry.order()) {
+    for (const auto &[slots, uses] : tasks[run->task()].bySlots)
+      if (seen.insert({run->task(), slots, run->micro_batch() % slots}).second)
+        for (const Use &use : uses)
+          add(use, *run);
+    for (const Use &use : tasks[run->task()].moving)
+      add(use, *run);
   }
   auto addBuffer = [&](uint32_t index) {
     const format::Buffer &buffer = *program.buffers()->Get(index);
@@ -111,8 +129,7 @@ void Steps::noteSpans() {
       for (Touch &touch : instructions[t][i].touches) {
         const format::Buffer &buffer = *program.buffers()->Get(touch.buffer);
         size_t spans = size_t(layers[i]) * buffer.slots() * touch.pieces.size();
-        if (touch.microBatchShift != 0 || buffer.micro_batch_stride() != 0 ||
-            buffer.slots() > runs[t] || noted.size() + spans > kMostNoted)
+        if (movesOn(touch) || buffer.slots() > runs[t] || noted.size() + spans > kMostNoted)
           continue;
         touch.slots = buffer.slots();
         auto first = static_cast<uint32_t>(noted.size());

@@ -42,6 +42,9 @@ public:
       visit(spanOf(touch, piece, run, layer));
   }
 
+  // Whether it is elsewhere for each micro-batch, and not by slots alone.
+  bool movesOn(const Touch &touch) const;
+
   const std::vector<Executed> &executed(uint32_t task) const { return orders[task]; }
   const Accesses &accesses(uint32_t task, uint32_t instruction) const {
     return instructions[task][instruction];

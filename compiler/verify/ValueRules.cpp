@@ -114,51 +114,6 @@ std::optional<Fault> Values::checkTensor(const Touch &touch, const Kept &tensor,
               why);
 }
 
-AxisSet Values::shardsOf(const Touch &table, uint32_t dim) const {
-  Steps::Place place = steps.placeOf(table, table.pieces[0], *current, layer);
-  SegmentSpan span = steps.spanOf(table, 0, *current, layer);
-  if (span.first == span.last || bytes[span.first].tensor == 0)
-    return 0;
-  const format::Tensor &tensor = *tensors[bytes[span.first].tensor - 1].tensor;
-  const format::Buffer &buffer = *steps.program.buffers()->Get(tensor.buffer());
-  if (format::sizeOf(tensor.local_shape()) != 2 ||
-      place.begin != static_cast<int64_t>(format::addressOf(buffer)))
-    return 0;
-  AxisSet axes = 0;
-  for (uint32_t i = 0; i < format::sizeOf(tensor.shards()); ++i)
-    if (tensor.shards()->Get(i)->dim() == dim)
-      axes |= static_cast<AxisSet>(1u << tensor.shards()->Get(i)->axis());
-  return axes & groups.varying(steps.index);
-}
-
-AxisSet Values::unfinished() const {
-  if (const format::Gemm *op = source->source->op_as_Gemm())
-    return op->batch() > 1 ? AxisSet(0)
-                           : static_cast<AxisSet>(shardsOf(source->touches[0], !op->trans_a()) |
-                                                  shardsOf(source->touches[1], op->trans_b()));
-  if (source->source->op_as_Embedding())
-    return shardsOf(source->touches[0], 0);
-  return 0;
-}
-
-AxisSet Values::shareOf(const format::Launch *launch, uint32_t result) const {
-  if (!launch || result >= format::sizeOf(launch->shares()))
-    return 0;
-  return static_cast<AxisSet>(launch->shares()->Get(result)) & groups.varying(steps.index);
-}
-
-std::optional<Fault> Values::checkFinished(const Touch &touch, const std::vector<Held> &held,
-                                           const char *why) const {
-  for (const Held &each : held)
-    if (each.partial)
-      return fail("values",
-                  text("reads ", steps.bufferName(touch.buffer), " ", why,
-                       ", which is still a part of a sum along ",
-                       axisNames(steps.manifest, each.partial)),
-                  writerOf(bytes[steps.segments.find(each.begin, each.end).first]));
-  return std::nullopt;
-}
-
 // An optimizer takes for each part of a tensor that part's gradient: what goes into it, element by
 // element, differs wherever parts of the tensor do.
 std::optional<Fault> Values::checkUpdate() {
@@ -180,8 +135,6 @@ std::optional<Fault> Values::checkUpdate() {
     if (!isElementwise)
       continue;
     any = true;
-    if (std::optional<Fault> found = checkFinished(touch, read_[i], "for an update"))
-      return found;
     for (const Held &held : read_[i]) {
       isTogether |= held.together != 0;
       if (AxisSet missing = batchAxes & static_cast<AxisSet>(~held.reduced);
@@ -204,6 +157,8 @@ std::optional<Fault> Values::checkUpdate() {
                     writerOf(bytes[span.first]));
       }
     }
+    if (std::optional<Fault> found = checkFinished(touch, read_[i], "for an update", 0))
+      return found;
   }
   if (tensor->isShared && any && !isTogether)
     return fail("values", text("updates '", tensor->name,
@@ -257,8 +212,9 @@ std::optional<Fault> Values::checkReduced(const format::Collective &op, const He
   bool sums = op.reduce() == format::ReduceKind::sum &&
               (op.kind() == format::CollectiveKind::all_reduce ||
                op.kind() == format::CollectiveKind::reduce_scatter);
-  bool isGradient = op.role() == format::CollectiveRole::gradient;
-  if (same && (sums || isGradient || isMadeByCollective(bytes[span.first])))
+  bool isPart = op.role() == format::CollectiveRole::gradient ||
+                op.role() == format::CollectiveRole::parameter;
+  if (same && (sums || isPart || isMadeByCollective(bytes[span.first])))
     return fail("values",
                 text("takes ", steps.bufferName(op.src()), " of ranks along ",
                      axisNames(steps.manifest, same),
@@ -320,6 +276,23 @@ Fault Values::unread(uint32_t segment) const {
       text("writes ", bytesOf(segment), ", of a gradient or for other ranks, which nothing reads"));
 }
 
+// Memory of parameters and state holds these when the step is over.
+std::optional<Fault> Values::checkKept() const {
+  for (uint32_t i = 0; i < bytes.size(); ++i) {
+    const Byte &byte = bytes[i];
+    if (byte.tensor == 0)
+      continue;
+    const Kept &tensor = tensors[byte.tensor - 1];
+    if (byte.storage == steps.storageOf(tensor.tensor->buffer(), format::Run(0, 0), 0))
+      continue;
+    const format::Run &writer = *steps.entry.order()->Get(byte.writer);
+    return steps.fault(writer, steps.executed(writer.task())[byte.writerStep], "memory",
+                       text("overwrites ", bytesOf(i), ", part of '", tensor.name,
+                            "', which the next step wants"));
+  }
+  return std::nullopt;
+}
+
 // All that was brought was for something, and what is reported is known to every rank.
 std::optional<Fault> Values::checkEnd() {
   for (const format::Output *output : *steps.program.outputs()) {
@@ -338,6 +311,8 @@ std::optional<Fault> Values::checkEnd() {
           "brings what nothing reads: it was done twice, or what should read it reads "
           "something else");
     }
+  if (std::optional<Fault> found = checkKept())
+    return found;
   if (steps.entry.kind() == format::EntryKind::gradients)
     if (std::optional<Fault> found = checkGradients())
       return found;

@@ -1,7 +1,7 @@
 #include "compiler/verify/Values.h"
 
+#include "compiler/verify/SkipPeriods.h"
 #include "runtime/format/Description.h"
-#include "runtime/format/InstructionKinds.h"
 
 #include <algorithm>
 #include <set>
@@ -9,6 +9,42 @@
 namespace dtc {
 
 using format::text;
+
+Board::Counts Board::counts(uint32_t program) const {
+  Counts all;
+  for (auto each = posted.lower_bound({program, 0, 0});
+       each != posted.end() && each->first.program == program; ++each)
+    all[each->first] = each->second.size();
+  return all;
+}
+
+void Board::repeat(const Counts &from, const Counts &to, uint32_t times) {
+  for (const auto &[key, end] : to) {
+    auto found = from.find(key);
+    std::vector<Sent> &all = posted[key];
+    for (uint32_t time = 0; time < times; ++time)
+      for (size_t i = found == from.end() ? 0 : found->second; i < end; ++i)
+        all.push_back(Sent(all[i]));
+  }
+}
+
+bool Board::isAsExpected() const {
+  return std::all_of(expected.begin(), expected.end(), [&](const Expected &each) {
+    for (size_t i = each.from + each.length; i < each.from + each.length + each.count; ++i) {
+      const Sent *sent = find(each.key, i), *before = find(each.key, i - each.length);
+      if (!sent || !before || *sent != *before)
+        return false;
+    }
+    return true;
+  });
+}
+
+std::optional<Fault> Board::findWrongGuess() const {
+  for (const Guess &each : guesses)
+    if (const Sent *sent = find(each.key, each.number); sent && sent->partial)
+      return each.fault;
+  return std::nullopt;
+}
 
 Values::Values(const Steps &steps, const GroupAxes &groups, Board &board)
     : steps(steps), groups(groups), board(board), numStreams(steps.program.num_streams()),
@@ -147,7 +183,9 @@ std::optional<Fault> Values::write(const Touch &touch, ValueOf &&valueOf) {
           adds && !isOfStep && !byte.isZero &&
           (byte.isMixed || (byte.microBatch != kStep &&
                             byte.microBatch != static_cast<int32_t>(current->micro_batch())));
-      byte.adds = adds && !byte.isZero ? byte.adds + 1 : 1;
+      bool goesOn = adds && !byte.isZero;
+      byte.adds = goesOn ? byte.adds + 1 : 1;
+      byte.begun = goesOn ? byte.begun : run;
       byte.isWritten = true;
       byte.storage = storage;
       byte.axes = value.axes;
@@ -221,16 +259,10 @@ std::optional<Fault> Values::runFunction() {
       value.partial |= held.partial;
     }
   }
-  if (format::kindOf(source->source->op_type()).timeClass == format::TimeClass::Attention)
-    for (size_t i = 0; i < source->touches.size(); ++i)
-      if (source->touches[i].reads)
-        if (std::optional<Fault> found =
-                checkFinished(source->touches[i], read_[i], "for attention"))
-          return found;
-  value.partial |= unfinished();
   value.isZero = source->flow == Flow::Zero;
-  if (std::optional<Fault> found = checkUpdate())
-    return found;
+  for (std::optional<Fault> found : {checkUpdate(), checkParts(), checkLookup()})
+    if (found)
+      return found;
   const format::Launch *launch = source->source->op_as_Launch();
   const Held made = value;
   uint32_t result = 0;
@@ -239,7 +271,8 @@ std::optional<Fault> Values::runFunction() {
       // Shares add up to what all ranks hold, so they are unlike whatever they were made of.
       AxisSet share = shareOf(launch, result++);
       value.axes = made.axes | share;
-      value.partial = made.partial | share;
+      value.partial =
+          launch ? share : static_cast<AxisSet>(made.partial | unfinishedOf(touch.buffer));
       // Operands of as many elements are taken for what it is made of, element by element.
       value.together = 0;
       value.reduced = kComplete;
@@ -320,13 +353,13 @@ std::optional<Fault> Values::runCollective() {
   Board::Sent others;
   if (programs.size() > 1)
     for (uint32_t other : programs) {
-      const Board::Sent *theirs = board.find({other, op.group(), key.way}, met[key]);
-      if (!theirs && !isForced) {
+      std::optional<Board::Sent> theirs = sentBy({other, op.group(), key.way}, met[key]);
+      if (!theirs) {
         isBlocked = true;
         return std::nullopt;
       }
-      others.axes |= (theirs ? theirs->axes : kComplete) & groups.varying(steps.index);
-      others.partial |= theirs ? theirs->partial : AxisSet(0);
+      others.axes |= theirs->axes & groups.varying(steps.index);
+      others.partial |= theirs->partial;
     }
   isBlocked = false;
   ++met[key];
@@ -372,6 +405,17 @@ std::optional<Fault> Values::runCollective() {
   });
 }
 
+std::optional<Board::Sent> Values::sentBy(const Board::Key &key, size_t number) {
+  if (const Board::Sent *sent = board.find(key, number))
+    return *sent;
+  if (!isForced)
+    return std::nullopt;
+  board.guess(
+      key, number,
+      fail("values", "brings a part of a sum that other programs' ranks have yet to finish"));
+  return Board::Sent{kComplete, 0};
+}
+
 std::optional<Fault> Values::runTransfer() {
   const format::Transfer &op = *source->source->op_as_Transfer();
   const Touch &touch = source->touches[0];
@@ -395,19 +439,35 @@ std::optional<Fault> Values::runTransfer() {
   Board::Key key{steps.index, op.group(), 1u << 31 | op.shift()};
   Held value;
   for (uint32_t peer : groups.peers(op.group(), op.shift(), steps.index)) {
-    const Board::Sent *sent = board.find({peer, op.group(), 256 + size - op.shift()}, met[key]);
-    if (!sent && !isForced) {
+    std::optional<Board::Sent> sent = sentBy({peer, op.group(), 256 + size - op.shift()}, met[key]);
+    if (!sent) {
       isBlocked = true;
       return std::nullopt;
     }
-    value.axes |= (sent ? sent->axes : kComplete) & groups.varying(steps.index);
-    value.partial |= sent ? sent->partial : AxisSet(0);
+    value.axes |= sent->axes & groups.varying(steps.index);
+    value.partial |= sent->partial;
   }
   // Ranks that receive from one another hold unlike things.
   value.axes |= groups.spread(op.group(), steps.index);
   isBlocked = false;
   ++met[key];
   return write(touch, [&](uint32_t) { return value; });
+}
+
+void Values::expect(const Board::Key &way, size_t from, size_t length, size_t count) {
+  if (count == 0)
+    return;
+  if (way.way >> 31) {
+    uint32_t shift = way.way & 0x7fffffff;
+    uint32_t size = steps.manifest.groups()->Get(way.group)->size();
+    for (uint32_t peer : groups.peers(way.group, shift, steps.index))
+      board.expect({peer, way.group, 256 + size - shift}, from, length, count);
+    return;
+  }
+  const std::vector<uint32_t> &programs = groups.met(way.group, steps.index);
+  for (uint32_t program : programs)
+    if (programs.size() > 1)
+      board.expect({program, way.group, way.way}, from, length, count);
 }
 
 void Values::runRecord() {
@@ -456,7 +516,11 @@ std::optional<Fault> Values::execute() {
 std::optional<Fault> Values::advance(bool force) {
   const auto &order = *steps.entry.order();
   isForced = force;
+  if (force && skipper)
+    skipper->forget();
   for (; run < order.size(); ++run, step = 0) {
+    if (step == 0 && !isBlocked && skipper)
+      skipper->beforeRun();
     current = order.Get(run);
     uint32_t task = current->task();
     const std::vector<Executed> &executed = steps.executed(task);

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <vector>
 
 namespace dtc {
 
@@ -23,7 +24,9 @@ public:
   };
   struct Sent {
     AxisSet axes = 0, partial = 0;
+    bool operator==(const Sent &) const = default;
   };
+  using Counts = std::map<Key, size_t>;
   void post(const Key &key, Sent sent) { posted[key].push_back(sent); }
   // Of meeting `number`, from 0; null where the program has not come so far.
   const Sent *find(const Key &key, size_t number) const {
@@ -32,9 +35,38 @@ public:
                                                                    : &found->second[number];
   }
 
+  // How many meetings each way of a program has had.
+  Counts counts(uint32_t program) const;
+  // What was posted from counts `from` on up to `to`, so many times more.
+  void repeat(const Counts &from, const Counts &to, uint32_t times);
+  // Meetings [from + length, from + length + count) are taken to be as those `length` before them.
+  void expect(const Key &key, size_t from, size_t length, size_t count) {
+    expected.push_back({key, from, length, count});
+  }
+  bool isAsExpected() const;
+
+  // A program went on before it knew what it meets, which is no part of a sum; else that is a fault.
+  void guess(const Key &key, size_t number, Fault fault) {
+    guesses.push_back({key, number, std::move(fault)});
+  }
+  std::optional<Fault> findWrongGuess() const;
+
 private:
+  struct Expected {
+    Key key;
+    size_t from, length, count;
+  };
+  struct Guess {
+    Key key;
+    size_t number;
+    Fault fault;
+  };
   std::map<Key, std::vector<Sent>> posted;
+  std::vector<Expected> expected;
+  std::vector<Guess> guesses;
 };
+
+class PeriodSkipper;
 
 // One program in one entry.
 class Values {
@@ -45,16 +77,21 @@ public:
   // goes on all the same, as if what is to come differed along all axes.
   std::optional<Fault> advance(bool force);
   bool isDone() const { return run == steps.entry.order()->size(); }
-  // Executed so far.
+  // From now on leaves out what `skipper`, which is of these values, knows already.
+  void skipWith(PeriodSkipper &which) { skipper = &which; }
+  // Executed so far; of these, those that were not skipped.
   uint64_t count() const { return executedSoFar; }
+  uint64_t followed() const { return executedSoFar - skipped; }
 
 private:
+  friend class PeriodSkipper;
   struct Byte { // of all bytes of a segment
     uint64_t storage = 0;
     uint32_t writer = 0, writerStep = 0; // run and place in its task
     uint32_t writeTime = 0;
     uint32_t meeting = 0; // that brought it; 0: none, or one that counts as read
     uint32_t adds = 0;    // addends of a sum
+    uint32_t begun = 0;   // run that wrote the first of them
     int32_t microBatch = kStep;
     uint32_t tensor = 0;   // 1 + that of `tensors`, where it is one's memory
     uint32_t together = 0; // 1 + group of several programs that it was reduced over
@@ -96,6 +133,8 @@ private:
   std::optional<Fault> runCopy();
   std::optional<Fault> runCollective();
   std::optional<Fault> runTransfer();
+  // What a program brings to a meeting; nothing where that is not known yet.
+  std::optional<Board::Sent> sentBy(const Board::Key &key, size_t number);
   void runRecord();
   void runWait();
 
@@ -108,19 +147,25 @@ private:
   template <typename ValueOf> std::optional<Fault> write(const Touch &touch, ValueOf &&valueOf);
   std::optional<Fault> checkWrite(const Touch &touch, const Byte &byte, uint32_t segment) const;
   std::optional<Fault> checkTensor(const Touch &touch, const Kept &tensor, const Held &value) const;
-  // Axes along which an instruction leaves sums to be finished: those that split what it sums over.
-  AxisSet unfinished() const;
-  AxisSet shardsOf(const Touch &table, uint32_t dim) const;
-  // Axes along which a result of a kernel is each rank's share of what all hold.
+  // Axes on which what the instruction reads of a buffer may differ.
+  AxisSet axesOf(uint32_t buffer) const;
+  // Axes along which what an instruction of the runtime writes to a buffer are sums to be finished.
+  AxisSet unfinishedOf(uint32_t buffer) const;
+  // The same of a result of a kernel, which says so.
   AxisSet shareOf(const format::Launch *launch, uint32_t result) const;
   std::optional<Fault> checkFinished(const Touch &touch, const std::vector<Held> &held,
-                                     const char *why) const;
+                                     const char *why, AxisSet allowed) const;
+  std::optional<Fault> checkParts() const;
+  std::optional<Fault> checkLookup() const;
   std::optional<Fault> checkUpdate();
   std::optional<Fault> checkGroup(const format::Collective &op) const;
   std::optional<Fault> checkWhole(const Touch &touch) const;
   std::optional<Fault> checkReduced(const format::Collective &op, const Held &held) const;
   std::optional<Fault> checkGradients() const;
+  std::optional<Fault> checkKept() const;
   Fault unread(uint32_t segment) const;
+  // What programs of the other end of a way that was met are taken to have sent: see Board.
+  void expect(const Board::Key &way, size_t from, size_t length, size_t count);
   std::optional<Fault> checkEnd();
   bool isBefore(uint8_t stream, uint32_t time) const { return clocks[now][stream] >= time; }
   uint64_t elementsOf(const Touch &touch) const { // of its first piece
@@ -165,7 +210,8 @@ private:
   std::vector<uint32_t> runsLeft, runsDone;
   std::vector<std::vector<Held>> read_; // per touch of the instruction
   std::vector<Held> pending;            // of a collective that waits for other programs
-  uint64_t executedSoFar = 0;
+  uint64_t executedSoFar = 0, skipped = 0;
+  PeriodSkipper *skipper = nullptr;
 };
 
 } // namespace dtc

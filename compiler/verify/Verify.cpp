@@ -1,9 +1,11 @@
 #include "compiler/verify/Verify.h"
 
 #include "compiler/verify/Meetings.h"
+#include "compiler/verify/SkipPeriods.h"
 #include "compiler/verify/Values.h"
 
 #include <algorithm>
+#include <deque>
 
 namespace dtc {
 namespace {
@@ -29,7 +31,7 @@ std::optional<Fault> followValues(std::vector<Values> &all) {
 }
 
 std::optional<Fault> verifyEntry(const format::Manifest &manifest, const GroupAxes &groups,
-                                 format::EntryKind kind, VerifyReport &report) {
+                                 format::EntryKind kind, bool maySkip, VerifyReport &report) {
   std::vector<Steps> steps;
   steps.reserve(manifest.programs()->size());
   for (uint32_t p = 0; p < manifest.programs()->size(); ++p)
@@ -41,29 +43,45 @@ std::optional<Fault> verifyEntry(const format::Manifest &manifest, const GroupAx
     return found;
   }
   report.classes = std::max<uint64_t>(report.classes, meetings.numClasses());
-  Board board;
-  std::vector<Values> values;
-  values.reserve(steps.size());
-  for (const Steps &each : steps)
-    values.emplace_back(each, groups, board);
-  found = followValues(values);
+  // Where skipping found a fault it is looked for again, as one would who has not guessed anything.
+  for (bool skips : {true, false}) {
+    if (skips && !maySkip)
+      continue;
+    Board board;
+    std::vector<Values> values;
+    std::deque<PeriodSkipper> skippers;
+    values.reserve(steps.size());
+    for (const Steps &each : steps) {
+      values.emplace_back(each, groups, board);
+      if (skips)
+        values.back().skipWith(skippers.emplace_back(values.back()));
+    }
+    found = followValues(values);
+    if (!found)
+      found = board.findWrongGuess();
+    if (skips && (found || !board.isAsExpected()))
+      continue;
+    for (const Values &each : values) {
+      report.instructions += each.count();
+      report.followed += each.followed();
+    }
+    break;
+  }
   if (found)
     found->entry = format::EnumNameEntryKind(kind);
-  for (const Values &each : values)
-    report.instructions += each.count();
   return found;
 }
 
 } // namespace
 
-VerifyReport verifyPrograms(const format::Manifest &manifest) {
+VerifyReport verifyPrograms(const format::Manifest &manifest, bool skips) {
   VerifyReport report;
   report.ranks = manifest.rank_program()->size();
   report.programs = manifest.programs()->size();
   GroupAxes groups(manifest);
   for (format::EntryKind kind : format::EnumValuesEntryKind())
     if (!report.fault && format::findEntry(*manifest.programs()->Get(0), kind))
-      report.fault = verifyEntry(manifest, groups, kind, report);
+      report.fault = verifyEntry(manifest, groups, kind, skips, report);
   return report;
 }
 

@@ -30,9 +30,10 @@ struct VerifyReport {
   std::optional<Fault> fault; // the first one
   uint64_t ranks = 0, programs = 0, classes = 0;
   uint64_t instructions = 0; // as often as they run, in all programs and entries
+  uint64_t followed = 0;     // of these, those that were not known already: see SkipPeriods.h
 };
 
-// `manifest` has passed format::verifyManifest.
-VerifyReport verifyPrograms(const format::Manifest &manifest);
+// `manifest` has passed format::verifyManifest. `skips` is false in tests of what may be skipped.
+VerifyReport verifyPrograms(const format::Manifest &manifest, bool skips = true);
 
 } // namespace dtc

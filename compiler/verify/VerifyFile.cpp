@@ -34,6 +34,7 @@ std::string verifyToJson(const VerifyReport &report, const std::string &name, do
                           {"programs", static_cast<int64_t>(report.programs)},
                           {"classes", static_cast<int64_t>(report.classes)},
                           {"instructions", static_cast<int64_t>(report.instructions)},
+                          {"followed", static_cast<int64_t>(report.followed)},
                           {"seconds", seconds}};
   if (report.fault) {
     const Fault &fault = *report.fault;

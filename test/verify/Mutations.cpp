@@ -187,6 +187,24 @@ bool changeSize(ManifestT &manifest, Random &random) {
   return true;
 }
 
+// Whether two ranks have samples of their own, and with them other activations.
+bool haveOtherSamples(const ManifestT &manifest, uint32_t a, uint32_t b) {
+  std::set<uint32_t> axes;
+  for (auto &program : manifest.programs)
+    for (auto &input : program->inputs)
+      for (auto &shard : input->shards)
+        if (shard->dim == 1)
+          axes.insert(shard->axis);
+  for (size_t axis = manifest.mesh.size(); axis-- > 0;) {
+    uint32_t size = manifest.mesh[axis]->size;
+    if (a % size != b % size && axes.count(static_cast<uint32_t>(axis)))
+      return true;
+    a /= size;
+    b /= size;
+  }
+  return false;
+}
+
 // The rank after the right one; or the peers of two ranks exchanged, of whom each has the other's data.
 bool changePeer(ManifestT &manifest, Random &random) {
   std::vector<Place> places =
@@ -198,7 +216,11 @@ bool changePeer(ManifestT &manifest, Random &random) {
   if (group.ranks.size() >= 2 * group.size && below(random, 2)) {
     size_t place = below(random, group.size), lists = group.ranks.size() / group.size;
     size_t a = below(random, lists), b = (a + 1 + below(random, lists - 1)) % lists;
-    std::swap(group.ranks[a * group.size + place], group.ranks[b * group.size + place]);
+    uint32_t &first = group.ranks[a * group.size + place],
+             &second = group.ranks[b * group.size + place];
+    if (!haveOtherSamples(manifest, first, second))
+      return false;
+    std::swap(first, second);
   } else {
     op.shift += 1;
   }
@@ -411,17 +433,21 @@ bool changeSlot(ManifestT &manifest, Random &random) {
 // Two runs of a task, each for the micro-batch of the other.
 bool changeMicroBatch(ManifestT &manifest, Random &random) {
   std::vector<std::pair<Run *, Run *>> pairs;
-  // The order in which evaluation adds up losses is of no matter.
+  // The order in which evaluation adds up losses is of no matter, nor that in which gradients are added
+  // up by a task that does nothing else.
   for (auto &program : manifest.programs)
     for (auto &entry : program->entries)
       for (Run &a : entry->order)
         for (Run &b : entry->order)
           if (entry->kind == EntryKind::train && a.task() == b.task() &&
-              a.micro_batch() < b.micro_batch())
+              a.micro_batch() < b.micro_batch() &&
+              program->tasks[a.task()]->name.rfind("weight_gradients", 0) != 0)
             pairs.emplace_back(&a, &b);
   if (pairs.empty())
     return false;
   auto [a, b] = pick(random, pairs);
+  lastPlace = "task " + std::to_string(a->task()) + ", micro-batches " +
+              std::to_string(a->micro_batch()) + " and " + std::to_string(b->micro_batch());
   Run was = *a;
   *a = Run(a->task(), b->micro_batch());
   *b = Run(b->task(), was.micro_batch());

@@ -76,6 +76,14 @@ private:
     return false;
   }
 
+  // Transfers meet by where they go, whatever their streams.
+  static std::string channelOf(const Meeting &meeting, const Instruction &instruction) {
+    std::string group = std::to_string(meeting.group) + "/";
+    if (const Transfer *op = instruction.op_as_Transfer())
+      return group + EnumNameTransferKind(op->kind()) + std::to_string(op->shift());
+    return group + std::to_string(instruction.stream());
+  }
+
   bool comesBefore(uint32_t a, uint32_t b) const {
     return a == b || (before[b][a / 64] >> a % 64 & 1);
   }
@@ -104,8 +112,7 @@ private:
       recorded[eventOf(*op, layer, run.micro_batch())] = event;
     if (std::optional<Meeting> meeting = meetingOf(instruction))
       if (meetsOtherPrograms(meeting->group))
-        channels[std::to_string(meeting->group) + "/" + std::to_string(stream)].push_back(
-            names.back());
+        channels[channelOf(*meeting, instruction)].push_back(names.back());
     bool adds = accesses.accumulates && !(instruction.starts_sum() && isFirst);
     for (const Touch &touch : accesses.touches)
       if (touch.reads || adds)

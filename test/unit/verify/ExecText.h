@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +62,8 @@ inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
     program.setArenaBytes(end);
     builder.add(program);
   }
+  if (!manifest.kernels.empty())
+    manifest.segments.push_back(std::make_unique<format::SegmentT>()); // nothing runs its code
   if (edit)
     edit(manifest);
   return Packed(manifest);

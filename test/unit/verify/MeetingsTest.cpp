@@ -196,11 +196,14 @@ TEST(Meetings, LetStreamsOfARankRunSideBySide) {
 }
 
 // Stream 1 of the first rank waits for the second one, which waits for what the first one sends on
-// stream 0 behind `between` instructions of stream 1: these have to fit into its ring.
-std::string ringOf(uint32_t between) {
-  std::string zeros;
-  for (uint32_t i = 0; i < between; ++i)
-    zeros += "    exec.zero %t stream 1\n";
+// stream 0 behind `between` instructions of stream 1: these have to fit into its ring, those `behind` do not.
+std::string ringOf(uint32_t between, uint32_t behind = 0) {
+  auto zerosOf = [](uint32_t count) {
+    std::string zeros;
+    for (uint32_t i = 0; i < count; ++i)
+      zeros += "    exec.zero %t stream 1\n";
+    return zeros;
+  };
   return R"(
 exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 2 {
   %x = exec.buffer "x" activation f32 64 bytes
@@ -208,9 +211,10 @@ exec.program @first mesh ["pp"] sizes [2] ranks [0] streams 2 {
   %t = exec.buffer "t" activation f32 64 bytes
   exec.task @step {
     exec.receive %y over <"pp", 2, [0, 1]> shift 1 "y" pipeline stream 1
-)" + zeros +
+)" + zerosOf(between) +
          R"(    exec.send %x over <"pp", 2, [0, 1]> shift 1 "x" pipeline
-  }
+)" + zerosOf(behind) +
+         R"(  }
   exec.entry train order [@step]
 }
 exec.program @second mesh ["pp"] sizes [2] ranks [1] {
@@ -226,6 +230,7 @@ exec.program @second mesh ["pp"] sizes [2] ranks [1] {
 
 TEST(Meetings, HoldUpTheHostWhereARingIsFull) {
   EXPECT_EQ(meet(ringOf(3), 4), "");
+  EXPECT_EQ(meet(ringOf(3, 8), 4), "");
   EXPECT_EQ(meet(ringOf(4), 4),
             "rank 0, task 'step', micro-batch 0, instruction 5, send of tensors of stages over pp "
             "'x': would wait forever on stream 0; the host cannot enqueue it: more than 4 "

@@ -78,6 +78,14 @@ const Broken kBroken[] = {
      "rank 0, task 'backward', micro-batch 0, instruction 0, gemm: reads bytes 352 to 384 of the "
      "arena, part of 'y' (buffer 4), which something else has overwritten while it was in use",
      [](format::ManifestT &m) { bufferOf(m, "y").slot_stride = 32; }},
+    {"KeptForTheNextStep",
+     kDataParallel,
+     {{"beta 1.0 loc(\"h.0.w\")", "beta 1.0 loc(\"h.0.w\")\nexec.zero %t loc(\"mask\")"}},
+     "rank 0, task 'update', micro-batch 0, instruction 1, zero (mask): overwrites bytes 0 to 64 "
+     "of "
+     "the arena, part of 'w', which the next step wants",
+     [](format::ManifestT &m) { bufferOf(m, "t").offset = bufferOf(m, "w").offset; },
+     /*isRefusedByLoader=*/true},
     {"OfAllMicroBatches",
      kDataParallel,
      {{"exec.copy %sum to %loss sizes [1]", "exec.copy %y to %loss sizes [1]"}},

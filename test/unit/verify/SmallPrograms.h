@@ -76,6 +76,43 @@ exec.program @step mesh ["tp"] sizes [2] {
 }
 )";
 
+// Two ranks along dp times two along tp. Of the rows of w ranks along tp have two each, at rest ranks along dp one of
+// these: it is gathered before use. p = x w is a sum along tp, @norm makes y of it.
+inline constexpr const char *kGathered = R"(
+exec.program @step mesh ["dp", "tp"] sizes [2, 2] {
+  %w = exec.buffer "w" parameter f32 16 bytes persistent
+  exec.parameter "w" %w global [4, 4] stored [4, 4] local [1, 4] axes [[1, 0], []] init zeros
+  %x = exec.buffer "x" input f32 32 bytes persistent
+  exec.input "x" %x shape [1, 4, 2] axes [[], [0], [1]]
+  %ids = exec.buffer "ids" input i32 16 bytes persistent
+  exec.input "ids" %ids shape [1, 4] axes [[], [0]]
+  %lr = exec.buffer "lr" input f32 4 bytes persistent
+  exec.scalar base_lr %lr
+  exec.kernel @norm buffers [64, 64]
+  %use = exec.buffer "w in use" temporary f32 32 bytes
+  %p = exec.buffer "p" activation f32 64 bytes
+  %y = exec.buffer "y" activation f32 64 bytes
+  %all = exec.buffer "grad w whole" gradient f32 32 bytes
+  %g = exec.buffer "grad w" gradient f32 16 bytes
+  %loss = exec.buffer "loss" output f32 4 bytes persistent
+  exec.output loss %loss
+  exec.task @step {
+    exec.collective all_gather sum %w to %use axes [0] count 4 "w" parameter
+    exec.gemm %x, %use to %p sizes [4, 4, 2] strides [2, 4, 4]
+    exec.collective all_reduce sum %p to %p axes [1] count 16 "p" activation
+    exec.launch @norm(%p) to (%y) range 1
+    exec.gemm %y, %y to %loss sizes [1, 1, 16] strides [16, 1, 1]
+    exec.collective all_reduce sum %loss to %loss axes [0] count 1 "loss" control
+    exec.gemm %x transposed, %y to %all sizes [2, 4, 4] strides [2, 4, 4]
+    exec.collective reduce_scatter sum %all to %g axes [0] count 4 "grad w" gradient
+  }
+  exec.task @update {
+    exec.gemm %g, %lr to %w sizes [4, 1, 1] strides [1, 1, 1] alpha -1.0 beta 1.0
+  }
+  exec.entry train order [@step, @update]
+}
+)";
+
 // Two stages of two ranks each, which share the parameter s: y = x s, z = y s'.
 inline constexpr const char *kStages = R"(
 exec.program @first mesh ["pp", "dp"] sizes [2, 2] ranks [0, 1] {

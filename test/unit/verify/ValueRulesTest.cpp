@@ -1,5 +1,5 @@
 // What is added up is added up once, over the right ranks, and copies stay equal.
-#include "test/unit/verify/ExecText.h"
+#include "test/unit/verify/LongPrograms.h"
 #include "test/unit/verify/SmallPrograms.h"
 
 namespace dtc {
@@ -7,6 +7,7 @@ namespace {
 
 using test::Broken;
 using test::kDataParallel;
+using test::kGathered;
 using test::kStages;
 using test::kTensorParallel;
 
@@ -96,6 +97,16 @@ const Broken kOfData[] = {
      "rank 0, task 'update', micro-batch 0, instruction 1, copy (h.0.w): leaves unlike values in "
      "'w' "
      "(buffer 0) along dp; its ranks along dp hold copies of 'w'"},
+    {"ParametersGatheredFromParts",
+     kDataParallel,
+     {{"%part = exec.buffer", "%two = exec.buffer \"two\" temporary f32 128 bytes\n"
+                              "  %part = exec.buffer"},
+      {kReduce, kReduce + "\nexec.collective all_gather sum %w to %two axes [0] count 16 \"w\" "
+                          "parameter"}},
+     "rank 0, task 'gradients', micro-batch 0, instruction 1, all_gather of parameters over dp "
+     "'w': "
+     "takes 'w' (buffer 0) of ranks along dp together, which all hold the same: it is whole "
+     "already"},
     {"AllOfABuffer",
      kDataParallel,
      {},
@@ -133,9 +144,8 @@ const Broken kOfData[] = {
     {"LossOfAllRanks",
      kDataParallel,
      {{kReduceLoss, ""}},
-     "rank 0: output 'loss' differs along dp, as if a reduction were missing; it was written by "
-     "task "
-     "'report', micro-batch 0, instruction 0, copy"},
+     "rank 0: output 'loss' is still a part of a sum along dp; it was written by task 'report', "
+     "micro-batch 0, instruction 0, copy"},
     {"LossWritten",
      kDataParallel,
      {{"exec.copy %sum to %loss sizes [1]", "exec.copy %sum to %t sizes [1]"}},
@@ -154,12 +164,19 @@ const Broken kOfData[] = {
 };
 
 const Broken kOfParts[] = {
-    {"SumsFinishedForUpdates",
+    {"SumsFinishedForProducts",
      kTensorParallel,
      {{kFinish, ""}},
+     "rank 0, task 'step', micro-batch 0, instruction 1, gemm: reads 'p' (buffer 3) for a product, "
+     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "instruction 0, gemm"},
+    {"SumsFinishedForUpdates",
+     kTensorParallel,
+     {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",
+       "exec.gemm %x transposed, %w to %g sizes [2, 4, 2] strides [2, 4, 4]"}},
      "rank 0, task 'update', micro-batch 0, instruction 0, gemm: reads 'grad w' (buffer 7) for an "
      "update, which is still a part of a sum along tp; it was written by task 'step', micro-batch "
-     "0, instruction 2, gemm"},
+     "0, instruction 3, gemm"},
     {"SumsFinishedForAttention",
      kTensorParallel,
      {{kFinish, kFinish + "\nexec.gemm %x, %w to %t sizes [4, 4, 2] strides [2, 4, 4]\n"
@@ -169,12 +186,25 @@ const Broken kOfParts[] = {
      "4) "
      "for attention, which is still a part of a sum along tp; it was written by task 'step', "
      "micro-batch 0, instruction 2, gemm"},
+    // Each rank has queries of its own for keys that all have.
+    {"SumsOfQueriesFinished",
+     kTensorParallel,
+     {{"%lse = exec.buffer", "%l = exec.buffer \"l\" temporary f32 8 bytes\n"
+                             "  %s = exec.buffer \"s\" temporary f32 8 bytes\n"
+                             "  %lse = exec.buffer"},
+      {kFinish, kFinish + "\nexec.zero %l\n"
+                          "exec.attention_grad %x, %p, %p, %x, %l, %x to %g, %t, %u scratch %s "
+                          "batch 1 queries 2 keys 4 heads 1 kv_heads 1 head_dim 4 scale 5.0e-01\n"
+                          "exec.gemm %u, %t to %loss sizes [1, 1, 16] strides [16, 1, 1]"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, gemm: reads 'u' (buffer 5) for a product, "
+     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "instruction 3, attention_grad"},
     {"SumsFinishedForOutputs",
      kTensorParallel,
-     {{"exec.gemm %p, %p to %loss", "exec.gemm %x, %w to %t sizes [4, 4, 2] strides [2, 4, 4]\n"
-                                    "exec.gemm %t, %t to %loss"}},
+     {{"exec.gemm %p, %p to %loss sizes [1, 1, 16] strides [16, 1, 1]",
+       "exec.gemm %x, %x to %loss sizes [1, 1, 8] strides [8, 1, 1]"}},
      "rank 0: output 'loss' is still a part of a sum along tp; it was written by task 'step', "
-     "micro-batch 0, instruction 3, gemm"},
+     "micro-batch 0, instruction 2, gemm"},
     {"ActivationsSummedOnce",
      kTensorParallel,
      {{kFinish, kFinish + "\n" + kFinish}},
@@ -213,6 +243,74 @@ const Broken kOfParts[] = {
      /*isRefusedByLoader=*/true},
 };
 
+const std::string kGatheredSum =
+    "exec.collective all_reduce sum %p to %p axes [1] count 16 \"p\" activation";
+const std::string kNorm = "exec.launch @norm(%p) to (%y) range 1";
+const std::string kUnfinishedNorm =
+    "rank 0, task 'step', micro-batch 0, instruction 2, launch of 'norm': reads 'p' (buffer 5) as "
+    "if "
+    "it were whole, which is still a part of a sum along tp; it was written by task 'step', "
+    "micro-batch 0, instruction 1, gemm";
+
+const Broken kOfGathered[] = {
+    {"SumsFinishedForKernels", kGathered, {{kGatheredSum, ""}}, kUnfinishedNorm},
+    {"SumsFinishedWhereverTheyWereCopied",
+     kGathered,
+     {{kGatheredSum, "exec.copy %p to %y sizes [16] from [1] at <0> into [1] at <0>"},
+      {kNorm, "exec.launch @norm(%y) to (%y) range 1"}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'y' (buffer 6) as "
+     "if "
+     "it were whole, which is still a part of a sum along tp; it was written by task 'step', "
+     "micro-batch 0, instruction 2, copy"},
+    {"SumsOverTheirAxis",
+     kGathered,
+     {{kGatheredSum, "exec.collective all_reduce sum %p to %p axes [0] count 16 \"p\" control"}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, launch of 'norm': reads 'p' (buffer 5) as "
+     "if "
+     "it were whole, which is still a part of a sum along tp"},
+    // A kernel that says that it makes parts of parts may; who reads what it made may not.
+    {"PartsOfKernelsFinished",
+     kGathered,
+     {{kGatheredSum, ""}, {kNorm, "exec.launch @norm(%p) to (%y) range 1 shares [2]"}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, gemm: reads 'y' (buffer 6) for a product, "
+     "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
+     "instruction 2, launch of 'norm'"},
+    {"SumsOfKernelsFinished",
+     kGathered,
+     {{kNorm, "exec.launch @norm(%p) to (%y) range 1 shares [2]"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, gemm: reads 'y' (buffer 6) for a product, "
+     "which is still a part of a sum along tp"},
+    {"WordsOfTheSameRowsForAllRanks",
+     kGathered,
+     {{kNorm,
+       "exec.embedding %use, %ids to %y rows 2 columns 4 tokens 4 first_row <0 + 2 * axis 0>\n" +
+           kNorm}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, embedding: looks up rows of 'w in use' "
+     "(buffer 4) from another one on along dp, where ranks hold the same rows"},
+    {"WordsOfOtherRowsForOtherTokens",
+     kGathered,
+     {{kNorm,
+       "exec.embedding %w, %ids to %y rows 1 columns 4 tokens 4 first_row <0 + 2 * axis 1>\n" +
+           kNorm}},
+     "rank 0, task 'step', micro-batch 0, instruction 3, embedding: looks up words that differ "
+     "along dp in 'w' (buffer 0), of which ranks there hold unlike parts"},
+    {"SumsOfWordsFinished",
+     kGathered,
+     {{kNorm,
+       "exec.embedding %use, %ids to %y rows 2 columns 4 tokens 4 first_row <0 + 2 * axis 1>\n"
+       "exec.launch @norm(%y) to (%y) range 1"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, launch of 'norm': reads 'y' (buffer 6) as "
+     "if "
+     "it were whole, which is still a part of a sum along tp"},
+    {"SumsOfTokensFinished",
+     kGathered,
+     {{kNorm, "exec.embedding_grad %ids, %p to %y rows 4 columns 4 tokens 4 first_row <0>\n"
+              "exec.launch @norm(%y) to (%y) range 1"}},
+     "rank 0, task 'step', micro-batch 0, instruction 4, launch of 'norm': reads 'y' (buffer 6) as "
+     "if "
+     "it were whole, which is still a part of a sum along dp"},
+};
+
 const Broken kOfStages[] = {
     {"SharedReducedTogether",
      kStages,
@@ -236,7 +334,30 @@ std::string nameOf(const testing::TestParamInfo<Broken> &info) { return info.par
 
 INSTANTIATE_TEST_SUITE_P(OfData, ValueRule, testing::ValuesIn(kOfData), nameOf);
 INSTANTIATE_TEST_SUITE_P(OfParts, ValueRule, testing::ValuesIn(kOfParts), nameOf);
+INSTANTIATE_TEST_SUITE_P(OfGathered, ValueRule, testing::ValuesIn(kOfGathered), nameOf);
 INSTANTIATE_TEST_SUITE_P(OfStages, ValueRule, testing::ValuesIn(kOfStages), nameOf);
+
+// Hosts of two programs that wait for one another in turns, as streams need not.
+TEST(ValueRules, OfWhatIsKnownLater) {
+  std::string receive =
+      "exec.receive %dy over <\"pairs\", 2, [0, 2, 1, 3]> shift 1 \"dy\" pipeline";
+  std::string compute = "exec.gemm %w, %w to %y",
+              finish =
+                  "exec.collective all_reduce sum %dy to %dy axes [1] count 16 \"dy\" activation";
+  std::string text = test::changed(
+      test::stagesOf({"both"}),
+      {{"micro_batches 1", "micro_batches 1 streams 2 events 1"},
+       {receive, "exec.wait 0"},
+       {"exec.gemm %y, %dy to %g",
+        "exec.gemm %dy, %dy to %y sizes [4, 4, 4] strides [4, 4, 4]\n    exec.gemm %w, %w to %g"},
+       {compute, receive + " stream 1\n    exec.record 0 stream 1\n    " + compute}});
+  EXPECT_EQ(test::textOf(verifyPrograms(*test::manifestOf(text)).fault), "");
+  EXPECT_EQ(
+      test::textOf(verifyPrograms(*test::manifestOf(test::changed(text, {{finish, ""}}))).fault),
+      "rank 0, task 'forward', micro-batch 0, instruction 0, receive of tensors of stages over "
+      "pairs 'dy': brings a part of a sum "
+      "that other programs' ranks have yet to finish");
+}
 
 // All that a message is made of, in parts of their own.
 TEST(Fault, SaysRankTaskInstructionAndWhereInTheModel) {
