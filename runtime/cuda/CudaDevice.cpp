@@ -1,12 +1,12 @@
 #include "runtime/cuda/CudaDevice.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/cuda/ChooseGroups.h"
 #include "runtime/cuda/CudaGemm.h"
 #include "runtime/cuda/CudaLibrary.h"
 #include "runtime/cuda/CudaOrder.h"
 #include "runtime/cuda/CudaSteps.h"
 #include "runtime/cuda/Gpu.h"
-#include "runtime/cuda/StagedGroups.h"
 #include "runtime/device/CpuFeatures.h"
 #include "runtime/format/Operands.h"
 
@@ -52,10 +52,7 @@ class CudaDevice : public Device {
 public:
   CudaDevice(CudaLibraries &libraries, const cu::Driver &driver, const CudaOptions &options)
       : libraries(libraries), driver(driver), options(options), gpu(driver), code(driver),
-        gemm(libraries, driver), pool(driver), steps(driver, pool),
-        groups(makeStagedGroups(driver, options.world, [this](const Status &status, uint64_t tag) {
-          stop(status, tag);
-        })) {}
+        gemm(libraries, driver), pool(driver), steps(driver, pool) {}
   ~CudaDevice() override;
 
   Status open() { return gpu.open(options.localRank); }
@@ -73,9 +70,7 @@ public:
   Status copyIn(char *to, const void *from, uint64_t bytes) override;
   Status copyOut(void *to, const char *from, uint64_t bytes) override;
   Status createStreams(const StreamSpec &spec) override;
-  Status createGroup(Control &control, const GroupSpec &spec, int &group) override {
-    return groups->create(control, spec, group);
-  }
+  Status createGroup(Control &control, const GroupSpec &spec, int &group) override;
 
   Status beginStep(uint32_t order) override;
   Status enqueue(int stream, const Command &command, const Mark &mark) override;
@@ -104,22 +99,25 @@ private:
   Status runNow(const std::vector<OrderItem> &items, const Mark &mark);
   cu::Stream streamOf(int stream) const { return streams[static_cast<size_t>(stream)]; }
 
+  Status makeGroups(Control &control);
   // Keeps the first error, which is the cause of those that follow, and ends what waits for other ranks.
   void stop(const Status &status, uint64_t tag);
   Status failureNow(uint64_t &tag);
+  void pollGroups();
 
   CudaLibraries &libraries;
   const cu::Driver &driver;
   CudaOptions options;
   Gpu gpu;
   cu::DevicePtr memory = 0;
+  uint64_t memoryBytes = 0;
   std::vector<void *> hostMemory;
   CudaCode code;
   CudaGemm gemm;
   EventPool pool;
   CudaSteps steps;
-  std::unique_ptr<CudaGroups> groups;
-  std::vector<cu::Stream> streams; // null for one that nothing uses
+  std::unique_ptr<CudaGroups> groups; // null before the first is created
+  std::vector<cu::Stream> streams;    // null for one that nothing uses
   std::vector<cu::Event> events;
   bool records = true; // orders, as graphs
 
@@ -129,7 +127,8 @@ private:
   uint64_t begunSteps = 0;
   std::vector<uint64_t> recordedIn; // per event: the last step that recorded it, 0 for none
 
-  std::mutex mutex; // of what follows
+  std::mutex mutex;                // of what follows
+  CudaGroups *stoppable = nullptr; // groups, once they are
   Status failure;
   uint64_t failedTag = 0;
 };
@@ -139,8 +138,10 @@ CudaDevice::~CudaDevice() {
   gpu.enter();
   if (steps.numDone() < steps.numBegun())
     abort();
+  pollGroups();
   (void)driver.cuCtxSynchronize();
-  groups->close();
+  if (groups)
+    groups->close();
   orders.clear();
   groups.reset();
   for (cu::Event event : events)
@@ -178,9 +179,39 @@ Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
              " bytes left; compile for more ranks or a smaller batch, or stop what else uses it"));
   }
   DTC_RETURN_IF_ERROR(cu::check(driver, "cuMemAlloc", result));
+  memoryBytes = size;
   DTC_CUDA(driver, cuMemsetD8, memory, 0, size);
   DTC_CUDA(driver, cuCtxSynchronize); // the streams made later do not wait for the default one
+  return groups ? groups->setArena(memory, memoryBytes) : Status();
+}
+
+Status CudaDevice::makeGroups(Control &control) {
+  GroupsRequest request{
+      .libraries = libraries,
+      .driver = driver,
+      .gpu = gpu,
+      .world = options.world,
+      .timeoutSeconds = options.timeoutSeconds,
+      .failed = [this](const Status &status, uint64_t tag) { stop(status, tag); }};
+  std::unique_ptr<CudaGroups> made;
+  std::string notice;
+  DTC_RETURN_IF_ERROR(chooseGroups(control, request, made, notice));
+  if (!notice.empty() && options.notice && control.rank() == 0)
+    options.notice(notice);
+  if (memory)
+    DTC_RETURN_IF_ERROR(made->setArena(memory, memoryBytes));
+  groups = std::move(made);
+  std::lock_guard lock(mutex);
+  stoppable = groups.get();
+  if (!failure.ok())
+    stoppable->stop();
   return {};
+}
+
+Status CudaDevice::createGroup(Control &control, const GroupSpec &spec, int &group) {
+  if (!groups)
+    DTC_RETURN_IF_ERROR(makeGroups(control));
+  return groups->create(control, spec, group);
 }
 
 Status CudaDevice::allocateHost(uint64_t bytes, char *&address) {
@@ -413,7 +444,17 @@ void CudaDevice::stop(const Status &status, uint64_t tag) {
   }
   if (options.world)
     options.world->abandon(status.message());
-  groups->stop();
+  std::lock_guard lock(mutex);
+  if (stoppable)
+    stoppable->stop();
+}
+
+void CudaDevice::pollGroups() {
+  uint64_t tag = ~uint64_t(0);
+  if (!groups)
+    return;
+  if (Status status = groups->poll(steps.numDone(), tag); !status.ok())
+    stop(status, tag);
 }
 
 Status CudaDevice::failureNow(uint64_t &tag) {
@@ -427,6 +468,7 @@ bool CudaDevice::isDone(uint64_t step) {
   if (failureNow(tag).ok())
     if (Status status = steps.poll(); !status.ok())
       stop(status, ~uint64_t(0));
+  pollGroups();
   return steps.numDone() >= step || !failureNow(tag).ok();
 }
 
@@ -437,8 +479,10 @@ Status CudaDevice::synchronize(uint64_t step, uint64_t &tag) {
     if (++looks > 1000) // some 100 us
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   Status status = failureNow(tag);
-  if (!status.ok())
+  if (!status.ok()) {
+    pollGroups(); // after which nothing waits for other ranks
     (void)driver.cuCtxSynchronize();
+  }
   return status;
 }
 

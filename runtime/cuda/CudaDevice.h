@@ -9,7 +9,9 @@
 #include "runtime/cuda/CudaLibraries.h"
 #include "runtime/device/Device.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace dtc::rt {
 
@@ -17,6 +19,8 @@ struct CudaOptions {
   int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
   bool graphs = true;    // whether orders are recorded
+  double timeoutSeconds = 600; // longest that a collective by NCCL may take
+  std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
 };
 
 // Takes the GPU of this rank. `libraries` must outlive the device. Unavailable says what is missing: driver, GPU.

@@ -20,7 +20,12 @@ public:
   virtual ~CudaGroups() = default;
   // As Device::createGroup.
   virtual Status create(Control &control, const GroupSpec &spec, int &group) = 0;
+  // Tells where the arena is, once, so that what moves data may prepare for it.
+  virtual Status setArena(cu::DevicePtr, uint64_t) { return {}; }
   virtual Status prepare(const Command &command, int stream, PreparedMeeting &meeting) = 0;
+  // Looks for errors of what runs, and ends what stop() was asked to. `stepsDone` tells progress; `tag` becomes that of what
+  // failed, ~0 where that is not known. Called while the host waits for a step.
+  virtual Status poll(uint64_t, uint64_t &) { return {}; }
   // Ends what waits for other ranks. Any thread may call it.
   virtual void stop() = 0;
   // Ends its threads, which may still call stop(). Afterwards nothing is prepared and nothing prepared runs.

@@ -21,10 +21,19 @@ public:
     return {};
   }
 
+  Status nccl(const cu::Nccl *&table) override {
+    if (!hasNccl)
+      DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
+    hasNccl = true;
+    table = &ncclTable;
+    return {};
+  }
+
 private:
   cu::Driver driverTable;
   cu::BlasLt blasTable;
-  bool hasDriver = false, hasBlas = false;
+  cu::Nccl ncclTable;
+  bool hasDriver = false, hasBlas = false, hasNccl = false;
 };
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/BlasLt.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/Nccl.h"
 
 #include <memory>
 
@@ -16,6 +17,7 @@ public:
   virtual const char *device() const = 0;
   virtual Status driver(const cu::Driver *&driver) = 0;
   virtual Status blasLt(const cu::BlasLt *&blas) = 0;
+  virtual Status nccl(const cu::Nccl *&nccl) = 0;
 };
 
 std::unique_ptr<CudaLibraries> systemCudaLibraries();

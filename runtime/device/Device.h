@@ -57,6 +57,8 @@ struct GroupSpec {
   std::string name;                // "dp", for messages
   std::span<const uint32_t> ranks; // of no list twice
   uint32_t size = 1;
+  uint32_t shift =
+      0; // of transfers: places in the list from the sender to the receiver; 0: for collectives
 };
 
 // What a file was made for.

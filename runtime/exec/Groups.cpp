@@ -24,8 +24,10 @@ Status Groups::create(const format::Manifest &file, Control &control, Device &de
 
   for (auto &[key, number] : groups) {
     const format::Group &group = *file.groups()->Get(key.group);
-    GroupSpec spec{
-        group.name()->str(), {group.ranks()->data(), group.ranks()->size()}, group.size()};
+    GroupSpec spec{group.name()->str(),
+                   {group.ranks()->data(), group.ranks()->size()},
+                   group.size(),
+                   key.isTransfer ? key.streamOrShift : 0};
     DTC_RETURN_IF_ERROR(device.createGroup(control, spec, number));
   }
   return {};

@@ -17,6 +17,7 @@ public:
     theMachine = &machine;
     fake::fillDriver(driverTable);
     fake::fillBlasLt(blasTable);
+    fake::fillNccl(ncclTable);
   }
   ~FakeCudaImpl() override { theMachine = nullptr; }
 
@@ -26,6 +27,12 @@ public:
   }
   Status blasLt(const cu::BlasLt *&table) override {
     table = &blasTable;
+    return {};
+  }
+  Status nccl(const cu::Nccl *&table) override {
+    if (!machine.options.nccl)
+      return Status::unavailable("there is no NCCL");
+    table = &ncclTable;
     return {};
   }
   uint64_t numCalls() const override { return machine.calls; }
@@ -41,6 +48,7 @@ private:
   fake::Machine machine;
   cu::Driver driverTable;
   cu::BlasLt blasTable;
+  cu::Nccl ncclTable;
 };
 
 } // namespace

@@ -1,4 +1,4 @@
-// CUDA without a GPU: a driver and cuBLASLt that keep CUDA's rules and run kernels on the emulator (runtime/simt).
+// CUDA without a GPU: a driver, cuBLASLt and NCCL that keep CUDA's rules and run kernels on the emulator (runtime/simt).
 //
 // Streams run in any order that events allow, chosen by a seed; nothing runs before somebody looks or waits, so that copies
 // land late and hosts that read too early read old bytes. Graph capture rejects what CUDA rejects, with its error codes.
@@ -17,7 +17,9 @@ struct FakeCudaOptions {
   uint64_t seed = 1;
   int gpus = 1;
   uint64_t memoryBytes = uint64_t(1) << 36; // of each
-  uint64_t failingCall = 0;                 // the call that ends in an error, from 1; 0: none
+  bool oneGpu = false;      // they all are the same one, as several processes see it
+  bool nccl = true;         // whether there is NCCL
+  uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
 };
 
 class FakeCuda : public CudaLibraries {

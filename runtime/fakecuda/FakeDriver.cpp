@@ -117,7 +117,7 @@ Result cuDeviceGetName(char *name, int length, cu::Device device) {
 Result cuDeviceGetUuid(cu::Uuid *uuid, cu::Device device) {
   DTC_FAKE_ENTER(true)
   *uuid = {};
-  uuid->bytes[0] = static_cast<char>(device + 1);
+  uuid->bytes[0] = static_cast<char>(m.options.oneGpu ? 1 : device + 1);
   return cu::success;
 }
 

@@ -79,6 +79,8 @@ struct FakeGpu {
   int contexts = 0; // how often its own was retained
 };
 
+struct NcclWorld; // the ranks of a communicator (FakeNccl.cpp)
+
 class Machine {
 public:
   explicit Machine(const FakeCudaOptions &options);
@@ -88,6 +90,8 @@ public:
   Result enter(bool isSafe = true);
   // The same of one that frees something, which is done in any case.
   Result enterFree();
+  // A number below `count`, by the seed.
+  uint64_t draw(uint64_t count) { return random() % count; }
 
   // Adds work to a stream or to what it captures.
   Result push(FakeStream &stream, std::function<Status()> run, std::function<bool()> isReady = {});
@@ -119,8 +123,9 @@ public:
   FakeCudaOptions options;
   std::mutex mutex;
   std::vector<std::unique_ptr<FakeGpu>> gpus;
-  std::map<const char *, uint64_t> pinned; // address, bytes
-  std::map<std::string, int64_t> alive;    // objects that exist, by kind
+  std::map<const char *, uint64_t> pinned;                   // address, bytes
+  std::map<std::string, int64_t> alive;                      // objects that exist, by kind
+  std::map<uint64_t, std::shared_ptr<NcclWorld>> ncclWorlds; // by the number in their id
   uint64_t calls = 0;
   Result fault = cu::success; // after which nothing works any more
   std::string faultWords;
@@ -144,5 +149,6 @@ Machine &machine();
 // What stands in for each table.
 void fillDriver(cu::Driver &driver);
 void fillBlasLt(cu::BlasLt &blas);
+void fillNccl(cu::Nccl &nccl);
 
 } // namespace dtc::rt::fake

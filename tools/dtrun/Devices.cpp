@@ -31,7 +31,8 @@ Status emulatedLibraries(const Executable &executable, std::unique_ptr<CudaLibra
 
 } // namespace
 
-Status makeDevice(const Executable &executable, Comm &world, int threads, RankDevice &made) {
+Status makeDevice(const Executable &executable, Comm &world, int threads, double timeoutSeconds,
+                  RankDevice &made) {
   std::string_view name = format::deviceOf(executable.manifest());
   if (name == format::cpuDevice) {
     made.device = makeCpuDevice(threads, &world);
@@ -43,15 +44,17 @@ Status makeDevice(const Executable &executable, Comm &world, int threads, RankDe
     made.libraries = systemCudaLibraries();
   LaunchEnvironment launch;
   DTC_RETURN_IF_ERROR(detectLaunch(launch));
-  if (Status status = makeCudaDevice(*made.libraries,
-                                     {.localRank = launch.localRank, .world = &world}, made.device);
-      !status.ok())
+  if (timeoutSeconds == 0)
+    DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, timeoutSeconds));
+  CudaOptions options{.localRank = launch.localRank, .world = &world};
+  options.timeoutSeconds = timeoutSeconds;
+  options.notice = [](const std::string &words) {
+    std::fprintf(stderr, "dtrun: %s\n", words.c_str());
+  };
+  Status status = makeCudaDevice(*made.libraries, options, made.device);
+  if (!status.ok())
     return {status.statusCode(),
             text(executable.name(), " is compiled for device '", name, "': ", status.message())};
-  if (world.size() > 1 && world.rank() == 0)
-    std::fprintf(stderr,
-                 "dtrun: ranks exchange data through the memory of their hosts, not between "
-                 "GPUs\n");
   return {};
 }
 

@@ -15,8 +15,9 @@ struct RankDevice {
   std::unique_ptr<Device> device;
 };
 
-// Makes the device of this rank. Unavailable or InvalidArgument says what this machine lacks. On rank 0, prints where
-// collectives go where that is slow.
-Status makeDevice(const Executable &executable, Comm &world, int threads, RankDevice &made);
+// Makes the device of this rank, on which no collective takes longer than `timeoutSeconds` (0: DTC_TIMEOUT). Unavailable or InvalidArgument says what this machine lacks. Rank 0 prints where
+// collectives go where that is slow, once they are made.
+Status makeDevice(const Executable &executable, Comm &world, int threads, double timeoutSeconds,
+                  RankDevice &made);
 
 } // namespace dtc::rt

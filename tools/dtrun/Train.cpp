@@ -145,7 +145,8 @@ Status Trainer::openData(std::vector<Trait> &traits) {
 }
 
 Status Trainer::prepare(StartUp &startUp) {
-  DTC_RETURN_IF_ERROR(agree(world, makeDevice(executable, world, threads, rankDevice)));
+  DTC_RETURN_IF_ERROR(
+      agree(world, makeDevice(executable, world, threads, options.timeoutSeconds, rankDevice)));
   device = rankDevice.device.get();
   startUp.enter(Phase::MakingGroups);
   ExecutorOptions wanted{.trace = !options.profile.empty()};

@@ -1,4 +1,4 @@
-// The CUDA device on the fake driver: steps, whatever the streams do; errors of every call; products; several ranks.
+// The CUDA device on the fake driver: steps, whatever the streams do; errors of every call; products.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/base/HalfFloats.h"
@@ -321,71 +321,6 @@ TEST(CudaDevice, FindsAnOrderThatChanges) {
                                             : "command 1 of an order differs from the one "
                                               "that was recorded there");
   }
-}
-
-using Kind = format::CollectiveKind;
-
-TEST(CudaRanks, RunEveryCollectiveThroughTheHosts) {
-  for (uint32_t ranks : {1u, 2u, 3u}) {
-    ProgramBuilder builder = test::simtProgram({{"dp", ranks}});
-    builder.program().num_streams = 2;
-    builder.program().num_events = 2;
-    uint32_t one = builder.buffer("one", 2), sum = builder.buffer("sum", 2),
-             all = builder.buffer("all", 2 * ranks), part = builder.buffer("part", 2),
-             swapped = builder.buffer("swapped", 2 * ranks);
-    uint32_t group = builder.group({0});
-    builder.add(test::record(0));
-    builder.add(test::wait(0), 1);
-    builder.add(test::collective(Kind::all_reduce, group, one, sum, 2), 1);
-    builder.add(test::record(1), 1);
-    builder.add(test::collective(Kind::all_gather, group, one, all, 2));
-    builder.add(test::collective(Kind::reduce_scatter, group, all, part, 2));
-    builder.add(test::collective(Kind::all_to_all, group, all, swapped, 2));
-    builder.add(test::wait(1));
-    std::vector<uint8_t> file = builder.file();
-    for (uint64_t seed = 1; seed <= 5; ++seed)
-      test::onCudaRanks(static_cast<int>(ranks), seed, file, [&](CudaRank at) {
-        auto r = static_cast<float>(at.rank);
-        for (int step = 0; step < 2; ++step) {
-          at.put(one, {r + 1, -r});
-          StepResult result;
-          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
-          float total = 0;
-          std::vector<float> gathered, received;
-          for (uint32_t i = 0; i < ranks; ++i) {
-            total += static_cast<float>(i);
-            gathered.insert(gathered.end(), {static_cast<float>(i) + 1, -static_cast<float>(i)});
-            received.insert(received.end(), {r + 1, -r});
-          }
-          auto size = static_cast<float>(ranks);
-          EXPECT_EQ(at.get(sum), (std::vector<float>{total + size, -total}));
-          EXPECT_EQ(at.get(all), gathered);
-          EXPECT_EQ(at.get(part), (std::vector<float>{size * (r + 1), -size * r}));
-          EXPECT_EQ(at.get(swapped), received);
-        }
-        return Status();
-      });
-  }
-}
-
-// A rank that never comes ends the step of the other one, by time-out, without a hang.
-TEST(CudaRanks, EndWhereAPeerIsMissing) {
-  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
-  uint32_t x = builder.buffer("x", 4);
-  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
-  test::onCudaRanks(
-      2, 1, builder.file(),
-      [&](CudaRank at) {
-        if (at.rank == 1)
-          return Status();
-        StepResult result;
-        Status status = at.executor.runStep(result);
-        EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
-        EXPECT_NE(status.message().find("rank 0, step 1, task 'step'"), std::string::npos)
-            << status.message();
-        return Status();
-      },
-      0.5);
 }
 
 } // namespace

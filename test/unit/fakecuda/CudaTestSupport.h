@@ -50,32 +50,60 @@ struct CudaRank {
 
 // Makes a device and an executor of `file` for one rank and calls `body`; the first error.
 inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, rt::Comm &world,
-                         const rt::ExecutorOptions &options, bool graphs,
+                         const rt::ExecutorOptions &options, rt::CudaOptions cuda,
                          const std::function<rt::Status(CudaRank)> &body) {
   std::unique_ptr<rt::Executable> executable;
   DTC_RETURN_IF_ERROR(rt::Executable::fromBytes(file, "test.dte", executable));
   std::unique_ptr<rt::Device> device;
-  DTC_RETURN_IF_ERROR(rt::makeCudaDevice(
-      fake, {.localRank = world.rank(), .world = &world, .graphs = graphs}, device));
+  cuda.localRank = world.rank();
+  cuda.world = &world;
+  DTC_RETURN_IF_ERROR(rt::makeCudaDevice(fake, cuda, device));
   std::unique_ptr<rt::Executor> executor;
   DTC_RETURN_IF_ERROR(rt::Executor::create(*executable, world, *device, options, executor));
   return body({world.rank(), *executor, *device});
 }
+inline rt::Status onCuda(rt::FakeCuda &fake, const std::vector<uint8_t> &file, rt::Comm &world,
+                         const rt::ExecutorOptions &options, bool graphs,
+                         const std::function<rt::Status(CudaRank)> &body) {
+  rt::CudaOptions cuda;
+  cuda.graphs = graphs;
+  return onCuda(fake, file, world, options, cuda, body);
+}
 
-// The same on `ranks` threads, with a GPU each.
-inline void onCudaRanks(int ranks, uint64_t seed, const std::vector<uint8_t> &file,
-                        const std::function<rt::Status(CudaRank)> &body, double timeout = 60) {
-  auto fake = rt::makeFakeCuda({.seed = seed, .gpus = ranks});
-  auto worlds = rt::makeLoopbackWorld(ranks, timeout);
+struct RanksOptions {
+  int ranks = 2;
+  rt::FakeCudaOptions fake = {}; // with a GPU for each rank, or one where it says so
+  bool graphs = true;
+  double timeout = 60; // seconds, of all that waits for other ranks
+};
+
+// The same on threads. Every rank's status goes to `ended`.
+inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> &file,
+                        const std::function<rt::Status(CudaRank)> &body,
+                        const std::function<void(int rank, const rt::Status &)> &ended) {
+  rt::FakeCudaOptions gpus = options.fake;
+  gpus.gpus = options.ranks;
+  auto fake = rt::makeFakeCuda(gpus);
+  auto worlds = rt::makeLoopbackWorld(options.ranks, options.timeout);
+  rt::CudaOptions cuda;
+  cuda.graphs = options.graphs;
+  cuda.timeoutSeconds = options.timeout;
   std::vector<std::thread> members;
-  for (int rank = 0; rank < ranks; ++rank)
+  for (int rank = 0; rank < options.ranks; ++rank)
     members.emplace_back([&, rank] {
-      rt::Status status = onCuda(*fake, file, *worlds[static_cast<size_t>(rank)], {}, true, body);
-      EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status.message();
+      ended(rank, onCuda(*fake, file, *worlds[static_cast<size_t>(rank)], {}, cuda, body));
     });
   for (std::thread &member : members)
     member.join();
   EXPECT_EQ(fake->leaks(), "");
+}
+
+// Of ranks that all succeed.
+inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> &file,
+                        const std::function<rt::Status(CudaRank)> &body) {
+  onCudaRanks(options, file, body, [](int rank, const rt::Status &status) {
+    EXPECT_TRUE(status.ok()) << "rank " << rank << ": " << status.message();
+  });
 }
 
 } // namespace dtc::test

@@ -3,10 +3,14 @@
 // First: its macros name the versions of functions, and so do our tables' members behind them.
 #include <cublasLt.h>
 #include <cuda.h>
+#if __has_include(<nccl.h>)
+#include <nccl.h>
+#endif
 #endif
 
 #include "runtime/cuda/BlasLt.h"
 #include "runtime/cuda/Driver.h"
+#include "runtime/cuda/Nccl.h"
 
 #include <gtest/gtest.h>
 
@@ -89,6 +93,34 @@ static_assert(sizeof(BlasChoice) == sizeof(cublasLtMatmulHeuristicResult_t) &&
               offsetof(BlasChoice, workspaceBytes) ==
                   offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 
+#if __has_include(<nccl.h>)
+#define DTC_NCCL(name, result, parameters)                                                         \
+  static_assert(SameCall<decltype(&::name), decltype(Nccl::name)>::value, #name);
+#include "runtime/cuda/Nccl.def"
+#undef DTC_NCCL
+static_assert(ncclSuccess == ::ncclSuccess && ncclUnhandledCudaError == ::ncclUnhandledCudaError &&
+              ncclInvalidArgument == ::ncclInvalidArgument &&
+              ncclInvalidUsage == ::ncclInvalidUsage && ncclInProgress == ::ncclInProgress);
+static_assert(ncclUint8 == ::ncclUint8 && ncclInt32 == ::ncclInt32 && ncclInt64 == ::ncclInt64 &&
+              ncclFloat16 == ::ncclFloat16 && ncclFloat32 == ::ncclFloat32 &&
+              ncclBfloat16 == ::ncclBfloat16);
+static_assert(ncclSum == ::ncclSum && ncclMax == ::ncclMax &&
+              ncclUnsetInt == NCCL_CONFIG_UNDEF_INT);
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic) &&
+              offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version) &&
+              offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking) &&
+              offsetof(NcclConfig, network) == offsetof(ncclConfig_t, netName) &&
+              offsetof(NcclConfig, splitShare) == offsetof(ncclConfig_t, splitShare) &&
+              sizeof(NcclConfig) <= sizeof(ncclConfig_t));
+
+TEST(CudaDeclarations, AreThoseOfNcclsHeader) { SUCCEED() << "or this would not compile"; }
+#else
+TEST(CudaDeclarations, AreThoseOfNcclsHeader) {
+  GTEST_SKIP() << "this build found no nccl.h to compare with";
+}
+#endif
+
 TEST(CudaDeclarations, AreThoseOfTheHeaders) { SUCCEED() << "or this would not compile"; }
 
 } // namespace
@@ -97,5 +129,8 @@ TEST(CudaDeclarations, AreThoseOfTheHeaders) { SUCCEED() << "or this would not c
 #else
 TEST(CudaDeclarations, AreThoseOfTheHeaders) {
   GTEST_SKIP() << "this build found no cuda.h and cublasLt.h to compare with";
+}
+TEST(CudaDeclarations, AreThoseOfNcclsHeader) {
+  GTEST_SKIP() << "this build found no cuda.h to compare with";
 }
 #endif

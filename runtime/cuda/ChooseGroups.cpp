@@ -1,0 +1,69 @@
+#include "runtime/cuda/ChooseGroups.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/cuda/NcclGroups.h"
+#include "runtime/cuda/StagedGroups.h"
+
+#include <array>
+#include <cstring>
+#include <set>
+
+namespace dtc::rt {
+
+using format::text;
+
+namespace {
+
+// What a rank tells all others.
+struct RankGpu {
+  cu::Uuid uuid{};
+  char hasGpu = 0; // whether it could be asked
+  char hasNccl = 0;
+};
+
+} // namespace
+
+Status chooseGroups(Control &control, const GroupsRequest &request,
+                    std::unique_ptr<CudaGroups> &groups, std::string &notice) {
+  auto useNccl = [&] {
+    groups = makeNcclGroups(request.libraries, request.driver, request.timeoutSeconds);
+    return Status();
+  };
+  if (control.size() == 1)
+    return useNccl(); // of which groups of one rank need nothing
+  RankGpu mine;
+  const cu::Nccl *nccl = nullptr;
+  Status asked = request.gpu.uuid(mine.uuid), opened = request.libraries.nccl(nccl);
+  mine.hasGpu = asked.ok() ? 1 : 0;
+  mine.hasNccl = opened.ok() ? 1 : 0;
+  std::vector<RankGpu> all(static_cast<size_t>(control.size()));
+  DTC_RETURN_IF_ERROR(control.allGather(&mine, all.data(), sizeof(mine), DataType::U8));
+  std::set<std::array<char, 16>> gpus;
+  int without = -1, silent = -1;
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::array<char, 16> uuid{};
+    std::memcpy(uuid.data(), all[i].uuid.bytes, uuid.size());
+    gpus.insert(uuid);
+    if (!all[i].hasGpu)
+      silent = static_cast<int>(i);
+    if (!all[i].hasNccl)
+      without = static_cast<int>(i);
+  }
+  if (silent >= 0)
+    return asked.ok() ? Status::unavailable(text("rank ", silent, " cannot name its GPU")) : asked;
+  if (gpus.size() < all.size()) {
+    groups = makeStagedGroups(request.driver, request.world, request.failed);
+    notice = text(all.size(), " ranks share ", gpus.size(), gpus.size() == 1 ? " GPU" : " GPUs",
+                  ", which NCCL does not serve: they exchange data through the memory of their "
+                  "hosts, slowly");
+    return {};
+  }
+  if (without >= 0)
+    return opened.ok() ? Status::unavailable(text("rank ", without,
+                                                  " has no NCCL, by which ranks on several GPUs "
+                                                  "exchange data; install it there"))
+                       : opened;
+  return useNccl();
+}
+
+} // namespace dtc::rt

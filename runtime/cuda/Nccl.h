@@ -1,0 +1,58 @@
+// NCCL, collectives between NVIDIA's GPUs, as a table of functions.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/cuda/DriverTypes.h"
+
+#include <climits>
+
+struct ncclComm;
+
+namespace dtc::rt::cu {
+
+using NcclResult = int;
+using NcclComm = ncclComm *;
+using NcclType = int;
+using NcclReduction = int;
+
+struct NcclId {
+  char bytes[128];
+};
+
+inline constexpr int ncclUnsetInt = INT_MIN;
+
+// ncclConfig_t as it was in NCCL 2.18: `bytes` tells later ones which it is, and they set the rest.
+struct NcclConfig {
+  size_t bytes = sizeof(NcclConfig);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21800;
+  int blocking = ncclUnsetInt;
+  int clusterSize = ncclUnsetInt, leastBlocks = ncclUnsetInt, mostBlocks = ncclUnsetInt;
+  const char *network = nullptr;
+  int splitShare = ncclUnsetInt;
+};
+
+inline constexpr NcclResult ncclSuccess = 0, ncclUnhandledCudaError = 1, ncclSystemError = 2,
+                            ncclInternalError = 3, ncclInvalidArgument = 4, ncclInvalidUsage = 5,
+                            ncclRemoteError = 6, ncclInProgress = 7;
+inline constexpr NcclType ncclUint8 = 1, ncclInt32 = 2, ncclInt64 = 4, ncclFloat16 = 6,
+                          ncclFloat32 = 7, ncclBfloat16 = 9;
+inline constexpr NcclReduction ncclSum = 0, ncclMax = 2;
+
+struct Nccl {
+#define DTC_NCCL(name, result, parameters) result(*name) parameters = nullptr;
+#include "runtime/cuda/Nccl.def"
+#undef DTC_NCCL
+};
+
+// Fills the table from libnccl.so.2. Unavailable says what is missing.
+Status openNccl(Nccl &nccl);
+
+// Ok for success and for what is in progress, else "ncclAllReduce: invalid usage".
+Status check(const Nccl &nccl, const char *call, NcclResult result);
+
+} // namespace dtc::rt::cu
+
+// As DTC_CUDA. What is in progress is to be waited for.
+#define DTC_NCCL_CALL(nccl, function, ...)                                                         \
+  DTC_RETURN_IF_ERROR(::dtc::rt::cu::check((nccl), #function, (nccl).function(__VA_ARGS__)))

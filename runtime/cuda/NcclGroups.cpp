@@ -1,0 +1,384 @@
+#include "runtime/cuda/NcclGroups.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/format/Operands.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+using Clock = std::chrono::steady_clock;
+
+cu::NcclType typeOf(format::DType type) {
+  switch (type) {
+  case format::DType::f32:
+    return cu::ncclFloat32;
+  case format::DType::bf16:
+    return cu::ncclBfloat16;
+  case format::DType::f16:
+    return cu::ncclFloat16;
+  case format::DType::i32:
+    return cu::ncclInt32;
+  case format::DType::i64:
+    return cu::ncclInt64;
+  case format::DType::u8:
+    break;
+  }
+  return cu::ncclUint8;
+}
+
+struct Operation {
+  std::string what; // "all_reduce over group 'dp'"
+  uint64_t tag = 0; // of the last time
+};
+
+// A communicator of several ranks.
+struct Line {
+  std::string name;
+  int ranks = 1, place = 0; // of this rank
+  cu::NcclComm comm = nullptr;
+  void *registration = nullptr;
+  std::vector<Operation> operations;
+  std::deque<uint32_t>
+      unused; // numbers whose operations were dropped, of which a few may still run
+  // Pinned: which operation the GPU is in, from 1; 0 for none.
+  std::atomic<uint32_t> *running = nullptr;
+  cu::DevicePtr runningOnDevice = 0;
+  // What poll() saw last, and since when.
+  uint32_t seen = 0;
+  Clock::time_point since;
+};
+
+// Collectives have one line. Transfers have one for what this rank sends and one for what it receives, of two ranks each:
+// NCCL runs what goes over a communicator one after another, and a rank that waited to send would not receive.
+struct Group {
+  int ranks = 1;
+  Line *line = nullptr, *receives = nullptr;
+};
+static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+class NcclGroups : public CudaGroups {
+public:
+  NcclGroups(CudaLibraries &libraries, const cu::Driver &driver, double timeoutSeconds)
+      : libraries(libraries), driver(driver),
+        timeout(std::chrono::duration<double>(timeoutSeconds)) {}
+  ~NcclGroups() override;
+
+  Status create(Control &control, const GroupSpec &spec, int &group) override;
+  Status setArena(cu::DevicePtr address, uint64_t bytes) override;
+  Status prepare(const Command &command, int stream, PreparedMeeting &meeting) override;
+  Status poll(uint64_t stepsDone, uint64_t &tag) override;
+  void stop() override { stopped = true; }
+  void close() override {}
+
+private:
+  // Begins to connect; settle() ends it. Each line has an identity, made by the one of its ranks at place 0.
+  Status connect(const cu::NcclId &id, const Line &like, Line *&made);
+  Status finish(Line &line);
+  Status registerArena(Line &line);
+  Status makeNotes(Line &line);
+  // Waits for what was said to the communicator to be taken; `what` for messages.
+  Status settle(const Line &line, const char *what);
+  Status call(const Line &line, const Command &command, cu::Stream stream);
+  Status exchangeAll(const Line &line, const Command &command, cu::Stream stream);
+  // Of an operation of one rank.
+  Status copyHere(const Command &command, cu::Stream stream) const;
+  Status close(Line &line);
+  void abortAll();
+
+  CudaLibraries &libraries;
+  const cu::Driver &driver;
+  std::chrono::duration<double> timeout;
+  const cu::Nccl *nccl = nullptr;
+  std::vector<Group> groups;
+  std::vector<std::unique_ptr<Line>> lines;
+  cu::DevicePtr arena = 0;
+  uint64_t arenaBytes = 0;
+  uint64_t stepsSeen = 0;
+  std::atomic<bool> stopped{false}; // by whichever thread; the host's ends the communicators
+};
+
+// After an error communicators are gone, or cannot be ended in good order.
+NcclGroups::~NcclGroups() {
+  for (auto &line : lines)
+    if (!stopped && line->comm && !close(*line).ok())
+      stopped = true;
+  abortAll();
+  for (auto &line : lines)
+    if (line->running)
+      (void)driver.cuMemFreeHost(line->running);
+}
+
+Status NcclGroups::close(Line &line) {
+  if (line.registration)
+    DTC_NCCL_CALL(*nccl, ncclCommDeregister, line.comm, std::exchange(line.registration, nullptr));
+  DTC_NCCL_CALL(*nccl, ncclCommFinalize, line.comm);
+  DTC_RETURN_IF_ERROR(settle(line, "ncclCommFinalize"));
+  DTC_NCCL_CALL(*nccl, ncclCommDestroy, std::exchange(line.comm, nullptr));
+  return {};
+}
+
+void NcclGroups::abortAll() {
+  for (auto &line : lines)
+    if (line->comm)
+      (void)nccl->ncclCommAbort(std::exchange(line->comm, nullptr));
+}
+
+Status NcclGroups::settle(const Line &line, const char *what) {
+  Clock::time_point begin = Clock::now();
+  for (;;) {
+    cu::NcclResult state = cu::ncclSuccess;
+    DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
+    if (state != cu::ncclInProgress)
+      return cu::check(*nccl, what, state);
+    if (stopped)
+      return Status::aborted("the device was stopped");
+    if (Clock::now() - begin > timeout)
+      return Status::aborted(text(what, " of group '", line.name, "' of ", line.ranks,
+                                  " ranks did not end within ", timeout.count(),
+                                  " s: another rank has not come to it"));
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+}
+
+// Whoever is first in a line makes its identity, and tells it all others. All lines of a rank are begun before it waits for
+// one: the ranks of a ring would wait in a circle.
+Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) {
+  number = static_cast<int>(groups.size());
+  groups.push_back({});
+  if (spec.size == 1)
+    return {};
+  if (!nccl)
+    DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
+  std::span<const uint32_t> list; // that has this rank
+  size_t place = 0;
+  for (size_t i = 0; i < spec.ranks.size(); ++i)
+    if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
+      place = i % spec.size;
+      list = spec.ranks.subspan(i - place, spec.size);
+    }
+  cu::NcclId id{};
+  if (!list.empty() && (place == 0 || spec.shift != 0))
+    DTC_NCCL_CALL(*nccl, ncclGetUniqueId, &id);
+  std::vector<cu::NcclId> ids(static_cast<size_t>(control.size()));
+  DTC_RETURN_IF_ERROR(control.allGather(&id, ids.data(), sizeof(id), DataType::U8));
+  if (list.empty())
+    return {};
+  Group &group = groups.back();
+  group.ranks = static_cast<int>(spec.size);
+  Line like;
+  like.name = spec.name;
+  like.ranks = group.ranks;
+  like.place = static_cast<int>(place);
+  if (spec.shift == 0) {
+    DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, group.line));
+    return finish(*group.line);
+  }
+  like.ranks = 2;
+  size_t sender = (place + spec.size - spec.shift % spec.size) % spec.size;
+  like.place = 0;
+  DTC_RETURN_IF_ERROR(connect(id, like, group.line));
+  like.place = 1;
+  DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, group.receives));
+  DTC_RETURN_IF_ERROR(finish(*group.line));
+  return finish(*group.receives);
+}
+
+Status NcclGroups::connect(const cu::NcclId &id, const Line &like, Line *&made) {
+  lines.push_back(std::make_unique<Line>(like));
+  made = lines.back().get();
+  cu::NcclConfig config;
+  config.blocking = 0;
+  DTC_NCCL_CALL(*nccl, ncclCommInitRankConfig, &made->comm, made->ranks, id, made->place, &config);
+  return {};
+}
+
+Status NcclGroups::finish(Line &line) {
+  DTC_RETURN_IF_ERROR(settle(line, "ncclCommInitRankConfig"));
+  DTC_RETURN_IF_ERROR(makeNotes(line));
+  return registerArena(line);
+}
+
+Status NcclGroups::makeNotes(Line &line) {
+  void *address = nullptr;
+  DTC_CUDA(driver, cuMemAllocHost, &address, sizeof(*line.running));
+  line.running = new (address) std::atomic<uint32_t>(0);
+  DTC_CUDA(driver, cuMemHostGetDevicePointer, &line.runningOnDevice, address, 0);
+  return {};
+}
+
+Status NcclGroups::registerArena(Line &line) {
+  if (!arena || !line.comm || line.registration)
+    return {};
+  DTC_NCCL_CALL(*nccl, ncclCommRegister, line.comm, reinterpret_cast<void *>(arena), arenaBytes,
+                &line.registration);
+  return settle(line, "ncclCommRegister");
+}
+
+Status NcclGroups::setArena(cu::DevicePtr address, uint64_t bytes) {
+  arena = address;
+  arenaBytes = bytes;
+  for (auto &line : lines)
+    DTC_RETURN_IF_ERROR(registerArena(*line));
+  return {};
+}
+
+Status NcclGroups::copyHere(const Command &command, cu::Stream stream) const {
+  const format::Collective *op = command.source->op_as_Collective();
+  if (op && command.buffers[0] != command.buffers[1])
+    DTC_CUDA(driver, cuMemcpyDtoDAsync, reinterpret_cast<uintptr_t>(command.buffers[1]),
+             reinterpret_cast<uintptr_t>(command.buffers[0]),
+             op->count() * format::bytesOf(op->dtype()), stream);
+  return {};
+}
+
+// Parts to and from all ranks at once: one after another they would wait in a circle.
+Status NcclGroups::exchangeAll(const Line &line, const Command &command, cu::Stream stream) {
+  const format::Collective &op = *command.source->op_as_Collective();
+  uint64_t bytes = op.count() * format::bytesOf(op.dtype());
+  DTC_NCCL_CALL(*nccl, ncclGroupStart);
+  Status status;
+  for (int peer = 0; peer < line.ranks && status.ok(); ++peer) {
+    uint64_t offset = static_cast<uint64_t>(peer) * bytes;
+    status = cu::check(*nccl, "ncclSend",
+                       nccl->ncclSend(command.buffers[0] + offset, op.count(), typeOf(op.dtype()),
+                                      peer, line.comm, stream));
+    if (status.ok())
+      status = cu::check(*nccl, "ncclRecv",
+                         nccl->ncclRecv(command.buffers[1] + offset, op.count(), typeOf(op.dtype()),
+                                        peer, line.comm, stream));
+  }
+  Status ended = cu::check(*nccl, "ncclGroupEnd", nccl->ncclGroupEnd());
+  return status.ok() ? ended : status;
+}
+
+Status NcclGroups::call(const Line &line, const Command &command, cu::Stream stream) {
+  if (const format::Transfer *op = command.source->op_as_Transfer()) {
+    int peer = 1 - line.place;
+    cu::NcclType type = typeOf(op->dtype());
+    if (op->kind() == format::TransferKind::send)
+      DTC_NCCL_CALL(*nccl, ncclSend, command.buffers[0], op->count(), type, peer, line.comm,
+                    stream);
+    else
+      DTC_NCCL_CALL(*nccl, ncclRecv, command.buffers[0], op->count(), type, peer, line.comm,
+                    stream);
+    return {};
+  }
+  const format::Collective &op = *command.source->op_as_Collective();
+  const char *src = command.buffers[0];
+  char *dst = command.buffers[1];
+  cu::NcclType type = typeOf(op.dtype());
+  cu::NcclReduction reduction = op.reduce() == format::ReduceKind::max ? cu::ncclMax : cu::ncclSum;
+  switch (op.kind()) {
+  case format::CollectiveKind::all_reduce:
+    DTC_NCCL_CALL(*nccl, ncclAllReduce, src, dst, op.count(), type, reduction, line.comm, stream);
+    return {};
+  case format::CollectiveKind::all_gather:
+    DTC_NCCL_CALL(*nccl, ncclAllGather, src, dst, op.count(), type, line.comm, stream);
+    return {};
+  case format::CollectiveKind::reduce_scatter:
+    DTC_NCCL_CALL(*nccl, ncclReduceScatter, src, dst, op.count(), type, reduction, line.comm,
+                  stream);
+    return {};
+  case format::CollectiveKind::all_to_all:
+    return exchangeAll(line, command, stream);
+  }
+  return Status::internal("a collective of unknown kind passed the verifier");
+}
+
+std::string describe(const Command &command, const Line &line) {
+  const format::Collective *op = command.source->op_as_Collective();
+  const char *kind = op ? format::EnumNameCollectiveKind(op->kind())
+                        : format::EnumNameTransferKind(command.source->op_as_Transfer()->kind());
+  return text(kind, " over group '", line.name, "'");
+}
+
+// Steps that are not recorded prepare their operations anew each time, so that numbers are used again, late.
+std::shared_ptr<const uint32_t> numberOf(Line &line, std::string what) {
+  constexpr size_t mayRun = 1024;
+  uint32_t number = 0;
+  if (line.unused.size() > mayRun) {
+    number = line.unused.front();
+    line.unused.pop_front();
+    line.operations[number - 1] = {std::move(what), 0};
+  } else {
+    line.operations.push_back({std::move(what), 0});
+    number = static_cast<uint32_t>(line.operations.size());
+  }
+  auto giveBack = [&line](const uint32_t *held) {
+    line.unused.push_back(*held);
+    delete held;
+  };
+  return {new uint32_t(number), giveBack};
+}
+
+Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting) {
+  const Group &group = groups[static_cast<size_t>(command.group)];
+  if (group.ranks == 1) {
+    meeting.work = [this, command](cu::Stream on) { return copyHere(command, on); };
+    return {};
+  }
+  const format::Transfer *transfer = command.source->op_as_Transfer();
+  bool receives = transfer && transfer->kind() == format::TransferKind::receive;
+  Line &line = receives ? *group.receives : *group.line;
+  std::shared_ptr<const uint32_t> number = numberOf(line, describe(command, line));
+  meeting.announce = [&line, number](uint64_t tag) { line.operations[*number - 1].tag = tag; };
+  meeting.work = [this, &line, command, number](cu::Stream on) -> Status {
+    if (!line.comm)
+      return Status::aborted("the device was stopped");
+    DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, *number, 0);
+    DTC_RETURN_IF_ERROR(call(line, command, on));
+    DTC_RETURN_IF_ERROR(settle(line, "NCCL's operation"));
+    DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, 0, 0);
+    return {};
+  };
+  return {};
+}
+
+// A step that ends shows that what is running was begun after it.
+Status NcclGroups::poll(uint64_t stepsDone, uint64_t &tag) {
+  if (stopped) {
+    abortAll();
+    return {};
+  }
+  bool isNewStep = std::exchange(stepsSeen, stepsDone) != stepsDone;
+  Clock::time_point now = Clock::now();
+  for (auto &each : lines) {
+    Line &line = *each;
+    if (!line.comm || !line.running)
+      continue;
+    uint32_t running = line.running->load(std::memory_order_acquire);
+    const Operation *operation = running ? &line.operations[running - 1] : nullptr;
+    tag = operation ? operation->tag : ~uint64_t(0);
+    cu::NcclResult state = cu::ncclSuccess;
+    DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
+    DTC_RETURN_IF_ERROR(
+        cu::check(*nccl, operation ? operation->what.c_str() : line.name.c_str(), state));
+    if (isNewStep || running != line.seen) {
+      line.seen = running;
+      line.since = now;
+    } else if (operation && now - line.since > timeout) {
+      return Status::aborted(text(operation->what, ", in which this rank is number ", line.place,
+                                  " of ", line.ranks, ", did not end within ", timeout.count(),
+                                  " s: another rank has not come to it"));
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+std::unique_ptr<CudaGroups> makeNcclGroups(CudaLibraries &libraries, const cu::Driver &driver,
+                                           double timeoutSeconds) {
+  return std::make_unique<NcclGroups>(libraries, driver, timeoutSeconds);
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,497 @@
+// Stand-in for NCCL between the GPUs of one process. An operation takes its input when it begins on the stream and gives its
+// output when all ranks have begun it; in between its input must stay as it is. Communicators that do not block are in
+// progress for a while after each call, as NCCL's may be.
+#include "runtime/base/HalfFloats.h"
+#include "runtime/base/Text.h"
+#include "runtime/fakecuda/Machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dtc::rt::fake {
+
+using cu::NcclResult;
+using format::text;
+using Lock = std::unique_lock<std::mutex>;
+
+enum class NcclKind { AllReduce, AllGather, ReduceScatter, Send, Receive };
+
+// What all ranks of a collective have to agree on.
+struct NcclCall {
+  NcclKind kind = NcclKind::AllReduce;
+  uint64_t count = 0;
+  cu::NcclType type = cu::ncclFloat32;
+  cu::NcclReduction reduction = cu::ncclSum;
+
+  bool operator==(const NcclCall &other) const = default;
+};
+
+struct NcclMeeting {
+  NcclCall call;
+  std::vector<std::vector<char>> inputs; // by rank; empty before it has begun
+  size_t begun = 0;
+};
+
+// What one rank sends to another, in order.
+struct NcclMail {
+  std::vector<std::vector<char>> sent;
+  size_t wanted = 0; // receives that have begun
+};
+
+struct NcclWorld {
+  std::vector<int> gpus; // by rank; -1 before it has come
+  size_t present = 0;
+  std::map<uint64_t, NcclMeeting> meetings; // by number
+  std::map<std::pair<int, int>, NcclMail> mail;
+};
+
+namespace {
+
+struct Communicator {
+  std::shared_ptr<NcclWorld> world;
+  int rank = 0, ranks = 0, gpu = 0;
+  bool blocks = true, aborted = false, destroyed = false, finalized = false;
+  uint64_t looks = 0; // for which it will still be in progress
+  uint64_t meetings = 0;
+  std::map<int, size_t> sends, receives; // begun, by peer
+  int registrations = 0;
+  // What was enqueued last: operations run one after another, whatever their streams.
+  NodePtr last;
+  std::shared_ptr<Capture> capture;
+  size_t captured = 0; // where it was captured
+};
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+// One operation, as it was called. What it is at the moment changes with each run.
+struct Operation {
+  CommunicatorPtr comm;
+  NcclCall call;
+  const char *src = nullptr;
+  char *dst = nullptr;
+  int peer = 0;
+  uint64_t number = 0; // of this run, among its kind
+};
+
+CommunicatorPtr &of(cu::NcclComm comm) { return *reinterpret_cast<CommunicatorPtr *>(comm); }
+
+constexpr size_t bytesOfType(cu::NcclType type) {
+  return type == cu::ncclFloat16 || type == cu::ncclBfloat16 ? 2
+         : type == cu::ncclUint8                             ? 1
+         : type == cu::ncclInt64                             ? 8
+                                                             : 4;
+}
+
+float readFloat(const char *at, cu::NcclType type) {
+  float value = 0;
+  uint16_t bits = 0;
+  if (type == cu::ncclFloat32)
+    std::memcpy(&value, at, sizeof(value));
+  else
+    std::memcpy(&bits, at, sizeof(bits));
+  return type == cu::ncclFloat32    ? value
+         : type == cu::ncclBfloat16 ? fromBf16(bits)
+                                    : fromF16(bits);
+}
+
+void writeFloat(char *at, cu::NcclType type, float value) {
+  uint16_t bits = type == cu::ncclBfloat16 ? toBf16(value) : toF16(value);
+  if (type == cu::ncclFloat32)
+    std::memcpy(at, &value, sizeof(value));
+  else
+    std::memcpy(at, &bits, sizeof(bits));
+}
+
+template <typename T> void combineWhole(char *to, const char *from, bool isMax) {
+  T a = 0, b = 0;
+  std::memcpy(&a, to, sizeof(T));
+  std::memcpy(&b, from, sizeof(T));
+  a = isMax ? std::max(a, b) : static_cast<T>(a + b);
+  std::memcpy(to, &a, sizeof(T));
+}
+
+void combine(char *to, const char *from, const NcclCall &call) {
+  bool isMax = call.reduction == cu::ncclMax;
+  if (call.type == cu::ncclInt32) {
+    combineWhole<int32_t>(to, from, isMax);
+  } else if (call.type == cu::ncclInt64) {
+    combineWhole<int64_t>(to, from, isMax);
+  } else if (call.type == cu::ncclUint8) {
+    combineWhole<uint8_t>(to, from, isMax);
+  } else {
+    float a = readFloat(to, call.type), b = readFloat(from, call.type);
+    writeFloat(to, call.type, isMax ? std::max(a, b) : a + b);
+  }
+}
+
+uint64_t inputBytes(const Operation &op) {
+  uint64_t bytes = op.call.count * bytesOfType(op.call.type);
+  return op.call.kind == NcclKind::ReduceScatter ? bytes * static_cast<uint64_t>(op.comm->ranks)
+         : op.call.kind == NcclKind::Receive     ? 0
+                                                 : bytes;
+}
+
+std::vector<char> resultOf(const Operation &op, const NcclMeeting &meeting) {
+  std::vector<char> result;
+  if (op.call.kind == NcclKind::AllGather) {
+    for (const std::vector<char> &input : meeting.inputs)
+      result.insert(result.end(), input.begin(), input.end());
+    return result;
+  }
+  size_t each = bytesOfType(op.call.type), bytes = op.call.count * each;
+  size_t offset =
+      op.call.kind == NcclKind::ReduceScatter ? bytes * static_cast<size_t>(op.comm->rank) : 0;
+  const char *first = meeting.inputs[0].data() + offset;
+  result.assign(first, first + bytes);
+  for (size_t rank = 1; rank < meeting.inputs.size(); ++rank)
+    for (size_t at = 0; at < bytes; at += each)
+      combine(result.data() + at, meeting.inputs[rank].data() + offset + at, op.call);
+  return result;
+}
+
+simt::Memory &memoryOf(const Operation &op) {
+  return machine().gpus[static_cast<size_t>(op.comm->gpu)]->memory;
+}
+
+Status begin(Operation &op) {
+  Communicator &comm = *op.comm;
+  if (comm.aborted)
+    return {};
+  if (comm.destroyed)
+    return Status::internal("an operation of NCCL runs on a communicator that was destroyed");
+  std::vector<char> input;
+  if (uint64_t bytes = inputBytes(op); bytes > 0) {
+    DTC_RETURN_IF_ERROR(memoryOf(op).checkRead(op.src, bytes, "input of a collective"));
+    input.assign(op.src, op.src + bytes);
+  }
+  NcclWorld &world = *comm.world;
+  if (op.call.kind == NcclKind::Send) {
+    op.number = comm.sends[op.peer]++;
+    world.mail[{comm.rank, op.peer}].sent.push_back(std::move(input));
+    return {};
+  }
+  if (op.call.kind == NcclKind::Receive) {
+    op.number = comm.receives[op.peer]++;
+    ++world.mail[{op.peer, comm.rank}].wanted;
+    return {};
+  }
+  op.number = comm.meetings++;
+  NcclMeeting &meeting = world.meetings[op.number];
+  if (meeting.begun == 0) {
+    meeting.call = op.call;
+    meeting.inputs.resize(static_cast<size_t>(comm.ranks));
+  } else if (meeting.call != op.call) {
+    return Status::internal(
+        text("ranks call different collectives as number ", op.number, " of a communicator"));
+  }
+  meeting.inputs[static_cast<size_t>(comm.rank)] = std::move(input);
+  ++meeting.begun;
+  return {};
+}
+
+bool canEnd(const Operation &op) {
+  const Communicator &comm = *op.comm;
+  if (comm.aborted)
+    return true;
+  if (op.call.kind == NcclKind::Send)
+    return comm.world->mail[{comm.rank, op.peer}].wanted > op.number;
+  if (op.call.kind == NcclKind::Receive)
+    return comm.world->mail[{op.peer, comm.rank}].sent.size() > op.number;
+  return comm.world->meetings[op.number].begun == static_cast<size_t>(comm.ranks);
+}
+
+Status checkInputIsTheSame(const Operation &op, const std::vector<char> &taken) {
+  DTC_RETURN_IF_ERROR(memoryOf(op).checkRead(op.src, taken.size(), "input of a collective"));
+  if (std::memcmp(op.src, taken.data(), taken.size()) != 0)
+    return Status::internal("the input of a collective was changed while it ran");
+  return {};
+}
+
+Status end(const Operation &op) {
+  Communicator &comm = *op.comm;
+  if (comm.aborted)
+    return {};
+  if (op.call.kind == NcclKind::Send)
+    return checkInputIsTheSame(op, comm.world->mail[{comm.rank, op.peer}].sent[op.number]);
+  std::vector<char> result;
+  if (op.call.kind == NcclKind::Receive) {
+    result = comm.world->mail[{op.peer, comm.rank}].sent[op.number];
+    if (result.size() != op.call.count * bytesOfType(op.call.type))
+      return Status::internal(
+          text("rank ", comm.rank, " receives another number of bytes than was sent"));
+  } else {
+    const NcclMeeting &meeting = comm.world->meetings[op.number];
+    DTC_RETURN_IF_ERROR(checkInputIsTheSame(op, meeting.inputs[static_cast<size_t>(comm.rank)]));
+    result = resultOf(op, meeting);
+  }
+  DTC_RETURN_IF_ERROR(memoryOf(op).checkWrite(op.dst, result.size(), "output of a collective"));
+  std::memcpy(op.dst, result.data(), result.size());
+  return memoryOf(op).markWritten(op.dst, result.size());
+}
+
+// Between ncclGroupStart and ncclGroupEnd.
+struct OpenGroup {
+  int depth = 0;
+  std::vector<Operation> operations;
+  std::vector<FakeStream *> streams;
+};
+thread_local OpenGroup openGroup;
+
+// Enqueues operations that begin and end together.
+NcclResult enqueue(Machine &m, FakeStream &stream, std::vector<Operation> operations) {
+  Communicator &comm = *operations.front().comm;
+  auto all = std::make_shared<std::vector<Operation>>(std::move(operations));
+  Result result = m.push(stream, [all]() -> Status {
+    for (Operation &op : *all)
+      DTC_RETURN_IF_ERROR(begin(op));
+    return {};
+  });
+  if (result != cu::success)
+    return cu::ncclUnhandledCudaError;
+  Capture *capture = stream.capture.get();
+  if (capture && comm.capture == stream.capture)
+    capture->nodes.back().after.push_back(comm.captured);
+  else if (!capture && comm.last)
+    stream.last->after.push_back(comm.last);
+  result = m.push(
+      stream,
+      [all]() -> Status {
+        for (const Operation &op : *all)
+          DTC_RETURN_IF_ERROR(end(op));
+        return {};
+      },
+      [all] { return std::all_of(all->begin(), all->end(), canEnd); });
+  comm.capture = stream.capture;
+  comm.captured = capture ? capture->nodes.size() - 1 : 0;
+  if (!capture)
+    comm.last = stream.last;
+  return result == cu::success ? cu::ncclSuccess : cu::ncclUnhandledCudaError;
+}
+
+NcclResult done(Machine &m, Communicator &comm) {
+  comm.looks = comm.blocks ? 0 : m.draw(3);
+  return comm.looks > 0 ? cu::ncclInProgress : cu::ncclSuccess;
+}
+
+NcclResult call(cu::NcclComm handle, const NcclCall &what, const void *src, void *dst, int peer,
+                cu::Stream stream) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter() != cu::success)
+    return cu::ncclUnhandledCudaError;
+  const CommunicatorPtr &comm = of(handle);
+  auto &on = *reinterpret_cast<FakeStream *>(stream);
+  if (comm->looks > 0 || comm->aborted || comm->finalized || on.gpu != comm->gpu)
+    return cu::ncclInvalidArgument; // the call before is to be waited for
+  if (peer < 0 || peer >= comm->ranks)
+    return cu::ncclInvalidArgument;
+  Operation op{comm, what, static_cast<const char *>(src), static_cast<char *>(dst), peer, 0};
+  if (openGroup.depth > 0) {
+    openGroup.operations.push_back(op);
+    openGroup.streams.push_back(&on);
+    return cu::ncclSuccess;
+  }
+  NcclResult result = enqueue(m, on, {op});
+  return result == cu::ncclSuccess ? done(m, *comm) : result;
+}
+
+const char *ncclGetErrorString(NcclResult result) {
+  return result == cu::ncclInvalidArgument      ? "invalid argument (run with NCCL_DEBUG=WARN for "
+                                                  "details)"
+         : result == cu::ncclInvalidUsage       ? "invalid usage (run with NCCL_DEBUG=WARN for "
+                                                  "details)"
+         : result == cu::ncclUnhandledCudaError ? "unhandled cuda error (run with "
+                                                  "NCCL_DEBUG=INFO for details)"
+                                                : "internal error";
+}
+
+const char *ncclGetLastError(cu::NcclComm) { return ""; }
+
+NcclResult ncclGetUniqueId(cu::NcclId *id) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter(false) != cu::success)
+    return cu::ncclUnhandledCudaError;
+  uint64_t number = m.ncclWorlds.size() + 1;
+  m.ncclWorlds[number] = std::make_shared<NcclWorld>();
+  *id = {};
+  std::memcpy(id->bytes, &number, sizeof(number));
+  return cu::ncclSuccess;
+}
+
+NcclResult ncclCommInitRankConfig(cu::NcclComm *made, int ranks, cu::NcclId id, int rank,
+                                  cu::NcclConfig *config) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter(false) != cu::success)
+    return cu::ncclUnhandledCudaError;
+  uint64_t number = 0;
+  std::memcpy(&number, id.bytes, sizeof(number));
+  auto found = m.ncclWorlds.find(number);
+  const cu::NcclConfig plain;
+  if (found == m.ncclWorlds.end() || rank < 0 || rank >= ranks || config->magic != plain.magic ||
+      config->bytes != sizeof(plain))
+    return cu::ncclInvalidArgument;
+  NcclWorld &world = *found->second;
+  world.gpus.resize(static_cast<size_t>(ranks), -1);
+  int gpu = Machine::currentGpu;
+  bool isTaken = std::find(world.gpus.begin(), world.gpus.end(), gpu) != world.gpus.end();
+  if (isTaken || m.options.oneGpu)
+    return cu::ncclInvalidUsage; // duplicate GPU
+  world.gpus[static_cast<size_t>(rank)] = gpu;
+  ++world.present;
+  auto comm = std::make_shared<Communicator>();
+  comm->world = found->second;
+  comm->rank = rank;
+  comm->ranks = ranks;
+  comm->gpu = gpu;
+  comm->blocks = config->blocking != 0;
+  if (comm->blocks)
+    return cu::ncclInvalidUsage; // would wait here for ranks that may be of the same thread
+  ++m.alive["communicator"];
+  *made = reinterpret_cast<cu::NcclComm>(new CommunicatorPtr(comm));
+  comm->looks = 1 + m.draw(3);
+  return cu::ncclInProgress;
+}
+
+NcclResult ncclCommGetAsyncError(cu::NcclComm handle, NcclResult *state) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter() != cu::success)
+    return cu::ncclUnhandledCudaError;
+  Communicator &comm = *of(handle);
+  if (comm.world->present < static_cast<size_t>(comm.ranks)) {
+    *state = cu::ncclInProgress;
+    return cu::ncclSuccess;
+  }
+  *state = comm.looks > 0 ? cu::ncclInProgress : cu::ncclSuccess;
+  comm.looks -= comm.looks > 0 ? 1 : 0;
+  return cu::ncclSuccess;
+}
+
+NcclResult ncclCommFinalize(cu::NcclComm handle) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter(false) != cu::success)
+    return cu::ncclUnhandledCudaError;
+  Communicator &comm = *of(handle);
+  if (comm.looks > 0 || comm.finalized)
+    return cu::ncclInvalidArgument;
+  comm.finalized = true;
+  return done(m, comm);
+}
+
+// Of a communicator that nobody uses any more.
+NcclResult end(cu::NcclComm handle, bool aborts) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  Result entered = m.enterFree();
+  CommunicatorPtr *owned = &of(handle);
+  Communicator &comm = **owned;
+  (aborts ? comm.aborted : comm.destroyed) = true;
+  if (aborts)
+    m.alive["registration"] -= std::exchange(comm.registrations, 0);
+  --m.alive["communicator"];
+  bool isFine = aborts || (comm.finalized && comm.registrations == 0);
+  delete owned;
+  return entered != cu::success ? cu::ncclUnhandledCudaError
+         : isFine               ? cu::ncclSuccess
+                                : cu::ncclInvalidUsage;
+}
+
+NcclResult ncclCommDestroy(cu::NcclComm handle) { return end(handle, false); }
+NcclResult ncclCommAbort(cu::NcclComm handle) { return end(handle, true); }
+
+NcclResult ncclCommRegister(cu::NcclComm handle, void *buffer, size_t bytes, void **registration) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter(false) != cu::success)
+    return cu::ncclUnhandledCudaError;
+  Communicator &comm = *of(handle);
+  simt::Memory &memory = m.gpus[static_cast<size_t>(comm.gpu)]->memory;
+  if (comm.looks > 0 || !memory.checkWrite(buffer, bytes, "registration").ok())
+    return cu::ncclInvalidArgument;
+  ++comm.registrations;
+  ++m.alive["registration"];
+  *registration = buffer;
+  return done(m, comm);
+}
+
+NcclResult ncclCommDeregister(cu::NcclComm handle, void *registration) {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enterFree() != cu::success)
+    return cu::ncclUnhandledCudaError;
+  Communicator &comm = *of(handle);
+  simt::Memory &memory = m.gpus[static_cast<size_t>(comm.gpu)]->memory;
+  if (comm.registrations == 0 || !memory.checkWrite(registration, 1, "registration").ok())
+    return cu::ncclInvalidArgument;
+  --comm.registrations;
+  --m.alive["registration"];
+  return cu::ncclSuccess;
+}
+
+NcclResult ncclAllReduce(const void *src, void *dst, size_t count, cu::NcclType type,
+                         cu::NcclReduction reduction, cu::NcclComm comm, cu::Stream stream) {
+  return call(comm, {NcclKind::AllReduce, count, type, reduction}, src, dst, 0, stream);
+}
+
+NcclResult ncclAllGather(const void *src, void *dst, size_t count, cu::NcclType type,
+                         cu::NcclComm comm, cu::Stream stream) {
+  return call(comm, {NcclKind::AllGather, count, type, cu::ncclSum}, src, dst, 0, stream);
+}
+
+NcclResult ncclReduceScatter(const void *src, void *dst, size_t count, cu::NcclType type,
+                             cu::NcclReduction reduction, cu::NcclComm comm, cu::Stream stream) {
+  return call(comm, {NcclKind::ReduceScatter, count, type, reduction}, src, dst, 0, stream);
+}
+
+NcclResult ncclSend(const void *src, size_t count, cu::NcclType type, int peer, cu::NcclComm comm,
+                    cu::Stream stream) {
+  return call(comm, {NcclKind::Send, count, type, cu::ncclSum}, src, nullptr, peer, stream);
+}
+
+NcclResult ncclRecv(void *dst, size_t count, cu::NcclType type, int peer, cu::NcclComm comm,
+                    cu::Stream stream) {
+  return call(comm, {NcclKind::Receive, count, type, cu::ncclSum}, nullptr, dst, peer, stream);
+}
+
+NcclResult ncclGroupStart() {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (m.enter() != cu::success)
+    return cu::ncclUnhandledCudaError;
+  ++openGroup.depth;
+  return cu::ncclSuccess;
+}
+
+// All of a group has to be of one stream here.
+NcclResult ncclGroupEnd() {
+  Machine &m = machine();
+  Lock lock(m.mutex);
+  if (openGroup.depth == 0)
+    return cu::ncclInvalidUsage;
+  OpenGroup closed;
+  if (--openGroup.depth == 0)
+    std::swap(closed, openGroup);
+  if (m.enter() != cu::success)
+    return cu::ncclUnhandledCudaError;
+  if (closed.operations.empty())
+    return cu::ncclSuccess;
+  FakeStream *on = closed.streams.front();
+  if (std::any_of(closed.streams.begin(), closed.streams.end(),
+                  [on](const FakeStream *each) { return each != on; }))
+    return cu::ncclInvalidUsage;
+  CommunicatorPtr comm = closed.operations.front().comm;
+  NcclResult result = enqueue(m, *on, std::move(closed.operations));
+  return result == cu::ncclSuccess ? done(m, *comm) : result;
+}
+
+} // namespace
+
+void fillNccl(cu::Nccl &nccl) {
+#define DTC_NCCL(name, result, parameters) nccl.name = name;
+#include "runtime/cuda/Nccl.def"
+#undef DTC_NCCL
+}
+
+} // namespace dtc::rt::fake

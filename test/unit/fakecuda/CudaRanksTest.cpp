@@ -1,0 +1,228 @@
+// Several ranks on CUDA devices: by NCCL where each has a GPU, through the hosts where they share one.
+#include "test/unit/fakecuda/CudaTestSupport.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace dtc::rt {
+namespace {
+
+using test::CudaRank;
+using test::ProgramBuilder;
+using test::RanksOptions;
+using Kind = format::CollectiveKind;
+
+// Whether the ranks share one GPU.
+class CudaRanks : public testing::TestWithParam<bool> {
+protected:
+  RanksOptions options(int ranks, uint64_t seed) const {
+    RanksOptions options{.ranks = ranks};
+    options.fake.seed = seed;
+    options.fake.oneGpu = GetParam();
+    options.fake.nccl = !GetParam(); // which is not missed where ranks share
+    return options;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, CudaRanks, testing::Bool(), [](const auto &info) {
+  return std::string(info.param ? "ThroughHosts" : "ByNccl");
+});
+
+struct Collectives {
+  explicit Collectives(uint32_t ranks) : builder(test::simtProgram({{"dp", ranks}})) {
+    builder.program().num_streams = 2;
+    builder.program().num_events = 2;
+    one = builder.buffer("one", 2);
+    sum = builder.buffer("sum", 2);
+    most = builder.buffer("most", 2);
+    all = builder.buffer("all", 2 * ranks);
+    part = builder.buffer("part", 2);
+    swapped = builder.buffer("swapped", 2 * ranks);
+    uint32_t group = builder.group({0});
+    builder.add(test::record(0));
+    builder.add(test::wait(0), 1);
+    builder.add(test::collective(Kind::all_reduce, group, one, sum, 2), 1);
+    format::CollectiveT max = test::collective(Kind::all_reduce, group, one, most, 2);
+    max.reduce = format::ReduceKind::max;
+    builder.add(std::move(max), 1);
+    builder.add(test::record(1), 1);
+    builder.add(test::collective(Kind::all_gather, group, one, all, 2));
+    builder.add(test::collective(Kind::reduce_scatter, group, all, part, 2));
+    builder.add(test::collective(Kind::all_to_all, group, all, swapped, 2));
+    builder.add(test::wait(1));
+  }
+
+  ProgramBuilder builder;
+  uint32_t one = 0, sum = 0, most = 0, all = 0, part = 0, swapped = 0;
+};
+
+TEST_P(CudaRanks, RunEveryCollective) {
+  for (int ranks : {1, 2, 3}) {
+    Collectives program(static_cast<uint32_t>(ranks));
+    std::vector<uint8_t> file = program.builder.file();
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      RanksOptions how = options(ranks, seed);
+      how.graphs = seed % 2 == 0;
+      test::onCudaRanks(how, file, [&](CudaRank at) {
+        auto r = static_cast<float>(at.rank), size = static_cast<float>(ranks);
+        for (int step = 0; step < 3; ++step) {
+          auto shift = static_cast<float>(step);
+          at.put(program.one, {r + 1 + shift, -r});
+          StepResult result;
+          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+          float total = 0;
+          std::vector<float> gathered, received;
+          for (int i = 0; i < ranks; ++i) {
+            auto other = static_cast<float>(i);
+            total += other;
+            gathered.insert(gathered.end(), {other + 1 + shift, -other});
+            received.insert(received.end(), {r + 1 + shift, -r});
+          }
+          EXPECT_EQ(at.get(program.sum), (std::vector<float>{total + size * (1 + shift), -total}));
+          EXPECT_EQ(at.get(program.most), (std::vector<float>{size + shift, 0}));
+          EXPECT_EQ(at.get(program.all), gathered);
+          EXPECT_EQ(at.get(program.part), (std::vector<float>{size * (r + 1 + shift), -size * r}));
+          EXPECT_EQ(at.get(program.swapped), received);
+        }
+        return Status();
+      });
+    }
+  }
+}
+
+// Each rank sends to the next one and receives from the one before, at once: a ring, in which nobody would ever send who
+// had to wait for the other before.
+TEST_P(CudaRanks, SendAroundARing) {
+  for (uint32_t ranks : {2u, 3u}) {
+    ProgramBuilder builder = test::simtProgram({{"pp", ranks}});
+    builder.program().num_streams = 2;
+    uint32_t x = builder.buffer("x", 3), y = builder.buffer("y", 3);
+    uint32_t group = builder.group({0});
+    builder.add(test::transfer(format::TransferKind::send, group, 1, x, 3));
+    builder.add(test::transfer(format::TransferKind::receive, group, ranks - 1, y, 3), 1);
+    std::vector<uint8_t> file = builder.file();
+    for (uint64_t seed = 1; seed <= 6; ++seed)
+      test::onCudaRanks(options(static_cast<int>(ranks), seed), file, [&](CudaRank at) {
+        auto r = static_cast<float>(at.rank);
+        auto before =
+            static_cast<float>((at.rank + static_cast<int>(ranks) - 1) % static_cast<int>(ranks));
+        for (int step = 0; step < 3; ++step) {
+          auto shift = static_cast<float>(step);
+          at.put(x, {r, r + 1, shift});
+          StepResult result;
+          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+          EXPECT_EQ(at.get(y), (std::vector<float>{before, before + 1, shift}));
+        }
+        return Status();
+      });
+  }
+}
+
+// Two lists of two: each has its own sums.
+TEST_P(CudaRanks, KeepListsOfAGroupApart) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}, {"tp", 2}});
+  uint32_t x = builder.buffer("x", 1), y = builder.buffer("y", 1), z = builder.buffer("z", 1);
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, y, 1));
+  builder.add(test::collective(Kind::all_reduce, builder.group({1}), x, z, 1));
+  test::onCudaRanks(options(4, 1), builder.file(), [&](CudaRank at) {
+    auto r = static_cast<float>(at.rank);
+    at.put(x, {r});
+    StepResult result;
+    DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+    EXPECT_EQ(at.get(y), std::vector<float>{at.rank % 2 == 0 ? 2.0f : 4.0f}); // 0 2, 1 3
+    EXPECT_EQ(at.get(z), std::vector<float>{at.rank < 2 ? 1.0f : 5.0f});      // 0 1, 2 3
+    return Status();
+  });
+}
+
+// A rank that never comes ends the step of the other one, by time-out, without a hang.
+TEST_P(CudaRanks, EndWhereAPeerIsMissing) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 4);
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
+  RanksOptions how = options(2, 1);
+  how.timeout = 0.5;
+  test::onCudaRanks(how, builder.file(), [&](CudaRank at) {
+    if (at.rank == 1)
+      return Status();
+    StepResult result;
+    Status status = at.executor.runStep(result);
+    EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
+    EXPECT_NE(status.message().find("rank 0, step 1, task 'step'"), std::string::npos)
+        << status.message();
+    if (!GetParam())
+      EXPECT_NE(status.message().find("all_reduce over group 'dp', in which this rank is number 0 "
+                                      "of 2, did not end within 0.5 s"),
+                std::string::npos)
+          << status.message();
+    return Status();
+  });
+}
+
+// A time-out is of one operation, not of all steps together.
+TEST(CudaNccl, TakesSlowRanksForNoneMissing) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 4);
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
+  test::onCudaRanks({.ranks = 2, .timeout = 0.4}, builder.file(), [&](CudaRank at) {
+    StepResult result;
+    for (int step = 0; step < 6; ++step) {
+      if (at.rank == 1)
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+    }
+    return Status();
+  });
+}
+
+// Whoever has NCCL hears of the rank that has none before anything waits for it.
+TEST(CudaNccl, IsMissedByNameWhereRanksHaveGpusOfTheirOwn) {
+  Collectives program(2);
+  RanksOptions how{.ranks = 2};
+  how.fake.nccl = false;
+  std::mutex mutex;
+  std::vector<std::string> messages;
+  test::onCudaRanks(
+      how, program.builder.file(), [](CudaRank) { return Status(); },
+      [&](int, const Status &status) {
+        std::lock_guard lock(mutex);
+        messages.push_back(status.message());
+      });
+  for (const std::string &message : messages)
+    EXPECT_EQ(message, "there is no NCCL");
+  EXPECT_EQ(messages.size(), 2u);
+}
+
+TEST(CudaNccl, SaysWhichLibraryIsMissing) {
+  auto libraries = systemCudaLibraries();
+  const cu::Nccl *nccl = nullptr;
+  Status status = libraries->nccl(nccl);
+  if (status.ok())
+    GTEST_SKIP() << "this machine has libnccl.so.2";
+  EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
+  EXPECT_NE(status.message().find("libnccl.so.2"), std::string::npos) << status.message();
+  EXPECT_EQ(status.message().find('\n'), std::string::npos);
+}
+
+// Call after call of two ranks ends in an error, of the driver or of NCCL: both ranks end, and nothing is left.
+TEST(CudaNccl, EndsWhateverCallFails) {
+  Collectives program(2);
+  std::vector<uint8_t> file = program.builder.file();
+  for (uint64_t failing = 1; failing <= 400; failing += 13) {
+    RanksOptions how{.ranks = 2, .timeout = 0.1};
+    how.fake.seed = failing;
+    how.fake.failingCall = failing;
+    test::onCudaRanks(
+        how, file,
+        [&](CudaRank at) {
+          StepResult result;
+          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+          return at.executor.runStep(result);
+        },
+        [&](int rank, const Status &status) {
+          EXPECT_TRUE(status.ok() || !status.message().empty()) << failing << ", rank " << rank;
+        });
+  }
+}
+
+} // namespace
+} // namespace dtc::rt
