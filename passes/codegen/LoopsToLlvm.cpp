@@ -97,6 +97,16 @@ void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
+// Stores bits as they were computed: where branches meet, a value of bf16 would be taken to f32 and back, by a function that
+// processors have no library for.
+void storeBits(ModuleOp module) {
+  module.walk([](LLVM::StoreOp store) {
+    auto cast = store.getValue().getDefiningOp<LLVM::BitcastOp>();
+    if (cast && getElementTypeOrSelf(cast.getType()).isBF16())
+      store.getValueMutable().assign(cast.getArg());
+  });
+}
+
 } // namespace
 
 void dtc::registerLoweringDialects(DialectRegistry &registry) {
@@ -134,6 +144,7 @@ void dtc::buildLlvmPipeline(OpPassManager &passes, Processor processor) {
 }
 
 void dtc::addKernelEntries(ModuleOp module) {
+  storeBits(module);
   // The conversions leave annotations of loops where the translation to LLVM IR does not look.
   module.walk([](LLVM::BrOp branch) {
     if (Attribute annotation = branch->removeDiscardableAttr("llvm.loop_annotation"))

@@ -1,0 +1,79 @@
+// How warps of the main kernels read and write: 16 bytes a lane, neighbours side by side, so that a request of a warp takes the 16
+// sectors of 32 bytes that it uses and no more.
+#include "KernelCases.h"
+
+#include "runtime/simt/Simt.h"
+
+using namespace dtc;
+using namespace dtc::test;
+
+namespace {
+
+simt::AccessCount countAccesses(const std::string &name, int64_t rows, int64_t columns,
+                                const std::string &type) {
+  for (const KernelCase &kernel : kernelCases(rows, columns, type)) {
+    if (kernel.name != name)
+      continue;
+    KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
+    simt::Counters counters;
+    createGpuRunner(text, {.counters = &counters})->run(makeOperands(kernel, text, columns), {});
+    return counters.total;
+  }
+  ADD_FAILURE() << "no case is " << name;
+  return {};
+}
+
+} // namespace
+
+TEST(Coalescing, IsWholeForElements) {
+  for (const char *type : {"f32", "bf16"})
+    for (const char *name : {"add", "gelu", "relu_grad", "silu_grad"}) {
+      SCOPED_TRACE(std::string(name) + " " + type);
+      simt::AccessCount count = countAccesses(name, 64, 1024, type);
+      EXPECT_GT(count.globalRequests, 0U);
+      EXPECT_EQ(count.globalSectors, 16 * count.globalRequests);
+      EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
+    }
+}
+
+// Each thread reads and writes one vector of each tensor, and of each scalar all lanes read the same sector.
+TEST(Coalescing, IsWholeForOptimizers) {
+  struct {
+    const char *name;
+    uint64_t vectors, scalars;
+  } const kernels[] = {{"adamw", 4 + 3, 4},
+                       {"lamb_direction", 4 + 3, 3},
+                       {"sgd", 3 + 2, 3},
+                       {"lars", 3 + 2, 4},
+                       {"descend", 2 + 1, 3}};
+  for (auto [name, vectors, scalars] : kernels) {
+    SCOPED_TRACE(name);
+    simt::AccessCount count = countAccesses(name, 64, 1024, "f32");
+    EXPECT_GT(count.globalRequests, 0U);
+    EXPECT_EQ(count.globalSectors * (vectors + scalars),
+              count.globalRequests * (16 * vectors + scalars));
+    EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
+  }
+}
+
+// Besides vectors, of 16 sectors a request, there are numbers per row, of one: in cross_entropy_grad a third of all requests of a warp
+// whose row is a block's, in layer_norm_param_grad half, as each thread reads mean and rstd of its row, not of a row of vectors.
+TEST(Coalescing, IsWholeForRows) {
+  const std::pair<const char *, double> kernels[] = {
+      {"layer_norm", 15},           {"rms_norm", 15},    {"layer_norm_grad", 15},
+      {"rms_norm_grad", 15},        {"softmax", 16},     {"cross_entropy", 14},
+      {"cross_entropy_grad", 10},   {"sum_exp", 12},     {"bias_gelu", 15},
+      {"layer_norm_param_grad", 6}, {"reduce_rows", 14}, {"sum_squares", 15}};
+  for (const char *type : {"f32", "bf16"})
+    for (auto [name, least] : kernels) {
+      SCOPED_TRACE(std::string(name) + " " + type);
+      simt::AccessCount count = countAccesses(name, 8, 4096, type);
+      std::printf(
+          "%-22s %-4s %5.2f sectors a request, %4.2f of those needed, %4.2f bank conflicts\n", name,
+          type, count.sectorsPerRequest(), count.sectorRatio(), count.bankConflicts());
+      EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
+      EXPECT_GE(count.sectorsPerRequest(), least);
+      // Eight sums a thread, of 16 bits each before, are two accesses that take every other 16 bytes.
+      EXPECT_LE(count.bankConflicts(), 2.0);
+    }
+}

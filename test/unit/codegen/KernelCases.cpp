@@ -1,0 +1,280 @@
+#include "KernelCases.h"
+
+#include <cmath>
+
+namespace dtc::test {
+
+namespace {
+
+using Values = KernelCase::Values;
+
+// $X: rows of columns; $C: columns; $S: f32 per row; $T: i32 per row; $F: all elements in a line, $H the same in f32; $R: heads of
+// twice the columns, $A: their angles; $1: one f32.
+std::string fill(std::string text, int64_t rows, int64_t columns, const std::string &type) {
+  std::string r = std::to_string(rows) + "x", c = std::to_string(columns) + "x";
+  std::string all = std::to_string(rows * columns) + "x";
+  for (size_t at = text.find('$'); at != std::string::npos; at = text.find('$')) {
+    std::string shape;
+    switch (text[at + 1]) {
+    case 'X':
+      shape = r + c + type;
+      break;
+    case 'C':
+      shape = c + type;
+      break;
+    case 'S':
+      shape = r + "f32";
+      break;
+    case 'T':
+      shape = r + "i32";
+      break;
+    case 'F':
+      shape = all + type;
+      break;
+    case 'H':
+      shape = all + "f32";
+      break;
+    case 'R':
+      shape = "2x" + r + "3x" + std::to_string(2 * columns) + "x" + type;
+      break;
+    case 'A':
+      shape = r + c + "f32";
+      break;
+    case '1':
+      shape = "f32";
+      break;
+    default:
+      throw std::runtime_error("no type '$" + text.substr(at + 1, 1) + "'");
+    }
+    text.replace(at, 2, "tensor<" + shape + ">");
+  }
+  return text;
+}
+
+// All results of a body, "%0, %1, ...", of as many as the signature has.
+std::string resultsOf(const std::string &signature) {
+  std::string types = signature.substr(signature.find("->"));
+  auto count = 1 + std::count(types.begin(), types.end(), ',');
+  std::string results = "%0";
+  for (int64_t i = 1; i < count; ++i)
+    results += ", %" + std::to_string(i);
+  return results;
+}
+
+KernelCase pointwise(const std::string &op, int arity, double magnitude,
+                     Values values = Values::Any) {
+  std::string arguments, names, types;
+  for (int i = 0; i < arity; ++i) {
+    std::string name = std::string("%") + static_cast<char>('a' + i), comma = i > 0 ? ", " : "";
+    arguments += comma + name + ": $F";
+    names += comma + name;
+    types += comma + "$F";
+  }
+  bool broadcasts = op == "select_equal" || (arity == 2 && op.find("_grad") == std::string::npos);
+  return {op.substr(0, op.find(' ')),
+          "(" + arguments + ") -> $F",
+          "%0 = graph." + op + " " + names + " : " +
+              (broadcasts ? "(" + types + ") -> $F" : std::string("$F")),
+          "",
+          values,
+          {},
+          magnitude};
+}
+
+std::vector<KernelCase> pointwiseCases() {
+  std::vector<KernelCase> cases;
+  for (const char *op : {"add", "subtract", "multiply", "minimum", "maximum"})
+    cases.push_back(pointwise(op, 2, 0));
+  for (const char *op : {"negate", "relu"})
+    cases.push_back(pointwise(op, 1, 0));
+  for (const char *op : {"exp", "tanh", "silu", "gelu tanh", "gelu erf"})
+    cases.push_back(pointwise(op, 1, 3));
+  cases.push_back(pointwise("relu_grad", 2, 0));
+  cases.push_back(pointwise("select_equal", 3, 0, Values::Whole));
+  for (const char *op : {"gelu_grad tanh", "gelu_grad erf", "silu_grad"})
+    cases.push_back(pointwise(op, 2, 3));
+  // Numbers from 0.01 to 1: 100 is the largest quotient, 5 the largest logarithm.
+  cases.push_back(pointwise("divide", 2, 100, Values::Positive));
+  cases.push_back(pointwise("log", 1, 5, Values::Positive));
+  cases.push_back(pointwise("sqrt", 1, 1, Values::Positive));
+  cases.push_back({"scale", "(%x: $F) -> $F", "%0 = graph.scale %x by 2.5 : $F"});
+  cases.push_back({"cast", "(%x: $H) -> $F", "%0 = graph.cast %x : $H to $F"});
+  cases.push_back({"bias_gelu",
+                   "(%x: $X, %b: $C) -> $X",
+                   "%b1 = graph.add %x, %b : ($X, $C) -> $X\n%0 = graph.gelu tanh %b1 : $X",
+                   "",
+                   Values::Any,
+                   {},
+                   3});
+  cases.push_back({"broadcast", "(%x: $S) -> $A", "%0 = graph.broadcast %x dims [1] : $S -> $A"});
+  cases.back().readsVectors = false;
+  cases.push_back({"constant", "() -> $X", "%0 = graph.constant 1.5 : $X"});
+  cases.back().readsVectors = false;
+  cases.push_back({"counted", "(%t: $T) -> $S", "%0 = graph.counted %t ignoring -100 : $T to $S"});
+  cases.push_back({"dropout",
+                   "(%x: $X, %seed: tensor<i64>, %step: $1) -> $X",
+                   "%0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : $X",
+                   "",
+                   Values::Any,
+                   {77, 3}});
+  cases.push_back({"rotary_table", "() -> ($S, $S)", "", "", Values::Any, {}, 1});
+  return cases;
+}
+
+std::vector<KernelCase> rowCases() {
+  std::vector<KernelCase> cases;
+  auto add = [&](const char *name, const char *signature, const std::string &op, double magnitude,
+                 Values values = Values::Any) {
+    cases.push_back(
+        {name, signature, op, "", values, {}, magnitude, /*addsColumns=*/magnitude > 0});
+  };
+  // 1 / sqrt(epsilon) of 1e-5 multiplies what rounds to 0 where a row is one element; else rows deviate by more than 1/8.
+  add("layer_norm", "(%x: $X, %w: $C, %b: $C) -> ($X, $S, $S)",
+      "%0, %1, %2 = graph.layer_norm %x, %w, %b : ($X, $C, $C) -> ($X, $S, $S)", 320);
+  add("rms_norm", "(%x: $X, %w: $C) -> ($X, $S)",
+      "%0, %1 = graph.rms_norm %x, %w : ($X, $C) -> ($X, $S)", 320);
+  // |x - mean| * rstd is up to 2: 1 + 1 + 2 * 2.
+  add("layer_norm_grad", "(%x: $X, %w: $C, %m: $S, %r: $S, %d: $X) -> $X",
+      "%0 = graph.layer_norm_grad %x, %w, %m, %r, %d : ($X, $C, $S, $S, $X) -> $X", 6);
+  add("rms_norm_grad", "(%x: $X, %w: $C, %r: $S, %d: $X) -> $X",
+      "%0 = graph.rms_norm_grad %x, %w, %r, %d : ($X, $C, $S, $X) -> $X", 2);
+  add("layer_norm_param_grad", "(%x: $X, %m: $S, %r: $S, %d: $X) -> ($C, $C)",
+      "%0, %1 = graph.layer_norm_param_grad %x, %m, %r, %d : ($X, $S, $S, $X) -> ($C, $C)", 0,
+      Values::Whole);
+  add("rms_norm_param_grad", "(%x: $X, %r: $S, %d: $X) -> $C",
+      "%0 = graph.rms_norm_param_grad %x, %r, %d : ($X, $S, $X) -> $C", 0, Values::Whole);
+  add("softmax", "(%x: $X) -> $X", "%0 = graph.softmax %x : $X", 1);
+  add("softmax_grad", "(%y: $X, %d: $X) -> $X", "%0 = graph.softmax_grad %y, %d : $X", 0,
+      Values::Whole);
+  // log of up to 1000 words, each e.
+  add("cross_entropy", "(%x: $X, %t: $T) -> ($S, $S)",
+      "%0, %1 = graph.cross_entropy %x, %t : ($X, $T) -> ($S, $S)", 10);
+  add("cross_entropy_grad", "(%x: $X, %t: $T, %l: $S, %d: $S) -> $X",
+      "%0 = graph.cross_entropy_grad %x, %t, %l, %d : ($X, $T, $S, $S) -> $X", 9);
+  add("sum_exp", "(%x: $X, %m: $S) -> $S", "%0 = graph.sum_exp %x, %m : ($X, $S) -> $S", 8);
+  add("pick", "(%x: $X, %t: $T) -> $S", "%0 = graph.pick %x, %t : ($X, $T) -> $S", 0);
+  cases.back().readsVectors = false;
+  add("rotary", "(%x: $R, %c: $A, %s: $A) -> $R",
+      "%0 = graph.rotary %x, %c, %s : ($R, $A, $A) -> $R", 2);
+  for (const char *kind : {"sum", "max"}) {
+    std::string op = std::string("%0 = graph.reduce ") + kind + " %x dims ";
+    add("reduce_rows", "(%x: $X) -> $C", op + "[0] : $X -> $C", 0, Values::Whole);
+    add("reduce", "(%x: $A) -> $S", op + "[1] : $A -> $S", 0, Values::Whole);
+    add("reduce_all", "(%x: $H) -> $1", op + "[0] : $H -> $1", 0, Values::Whole);
+  }
+  add("sum_squares", "(%x: $F) -> $1", "%0 = graph.sum_squares %x : $F", 0, Values::Whole);
+  return cases;
+}
+
+std::vector<KernelCase> optimizerCases() {
+  std::vector<KernelCase> cases;
+  std::string moments = "beta1 = 0.9 : f64, beta2 = 0.95 : f64, epsilon = 1.0e-8 : f64, "
+                        "weight_decay = 0.1 : f64} : $F";
+  std::string momentum = "{momentum = 0.9 : f64, weight_decay = 0.1 : f64} : $F";
+  // The first step's correction divides by 1 - 0.95, and m / sqrt(v) is up to 10: v is 0.01 or more.
+  cases.push_back(
+      {"adamw",
+       "(%p: $F, %g: $F, %m: $F, %v: $F, %l: $1, %t: $1, %s: $1, %a: $1) -> ($F, $F, $F)",
+       "%0, %1, %2 = graph.adamw %p, %g, %m, %v lr %l step %t grad_scale %s apply %a {" + moments,
+       "",
+       Values::Positive,
+       {0.01, 3, 0.5, 1},
+       200});
+  cases.push_back(
+      {"lamb_direction",
+       "(%p: $F, %g: $F, %m: $F, %v: $F, %t: $1, %s: $1, %a: $1) -> ($F, $F, $F)",
+       "%0, %1, %2 = graph.lamb_direction %p, %g, %m, %v step %t grad_scale %s apply %a {" +
+           moments,
+       "",
+       Values::Positive,
+       {3, 0.5, 1},
+       200});
+  cases.push_back({"sgd",
+                   "(%p: $F, %g: $F, %b: $F, %l: $1, %s: $1, %a: $1) -> ($F, $F)",
+                   "%0, %1 = graph.sgd %p, %g, %b lr %l grad_scale %s apply %a " + momentum,
+                   "",
+                   Values::Any,
+                   {0.01, 0.5, 1},
+                   2});
+  cases.push_back(
+      {"lars",
+       "(%p: $F, %g: $F, %b: $F, %l: $1, %s: $1, %r: $1, %a: $1) -> ($F, $F)",
+       "%0, %1 = graph.lars %p, %g, %b lr %l grad_scale %s ratio %r apply %a " + momentum,
+       "",
+       Values::Any,
+       {0.01, 0.5, 0.1, 1},
+       2});
+  cases.push_back({"descend",
+                   "(%p: $F, %d: $F, %l: $1, %r: $1, %a: $1) -> $F",
+                   "%0 = graph.descend %p, %d lr %l ratio %r apply %a : $F",
+                   "",
+                   Values::Any,
+                   {0.01, 0.5, 1},
+                   2});
+  auto scalar = [&](const char *name, const char *signature, const char *body,
+                    std::vector<double> operands, double magnitude) {
+    cases.push_back({name, signature, body, "", Values::Any, std::move(operands), magnitude});
+    cases.back().readsVectors = false;
+  };
+  scalar("trust_ratio", "(%p: $1, %d: $1) -> $1",
+         "%0 = graph.trust_ratio %p, %d coefficient 1.0 decay 0.5", {3, 2}, 4);
+  scalar("clip_scale", "(%n: $1) -> $1", "%0 = graph.clip_scale %n max 1.0", {4}, 4);
+  scalar("is_finite", "(%n: $1) -> $1", "%0 = graph.is_finite %n", {INFINITY}, 0);
+  scalar("inverse_or_zero", "(%n: $1) -> $1", "%0 = graph.inverse_or_zero %n", {3}, 1);
+  scalar("next_loss_scale", "(%s: $1, %g: $1, %a: $1) -> ($1, $1)",
+         "%0, %1 = graph.next_loss_scale %s, %g apply %a growth_interval 3 largest 8192.0",
+         {4096, 2, 1}, 0);
+  scalar("learning_rate", "(%t: $1, %b: $1, %n: $1) -> $1",
+         "%0 = graph.learning_rate cosine(%t, %b, %n) warmup 10 min_ratio 0.1", {55, 0.02, 100}, 4);
+  return cases;
+}
+
+} // namespace
+
+std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::string &type) {
+  std::vector<KernelCase> cases = pointwiseCases();
+  for (const std::vector<KernelCase> &more : {rowCases(), optimizerCases()})
+    cases.insert(cases.end(), more.begin(), more.end());
+  for (KernelCase &kernel : cases) {
+    if (kernel.name == "rotary_table") {
+      kernel.signature = "() -> (tensor<ROWSx2xf32>, tensor<ROWSx2xf32>)";
+      kernel.body =
+          "%0, %1 = graph.rotary_table [1.0, 0.01] : tensor<ROWSx2xf32>, tensor<ROWSx2xf32>";
+      kernel.readsVectors = false;
+      for (std::string *text : {&kernel.signature, &kernel.body})
+        for (size_t at = text->find("ROWS"); at != std::string::npos; at = text->find("ROWS"))
+          text->replace(at, 4, std::to_string(rows));
+    }
+    kernel.signature = fill(kernel.signature, rows, columns, type);
+    kernel.body = fill(kernel.body, rows, columns, type);
+    kernel.results = resultsOf(kernel.signature);
+  }
+  return cases;
+}
+
+std::vector<std::vector<double>> makeOperands(const KernelCase &kernel, const KernelText &text,
+                                              int64_t columns) {
+  std::vector<std::vector<double>> operands;
+  size_t scalar = 0;
+  for (size_t i = 0; i < text.operands.size(); ++i) {
+    const KernelText::Tensor &tensor = text.operands[i];
+    std::vector<double> values = randomValues(tensor.size, static_cast<unsigned>(i + 1));
+    for (size_t at = 0; at < values.size(); ++at) {
+      double &value = values[at];
+      value /= 2;
+      if (tensor.type == "i32")
+        value = static_cast<double>(at * 7 % static_cast<size_t>(columns));
+      else if (kernel.values == KernelCase::Values::Positive)
+        value = 0.01 + 0.99 * std::abs(value);
+      else if (kernel.values == KernelCase::Values::Whole)
+        value = std::round(2 * value);
+    }
+    // Scalars are the last operands.
+    if (i + kernel.scalars.size() >= text.operands.size())
+      values = {kernel.scalars[scalar++]};
+    operands.push_back(values);
+  }
+  return operands;
+}
+
+} // namespace dtc::test

@@ -1,0 +1,94 @@
+// Every kind of kernel on this processor and on the emulated GPU: the same operands, the same results.
+#include "KernelCases.h"
+
+#include "passes/codegen/KernelBuilder.h"
+#include <cmath>
+
+using namespace dtc;
+using namespace dtc::test;
+
+namespace {
+
+// Both round each of the same operations once, by up to half of 2^-23 of its result; sums in different orders. A processor adds a
+// row up in 32 lanes, which then are added up in pairs; a GPU no more than that in a line. A kernel has 16 operations besides
+// at most, or functions that are so far off.
+double boundOf(const KernelCase &kernel, int64_t columns) {
+  double additions = kernel.addsColumns ? std::ceil(static_cast<double>(columns) / 32) + 5 : 0;
+  return 2 * (additions + 16) * 0x1p-24 * kernel.magnitude;
+}
+
+// What lies next to `value` in a type of 16 bits: where one twin rounds up, the other may round down.
+double gapOf(const std::string &type, double value) {
+  if (type == "f32")
+    return 0;
+  return std::ldexp(1.0,
+                    std::ilogb(std::max(std::abs(value), 0x1p-14)) - (type == "bf16" ? 7 : 10));
+}
+
+void expectSame(const Buffer &found, const Buffer &wanted, int64_t size, double bound) {
+  for (int64_t i = 0; i < size; ++i) {
+    double a = found.get(i), b = wanted.get(i);
+    if (a == b)
+      continue;
+    double most = bound == 0 ? 0 : bound + gapOf(wanted.type, std::max(std::abs(a), std::abs(b)));
+    if (!(std::abs(a - b) <= most))
+      FAIL() << "element " << i << " of " << size << " is " << a << " on a GPU and " << b
+             << " on this processor, which may differ by " << most;
+  }
+}
+
+void compare(const KernelCase &kernel, int64_t columns) {
+  KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
+  std::vector<std::vector<double>> operands = makeOperands(kernel, text, columns);
+  // Windows' first elements, and the first sample and stream of random numbers.
+  std::vector<int64_t> scalars(kernel.name == "dropout" ? 2 : 0, 5);
+  std::vector<Buffer> wanted = createCpuRunner(text, {})->run(operands, scalars);
+  std::vector<Buffer> found = createGpuRunner(text)->run(operands, scalars);
+  ASSERT_EQ(found.size(), wanted.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    expectSame(found[i], wanted[i], text.results[i].size, boundOf(kernel, columns));
+}
+
+void compareAll(const std::string &type) {
+  for (int64_t size : {1, 31, 32, 33, 1000})
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{3, size}, {size, 32}})
+      for (const KernelCase &kernel : kernelCases(rows, columns, type)) {
+        SCOPED_TRACE(kernel.name + " of " + std::to_string(rows) + " x " + std::to_string(columns) +
+                     " " + type);
+        try {
+          compare(kernel, columns);
+        } catch (const std::exception &error) { // here, where it is known of which kernel
+          FAIL() << error.what();
+        }
+        if (testing::Test::HasFatalFailure())
+          return;
+      }
+}
+
+} // namespace
+
+TEST(TwinKernel, ComputesTheSameInF32) { compareAll("f32"); }
+TEST(TwinKernel, ComputesTheSameInBf16) { compareAll("bf16"); }
+
+// No kind is forgotten: each op that becomes a generated kernel is in a case.
+TEST(TwinKernel, HasEveryOp) {
+  mlir::MLIRContext context;
+  mlir::DialectRegistry registry;
+  registry.insert<graph::GraphDialect>();
+  registerKernelInterfaces(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  std::vector<KernelCase> cases = kernelCases(8, 8, "f32");
+  size_t count = 0;
+  for (mlir::RegisteredOperationName op : context.getRegisteredOperations()) {
+    if (!op.hasInterface<KernelOpInterface>() && !op.hasInterface<graph::PointwiseOpInterface>())
+      continue;
+    ++count;
+    std::string name = op.getStringRef().str() + " ";
+    EXPECT_TRUE(llvm::any_of(
+        cases,
+        [&](const KernelCase &kernel) { return kernel.body.find(name) != std::string::npos; }))
+        << op.getStringRef().str() << " is in no case";
+  }
+  EXPECT_GE(count, 45U);
+}
