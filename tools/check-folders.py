@@ -39,6 +39,7 @@ EXCEPTIONS = {
 # Headers that need no library: all of them is in the header.
 HEADER_ONLY = {
     "kernels/cpu/Philox.h",
+    "runtime/base/Backoff.h",
     "runtime/base/Checked.h",
     "runtime/base/HalfFloats.h",
     "runtime/base/Status.h",

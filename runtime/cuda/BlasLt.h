@@ -29,8 +29,10 @@ inline constexpr int blasComputeF32 = 68;
 inline constexpr int blasPlain = 0, blasTransposed = 1;
 inline constexpr int blasDescTransA = 3, blasDescTransB = 4;
 inline constexpr int blasLayoutBatches = 5, blasLayoutBatchStride = 6;
-inline constexpr int blasPreferWorkspace = 1, blasPreferAlignA = 5, blasPreferAlignB = 6,
-                     blasPreferAlignC = 7, blasPreferAlignD = 8;
+inline constexpr int blasPreferWorkspace = 1, blasPreferReduction = 3, blasPreferAlignA = 5,
+                     blasPreferAlignB = 6, blasPreferAlignC = 7, blasPreferAlignD = 8;
+// How sums of parts of k are added up: in f32 and not in the type of the result.
+inline constexpr uint32_t blasReduceInCompute = 2;
 inline constexpr BlasStatus blasNotInitialized = 1, blasInvalidValue = 7, blasNotSupported = 15;
 
 struct BlasLt {

@@ -346,6 +346,8 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
   } else if (command.source->op_type() == format::Op::Gemm) {
     DTC_RETURN_IF_ERROR(gemm.prepare(command, stream, works.emplace_back()));
   } else if (command.source->op_type() == format::Op::Zero) {
+    if (command.bytes == 0)
+      return {}; // a graph has no such node
     works.push_back(
         [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
           DTC_CUDA(driver, cuMemsetD8Async, to, 0, bytes, on);

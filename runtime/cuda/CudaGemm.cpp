@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 
 #include <algorithm>
+#include <array>
 
 namespace dtc::rt {
 namespace {
@@ -11,6 +12,9 @@ using format::text;
 
 // NVIDIA's own libraries take 32 MiB on Hopper.
 constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
+
+// The best come first; some may turn out not to do.
+constexpr int kChoices = 8;
 
 int blasType(format::DType type) {
   return type == format::DType::bf16  ? cu::blasBf16
@@ -109,14 +113,15 @@ Status makePreference(const cu::BlasLt &blas, const std::array<uint32_t, 3> &ali
                &kWorkspaceBytes, sizeof(kWorkspaceBytes));
   const struct {
     int attribute;
-    uint32_t bytes;
-  } wanted[] = {{cu::blasPreferAlignA, alignments[1]},
+    uint32_t value;
+  } wanted[] = {{cu::blasPreferReduction, cu::blasReduceInCompute},
+                {cu::blasPreferAlignA, alignments[1]},
                 {cu::blasPreferAlignB, alignments[0]},
                 {cu::blasPreferAlignC, alignments[2]},
                 {cu::blasPreferAlignD, alignments[2]}};
   for (const auto &each : wanted)
     DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, each.attribute,
-                 &each.bytes, sizeof(each.bytes));
+                 &each.value, sizeof(each.value));
   return {};
 }
 
@@ -148,21 +153,24 @@ Status CudaGemm::makePlan(const format::Gemm &op, const Key &key, Plan &plan) co
                  op.batch(), plan.c));
   cu::BlasPreference preference = nullptr;
   DTC_CUBLASLT(*blas, cublasLtMatmulPreferenceCreate, &preference);
-  cu::BlasChoice choice{};
+  std::array<cu::BlasChoice, kChoices> choices{};
   int found = 0;
   Status status = makePreference(*blas, key.alignments, preference);
   if (status.ok())
-    status =
-        cu::check(*blas, "cublasLtMatmulAlgoGetHeuristic",
-                  blas->cublasLtMatmulAlgoGetHeuristic(handle, plan.desc, plan.b, plan.a, plan.c,
-                                                       plan.c, preference, 1, &choice, &found));
+    status = cu::check(*blas, "cublasLtMatmulAlgoGetHeuristic",
+                       blas->cublasLtMatmulAlgoGetHeuristic(handle, plan.desc, plan.b, plan.a,
+                                                            plan.c, plan.c, preference, kChoices,
+                                                            choices.data(), &found));
   (void)blas->cublasLtMatmulPreferenceDestroy(preference);
   DTC_RETURN_IF_ERROR(status);
-  if (found == 0)
+  auto end = choices.begin() + found;
+  auto choice = std::find_if(choices.begin(), end,
+                             [](const cu::BlasChoice &each) { return each.state == 0; });
+  if (choice == end)
     return Status::unavailable(text("cuBLASLt has no algorithm for a product of ", op.m(), " x ",
                                     op.k(), " and ", op.k(), " x ", op.n(), " of ",
                                     EnumNameDType(op.dtype())));
-  plan.algo = choice.algo;
+  plan.algo = choice->algo;
   return {};
 }
 

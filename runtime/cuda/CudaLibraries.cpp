@@ -1,5 +1,7 @@
 #include "runtime/cuda/CudaLibraries.h"
 
+#include <cstdlib>
+
 namespace dtc::rt {
 namespace {
 
@@ -7,8 +9,11 @@ class SystemLibraries : public CudaLibraries {
 public:
   const char *device() const override { return "cuda"; }
   Status driver(const cu::Driver *&table) override {
-    if (!hasDriver)
+    if (!hasDriver) {
+      // Read by cuInit: streams that wait for other ranks must not stand before those that these wait for.
+      setDefault("CUDA_DEVICE_MAX_CONNECTIONS", "32");
       DTC_RETURN_IF_ERROR(cu::openDriver(driverTable));
+    }
     hasDriver = true;
     table = &driverTable;
     return {};
@@ -22,14 +27,22 @@ public:
   }
 
   Status nccl(const cu::Nccl *&table) override {
-    if (!hasNccl)
+    if (!hasNccl) {
+      // Communicators that are used side by side keep the order of the program; else they may wait for each other for ever.
+      setDefault("NCCL_LAUNCH_ORDER_IMPLICIT", "1");
       DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
+    }
     hasNccl = true;
     table = &ncclTable;
     return {};
   }
 
 private:
+  // What the user has set stays.
+  static void setDefault(const char *name, const char *value) {
+    ::setenv(name, value, /*overwrite=*/0);
+  }
+
   cu::Driver driverTable;
   cu::BlasLt blasTable;
   cu::Nccl ncclTable;

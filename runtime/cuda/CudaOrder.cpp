@@ -66,14 +66,15 @@ Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams) {
 
 Status CudaOrder::capture(const std::vector<cu::Stream> &streams) {
   cu::Graph graph = nullptr;
-  DTC_CUDA(driver, cuStreamBeginCapture, streams[0], cu::captureThreadLocal);
+  // No other thread captures. Libraries may load code and allocate at their first calls, which the stricter modes refuse.
+  DTC_CUDA(driver, cuStreamBeginCapture, streams[0], cu::captureRelaxed);
   Status said = sayAll(streams);
   Status ended =
       cu::check(driver, "cuStreamEndCapture", driver.cuStreamEndCapture(streams[0], &graph));
   Status status = said.ok() ? ended : said;
   if (status.ok())
     status = cu::check(driver, "cuGraphInstantiateWithFlags",
-                       driver.cuGraphInstantiate(&exec, graph, 0));
+                       driver.cuGraphInstantiate(&exec, graph, cu::graphNodePriority));
   Status destroyed;
   if (graph)
     destroyed = cu::check(driver, "cuGraphDestroy", driver.cuGraphDestroy(graph));

@@ -46,7 +46,8 @@ inline constexpr Result success = 0, errorInvalidValue = 1, errorOutOfMemory = 2
 inline constexpr int attributeMaxSharedOptin = 97, attributeMajor = 75, attributeMinor = 76;
 inline constexpr int functionMaxDynamicShared = 8;
 inline constexpr unsigned streamNonBlocking = 1, eventDefault = 0, eventDisableTiming = 2;
-inline constexpr int captureThreadLocal = 1;
+inline constexpr int captureRelaxed = 2;
+inline constexpr unsigned long long graphNodePriority = 8;
 inline constexpr unsigned waitValueEqual = 1;
 inline constexpr int jitErrorLog = 5, jitErrorLogBytes = 6;
 

@@ -1,5 +1,6 @@
 #include "runtime/cuda/StagedGroups.h"
 
+#include "runtime/base/Backoff.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/device/CpuCollectives.h"
@@ -111,11 +112,11 @@ private:
   }
 
   void runAll() {
-    using std::chrono::microseconds;
     Job job;
     while (take(job)) {
+      Backoff backoff;
       while (flags->ready.load(std::memory_order_acquire) == 0 && !is(stopped))
-        std::this_thread::sleep_for(microseconds(20));
+        backoff.pause();
       if (is(stopped))
         break;
       flags->ready.store(0, std::memory_order_relaxed);
@@ -126,7 +127,7 @@ private:
     // The stream lowers the flag after each wait, and no wait may last for ever.
     while (!is(closing)) {
       flags->done.store(1, std::memory_order_release);
-      std::this_thread::sleep_for(microseconds(100));
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }
 

@@ -34,6 +34,7 @@ struct Layout {
 
 struct Preference {
   uint64_t workspace = 0;
+  uint32_t reductions = ~uint32_t(0); // a mask: all
 };
 
 #define DTC_FAKE_ENTER                                                                             \
@@ -124,6 +125,8 @@ BlasStatus cublasLtMatmulPreferenceSetAttribute(cu::BlasPreference preference, i
   DTC_FAKE_ENTER
   if (attribute == cu::blasPreferWorkspace)
     return set(static_cast<Preference *>(preference)->workspace, value, bytes);
+  if (attribute == cu::blasPreferReduction)
+    return set(static_cast<Preference *>(preference)->reductions, value, bytes);
   uint32_t alignment = 0;
   BlasStatus status = set(alignment, value, bytes);
   bool isPower = alignment != 0 && (alignment & (alignment - 1)) == 0;
@@ -155,11 +158,16 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu:
   BlasStatus status =
       check(*static_cast<Desc *>(desc), *static_cast<Layout *>(a), *static_cast<Layout *>(b),
             *static_cast<Layout *>(c), *static_cast<Layout *>(d));
-  *found = status == 0 && wanted > 0 ? 1 : 0;
-  if (*found) {
-    choices[0] = {};
-    choices[0].algo.data[0] = 1;
-    choices[0].workspaceBytes = static_cast<Preference *>(preference)->workspace;
+  // What may add up in 16 bits does so; the first that it finds is none that works.
+  const auto &of = *static_cast<Preference *>(preference);
+  bool isExact =
+      static_cast<Layout *>(d)->type == cu::blasF32 || of.reductions == cu::blasReduceInCompute;
+  *found = status == 0 && isExact ? std::min(wanted, 2) : 0;
+  for (int i = 0; i < *found; ++i) {
+    choices[i] = {};
+    choices[i].algo.data[0] = static_cast<uint64_t>(i);
+    choices[i].workspaceBytes = of.workspace;
+    choices[i].state = i == 0 ? cu::blasNotSupported : 0;
   }
   return status;
 }

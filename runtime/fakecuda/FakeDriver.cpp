@@ -485,8 +485,8 @@ Result cuStreamWriteValue32(cu::Stream stream, cu::DevicePtr address, uint32_t v
 
 Result cuStreamBeginCapture(cu::Stream stream, int mode) {
   DTC_FAKE_ENTER(true)
-  return mode == cu::captureThreadLocal ? m.beginCapture(streamOf(m, stream))
-                                        : cu::errorInvalidValue;
+  // As strict as in mode THREAD_LOCAL: what makes the host wait has no place in a capture.
+  return mode == cu::captureRelaxed ? m.beginCapture(streamOf(m, stream)) : cu::errorInvalidValue;
 }
 
 Result cuStreamEndCapture(cu::Stream stream, cu::Graph *graph) {
@@ -502,7 +502,7 @@ Result cuGraphInstantiate(cu::GraphExec *exec, cu::Graph graph, unsigned long lo
   DTC_FAKE_ENTER(true)
   ++m.alive["executable graph"];
   *exec = reinterpret_cast<cu::GraphExec>(new FakeGraph(*reinterpret_cast<FakeGraph *>(graph)));
-  return flags == 0 ? cu::success : cu::errorInvalidValue;
+  return flags == cu::graphNodePriority ? cu::success : cu::errorInvalidValue;
 }
 
 Result cuGraphLaunch(cu::GraphExec exec, cu::Stream stream) {
@@ -549,14 +549,15 @@ Result cuEventRecord(cu::Event event, cu::Stream stream) {
   return m.record(eventOf(event), streamOf(m, stream));
 }
 
-// A look lets one thing run, whichever, so that whoever looks again and again gets there.
+// A look lets one thing run, whichever, so that whoever looks again and again gets there; it takes a while where nothing can,
+// so that whoever it depends on, maybe another process, gets there, too.
 Result cuEventQuery(cu::Event event) {
   DTC_FAKE_ENTER(false)
   FakeEvent &of = eventOf(event);
   if (of.capture)
     return cu::errorCapturedEvent;
-  if (of.node && !of.node->done)
-    (void)m.runOne();
+  if (of.node && !of.node->done && !m.runOne())
+    m.rest(lock);
   if (m.fault != cu::success)
     return m.fault;
   return !of.node || of.node->done ? cu::success : cu::errorNotReady;

@@ -1,7 +1,6 @@
 #include "runtime/fakecuda/Machine.h"
 
 #include <algorithm>
-#include <chrono>
 
 namespace dtc::rt::fake {
 
@@ -209,6 +208,7 @@ bool Machine::runOne() {
   if (node->run && fault == cu::success)
     if (Status status = node->run(); !status.ok())
       (void)fail(status.message());
+  idle = Backoff();
   clock += 1e-6;
   node->seconds = clock;
   node->done = true;
@@ -235,13 +235,18 @@ void Machine::removeFunctions(const FakeModule *module) {
 
 void Machine::forget(FakeStream &stream) { std::erase(capturing, &stream); }
 
+void Machine::rest(std::unique_lock<std::mutex> &lock) {
+  Backoff pause = idle;
+  lock.unlock();
+  pause.pause();
+  lock.lock();
+  idle = pause;
+}
+
 void Machine::runUntil(std::unique_lock<std::mutex> &lock, const std::function<bool()> &isOver) {
   while (!isOver())
-    if (!runOne()) {
-      lock.unlock();
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-      lock.lock();
-    }
+    if (!runOne())
+      rest(lock);
 }
 
 bool Machine::isPinned(const void *address, uint64_t bytes) const {

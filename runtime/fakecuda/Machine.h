@@ -1,6 +1,7 @@
 // What the fake driver keeps of a machine: its GPUs, what was enqueued and has not run, and what is being captured.
 #pragma once
 
+#include "runtime/base/Backoff.h"
 #include "runtime/fakecuda/FakeCuda.h"
 #include "runtime/simt/Simt.h"
 
@@ -103,6 +104,8 @@ public:
 
   // Runs one of the nodes that may run, whichever; false where none may.
   bool runOne();
+  // Lets go of the lock for a while, a longer one each time until something has run.
+  void rest(std::unique_lock<std::mutex> &lock);
   // Runs nodes until `isOver`; lets go of the lock while none may run, since other threads may change that.
   void runUntil(std::unique_lock<std::mutex> &lock, const std::function<bool()> &isOver);
   bool isIdle(int gpu) const;
@@ -141,6 +144,7 @@ private:
   std::vector<FakeStream *> capturing;
   std::mt19937_64 random;
   double clock = 0;
+  Backoff idle; // since something has run last
 };
 
 // The one of this process, as a driver is.

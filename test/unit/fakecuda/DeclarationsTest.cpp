@@ -71,7 +71,8 @@ static_assert(attributeMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR &&
 static_assert(functionMaxDynamicShared == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
 static_assert(streamNonBlocking == CU_STREAM_NON_BLOCKING && eventDefault == CU_EVENT_DEFAULT &&
               eventDisableTiming == CU_EVENT_DISABLE_TIMING);
-static_assert(captureThreadLocal == CU_STREAM_CAPTURE_MODE_THREAD_LOCAL &&
+static_assert(captureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED &&
+              graphNodePriority == CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY &&
               waitValueEqual == CU_STREAM_WAIT_VALUE_EQ);
 static_assert(jitErrorLog == CU_JIT_ERROR_LOG_BUFFER &&
               jitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
@@ -85,6 +86,8 @@ static_assert(blasDescTransA == CUBLASLT_MATMUL_DESC_TRANSA &&
 static_assert(blasLayoutBatches == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
               blasLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(blasPreferWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&
+              blasPreferReduction == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+              blasReduceInCompute == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
               blasPreferAlignA == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
               blasPreferAlignD == CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
 static_assert(blasInvalidValue == CUBLAS_STATUS_INVALID_VALUE &&

@@ -94,7 +94,7 @@ TEST_F(FakeDriver, FindsFreedMemory) {
 }
 
 TEST_F(FakeDriver, ReplaysWhatWasCaptured) {
-  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
   ASSERT_EQ(driver.cuEventRecord(first, a), cu::success);
   ASSERT_EQ(driver.cuStreamWaitEvent(b, first, 0), cu::success);
   ASSERT_EQ(fill(b), cu::success);
@@ -104,7 +104,7 @@ TEST_F(FakeDriver, ReplaysWhatWasCaptured) {
   cu::Graph graph = nullptr;
   ASSERT_EQ(driver.cuStreamEndCapture(a, &graph), cu::success);
   cu::GraphExec exec = nullptr;
-  ASSERT_EQ(driver.cuGraphInstantiate(&exec, graph, 0), cu::success);
+  ASSERT_EQ(driver.cuGraphInstantiate(&exec, graph, cu::graphNodePriority), cu::success);
   ASSERT_EQ(driver.cuCtxSynchronize(), cu::success);
   EXPECT_NE(pinned[0], 1) << "captured, not run";
   for (int i = 0; i < 2; ++i) {
@@ -119,7 +119,7 @@ TEST_F(FakeDriver, ReplaysWhatWasCaptured) {
 }
 
 TEST_F(FakeDriver, RejectsWhatIsNotJoined) {
-  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
   ASSERT_EQ(driver.cuEventRecord(first, a), cu::success);
   ASSERT_EQ(driver.cuStreamWaitEvent(b, first, 0), cu::success);
   ASSERT_EQ(fill(b), cu::success);
@@ -128,22 +128,22 @@ TEST_F(FakeDriver, RejectsWhatIsNotJoined) {
 
 TEST_F(FakeDriver, RejectsWaitsForWhatIsOutside) {
   ASSERT_EQ(driver.cuEventRecord(first, b), cu::success);
-  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
   EXPECT_EQ(driver.cuStreamWaitEvent(a, first, 0), cu::errorCaptureIsolation);
   EXPECT_EQ(fill(a), cu::errorCaptureInvalidated);
   EXPECT_EQ(endCapture(), cu::errorCaptureInvalidated);
 }
 
 TEST_F(FakeDriver, RejectsMergesOfCaptures) {
-  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
-  ASSERT_EQ(driver.cuStreamBeginCapture(b, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(b, cu::captureRelaxed), cu::success);
   ASSERT_EQ(driver.cuEventRecord(first, b), cu::success);
   EXPECT_EQ(driver.cuStreamWaitEvent(a, first, 0), cu::errorCaptureMerge);
   EXPECT_EQ(endCapture(), cu::errorCaptureInvalidated);
 }
 
 TEST_F(FakeDriver, RejectsTheWrongEnd) {
-  ASSERT_EQ(driver.cuStreamBeginCapture(b, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(b, cu::captureRelaxed), cu::success);
   ASSERT_EQ(driver.cuEventRecord(first, b), cu::success);
   ASSERT_EQ(driver.cuStreamWaitEvent(a, first, 0), cu::success);
   EXPECT_EQ(endCapture(), cu::errorCaptureUnmatched);
@@ -151,7 +151,7 @@ TEST_F(FakeDriver, RejectsTheWrongEnd) {
 
 TEST_F(FakeDriver, RejectsCallsThatWouldWaitOrAllocate) {
   for (int call = 0; call < 4; ++call) {
-    ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
+    ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
     cu::DevicePtr more = 0;
     cu::Result result = call == 0   ? driver.cuCtxSynchronize()
                         : call == 1 ? driver.cuMemAlloc(&more, bytes)
@@ -163,7 +163,7 @@ TEST_F(FakeDriver, RejectsCallsThatWouldWaitOrAllocate) {
 }
 
 TEST_F(FakeDriver, RejectsCapturedEventsElsewhere) {
-  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureThreadLocal), cu::success);
+  ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
   ASSERT_EQ(driver.cuEventRecord(first, a), cu::success);
   ASSERT_EQ(endCapture(), cu::success);
   EXPECT_EQ(driver.cuEventQuery(first), cu::errorCapturedEvent);
