@@ -304,6 +304,35 @@ TEST(CudaDevice, TakesStreamsThatNobodyOrdersIntoTheStep) {
   }
 }
 
+// Two orders of one length, recorded and replayed in turn, each for itself; what another one has is a mistake.
+TEST(CudaDevice, ReplaysTheOrderThatTheStepHas) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 1}});
+  builder.add(test::zero(builder.buffer("x", 16)));
+  std::unique_ptr<Executable> executable;
+  ASSERT_TRUE(Executable::fromBytes(builder.file(), "test.dte", executable).ok());
+  auto fake = makeFakeCuda({});
+  Bare bare(*fake, true);
+  auto step = [&](uint32_t order, uint64_t half) {
+    std::memset(bare.host, 9, Bare::bytes);
+    Command command{.source = executable->program(0).tasks()->Get(0)->instructions()->Get(0),
+                    .buffers = {bare.arena + half * Bare::bytes / 2},
+                    .scalars = {},
+                    .bytes = Bare::bytes / 2};
+    DTC_RETURN_IF_ERROR(bare.device->beginStep(order));
+    DTC_RETURN_IF_ERROR(bare.device->enqueueCopyIn(0, bare.arena, bare.host, Bare::bytes, {}));
+    DTC_RETURN_IF_ERROR(bare.device->enqueue(0, command, {}));
+    return bare.end();
+  };
+  for (uint32_t i = 0; i < 6; ++i) {
+    Status status = step(i % 2, i % 2);
+    ASSERT_TRUE(status.ok()) << status.message();
+    std::string zeros(Bare::bytes / 2, '\0'), nines(Bare::bytes / 2, 9);
+    EXPECT_EQ(std::string(bare.host, Bare::bytes), i % 2 ? nines + zeros : zeros + nines);
+  }
+  EXPECT_EQ(step(0, 1).message(),
+            "command 0 of an order differs from the one that was recorded there");
+}
+
 // An order that is not what it was when it was recorded is a mistake of the caller, which is found.
 TEST(CudaDevice, FindsAnOrderThatChanges) {
   auto fake = makeFakeCuda({});

@@ -158,6 +158,33 @@ TEST_P(CudaRanks, EndWhereAPeerIsMissing) {
   });
 }
 
+// What is named is the operation that waits, not one that is over.
+TEST(CudaNccl, NamesTheOperationThatWaits) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 4);
+  uint32_t group = builder.group({0});
+  builder.add(test::collective(Kind::all_reduce, group, x, x, 2));
+  builder.add(test::collective(Kind::all_gather, group, x, y, 2));
+  std::vector<uint8_t> whole = builder.file();
+  builder.instructions().pop_back();
+  builder.add(test::zero(y));
+  std::vector<uint8_t> part = builder.file();
+  auto fake = makeFakeCuda({.gpus = 2});
+  auto worlds = makeLoopbackWorld(2, 60);
+  CudaOptions cuda;
+  cuda.timeoutSeconds = 0.4;
+  auto step = [](CudaRank at) {
+    StepResult result;
+    return at.executor.runStep(result);
+  };
+  std::thread peer([&] { (void)test::onCuda(*fake, part, *worlds[1], {}, cuda, step); });
+  Status status = test::onCuda(*fake, whole, *worlds[0], {}, cuda, step);
+  peer.join();
+  EXPECT_NE(status.message().find("instruction 1"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find("all_gather over group 'dp'"), std::string::npos)
+      << status.message();
+}
+
 // A time-out is of one operation, not of all steps together.
 TEST(CudaNccl, TakesSlowRanksForNoneMissing) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
