@@ -29,6 +29,15 @@ flatbuffers::DetachedBuffer tableOf(exec::InstructionOpInterface op) {
   return builder.Release();
 }
 
+// Copies go by as many bytes at once as the addresses allow, which only the device knows, as buffers may be views that begin
+// anywhere: aligned to 16 bytes or more, to 8, 4, 2 and 1. Only the first must have a kernel.
+constexpr uintptr_t kAddresses[] = {0, 8, 4, 2, 1};
+
+rt::LibraryOperands operandsAt(uintptr_t address, bool startsSum) {
+  return {std::vector<char *>(rt::kMaxLibraryBuffers, reinterpret_cast<char *>(address)),
+          std::vector<int64_t>(rt::kMaxLibraryScalars), startsSum};
+}
+
 } // namespace
 
 FailureOr<std::vector<std::string>> launchedLibraryKernels(ArrayRef<exec::ProgramOp> programs) {
@@ -40,21 +49,23 @@ FailureOr<std::vector<std::string>> launchedLibraryKernels(ArrayRef<exec::Progra
         return WalkResult::advance();
       flatbuffers::DetachedBuffer bytes = tableOf(op);
       const auto *instruction = flatbuffers::GetRoot<format::Instruction>(bytes.data());
-      rt::LibraryOperands operands{std::vector<char *>(rt::kMaxLibraryBuffers),
-                                   std::vector<int64_t>(rt::kMaxLibraryScalars), false};
-      // Of a sum, the first micro-batch writes where the others add.
-      for (bool startsSum : {false, true}) {
-        if (startsSum && !op.startsSum())
-          continue;
-        operands.startsSum = startsSum;
-        rt::LibraryLaunches planned;
-        if (rt::Status status = planLibrary(*instruction, operands, planned); !status.ok()) {
-          op.emitError() << status.message();
-          succeeded = false;
-          return WalkResult::interrupt();
+      for (uintptr_t address : kAddresses) {
+        // Of a sum, the first micro-batch writes where the others add.
+        for (bool startsSum : {false, true}) {
+          if (startsSum && !op.startsSum())
+            continue;
+          rt::LibraryLaunches planned;
+          rt::Status status = planLibrary(*instruction, operandsAt(address, startsSum), planned);
+          if (!status.ok() && address != 0)
+            continue;
+          if (!status.ok()) {
+            op.emitError() << status.message();
+            succeeded = false;
+            return WalkResult::interrupt();
+          }
+          for (const cuda::Launch &launch : planned.launches)
+            names.insert(launch.kernel);
         }
-        for (const cuda::Launch &launch : planned.launches)
-          names.insert(launch.kernel);
       }
       return WalkResult::advance();
     });

@@ -26,8 +26,8 @@ struct LibraryLaunches {
   std::vector<uint64_t> parameter;    // the bytes of the one struct that all of them take
 };
 
-// Plans an instruction that computes but is no launch or product. Which kernels these are follows from the instruction
-// and `startsSum` alone, so that buffers may be null. Unavailable for what has no kernel, and says why.
+// Plans an instruction that computes but is no launch or product. Which kernels these are follows from the instruction,
+// `startsSum` and how buffers are aligned, which may be null otherwise. Unavailable for what has no kernel, and says why.
 Status planLibrary(const format::Instruction &instruction, const LibraryOperands &operands,
                    LibraryLaunches &planned);
 
