@@ -199,6 +199,7 @@ graph.func private @adamw(%p: tensor<65536xf32>, %g: tensor<65536xf32>, %m: tens
 // again, and one after.
 // VECTORS-LABEL: func.func @one_chunk(
 // VECTORS:         scf.for
+// VECTORS-NOT:       memref.store
 // VECTORS:           nvvm.barrier
 // VECTORS:           memref.store
 // VECTORS:           nvvm.barrier

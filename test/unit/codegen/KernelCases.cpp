@@ -245,6 +245,8 @@ std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::st
         for (size_t at = text->find("ROWS"); at != std::string::npos; at = text->find("ROWS"))
           text->replace(at, 4, std::to_string(rows));
     }
+    if (kernel.name == "sum_exp") // of as many terms
+      kernel.magnitude *= static_cast<double>(columns);
     kernel.signature = fill(kernel.signature, rows, columns, type);
     kernel.body = fill(kernel.body, rows, columns, type);
     kernel.results = resultsOf(kernel.signature);

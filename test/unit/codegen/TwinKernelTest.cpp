@@ -37,13 +37,13 @@ void expectSame(const Buffer &found, const Buffer &wanted, int64_t size, double 
   }
 }
 
-void compare(const KernelCase &kernel, int64_t columns) {
+void compare(const KernelCase &kernel, int64_t columns, const GpuOptions &options = {}) {
   KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
   std::vector<std::vector<double>> operands = makeOperands(kernel, text, columns);
   // Windows' first elements, and the first sample and stream of random numbers.
   std::vector<int64_t> scalars(kernel.name == "dropout" ? 2 : 0, 5);
   std::vector<Buffer> wanted = createCpuRunner(text, {})->run(operands, scalars);
-  std::vector<Buffer> found = createGpuRunner(text)->run(operands, scalars);
+  std::vector<Buffer> found = createGpuRunner(text, options)->run(operands, scalars);
   ASSERT_EQ(found.size(), wanted.size());
   for (size_t i = 0; i < found.size(); ++i)
     expectSame(found[i], wanted[i], text.results[i].size, boundOf(kernel, columns));
@@ -69,6 +69,24 @@ void compareAll(const std::string &type) {
 
 TEST(TwinKernel, ComputesTheSameInF32) { compareAll("f32"); }
 TEST(TwinKernel, ComputesTheSameInBf16) { compareAll("bf16"); }
+
+// Views begin anywhere: here 8 bytes after a multiple of 16, where vectors of 8 bytes could be read.
+TEST(TwinKernel, ComputesTheSameOffVectors) {
+  for (const KernelCase &kernel : kernelCases(3, 32, "f32")) {
+    SCOPED_TRACE(kernel.name);
+    compare(kernel, 32, {.shiftedElements = 2});
+  }
+}
+
+// A line that is no whole vectors, over many blocks, of which one alone does the rest: else it would do it twice in place.
+TEST(TwinKernel, ComputesTheSameInManyBlocks) {
+  for (const char *type : {"f32", "bf16"})
+    for (const KernelCase &kernel : kernelCases(1, 10001, type))
+      if (kernel.signature.find("10001x") != std::string::npos) {
+        SCOPED_TRACE(kernel.name + " " + type);
+        compare(kernel, 10001);
+      }
+}
 
 // No kind is forgotten: each op that becomes a generated kernel is in a case.
 TEST(TwinKernel, HasEveryOp) {
