@@ -5,14 +5,17 @@
 
 namespace dtc::rt::cu {
 
-Status openBlasLt(BlasLt &blas) {
+Status openBlasLt(BlasLt &blas, int driverVersion) {
   const LibrarySymbol symbols[] = {
 #define DTC_BLASLT(name, result, parameters) {#name, reinterpret_cast<void **>(&blas.name)},
 #include "runtime/cuda/BlasLt.def"
 #undef DTC_BLASLT
   };
+  std::vector<std::string> files = {"libcublasLt.so.12"};
+  if (driverVersion >= 13000)
+    files.insert(files.begin(), "libcublasLt.so.13");
   return openLibrary({.what = "cuBLASLt, which programs for GPUs multiply matrices with,",
-                      .files = {"libcublasLt.so.13", "libcublasLt.so.12"},
+                      .files = files,
                       .mend = "install NVIDIA's cuBLAS, or name its folder in LD_LIBRARY_PATH"},
                      symbols);
 }

@@ -41,8 +41,9 @@ struct BlasLt {
 #undef DTC_BLASLT
 };
 
-// Fills the table from libcublasLt.so.13 or 12. Unavailable says what is missing.
-Status openBlasLt(BlasLt &blas);
+// Fills the table from libcublasLt.so.13, which wants a driver of CUDA 13 (`driverVersion` 13000), or 12. Unavailable says what
+// is missing.
+Status openBlasLt(BlasLt &blas, int driverVersion);
 
 // Ok for success, else "cublasLtMatmul: an unsupported value or parameter was passed".
 Status check(const BlasLt &blas, const char *call, BlasStatus status);

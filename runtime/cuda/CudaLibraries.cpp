@@ -19,8 +19,13 @@ public:
     return {};
   }
   Status blasLt(const cu::BlasLt *&table) override {
-    if (!hasBlas)
-      DTC_RETURN_IF_ERROR(cu::openBlasLt(blasTable));
+    if (!hasBlas) {
+      const cu::Driver *open = nullptr;
+      DTC_RETURN_IF_ERROR(driver(open));
+      int version = 0;
+      DTC_CUDA(*open, cuDriverGetVersion, &version);
+      DTC_RETURN_IF_ERROR(cu::openBlasLt(blasTable, version));
+    }
     hasBlas = true;
     table = &blasTable;
     return {};

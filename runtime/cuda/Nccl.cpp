@@ -5,17 +5,25 @@
 
 namespace dtc::rt::cu {
 
+// 2.26: communicators that are used side by side keep the order in which they are used.
+static constexpr int kLeastNccl = 22600;
+
 Status openNccl(Nccl &nccl) {
   const LibrarySymbol symbols[] = {
 #define DTC_NCCL(name, result, parameters) {#name, reinterpret_cast<void **>(&nccl.name)},
 #include "runtime/cuda/Nccl.def"
 #undef DTC_NCCL
   };
-  return openLibrary({.what = "NCCL, by which ranks on several GPUs exchange data,",
-                      .files = {"libnccl.so.2"},
-                      .mend = "install NVIDIA's NCCL 2.19 or later, or name its folder in "
-                              "LD_LIBRARY_PATH"},
-                     symbols);
+  const char *what = "NCCL, by which ranks on several GPUs exchange data,",
+             *mend = "install NVIDIA's NCCL 2.26 or later, or name its folder in LD_LIBRARY_PATH";
+  DTC_RETURN_IF_ERROR(
+      openLibrary({.what = what, .files = {"libnccl.so.2"}, .mend = mend}, symbols));
+  int version = 0;
+  DTC_NCCL_CALL(nccl, ncclGetVersion, &version);
+  if (version < kLeastNccl)
+    return Status::unavailable(
+        format::text(what, " is version ", version / 10000, ".", version / 100 % 100, ": ", mend));
+  return {};
 }
 
 Status check(const Nccl &nccl, const char *call, NcclResult result) {

@@ -113,6 +113,12 @@ Result cuDeviceGetName(char *name, int length, cu::Device device) {
   return cu::success;
 }
 
+Result cuDriverGetVersion(int *version) {
+  DTC_FAKE_ENTER(true)
+  *version = 13000;
+  return cu::success;
+}
+
 // The same in every process, as all emulate the same GPUs.
 Result cuDeviceGetUuid(cu::Uuid *uuid, cu::Device device) {
   DTC_FAKE_ENTER(true)

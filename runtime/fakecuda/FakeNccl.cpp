@@ -294,6 +294,11 @@ NcclResult call(cu::NcclComm handle, const NcclCall &what, const void *src, void
   return result == cu::ncclSuccess ? done(m, *comm) : result;
 }
 
+NcclResult ncclGetVersion(int *version) {
+  *version = 22809;
+  return cu::ncclSuccess;
+}
+
 const char *ncclGetErrorString(NcclResult result) {
   return result == cu::ncclInvalidArgument      ? "invalid argument (run with NCCL_DEBUG=WARN for "
                                                   "details)"
