@@ -1,6 +1,7 @@
 #include "runtime/cuda/CudaCode.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/cuda/ElfImage.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -45,8 +46,11 @@ Status CudaCode::load(const CodeObject &object) {
     return Status::unavailable("the program computes on the host of the GPU, which this device "
                                "does not do; recompile with dtc without offload");
   if (object.kind == format::SegmentKind::simt) {
+    if (!isWholeElf(object.bytes))
+      return Status::invalidArgument(text("the program's device code of ", object.bytes.size(),
+                                          " bytes is no whole ELF file; recompile with dtc"));
     DTC_CUDA(driver, cuModuleLoadDataEx, &module, object.bytes.data(), 0, nullptr, nullptr);
-  } else if (object.cubin.empty() || driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0,
+  } else if (!isWholeElf(object.cubin) || driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0,
                                                                nullptr, nullptr) != cu::success) {
     DTC_RETURN_IF_ERROR(loadPtx(object, module));
   }

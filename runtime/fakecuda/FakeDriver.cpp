@@ -496,9 +496,13 @@ Result cuStreamBeginCapture(cu::Stream stream, int mode) {
 }
 
 Result cuStreamEndCapture(cu::Stream stream, cu::Graph *graph) {
-  DTC_FAKE_ENTER(true)
+  DTC_FAKE_FREE
   FakeGraph *made = nullptr;
   Result result = m.endCapture(streamOf(m, stream), made);
+  if (entered != cu::success) { // it ends all the same
+    delete made;
+    return entered;
+  }
   m.alive["graph"] += made ? 1 : 0;
   *graph = reinterpret_cast<cu::Graph>(made);
   return result;

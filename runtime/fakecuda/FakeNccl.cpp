@@ -57,7 +57,7 @@ struct Communicator {
   int registrations = 0;
   // What was enqueued last: operations run one after another, whatever their streams.
   NodePtr last;
-  std::shared_ptr<Capture> capture;
+  std::weak_ptr<Capture> capture;
   size_t captured = 0; // where it was captured
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
@@ -248,7 +248,7 @@ NcclResult enqueue(Machine &m, FakeStream &stream, std::vector<Operation> operat
   if (result != cu::success)
     return cu::ncclUnhandledCudaError;
   Capture *capture = stream.capture.get();
-  if (capture && comm.capture == stream.capture)
+  if (capture && comm.capture.lock() == stream.capture)
     capture->nodes.back().after.push_back(comm.captured);
   else if (!capture && comm.last)
     stream.last->after.push_back(comm.last);

@@ -214,6 +214,7 @@ bool Machine::runOne() {
   node->done = true;
   node->after.clear();
   node->run = nullptr;
+  node->isReady = nullptr;
   return true;
 }
 
