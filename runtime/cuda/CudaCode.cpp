@@ -50,8 +50,9 @@ Status CudaCode::load(const CodeObject &object) {
       return Status::invalidArgument(text("the program's device code of ", object.bytes.size(),
                                           " bytes is no whole ELF file; recompile with dtc"));
     DTC_CUDA(driver, cuModuleLoadDataEx, &module, object.bytes.data(), 0, nullptr, nullptr);
-  } else if (!isWholeElf(object.cubin) || driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0,
-                                                               nullptr, nullptr) != cu::success) {
+  } else if (!isWholeElf(object.cubin) ||
+             driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0, nullptr, nullptr) !=
+                 cu::success) {
     DTC_RETURN_IF_ERROR(loadPtx(object, module));
   }
   modules.push_back(module);
