@@ -13,7 +13,7 @@ namespace dtc {
 
 struct CompileOptions {
   StepOptions step;           // batch, micro-batches and optimizer kind are taken from the plan
-  std::string target = "cpu"; // cpu, or cpu:MICROARCHITECTURE such as cpu:x86-64-v4
+  std::string target = "cpu"; // as readCompileTarget takes it
   std::string saveTemps;      // directory for the IR after every phase; empty: none
   std::string printAfter;     // pass flag after which the IR goes to stderr
   bool timing = false;        // pass times to stderr

@@ -193,8 +193,9 @@ void addCompile(CLI::App &app, int &exitCode) {
   flags->command = command;
   flags->add(*command, /*planGiven=*/true);
   command->add_option("--plan", flags->planFile, "plan JSON of 'dtc plan -o' (default: plan now)");
-  command->add_option("--target", flags->options.target,
-                      "cpu, or cpu:MICROARCHITECTURE (x86-64-v3, x86-64-v4)");
+  command->add_option(
+      "--target", flags->options.target,
+      "cpu[:x86-64-v3|x86-64-v4|native], cuda[:sm_80|sm_90|sm_100], or simt, an emulated GPU");
   command->add_option("-o,--output", flags->output, "the .dte file to write")->required();
   command->add_option("--save-temps", flags->options.saveTemps,
                       "write the IR after every phase into this directory");
