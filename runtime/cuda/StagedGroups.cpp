@@ -2,8 +2,8 @@
 
 #include "runtime/base/Backoff.h"
 #include "runtime/base/Text.h"
-#include "runtime/comm/Loopback.h"
 #include "runtime/device/CpuCollectives.h"
+#include "runtime/device/GroupComm.h"
 #include "runtime/format/Operands.h"
 
 #include <atomic>
@@ -172,24 +172,9 @@ StagedGroups::~StagedGroups() {
     (void)driver.cuMemFreeHost(memory);
 }
 
-// As the CPU's: what one stream waits for, another does not.
 Status StagedGroups::create(Control &control, const GroupSpec &spec, int &group) {
-  auto lists = static_cast<int>(spec.ranks.size() / spec.size);
-  int mine = lists, place = 0;
-  for (size_t i = 0; i < spec.ranks.size(); ++i)
-    if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
-      mine = static_cast<int>(i / spec.size);
-      place = static_cast<int>(i % spec.size);
-    }
   std::unique_ptr<Comm> made;
-  if (spec.size == 1)
-    made = std::move(makeLoopbackWorld(1).front());
-  else if (world)
-    DTC_RETURN_IF_ERROR(world->split(mine, place, made));
-  else
-    return Status::internal(
-        text("a GPU without a world was to make group '", spec.name, "' of ", spec.size, " ranks"));
-  made->setName(spec.name);
+  DTC_RETURN_IF_ERROR(makeGroupComm(world, control.rank(), spec, made));
   group = static_cast<int>(comms.size());
   comms.push_back(std::move(made));
   return {};

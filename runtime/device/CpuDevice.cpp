@@ -2,11 +2,11 @@
 
 #include "kernels/cpu/ThreadPool.h"
 #include "runtime/base/Text.h"
-#include "runtime/comm/Loopback.h"
 #include "runtime/device/CpuCode.h"
 #include "runtime/device/CpuCollectives.h"
 #include "runtime/device/CpuEvents.h"
 #include "runtime/device/CpuFeatures.h"
+#include "runtime/device/GroupComm.h"
 #include "runtime/device/WorkRing.h"
 #include "runtime/format/Target.h"
 
@@ -296,24 +296,9 @@ Status CpuDevice::createStreams(const StreamSpec &spec) {
   return {};
 }
 
-// Each group is split off the world: what one stream's thread waits for, another's does not.
 Status CpuDevice::createGroup(Control &control, const GroupSpec &spec, int &group) {
-  auto lists = static_cast<int>(spec.ranks.size() / spec.size);
-  int mine = lists, place = 0;
-  for (size_t i = 0; i < spec.ranks.size(); ++i)
-    if (spec.ranks[i] == static_cast<uint32_t>(control.rank())) {
-      mine = static_cast<int>(i / spec.size);
-      place = static_cast<int>(i % spec.size);
-    }
   std::unique_ptr<Comm> made;
-  if (spec.size == 1) // needs no network
-    made = std::move(makeLoopbackWorld(1).front());
-  else if (world) // ranks in no list share a communicator that nobody uses
-    DTC_RETURN_IF_ERROR(world->split(mine, place, made));
-  else
-    return Status::internal(text("a CPU device without a world was to make group '", spec.name,
-                                 "' of ", spec.size, " ranks"));
-  made->setName(spec.name);
+  DTC_RETURN_IF_ERROR(makeGroupComm(world, control.rank(), spec, made));
   group = static_cast<int>(groups.size());
   groups.push_back(std::move(made));
   return {};
