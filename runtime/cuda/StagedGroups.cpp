@@ -1,7 +1,6 @@
 #include "runtime/cuda/StagedGroups.h"
 
 #include "runtime/base/Backoff.h"
-#include "runtime/base/Text.h"
 #include "runtime/device/CpuCollectives.h"
 #include "runtime/device/GroupComm.h"
 #include "runtime/format/Operands.h"
@@ -18,7 +17,6 @@
 namespace dtc::rt {
 namespace {
 
-using format::text;
 using Failed = std::function<void(const Status &status, uint64_t tag)>;
 
 // Bytes that a rank brings to a collective or transfer and gets from it.
