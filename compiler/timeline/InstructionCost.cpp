@@ -8,6 +8,17 @@
 namespace dtc {
 namespace {
 
+ComputeType computeTypeOf(format::DType type) {
+  switch (type) {
+  case format::DType::bf16:
+    return ComputeType::BF16;
+  case format::DType::f16:
+    return ComputeType::F16;
+  default:
+    return ComputeType::F32;
+  }
+}
+
 // Half of the scores of causal attention are never made. Backward makes them again and has four products
 // of its own, where forward has two in all.
 OpWork attentionWork(const format::Attention &op, bool backward) {
@@ -17,6 +28,7 @@ OpWork attentionWork(const format::Attention &op, bool backward) {
   work.n = static_cast<int64_t>(op.keys());
   work.k = static_cast<int64_t>(op.head_dim());
   work.batch = static_cast<int64_t>(op.batch() * op.heads());
+  work.type = computeTypeOf(op.dtype());
   work.causal = op.causal();
   work.backward = backward;
   double product = 2.0 * static_cast<double>(work.batch) * static_cast<double>(work.m) *
@@ -86,7 +98,7 @@ private:
     if (const format::Gemm *op = instruction.op_as_Gemm())
       return productWork(static_cast<int64_t>(op->m()), static_cast<int64_t>(op->n()),
                          static_cast<int64_t>(op->k()), static_cast<int64_t>(op->batch()),
-                         ComputeType::F32);
+                         computeTypeOf(op->dtype()));
     if (const format::Attention *op = instruction.op_as_Attention())
       return attentionWork(*op, false);
     if (const format::AttentionGrad *op = instruction.op_as_AttentionGrad())

@@ -1,0 +1,57 @@
+// Seconds of single instructions of an executable: by the sizes and the type that they name.
+#include "compiler/timeline/InstructionCost.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+// Of `op`, which reads and writes one buffer, on a GPU of a DGX H100.
+template <typename OpT> double secondsOn(OpT op) {
+  format::ManifestT manifest;
+  auto program = std::make_unique<format::ProgramT>();
+  program->buffers.push_back(std::make_unique<format::BufferT>());
+  auto task = std::make_unique<format::TaskT>();
+  auto instruction = std::make_unique<format::InstructionT>();
+  instruction->op.Set(std::move(op));
+  task->instructions.push_back(std::move(instruction));
+  program->tasks.push_back(std::move(task));
+  manifest.programs.push_back(std::move(program));
+  flatbuffers::FlatBufferBuilder builder;
+  builder.Finish(format::Manifest::Pack(builder, &manifest));
+  const auto *packed = flatbuffers::GetRoot<format::Manifest>(builder.GetBufferPointer());
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 1);
+  const format::Program &only = *packed->programs()->Get(0);
+  return costOn(*packed, *topology)(only, *only.tasks()->Get(0)->instructions()->Get(0)).seconds;
+}
+
+DeviceKind gpu() { return loadTopology("dgx-h100", 1, 1)->device; }
+
+} // namespace
+
+// Tensor cores take products of 16 bits: 15 times as fast as f32 there.
+TEST(InstructionCost, TakesProductsByTheirType) {
+  format::GemmT gemm;
+  gemm.m = 8192, gemm.n = 3072, gemm.k = 768;
+  for (auto [type, asType] : {std::pair(format::DType::f32, ComputeType::F32),
+                              std::pair(format::DType::bf16, ComputeType::BF16),
+                              std::pair(format::DType::f16, ComputeType::F16)}) {
+    gemm.dtype = type;
+    EXPECT_DOUBLE_EQ(secondsOn(gemm), secondsOf(productWork(8192, 3072, 768, 1, asType), gpu()));
+  }
+}
+
+TEST(InstructionCost, TakesAttentionByItsType) {
+  format::AttentionT attention;
+  attention.batch = 8, attention.queries = attention.keys = 1024;
+  attention.heads = attention.kv_heads = 12, attention.head_dim = 64;
+  double inF32 = secondsOn(attention);
+  attention.dtype = format::DType::bf16;
+  EXPECT_LT(secondsOn(attention), inF32 / 5);
+  format::AttentionGradT backward;
+  backward.forward = std::make_unique<format::AttentionT>(attention);
+  double inBf16 = secondsOn(backward);
+  backward.forward->dtype = format::DType::f32;
+  EXPECT_LT(inBf16, secondsOn(backward) / 5);
+}
