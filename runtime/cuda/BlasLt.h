@@ -14,6 +14,7 @@ using BlasPreference = void *;
 
 struct BlasAlgo {
   uint64_t data[8];
+  bool operator==(const BlasAlgo &) const = default;
 };
 // cublasLtMatmulHeuristicResult_t
 struct BlasChoice {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/comm/Comm.h"
+#include "runtime/cuda/CudaGemm.h"
 #include "runtime/cuda/CudaLibraries.h"
 #include "runtime/device/Device.h"
 
@@ -19,6 +20,7 @@ struct CudaOptions {
   int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
   bool graphs = true;    // whether orders are recorded
+  TuningOptions tuning = {};   // of products
   double timeoutSeconds = 600; // longest that a collective by NCCL may take
   std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
 };

@@ -1,26 +1,15 @@
 #include "runtime/cuda/CudaGemm.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
+#include "runtime/format/Header.h"
 
 #include <algorithm>
-#include <array>
 
 namespace dtc::rt {
 namespace {
 
 using format::text;
-
-// NVIDIA's own libraries take 32 MiB on Hopper.
-constexpr uint64_t kWorkspaceBytes = uint64_t(32) << 20;
-
-// The best come first; some may turn out not to do.
-constexpr int kChoices = 8;
-
-int blasType(format::DType type) {
-  return type == format::DType::bf16  ? cu::blasBf16
-         : type == format::DType::f16 ? cu::blasF16
-                                      : cu::blasF32;
-}
 
 // The largest power of two up to 256 that divides the address.
 uint32_t alignmentOf(const char *address) {
@@ -31,31 +20,14 @@ uint32_t alignmentOf(const char *address) {
   return alignment;
 }
 
+uint64_t hashOf(const std::string &words) {
+  return format::hash128({reinterpret_cast<const uint8_t *>(words.data()), words.size()}).low;
+}
+
 } // namespace
 
-// cuBLASLt's matrices are column-major, in which ours are their own transposes: C^T = op(B)^T op(A)^T, so that b is its
-// first matrix and n its number of rows.
-struct CudaGemm::Plan {
-  explicit Plan(const cu::BlasLt &blas) : blas(blas) {}
-  ~Plan() {
-    for (cu::BlasLayout layout : {a, b, c})
-      if (layout)
-        (void)blas.cublasLtMatrixLayoutDestroy(layout);
-    if (desc)
-      (void)blas.cublasLtMatmulDescDestroy(desc);
-  }
-  Plan(const Plan &) = delete;
-  Plan &operator=(const Plan &) = delete;
-
-  const cu::BlasLt &blas;
-  cu::BlasDesc desc = nullptr;
-  cu::BlasLayout a = nullptr, b = nullptr, c = nullptr;
-  cu::BlasAlgo algo{};
-  float alpha = 1, beta = 0;
-};
-
-CudaGemm::CudaGemm(CudaLibraries &libraries, const cu::Driver &driver)
-    : libraries(libraries), driver(driver) {}
+CudaGemm::CudaGemm(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool)
+    : libraries(libraries), driver(driver), pool(pool) {}
 
 CudaGemm::~CudaGemm() {
   plans.clear();
@@ -76,7 +48,7 @@ Status CudaGemm::open() {
 Status CudaGemm::workspaceOf(int stream, cu::DevicePtr &workspace) {
   auto found = workspaces.find(stream);
   if (found == workspaces.end()) {
-    DTC_CUDA(driver, cuMemAlloc, &workspace, kWorkspaceBytes);
+    DTC_CUDA(driver, cuMemAlloc, &workspace, gemmWorkspaceBytes);
     workspaces[stream] = workspace;
     return {};
   }
@@ -84,117 +56,134 @@ Status CudaGemm::workspaceOf(int stream, cu::DevicePtr &workspace) {
   return {};
 }
 
-namespace {
-
-struct Matrix {
-  format::DType type;
-  uint64_t rows, columns; // row-major
-  uint64_t pitch, batchStride;
-};
-
-Status makeLayout(const cu::BlasLt &blas, const Matrix &matrix, uint64_t batch,
-                  cu::BlasLayout &layout) {
-  DTC_CUBLASLT(blas, cublasLtMatrixLayoutCreate, &layout, blasType(matrix.type), matrix.columns,
-               matrix.rows, static_cast<int64_t>(matrix.pitch));
-  if (batch == 1)
-    return {};
-  auto count = static_cast<int32_t>(batch);
-  auto stride = static_cast<int64_t>(matrix.batchStride);
-  DTC_CUBLASLT(blas, cublasLtMatrixLayoutSetAttribute, layout, cu::blasLayoutBatches, &count,
-               sizeof(count));
-  DTC_CUBLASLT(blas, cublasLtMatrixLayoutSetAttribute, layout, cu::blasLayoutBatchStride, &stride,
-               sizeof(stride));
-  return {};
-}
-
-Status makePreference(const cu::BlasLt &blas, const std::array<uint32_t, 3> &alignments,
-                      cu::BlasPreference preference) {
-  DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, cu::blasPreferWorkspace,
-               &kWorkspaceBytes, sizeof(kWorkspaceBytes));
-  const struct {
-    int attribute;
-    uint32_t value;
-  } wanted[] = {{cu::blasPreferReduction, cu::blasReduceInCompute},
-                {cu::blasPreferAlignA, alignments[1]},
-                {cu::blasPreferAlignB, alignments[0]},
-                {cu::blasPreferAlignC, alignments[2]},
-                {cu::blasPreferAlignD, alignments[2]}};
-  for (const auto &each : wanted)
-    DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, each.attribute,
-                 &each.value, sizeof(each.value));
-  return {};
-}
-
-} // namespace
-
-Status CudaGemm::makePlan(const format::Gemm &op, const Key &key, Plan &plan) const {
-  plan.alpha = op.alpha();
-  plan.beta = key.startsSum ? 0 : op.beta();
-  DTC_CUBLASLT(*blas, cublasLtMatmulDescCreate, &plan.desc, cu::blasComputeF32, cu::blasF32);
-  int32_t first = op.trans_b() ? cu::blasTransposed : cu::blasPlain;
-  int32_t second = op.trans_a() ? cu::blasTransposed : cu::blasPlain;
-  DTC_CUBLASLT(*blas, cublasLtMatmulDescSetAttribute, plan.desc, cu::blasDescTransA, &first,
-               sizeof(first));
-  DTC_CUBLASLT(*blas, cublasLtMatmulDescSetAttribute, plan.desc, cu::blasDescTransB, &second,
-               sizeof(second));
-  auto matrix = [](format::DType type, uint64_t rows, uint64_t columns, bool transposed,
-                   uint64_t pitch, uint64_t stride) {
-    return transposed ? Matrix{type, columns, rows, pitch, stride}
-                      : Matrix{type, rows, columns, pitch, stride};
-  };
-  DTC_RETURN_IF_ERROR(
-      makeLayout(*blas, matrix(op.dtype(), op.m(), op.k(), op.trans_a(), op.lda(), op.stride_a()),
-                 op.batch(), plan.a));
-  DTC_RETURN_IF_ERROR(
-      makeLayout(*blas, matrix(op.dtype(), op.k(), op.n(), op.trans_b(), op.ldb(), op.stride_b()),
-                 op.batch(), plan.b));
-  DTC_RETURN_IF_ERROR(
-      makeLayout(*blas, matrix(op.result_dtype(), op.m(), op.n(), false, op.ldc(), op.stride_c()),
-                 op.batch(), plan.c));
-  cu::BlasPreference preference = nullptr;
-  DTC_CUBLASLT(*blas, cublasLtMatmulPreferenceCreate, &preference);
-  std::array<cu::BlasChoice, kChoices> choices{};
-  int found = 0;
-  Status status = makePreference(*blas, key.alignments, preference);
-  if (status.ok())
-    status = cu::check(*blas, "cublasLtMatmulAlgoGetHeuristic",
-                       blas->cublasLtMatmulAlgoGetHeuristic(handle, plan.desc, plan.b, plan.a,
-                                                            plan.c, plan.c, preference, kChoices,
-                                                            choices.data(), &found));
-  (void)blas->cublasLtMatmulPreferenceDestroy(preference);
-  DTC_RETURN_IF_ERROR(status);
-  auto end = choices.begin() + found;
-  auto choice = std::find_if(choices.begin(), end,
-                             [](const cu::BlasChoice &each) { return each.state == 0; });
-  if (choice == end)
-    return Status::unavailable(text("cuBLASLt has no algorithm for a product of ", op.m(), " x ",
-                                    op.k(), " and ", op.k(), " x ", op.n(), " of ",
-                                    EnumNameDType(op.dtype())));
-  plan.algo = choice->algo;
-  return {};
-}
-
-Status CudaGemm::prepare(const Command &command, int stream, StreamWork &work) {
+Status CudaGemm::planOf(const Command &command, uint64_t &product, GemmPlan *&plan) {
   DTC_RETURN_IF_ERROR(open());
   Key key{command.source,
           command.startsSum,
           {alignmentOf(command.buffers[0]), alignmentOf(command.buffers[1]),
            alignmentOf(command.buffers[2])}};
-  std::unique_ptr<Plan> &plan = plans[key];
-  if (!plan) {
-    auto made = std::make_unique<Plan>(*blas);
-    DTC_RETURN_IF_ERROR(makePlan(*command.source->op_as_Gemm(), key, *made));
-    plan = std::move(made);
+  auto found = known.find(key);
+  if (found == known.end()) {
+    const format::Gemm &op = *command.source->op_as_Gemm();
+    GemmCase which{.beta = command.startsSum ? 0 : op.beta(), .alignments = key.alignments};
+    uint64_t hash = hashOf(describeProduct(op, which));
+    std::unique_ptr<GemmPlan> &made = plans[hash];
+    if (!made)
+      DTC_RETURN_IF_ERROR(GemmPlan::make(*blas, handle, op, which, made));
+    found = known.emplace(key, std::pair(hash, made.get())).first;
   }
+  std::tie(product, plan) = found->second;
+  return {};
+}
+
+Status CudaGemm::prepare(const Command &command, int stream, StreamWork &work) {
+  uint64_t product = 0;
+  GemmPlan *plan = nullptr;
+  DTC_RETURN_IF_ERROR(planOf(command, product, plan));
   cu::DevicePtr workspace = 0;
   DTC_RETURN_IF_ERROR(workspaceOf(stream, workspace));
-  work = [this, &plan = *plan, a = command.buffers[0], b = command.buffers[1],
-          c = command.buffers[2], workspace](cu::Stream on) -> Status {
-    DTC_CUBLASLT(*blas, cublasLtMatmul, handle, plan.desc, &plan.alpha, b, plan.b, a, plan.a,
-                 &plan.beta, c, plan.c, c, plan.c, &plan.algo, reinterpret_cast<void *>(workspace),
-                 kWorkspaceBytes, on);
+  work = [plan, a = command.buffers[0], b = command.buffers[1], c = command.buffers[2], workspace](
+             cu::Stream on) { return plan->run(a, b, c, reinterpret_cast<void *>(workspace), on); };
+  return {};
+}
+
+Status CudaGemm::see(const CommandSource &products, std::map<uint64_t, Seen> &seen,
+                     TuningKey &key) {
+  DTC_CUDA(driver, cuDriverGetVersion, &key.driver);
+  Status status;
+  products([&](const Command &command) {
+    uint64_t product = 0;
+    GemmPlan *plan = nullptr;
+    if (status.ok())
+      status = planOf(command, product, plan);
+    if (!status.ok())
+      return;
+    Seen &each = seen[product];
+    each.product = product;
+    each.plan = plan;
+    each.operands = {command.buffers[0], command.buffers[1], command.buffers[2]};
+    each.flops += plan->flops();
+  });
+  key.blasLt = blas ? blas->cublasLtGetVersion() : 0;
+  return status;
+}
+
+// What a step spends most on comes first, as the time may not be enough for all.
+Status CudaGemm::measure(std::vector<Seen> products, const TuningOptions &options,
+                         const TuningPlace &place, void *workspace) {
+  auto deadline = GemmTimer::Clock::now() + std::chrono::duration_cast<GemmTimer::Clock::duration>(
+                                                std::chrono::duration<double>(options.seconds));
+  DTC_RETURN_IF_ERROR(place.fill());
+  std::sort(products.begin(), products.end(), [](const Seen &x, const Seen &y) {
+    return std::pair(y.flops, x.product) < std::pair(x.flops, y.product);
+  });
+  GemmTimer timer(driver, pool, place.stream, workspace);
+  for (const Seen &each : products)
+    DTC_RETURN_IF_ERROR(timer.choose(*each.plan, each.operands, deadline));
+  return {};
+}
+
+// A choice of before has to be one that cuBLASLt offers now, and to run.
+Status CudaGemm::choose(const std::vector<Seen> &products, const TuningChoices &kept,
+                        const TuningOptions &options, const TuningPlace &place) {
+  cu::DevicePtr address = 0;
+  DTC_RETURN_IF_ERROR(workspaceOf(0, address));
+  auto *workspace = reinterpret_cast<void *>(address);
+  std::vector<Seen> unknown;
+  for (const Seen &each : products) {
+    auto found = kept.find(each.product);
+    bool isKnown = found != kept.end() && each.plan->offers(found->second);
+    if (isKnown) {
+      each.plan->choose(found->second);
+      const GemmOperands &with = each.operands;
+      isKnown = each.plan->run(with.a, with.b, with.c, workspace, place.stream).ok();
+    }
+    if (!isKnown)
+      unknown.push_back(each);
+  }
+  DTC_CUDA(driver, cuCtxSynchronize);
+  if (!unknown.empty())
+    DTC_RETURN_IF_ERROR(measure(std::move(unknown), options, place, workspace));
+  return place.clear();
+}
+
+// 1. See which products there are. 2. The lowest rank that has one chooses for all that have it. 3. All take those choices,
+// and a rank of each machine keeps them.
+Status CudaGemm::tune(Control &control, const CommandSource &products, const TuningOptions &options,
+                      const TuningPlace &place, std::string &notice) {
+  std::map<uint64_t, Seen> seen;
+  TuningKey key{.program = options.program, .device = place.device, .capability = place.capability};
+  int lowest = -1;
+  Status looked = options.seconds > 0 ? see(products, seen, key) : Status();
+  DTC_RETURN_IF_ERROR(agree(control, looked, options.seconds <= 0, lowest));
+  if (lowest >= 0)
+    return {}; // a rank is told to take the first
+  std::vector<std::string> files;
+  for (const std::string &path : options.files)
+    files.push_back(tuningFile(path, place.device));
+  TuningChoices kept, all;
+  bool isKept = loadChoices(files, key, kept);
+  std::vector<uint64_t> mine;
+  for (const auto &[product, each] : seen)
+    mine.push_back(product);
+  auto chooseOurs = [&](const std::vector<uint64_t> &ours, TuningChoices &choices) -> Status {
+    std::vector<Seen> toChoose;
+    for (uint64_t product : ours)
+      toChoose.push_back(seen[product]);
+    DTC_RETURN_IF_ERROR(choose(toChoose, kept, options, place));
+    for (const Seen &each : toChoose)
+      choices[each.product] = each.plan->choice();
     return {};
   };
+  DTC_RETURN_IF_ERROR(agreeOnChoices(control, mine, chooseOurs, all));
+  // A GPU of another kind may not do it that way, and would not have the same bits either.
+  for (const auto &[product, each] : seen)
+    if (const cu::BlasAlgo &choice = all[product];
+        each.plan->offers(choice) || each.plan->allows(choice))
+      each.plan->choose(choice);
+  if (place.saves && !files.empty() && !all.empty() && !(isKept && kept == all))
+    if (Status status = saveChoices(files, key, all); !status.ok())
+      notice = text("the choices of algorithms are not kept for the next run: ", status.message());
   return {};
 }
 

@@ -26,7 +26,8 @@ Status Gpu::open(int localRank) {
   DTC_CUDA(driver, cuDeviceGet, &device, ordinal);
   std::array<char, 256> name{};
   DTC_CUDA(driver, cuDeviceGetName, name.data(), static_cast<int>(name.size() - 1), device);
-  description = text("GPU ", ordinal, " '", name.data(), "'");
+  modelName = name.data();
+  description = text("GPU ", ordinal, " '", modelName, "'");
   int major = 0, minor = 0;
   DTC_CUDA(driver, cuDeviceGetAttribute, &major, cu::attributeMajor, device);
   DTC_CUDA(driver, cuDeviceGetAttribute, &minor, cu::attributeMinor, device);

@@ -24,13 +24,16 @@ public:
 
   // "GPU 0 'NVIDIA H200'"
   const std::string &name() const { return description; }
+  // "NVIDIA H200"
+  const std::string &model() const { return modelName; }
+  int computeCapability() const { return capability; }
 
 private:
   const cu::Driver &driver;
   cu::Device device = 0;
   cu::Context context = nullptr;
   int capability = 0; // 90 for sm_90
-  std::string description = "the GPU";
+  std::string modelName, description = "the GPU";
 };
 
 } // namespace dtc::rt

@@ -12,6 +12,7 @@
 #include "runtime/format/dte_generated.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -83,6 +84,9 @@ struct KernelSpec {
   uint32_t buffers = 0, scalars = 0;      // that it takes
 };
 
+// Calls its argument with one command after another, which is gone when that returns.
+using CommandSource = std::function<void(const std::function<void(const Command &)> &)>;
+
 // One device of one rank. One thread, the host's, makes all calls but abort().
 class Device {
 public:
@@ -117,6 +121,10 @@ public:
   // what goes over one group never waits for what goes over another. Collective over `control`, also
   // for ranks of no list, which get a group that they never use.
   virtual Status createGroup(Control &control, const GroupSpec &spec, int &group) = 0;
+
+  // Finds out how best to do the products of steps, which `products` gives; buffers hold nothing of
+  // worth yet, and zeros afterwards. Collective over `control`; once, before the first step.
+  virtual Status tune(Control &, const CommandSource &) { return {}; }
 
   // Begins a step: what follows until endStep is the same, in the same order, with the same operands,
   // each time that `order` is the same and the same place of host memory is used, so that a device

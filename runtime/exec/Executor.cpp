@@ -50,6 +50,7 @@ private:
   StreamSpec streamSpec() const;
   Status prepareHere();
   Status makePlaces();
+  void forEachProduct(const std::function<void(const Command &)> &visit);
   // The place of the step that is enqueued next.
   Status nextPlace(StepPlace *&place);
   int forkEvent() const { return static_cast<int>(step.num_events()); }
@@ -164,7 +165,21 @@ Status ExecutorImpl::prepare() {
   trace.resize(step.num_streams());
   DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
   DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));
-  return agree(control, makePlaces());
+  DTC_RETURN_IF_ERROR(agree(control, makePlaces()));
+  return device.tune(control, [this](const auto &visit) { forEachProduct(visit); });
+}
+
+// In all runs and layers, whose buffers may be aligned otherwise.
+void ExecutorImpl::forEachProduct(const std::function<void(const Command &)> &visit) {
+  for (const auto &[kind, entry] : bound.entries)
+    for (const Issue &issue : entry.issues) {
+      const BoundRun &run = entry.runs[issue.run];
+      BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
+      if (instruction.command.source->op_type() != format::Op::Gemm)
+        continue;
+      moveTo(run, issue.layer, instruction);
+      visit(instruction.command);
+    }
 }
 
 const format::Input *ExecutorImpl::findInput(std::string_view name) const {

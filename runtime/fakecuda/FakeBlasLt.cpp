@@ -2,6 +2,7 @@
 #include "runtime/base/HalfFloats.h"
 #include "runtime/fakecuda/Machine.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace dtc::rt::fake {
@@ -10,7 +11,19 @@ namespace {
 using cu::BlasStatus;
 using Lock = std::unique_lock<std::mutex>;
 
-constexpr BlasStatus internalError = 14;
+constexpr BlasStatus executionFailed = 13, internalError = 14;
+
+// The algorithms that it offers are numbers. Of these the first takes three times as long as the fastest; which that is depends
+// on the GPU, so that ranks which measure for themselves do not agree. The fourth is offered and does not run. The third adds up
+// from the other end.
+enum Algorithm : uint64_t { Slow = 1, FastOnEven, FastOnOdd, Failing, numAlgorithms };
+
+double secondsOf(uint64_t algorithm, int gpu) {
+  constexpr double second = 1e-5;
+  return algorithm == Slow                                      ? 3 * second
+         : algorithm == (gpu % 2 == 0 ? FastOnEven : FastOnOdd) ? second
+                                                                : 2 * second;
+}
 
 struct Desc {
   int32_t transposeA = 0, transposeB = 0;
@@ -63,6 +76,8 @@ const char *cublasLtGetStatusString(BlasStatus status) {
          : status == cu::blasNotSupported ? "the functionality requested is not supported"
                                           : "an internal operation failed";
 }
+
+size_t cublasLtGetVersion() { return machine().options.blasLtVersion; }
 
 BlasStatus cublasLtCreate(cu::BlasHandle *handle) { return make<int>("cublasLt handle", handle); }
 BlasStatus cublasLtDestroy(cu::BlasHandle handle) {
@@ -150,6 +165,23 @@ BlasStatus check(const Desc &desc, const Layout &a, const Layout &b, const Layou
   return !fits || !isBatch ? cu::blasInvalidValue : isTyped ? 0 : cu::blasNotSupported;
 }
 
+bool isAlgorithm(const cu::BlasAlgo &algorithm) {
+  return algorithm.data[0] >= Slow && algorithm.data[0] < numAlgorithms &&
+         std::all_of(std::begin(algorithm.data) + 1, std::end(algorithm.data),
+                     [](uint64_t bits) { return bits == 0; });
+}
+
+BlasStatus cublasLtMatmulAlgoCheck(cu::BlasHandle, cu::BlasDesc desc, cu::BlasLayout a,
+                                   cu::BlasLayout b, cu::BlasLayout c, cu::BlasLayout d,
+                                   const cu::BlasAlgo *algorithm, cu::BlasChoice *result) {
+  DTC_FAKE_ENTER
+  *result = {};
+  BlasStatus status =
+      check(*static_cast<Desc *>(desc), *static_cast<Layout *>(a), *static_cast<Layout *>(b),
+            *static_cast<Layout *>(c), *static_cast<Layout *>(d));
+  return status != 0 ? status : isAlgorithm(*algorithm) ? 0 : cu::blasInvalidValue;
+}
+
 BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu::BlasLayout a,
                                           cu::BlasLayout b, cu::BlasLayout c, cu::BlasLayout d,
                                           cu::BlasPreference preference, int wanted,
@@ -158,11 +190,11 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu:
   BlasStatus status =
       check(*static_cast<Desc *>(desc), *static_cast<Layout *>(a), *static_cast<Layout *>(b),
             *static_cast<Layout *>(c), *static_cast<Layout *>(d));
-  // What may add up in 16 bits does so; the first that it finds is none that works.
+  // What may add up in 16 bits does so; the first that it finds is none.
   const auto &of = *static_cast<Preference *>(preference);
   bool isExact =
       static_cast<Layout *>(d)->type == cu::blasF32 || of.reductions == cu::blasReduceInCompute;
-  *found = status == 0 && isExact ? std::min(wanted, 2) : 0;
+  *found = status == 0 && isExact ? std::min<int>(wanted, numAlgorithms) : 0;
   for (int i = 0; i < *found; ++i) {
     choices[i] = {};
     choices[i].algo.data[0] = static_cast<uint64_t>(i);
@@ -198,6 +230,7 @@ struct Product {
   const char *a, *b;
   char *c;
   float alpha, beta;
+  bool isReversed;
 
   void run() const {
     auto [rows, depth] = sizesOf(aLayout, desc.transposeA);
@@ -213,9 +246,11 @@ struct Product {
       for (uint64_t column = 0; column < columns; ++column)
         for (uint64_t row = 0; row < rows; ++row) {
           float sum = 0;
-          for (uint64_t k = 0; k < depth; ++k)
+          for (uint64_t i = 0; i < depth; ++i) {
+            uint64_t k = isReversed ? depth - 1 - i : i;
             sum += read(a, aLayout.type, at(aLayout, desc.transposeA, batch, row, k)) *
                    read(b, bLayout.type, at(bLayout, desc.transposeB, batch, k, column));
+          }
           uint64_t place = at(cLayout, false, batch, row, column);
           float before = beta == 0 ? 0 : beta * read(c, cLayout.type, place);
           write(c, cLayout.type, place, alpha * sum + before);
@@ -229,18 +264,29 @@ BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, 
                           cu::BlasLayout dLayout, const cu::BlasAlgo *algo, void *workspace,
                           size_t workspaceBytes, cu::Stream stream) {
   DTC_FAKE_ENTER
-  Product product{*static_cast<Desc *>(desc),       *static_cast<Layout *>(aLayout),
-                  *static_cast<Layout *>(bLayout),  *static_cast<Layout *>(cLayout),
-                  static_cast<const char *>(a),     static_cast<const char *>(b),
-                  static_cast<char *>(d),           *static_cast<const float *>(alpha),
-                  *static_cast<const float *>(beta)};
+  Product product{*static_cast<Desc *>(desc),
+                  *static_cast<Layout *>(aLayout),
+                  *static_cast<Layout *>(bLayout),
+                  *static_cast<Layout *>(cLayout),
+                  static_cast<const char *>(a),
+                  static_cast<const char *>(b),
+                  static_cast<char *>(d),
+                  *static_cast<const float *>(alpha),
+                  *static_cast<const float *>(beta),
+                  false};
   BlasStatus status = check(product.desc, product.aLayout, product.bLayout, product.cLayout,
                             *static_cast<Layout *>(dLayout));
-  if (status != 0 || c != d || !algo || algo->data[0] != 1)
+  if (status != 0 || c != d || !algo || !isAlgorithm(*algo))
     return status != 0 ? status : cu::blasInvalidValue;
+  uint64_t algorithm = algo->data[0];
+  if (algorithm == Failing)
+    return executionFailed;
+  product.isReversed = algorithm == FastOnOdd;
   auto &on = *reinterpret_cast<FakeStream *>(stream);
   FakeGpu &gpu = *m.gpus[static_cast<size_t>(on.gpu)];
-  cu::Result pushed = m.push(on, [&gpu, product, workspace, workspaceBytes]() -> Status {
+  ++gpu.products[algorithm];
+  double seconds = secondsOf(algorithm, on.gpu);
+  cu::Result pushed = m.push(on, [&gpu, product, workspace, workspaceBytes, seconds]() -> Status {
     simt::Memory &memory = gpu.memory;
     DTC_RETURN_IF_ERROR(
         memory.checkRead(product.a, product.aLayout.bytes(), "product operand 'a'"));
@@ -249,6 +295,7 @@ BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, 
     DTC_RETURN_IF_ERROR(memory.checkWrite(product.c, product.cLayout.bytes(), "product result"));
     DTC_RETURN_IF_ERROR(memory.checkWrite(workspace, workspaceBytes, "product workspace"));
     product.run();
+    gpu.clock += seconds;
     return memory.markWritten(product.c, product.cLayout.bytes());
   });
   return pushed == cu::success ? 0 : internalError;

@@ -36,6 +36,9 @@ public:
     return {};
   }
   uint64_t numCalls() const override { return machine.calls; }
+  std::map<uint64_t, uint64_t> products(int gpu) const override {
+    return machine.gpus[static_cast<size_t>(gpu)]->products;
+  }
   std::string leaks() const override {
     std::string list;
     for (const auto &[kind, count] : machine.alive)

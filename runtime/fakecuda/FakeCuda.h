@@ -8,6 +8,7 @@
 #include "runtime/cuda/CudaLibraries.h"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -17,8 +18,9 @@ struct FakeCudaOptions {
   uint64_t seed = 1;
   int gpus = 1;
   uint64_t memoryBytes = uint64_t(1) << 36; // of each
-  bool oneGpu = false;      // they all are the same one, as several processes see it
-  bool nccl = true;         // whether there is NCCL
+  bool oneGpu = false; // they all are the same one, as several processes see it
+  bool nccl = true;    // whether there is NCCL
+  size_t blasLtVersion = 130000;
   uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
 };
 
@@ -27,6 +29,9 @@ public:
   const char *device() const override { return "simt"; }
   // Calls so far, of driver and libraries, that failingCall counts.
   virtual uint64_t numCalls() const = 0;
+  // How many products cublasLtMatmul was asked for, by the number of their algorithm: those that run are 1, slow, and 2 and 3,
+  // fast on GPUs of even and of odd numbers.
+  virtual std::map<uint64_t, uint64_t> products(int gpu) const = 0;
   // Objects that were made and not freed, as "2 streams, 1 event"; empty where there are none.
   virtual std::string leaks() const = 0;
 };

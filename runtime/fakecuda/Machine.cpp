@@ -209,6 +209,7 @@ bool Machine::runOne() {
     if (Status status = node->run(); !status.ok())
       (void)fail(status.message());
   idle = Backoff();
+  double &clock = gpus[static_cast<size_t>(node->gpu)]->clock;
   clock += 1e-6;
   node->seconds = clock;
   node->done = true;

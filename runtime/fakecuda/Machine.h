@@ -77,7 +77,9 @@ struct FakeGpu {
   std::map<uint64_t, uint64_t> allocations; // address, bytes
   uint64_t used = 0;
   FakeStream defaultStream;
-  int contexts = 0; // how often its own was retained
+  int contexts = 0;                      // how often its own was retained
+  std::map<uint64_t, uint64_t> products; // by algorithm, how many were asked for
+  double clock = 0;                      // seconds, of what has run
 };
 
 struct NcclWorld; // the ranks of a communicator (FakeNccl.cpp)
@@ -143,7 +145,6 @@ private:
   std::vector<std::shared_ptr<Capture>> captures;
   std::vector<FakeStream *> capturing;
   std::mt19937_64 random;
-  double clock = 0;
   Backoff idle; // since something has run last
 };
 

@@ -6,9 +6,13 @@
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/device/CpuDevice.h"
 #include "runtime/fakecuda/FakeCuda.h"
+#include "runtime/format/Header.h"
 #include "runtime/format/Target.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -26,6 +30,44 @@ Status emulatedLibraries(const Executable &executable, std::unique_ptr<CudaLibra
                                     "GPU; set DTC_EMULATED_GPU=1 to run it there, "
                                     "or recompile with dtc for cpu or cuda"));
   libraries = makeFakeCuda({.seed = seed});
+  return {};
+}
+
+// The user's folder for what can be made again, made where it is not there; empty where there is none.
+std::string cacheFolder() {
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  std::filesystem::path folder = cache && *cache ? cache
+                                 : home && *home ? text(home, "/.cache")
+                                                 : std::string();
+  if (folder.empty())
+    return {};
+  folder /= "dtc";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? "" : folder.string();
+}
+
+// Choices are kept beside the program, or in the user's cache where that folder may not be written.
+Status tuningOptions(const Executable &executable, TuningOptions &tuning) {
+  uint64_t millis = format::deviceOf(executable.manifest()) == format::simtDevice ? 0 : 2000;
+  if (!envText(EnvVar::TuningMillis).empty())
+    DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::TuningMillis, millis));
+  if (millis == 0)
+    return {};
+  tuning.seconds = static_cast<double>(millis) * 1e-3;
+  format::Header header;
+  DTC_RETURN_IF_ERROR(format::readHeader(executable.bytes(), executable.name(), header));
+  char hash[40];
+  std::snprintf(hash, sizeof(hash), "%016llx%016llx",
+                static_cast<unsigned long long>(header.manifestHash.high),
+                static_cast<unsigned long long>(header.manifestHash.low));
+  tuning.program = hash;
+  tuning.files = {executable.name() + ".tuning"};
+  std::string folder = std::filesystem::path(executable.name()).parent_path().string();
+  if (::access(folder.empty() ? "." : folder.c_str(), W_OK) == 0)
+    return {};
+  if (std::string cache = cacheFolder(); !cache.empty())
+    tuning.files.push_back(text(cache, "/", hash, ".tuning"));
   return {};
 }
 
@@ -48,6 +90,7 @@ Status makeDevice(const Executable &executable, Comm &world, int threads, double
     DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, timeoutSeconds));
   CudaOptions options{.localRank = launch.localRank, .world = &world};
   options.timeoutSeconds = timeoutSeconds;
+  DTC_RETURN_IF_ERROR(tuningOptions(executable, options.tuning));
   options.notice = [](const std::string &words) {
     std::fprintf(stderr, "dtrun: %s\n", words.c_str());
   };

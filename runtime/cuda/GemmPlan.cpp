@@ -1,0 +1,163 @@
+#include "runtime/cuda/GemmPlan.h"
+
+#include "runtime/base/Text.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// As many as are worth measuring; some may turn out not to do.
+constexpr int kChoices = 8;
+
+int blasType(format::DType type) {
+  return type == format::DType::bf16  ? cu::blasBf16
+         : type == format::DType::f16 ? cu::blasF16
+                                      : cu::blasF32;
+}
+
+struct Matrix {
+  format::DType type;
+  uint64_t rows, columns; // row-major
+  uint64_t pitch, batchStride;
+};
+
+Status makeLayout(const cu::BlasLt &blas, const Matrix &matrix, uint64_t batch,
+                  cu::BlasLayout &layout) {
+  DTC_CUBLASLT(blas, cublasLtMatrixLayoutCreate, &layout, blasType(matrix.type), matrix.columns,
+               matrix.rows, static_cast<int64_t>(matrix.pitch));
+  if (batch == 1)
+    return {};
+  auto count = static_cast<int32_t>(batch);
+  auto stride = static_cast<int64_t>(matrix.batchStride);
+  DTC_CUBLASLT(blas, cublasLtMatrixLayoutSetAttribute, layout, cu::blasLayoutBatches, &count,
+               sizeof(count));
+  DTC_CUBLASLT(blas, cublasLtMatrixLayoutSetAttribute, layout, cu::blasLayoutBatchStride, &stride,
+               sizeof(stride));
+  return {};
+}
+
+Status makePreference(const cu::BlasLt &blas, const std::array<uint32_t, 3> &alignments,
+                      cu::BlasPreference preference) {
+  DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, cu::blasPreferWorkspace,
+               &gemmWorkspaceBytes, sizeof(gemmWorkspaceBytes));
+  const struct {
+    int attribute;
+    uint32_t value;
+  } wanted[] = {{cu::blasPreferReduction, cu::blasReduceInCompute},
+                {cu::blasPreferAlignA, alignments[1]},
+                {cu::blasPreferAlignB, alignments[0]},
+                {cu::blasPreferAlignC, alignments[2]},
+                {cu::blasPreferAlignD, alignments[2]}};
+  for (const auto &each : wanted)
+    DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, each.attribute,
+                 &each.value, sizeof(each.value));
+  return {};
+}
+
+} // namespace
+
+std::string describeProduct(const format::Gemm &op, const GemmCase &which) {
+  auto matrix = [](const char *name, format::DType type, uint64_t pitch, uint64_t stride,
+                   uint32_t alignment) {
+    return text(" ", name, " ", EnumNameDType(type), " pitch ", pitch, " stride ", stride,
+                " alignment ", alignment);
+  };
+  return text(
+      "m ", op.m(), " n ", op.n(), " k ", op.k(), " batch ", op.batch(),
+      matrix(op.trans_a() ? "a^T" : "a", op.dtype(), op.lda(), op.stride_a(), which.alignments[0]),
+      matrix(op.trans_b() ? "b^T" : "b", op.dtype(), op.ldb(), op.stride_b(), which.alignments[1]),
+      matrix("c", op.result_dtype(), op.ldc(), op.stride_c(), which.alignments[2]), " alpha ",
+      std::bit_cast<uint32_t>(op.alpha()), " beta ", std::bit_cast<uint32_t>(which.beta));
+}
+
+Status GemmPlan::make(const cu::BlasLt &blas, cu::BlasHandle handle, const format::Gemm &op,
+                      const GemmCase &which, std::unique_ptr<GemmPlan> &plan) {
+  std::unique_ptr<GemmPlan> made(new GemmPlan(blas, handle));
+  made->alpha = op.alpha();
+  made->beta = which.beta;
+  made->work = 2.0 * static_cast<double>(op.m()) * static_cast<double>(op.n()) *
+               static_cast<double>(op.k()) * static_cast<double>(op.batch());
+  DTC_RETURN_IF_ERROR(made->describe(op));
+  DTC_RETURN_IF_ERROR(made->findAlgorithms(op, which));
+  plan = std::move(made);
+  return {};
+}
+
+GemmPlan::~GemmPlan() {
+  for (cu::BlasLayout layout : {a, b, c})
+    if (layout)
+      (void)blas.cublasLtMatrixLayoutDestroy(layout);
+  if (desc)
+    (void)blas.cublasLtMatmulDescDestroy(desc);
+}
+
+// cuBLASLt's matrices are column-major, in which ours are their own transposes: C^T = op(B)^T op(A)^T, so that b is its
+// first matrix and n its number of rows.
+Status GemmPlan::describe(const format::Gemm &op) {
+  DTC_CUBLASLT(blas, cublasLtMatmulDescCreate, &desc, cu::blasComputeF32, cu::blasF32);
+  int32_t first = op.trans_b() ? cu::blasTransposed : cu::blasPlain;
+  int32_t second = op.trans_a() ? cu::blasTransposed : cu::blasPlain;
+  DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescTransA, &first,
+               sizeof(first));
+  DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescTransB, &second,
+               sizeof(second));
+  auto matrix = [](format::DType type, uint64_t rows, uint64_t columns, bool transposed,
+                   uint64_t pitch, uint64_t stride) {
+    return transposed ? Matrix{type, columns, rows, pitch, stride}
+                      : Matrix{type, rows, columns, pitch, stride};
+  };
+  DTC_RETURN_IF_ERROR(
+      makeLayout(blas, matrix(op.dtype(), op.m(), op.k(), op.trans_a(), op.lda(), op.stride_a()),
+                 op.batch(), a));
+  DTC_RETURN_IF_ERROR(
+      makeLayout(blas, matrix(op.dtype(), op.k(), op.n(), op.trans_b(), op.ldb(), op.stride_b()),
+                 op.batch(), b));
+  return makeLayout(blas, matrix(op.result_dtype(), op.m(), op.n(), false, op.ldc(), op.stride_c()),
+                    op.batch(), c);
+}
+
+Status GemmPlan::findAlgorithms(const format::Gemm &op, const GemmCase &which) {
+  cu::BlasPreference preference = nullptr;
+  DTC_CUBLASLT(blas, cublasLtMatmulPreferenceCreate, &preference);
+  std::array<cu::BlasChoice, kChoices> choices{};
+  int found = 0;
+  Status status = makePreference(blas, which.alignments, preference);
+  if (status.ok())
+    status = cu::check(blas, "cublasLtMatmulAlgoGetHeuristic",
+                       blas.cublasLtMatmulAlgoGetHeuristic(handle, desc, b, a, c, c, preference,
+                                                           kChoices, choices.data(), &found));
+  (void)blas.cublasLtMatmulPreferenceDestroy(preference);
+  DTC_RETURN_IF_ERROR(status);
+  for (int i = 0; i < std::min(found, kChoices); ++i)
+    if (const cu::BlasChoice &choice = choices[static_cast<size_t>(i)]; choice.state == 0)
+      offered.push_back(choice.algo);
+  if (offered.empty())
+    return Status::unavailable(text("cuBLASLt has no algorithm for a product of ", op.m(), " x ",
+                                    op.k(), " and ", op.k(), " x ", op.n(), " of ",
+                                    EnumNameDType(op.dtype())));
+  chosen = offered.front();
+  return {};
+}
+
+bool GemmPlan::offers(const cu::BlasAlgo &algorithm) const {
+  return std::find(offered.begin(), offered.end(), algorithm) != offered.end();
+}
+
+bool GemmPlan::allows(const cu::BlasAlgo &algorithm) const {
+  cu::BlasChoice result{};
+  return blas.cublasLtMatmulAlgoCheck(handle, desc, b, a, c, c, &algorithm, &result) == 0 &&
+         result.state == 0 && result.workspaceBytes <= gemmWorkspaceBytes;
+}
+
+Status GemmPlan::run(const char *left, const char *right, char *result, void *workspace,
+                     cu::Stream stream) const {
+  DTC_CUBLASLT(blas, cublasLtMatmul, handle, desc, &alpha, right, b, left, a, &beta, result, c,
+               result, c, &chosen, workspace, gemmWorkspaceBytes, stream);
+  return {};
+}
+
+} // namespace dtc::rt
