@@ -26,7 +26,7 @@ struct RankGpu {
 Status chooseGroups(Control &control, const GroupsRequest &request,
                     std::unique_ptr<CudaGroups> &groups, std::string &notice) {
   auto useNccl = [&] {
-    groups = makeNcclGroups(request.libraries, request.driver, request.timeoutSeconds);
+    groups = makeNcclGroups(request.libraries, request.driver, request.watch);
     return Status();
   };
   if (control.size() == 1)
@@ -52,7 +52,7 @@ Status chooseGroups(Control &control, const GroupsRequest &request,
   if (silent >= 0)
     return asked.ok() ? Status::unavailable(text("rank ", silent, " cannot name its GPU")) : asked;
   if (gpus.size() < all.size()) {
-    groups = makeStagedGroups(request.driver, request.world, request.failed);
+    groups = makeStagedGroups(request.driver, request.world, request.watch.failed);
     notice = text(all.size(), " ranks share ", gpus.size(), gpus.size() == 1 ? " GPU" : " GPUs",
                   ", which NCCL does not serve: they exchange data through the memory of their "
                   "hosts, slowly");

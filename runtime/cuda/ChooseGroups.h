@@ -5,6 +5,7 @@
 #include "runtime/cuda/CudaGroups.h"
 #include "runtime/cuda/CudaLibraries.h"
 #include "runtime/cuda/Gpu.h"
+#include "runtime/cuda/NcclWatch.h"
 
 namespace dtc::rt {
 
@@ -12,9 +13,8 @@ struct GroupsRequest {
   CudaLibraries &libraries;
   const cu::Driver &driver;
   const Gpu &gpu;
-  Comm *world = nullptr; // as CudaOptions
-  double timeoutSeconds = 0;
-  std::function<void(const Status &status, uint64_t tag)> failed; // as makeStagedGroups
+  Comm *world = nullptr;  // as CudaOptions
+  NcclWatchOptions watch; // its `failed` is that of makeStagedGroups, too
 };
 
 // Collective over `control`. Where ranks share a GPU, `notice` becomes words for the user. Unavailable on all ranks where

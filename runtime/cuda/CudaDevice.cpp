@@ -52,8 +52,10 @@ enum HashKind : uint64_t { kRun, kRecord, kWait, kCopy };
 class CudaDevice : public Device {
 public:
   CudaDevice(CudaLibraries &libraries, const cu::Driver &driver, const CudaOptions &options)
-      : libraries(libraries), driver(driver), options(options), gpu(driver), code(driver),
-        pool(driver), gemm(libraries, driver, pool), steps(driver, pool) {}
+      : libraries(libraries), driver(driver), options(options), gpu(this->driver),
+        code(this->driver), pool(this->driver),
+        gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)), steps(this->driver, pool) {
+  }
   ~CudaDevice() override;
 
   Status open() { return gpu.open(options.localRank); }
@@ -108,10 +110,11 @@ private:
   // Keeps the first error, which is the cause of those that follow, and ends what waits for other ranks.
   void stop(const Status &status, uint64_t tag);
   Status failureNow(uint64_t &tag);
-  void pollGroups();
+  // After a failure: nothing waits for other ranks any more.
+  void endGroups();
 
   CudaLibraries &libraries;
-  const cu::Driver &driver;
+  cu::Driver driver;
   CudaOptions options;
   Gpu gpu;
   cu::DevicePtr memory = 0;
@@ -119,7 +122,7 @@ private:
   std::vector<void *> hostMemory;
   CudaCode code;
   EventPool pool;
-  CudaGemm gemm;
+  std::unique_ptr<CudaGemm> gemm;
   CudaSteps steps;
   std::unique_ptr<CudaGroups> groups; // null before the first is created
   std::vector<cu::Stream> streams;    // null for one that nothing uses
@@ -143,7 +146,7 @@ CudaDevice::~CudaDevice() {
   gpu.enter();
   if (steps.numDone() < steps.numBegun())
     abort();
-  pollGroups();
+  endGroups();
   (void)driver.cuCtxSynchronize();
   if (groups)
     groups->close();
@@ -222,7 +225,7 @@ Status CudaDevice::tune(Control &control, const CommandSource &products) {
                               .fill = [this] { return fillArena(); },
                               .clear = [this] { return clearArena(); }};
   std::string notice;
-  DTC_RETURN_IF_ERROR(gemm.tune(control, products, options.tuning, place, notice));
+  DTC_RETURN_IF_ERROR(gemm->tune(control, products, options.tuning, place, notice));
   if (!notice.empty() && options.notice && control.rank() == 0)
     options.notice(notice);
   return {};
@@ -234,8 +237,9 @@ Status CudaDevice::makeGroups(Control &control) {
       .driver = driver,
       .gpu = gpu,
       .world = options.world,
-      .timeoutSeconds = options.timeoutSeconds,
-      .failed = [this](const Status &status, uint64_t tag) { stop(status, tag); }};
+      .watch = {.timeoutSeconds = options.timeoutSeconds,
+                .abortSeconds = options.abortSeconds,
+                .failed = [this](const Status &status, uint64_t tag) { stop(status, tag); }}};
   std::unique_ptr<CudaGroups> made;
   std::string notice;
   DTC_RETURN_IF_ERROR(chooseGroups(control, request, made, notice));
@@ -387,7 +391,7 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
   if (command.source->op_type() == format::Op::Launch) {
     DTC_RETURN_IF_ERROR(code.prepare(command, works.emplace_back()));
   } else if (command.source->op_type() == format::Op::Gemm) {
-    DTC_RETURN_IF_ERROR(gemm.prepare(command, stream, works.emplace_back()));
+    DTC_RETURN_IF_ERROR(gemm->prepare(command, stream, works.emplace_back()));
   } else if (command.source->op_type() == format::Op::Zero) {
     if (command.bytes == 0)
       return {}; // a graph has no such node
@@ -494,12 +498,16 @@ void CudaDevice::stop(const Status &status, uint64_t tag) {
     stoppable->stop();
 }
 
-void CudaDevice::pollGroups() {
-  uint64_t tag = ~uint64_t(0);
-  if (!groups)
+void CudaDevice::endGroups() {
+  uint64_t tag = 0;
+  if (!groups || failureNow(tag).ok())
     return;
-  if (Status status = groups->poll(steps.numDone(), tag); !status.ok())
-    stop(status, tag);
+  order = nullptr;
+  orders.clear();
+  if (groups->awaitStop())
+    return;
+  cu::leaveAll(driver);
+  (void)gemm.release();
 }
 
 Status CudaDevice::failureNow(uint64_t &tag) {
@@ -513,7 +521,8 @@ bool CudaDevice::isDone(uint64_t step) {
   if (failureNow(tag).ok())
     if (Status status = steps.poll(); !status.ok())
       stop(status, ~uint64_t(0));
-  pollGroups();
+  if (groups)
+    groups->noteSteps(steps.numDone());
   return steps.numDone() >= step || !failureNow(tag).ok();
 }
 
@@ -525,7 +534,7 @@ Status CudaDevice::synchronize(uint64_t step, uint64_t &tag) {
       std::this_thread::sleep_for(std::chrono::microseconds(20));
   Status status = failureNow(tag);
   if (!status.ok()) {
-    pollGroups(); // after which nothing waits for other ranks
+    endGroups();
     (void)driver.cuCtxSynchronize();
   }
   return status;

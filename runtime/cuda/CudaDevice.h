@@ -22,6 +22,7 @@ struct CudaOptions {
   bool graphs = true;    // whether orders are recorded
   TuningOptions tuning = {};   // of products
   double timeoutSeconds = 600; // longest that a collective by NCCL may take
+  double abortSeconds = 10; // longest that the end of NCCL's communicators may take after an error
   std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
 };
 

@@ -23,11 +23,13 @@ public:
   // Tells where the arena is, once, so that what moves data may prepare for it.
   virtual Status setArena(cu::DevicePtr, uint64_t) { return {}; }
   virtual Status prepare(const Command &command, int stream, PreparedMeeting &meeting) = 0;
-  // Looks for errors of what runs, and ends what stop() was asked to. `stepsDone` tells progress; `tag` becomes that of what
-  // failed, ~0 where that is not known. Called while the host waits for a step.
-  virtual Status poll(uint64_t, uint64_t &) { return {}; }
-  // Ends what waits for other ranks. Any thread may call it.
+  // Tells how many steps are over.
+  virtual void noteSteps(uint64_t) {}
+  // Begins to end what waits for other ranks. Any thread may call it.
   virtual void stop() = 0;
+  // Waits, for a while at most, until that is over. No graph may have prepared work any more. Whether it is; where not, some of
+  // it runs for ever, and nothing that it might use may be freed.
+  virtual bool awaitStop() { return true; }
   // Ends its threads, which may still call stop(). Afterwards nothing is prepared and nothing prepared runs.
   virtual void close() = 0;
 };

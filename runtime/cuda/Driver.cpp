@@ -21,6 +21,26 @@ Status openDriver(Driver &driver) {
                      symbols);
 }
 
+void leaveAll(Driver &driver) {
+  driver.cuCtxSynchronize = [] { return success; };
+  driver.cuMemFree = [](DevicePtr) { return success; };
+  driver.cuMemFreeHost = [](void *) { return success; };
+  driver.cuModuleUnload = [](Module) { return success; };
+  driver.cuStreamDestroy = [](Stream) { return success; };
+  driver.cuEventDestroy = [](Event) { return success; };
+  driver.cuGraphExecDestroy = [](GraphExec) { return success; };
+  driver.cuDevicePrimaryCtxRelease = [](Device) { return success; };
+}
+
+// Of CUDA's codes: what no later call on the context recovers from.
+static bool isSticky(Result result) {
+  constexpr Result eccUncorrectable = 214, nvlinkUncorrectable = 220, launchTimeout = 702,
+                   contextIsDestroyed = 709, assertion = 710, hardwareStackError = 714;
+  return result == eccUncorrectable || result == nvlinkUncorrectable ||
+         result == errorIllegalAddress || result == launchTimeout || result == contextIsDestroyed ||
+         result == assertion || (result >= hardwareStackError && result <= errorLaunchFailed);
+}
+
 static StatusCode codeOf(Result result) {
   if (result == errorOutOfMemory)
     return StatusCode::ResourceExhausted;
@@ -31,6 +51,8 @@ static StatusCode codeOf(Result result) {
 Status check(const Driver &driver, const char *call, Result result) {
   if (result == success)
     return {};
+  if (isSticky(result))
+    *driver.isLost = true;
   const char *name = nullptr, *words = nullptr;
   if (driver.cuGetErrorName(result, &name) != success || !name)
     name = "an error without a name";

@@ -5,9 +5,15 @@
 #include "runtime/base/Status.h"
 #include "runtime/cuda/DriverTypes.h"
 
+#include <atomic>
+#include <memory>
+
 namespace dtc::rt::cu {
 
 struct Driver {
+  // Whether a call, of any copy of this table, has ended in an error that its context does not survive.
+  std::shared_ptr<std::atomic<bool>> isLost = std::make_shared<std::atomic<bool>>(false);
+
 #define DTC_CU(name, symbol, parameters) Result(*name) parameters = nullptr;
 #include "runtime/cuda/Driver.def"
 #undef DTC_CU
@@ -15,6 +21,9 @@ struct Driver {
 
 // Fills the table from libcuda.so.1. Unavailable says what is missing.
 Status openDriver(Driver &driver);
+
+// Makes the calls that free something or wait for the GPU do nothing: it will never be idle again, and the process ends soon.
+void leaveAll(Driver &driver);
 
 // Ok for success, else "cuMemAlloc: CUDA_ERROR_OUT_OF_MEMORY: out of memory".
 Status check(const Driver &driver, const char *call, Result result);

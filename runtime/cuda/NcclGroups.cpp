@@ -16,6 +16,7 @@ namespace {
 
 using format::text;
 using Clock = std::chrono::steady_clock;
+using Line = NcclLine;
 
 cu::NcclType typeOf(format::DType type) {
   switch (type) {
@@ -35,28 +36,6 @@ cu::NcclType typeOf(format::DType type) {
   return cu::ncclUint8;
 }
 
-struct Operation {
-  std::string what; // "all_reduce over group 'dp'"
-  uint64_t tag = 0; // of the last time
-};
-
-// A communicator of several ranks.
-struct Line {
-  std::string name;
-  int ranks = 1, place = 0; // of this rank
-  cu::NcclComm comm = nullptr;
-  void *registration = nullptr;
-  std::vector<Operation> operations;
-  std::deque<uint32_t>
-      unused; // numbers whose operations were dropped, of which a few may still run
-  // Pinned: which operation the GPU is in, from 1; 0 for none.
-  std::atomic<uint32_t> *running = nullptr;
-  cu::DevicePtr runningOnDevice = 0;
-  // What poll() saw last, and since when.
-  uint32_t seen = 0;
-  Clock::time_point since;
-};
-
 // Collectives have one line. Transfers have one for what this rank sends and one for what it receives, of two ranks each:
 // NCCL runs what goes over a communicator one after another, and a rank that waited to send would not receive.
 struct Group {
@@ -67,57 +46,86 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
 class NcclGroups : public CudaGroups {
 public:
-  NcclGroups(CudaLibraries &libraries, const cu::Driver &driver, double timeoutSeconds)
-      : libraries(libraries), driver(driver),
-        timeout(std::chrono::duration<double>(timeoutSeconds)) {}
+  NcclGroups(CudaLibraries &libraries, const cu::Driver &driver, const NcclWatchOptions &options)
+      : libraries(libraries), driver(driver), options(options) {}
   ~NcclGroups() override;
 
   Status create(Control &control, const GroupSpec &spec, int &group) override;
   Status setArena(cu::DevicePtr address, uint64_t bytes) override;
   Status prepare(const Command &command, int stream, PreparedMeeting &meeting) override;
-  Status poll(uint64_t stepsDone, uint64_t &tag) override;
-  void stop() override { stopped = true; }
-  void close() override {}
+  void noteSteps(uint64_t done) override {
+    if (watch)
+      watch->noteSteps(done);
+  }
+  void stop() override;
+  bool awaitStop() override { return !watch || watch->awaitStop(); }
+  void close() override {
+    if (watch)
+      watch->close();
+  }
 
 private:
+  Status open();
   // Begins to connect; settle() ends it. Each line has an identity, made by the one of its ranks at place 0.
   Status connect(const cu::NcclId &id, const Line &like, Line *&made);
   Status finish(Line &line);
   Status registerArena(Line &line);
   Status makeNotes(Line &line);
   // Waits for what was said to the communicator to be taken; `what` for messages.
-  Status settle(const Line &line, const char *what);
+  Status settle(Line &line, const char *what);
   Status call(const Line &line, const Command &command, cu::Stream stream);
   Status exchangeAll(const Line &line, const Command &command, cu::Stream stream);
   // Of an operation of one rank.
   Status copyHere(const Command &command, cu::Stream stream) const;
   Status close(Line &line);
-  void abortAll();
 
   CudaLibraries &libraries;
   const cu::Driver &driver;
-  std::chrono::duration<double> timeout;
+  NcclWatchOptions options;
   const cu::Nccl *nccl = nullptr;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
   uint64_t arenaBytes = 0;
-  uint64_t stepsSeen = 0;
-  std::atomic<bool> stopped{false}; // by whichever thread; the host's ends the communicators
+  std::mutex mutex; // of what follows
+  bool stopped = false;
+  std::unique_ptr<NcclWatch> watch; // of all lines
 };
 
 // After an error communicators are gone, or cannot be ended in good order.
 NcclGroups::~NcclGroups() {
+  close();
   for (auto &line : lines)
-    if (!stopped && line->comm && !close(*line).ok())
-      stopped = true;
-  abortAll();
+    if (!watch->isStopped() && !close(*line).ok())
+      watch->stop();
+  if (watch && !watch->awaitStop())
+    return;
   for (auto &line : lines)
     if (line->running)
       (void)driver.cuMemFreeHost(line->running);
 }
 
+Status NcclGroups::open() {
+  if (watch)
+    return {};
+  DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
+  std::lock_guard lock(mutex);
+  watch = std::make_unique<NcclWatch>(*nccl, driver, options);
+  if (stopped)
+    watch->stop();
+  return {};
+}
+
+void NcclGroups::stop() {
+  std::lock_guard lock(mutex);
+  stopped = true;
+  if (watch)
+    watch->stop();
+}
+
 Status NcclGroups::close(Line &line) {
+  if (!line.comm)
+    return {};
   if (line.registration)
     DTC_NCCL_CALL(*nccl, ncclCommDeregister, line.comm, std::exchange(line.registration, nullptr));
   DTC_NCCL_CALL(*nccl, ncclCommFinalize, line.comm);
@@ -126,24 +134,21 @@ Status NcclGroups::close(Line &line) {
   return {};
 }
 
-void NcclGroups::abortAll() {
-  for (auto &line : lines)
-    if (line->comm)
-      (void)nccl->ncclCommAbort(std::exchange(line->comm, nullptr));
-}
-
-Status NcclGroups::settle(const Line &line, const char *what) {
+Status NcclGroups::settle(Line &line, const char *what) {
   Clock::time_point begin = Clock::now();
   for (;;) {
     cu::NcclResult state = cu::ncclSuccess;
-    DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
+    {
+      std::lock_guard lock(watch->mutex);
+      if (!line.comm)
+        return Status::aborted("the device was stopped");
+      DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
+    }
     if (state != cu::ncclInProgress)
       return cu::check(*nccl, what, state);
-    if (stopped)
-      return Status::aborted("the device was stopped");
-    if (Clock::now() - begin > timeout)
+    if (Clock::now() - begin > std::chrono::duration<double>(options.timeoutSeconds))
       return Status::aborted(text(what, " of group '", line.name, "' of ", line.ranks,
-                                  " ranks did not end within ", timeout.count(),
+                                  " ranks did not end within ", options.timeoutSeconds,
                                   " s: another rank has not come to it"));
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -156,8 +161,7 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   groups.push_back({});
   if (spec.size == 1)
     return {};
-  if (!nccl)
-    DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
+  DTC_RETURN_IF_ERROR(open());
   std::span<const uint32_t> list; // that has this rank
   size_t place = 0;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
@@ -193,17 +197,22 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
 }
 
 Status NcclGroups::connect(const cu::NcclId &id, const Line &like, Line *&made) {
-  lines.push_back(std::make_unique<Line>(like));
-  made = lines.back().get();
+  auto line = std::make_unique<Line>(like);
+  DTC_RETURN_IF_ERROR(makeNotes(*line));
+  made = line.get();
+  lines.push_back(std::move(line));
+  watch->add(*made);
   cu::NcclConfig config;
   config.blocking = 0;
+  std::lock_guard lock(watch->mutex);
+  if (watch->isStopped())
+    return Status::aborted("the device was stopped");
   DTC_NCCL_CALL(*nccl, ncclCommInitRankConfig, &made->comm, made->ranks, id, made->place, &config);
   return {};
 }
 
 Status NcclGroups::finish(Line &line) {
   DTC_RETURN_IF_ERROR(settle(line, "ncclCommInitRankConfig"));
-  DTC_RETURN_IF_ERROR(makeNotes(line));
   return registerArena(line);
 }
 
@@ -216,10 +225,13 @@ Status NcclGroups::makeNotes(Line &line) {
 }
 
 Status NcclGroups::registerArena(Line &line) {
-  if (!arena || !line.comm || line.registration)
-    return {};
-  DTC_NCCL_CALL(*nccl, ncclCommRegister, line.comm, reinterpret_cast<void *>(arena), arenaBytes,
-                &line.registration);
+  {
+    std::lock_guard lock(watch->mutex);
+    if (!arena || !line.comm || line.registration)
+      return {};
+    DTC_NCCL_CALL(*nccl, ncclCommRegister, line.comm, reinterpret_cast<void *>(arena), arenaBytes,
+                  &line.registration);
+  }
   return settle(line, "ncclCommRegister");
 }
 
@@ -302,7 +314,8 @@ std::string describe(const Command &command, const Line &line) {
 }
 
 // Steps that are not recorded prepare their operations anew each time, so that numbers are used again, late.
-std::shared_ptr<const uint32_t> numberOf(Line &line, std::string what) {
+std::shared_ptr<const uint32_t> numberOf(Line &line, std::string what, std::mutex &mutex) {
+  std::lock_guard lock(mutex);
   constexpr size_t mayRun = 1024;
   uint32_t number = 0;
   if (line.unused.size() > mayRun) {
@@ -329,13 +342,19 @@ Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting
   const format::Transfer *transfer = command.source->op_as_Transfer();
   bool receives = transfer && transfer->kind() == format::TransferKind::receive;
   Line &line = receives ? *group.receives : *group.line;
-  std::shared_ptr<const uint32_t> number = numberOf(line, describe(command, line));
-  meeting.announce = [&line, number](uint64_t tag) { line.operations[*number - 1].tag = tag; };
+  std::shared_ptr<const uint32_t> number = numberOf(line, describe(command, line), watch->mutex);
+  meeting.announce = [this, &line, number](uint64_t tag) {
+    std::lock_guard lock(watch->mutex);
+    line.operations[*number - 1].tag = tag;
+  };
   meeting.work = [this, &line, command, number](cu::Stream on) -> Status {
-    if (!line.comm)
-      return Status::aborted("the device was stopped");
     DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, *number, 0);
-    DTC_RETURN_IF_ERROR(call(line, command, on));
+    {
+      std::lock_guard lock(watch->mutex);
+      if (!line.comm)
+        return Status::aborted("the device was stopped");
+      DTC_RETURN_IF_ERROR(call(line, command, on));
+    }
     DTC_RETURN_IF_ERROR(settle(line, "NCCL's operation"));
     DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, 0, 0);
     return {};
@@ -343,42 +362,11 @@ Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting
   return {};
 }
 
-// A step that ends shows that what is running was begun after it.
-Status NcclGroups::poll(uint64_t stepsDone, uint64_t &tag) {
-  if (stopped) {
-    abortAll();
-    return {};
-  }
-  bool isNewStep = std::exchange(stepsSeen, stepsDone) != stepsDone;
-  Clock::time_point now = Clock::now();
-  for (auto &each : lines) {
-    Line &line = *each;
-    if (!line.comm || !line.running)
-      continue;
-    uint32_t running = line.running->load(std::memory_order_acquire);
-    const Operation *operation = running ? &line.operations[running - 1] : nullptr;
-    tag = operation ? operation->tag : ~uint64_t(0);
-    cu::NcclResult state = cu::ncclSuccess;
-    DTC_NCCL_CALL(*nccl, ncclCommGetAsyncError, line.comm, &state);
-    DTC_RETURN_IF_ERROR(
-        cu::check(*nccl, operation ? operation->what.c_str() : line.name.c_str(), state));
-    if (isNewStep || running != line.seen) {
-      line.seen = running;
-      line.since = now;
-    } else if (operation && now - line.since > timeout) {
-      return Status::aborted(text(operation->what, ", in which this rank is number ", line.place,
-                                  " of ", line.ranks, ", did not end within ", timeout.count(),
-                                  " s: another rank has not come to it"));
-    }
-  }
-  return {};
-}
-
 } // namespace
 
 std::unique_ptr<CudaGroups> makeNcclGroups(CudaLibraries &libraries, const cu::Driver &driver,
-                                           double timeoutSeconds) {
-  return std::make_unique<NcclGroups>(libraries, driver, timeoutSeconds);
+                                           const NcclWatchOptions &options) {
+  return std::make_unique<NcclGroups>(libraries, driver, options);
 }
 
 } // namespace dtc::rt

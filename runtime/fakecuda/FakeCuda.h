@@ -18,8 +18,9 @@ struct FakeCudaOptions {
   uint64_t seed = 1;
   int gpus = 1;
   uint64_t memoryBytes = uint64_t(1) << 36; // of each
-  bool oneGpu = false; // they all are the same one, as several processes see it
-  bool nccl = true;    // whether there is NCCL
+  bool oneGpu = false;        // they all are the same one, as several processes see it
+  bool nccl = true;           // whether there is NCCL
+  bool endlessAborts = false; // whether ncclCommAbort never returns
   size_t blasLtVersion = 130000;
   uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
 };

@@ -55,12 +55,23 @@ struct Communicator {
   uint64_t meetings = 0;
   std::map<int, size_t> sends, receives; // begun, by peer
   int registrations = 0;
+  int held = 0; // operations that graphs have, or runs of them
   // What was enqueued last: operations run one after another, whatever their streams.
   NodePtr last;
   std::weak_ptr<Capture> capture;
   size_t captured = 0; // where it was captured
 };
 using CommunicatorPtr = std::shared_ptr<Communicator>;
+
+// What a graph has of a communicator. In NCCL, too, it goes with the graph.
+struct Held {
+  explicit Held(CommunicatorPtr of) : comm(std::move(of)) { ++comm->held; }
+  ~Held() { --comm->held; }
+  Held(const Held &) = delete;
+  Held &operator=(const Held &) = delete;
+
+  CommunicatorPtr comm;
+};
 
 // One operation, as it was called. What it is at the moment changes with each run.
 struct Operation {
@@ -233,6 +244,7 @@ struct OpenGroup {
   int depth = 0;
   std::vector<Operation> operations;
   std::vector<FakeStream *> streams;
+  std::vector<CommunicatorPtr *> aborted;
 };
 thread_local OpenGroup openGroup;
 
@@ -260,6 +272,8 @@ NcclResult enqueue(Machine &m, FakeStream &stream, std::vector<Operation> operat
         return {};
       },
       [all] { return std::all_of(all->begin(), all->end(), canEnd); });
+  if (capture && result == cu::success)
+    capture->nodes.back().held = std::make_shared<Held>(all->front().comm);
   comm.capture = stream.capture;
   comm.captured = capture ? capture->nodes.size() - 1 : 0;
   if (!capture)
@@ -370,6 +384,8 @@ NcclResult ncclCommGetAsyncError(cu::NcclComm handle, NcclResult *state) {
   }
   *state = comm.looks > 0 ? cu::ncclInProgress : cu::ncclSuccess;
   comm.looks -= comm.looks > 0 ? 1 : 0;
+  if (comm.finalized && comm.held > 0)
+    *state = cu::ncclInProgress;
   return cu::ncclSuccess;
 }
 
@@ -385,6 +401,21 @@ NcclResult ncclCommFinalize(cu::NcclComm handle) {
   return done(m, comm);
 }
 
+// As in NCCL, it lasts until no graph has operations of the communicators, and until what of them runs is over.
+void awaitAborted(Machine &m, Lock &lock, const std::vector<CommunicatorPtr *> &aborted) {
+  if (aborted.empty())
+    return;
+  ++m.stuck;
+  m.runUntil(lock, [&] {
+    bool isFree = std::all_of(aborted.begin(), aborted.end(),
+                              [](const CommunicatorPtr *owned) { return (*owned)->held == 0; });
+    return m.isEnding || (isFree && !m.options.endlessAborts);
+  });
+  --m.stuck;
+  for (CommunicatorPtr *owned : aborted)
+    delete owned;
+}
+
 // Of a communicator that nobody uses any more.
 NcclResult end(cu::NcclComm handle, bool aborts) {
   Machine &m = machine();
@@ -392,12 +423,19 @@ NcclResult end(cu::NcclComm handle, bool aborts) {
   Result entered = m.enterFree();
   CommunicatorPtr *owned = &of(handle);
   Communicator &comm = **owned;
-  (aborts ? comm.aborted : comm.destroyed) = true;
+  (aborts ? comm.aborted : comm.destroyed) = !m.options.endlessAborts;
   if (aborts)
     m.alive["registration"] -= std::exchange(comm.registrations, 0);
   --m.alive["communicator"];
-  bool isFine = aborts || (comm.finalized && comm.registrations == 0);
-  delete owned;
+  if (aborts && m.fault != cu::success)
+    ++m.alive["abort after a fault"];
+  bool isFine = aborts || (comm.finalized && comm.registrations == 0 && comm.held == 0);
+  if (!aborts)
+    delete owned;
+  else if (openGroup.depth > 0)
+    openGroup.aborted.push_back(owned);
+  else
+    awaitAborted(m, lock, {owned});
   return entered != cu::success ? cu::ncclUnhandledCudaError
          : isFine               ? cu::ncclSuccess
                                 : cu::ncclInvalidUsage;
@@ -460,11 +498,7 @@ NcclResult ncclRecv(void *dst, size_t count, cu::NcclType type, int peer, cu::Nc
   return call(comm, {NcclKind::Receive, count, type, cu::ncclSum}, nullptr, dst, peer, stream);
 }
 
-NcclResult ncclGroupStart() {
-  Machine &m = machine();
-  Lock lock(m.mutex);
-  if (m.enter() != cu::success)
-    return cu::ncclUnhandledCudaError;
+NcclResult ncclGroupStart() { // of which nothing can fail
   ++openGroup.depth;
   return cu::ncclSuccess;
 }
@@ -478,6 +512,7 @@ NcclResult ncclGroupEnd() {
   OpenGroup closed;
   if (--openGroup.depth == 0)
     std::swap(closed, openGroup);
+  awaitAborted(m, lock, closed.aborted);
   if (m.enter() != cu::success)
     return cu::ncclUnhandledCudaError;
   if (closed.operations.empty())

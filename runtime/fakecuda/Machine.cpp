@@ -165,6 +165,7 @@ Result Machine::endCapture(FakeStream &stream, FakeGraph *&graph) {
   });
   if (result == cu::success)
     graph = new FakeGraph{std::move(capture->nodes)};
+  capture->nodes.clear(); // events may keep the capture
   return result;
 }
 
@@ -176,6 +177,7 @@ void Machine::launch(const FakeGraph &graph, FakeStream &stream) {
     auto node = std::make_shared<Node>();
     node->run = each.run;
     node->isReady = each.isReady;
+    node->held = each.held;
     node->gpu = stream.gpu;
     for (size_t before : each.after)
       node->after.push_back(nodes[before]);
@@ -216,6 +218,7 @@ bool Machine::runOne() {
   node->after.clear();
   node->run = nullptr;
   node->isReady = nullptr;
+  node->held = nullptr;
   return true;
 }
 

@@ -22,6 +22,7 @@ struct Node {
   std::vector<std::shared_ptr<Node>> after;
   std::function<Status()> run;   // null: nothing to do
   std::function<bool()> isReady; // null: always
+  std::shared_ptr<void> held;    // until it has run
   int gpu = 0;
   bool done = false;
   double seconds = 0; // when it ran
@@ -33,6 +34,7 @@ struct GraphNode {
   std::vector<size_t> after;
   std::function<Status()> run;
   std::function<bool()> isReady;
+  std::shared_ptr<void> held = nullptr; // as long as the graph, a copy of it or a run of it lives
 };
 
 struct FakeGraph {
@@ -134,6 +136,8 @@ public:
   uint64_t calls = 0;
   Result fault = cu::success; // after which nothing works any more
   std::string faultWords;
+  bool isEnding = false; // of the machine
+  int stuck = 0;         // calls that return only then
 
 private:
   void add(const NodePtr &node);

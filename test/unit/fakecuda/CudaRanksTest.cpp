@@ -2,6 +2,7 @@
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include <algorithm>
+#include <chrono>
 #include <mutex>
 
 namespace dtc::rt {
@@ -228,6 +229,85 @@ TEST(CudaNccl, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
   EXPECT_NE(status.message().find("libnccl.so.2"), std::string::npos) << status.message();
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
+}
+
+// One rank waits in a graph for the other, over several communicators at once: all end, though NCCL aborts none of which a
+// graph has operations, and none whose operations stand behind another's.
+TEST(CudaNccl, AbortsCommunicatorsOfGraphs) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}, {"tp", 2}});
+  builder.program().num_streams = 2;
+  uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 2);
+  uint32_t dp = builder.group({0}), tp = builder.group({1});
+  builder.add(test::collective(Kind::all_reduce, dp, x, x, 2));
+  builder.add(test::collective(Kind::all_reduce, tp, x, x, 2));
+  builder.add(test::collective(Kind::all_reduce, tp, y, y, 2), 1);
+  std::vector<uint8_t> file = builder.file();
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    RanksOptions how{.ranks = 4, .timeout = 0.3};
+    how.fake.seed = seed;
+    auto begin = std::chrono::steady_clock::now();
+    test::onCudaRanks(
+        how, file,
+        [&](CudaRank at) {
+          StepResult result;
+          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+          return at.rank == 3 ? Status() : at.executor.runStep(result);
+        },
+        [&](int rank, const Status &status) {
+          EXPECT_EQ(status.ok(), rank == 3) << seed << ": " << status.message();
+        });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << seed;
+  }
+}
+
+// An abort that never ends holds nobody up.
+TEST(CudaNccl, LeavesCommunicatorsThatDoNotEnd) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 4);
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
+  auto fake = makeFakeCuda({.gpus = 2, .endlessAborts = true});
+  auto worlds = makeLoopbackWorld(2, 60);
+  CudaOptions cuda;
+  cuda.timeoutSeconds = 0.2;
+  cuda.abortSeconds = 0.3;
+  std::thread peer([&] {
+    (void)test::onCuda(*fake, builder.file(), *worlds[1], {}, cuda,
+                       [](CudaRank) { return Status(); });
+  });
+  Status status = test::onCuda(*fake, builder.file(), *worlds[0], {}, cuda, [](CudaRank at) {
+    StepResult result;
+    return at.executor.runStep(result);
+  });
+  peer.join();
+  EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
+  EXPECT_NE(status.message().find("did not end within 0.2 s"), std::string::npos)
+      << status.message();
+}
+
+// After a fault of the GPU communicators are not touched any more. Here it is one that the emulated GPU finds.
+TEST(CudaNccl, AbortsNothingAfterAFault) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 4);
+  uint32_t group = builder.group({0});
+  builder.add(test::collective(Kind::all_reduce, group, x, x, 2));
+  std::vector<uint8_t> files[2] = {builder.file(), {}};
+  builder.instructions().clear();
+  builder.add(test::collective(Kind::all_gather, group, x, y, 2));
+  files[1] = builder.file();
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    auto fake = makeFakeCuda({.seed = seed, .gpus = 2});
+    auto worlds = makeLoopbackWorld(2, 60);
+    auto run = [&](size_t rank) {
+      return test::onCuda(*fake, files[rank], *worlds[rank], {}, CudaOptions{}, [](CudaRank at) {
+        StepResult result;
+        return at.executor.runStep(result);
+      });
+    };
+    std::thread peer([&] { EXPECT_FALSE(run(1).ok()); });
+    EXPECT_FALSE(run(0).ok());
+    peer.join();
+    EXPECT_EQ(fake->leaks(), "") << seed;
+  }
 }
 
 // Call after call of two ranks ends in an error, of the driver or of NCCL: both ranks end, and nothing is left.

@@ -1,0 +1,118 @@
+#include "runtime/cuda/NcclWatch.h"
+
+#include "runtime/base/Text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dtc::rt {
+
+using format::text;
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+NcclWatch::NcclWatch(const cu::Nccl &nccl, const cu::Driver &driver, NcclWatchOptions options)
+    : nccl(nccl), driver(driver), options(std::move(options)) {}
+
+void NcclWatch::add(NcclLine &line) {
+  std::lock_guard lock(mutex);
+  lines.push_back(&line);
+  if (!thread.joinable())
+    thread = std::thread([this] { watch(); });
+}
+
+void NcclWatch::stop() {
+  std::lock_guard lock(mutex);
+  stopped = true;
+  abortAll();
+}
+
+// All at once, as what one frees may wait for what runs of another. NCCL aborts no communicator of which a graph has
+// operations, so that it takes a thread while the host clears its graphs; the thread is left alone if it never comes back.
+// After an error that a context does not survive nothing runs any more, and NCCL would only stumble.
+void NcclWatch::abortAll() {
+  std::vector<cu::NcclComm> ending;
+  for (NcclLine *line : lines)
+    if (line->comm)
+      ending.push_back(std::exchange(line->comm, nullptr));
+  if (ending.empty() || *driver.isLost)
+    return;
+  std::promise<void> over;
+  aborts.push_back(over.get_future());
+  std::thread([calls = nccl, ending, over = std::move(over)]() mutable {
+    (void)calls.ncclGroupStart();
+    for (cu::NcclComm comm : ending)
+      (void)calls.ncclCommAbort(comm);
+    (void)calls.ncclGroupEnd();
+    over.set_value();
+  }).detach();
+}
+
+bool NcclWatch::awaitStop() {
+  std::vector<std::future<void>> begun;
+  {
+    std::lock_guard lock(mutex);
+    begun.swap(aborts);
+  }
+  auto deadline = Clock::now() + Seconds(options.abortSeconds);
+  return std::all_of(begun.begin(), begun.end(), [&](const std::future<void> &abort) {
+    return abort.wait_until(deadline) == std::future_status::ready;
+  });
+}
+
+void NcclWatch::close() {
+  {
+    std::lock_guard lock(mutex);
+    closing = true;
+  }
+  changed.notify_one();
+  if (thread.joinable())
+    thread.join();
+}
+
+void NcclWatch::watch() {
+  constexpr double longest = 0.1, looks = 20;
+  Seconds pause(std::min(longest, options.timeoutSeconds / looks));
+  std::unique_lock lock(mutex);
+  while (!changed.wait_for(lock, pause, [this] { return closing; })) {
+    uint64_t tag = ~uint64_t(0);
+    Status status = stopped ? Status() : look(tag);
+    if (status.ok())
+      continue;
+    lock.unlock();
+    options.failed(status, tag);
+    lock.lock();
+  }
+}
+
+// An error of CUDA's comes to the host as well, which knows its cause; the host has until the next look to say so.
+Status NcclWatch::look(uint64_t &tag) {
+  uint64_t done = steps;
+  bool isNewStep = std::exchange(stepsSeen, done) != done;
+  Clock::time_point now = Clock::now();
+  for (NcclLine *each : lines) {
+    NcclLine &line = *each;
+    if (!line.comm)
+      continue;
+    uint32_t running = line.running->load(std::memory_order_acquire);
+    const NcclLine::Operation *operation = running ? &line.operations[running - 1] : nullptr;
+    tag = operation ? operation->tag : ~uint64_t(0);
+    cu::NcclResult state = cu::ncclSuccess;
+    DTC_NCCL_CALL(nccl, ncclCommGetAsyncError, line.comm, &state);
+    bool isCudas = state == cu::ncclUnhandledCudaError;
+    if (!isCudas || std::exchange(line.isDoubtful, true))
+      DTC_RETURN_IF_ERROR(
+          cu::check(nccl, operation ? operation->what.c_str() : line.name.c_str(), state));
+    if (isNewStep || running != line.seen) {
+      line.seen = running;
+      line.since = now;
+    } else if (operation && now - line.since > Seconds(options.timeoutSeconds)) {
+      return Status::aborted(text(operation->what, ", in which this rank is number ", line.place,
+                                  " of ", line.ranks, ", did not end within ",
+                                  options.timeoutSeconds, " s: another rank has not come to it"));
+    }
+  }
+  return {};
+}
+
+} // namespace dtc::rt
