@@ -258,7 +258,10 @@ Status CudaDevice::makeGroups(Control &control) {
 Status CudaDevice::createGroup(Control &control, const GroupSpec &spec, int &group) {
   if (!groups)
     DTC_RETURN_IF_ERROR(makeGroups(control));
-  return groups->create(control, spec, group);
+  Status status = groups->create(control, spec, group);
+  if (!status.ok()) // of which some may still wait for other ranks
+    stop(status, ~uint64_t(0));
+  return status;
 }
 
 Status CudaDevice::allocateHost(uint64_t bytes, char *&address) {

@@ -35,6 +35,8 @@ public:
     if (!hasNccl) {
       // Communicators that are used side by side keep the order of the program; else they may wait for each other for ever.
       setDefault("NCCL_LAUNCH_ORDER_IMPLICIT", "1");
+      // Hosts meet to connect. They do so when communicators are made, in one order, not when steps are recorded.
+      setDefault("NCCL_RUNTIME_CONNECT", "0");
       DTC_RETURN_IF_ERROR(cu::openNccl(ncclTable));
     }
     hasNccl = true;

@@ -1,8 +1,10 @@
 #include "runtime/cuda/NcclGroups.h"
 
+#include "runtime/base/Backoff.h"
 #include "runtime/base/Text.h"
 #include "runtime/format/Operands.h"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -65,12 +67,16 @@ public:
   }
 
 private:
-  Status open();
+  Status open(size_t ranks);
   // Begins to connect; settle() ends it. Each line has an identity, made by the one of its ranks at place 0.
   Status connect(const cu::NcclId &id, const Line &like, Line *&made);
   Status finish(Line &line);
   Status registerArena(Line &line);
   Status makeNotes(Line &line);
+  // Lets a byte go wherever lines of a group will ever send, as hosts meet at the first of each, which a step has no
+  // order for. All lines at once: the ranks of a ring would wait in a circle.
+  Status greet(const Group &group, bool exchanges);
+  Status awaitGreeting(const Line &line);
   // Waits for what was said to the communicator to be taken; `what` for messages.
   Status settle(Line &line, const char *what);
   Status call(const Line &line, const Command &command, cu::Stream stream);
@@ -87,6 +93,10 @@ private:
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
   uint64_t arenaBytes = 0;
+  // Of greetings: what this rank sends goes on a stream of its own, and there are two bytes for each rank of the job.
+  std::array<cu::Stream, 2> streams{};
+  std::array<cu::Event, 2> events{};
+  cu::DevicePtr greetings = 0;
   std::mutex mutex; // of what follows
   bool stopped = false;
   std::unique_ptr<NcclWatch> watch; // of all lines
@@ -103,9 +113,17 @@ NcclGroups::~NcclGroups() {
   for (auto &line : lines)
     if (line->running)
       (void)driver.cuMemFreeHost(line->running);
+  for (cu::Event event : events)
+    if (event)
+      (void)driver.cuEventDestroy(event);
+  for (cu::Stream stream : streams)
+    if (stream)
+      (void)driver.cuStreamDestroy(stream);
+  if (greetings)
+    (void)driver.cuMemFree(greetings);
 }
 
-Status NcclGroups::open() {
+Status NcclGroups::open(size_t ranks) {
   if (watch)
     return {};
   DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
@@ -113,6 +131,13 @@ Status NcclGroups::open() {
   watch = std::make_unique<NcclWatch>(*nccl, driver, options);
   if (stopped)
     watch->stop();
+  for (size_t i = 0; i < streams.size(); ++i) {
+    DTC_CUDA(driver, cuStreamCreateWithPriority, &streams[i], cu::streamNonBlocking, 0);
+    DTC_CUDA(driver, cuEventCreate, &events[i], cu::eventDisableTiming);
+  }
+  DTC_CUDA(driver, cuMemAlloc, &greetings, 2 * ranks);
+  DTC_CUDA(driver, cuMemsetD8, greetings, 0, 2 * ranks);
+  DTC_CUDA(driver, cuCtxSynchronize);
   return {};
 }
 
@@ -161,7 +186,7 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   groups.push_back({});
   if (spec.size == 1)
     return {};
-  DTC_RETURN_IF_ERROR(open());
+  DTC_RETURN_IF_ERROR(open(static_cast<size_t>(control.size())));
   std::span<const uint32_t> list; // that has this rank
   size_t place = 0;
   for (size_t i = 0; i < spec.ranks.size(); ++i)
@@ -184,7 +209,8 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   like.place = static_cast<int>(place);
   if (spec.shift == 0) {
     DTC_RETURN_IF_ERROR(connect(ids[list[0]], like, group.line));
-    return finish(*group.line);
+    DTC_RETURN_IF_ERROR(finish(*group.line));
+    return greet(group, spec.exchanges);
   }
   like.ranks = 2;
   size_t sender = (place + spec.size - spec.shift % spec.size) % spec.size;
@@ -193,14 +219,77 @@ Status NcclGroups::create(Control &control, const GroupSpec &spec, int &number) 
   like.place = 1;
   DTC_RETURN_IF_ERROR(connect(ids[list[sender]], like, group.receives));
   DTC_RETURN_IF_ERROR(finish(*group.line));
-  return finish(*group.receives);
+  DTC_RETURN_IF_ERROR(finish(*group.receives));
+  return greet(group, false);
+}
+
+Status NcclGroups::greet(const Group &group, bool exchanges) {
+  if (!group.receives && !exchanges)
+    return {};
+  auto send = [&](const Line &line, int peer, cu::Stream stream) {
+    return cu::check(*nccl, "ncclSend",
+                     nccl->ncclSend(reinterpret_cast<const void *>(greetings), 1, cu::ncclUint8,
+                                    peer, line.comm, stream));
+  };
+  auto receive = [&](const Line &line, int peer, cu::Stream stream) {
+    auto to = static_cast<uintptr_t>(greetings) + static_cast<uintptr_t>(line.ranks + peer);
+    return cu::check(
+        *nccl, "ncclRecv",
+        nccl->ncclRecv(reinterpret_cast<void *>(to), 1, cu::ncclUint8, peer, line.comm, stream));
+  };
+  auto greetAll = [&]() -> Status {
+    if (group.receives) {
+      DTC_RETURN_IF_ERROR(send(*group.line, 1, streams[0]));
+      return receive(*group.receives, 0, streams[1]);
+    }
+    for (int peer = 0; peer < group.ranks; ++peer) {
+      DTC_RETURN_IF_ERROR(send(*group.line, peer, streams[0]));
+      DTC_RETURN_IF_ERROR(receive(*group.line, peer, streams[0]));
+    }
+    return {};
+  };
+  {
+    std::lock_guard lock(watch->mutex);
+    if (watch->isStopped())
+      return Status::aborted("the device was stopped");
+    DTC_NCCL_CALL(*nccl, ncclGroupStart);
+    Status said = greetAll();
+    Status ended = cu::check(*nccl, "ncclGroupEnd", nccl->ncclGroupEnd());
+    DTC_RETURN_IF_ERROR(said);
+    DTC_RETURN_IF_ERROR(ended);
+  }
+  DTC_RETURN_IF_ERROR(settle(*group.line, "its first transfer"));
+  if (group.receives)
+    DTC_RETURN_IF_ERROR(settle(*group.receives, "its first transfer"));
+  return awaitGreeting(*group.line);
+}
+
+Status NcclGroups::awaitGreeting(const Line &line) {
+  for (size_t i = 0; i < streams.size(); ++i)
+    DTC_CUDA(driver, cuEventRecord, events[i], streams[i]);
+  Clock::time_point begin = Clock::now();
+  for (cu::Event event : events)
+    for (Backoff backoff;;) {
+      cu::Result result = driver.cuEventQuery(event);
+      if (result != cu::errorNotReady) {
+        DTC_RETURN_IF_ERROR(cu::check(driver, "cuEventQuery", result));
+        break;
+      }
+      if (watch->isStopped())
+        return Status::aborted("the device was stopped");
+      if (Clock::now() - begin > std::chrono::duration<double>(options.timeoutSeconds))
+        return Status::aborted(text("the first transfer of group '", line.name,
+                                    "' did not end within ", options.timeoutSeconds,
+                                    " s: another rank has not come to it"));
+      backoff.pause();
+    }
+  return {};
 }
 
 Status NcclGroups::connect(const cu::NcclId &id, const Line &like, Line *&made) {
-  auto line = std::make_unique<Line>(like);
-  DTC_RETURN_IF_ERROR(makeNotes(*line));
-  made = line.get();
-  lines.push_back(std::move(line));
+  lines.push_back(std::make_unique<Line>(like));
+  made = lines.back().get();
+  DTC_RETURN_IF_ERROR(makeNotes(*made));
   watch->add(*made);
   cu::NcclConfig config;
   config.blocking = 0;

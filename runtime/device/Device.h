@@ -60,6 +60,7 @@ struct GroupSpec {
   uint32_t size = 1;
   uint32_t shift =
       0; // of transfers: places in the list from the sender to the receiver; 0: for collectives
+  bool exchanges = false; // whether one of the collectives is an all_to_all
 };
 
 // What a file was made for.

@@ -1,5 +1,7 @@
 #include "runtime/exec/Groups.h"
 
+#include <set>
+
 namespace dtc::rt {
 
 std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
@@ -16,18 +18,24 @@ std::optional<Groups::Key> Groups::keyOf(const format::Manifest &manifest,
 
 Status Groups::create(const format::Manifest &file, Control &control, Device &device) {
   manifest = &file;
+  std::set<Key> exchanging;
   for (const format::Program *program : *file.programs())
     for (const format::Task *task : *program->tasks())
       for (const format::Instruction *instruction : *task->instructions())
-        if (std::optional<Key> key = keyOf(file, *instruction))
+        if (std::optional<Key> key = keyOf(file, *instruction)) {
           groups[*key] = -1;
+          const format::Collective *op = instruction->op_as_Collective();
+          if (op && op->kind() == format::CollectiveKind::all_to_all)
+            exchanging.insert(*key);
+        }
 
   for (auto &[key, number] : groups) {
     const format::Group &group = *file.groups()->Get(key.group);
     GroupSpec spec{group.name()->str(),
                    {group.ranks()->data(), group.ranks()->size()},
                    group.size(),
-                   key.isTransfer ? key.streamOrShift : 0};
+                   key.isTransfer ? key.streamOrShift : 0,
+                   exchanging.count(key) > 0};
     DTC_RETURN_IF_ERROR(device.createGroup(control, spec, number));
   }
   return {};

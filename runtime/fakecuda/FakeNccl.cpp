@@ -53,7 +53,8 @@ struct Communicator {
   bool blocks = true, aborted = false, destroyed = false, finalized = false;
   uint64_t looks = 0; // for which it will still be in progress
   uint64_t meetings = 0;
-  std::map<int, size_t> sends, receives; // begun, by peer
+  std::map<int, size_t> sends, receives;        // begun, by peer
+  std::set<std::pair<NcclKind, int>> connected; // transfers outside of captures, by kind and peer
   int registrations = 0;
   int held = 0; // operations that graphs have, or runs of them
   // What was enqueued last: operations run one after another, whatever their streams.
@@ -248,9 +249,26 @@ struct OpenGroup {
 };
 thread_local OpenGroup openGroup;
 
+// In NCCL the first transfer between two ranks makes their hosts meet, which is no part of a graph: ranks that record in
+// different orders would wait in a circle.
+bool connect(const FakeStream &stream, const std::vector<Operation> &operations) {
+  for (const Operation &op : operations) {
+    if (op.call.kind != NcclKind::Send && op.call.kind != NcclKind::Receive)
+      continue;
+    std::pair<NcclKind, int> direction{op.call.kind, op.peer};
+    if (!stream.capture)
+      op.comm->connected.insert(direction);
+    else if (op.peer != op.comm->rank && op.comm->connected.count(direction) == 0)
+      return false;
+  }
+  return true;
+}
+
 // Enqueues operations that begin and end together.
 NcclResult enqueue(Machine &m, FakeStream &stream, std::vector<Operation> operations) {
   Communicator &comm = *operations.front().comm;
+  if (!connect(stream, operations))
+    return cu::ncclInvalidUsage;
   auto all = std::make_shared<std::vector<Operation>>(std::move(operations));
   Result result = m.push(stream, [all]() -> Status {
     for (Operation &op : *all)
@@ -503,7 +521,7 @@ NcclResult ncclGroupStart() { // of which nothing can fail
   return cu::ncclSuccess;
 }
 
-// All of a group has to be of one stream here.
+// All of a group and a communicator has to be of one stream here.
 NcclResult ncclGroupEnd() {
   Machine &m = machine();
   Lock lock(m.mutex);
@@ -517,13 +535,31 @@ NcclResult ncclGroupEnd() {
     return cu::ncclUnhandledCudaError;
   if (closed.operations.empty())
     return cu::ncclSuccess;
-  FakeStream *on = closed.streams.front();
-  if (std::any_of(closed.streams.begin(), closed.streams.end(),
-                  [on](const FakeStream *each) { return each != on; }))
-    return cu::ncclInvalidUsage;
-  CommunicatorPtr comm = closed.operations.front().comm;
-  NcclResult result = enqueue(m, *on, std::move(closed.operations));
-  return result == cu::ncclSuccess ? done(m, *comm) : result;
+  struct Part {
+    CommunicatorPtr comm;
+    FakeStream *stream = nullptr;
+    std::vector<Operation> operations;
+  };
+  std::vector<Part> parts; // by communicator
+  for (size_t i = 0; i < closed.operations.size(); ++i) {
+    const Operation &op = closed.operations[i];
+    auto part = std::find_if(parts.begin(), parts.end(),
+                             [&](const Part &each) { return each.comm == op.comm; });
+    if (part == parts.end())
+      part = parts.insert(part, {op.comm, closed.streams[i], {}});
+    if (part->stream != closed.streams[i])
+      return cu::ncclInvalidUsage;
+    part->operations.push_back(op);
+  }
+  NcclResult state = cu::ncclSuccess;
+  for (Part &part : parts) {
+    NcclResult result = enqueue(m, *part.stream, std::move(part.operations));
+    if (result != cu::ncclSuccess)
+      return result;
+    if (NcclResult each = done(m, *part.comm); each != cu::ncclSuccess)
+      state = each;
+  }
+  return state;
 }
 
 } // namespace
