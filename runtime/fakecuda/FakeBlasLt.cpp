@@ -13,10 +13,10 @@ using Lock = std::unique_lock<std::mutex>;
 
 constexpr BlasStatus executionFailed = 13, internalError = 14;
 
-// The algorithms that it offers are numbers. Of these the first takes three times as long as the fastest; which that is depends
-// on the GPU, so that ranks which measure for themselves do not agree. The fourth is offered and does not run. The third adds up
-// from the other end.
-enum Algorithm : uint64_t { Slow = 1, FastOnEven, FastOnOdd, Failing, numAlgorithms };
+// Algorithms are numbers. The first that it offers takes three times as long as the fastest; which that is depends on the GPU,
+// so that ranks which measure for themselves do not agree. The third adds up from the other end. The fourth is offered and does
+// not run; the fifth runs and is not offered, as it may add up in 16 bits.
+enum Algorithm : uint64_t { Slow = 1, FastOnEven, FastOnOdd, Failing, Narrow, numAlgorithms };
 
 double secondsOf(uint64_t algorithm, int gpu) {
   constexpr double second = 1e-5;
@@ -194,7 +194,7 @@ BlasStatus cublasLtMatmulAlgoGetHeuristic(cu::BlasHandle, cu::BlasDesc desc, cu:
   const auto &of = *static_cast<Preference *>(preference);
   bool isExact =
       static_cast<Layout *>(d)->type == cu::blasF32 || of.reductions == cu::blasReduceInCompute;
-  *found = status == 0 && isExact ? std::min<int>(wanted, numAlgorithms) : 0;
+  *found = status == 0 && isExact ? std::min<int>(wanted, Narrow) : 0;
   for (int i = 0; i < *found; ++i) {
     choices[i] = {};
     choices[i].algo.data[0] = static_cast<uint64_t>(i);

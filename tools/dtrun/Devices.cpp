@@ -9,6 +9,7 @@
 #include "runtime/format/Header.h"
 #include "runtime/format/Target.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -48,13 +49,14 @@ std::string cacheFolder() {
 }
 
 // Choices are kept beside the program, or in the user's cache where that folder may not be written.
-Status tuningOptions(const Executable &executable, TuningOptions &tuning) {
+// Other ranks wait for the one that measures, for `timeoutSeconds` at most.
+Status tuningOptions(const Executable &executable, double timeoutSeconds, TuningOptions &tuning) {
   uint64_t millis = format::deviceOf(executable.manifest()) == format::simtDevice ? 0 : 2000;
   if (!envText(EnvVar::TuningMillis).empty())
     DTC_RETURN_IF_ERROR(envUnsigned(EnvVar::TuningMillis, millis));
   if (millis == 0)
     return {};
-  tuning.seconds = static_cast<double>(millis) * 1e-3;
+  tuning.seconds = std::min(static_cast<double>(millis) * 1e-3, timeoutSeconds / 4);
   format::Header header;
   DTC_RETURN_IF_ERROR(format::readHeader(executable.bytes(), executable.name(), header));
   char hash[40];
@@ -90,7 +92,7 @@ Status makeDevice(const Executable &executable, Comm &world, int threads, double
     DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, timeoutSeconds));
   CudaOptions options{.localRank = launch.localRank, .world = &world};
   options.timeoutSeconds = timeoutSeconds;
-  DTC_RETURN_IF_ERROR(tuningOptions(executable, options.tuning));
+  DTC_RETURN_IF_ERROR(tuningOptions(executable, timeoutSeconds, options.tuning));
   options.notice = [](const std::string &words) {
     std::fprintf(stderr, "dtrun: %s\n", words.c_str());
   };

@@ -110,6 +110,32 @@ TEST(GemmTuning, TakesTheFastestAlgorithm) {
   }
 }
 
+// The second run reads elsewhere, and a sum that starts in the first: another alignment, another beta.
+TEST(GemmTuning, MeasuresProductsOfAllRuns) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 1}});
+  builder.manifest.num_micro_batches = 2;
+  uint32_t part = builder.buffer("part", 4), sum = builder.buffer("sum", 4);
+  builder.program().buffers[part]->micro_batch_stride = 16;
+  builder.program().arena_bytes += 16;
+  format::GemmT adding = square(part, part, sum, 2);
+  adding.beta = 1;
+  builder.add(adding);
+  builder.instructions().back()->starts_sum = true;
+  builder.program().entries[0]->order = {format::Run(0, 0), format::Run(0, 1)};
+  auto fake = makeFakeCuda({});
+  auto worlds = makeLoopbackWorld(1);
+  CudaOptions options;
+  options.tuning.seconds = 60;
+  Status status = test::onCuda(*fake, builder.file(), *worlds[0], {}, options, [&](CudaRank at) {
+    Products tuned = fake->products(0);
+    StepResult step;
+    DTC_RETURN_IF_ERROR(at.executor.runStep(step));
+    EXPECT_EQ(fake->products(0)[kFastOnEven] - tuned[kFastOnEven], 2u);
+    return Status();
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 TEST(GemmTuning, MeasuresNothingWhereItIsOff) {
   ThreeProducts program(1);
   std::string folder = freshFolder();
@@ -121,6 +147,7 @@ TEST(GemmTuning, MeasuresNothingWhereItIsOff) {
 
 TEST(GemmTuning, TakesTheFirstWhereTimeIsOver) {
   Start result = start(ThreeProducts(1), {.seconds = 1e-9});
+  EXPECT_EQ(result.tuned, (Products{{kSlow, 6}})); // it does, and is no more than timed once
   EXPECT_EQ(result.stepped, (Products{{kSlow, 3}}));
 }
 
@@ -167,7 +194,8 @@ TEST(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
       right.substr(0, right.size() / 2),
       std::string(5 << 20, '\n'),
       withAll(4), // offered, and found not to run
-      withAll(9), // not offered
+      withAll(5), // runs, and is not offered, as it adds up in 16 bits
+      withAll(9), // none
       withKey([](TuningKey &of) { of.program = "12ac"; }),
       withKey([](TuningKey &of) { of.device = "other"; }),
       withKey([](TuningKey &of) { of.capability = 90; }),
