@@ -45,6 +45,11 @@ def resources_of(bitcode, options, ptxas):
         if open_names := re.findall(r"^\.extern \.func.*?(\w+)\s*(?:\(|$)", ptx.read_text(), re.M):
             sys.exit(f"cuda-resources.py: {bitcode.stem} calls {', '.join(open_names)}, which it does not have")
         said = run([ptxas, f"-arch={options.arch}", "-O3", "-v", ptx, "-o", Path(folder) / "kernels.cubin"])
+    return read_ptxas(said)
+
+
+def read_ptxas(said):
+    """Kernel -> numbers, of what 'ptxas -v' prints."""
     kernels = {}
     for part in said.split("Compiling entry function '")[1:]:
         number = lambda pattern: int(found[1]) if (found := re.search(pattern, part)) else 0
