@@ -46,11 +46,11 @@ class Gpu:
         if os.environ.get("DTC_EMULATED_GPU") == "1":
             path = os.environ.get("DTC_FAKE_DRIVER", str(ROOT / "build" / "test" / "dtc_fake_driver.so"))
             library = ctypes.CDLL(path)
-            library.dtc_fake_driver.restype, library.dtc_fake_driver.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
+            library.dtcFakeDriver.restype, library.dtcFakeDriver.argtypes = ctypes.c_void_p, [ctypes.c_char_p]
             prototype = ctypes.CFUNCTYPE(ctypes.c_int)
 
             def find(name):
-                address = library.dtc_fake_driver(name.encode())
+                address = library.dtcFakeDriver(name.encode())
                 if not address:
                     raise GpuError(f"the emulated driver has no {name}")
                 return prototype(address)

@@ -4,7 +4,7 @@
 #include <cstring>
 
 // The function of the driver that has this symbol; null where CudaDevice calls none of that name.
-extern "C" __attribute__((visibility("default"))) void *dtc_fake_driver(const char *wanted) {
+extern "C" __attribute__((visibility("default"))) void *dtcFakeDriver(const char *wanted) {
   static std::unique_ptr<dtc::rt::FakeCuda> fake = dtc::rt::makeFakeCuda({});
   const dtc::rt::cu::Driver *driver = nullptr;
   if (!fake->driver(driver).ok())
