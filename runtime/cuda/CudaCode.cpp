@@ -59,6 +59,12 @@ Status CudaCode::load(const CodeObject &object) {
   return {};
 }
 
+Status CudaCode::loadNow(cu::Function function) const {
+  if (driver.cuFuncLoad)
+    DTC_CUDA(driver, cuFuncLoad, function);
+  return {};
+}
+
 Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
   Symbol found{.function = nullptr, .kernel = kernel};
   cu::Result result = driver.cuModuleGetFunction(
@@ -67,6 +73,7 @@ Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
     return Status::notFound(text("code object ", object, " has no kernel '", kernel.name,
                                  "', which the program calls; recompile with dtc"));
   DTC_RETURN_IF_ERROR(cu::check(driver, "cuModuleGetFunction", result));
+  DTC_RETURN_IF_ERROR(loadNow(found.function));
   symbol = static_cast<int>(symbols.size());
   symbols.push_back(std::move(found));
   return {};
@@ -113,6 +120,8 @@ Status CudaCode::findLibraryKernel(const std::string &name, uint32_t sharedBytes
   if (!kernel.function)
     return Status::notFound(text("the program's code has no kernel '", name,
                                  "', which its instructions need; recompile with dtc"));
+  if (isNew)
+    DTC_RETURN_IF_ERROR(loadNow(kernel.function));
   if (sharedBytes > std::max(kernel.sharedBytes, kSharedForAll)) {
     DTC_CUDA(driver, cuFuncSetAttribute, kernel.function, cu::functionMaxDynamicShared,
              static_cast<int>(sharedBytes));

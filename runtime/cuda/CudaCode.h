@@ -38,6 +38,8 @@ private:
     KernelSpec kernel;
   };
 
+  // Loads a function now, as the driver might else wait for all streams when it is launched first, and those for other ranks.
+  Status loadNow(cu::Function function) const;
   Status loadPtx(const CodeObject &object, cu::Module &module) const;
   Status findLibraryKernel(const std::string &name, uint32_t sharedBytes, cu::Function &function);
 

@@ -100,7 +100,7 @@ private:
   // Makes the items of a command, where they are not recorded already, and adds them to the step.
   template <typename Make> Status add(uint64_t hash, const Mark &mark, const Make &make);
   Status enterBody(const Mark &mark);
-  Status leaveBody();
+  Status leaveBody(const Mark &mark);
   Status runNow(const std::vector<OrderItem> &items, const Mark &mark);
   cu::Stream streamOf(int stream) const { return streams[static_cast<size_t>(stream)]; }
 
@@ -127,7 +127,7 @@ private:
   std::unique_ptr<CudaGroups> groups; // null before the first is created
   std::vector<cu::Stream> streams;    // null for one that nothing uses
   std::vector<cu::Event> events;
-  bool records = true; // orders, as graphs
+  bool records = true; // orders, as graphs where that may be
 
   std::map<uint32_t, std::unique_ptr<CudaOrder>> orders;
   CudaOrder *order = nullptr; // of the step that is enqueued now
@@ -311,7 +311,7 @@ Status CudaDevice::beginStep(uint32_t number) {
   DTC_RETURN_IF_ERROR(failureNow(tag));
   std::unique_ptr<CudaOrder> &found = orders[number];
   if (!found)
-    found = std::make_unique<CudaOrder>(driver);
+    found = std::make_unique<CudaOrder>(driver, steps);
   order = found.get();
   order->begin();
   phase = Phase::Inputs;
@@ -326,32 +326,24 @@ Status CudaDevice::enterBody(const Mark &mark) {
   return steps.begin(streams[0], mark.times);
 }
 
-Status CudaDevice::leaveBody() {
+Status CudaDevice::leaveBody(const Mark &mark) {
   DTC_RETURN_IF_ERROR(enterBody({}));
   if (phase != Phase::Body)
     return {};
   phase = Phase::Outputs;
-  return records ? order->launch(streams) : Status();
+  uint64_t tag = mark.tag;
+  Status status = order->launch(streams, records, tag);
+  if (!status.ok())
+    stop(status, tag);
+  return status;
 }
 
+// What a step has behind its order.
 Status CudaDevice::runNow(const std::vector<OrderItem> &items, const Mark &mark) {
-  if (items.empty())
-    return {};
-  cu::Stream stream = streamOf(items.front().stream);
-  TimedWork timed{.begin = nullptr, .end = nullptr, .times = mark.times};
-  if (mark.times) {
-    DTC_RETURN_IF_ERROR(pool.take(timed.begin));
-    DTC_CUDA(driver, cuEventRecord, timed.begin, stream);
-  }
   for (const OrderItem &item : items) {
     if (item.announce)
       item.announce(mark.tag);
-    DTC_RETURN_IF_ERROR(item.work(stream));
-  }
-  if (mark.times) {
-    DTC_RETURN_IF_ERROR(pool.take(timed.end));
-    DTC_CUDA(driver, cuEventRecord, timed.end, stream);
-    steps.add(timed);
+    DTC_RETURN_IF_ERROR(item.work(streamOf(item.stream)));
   }
   return {};
 }
@@ -371,15 +363,15 @@ template <typename Make> Status CudaDevice::add(uint64_t hash, const Mark &mark,
   DTC_RETURN_IF_ERROR(enterBody(mark));
   if (mark.times && !isFirst)
     *mark.times = {};
-  if (records && phase == Phase::Body && order->isRecorded())
-    return order->repeat(hash, mark.tag);
+  Mark own = isFirst ? Mark{mark.tag, nullptr} : mark; // the step has the times of its first
+  if (phase == Phase::Body && order->isKnown())
+    return order->repeat(hash, own);
   std::vector<OrderItem> items;
   DTC_RETURN_IF_ERROR(make(items));
-  if (records && phase == Phase::Body) {
-    order->record(std::move(items), hash, mark.tag);
-    return {};
-  }
-  return runNow(items, isFirst ? Mark{mark.tag, nullptr} : mark);
+  if (phase != Phase::Body)
+    return runNow(items, mark);
+  order->record(std::move(items), hash, own);
+  return {};
 }
 
 Status CudaDevice::prepare(int stream, const Command &command, std::vector<OrderItem> &items) {
@@ -388,7 +380,8 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
   if (command.group >= 0) {
     PreparedMeeting meeting;
     DTC_RETURN_IF_ERROR(groups->prepare(command, stream, meeting));
-    items.push_back({stream, what, std::move(meeting.work), std::move(meeting.announce)});
+    items.push_back(
+        {stream, what, std::move(meeting.work), std::move(meeting.announce), meeting.needsStreams});
     return {};
   }
   if (command.source->op_type() == format::Op::Launch) {
@@ -407,7 +400,7 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
     DTC_RETURN_IF_ERROR(prepareLibrary(command, code, works));
   }
   for (StreamWork &work : works)
-    items.push_back({stream, what, std::move(work), nullptr});
+    items.push_back({stream, what, std::move(work)});
   return {};
 }
 
@@ -427,13 +420,13 @@ Status CudaDevice::enqueueRecord(int stream, int event, const Mark &mark) {
     return {};
   };
   auto make = [&](std::vector<OrderItem> &items) -> Status {
-    items.push_back({stream, "record", work, nullptr});
+    items.push_back({stream, "record", work});
     return {};
   };
   return say(mark, [&] { return add(hash.value(), mark, make); });
 }
 
-// What a step before recorded is over when this one begins, where both are graphs.
+// What a step before recorded is over when this one begins.
 Status CudaDevice::enqueueWait(int stream, int event, const Mark &mark) {
   Hash hash;
   hash.add(kWait).add(static_cast<uint64_t>(stream)).add(static_cast<uint64_t>(event));
@@ -443,8 +436,8 @@ Status CudaDevice::enqueueWait(int stream, int event, const Mark &mark) {
     return {};
   };
   auto make = [&](std::vector<OrderItem> &items) -> Status {
-    if (recorded != 0 && (!records || recorded == begunSteps))
-      items.push_back({stream, "wait", work, nullptr});
+    if (recorded == begunSteps)
+      items.push_back({stream, "wait", work});
     return {};
   };
   return say(mark, [&] { return add(hash.value(), mark, make); });
@@ -463,7 +456,7 @@ Status CudaDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_
   Hash hash;
   hash.add(kCopy).add(static_cast<uint64_t>(stream)).add(to).add(from).add(bytes);
   auto make = [&](std::vector<OrderItem> &items) -> Status {
-    items.push_back({stream, "copy", work, nullptr});
+    items.push_back({stream, "copy", work});
     return {};
   };
   return say(mark, [&] { return add(hash.value(), mark, make); });
@@ -472,7 +465,7 @@ Status CudaDevice::enqueueCopyIn(int stream, char *to, const char *from, uint64_
 Status CudaDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64_t bytes,
                                   const Mark &mark) {
   return say(mark, [&]() -> Status {
-    DTC_RETURN_IF_ERROR(leaveBody());
+    DTC_RETURN_IF_ERROR(leaveBody(mark));
     if (bytes > 0)
       DTC_CUDA(driver, cuMemcpyDtoHAsync, to, addressOf(from), bytes, streamOf(stream));
     return {};
@@ -481,7 +474,7 @@ Status CudaDevice::enqueueCopyOut(int stream, char *to, const char *from, uint64
 
 Status CudaDevice::endStep(const Mark &mark, uint64_t &step) {
   return say(mark, [&]() -> Status {
-    DTC_RETURN_IF_ERROR(leaveBody());
+    DTC_RETURN_IF_ERROR(leaveBody(mark));
     return steps.end(streams[0], mark.times, step);
   });
 }

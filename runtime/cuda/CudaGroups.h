@@ -12,6 +12,8 @@ struct PreparedMeeting {
   StreamWork work;
   // Called each time before `work` runs, with the tag of that time; null where nothing has to be.
   std::function<void(uint64_t tag)> announce;
+  // Whether meetings of several streams have to be enqueued as streams: branches of a graph need not go on beside each other.
+  bool needsStreams = false;
 };
 
 // One thread, the host's, makes all calls but stop().

@@ -11,35 +11,47 @@ CudaOrder::~CudaOrder() {
     (void)driver.cuGraphExecDestroy(exec);
 }
 
-void CudaOrder::record(std::vector<OrderItem> added, uint64_t hash, uint64_t tag) {
-  Recorded command{.hash = hash};
-  for (OrderItem &item : added) {
-    if (item.announce) {
-      command.announcement = static_cast<int>(announcements.size());
-      announcements.push_back({std::move(item.announce), tag});
-    }
-    items.push_back(std::move(item));
+void CudaOrder::record(std::vector<OrderItem> items, uint64_t hash, const Mark &mark) {
+  for (const OrderItem &item : items) {
+    used.insert(item.stream);
+    if (item.needsStreams)
+      apart.insert(item.stream);
   }
-  commands.push_back(command);
+  commands.push_back({hash, mark, std::move(items)});
   ++position;
 }
 
-Status CudaOrder::repeat(uint64_t hash, uint64_t tag) {
+Status CudaOrder::repeat(uint64_t hash, const Mark &mark) {
   if (position >= commands.size() || commands[position].hash != hash)
     return Status::internal(
         text("command ", position, " of an order differs from the one that was recorded there"));
-  if (int announcement = commands[position].announcement; announcement >= 0)
-    announcements[static_cast<size_t>(announcement)].tag = tag;
+  commands[position].mark = mark;
   ++position;
   return {};
 }
 
-// Streams that work here become part of the capture by an event of stream 0, and end in it; between that they have what
-// order the program says.
-Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams) {
-  std::vector<bool> used(streams.size());
-  for (const OrderItem &item : items)
-    used[static_cast<size_t>(item.stream)] = true;
+Status CudaOrder::say(const Recorded &command, const std::vector<cu::Stream> &streams,
+                      bool isTimed) {
+  if (command.items.empty())
+    return {};
+  auto sayItems = [&]() -> Status {
+    for (const OrderItem &item : command.items)
+      if (Status status = item.work(streams[static_cast<size_t>(item.stream)]); !status.ok())
+        return isTimed
+                   ? status
+                   : Status(status.statusCode(), text("recording ", item.what,
+                                                      " as a part of a graph: ", status.message()));
+    return {};
+  };
+  if (!isTimed || !command.mark.times)
+    return sayItems();
+  return steps.time(streams[static_cast<size_t>(command.items.front().stream)], command.mark.times,
+                    sayItems);
+}
+
+// Streams that work here begin behind an event of stream 0 and end before another; between that they have what order the
+// program says.
+Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams, bool areTimed, uint64_t &tag) {
   cu::Event event = nullptr;
   DTC_CUDA(driver, cuEventCreate, &event, cu::eventDisableTiming);
   auto order = [&](cu::Stream before, cu::Stream after) -> Status {
@@ -48,27 +60,26 @@ Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams) {
     return {};
   };
   Status status;
-  for (size_t i = 1; i < streams.size() && status.ok(); ++i)
-    if (used[i])
-      status = order(streams[0], streams[i]);
-  for (size_t i = 0; i < items.size() && status.ok(); ++i) {
-    status = items[i].work(streams[static_cast<size_t>(items[i].stream)]);
+  for (int stream : used)
+    if (stream != 0 && status.ok())
+      status = order(streams[0], streams[static_cast<size_t>(stream)]);
+  for (size_t i = 0; i < commands.size() && status.ok(); ++i) {
+    status = say(commands[i], streams, areTimed);
     if (!status.ok())
-      status = {status.statusCode(),
-                text("recording ", items[i].what, " as a part of a graph: ", status.message())};
+      tag = commands[i].mark.tag;
   }
-  for (size_t i = 1; i < streams.size() && status.ok(); ++i)
-    if (used[i])
-      status = order(streams[i], streams[0]);
+  for (int stream : used)
+    if (stream != 0 && status.ok())
+      status = order(streams[static_cast<size_t>(stream)], streams[0]);
   Status destroyed = cu::check(driver, "cuEventDestroy", driver.cuEventDestroy(event));
   return status.ok() ? destroyed : status;
 }
 
-Status CudaOrder::capture(const std::vector<cu::Stream> &streams) {
+Status CudaOrder::capture(const std::vector<cu::Stream> &streams, uint64_t &tag) {
   cu::Graph graph = nullptr;
   // No other thread captures. Libraries may load code and allocate at their first calls, which the stricter modes refuse.
   DTC_CUDA(driver, cuStreamBeginCapture, streams[0], cu::captureRelaxed);
-  Status said = sayAll(streams);
+  Status said = sayAll(streams, /*areTimed=*/false, tag);
   Status ended =
       cu::check(driver, "cuStreamEndCapture", driver.cuStreamEndCapture(streams[0], &graph));
   Status status = said.ok() ? ended : said;
@@ -78,18 +89,23 @@ Status CudaOrder::capture(const std::vector<cu::Stream> &streams) {
   Status destroyed;
   if (graph)
     destroyed = cu::check(driver, "cuGraphDestroy", driver.cuGraphDestroy(graph));
-  items.clear();
   return status.ok() ? destroyed : status;
 }
 
-Status CudaOrder::launch(const std::vector<cu::Stream> &streams) {
+Status CudaOrder::launch(const std::vector<cu::Stream> &streams, bool asGraph, uint64_t &tag) {
   if (position != commands.size())
     return Status::internal(
         text("an order of ", commands.size(), " commands ended after ", position));
-  if (!exec)
-    DTC_RETURN_IF_ERROR(capture(streams));
-  for (const Announcement &announcement : announcements)
-    announcement.call(announcement.tag);
+  bool isGraph = asGraph && apart.size() <= 1;
+  if (isGraph && !exec)
+    DTC_RETURN_IF_ERROR(capture(streams, tag));
+  known = true;
+  for (const Recorded &command : commands)
+    for (const OrderItem &item : command.items)
+      if (item.announce)
+        item.announce(command.mark.tag);
+  if (!isGraph)
+    return sayAll(streams, /*areTimed=*/true, tag);
   DTC_CUDA(driver, cuGraphLaunch, exec, streams[0]);
   return {};
 }

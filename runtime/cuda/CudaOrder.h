@@ -1,7 +1,10 @@
-// An order of a program as a CUDA graph: recorded the first time that it runs, replayed afterwards.
+// An order of a program: prepared the first time that it runs, and run again and again, as a CUDA graph where that may be.
 #pragma once
 
 #include "runtime/cuda/CudaGroups.h"
+#include "runtime/cuda/CudaSteps.h"
+
+#include <set>
 
 namespace dtc::rt {
 
@@ -10,45 +13,47 @@ struct OrderItem {
   int stream = 0;
   const char *what = ""; // "gemm", for messages
   StreamWork work;
-  std::function<void(uint64_t tag)> announce; // as PreparedMeeting
+  std::function<void(uint64_t tag)> announce = nullptr; // as PreparedMeeting
+  bool needsStreams = false;                            // as PreparedMeeting
 };
 
 class CudaOrder {
 public:
-  explicit CudaOrder(const cu::Driver &driver) : driver(driver) {}
+  CudaOrder(const cu::Driver &driver, CudaSteps &steps) : driver(driver), steps(steps) {}
   ~CudaOrder();
   CudaOrder(const CudaOrder &) = delete;
   CudaOrder &operator=(const CudaOrder &) = delete;
 
-  bool isRecorded() const { return exec != nullptr; }
+  // Whether it ran before, so that its commands are known.
+  bool isKnown() const { return known; }
 
   // The order begins anew.
   void begin() { position = 0; }
-  // The next command of an order that is not recorded; `hash` is of all that decides what it does.
-  void record(std::vector<OrderItem> items, uint64_t hash, uint64_t tag);
+  // The next command of an order that is not known; `hash` is of all that decides what it does.
+  void record(std::vector<OrderItem> items, uint64_t hash, const Mark &mark);
   // The next command of one that is. Internal where it is another than the one that was recorded there.
-  Status repeat(uint64_t hash, uint64_t tag);
-  // The order ends: `streams[0]` is to run all of it behind what it has, and before what it gets.
-  Status launch(const std::vector<cu::Stream> &streams);
+  Status repeat(uint64_t hash, const Mark &mark);
+  // The order ends: `streams[0]` is to run all of it behind what it has, and before what it gets. As a graph, if that is
+  // wanted, or else stream by stream, with the times of commands. `tag` becomes that of a command that fails.
+  Status launch(const std::vector<cu::Stream> &streams, bool asGraph, uint64_t &tag);
 
 private:
-  struct Announcement {
-    std::function<void(uint64_t tag)> call;
-    uint64_t tag = 0;
-  };
   struct Recorded {
     uint64_t hash = 0;
-    int announcement = -1;
+    Mark mark; // of the last time
+    std::vector<OrderItem> items;
   };
 
-  Status capture(const std::vector<cu::Stream> &streams);
-  Status sayAll(const std::vector<cu::Stream> &streams);
+  Status capture(const std::vector<cu::Stream> &streams, uint64_t &tag);
+  Status sayAll(const std::vector<cu::Stream> &streams, bool areTimed, uint64_t &tag);
+  Status say(const Recorded &command, const std::vector<cu::Stream> &streams, bool isTimed);
 
   const cu::Driver &driver;
-  std::vector<OrderItem> items; // until they are captured
+  CudaSteps &steps;
   std::vector<Recorded> commands;
-  std::vector<Announcement> announcements;
+  std::set<int> used, apart; // streams, and those of them with items that need streams
   size_t position = 0;
+  bool known = false;
   cu::GraphExec exec = nullptr;
 };
 

@@ -53,6 +53,17 @@ Status CudaSteps::begin(cu::Stream stream, TimeRange *times) {
   return {};
 }
 
+Status CudaSteps::time(cu::Stream stream, TimeRange *times, const std::function<Status()> &work) {
+  TimedWork timed{.begin = nullptr, .end = nullptr, .times = times};
+  DTC_RETURN_IF_ERROR(pool.take(timed.begin));
+  DTC_CUDA(driver, cuEventRecord, timed.begin, stream);
+  DTC_RETURN_IF_ERROR(work());
+  DTC_RETURN_IF_ERROR(pool.take(timed.end));
+  DTC_CUDA(driver, cuEventRecord, timed.end, stream);
+  open.timed.push_back(timed);
+  return {};
+}
+
 Status CudaSteps::end(cu::Stream stream, TimeRange *times, uint64_t &step) {
   if (!open.end)
     DTC_RETURN_IF_ERROR(pool.take(open.end));

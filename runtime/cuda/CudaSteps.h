@@ -5,6 +5,7 @@
 #include "runtime/device/Device.h"
 
 #include <deque>
+#include <functional>
 #include <vector>
 
 namespace dtc::rt {
@@ -39,8 +40,8 @@ public:
 
   // Marks the beginning of a step on `stream`; `times` become that moment, where they are wanted.
   Status begin(cu::Stream stream, TimeRange *times);
-  // Adds what ran in the step that has begun. The events become this object's.
-  void add(const TimedWork &work) { open.timed.push_back(work); }
+  // Calls `work`, which enqueues something on `stream` in the step that has begun; `times` become those of it.
+  Status time(cu::Stream stream, TimeRange *times, const std::function<Status()> &work);
   // Marks its end.
   Status end(cu::Stream stream, TimeRange *times, uint64_t &step);
 

@@ -10,6 +10,8 @@ using format::text;
 Status openDriver(Driver &driver) {
   const LibrarySymbol symbols[] = {
 #define DTC_CU(name, symbol, parameters) {symbol, reinterpret_cast<void **>(&driver.name)},
+#define DTC_CU_MAYBE(name, symbol, parameters)                                                     \
+  {symbol, reinterpret_cast<void **>(&driver.name), false},
 #include "runtime/cuda/Driver.def"
 #undef DTC_CU
   };

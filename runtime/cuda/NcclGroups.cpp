@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <deque>
 #include <new>
 #include <thread>
 #include <utility>
@@ -45,6 +44,10 @@ struct Group {
   Line *line = nullptr, *receives = nullptr;
 };
 static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
+
+// Of CUDA. With older drivers NCCL keeps the order of communicators in a graph by running one after another, whose ranks
+// could wait in a circle.
+constexpr int kLeastForGraphs = 12090;
 
 class NcclGroups : public CudaGroups {
 public:
@@ -89,6 +92,7 @@ private:
   const cu::Driver &driver;
   NcclWatchOptions options;
   const cu::Nccl *nccl = nullptr;
+  int driverVersion = 0;
   std::vector<Group> groups;
   std::vector<std::unique_ptr<Line>> lines;
   cu::DevicePtr arena = 0;
@@ -127,6 +131,7 @@ Status NcclGroups::open(size_t ranks) {
   if (watch)
     return {};
   DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
+  DTC_CUDA(driver, cuDriverGetVersion, &driverVersion);
   std::lock_guard lock(mutex);
   watch = std::make_unique<NcclWatch>(*nccl, driver, options);
   if (stopped)
@@ -402,26 +407,6 @@ std::string describe(const Command &command, const Line &line) {
   return text(kind, " over group '", line.name, "'");
 }
 
-// Steps that are not recorded prepare their operations anew each time, so that numbers are used again, late.
-std::shared_ptr<const uint32_t> numberOf(Line &line, std::string what, std::mutex &mutex) {
-  std::lock_guard lock(mutex);
-  constexpr size_t mayRun = 1024;
-  uint32_t number = 0;
-  if (line.unused.size() > mayRun) {
-    number = line.unused.front();
-    line.unused.pop_front();
-    line.operations[number - 1] = {std::move(what), 0};
-  } else {
-    line.operations.push_back({std::move(what), 0});
-    number = static_cast<uint32_t>(line.operations.size());
-  }
-  auto giveBack = [&line](const uint32_t *held) {
-    line.unused.push_back(*held);
-    delete held;
-  };
-  return {new uint32_t(number), giveBack};
-}
-
 Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting) {
   const Group &group = groups[static_cast<size_t>(command.group)];
   if (group.ranks == 1) {
@@ -431,13 +416,19 @@ Status NcclGroups::prepare(const Command &command, int, PreparedMeeting &meeting
   const format::Transfer *transfer = command.source->op_as_Transfer();
   bool receives = transfer && transfer->kind() == format::TransferKind::receive;
   Line &line = receives ? *group.receives : *group.line;
-  std::shared_ptr<const uint32_t> number = numberOf(line, describe(command, line), watch->mutex);
+  uint32_t number = 0;
+  {
+    std::lock_guard lock(watch->mutex);
+    line.operations.push_back({describe(command, line), 0});
+    number = static_cast<uint32_t>(line.operations.size());
+  }
+  meeting.needsStreams = driverVersion < kLeastForGraphs;
   meeting.announce = [this, &line, number](uint64_t tag) {
     std::lock_guard lock(watch->mutex);
-    line.operations[*number - 1].tag = tag;
+    line.operations[number - 1].tag = tag;
   };
   meeting.work = [this, &line, command, number](cu::Stream on) -> Status {
-    DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, *number, 0);
+    DTC_CUDA(driver, cuStreamWriteValue32, on, line.runningOnDevice, number, 0);
     {
       std::lock_guard lock(watch->mutex);
       if (!line.comm)

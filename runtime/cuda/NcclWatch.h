@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <future>
 #include <mutex>
@@ -30,8 +29,6 @@ struct NcclLine {
   cu::NcclComm comm = nullptr;
   void *registration = nullptr;
   std::vector<Operation> operations;
-  std::deque<uint32_t>
-      unused; // numbers whose operations were dropped, of which a few may still run
   // Pinned: which operation the GPU is in, from 1; 0 for none.
   std::atomic<uint32_t> *running = nullptr;
   cu::DevicePtr runningOnDevice = 0;

@@ -22,7 +22,7 @@ Status openLibrary(const LibraryName &name, std::span<const LibrarySymbol> symbo
     return Status::unavailable(text(name.what, " cannot be opened: ", reasons, "; ", name.mend));
   for (const LibrarySymbol &symbol : symbols) {
     *symbol.slot = ::dlsym(handle, symbol.name);
-    if (!*symbol.slot)
+    if (!*symbol.slot && symbol.isNeeded)
       return Status::unavailable(text(name.what, " (", file, ") has no function '", symbol.name,
                                       "', so that it is too old; ", name.mend));
   }

@@ -11,7 +11,8 @@ namespace dtc::rt {
 
 struct LibrarySymbol {
   const char *name;
-  void **slot; // of the function's address
+  void **slot;          // of the function's address
+  bool isNeeded = true; // else null where the library is older
 };
 
 struct LibraryName {

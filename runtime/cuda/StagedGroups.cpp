@@ -226,6 +226,7 @@ Status StagedGroups::prepare(const Command &command, int stream, PreparedMeeting
   onHost.buffers.back() = out;
   if (command.source->op_type() == format::Op::Transfer) // has one buffer, which it reads or writes
     onHost.buffers[0] = sides.in > 0 ? in : out;
+  meeting.needsStreams = true;
   meeting.announce = [channel, onHost](uint64_t tag) { channel->put({onHost, tag}); };
   meeting.work = [this, ready = channel->flagsOnDevice + offsetof(Flags, ready),
                   done = channel->flagsOnDevice + offsetof(Flags, done), in, out, from, to,

@@ -22,6 +22,11 @@ struct FakeCudaOptions {
   bool nccl = true;           // whether there is NCCL
   bool endlessAborts = false; // whether ncclCommAbort never returns
   size_t blasLtVersion = 130000;
+  int driverVersion = 13000;
+  size_t graphQueues =
+      0; // on which branches of a graph stand one behind another, in any order; 0: each for itself
+  size_t streamDepth =
+      0; // calls of a stream that may not have run before the next one waits; 0: any number
   uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
 };
 

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <elf.h>
+#include <utility>
 
 namespace dtc::rt::fake {
 namespace {
@@ -115,7 +116,7 @@ Result cuDeviceGetName(char *name, int length, cu::Device device) {
 
 Result cuDriverGetVersion(int *version) {
   DTC_FAKE_ENTER(true)
-  *version = 13000;
+  *version = m.options.driverVersion;
   return cu::success;
 }
 
@@ -182,11 +183,17 @@ Result cuMemGetInfo(size_t *unused, size_t *total) {
   return cu::success;
 }
 
+void awaitGpu(Machine &m, Lock &lock) {
+  int number = Machine::currentGpu;
+  m.runUntil(lock, [&] { return m.isIdle(number); });
+}
+
 Result cuMemAlloc(cu::DevicePtr *address, size_t bytes) {
   DTC_FAKE_ENTER(false)
   FakeGpu &gpu = m.current();
   if (bytes == 0)
     return cu::errorInvalidValue;
+  awaitGpu(m, lock); // as drivers may
   void *memory = nullptr;
   if (bytes > m.options.memoryBytes - gpu.used || !gpu.memory.allocate(bytes, memory).ok())
     return cu::errorOutOfMemory;
@@ -204,8 +211,7 @@ Result cuMemFree(cu::DevicePtr address) {
   auto found = gpu.allocations.find(address);
   if (found == gpu.allocations.end())
     return cu::errorInvalidValue;
-  int number = Machine::currentGpu;
-  m.runUntil(lock, [&] { return m.isIdle(number); });
+  awaitGpu(m, lock);
   gpu.used -= found->second;
   (void)gpu.memory.free(pointer(address));
   gpu.allocations.erase(found);
@@ -216,6 +222,7 @@ Result cuMemFree(cu::DevicePtr address) {
 Result cuMemAllocHost(void **memory, size_t bytes) {
   DTC_FAKE_ENTER(false)
   constexpr size_t page = 4096;
+  awaitGpu(m, lock); // as drivers may
   *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
   if (!*memory)
     return cu::errorOutOfMemory;
@@ -232,8 +239,7 @@ Result cuMemFreeHost(void *memory) {
   auto found = m.pinned.find(static_cast<char *>(memory));
   if (found == m.pinned.end())
     return cu::errorInvalidValue;
-  int number = Machine::currentGpu;
-  m.runUntil(lock, [&] { return m.isIdle(number); });
+  awaitGpu(m, lock);
   for (const std::unique_ptr<FakeGpu> &gpu : m.gpus)
     (void)gpu->memory.removeHostRange(memory);
   std::memset(memory, 0xdd, found->second);
@@ -301,7 +307,9 @@ Result cuMemcpyHtoDAsync(cu::DevicePtr to, const void *from, size_t bytes, cu::S
   if (!m.isPinned(from, bytes))
     return cu::errorInvalidValue;
   FakeStream &on = streamOf(m, stream);
-  return m.push(on, copyIn(*m.gpus[static_cast<size_t>(on.gpu)], to, from, bytes));
+  Result result = m.push(on, copyIn(*m.gpus[static_cast<size_t>(on.gpu)], to, from, bytes));
+  m.await(lock, on);
+  return result;
 }
 
 Result cuMemcpyDtoHAsync(void *to, cu::DevicePtr from, size_t bytes, cu::Stream stream) {
@@ -333,7 +341,9 @@ Result cuMemsetD8(cu::DevicePtr to, unsigned char value, size_t bytes) {
 Result cuMemsetD8Async(cu::DevicePtr to, unsigned char value, size_t bytes, cu::Stream stream) {
   DTC_FAKE_ENTER(true)
   FakeStream &on = streamOf(m, stream);
-  return m.push(on, fill(*m.gpus[static_cast<size_t>(on.gpu)], to, value, bytes));
+  Result result = m.push(on, fill(*m.gpus[static_cast<size_t>(on.gpu)], to, value, bytes));
+  m.await(lock, on);
+  return result;
 }
 
 // Bytes of a shared object, which cuModuleLoadDataEx is not told: its last section or table of sections ends it.
@@ -367,8 +377,7 @@ Result cuModuleLoadDataEx(cu::Module *module, const void *image, unsigned numOpt
 
 Result cuModuleUnload(cu::Module module) {
   DTC_FAKE_FREE
-  int number = Machine::currentGpu;
-  m.runUntil(lock, [&] { return m.isIdle(number); });
+  awaitGpu(m, lock);
   auto *owned = reinterpret_cast<FakeModule *>(module);
   m.removeFunctions(owned);
   delete owned;
@@ -383,6 +392,12 @@ Result cuModuleGetFunction(cu::Function *function, cu::Module module, const char
   if (!kernel)
     return cu::errorNotFound;
   *function = reinterpret_cast<cu::Function>(m.addFunction({kernel, in}));
+  return cu::success;
+}
+
+Result cuFuncLoad(cu::Function function) {
+  DTC_FAKE_ENTER(false)
+  reinterpret_cast<FakeFunction *>(function)->isLoaded = true;
   return cu::success;
 }
 
@@ -415,7 +430,7 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
                       unsigned blockX, unsigned blockY, unsigned blockZ, unsigned shared,
                       cu::Stream stream, void **parameters, void **extra) {
   DTC_FAKE_ENTER(true)
-  const auto &of = *reinterpret_cast<FakeFunction *>(function);
+  auto &of = *reinterpret_cast<FakeFunction *>(function);
   simt::Dim3 grid{gridX, gridY, gridZ}, block{blockX, blockY, blockZ};
   uint64_t parameterBytes = 0;
   for (uint32_t bytes : of.kernel->parameterBytes)
@@ -430,7 +445,10 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
   }
   FakeStream &on = streamOf(m, stream);
   FakeGpu &gpu = *m.gpus[static_cast<size_t>(on.gpu)];
-  return m.push(
+  // Drivers load what is launched first, and may wait for all streams.
+  if (!std::exchange(of.isLoaded, true) && !on.capture)
+    m.runUntil(lock, [&] { return m.isIdle(on.gpu); });
+  Result result = m.push(
       on,
       [&gpu, kernel = of.kernel, grid, block, shared, values, seed = m.options.seed]() -> Status {
         std::vector<void *> addresses;
@@ -439,6 +457,8 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
         return simt::launch(*kernel, grid, block, shared, addresses.data(), gpu.memory,
                             {.seed = seed});
       });
+  m.await(lock, on);
+  return result;
 }
 
 Result cuStreamCreateWithPriority(cu::Stream *stream, unsigned flags, int priority) {

@@ -1,6 +1,7 @@
 #include "runtime/fakecuda/Machine.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dtc::rt::fake {
 
@@ -65,8 +66,16 @@ Result Machine::push(FakeStream &stream, std::function<Status()> run,
   if (stream.last && !stream.last->done)
     node->after.push_back(stream.last);
   stream.last = node;
+  node->depth = stream.depth;
+  ++*node->depth;
   add(node);
   return cu::success;
+}
+
+void Machine::await(std::unique_lock<std::mutex> &lock, FakeStream &stream) {
+  std::shared_ptr<size_t> depth = stream.depth;
+  if (options.streamDepth > 0 && !stream.capture)
+    runUntil(lock, [&] { return *depth <= options.streamDepth; });
 }
 
 Result Machine::record(FakeEvent &event, FakeStream &stream) {
@@ -187,10 +196,34 @@ void Machine::launch(const FakeGraph &graph, FakeStream &stream) {
     end->after.push_back(node);
     add(node);
   }
+  queue(nodes);
   if (stream.last)
     end->after.push_back(stream.last);
   stream.last = end;
   add(end);
+}
+
+// CUDA promises no more of branches than that each comes to run at some time.
+void Machine::queue(const std::vector<NodePtr> &nodes) {
+  if (options.graphQueues == 0)
+    return;
+  std::vector<NodePtr> last(options.graphQueues);
+  std::vector<NodePtr> left = nodes;
+  while (!left.empty()) {
+    std::vector<size_t> free;
+    for (size_t i = 0; i < left.size(); ++i)
+      if (std::none_of(left.begin(), left.end(), [&](const NodePtr &other) {
+            const std::vector<NodePtr> &after = left[i]->after;
+            return std::find(after.begin(), after.end(), other) != after.end();
+          }))
+        free.push_back(i);
+    size_t chosen = free[draw(free.size())], onto = draw(last.size());
+    NodePtr node = left[chosen];
+    left.erase(left.begin() + static_cast<ptrdiff_t>(chosen));
+    if (last[onto])
+      node->after.push_back(last[onto]);
+    last[onto] = node;
+  }
 }
 
 bool Machine::runOne() {
@@ -219,6 +252,8 @@ bool Machine::runOne() {
   node->run = nullptr;
   node->isReady = nullptr;
   node->held = nullptr;
+  if (node->depth)
+    --*std::exchange(node->depth, nullptr);
   return true;
 }
 

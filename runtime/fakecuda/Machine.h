@@ -23,6 +23,7 @@ struct Node {
   std::function<Status()> run;   // null: nothing to do
   std::function<bool()> isReady; // null: always
   std::shared_ptr<void> held;    // until it has run
+  std::shared_ptr<size_t> depth; // of its stream
   int gpu = 0;
   bool done = false;
   double seconds = 0; // when it ran
@@ -55,6 +56,8 @@ struct FakeStream {
   NodePtr last; // all before has run once this has; may be null
   std::shared_ptr<Capture> capture;
   std::set<size_t> captured; // nodes that what comes next is behind
+  // Calls that have not run.
+  std::shared_ptr<size_t> depth = std::make_shared<size_t>(0);
 };
 
 struct FakeEvent {
@@ -71,6 +74,7 @@ struct FakeModule {
 struct FakeFunction {
   const simt::Kernel *kernel = nullptr;
   FakeModule *module = nullptr;
+  bool isLoaded = false;
   uint32_t dynamicShared = 48 * 1024; // most that a launch may ask for
 };
 
@@ -105,6 +109,8 @@ public:
   Result beginCapture(FakeStream &stream);
   Result endCapture(FakeStream &stream, FakeGraph *&graph);
   void launch(const FakeGraph &graph, FakeStream &stream);
+  // Ends a call that has enqueued something: waits while the stream is full.
+  void await(std::unique_lock<std::mutex> &lock, FakeStream &stream);
 
   // Runs one of the nodes that may run, whichever; false where none may.
   bool runOne();
@@ -143,6 +149,8 @@ private:
   void add(const NodePtr &node);
   void invalidate(const std::shared_ptr<Capture> &capture, Result error);
   Result fail(const std::string &words);
+  // Puts nodes of a graph on queues.
+  void queue(const std::vector<NodePtr> &nodes);
 
   std::vector<NodePtr> pending;
   std::vector<std::unique_ptr<FakeFunction>> functions;

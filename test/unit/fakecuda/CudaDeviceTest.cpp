@@ -2,6 +2,7 @@
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/base/HalfFloats.h"
+#include "runtime/cuda/SharedLibrary.h"
 
 #include <chrono>
 #include <cstring>
@@ -156,6 +157,19 @@ TEST(CudaDevice, SaysWhichLibraryIsMissing) {
   EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
   EXPECT_NE(status.message().find("libcuda.so.1"), std::string::npos) << status.message();
   EXPECT_EQ(status.message().find('\n'), std::string::npos);
+}
+
+// Of what came later there is nothing in older ones; what all have is missed.
+TEST(SharedLibrary, LacksNothingButWhatIsOptional) {
+  void *there = nullptr, *missing = nullptr;
+  LibraryName name{.what = "the C library", .files = {"libc.so.6"}, .mend = "update it"};
+  const LibrarySymbol optional[] = {{"malloc", &there}, {"dtc_of_later", &missing, false}};
+  EXPECT_TRUE(openLibrary(name, optional).ok());
+  EXPECT_TRUE(there && !missing);
+  const LibrarySymbol needed[] = {{"dtc_of_later", &missing}};
+  EXPECT_EQ(openLibrary(name, needed).message(),
+            "the C library (libc.so.6) has no function 'dtc_of_later', so that it is too old; "
+            "update it");
 }
 
 // Every combination of transposes, with gaps between rows, twice in a batch, adding to what is there.

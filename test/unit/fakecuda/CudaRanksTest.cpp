@@ -21,6 +21,8 @@ protected:
     options.fake.seed = seed;
     options.fake.oneGpu = GetParam();
     options.fake.nccl = !GetParam(); // which is not missed where ranks share
+    // Of NCCL's operations a driver knows the order in which they can run, of meetings of hosts it does not.
+    options.fake.graphQueues = GetParam() ? 1 + seed % 2 : 0;
     return options;
   }
 };
@@ -157,6 +159,94 @@ TEST_P(CudaRanks, EndWhereAPeerIsMissing) {
           << status.message();
     return Status();
   });
+}
+
+// Neither code nor memory is loaded or taken between what waits for other ranks, where the driver may wait, too; and hosts do
+// not wait for what comes of a step.
+TEST_P(CudaRanks, NeedNothingNewBetweenTransfers) {
+  for (uint32_t ranks : {2u, 3u}) {
+    ProgramBuilder builder = test::simtProgram({{"pp", ranks}});
+    builder.program().num_streams = 2;
+    uint32_t x = builder.buffer("x", 3), y = builder.buffer("y", 3), z = builder.buffer("z", 3);
+    uint32_t scale = builder.kernel("scale", {12, 12}, 3);
+    builder.manifest.kernels[scale]->num_scalars = 1;
+    builder.manifest.kernels[scale]->num_results = 1;
+    uint32_t group = builder.group({0});
+    builder.add(test::transfer(format::TransferKind::send, group, 1, x, 3));
+    format::LaunchT launch;
+    launch.kernel = scale;
+    launch.buffers = {x, z};
+    launch.range = 3;
+    launch.scalars.push_back(test::rankScalar(1));
+    builder.add(std::move(launch), 1);
+    format::GemmT product;
+    product.m = product.n = product.k = product.lda = product.ldb = product.ldc = 1;
+    product.alpha = 1;
+    product.a = product.b = x;
+    product.c = builder.buffer("c", 1);
+    product.dtype = format::DType::f32;
+    builder.add(product, 1);
+    builder.add(test::transfer(format::TransferKind::receive, group, ranks - 1, y, 3), 1);
+    std::vector<uint8_t> file = builder.file();
+    for (uint64_t seed = 1; seed <= 6; ++seed) {
+      RanksOptions how = options(static_cast<int>(ranks), seed);
+      how.trace = true;
+      how.timeout = 5;
+      test::onCudaRanks(how, file, [&](CudaRank at) {
+        auto r = static_cast<float>(at.rank);
+        for (int step = 0; step < 2; ++step) {
+          at.put(x, {r, 1, 2});
+          StepResult result;
+          DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+          EXPECT_EQ(at.get(z), (std::vector<float>{2 * r + 1, 3, 5}));
+          EXPECT_EQ(at.get(y)[1], 1);
+          EXPECT_GT(result.seconds, 0);
+        }
+        return Status();
+      });
+    }
+  }
+}
+
+// A host that streams keep from enqueueing more, since they wait for a rank that never comes, gets to hear of it, too.
+TEST_P(CudaRanks, EndWhereTheHostIsBlocked) {
+  ProgramBuilder builder = test::simtProgram({{"dp", 2}});
+  uint32_t x = builder.buffer("x", 4);
+  builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
+  for (int i = 0; i < 12; ++i)
+    builder.add(test::zero(x));
+  RanksOptions how = options(2, 1);
+  how.timeout = 0.5;
+  how.trace = true;
+  how.fake.streamDepth = 6;
+  test::onCudaRanks(how, builder.file(), [&](CudaRank at) {
+    if (at.rank == 1)
+      return Status();
+    StepResult result;
+    Status status = at.executor.runStep(result);
+    EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
+    EXPECT_NE(status.message().find("instruction 0, all_reduce"), std::string::npos)
+        << status.message();
+    return Status();
+  });
+}
+
+// With drivers that keep the order of communicators in a graph by running one after another, steps are not recorded.
+TEST(CudaNccl, RecordsNoBranchesForOldDrivers) {
+  Collectives program(2);
+  std::vector<uint8_t> file = program.builder.file();
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    RanksOptions how{.ranks = 2, .timeout = 2};
+    how.fake.seed = seed;
+    how.fake.graphQueues = 1;
+    how.fake.driverVersion = 12080;
+    test::onCudaRanks(how, file, [&](CudaRank at) {
+      StepResult result;
+      for (int step = 0; step < 3; ++step)
+        DTC_RETURN_IF_ERROR(at.executor.runStep(result));
+      return Status();
+    });
+  }
 }
 
 // What is named is the operation that waits, not one that is over.

@@ -74,6 +74,7 @@ struct RanksOptions {
   int ranks = 2;
   rt::FakeCudaOptions fake = {}; // with a GPU for each rank, or one where it says so
   bool graphs = true;
+  bool trace = false;  // whether instructions are timed
   double timeout = 60; // seconds, of all that waits for other ranks
 };
 
@@ -91,7 +92,8 @@ inline void onCudaRanks(const RanksOptions &options, const std::vector<uint8_t> 
   std::vector<std::thread> members;
   for (int rank = 0; rank < options.ranks; ++rank)
     members.emplace_back([&, rank] {
-      ended(rank, onCuda(*fake, file, *worlds[static_cast<size_t>(rank)], {}, cuda, body));
+      ended(rank, onCuda(*fake, file, *worlds[static_cast<size_t>(rank)], {.trace = options.trace},
+                         cuda, body));
     });
   for (std::thread &member : members)
     member.join();

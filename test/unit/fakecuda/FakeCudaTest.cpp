@@ -170,6 +170,66 @@ TEST_F(FakeDriver, RejectsCapturedEventsElsewhere) {
   EXPECT_EQ(driver.cuStreamWaitEvent(b, first, 0), cu::errorCapturedEvent);
 }
 
+// One stream waits for what another one does, which no event says. As streams they go on side by side; of branches of a graph,
+// which may stand on one queue, CUDA does not promise it.
+TEST(FakeCuda, LetsBranchesStandOneBehindAnother) {
+  int hangs[2] = {}; // of streams, of graphs
+  for (uint64_t seed = 1; seed <= 20; ++seed)
+    for (bool isGraph : {false, true}) {
+      auto fake = makeFakeCuda({.seed = seed, .graphQueues = 1});
+      const cu::Driver *table = nullptr;
+      ASSERT_TRUE(fake->driver(table).ok());
+      const cu::Driver &driver = *table;
+      cu::Context context = nullptr;
+      ASSERT_EQ(driver.cuDevicePrimaryCtxRetain(&context, 0), cu::success);
+      ASSERT_EQ(driver.cuCtxSetCurrent(context), cu::success);
+      void *host = nullptr;
+      ASSERT_EQ(driver.cuMemAllocHost(&host, 4), cu::success);
+      std::memset(host, 0, 4);
+      auto word = static_cast<cu::DevicePtr>(reinterpret_cast<uintptr_t>(host));
+      cu::Stream a = nullptr, b = nullptr;
+      cu::Event event = nullptr;
+      for (cu::Stream *stream : {&a, &b})
+        ASSERT_EQ(driver.cuStreamCreateWithPriority(stream, 1, 0), cu::success);
+      ASSERT_EQ(driver.cuEventCreate(&event, cu::eventDisableTiming), cu::success);
+      if (isGraph)
+        ASSERT_EQ(driver.cuStreamBeginCapture(a, cu::captureRelaxed), cu::success);
+      ASSERT_EQ(driver.cuEventRecord(event, a), cu::success);
+      ASSERT_EQ(driver.cuStreamWaitEvent(b, event, 0), cu::success);
+      ASSERT_EQ(driver.cuStreamWaitValue32(a, word, 1, cu::waitValueEqual), cu::success);
+      ASSERT_EQ(driver.cuStreamWriteValue32(b, word, 1, 0), cu::success);
+      ASSERT_EQ(driver.cuEventRecord(event, b), cu::success);
+      ASSERT_EQ(driver.cuStreamWaitEvent(a, event, 0), cu::success);
+      cu::Graph graph = nullptr;
+      cu::GraphExec exec = nullptr;
+      if (isGraph) {
+        ASSERT_EQ(driver.cuStreamEndCapture(a, &graph), cu::success);
+        ASSERT_EQ(driver.cuGraphInstantiate(&exec, graph, cu::graphNodePriority), cu::success);
+        ASSERT_EQ(driver.cuGraphLaunch(exec, a), cu::success);
+      }
+      ASSERT_EQ(driver.cuEventRecord(event, a), cu::success);
+      cu::Result result = cu::errorNotReady;
+      for (int looks = 0; looks < 40 && result == cu::errorNotReady; ++looks)
+        result = driver.cuEventQuery(event);
+      hangs[isGraph ? 1 : 0] += result == cu::errorNotReady ? 1 : 0;
+      std::memset(host, 1, 1); // else it would never end
+      ASSERT_EQ(driver.cuCtxSynchronize(), cu::success);
+      if (isGraph) {
+        EXPECT_EQ(driver.cuGraphExecDestroy(exec), cu::success);
+        EXPECT_EQ(driver.cuGraphDestroy(graph), cu::success);
+      }
+      EXPECT_EQ(driver.cuEventDestroy(event), cu::success);
+      for (cu::Stream stream : {a, b})
+        EXPECT_EQ(driver.cuStreamDestroy(stream), cu::success);
+      EXPECT_EQ(driver.cuMemFreeHost(host), cu::success);
+      EXPECT_EQ(driver.cuDevicePrimaryCtxRelease(0), cu::success);
+      EXPECT_EQ(fake->leaks(), "");
+    }
+  EXPECT_EQ(hangs[0], 0);
+  EXPECT_GT(hangs[1], 0);
+  EXPECT_LT(hangs[1], 20);
+}
+
 // What nothing orders runs in both orders, by seeds.
 TEST(FakeCuda, RunsStreamsInAnyOrder) {
   bool seen[2] = {};
