@@ -1,11 +1,13 @@
 """Numbers of bench/gpu that are known otherwise."""
 import os
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 sys.path.insert(0, sys.argv[1] + "/bench/gpu")
 import device
-from contenders import Failure, OutOfTime, Process
+from contenders import Failure, OutOfTime, Ours, Process
 from instructions import bytes_of, kind_of, sum_trace
 from report import Row
 from settings import SETTINGS, token_flops
@@ -74,4 +76,18 @@ try:
     sys.exit("a peer that ended was taken")
 except Failure as failure:
     assert str(failure) == "one ended: no such module", failure
+
+# Steps of a turn that warm up don't count: here each takes 0.3 s, and the others 0.05 s.
+with tempfile.TemporaryDirectory() as folder:
+    program = Path(folder) / "dtrun"
+    program.write_text('#!/bin/sh\nfor time in 0.3 0.3 0.3 0.05 0.05; do sleep $time; echo "{\\"loss\\": 2, \\"step_time_s\\": $time}"; done\n')
+    program.chmod(0o755)
+    turn = Ours("program.dte", "tokens.bin", {**os.environ, "DTC_BIN": folder}).take_turn(2, time.monotonic() + 30)
+    assert turn.step_s == [0.05, 0.05] and 0.08 < turn.wall_s < 0.29, turn
+    program.write_text("#!/bin/sh\necho no GPU memory >&2; exit 1\n")
+    try:
+        Ours("program.dte", "tokens.bin", {**os.environ, "DTC_BIN": folder}).take_turn(2, time.monotonic() + 30)
+        sys.exit("a dtrun that ended was taken")
+    except Failure as failure:
+        assert str(failure) == "dtrun ended with 1: no GPU memory", failure
 print("figures are right")
