@@ -145,8 +145,8 @@ class Peer:
         self.process.stop()
 
 
-def peer_command(python, mode, model, data, device):
-    return [python or sys.executable, HERE / "peer.py", "--model", model, "--data", data, "--mode", mode, "--device", device]
+def peer_command(python, flags, model, data, device):
+    return [python or sys.executable, HERE / "peer.py", "--model", model, "--data", data, "--device", device, *flags]
 
 
 def read_ceilings(python, environment, deadline):

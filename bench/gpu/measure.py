@@ -29,7 +29,8 @@ sys.path.insert(1, str(Path(__file__).resolve().parents[2] / "tools"))
 from pack_dtrun import unpack
 
 LEFT, FAILED, SKIPPED = 3, 1, 77
-PEERS = {"torch-compile": "default", "torch-graphs": "reduce-overhead", "torch-eager": "eager"}
+PEERS = {"torch-compile": ["--mode", "default"], "torch-graphs": ["--mode", "reduce-overhead"], "torch-eager": ["--mode", "eager"],
+         "torch-masters": ["--mode", "default", "--masters"]}
 TOKENS = 4_000_000
 PROFILED_STEPS = 5
 # Of a model whose time is not known yet: start and compilation of a peer, start of dtrun.
@@ -235,7 +236,8 @@ def parse():
     parser.add_argument("--turn-seconds", type=float, default=2, help="of counted steps (2)")
     parser.add_argument("--steps", type=int, help="counted steps of a turn, in place of --turn-seconds")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=["torch-compile", "torch-graphs"],
-                        help="torch-graphs, CUDA graphs by torch.compile, is for models named -launches alone")
+                        help="torch-graphs, CUDA graphs by torch.compile, is for models named -launches alone; torch-masters has bf16 "
+                        "parameters with f32 masters in place of autocast")
     parser.add_argument("--peer-python", default=sys.executable, help="one with PyTorch")
     parser.add_argument("--peer-device", default="cuda")
     parser.add_argument("--peer-program", help="in place of peer.py: what speaks its protocol")

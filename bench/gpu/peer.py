@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A model of settings.py in PyTorch, trained as requests on standard input say: the peer of measure.py.
 
-Usage: peer.py --model NAME --data TOKENS [--mode default|reduce-overhead|eager] [--device cuda]; or peer.py --ceilings
+Usage: peer.py --model NAME --data TOKENS [--mode default|reduce-overhead|eager] [--masters] [--device cuda]; or peer.py --ceilings
 
-torch.compile, fused scaled_dot_product_attention, bf16 autocast over f32 parameters, fused AdamW, gradients clipped. A request is a
-line of JSON, and so is its answer:
+torch.compile, fused scaled_dot_product_attention, bf16 autocast over f32 parameters, fused AdamW, gradients clipped; with --masters the
+parameters and all between them are bf16, and AdamW updates f32 masters, as dtc does. A request is a line of JSON, and so is its answer:
   {"batch": 8, "warm_up": 3}    compiles and warms up: {"first_loss", "loss", "seconds"}, or {"failed": why}
   {"steps": 20, "warm_up": 3}   trains: {"wall_s" of the counted steps, "step_s" by events, "loss", "allocated_bytes", "reserved_bytes"}
   {"release": true}             gives memory that no tensor is in back to the device: {"reserved_bytes"}
@@ -34,8 +34,13 @@ class Trainer:
         torch.manual_seed(1)
         torch.set_float32_matmul_precision("high")
         self.model = models.Model(self.shape).to(self.device)
-        decayed = [p for p in self.model.parameters() if p.dim() > 1]
-        others = [p for p in self.model.parameters() if p.dim() < 2]
+        self.parameters = self.kept = list(self.model.parameters())
+        if options.masters:
+            self.kept = [p.detach().clone() for p in self.parameters]
+            for p in self.parameters:
+                p.data = p.data.bfloat16()
+        decayed = [p for p in self.kept if p.dim() > 1]
+        others = [p for p in self.kept if p.dim() < 2]
         self.optimizer = torch.optim.AdamW(
             [{"params": decayed, "weight_decay": WEIGHT_DECAY}, {"params": others, "weight_decay": 0.0}], lr=LEARNING_RATE,
             betas=BETAS, eps=EPSILON, fused=True)
@@ -58,13 +63,24 @@ class Trainer:
 
     def step(self):
         tokens, targets = self.next_batch()
-        with self.torch.autocast(self.device.type, dtype=self.torch.bfloat16):
+        with self.torch.autocast(self.device.type, dtype=self.torch.bfloat16, enabled=self.kept is self.parameters):
             loss = self.run(tokens, targets)
         loss.backward()
-        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM, foreach=True)
+        self.update()
+        # A graph that is replayed writes its results where they were before.
+        return loss.detach().clone() if self.mode == "reduce-overhead" else loss.detach()
+
+    def update(self):
+        has_masters = self.kept is not self.parameters
+        for kept, used in zip(self.kept, self.parameters) if has_masters else ():
+            kept.grad = used.grad.float()
+            used.grad = None
+        self.torch.nn.utils.clip_grad_norm_(self.kept, CLIP_NORM, foreach=True)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return loss.detach()
+        if has_masters:
+            with self.torch.no_grad():
+                self.torch._foreach_copy_(self.parameters, self.kept)
 
     def prepare(self, batch, warm_up):
         began, self.batch = time.perf_counter(), batch
@@ -130,6 +146,7 @@ def serve(torch, trainer):
             failed = "out of memory: " + str(error).split(". ")[0]
         if failed:  # not in the handler, whose exception holds on to the tensors
             trainer.optimizer.zero_grad(set_to_none=True)
+            trainer.model.zero_grad(set_to_none=True)
             trainer.release()
             answer(failed=failed)
 
@@ -164,6 +181,7 @@ def main():
     parser.add_argument("--model", choices=SETTINGS)
     parser.add_argument("--data", help="tokens, uint16")
     parser.add_argument("--mode", choices=("default", "reduce-overhead", "eager"), default="default")
+    parser.add_argument("--masters", action="store_true")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--ceilings", action="store_true")
     options = parser.parse_args()
