@@ -4,9 +4,11 @@
 #include "runtime/cuda/NcclGroups.h"
 #include "runtime/cuda/StagedGroups.h"
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <set>
+#include <string>
+#include <utility>
 
 namespace dtc::rt {
 
@@ -16,7 +18,8 @@ namespace {
 
 // What a rank tells all others.
 struct RankGpu {
-  cu::Uuid uuid{};
+  std::array<char, 64> machine{};
+  std::array<int, 3> gpu{};
   char hasGpu = 0; // whether it could be asked
   char hasNccl = 0;
 };
@@ -33,17 +36,17 @@ Status chooseGroups(Control &control, const GroupsRequest &request,
     return useNccl(); // of which groups of one rank need nothing
   RankGpu mine;
   const cu::Nccl *nccl = nullptr;
-  Status asked = request.gpu.uuid(mine.uuid), opened = request.libraries.nccl(nccl);
+  Status asked = request.gpu.place(mine.gpu), opened = request.libraries.nccl(nccl);
+  std::string machine = request.libraries.machine();
+  std::copy_n(machine.begin(), std::min(machine.size(), mine.machine.size()), mine.machine.begin());
   mine.hasGpu = asked.ok() ? 1 : 0;
   mine.hasNccl = opened.ok() ? 1 : 0;
   std::vector<RankGpu> all(static_cast<size_t>(control.size()));
   DTC_RETURN_IF_ERROR(control.allGather(&mine, all.data(), sizeof(mine), DataType::U8));
-  std::set<std::array<char, 16>> gpus;
+  std::set<std::pair<std::array<char, 64>, std::array<int, 3>>> gpus;
   int without = -1, silent = -1;
   for (size_t i = 0; i < all.size(); ++i) {
-    std::array<char, 16> uuid{};
-    std::memcpy(uuid.data(), all[i].uuid.bytes, uuid.size());
-    gpus.insert(uuid);
+    gpus.insert({all[i].machine, all[i].gpu});
     if (!all[i].hasGpu)
       silent = static_cast<int>(i);
     if (!all[i].hasNccl)

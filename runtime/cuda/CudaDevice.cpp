@@ -3,11 +3,13 @@
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
 #include "runtime/cuda/ChooseGroups.h"
+#include "runtime/cuda/CudaArena.h"
 #include "runtime/cuda/CudaGemm.h"
 #include "runtime/cuda/CudaLibrary.h"
 #include "runtime/cuda/CudaOrder.h"
 #include "runtime/cuda/CudaSteps.h"
 #include "runtime/cuda/Gpu.h"
+#include "runtime/cuda/PinnedStage.h"
 #include "runtime/device/CpuFeatures.h"
 #include "runtime/format/Operands.h"
 
@@ -53,9 +55,9 @@ class CudaDevice : public Device {
 public:
   CudaDevice(CudaLibraries &libraries, const cu::Driver &driver, const CudaOptions &options)
       : libraries(libraries), driver(driver), options(options), gpu(this->driver),
-        code(this->driver), pool(this->driver),
-        gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)), steps(this->driver, pool) {
-  }
+        arenaMemory(this->driver), stage(this->driver, options.stageBytes), code(this->driver),
+        pool(this->driver), gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)),
+        steps(this->driver, pool) {}
   ~CudaDevice() override;
 
   Status open() { return gpu.open(options.localRank); }
@@ -104,6 +106,8 @@ private:
   Status runNow(const std::vector<OrderItem> &items, const Mark &mark);
   cu::Stream streamOf(int stream) const { return streams[static_cast<size_t>(stream)]; }
 
+  // Bytes of a copy from which on it is worth to have pinned memory for it.
+  uint64_t leastStaged() const { return std::max<uint64_t>(options.stageBytes / 64, 1); }
   Status makeGroups(Control &control);
   Status fillArena();
   Status clearArena();
@@ -117,9 +121,11 @@ private:
   cu::Driver driver;
   CudaOptions options;
   Gpu gpu;
-  cu::DevicePtr memory = 0;
+  CudaArena arenaMemory;
+  cu::DevicePtr memory = 0; // its
   uint64_t memoryBytes = 0;
   std::vector<void *> hostMemory;
+  PinnedStage stage;
   CudaCode code;
   EventPool pool;
   std::unique_ptr<CudaGemm> gemm;
@@ -159,8 +165,6 @@ CudaDevice::~CudaDevice() {
       (void)driver.cuStreamDestroy(stream);
   for (void *host : hostMemory)
     (void)driver.cuMemFreeHost(host);
-  if (memory)
-    (void)driver.cuMemFree(memory);
 }
 
 Status CudaDevice::checkTarget(const Target &target) {
@@ -177,8 +181,8 @@ Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
     return Status::unavailable("the program keeps state in the memory of the host, which this "
                                "device does not do; recompile with dtc without offload");
   uint64_t size = std::max<uint64_t>(bytes, 1);
-  cu::Result result = driver.cuMemAlloc(&memory, size);
-  if (result == cu::errorOutOfMemory) {
+  Status status = arenaMemory.allocate(gpu.id(), size);
+  if (status.statusCode() == StatusCode::ResourceExhausted) {
     size_t unused = 0, total = 0;
     DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
     return Status::resourceExhausted(
@@ -186,7 +190,8 @@ Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
              unused, " of ", total,
              " bytes left; compile for more ranks or a smaller batch, or stop what else uses it"));
   }
-  DTC_RETURN_IF_ERROR(cu::check(driver, "cuMemAlloc", result));
+  DTC_RETURN_IF_ERROR(status);
+  memory = arenaMemory.address();
   memoryBytes = size;
   DTC_RETURN_IF_ERROR(clearArena());
   return groups ? groups->setArena(memory, memoryBytes) : Status();
@@ -277,12 +282,16 @@ Status CudaDevice::allocateHost(uint64_t bytes, char *&address) {
 Status CudaDevice::copyIn(char *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return {};
+  if (bytes >= leastStaged())
+    return stage.copyIn(addressOf(to), static_cast<const char *>(from), bytes);
   DTC_CUDA(driver, cuMemcpyHtoD, addressOf(to), from, bytes);
   DTC_CUDA(driver, cuCtxSynchronize);
   return {};
 }
 
 Status CudaDevice::copyOut(void *to, const char *from, uint64_t bytes) {
+  if (bytes >= leastStaged())
+    return stage.copyOut(static_cast<char *>(to), addressOf(from), bytes);
   if (bytes > 0)
     DTC_CUDA(driver, cuMemcpyDtoH, to, addressOf(from), bytes);
   return {};

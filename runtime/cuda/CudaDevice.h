@@ -20,8 +20,9 @@ struct CudaOptions {
   int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
   bool graphs = true;    // whether orders are recorded
-  TuningOptions tuning = {};   // of products
-  double timeoutSeconds = 600; // longest that a collective by NCCL may take
+  TuningOptions tuning = {};                // of products
+  uint64_t stageBytes = uint64_t(64) << 20; // of either piece through which parameters are copied
+  double timeoutSeconds = 600;              // longest that a collective by NCCL may take
   double abortSeconds = 10; // longest that the end of NCCL's communicators may take after an error
   std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
 };

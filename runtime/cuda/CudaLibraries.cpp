@@ -1,6 +1,9 @@
 #include "runtime/cuda/CudaLibraries.h"
 
+#include <array>
 #include <cstdlib>
+#include <fstream>
+#include <unistd.h>
 
 namespace dtc::rt {
 namespace {
@@ -8,6 +11,14 @@ namespace {
 class SystemLibraries : public CudaLibraries {
 public:
   const char *device() const override { return "cuda"; }
+  std::string machine() const override {
+    std::string words;
+    std::ifstream boot("/proc/sys/kernel/random/boot_id");
+    if (std::getline(boot, words))
+      return words;
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+  }
   Status driver(const cu::Driver *&table) override {
     if (!hasDriver) {
       // Read by cuInit: streams that wait for other ranks must not stand before those that these wait for.

@@ -6,6 +6,7 @@
 #include "runtime/cuda/Nccl.h"
 
 #include <memory>
+#include <string>
 
 namespace dtc::rt {
 
@@ -15,6 +16,8 @@ public:
   virtual ~CudaLibraries() = default;
   // What files have to be for: "cuda", or "simt" where the GPU is emulated.
   virtual const char *device() const = 0;
+  // What tells this machine from others: nothing of it that a container could have to itself.
+  virtual std::string machine() const = 0;
   virtual Status driver(const cu::Driver *&driver) = 0;
   virtual Status blasLt(const cu::BlasLt *&blas) = 0;
   virtual Status nccl(const cu::Nccl *&nccl) = 0;

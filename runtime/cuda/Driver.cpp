@@ -26,6 +26,8 @@ Status openDriver(Driver &driver) {
 void leaveAll(Driver &driver) {
   driver.cuCtxSynchronize = [] { return success; };
   driver.cuMemFree = [](DevicePtr) { return success; };
+  driver.cuMemUnmap = [](DevicePtr, size_t) { return success; };
+  driver.cuMemAddressFree = [](DevicePtr, size_t) { return success; };
   driver.cuMemFreeHost = [](void *) { return success; };
   driver.cuModuleUnload = [](Module) { return success; };
   driver.cuStreamDestroy = [](Stream) { return success; };

@@ -26,8 +26,24 @@ using Event = CUevent_st *;
 using Graph = CUgraph_st *;
 using GraphExec = CUgraphExec_st *;
 
-struct Uuid {
-  char bytes[16];
+using Allocation = unsigned long long;
+
+struct MemoryLocation {
+  int type = 1; // a GPU's
+  int id = 0;
+};
+struct AllocationProperties {
+  int type = 1;    // pinned, as all of a GPU's is
+  int handles = 1; // a file descriptor that other processes may map
+  MemoryLocation location;
+  void *windows = nullptr;
+  unsigned char compression = 0, isForNetwork = 0;
+  unsigned short usage = 0;
+  unsigned char reserved[4] = {};
+};
+struct AccessDescription {
+  MemoryLocation location;
+  int flags = 3; // reads and writes
 };
 
 inline constexpr Result success = 0, errorInvalidValue = 1, errorOutOfMemory = 2,
@@ -43,6 +59,9 @@ inline constexpr Result success = 0, errorInvalidValue = 1, errorOutOfMemory = 2
                         errorCaptureIsolation = 905, errorCaptureImplicit = 906,
                         errorCapturedEvent = 907;
 
+inline constexpr int attributePciBus = 33, attributePciDevice = 34, attributePciDomain = 50;
+inline constexpr int attributeVirtualMemory = 102, attributeMemoryAsFile = 103,
+                     attributeDirectNetwork = 110, granularityRecommended = 1;
 inline constexpr int attributeMaxSharedOptin = 97, attributeMajor = 75, attributeMinor = 76;
 inline constexpr int functionMaxDynamicShared = 8;
 inline constexpr unsigned streamNonBlocking = 1, eventDefault = 0, eventDisableTiming = 2;

@@ -4,6 +4,8 @@
 #include "runtime/cuda/Driver.h"
 #include "runtime/device/Device.h"
 
+#include <array>
+
 namespace dtc::rt {
 
 class Gpu {
@@ -20,12 +22,14 @@ public:
   Status checkArch(const std::string &arch) const;
   // Makes the context that of the calling thread.
   void enter() const { (void)driver.cuCtxSetCurrent(context); }
-  Status uuid(cu::Uuid &uuid) const;
+  // Where it is in its machine: domain, bus, device. Parts of one GPU (MIG), which NCCL takes for one, are in the same place.
+  Status place(std::array<int, 3> &place) const;
 
   // "GPU 0 'NVIDIA H200'"
   const std::string &name() const { return description; }
   // "NVIDIA H200"
   const std::string &model() const { return modelName; }
+  cu::Device id() const { return device; }
   int computeCapability() const { return capability; }
 
 private:

@@ -23,6 +23,7 @@ struct FakeCudaOptions {
   bool endlessAborts = false; // whether ncclCommAbort never returns
   size_t blasLtVersion = 130000;
   int driverVersion = 13000;
+  bool maps = true; // whether memory can be mapped
   size_t graphQueues =
       0; // on which branches of a graph stand one behind another, in any order; 0: each for itself
   size_t streamDepth =
@@ -33,6 +34,7 @@ struct FakeCudaOptions {
 class FakeCuda : public CudaLibraries {
 public:
   const char *device() const override { return "simt"; }
+  std::string machine() const override { return "emulated"; }
   // Calls so far, of driver and libraries, that failingCall counts.
   virtual uint64_t numCalls() const = 0;
   // How many products cublasLtMatmul was asked for, by the number of their algorithm: those that run are 1, slow, and 2 and 3,

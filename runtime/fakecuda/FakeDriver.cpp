@@ -120,14 +120,6 @@ Result cuDriverGetVersion(int *version) {
   return cu::success;
 }
 
-// The same in every process, as all emulate the same GPUs.
-Result cuDeviceGetUuid(cu::Uuid *uuid, cu::Device device) {
-  DTC_FAKE_ENTER(true)
-  *uuid = {};
-  uuid->bytes[0] = static_cast<char>(m.options.oneGpu ? 1 : device + 1);
-  return cu::success;
-}
-
 Result cuDeviceGetAttribute(int *value, int attribute, cu::Device device) {
   DTC_FAKE_ENTER(true)
   switch (attribute) {
@@ -139,6 +131,18 @@ Result cuDeviceGetAttribute(int *value, int attribute, cu::Device device) {
     return cu::success;
   case cu::attributeMaxSharedOptin:
     *value = 227 * 1024;
+    return cu::success;
+  case cu::attributePciBus: // the same in every process, as all emulate the same GPUs
+    *value = m.options.oneGpu ? 1 : device + 1;
+    return cu::success;
+  case cu::attributeVirtualMemory:
+  case cu::attributeMemoryAsFile:
+  case cu::attributeDirectNetwork:
+    *value = m.options.maps ? 1 : 0;
+    return cu::success;
+  case cu::attributePciDevice:
+  case cu::attributePciDomain:
+    *value = 0;
     return cu::success;
   default:
     return cu::errorInvalidValue;
@@ -216,6 +220,119 @@ Result cuMemFree(cu::DevicePtr address) {
   (void)gpu.memory.free(pointer(address));
   gpu.allocations.erase(found);
   --m.alive["allocation"];
+  return entered;
+}
+
+// Mapped memory: addresses first, then memory, then both, then the right to use it.
+constexpr size_t granularity = 256;
+
+Result cuMemGetAllocationGranularity(size_t *bytes, const cu::AllocationProperties *of, int kind) {
+  DTC_FAKE_ENTER(true)
+  *bytes = granularity;
+  return of->type == 1 && of->location.type == 1 && kind == cu::granularityRecommended
+             ? cu::success
+             : cu::errorInvalidValue;
+}
+
+Result cuMemAddressReserve(cu::DevicePtr *address, size_t bytes, size_t alignment,
+                           cu::DevicePtr wanted, unsigned long long flags) {
+  DTC_FAKE_ENTER(false)
+  void *memory = nullptr;
+  if (bytes == 0 || bytes % granularity != 0 || alignment != 0 || wanted != 0 || flags != 0)
+    return cu::errorInvalidValue;
+  // What does not exist is not reserved either, as it would have to be kept here.
+  if (bytes > m.options.memoryBytes || !m.current().memory.allocate(bytes, memory).ok())
+    return cu::errorOutOfMemory;
+  *address = reinterpret_cast<uintptr_t>(memory);
+  m.current().reservations[*address] = bytes;
+  ++m.alive["reservation"];
+  return cu::success;
+}
+
+Result cuMemAddressFree(cu::DevicePtr address, size_t bytes) {
+  DTC_FAKE_FREE
+  FakeGpu &gpu = m.current();
+  auto found = gpu.reservations.find(address);
+  if (found == gpu.reservations.end() || found->second != bytes || gpu.mapped.count(address) > 0)
+    return cu::errorInvalidValue;
+  (void)gpu.memory.free(pointer(address));
+  gpu.reservations.erase(found);
+  --m.alive["reservation"];
+  return entered;
+}
+
+Result cuMemCreate(cu::Allocation *made, size_t bytes, const cu::AllocationProperties *properties,
+                   unsigned long long flags) {
+  DTC_FAKE_ENTER(false)
+  FakeGpu &gpu = m.current();
+  if (bytes == 0 || bytes % granularity != 0 || flags != 0 || properties->handles != 1 ||
+      properties->location.id != Machine::currentGpu)
+    return cu::errorInvalidValue;
+  awaitGpu(m, lock);
+  if (bytes > m.options.memoryBytes - gpu.used)
+    return cu::errorOutOfMemory;
+  *made = m.calls; // a number of its own
+  gpu.created[*made] = bytes;
+  gpu.used += bytes;
+  ++m.alive["unreleased allocation"];
+  return cu::success;
+}
+
+Result cuMemRelease(cu::Allocation allocation) {
+  DTC_FAKE_FREE
+  FakeGpu &gpu = m.current();
+  auto found = gpu.created.find(allocation);
+  if (found == gpu.created.end())
+    return cu::errorInvalidValue;
+  bool isMapped = std::any_of(gpu.mapped.begin(), gpu.mapped.end(),
+                              [&](const auto &each) { return each.second == allocation; });
+  if (!isMapped)
+    gpu.used -= found->second;
+  gpu.created.erase(found);
+  --m.alive["unreleased allocation"];
+  return entered;
+}
+
+Result cuMemMap(cu::DevicePtr address, size_t bytes, size_t offset, cu::Allocation allocation,
+                unsigned long long flags) {
+  DTC_FAKE_ENTER(false)
+  FakeGpu &gpu = m.current();
+  auto reserved = gpu.reservations.find(address);
+  auto created = gpu.created.find(allocation);
+  if (reserved == gpu.reservations.end() || created == gpu.created.end() ||
+      reserved->second != bytes || created->second != bytes || offset != 0 || flags != 0 ||
+      gpu.mapped.count(address) > 0)
+    return cu::errorInvalidValue;
+  gpu.mapped[address] = allocation;
+  ++m.alive["map"];
+  return cu::success;
+}
+
+Result cuMemSetAccess(cu::DevicePtr address, size_t bytes, const cu::AccessDescription *access,
+                      size_t count) {
+  DTC_FAKE_ENTER(false)
+  FakeGpu &gpu = m.current();
+  constexpr int readsAndWrites = 3;
+  if (gpu.mapped.count(address) == 0 || gpu.reservations[address] != bytes || count != 1 ||
+      access->flags != readsAndWrites || access->location.id != Machine::currentGpu)
+    return cu::errorInvalidValue;
+  gpu.accessible.insert(address);
+  return cu::success;
+}
+
+// Waits for all that could still use it.
+Result cuMemUnmap(cu::DevicePtr address, size_t bytes) {
+  DTC_FAKE_FREE
+  FakeGpu &gpu = m.current();
+  auto found = gpu.mapped.find(address);
+  if (found == gpu.mapped.end() || gpu.reservations[address] != bytes)
+    return cu::errorInvalidValue;
+  awaitGpu(m, lock);
+  if (gpu.created.count(found->second) == 0)
+    gpu.used -= bytes;
+  gpu.mapped.erase(found);
+  gpu.accessible.erase(address);
+  --m.alive["map"];
   return entered;
 }
 
@@ -335,6 +452,8 @@ Result cuMemcpyDtoDAsync(cu::DevicePtr to, cu::DevicePtr from, size_t bytes, cu:
 Result cuMemsetD8(cu::DevicePtr to, unsigned char value, size_t bytes) {
   DTC_FAKE_ENTER(false)
   FakeGpu &gpu = m.current();
+  if (gpu.reservations.count(to) > 0 && gpu.accessible.count(to) == 0)
+    return cu::errorInvalidValue;
   return m.push(gpu.defaultStream, fill(gpu, to, value, bytes));
 }
 
@@ -577,6 +696,16 @@ Result cuEventDestroy(cu::Event event) {
 Result cuEventRecord(cu::Event event, cu::Stream stream) {
   DTC_FAKE_ENTER(true)
   return m.record(eventOf(event), streamOf(m, stream));
+}
+
+Result cuEventSynchronize(cu::Event event) {
+  DTC_FAKE_ENTER(false)
+  FakeEvent &of = eventOf(event);
+  if (of.capture)
+    return cu::errorCapturedEvent;
+  NodePtr node = of.node;
+  m.runUntil(lock, [&] { return !node || node->done; });
+  return m.fault;
 }
 
 // A look lets one thing run, whichever, so that whoever looks again and again gets there; it takes a while where nothing can,

@@ -80,7 +80,11 @@ struct FakeFunction {
 
 struct FakeGpu {
   simt::Memory memory;
-  std::map<uint64_t, uint64_t> allocations; // address, bytes
+  std::map<uint64_t, uint64_t> allocations;   // address, bytes
+  std::map<uint64_t, uint64_t> reservations;  // address, bytes
+  std::map<cu::Allocation, uint64_t> created; // bytes, of what is not released
+  std::map<uint64_t, cu::Allocation> mapped;  // by address
+  std::set<uint64_t> accessible;              // addresses
   uint64_t used = 0;
   FakeStream defaultStream;
   int contexts = 0;                      // how often its own was retained

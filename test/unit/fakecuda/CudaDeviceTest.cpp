@@ -4,6 +4,7 @@
 #include "runtime/base/HalfFloats.h"
 #include "runtime/cuda/SharedLibrary.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 
@@ -279,6 +280,49 @@ public:
   std::unique_ptr<Device> device;
   char *host = nullptr, *arena = nullptr;
 };
+
+// Copies through pieces of pinned memory: fewer bytes than a piece, whole pieces, more than two and a part.
+TEST(CudaDevice, CopiesMemoryThatIsNotPinnedPieceByPiece) {
+  for (uint64_t seed = 1; seed <= 10; ++seed)
+    for (uint64_t bytes : {1, 15, 16, 32, 33, 63}) {
+      auto fake = makeFakeCuda({.seed = seed});
+      std::unique_ptr<Device> device;
+      ASSERT_TRUE(makeCudaDevice(*fake, {.stageBytes = 16}, device).ok());
+      ASSERT_TRUE(device->allocateArena(format::MemorySpace::device, 64).ok());
+      char *arena = device->arena(format::MemorySpace::device);
+      std::string sent, got(bytes, 'x');
+      for (uint64_t i = 0; i < bytes; ++i)
+        sent += static_cast<char>('A' + i);
+      for (int times = 0; times < 2; ++times) {
+        ASSERT_TRUE(device->copyIn(arena + 1, sent.data(), bytes).ok());
+        ASSERT_TRUE(device->copyOut(got.data(), arena + 1, bytes).ok());
+        EXPECT_EQ(got, sent);
+        std::reverse(sent.begin(), sent.end());
+      }
+      device.reset();
+      EXPECT_EQ(fake->leaks(), "");
+    }
+}
+
+// An arena is mapped where the GPU can, and allocated where not; of either there is as much as the GPU has, and nothing stays.
+TEST(CudaDevice, TakesItsArenaEitherWay) {
+  for (bool maps : {true, false})
+    for (uint64_t bytes : {1, 256, 1000}) {
+      auto fake = makeFakeCuda({.memoryBytes = 1024, .maps = maps});
+      for (int times = 0; times < 3; ++times) {
+        std::unique_ptr<Device> device;
+        ASSERT_TRUE(makeCudaDevice(*fake, {}, device).ok());
+        Status status = device->allocateArena(format::MemorySpace::device, bytes);
+        ASSERT_TRUE(status.ok()) << status.message();
+        std::string got(bytes, 'x');
+        ASSERT_TRUE(
+            device->copyOut(got.data(), device->arena(format::MemorySpace::device), bytes).ok());
+        EXPECT_EQ(got, std::string(bytes, '\0'));
+        device.reset();
+        EXPECT_EQ(fake->leaks(), "");
+      }
+    }
+}
 
 // What the arena holds at first is not left to the order in which the fill arrives.
 TEST(CudaDevice, HasAnArenaOfZerosWheneverItIsMade) {

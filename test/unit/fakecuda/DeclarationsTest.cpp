@@ -76,7 +76,25 @@ static_assert(captureRelaxed == CU_STREAM_CAPTURE_MODE_RELAXED &&
               waitValueEqual == CU_STREAM_WAIT_VALUE_EQ);
 static_assert(jitErrorLog == CU_JIT_ERROR_LOG_BUFFER &&
               jitErrorLogBytes == CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
-static_assert(sizeof(Uuid) == sizeof(CUuuid));
+static_assert(attributeVirtualMemory == CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED &&
+              attributeMemoryAsFile ==
+                  CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED &&
+              attributeDirectNetwork ==
+                  CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED &&
+              granularityRecommended == CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+static_assert(sizeof(AllocationProperties) == sizeof(CUmemAllocationProp) &&
+              offsetof(AllocationProperties, location) == offsetof(CUmemAllocationProp, location) &&
+              offsetof(AllocationProperties, isForNetwork) ==
+                  offsetof(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable) &&
+              sizeof(AccessDescription) == sizeof(CUmemAccessDesc) &&
+              offsetof(AccessDescription, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(AllocationProperties().type == CU_MEM_ALLOCATION_TYPE_PINNED &&
+              AllocationProperties().handles == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR &&
+              MemoryLocation().type == CU_MEM_LOCATION_TYPE_DEVICE &&
+              AccessDescription().flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+static_assert(attributePciBus == CU_DEVICE_ATTRIBUTE_PCI_BUS_ID &&
+              attributePciDevice == CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID &&
+              attributePciDomain == CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID);
 
 static_assert(blasF32 == CUDA_R_32F && blasF16 == CUDA_R_16F && blasBf16 == CUDA_R_16BF &&
               blasComputeF32 == CUBLAS_COMPUTE_32F);
