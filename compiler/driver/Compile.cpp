@@ -7,6 +7,7 @@
 #include "compiler/placement/PlaceStep.h"
 #include "compiler/plan/ApplyPlan.h"
 #include "compiler/plan/Executable.h"
+#include "compiler/plan/PlaceRanks.h"
 #include "compiler/plan/PlanOrders.h"
 #include "compiler/plan/ScheduleDecisions.h"
 #include "compiler/support/Diagnostics.h"
@@ -128,6 +129,10 @@ private:
     Plan embedded = plan;
     embedded.search.seconds = 0;
     info.planJson = planToJson(embedded);
+    exec::ProgramOp any = programs.front();
+    info.placeRanks =
+        placeRanks(plan, llvm::to_vector(any.getAxisNames().getAsValueRange<StringAttr>()),
+                   any.getAxisSizes());
     return emitExecutable(programs, code, info);
   }
 

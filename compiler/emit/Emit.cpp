@@ -47,6 +47,11 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
                        "run dtc-plan-memory before");
   if (std::string reason = whyNotOneJob(programs); !reason.empty())
     return UserError("writing '" + info.modelName + "': " + reason);
+  exec::ProgramOp first = programs.front();
+  if (auto places = static_cast<size_t>(first.getNumRanks());
+      !info.placeRanks.empty() && info.placeRanks.size() != places)
+    return UserError("writing '" + info.modelName + "': " + std::to_string(info.placeRanks.size()) +
+                     " ranks are at the " + std::to_string(places) + " places of the mesh");
   format::ManifestT manifest;
   manifest.producer = "dtc " DTC_VERSION;
   manifest.model_name = info.modelName;
@@ -58,6 +63,7 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
   manifest.model_flops_per_step = info.modelFlopsPerStep;
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
+  manifest.place_ranks = info.placeRanks;
   ManifestBuilder builder(manifest, code.blockThreads);
   for (exec::ProgramOp program : programs)
     builder.add(program);

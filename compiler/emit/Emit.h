@@ -19,6 +19,9 @@ struct EmitInfo {
   double modelFlopsPerStep = 0;  // of the whole job, as Megatron-LM counts
   double peakFlopsPerDevice = 0; // 0: unknown
   std::string planJson;
+  // Per place of the mesh, counted row-major, its rank; empty: each rank is at the place of its number. Programs number
+  // their ranks by place, whatever it says here.
+  std::vector<uint32_t> placeRanks;
 };
 
 // Writes `programs`, those of all ranks, the code of their kernels (symbols as in exec.kernel) and `info` as an executable that passes all of dtrun's

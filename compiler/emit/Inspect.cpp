@@ -4,6 +4,7 @@
 
 #include "runtime/format/Description.h"
 #include "runtime/format/Grid.h"
+#include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/Target.h"
 #include "runtime/format/Verify.h"
@@ -20,13 +21,8 @@ namespace dtc {
 using llvm::formatv;
 
 std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank) {
-  std::vector<int64_t> coordinates(manifest.mesh()->size());
-  for (size_t axis = coordinates.size(); axis-- > 0;) {
-    uint32_t size = manifest.mesh()->Get(axis)->size();
-    coordinates[axis] = rank % size;
-    rank /= size;
-  }
-  return coordinates;
+  std::vector<uint32_t> coordinates = format::RankMesh(manifest).coordinatesOf(rank);
+  return {coordinates.begin(), coordinates.end()};
 }
 
 std::string valueOf(const format::RankScalar *scalar, const std::vector<int64_t> &coordinates) {
@@ -208,6 +204,12 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
   for (const format::Axis *axis : *manifest.mesh())
     out << formatv(" {0} {1}", textOf(axis->name()), axis->size());
   out << formatv(", {0} ranks\n", manifest.rank_program()->size());
+  if (const auto *ranks = manifest.place_ranks()) {
+    out << "at places   ";
+    for (uint32_t place = 0; place < std::min(ranks->size(), kShownRanks); ++place)
+      out << ' ' << ranks->Get(place);
+    out << (ranks->size() > kShownRanks ? " ...\n" : "\n");
+  }
   out << formatv("batch        {0} samples: {1} micro-batches of {2} a rank\n",
                  manifest.global_batch(), manifest.num_micro_batches(), manifest.micro_batch());
   out << "model flops " << llvm::format(" %.4g", manifest.model_flops_per_step()) << " a step\n";

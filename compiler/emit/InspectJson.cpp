@@ -223,6 +223,8 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
       for (const format::Axis *axis : *manifest.mesh())
         json.attribute(textOf(axis->name()), axis->size());
     });
+    if (manifest.place_ranks())
+      numbers(json, "place_ranks", manifest.place_ranks());
     json.attribute("model_flops_per_step", manifest.model_flops_per_step());
     json.attribute("peak_memory_bytes", static_cast<int64_t>(manifest.peak_memory_bytes()));
     json.attribute("peak_host_bytes", static_cast<int64_t>(manifest.peak_host_bytes()));

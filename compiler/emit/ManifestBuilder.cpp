@@ -58,7 +58,7 @@ void ManifestBuilder::add(exec::ProgramOp added) {
   if (manifest.programs.empty())
     addMesh();
   for (int64_t rank : program.getClass())
-    manifest.rank_program[rank] = static_cast<uint32_t>(manifest.programs.size());
+    manifest.rank_program[rankAt(rank)] = static_cast<uint32_t>(manifest.programs.size());
   manifest.programs.push_back(std::make_unique<format::ProgramT>());
   out = manifest.programs.back().get();
   out->name = program.getSymName().str();
@@ -110,7 +110,8 @@ uint32_t ManifestBuilder::groupOf(ArrayRef<int64_t> axes) {
   auto next = static_cast<uint32_t>(manifest.groups.size());
   auto [entry, isNew] = groups.try_emplace(axes.vec(), next);
   if (isNew)
-    manifest.groups.push_back(format::groupOfAxes(manifest.mesh, vectorOf<uint32_t>(axes)));
+    manifest.groups.push_back(
+        format::groupOfAxes(manifest.mesh, vectorOf<uint32_t>(axes), manifest.place_ranks));
   return entry->second;
 }
 
@@ -120,7 +121,8 @@ uint32_t ManifestBuilder::groupOf(exec::RanksAttr ranks) {
     auto group = std::make_unique<format::GroupT>();
     group->name = ranks.getName().str();
     group->size = static_cast<uint32_t>(ranks.getSize());
-    group->ranks = vectorOf<uint32_t>(ranks.getMembers());
+    for (int64_t member : ranks.getMembers())
+      group->ranks.push_back(rankAt(member));
     manifest.groups.push_back(std::move(group));
   }
   return entry->second;

@@ -37,6 +37,11 @@ private:
   // The index of the group of ranks that differ only on these mesh axes, or of these lists.
   uint32_t groupOf(llvm::ArrayRef<int64_t> axes);
   uint32_t groupOf(exec::RanksAttr lists);
+  // Programs number ranks by their places.
+  uint32_t rankAt(int64_t place) const {
+    return manifest.place_ranks.empty() ? static_cast<uint32_t>(place)
+                                        : manifest.place_ranks[static_cast<size_t>(place)];
+  }
   uint32_t addLocation(mlir::Location location);
   uint32_t storageOf(mlir::Value root);
   uint32_t indexOf(mlir::Value buffer) const { return buffers.lookup(buffer); }

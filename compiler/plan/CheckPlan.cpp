@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <array>
+#include <set>
 
 namespace dtc {
 namespace {
@@ -107,6 +108,7 @@ Found checkStages(const Plan &plan) {
     return PlanMistake{"stages", "has " + number(static_cast<int64_t>(plan.stages.size())) +
                                      " stages, wanted pp = " + number(plan.decisions.pp)};
   Runs runs;
+  std::set<int64_t> seen; // ranks
   for (const PlanStage &stage : plan.stages) {
     // A plan without chunks has one run of layers in each stage.
     if (stage.chunks.empty())
@@ -125,10 +127,18 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"ranks", "has " + number(static_cast<int64_t>(stage.ranks.size())) +
                                       " ranks in some stage, wanted devices / pp = " +
                                       number(plan.devices / plan.decisions.pp)};
-    for (int64_t rank : stage.ranks)
+    int64_t before = -1; // of this stage's
+    for (int64_t rank : stage.ranks) {
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +
                                         number(plan.devices - 1)};
+      if (rank <= before || !seen.insert(rank).second)
+        return PlanMistake{"ranks",
+                           "has " + number(rank) +
+                               (rank <= before ? " after " + number(before) : " in two stages") +
+                               ", wanted each rank in one stage, ascending"};
+      before = rank;
+    }
     for (const std::string &layer : stage.recompute)
       if (Found found = checkWord("recompute", layer, {"none", "selective", "full"}))
         return found;

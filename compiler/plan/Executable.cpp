@@ -16,8 +16,6 @@ constexpr ExecutableLimit kLimits[] = {
     {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
     {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
      [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
-    // Programs number their ranks that way.
-    {"axis_order", "--executable", [](const Decisions &d) { return d.order == kMegatronOrder; }},
 };
 
 constexpr llvm::StringRef kCantYet = ", which dtc can't compile yet; plan with ";

@@ -11,7 +11,8 @@ namespace {
 
 constexpr llvm::StringRef kKeys =
     "keys are dp, tp, pp, cp, ep, zero, zero_group, sp, micro_batch, schedule, "
-    "virtual_stages, recompute, overlap, bucket_mib, offload, placement";
+    "virtual_stages, recompute, overlap, bucket_mib, offload, placement, "
+    "axis_order";
 
 std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
@@ -31,6 +32,16 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
                        "choices are megatron (weights split, Megatron's pattern) and searched");
     pins.searchedPlacements = text == "searched";
     return std::nullopt;
+  }
+  if (name == "axis_order") {
+    // Between commas and equal signs there are no blanks.
+    std::string words = text;
+    std::replace(words.begin(), words.end(), '-', ' ');
+    pins.order = orderFrom(words);
+    if (pins.order)
+      return std::nullopt;
+    return UserError(given(name, text) + ": there is no such order of axes",
+                     "give tp, cp, dp and pp from the innermost links out, as tp-cp-pp-dp");
   }
   pins.recompute = recomputeFrom(text);
   if (pins.recompute)
@@ -73,6 +84,7 @@ Decisions Pins::decisions() const {
   d.schedule = schedule.value_or(d.schedule);
   d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
   d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
+  d.order = order.value_or(d.order);
   return d;
 }
 
@@ -104,7 +116,7 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                       {"offload", 0, 1, &pins.offload}};
   for (const auto &pin : fixed) {
     const std::string &name = pin.first, &text = pin.second;
-    if (name == "schedule" || name == "recompute" || name == "placement") {
+    if (name == "schedule" || name == "recompute" || name == "placement" || name == "axis_order") {
       if (std::optional<UserError> error = readWord(name, text, pins))
         return *error;
       continue;

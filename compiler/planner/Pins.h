@@ -17,6 +17,7 @@ struct Pins {
   std::optional<bool> searchedPlacements;
   std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
   std::optional<int64_t> offload;                  // optimizer states in the host's memory
+  std::optional<AxisOrder> order;
 
   // Decisions() but for what is pinned.
   Decisions decisions() const;

@@ -112,7 +112,9 @@ private:
   // Orders of the axes that have more than one rank; others make no difference.
   void addOrders(Decisions d) {
     std::set<std::string> seen;
-    for (AxisOrder order : kOrders) {
+    const auto all =
+        pins.order ? llvm::ArrayRef<AxisOrder>(*pins.order) : llvm::ArrayRef<AxisOrder>(kOrders);
+    for (AxisOrder order : all) {
       std::string key;
       for (char axis : order) {
         if (d.sizeOf(axis) > 1)
@@ -165,6 +167,10 @@ private:
                            number(limits.experts) + " experts of the model",
                        "the nearest that does is ep=" +
                            number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
+    if (pins.order && pins.order->back() != 'p' && !limits.groups.empty() &&
+        pins.pp.value_or(1) > 1)
+      return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
+                       "use axis_order=tp-cp-dp-pp, or another with pp outermost");
     return checkZeroGroup(pins.dp.value_or(devices / product));
   }
 

@@ -150,6 +150,7 @@ private:
       if (size == 1 || group.size() % done != 0)
         return {{group.size(), 1}}; // no pattern
     }
+    llvm::sort(spans, [](const RankSpan &a, const RankSpan &b) { return a.stride < b.stride; });
     return spans;
   }
 

@@ -53,6 +53,11 @@ std::map<std::string, std::string> SmallPlan::pins() const {
     pins["schedule"] = planNameOf(d.schedule).str();
     pins["virtual_stages"] = number(d.virtualStages);
   }
+  if (d.order != kMegatronOrder) {
+    std::string order = orderText(d.order);
+    std::replace(order.begin(), order.end(), ' ', '-');
+    pins["axis_order"] = order;
+  }
   return pins;
 }
 

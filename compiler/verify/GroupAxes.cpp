@@ -4,15 +4,7 @@
 
 namespace dtc {
 
-GroupAxes::GroupAxes(const format::Manifest &manifest) : manifest(manifest) {
-  uint32_t numAxes = manifest.mesh()->size(), stride = 1;
-  sizes.resize(numAxes);
-  strides.resize(numAxes);
-  for (uint32_t axis = numAxes; axis-- > 0;) {
-    sizes[axis] = manifest.mesh()->Get(axis)->size();
-    strides[axis] = stride;
-    stride *= sizes[axis];
-  }
+GroupAxes::GroupAxes(const format::Manifest &manifest) : manifest(manifest), mesh(manifest) {
   ofPrograms.resize(manifest.programs()->size());
   std::vector<int64_t> first(ofPrograms.size(), -1);
   for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
@@ -25,9 +17,14 @@ GroupAxes::GroupAxes(const format::Manifest &manifest) : manifest(manifest) {
 
 AxisSet GroupAxes::differing(uint32_t a, uint32_t b) const {
   AxisSet axes = 0;
-  for (size_t axis = 0; axis < sizes.size(); ++axis)
-    if (a / strides[axis] % sizes[axis] != b / strides[axis] % sizes[axis])
+  uint32_t left = mesh.placeOf(a), right = mesh.placeOf(b);
+  for (size_t axis = mesh.sizes().size(); axis-- > 0;) {
+    uint32_t size = mesh.sizes()[axis];
+    if (left % size != right % size)
       axes |= static_cast<AxisSet>(1u << axis);
+    left /= size;
+    right /= size;
+  }
   return axes;
 }
 
@@ -48,16 +45,16 @@ const GroupAxes::Facts &GroupAxes::factsOf(uint32_t index) const {
     inList.clear();
     for (uint32_t i = begin; i < begin + group.size(); ++i) {
       uint32_t rank = ranks.Get(i), program = manifest.rank_program()->Get(rank);
-      facts.ascends &= i == begin || rank > ranks.Get(i - 1);
+      facts.ascends &= i == begin || mesh.placeOf(rank) > mesh.placeOf(ranks.Get(i - 1));
       auto [found, isFirst] = inList.try_emplace(program, Found{rank, 0, 0});
       ++found->second.count;
       found->second.axes |= differing(found->second.first, rank);
     }
     for (const auto &[program, found] : inList) {
       uint64_t all = 1;
-      for (size_t axis = 0; axis < sizes.size(); ++axis)
+      for (size_t axis = 0; axis < mesh.sizes().size(); ++axis)
         if (found.axes & (1u << axis))
-          all *= sizes[axis];
+          all *= mesh.sizes()[axis];
       AxisSet joined = all == found.count ? found.axes : 0;
       OfProgram &of = facts.programs[program];
       of.joined = of.any ? static_cast<AxisSet>(of.joined & joined) : joined;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "compiler/verify/Accesses.h"
+#include "runtime/format/RankMesh.h"
 
 #include <map>
 #include <string>
@@ -31,7 +32,7 @@ public:
   AxisSet crossed(uint32_t group, uint32_t shift, uint32_t program) const {
     return waysOf(group, shift)[program].crossed;
   }
-  // Whether the ranks of every list ascend.
+  // Whether the ranks of every list are in order of their places.
   bool ascends(uint32_t group) const { return factsOf(group).ascends; }
 
 private:
@@ -54,7 +55,7 @@ private:
   AxisSet differing(uint32_t a, uint32_t b) const;
 
   const format::Manifest &manifest;
-  std::vector<uint32_t> sizes, strides; // per axis
+  format::RankMesh mesh;
   std::vector<AxisSet> ofPrograms;
   // Of those that were asked for: each takes a look at all ranks, once.
   mutable std::map<uint32_t, Facts> groups;

@@ -188,20 +188,4 @@ void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
     forEachRunOf(spec, box, run);
 }
 
-uint32_t meshRank(std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates) {
-  uint32_t rank = 0;
-  for (size_t axis = 0; axis < coordinates.size(); ++axis)
-    rank = rank * meshSizes[axis] + coordinates[axis];
-  return rank;
-}
-
-std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank) {
-  std::vector<uint32_t> coordinates(meshSizes.size());
-  for (size_t axis = meshSizes.size(); axis-- > 0;) {
-    coordinates[axis] = rank % meshSizes[axis];
-    rank /= meshSizes[axis];
-  }
-  return coordinates;
-}
-
 } // namespace dtc::rt

@@ -61,10 +61,4 @@ uint64_t elementCount(std::span<const ShardBox> boxes);
 void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,
                 const std::function<void(uint64_t, uint64_t, uint64_t)> &run);
 
-// The coordinates of `rank`: row-major, first axis outermost.
-// Example: meshSizes {2, 3}, rank 4 gives {1, 1}.
-std::vector<uint32_t> meshCoordinates(std::span<const uint32_t> meshSizes, uint32_t rank);
-// The way back from coordinates to the rank.
-uint32_t meshRank(std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates);
-
 } // namespace dtc::rt

@@ -17,9 +17,8 @@ using format::text;
 
 class ParameterDump::Writer {
 public:
-  Writer(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Control &world)
-      : tensors(std::move(tensors)), meshSizes(std::move(meshSizes)), world(world),
-        coordinates(meshCoordinates(this->meshSizes, static_cast<uint32_t>(world.rank()))) {}
+  Writer(std::vector<TensorSpec> tensors, format::RankMesh mesh, Control &world)
+      : tensors(std::move(tensors)), mesh(std::move(mesh)), world(world) {}
 
   Status open(const std::string &wanted, const std::map<std::string, std::string> &metadata);
   Status write(const ShardReader &read);
@@ -37,23 +36,19 @@ private:
                        std::vector<float> &whole, Status &status);
 
   std::vector<TensorSpec> tensors;
-  std::vector<uint32_t> meshSizes;
+  format::RankMesh mesh;
   Control &world;
-  std::vector<uint32_t> coordinates;
   std::string path;
   std::vector<size_t> order; // tensors by name
   SafetensorsWriter file;
 };
 
 Status ParameterDump::Writer::check() {
-  uint64_t ranks = 1;
-  for (uint32_t size : meshSizes)
-    ranks *= size;
-  if (ranks != static_cast<uint64_t>(world.size()))
+  if (uint64_t ranks = mesh.numRanks(); ranks != static_cast<uint64_t>(world.size()))
     return Status::invalidArgument(
         text("writing '", path, "': the mesh has ", ranks, " ranks, the job ", world.size()));
   for (const TensorSpec &spec : tensors)
-    DTC_RETURN_IF_ERROR(checkTensorSpec(spec, meshSizes));
+    DTC_RETURN_IF_ERROR(checkTensorSpec(spec, mesh.sizes()));
   order.resize(tensors.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(),
@@ -98,7 +93,7 @@ std::vector<int> ParameterDump::Writer::ownersOf(const TensorSpec &spec) const {
   for (int rank = 0; rank < world.size(); ++rank) {
     if (!spec.isHeldBy(static_cast<uint32_t>(rank)))
       continue;
-    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank)), shard;
+    std::vector<uint32_t> at = mesh.coordinatesOf(static_cast<uint32_t>(rank)), shard;
     for (const ShardedDim &split : spec.shards)
       shard.push_back(at[split.axis]);
     if (found.insert(std::move(shard)).second)
@@ -126,10 +121,10 @@ Status ParameterDump::Writer::receiveShards(const TensorSpec &spec, std::span<co
   for (int rank : owners) {
     if (rank == 0)
       continue;
-    std::vector<uint32_t> at = meshCoordinates(meshSizes, static_cast<uint32_t>(rank));
+    std::vector<uint32_t> at = mesh.coordinatesOf(static_cast<uint32_t>(rank));
     DTC_RETURN_IF_ERROR(world.receive(local.data(), local.size(), DataType::F32, rank));
     if (status.ok())
-      place(spec, meshSizes, at, local, whole);
+      place(spec, mesh.sizes(), at, local, whole);
   }
   return Status::okStatus();
 }
@@ -153,7 +148,8 @@ Status ParameterDump::Writer::gather(size_t index, const ShardReader &read, Stat
   }
   std::vector<float> whole(elementCount(spec.globalShape));
   if (status.ok() && isOwner)
-    place(spec, meshSizes, coordinates, local, whole);
+    place(spec, mesh.sizes(), mesh.coordinatesOf(static_cast<uint32_t>(world.rank())), local,
+          whole);
   local = {};
   DTC_RETURN_IF_ERROR(receiveShards(spec, owners, whole, status));
   if (status.ok())
@@ -179,9 +175,8 @@ Status ParameterDump::Writer::write(const ShardReader &read) {
   return agree(world, world.rank() == 0 ? file.finish() : Status::okStatus());
 }
 
-ParameterDump::ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes,
-                             Control &world)
-    : writer(std::make_unique<Writer>(std::move(tensors), std::move(meshSizes), world)) {}
+ParameterDump::ParameterDump(std::vector<TensorSpec> tensors, format::RankMesh mesh, Control &world)
+    : writer(std::make_unique<Writer>(std::move(tensors), std::move(mesh), world)) {}
 ParameterDump::~ParameterDump() = default;
 
 Status ParameterDump::open(const std::string &path,

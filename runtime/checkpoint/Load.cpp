@@ -154,18 +154,17 @@ Status Matcher::match(std::vector<const SafetensorsEntry *> &entries) {
 }
 
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates,
-                      const ShardWriter &write) {
+                      const format::RankMesh &mesh, uint32_t rank, const ShardWriter &write) {
   SafetensorsFile file;
   DTC_RETURN_IF_ERROR(file.open(path));
   std::vector<const SafetensorsEntry *> entries;
   DTC_RETURN_IF_ERROR(Matcher(file, tensors).match(entries));
-  uint32_t rank = meshRank(meshSizes, coordinates);
+  const std::vector<uint32_t> coordinates = mesh.coordinatesOf(rank);
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!tensors[i].isHeldBy(rank))
       continue;
     std::vector<ShardBox> boxes;
-    DTC_RETURN_IF_ERROR(shardBoxes(tensors[i], meshSizes, coordinates, boxes));
+    DTC_RETURN_IF_ERROR(shardBoxes(tensors[i], mesh.sizes(), coordinates, boxes));
     std::vector<float> local(elementCount(tensors[i].localShape));
     Status status;
     forEachRun(tensors[i], boxes, [&](uint64_t global, uint64_t at, uint64_t length) {

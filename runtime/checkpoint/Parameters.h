@@ -3,6 +3,7 @@
 
 #include "runtime/base/TensorSpec.h"
 #include "runtime/comm/Control.h"
+#include "runtime/format/RankMesh.h"
 
 #include <functional>
 #include <map>
@@ -18,8 +19,8 @@ using ShardReader = std::function<Status(size_t index, std::span<float> local)>;
 using ShardWriter = std::function<Status(size_t index, std::span<const float> local)>;
 
 // Gathers every tensor on rank 0, which writes a file of whole tensors (names and storedShape,
-// padding removed, in order of name). Both calls are collective over the world, whose ranks are the
-// mesh in row-major order; an error of any rank is an error on all, and then what was at `path`
+// padding removed, in order of name). Both calls are collective over the world, whose ranks are
+// those of the mesh; an error of any rank is an error on all, and then what was at `path`
 // stays.
 // Example: ParameterDump dump(specs, mesh, world);
 //   DTC_RETURN_IF_ERROR(dump.open("p.safetensors")); ... hours later ... dump.write(read)
@@ -27,7 +28,7 @@ class ParameterDump {
 public:
   // All ranks must pass the same tensors, those included that only others hold; of what a rank does
   // not hold nothing is read.
-  ParameterDump(std::vector<TensorSpec> tensors, std::vector<uint32_t> meshSizes, Control &world);
+  ParameterDump(std::vector<TensorSpec> tensors, format::RankMesh mesh, Control &world);
   ~ParameterDump();
 
   // Makes sure that the file can be written, and takes its space. Hugging Face's loader wants the
@@ -44,7 +45,7 @@ private:
   std::unique_ptr<Writer> writer;
 };
 
-// Reads `path` and gives each tensor's shard for the rank at `coordinates` of the mesh to `write`,
+// Reads `path` and gives each tensor's shard for `rank` of the mesh to `write`,
 // padding 0.
 // F32, BF16 and F16 tensors are accepted. Several of `tensors` may have one name: a parameter and its
 // copy in f32, which may be split otherwise. Names may differ by the prefix "transformer."; buffers
@@ -53,7 +54,6 @@ private:
 // misshaped tensor is named (the first few) in one InvalidArgument. `tensors` are those of all ranks;
 // only what this rank holds is given to `write`.
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,
-                      std::span<const uint32_t> meshSizes, std::span<const uint32_t> coordinates,
-                      const ShardWriter &write);
+                      const format::RankMesh &mesh, uint32_t rank, const ShardWriter &write);
 
 } // namespace dtc::rt

@@ -6,6 +6,7 @@
 #include "runtime/exec/StepPlace.h"
 #include "runtime/exec/Trace.h"
 #include "runtime/format/Description.h"
+#include "runtime/format/RankMesh.h"
 #include "runtime/format/Target.h"
 
 #include <algorithm>
@@ -161,7 +162,7 @@ Status ExecutorImpl::makePlaces() {
 
 Status ExecutorImpl::prepare() {
   const format::Manifest &manifest = executable.manifest();
-  place = meshCoordinates(meshSizes(manifest), static_cast<uint32_t>(rank));
+  place = format::RankMesh(manifest).coordinatesOf(static_cast<uint32_t>(rank));
   trace.resize(step.num_streams());
   DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
   DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));

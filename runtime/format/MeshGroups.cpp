@@ -39,26 +39,27 @@ std::string nameOf(const Mesh &mesh, const std::vector<uint32_t> &axes) {
 
 } // namespace
 
-std::unique_ptr<GroupT> groupOfAxes(const Mesh &mesh, const std::vector<uint32_t> &axes) {
+std::unique_ptr<GroupT> groupOfAxes(const Mesh &mesh, const std::vector<uint32_t> &axes,
+                                    const std::vector<uint32_t> &placeRanks) {
   auto group = std::make_unique<GroupT>();
   group->name = nameOf(mesh, axes);
-  // Ranks by what `axes` move and by what the others move, each in order.
+  // Places by what `axes` move and by what the others move, each in order.
   std::vector<uint32_t> members{0}, firsts{0};
   uint32_t stride = 1;
   for (size_t axis = mesh.size(); axis-- > 0;) {
     bool moves = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    std::vector<uint32_t> &ranks = moves ? members : firsts;
-    std::vector<uint32_t> inner = std::move(ranks);
-    ranks.clear();
+    std::vector<uint32_t> &places = moves ? members : firsts;
+    std::vector<uint32_t> inner = std::move(places);
+    places.clear();
     for (uint32_t coordinate = 0; coordinate < mesh[axis]->size; ++coordinate)
-      for (uint32_t rank : inner)
-        ranks.push_back(coordinate * stride + rank);
+      for (uint32_t place : inner)
+        places.push_back(coordinate * stride + place);
     stride *= mesh[axis]->size;
   }
   group->size = static_cast<uint32_t>(members.size());
   for (uint32_t first : firsts)
     for (uint32_t member : members)
-      group->ranks.push_back(first + member);
+      group->ranks.push_back(placeRanks.empty() ? first + member : placeRanks[first + member]);
   return group;
 }
 

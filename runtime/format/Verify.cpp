@@ -1,6 +1,7 @@
 #include "runtime/format/Verify.h"
 
 #include "runtime/format/Header.h"
+#include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/VerifyContext.h"
 
@@ -99,25 +100,16 @@ Checked elementsOf(const flatbuffers::Vector<uint64_t> *shape) {
   return elements;
 }
 
-std::vector<uint32_t> coordinatesOf(const Manifest &manifest, uint64_t rank) {
-  std::vector<uint32_t> coordinates(manifest.mesh()->size());
-  for (size_t axis = coordinates.size(); axis-- > 0;) {
-    uint32_t size = manifest.mesh()->Get(axis)->size();
-    coordinates[axis] = static_cast<uint32_t>(rank % size);
-    rank /= size;
-  }
-  return coordinates;
-}
-
 namespace {
 
 // Which coordinates the ranks of each program have; every program has a rank by then.
 std::vector<std::vector<CoordinateRange>> coordinateRanges(const Manifest &manifest) {
-  size_t axes = manifest.mesh()->size();
+  const RankMesh mesh(manifest);
+  size_t axes = mesh.sizes().size();
   std::vector<std::vector<CoordinateRange>> ranges(manifest.programs()->size(),
                                                    std::vector<CoordinateRange>(axes, {~0u, 0}));
   for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank) {
-    std::vector<uint32_t> coordinates = coordinatesOf(manifest, rank);
+    std::vector<uint32_t> coordinates = mesh.coordinatesOf(rank);
     std::vector<CoordinateRange> &range = ranges[manifest.rank_program()->Get(rank)];
     for (size_t axis = 0; axis < axes; ++axis) {
       range[axis].first = std::min(range[axis].first, coordinates[axis]);

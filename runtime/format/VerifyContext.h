@@ -85,7 +85,4 @@ rt::Status verifyInstruction(const ProgramContext &context, // VerifyInstruction
 rt::Status verifyAcross(const VerifyContext &context); // VerifyAcross.cpp
 rt::Status verifyOrder(const VerifyContext &context);  // VerifyOrder.cpp
 
-// Coordinates on the mesh of a rank: row-major, first axis outermost.
-std::vector<uint32_t> coordinatesOf(const Manifest &manifest, uint64_t rank);
-
 } // namespace dtc::format

@@ -67,6 +67,25 @@ rt::Status verifyMesh(const VerifyContext &context, uint64_t &ranks) {
   return {};
 }
 
+// Absent, or each rank at one place.
+rt::Status verifyPlaces(const VerifyContext &context, uint64_t ranks) {
+  const auto *placed = context.manifest.place_ranks();
+  if (!placed)
+    return {};
+  if (placed->size() != ranks)
+    return context.fail("place_ranks has ", placed->size(), " entries, wanted ", ranks,
+                        ", the product of the mesh");
+  std::vector<bool> seen(ranks);
+  for (uint32_t place = 0; place < ranks; ++place) {
+    uint32_t rank = placed->Get(place);
+    if (rank >= ranks || seen[rank])
+      return context.fail("place ", place, " of the mesh has rank ", rank, ", wanted each of ",
+                          ranks, " ranks at one place");
+    seen[rank] = true;
+  }
+  return {};
+}
+
 rt::Status verifyRanks(const VerifyContext &context, uint64_t ranks) {
   const auto &assigned = *context.manifest.rank_program();
   uint32_t programs = context.manifest.programs()->size();
@@ -83,7 +102,7 @@ rt::Status verifyRanks(const VerifyContext &context, uint64_t ranks) {
   auto idle = std::find(used.begin(), used.end(), false);
   if (idle != used.end())
     return context.fail("program ", idle - used.begin(), " is run by no rank");
-  return {};
+  return verifyPlaces(context, ranks);
 }
 
 rt::Status verifyGroups(const VerifyContext &context, uint64_t ranks) {

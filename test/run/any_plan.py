@@ -96,8 +96,15 @@ def draw_precision(rng, fix):
     fix["precision"] = rng.choice(["f32", "f32", "bf16", "f16"])
 
 
+def draw_axis_order(rng, fix):
+    """Which axes are innermost on the links; cp has one rank."""
+    order = rng.sample(["tp", "dp", "pp"], 3)
+    if sum(fix[axis] > 1 for axis in order) > 1 and rng.random() < 0.5:
+        fix["axis_order"] = "-".join([*order, "cp"])
+
+
 DRAWS = [draw_mesh, draw_stages, draw_sequence_parallel, draw_zero, draw_buckets, draw_micro_batch, draw_recompute, draw_precision,
-         draw_offload]
+         draw_offload, draw_axis_order]
 # What is drawn that is no key of --fix, but a flag.
 FLAGS = {"precision": "--precision", "grad_dtype": "--grad-dtype", "target": "--target"}
 
@@ -247,6 +254,8 @@ def smaller(case):
         yield dataclasses.replace(case, fix={**case.fix, "recompute": "none"})
     if case.fix.get("precision", "f32") != "f32":
         yield dataclasses.replace(case, fix={**case.fix, "precision": "f32"})
+    if "axis_order" in case.fix:
+        yield dataclasses.replace(case, fix={key: value for key, value in case.fix.items() if key != "axis_order"})
     for key, value in case.fix.items():
         least = 1 if key in LEAST_ONE else 0
         if isinstance(value, int) and value > least:

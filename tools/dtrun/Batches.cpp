@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/format/RankMesh.h"
 #include "tools/dtrun/InputPart.h"
 
 #include <algorithm>
@@ -106,6 +107,7 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
           std::none_of(inputs.begin(), inputs.end(),
                        [&](const SampleType &known) { return known.input == type.input; }))
         inputs.push_back(std::move(type));
+  const uint32_t mine = format::RankMesh(manifest).rankAt(executor.coordinates());
   for (const format::Input *input : *executor.program().inputs()) {
     Column &column = columns.emplace_back();
     column.type = sampleTypeOf(*input);
@@ -114,7 +116,7 @@ Status Batches::open(const std::string &data, uint64_t seed, const Executable &e
       if (!hasInput(*manifest.programs()->Get(manifest.rank_program()->Get(rank)),
                     column.type.input))
         continue;
-      if (rank == meshRank(meshSizes(manifest), executor.coordinates()))
+      if (rank == mine)
         column.share = column.shares;
       ++column.shares;
     }

@@ -82,10 +82,11 @@ Status initialise(const Tensors *tensors, const std::vector<uint32_t> &mesh, Exe
 Status fillParameters(const Executable &executable, Executor &executor, Device &device,
                       uint64_t seed, const std::string &init, int threads) {
   const format::Program &program = executor.program();
-  std::vector<uint32_t> mesh = meshSizes(executable.manifest());
-  DTC_RETURN_IF_ERROR(initialise(program.optimizer_state(), mesh, executor, device, seed, threads));
+  const format::RankMesh mesh(executable.manifest());
+  DTC_RETURN_IF_ERROR(
+      initialise(program.optimizer_state(), mesh.sizes(), executor, device, seed, threads));
   if (init.empty())
-    return initialise(program.parameters(), mesh, executor, device, seed, threads);
+    return initialise(program.parameters(), mesh.sizes(), executor, device, seed, threads);
   std::vector<TensorSpec> specs;
   DTC_RETURN_IF_ERROR(specsOfJob(executable.manifest(), DumpedTensors::Parameters, specs));
   size_t numParameters = specs.size();
@@ -97,13 +98,14 @@ Status fillParameters(const Executable &executable, Executor &executor, Device &
       specs.push_back(tensorSpec(*state));
       specs.back().name = state->copy_of()->str();
     }
-  return loadParameters(
-      init, specs, mesh, executor.coordinates(), [&](size_t index, std::span<const float> local) {
-        return fill(index < numParameters
-                        ? tensorOf(executor, DumpedTensors::Parameters, specs[index].name)
-                        : *copies[index - numParameters],
-                    local, executor, device);
-      });
+  return loadParameters(init, specs, mesh, mesh.rankAt(executor.coordinates()),
+                        [&](size_t index, std::span<const float> local) {
+                          return fill(
+                              index < numParameters
+                                  ? tensorOf(executor, DumpedTensors::Parameters, specs[index].name)
+                                  : *copies[index - numParameters],
+                              local, executor, device);
+                        });
 }
 
 Status openDump(const Executable &executable, Control &world, const std::string &path,
@@ -111,8 +113,8 @@ Status openDump(const Executable &executable, Control &world, const std::string 
   auto opened = std::make_unique<Dump>();
   opened->which = which;
   DTC_RETURN_IF_ERROR(agree(world, specsOfJob(executable.manifest(), which, opened->specs)));
-  opened->file =
-      std::make_unique<ParameterDump>(opened->specs, meshSizes(executable.manifest()), world);
+  opened->file = std::make_unique<ParameterDump>(opened->specs,
+                                                 format::RankMesh(executable.manifest()), world);
   DTC_RETURN_IF_ERROR(opened->file->open(path));
   dump = std::move(opened);
   return {};

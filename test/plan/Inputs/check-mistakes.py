@@ -30,6 +30,8 @@ EDITS = [
     ("stages.1.chunks", [[3, 5]], "'layers' is [4, 7] of some stage"),
     ("stages.0.ranks", "all", "'ranks' has 0 ranks in some stage, wanted devices / pp = 2"),
     ("stages.0.ranks", [0, 10**12], "'ranks' has 1000000000000, wanted ranks from 0 to 7"),
+    ("stages.0.ranks", [1, 0], "'ranks' has 0 after 1, wanted each rank in one stage, ascending"),
+    ("stages.0.ranks", [6, 7], "'ranks' has 6 in two stages, wanted each rank in one stage, ascending"),
     ("stages.0.forward_s", -1.0, "'forward_s' is -1.0, wanted a number from 0 to 1e30"),
     ("stages.0.in_flight", 1e300, "'in_flight' is 1e+300, wanted a number from 0 to 1e30"),
     ("predicted.step_time_s", 0, "'step_time_s' is 0, wanted a positive number of seconds"),

@@ -131,11 +131,5 @@ TEST(CheckTensorSpec, NamesWhatDoesNotFit) {
   EXPECT_EQ(message(makeSpec({huge, huge}, {huge, huge}, {}), {1}),
             "tensor 'w' has more elements than 64 bits count");
 }
-
-TEST(MeshCoordinates, AreRowMajor) {
-  EXPECT_EQ(meshCoordinates(std::vector<uint32_t>{2, 3}, 4), (std::vector<uint32_t>{1, 1}));
-  EXPECT_EQ(meshCoordinates(std::vector<uint32_t>{2, 3}, 5), (std::vector<uint32_t>{1, 2}));
-  EXPECT_TRUE(meshCoordinates({}, 0).empty());
-}
 } // namespace
 } // namespace dtc::rt

@@ -65,7 +65,7 @@ std::vector<float> shardOf(const TensorSpec &spec, const Mesh &mesh,
 
 Status write(const std::string &path, const std::vector<TensorSpec> &specs, const Mesh &mesh,
              Comm &world, const ShardReader &read) {
-  ParameterDump dump(specs, mesh, world);
+  ParameterDump dump(specs, format::RankMesh(mesh), world);
   DTC_RETURN_IF_ERROR(dump.open(path));
   return dump.write(read);
 }
@@ -85,7 +85,7 @@ protected:
         std::vector<TensorSpec> specs = mesh.size() == 3 ? modelInStages(mesh) : model(mesh);
         // Ranks may list their tensors in any order.
         std::rotate(specs.begin(), specs.begin() + rank % 3, specs.end());
-        auto at = meshCoordinates(mesh, static_cast<uint32_t>(rank));
+        auto at = format::RankMesh(mesh).coordinatesOf(static_cast<uint32_t>(rank));
         auto read = [&](size_t index, std::span<float> local) {
           if (rank == failingRank && specs[index].name == "transformer.h.0.mlp.weight")
             return Status::internal("the device is gone");
@@ -103,9 +103,8 @@ protected:
     return statuses;
   }
 
-  Status load(const std::vector<TensorSpec> &specs, const std::vector<uint32_t> &mesh = {},
-              const std::vector<uint32_t> &at = {}) {
-    return loadParameters(path("x"), specs, mesh, at,
+  Status load(const std::vector<TensorSpec> &specs, const Mesh &mesh = {}, uint32_t rank = 0) {
+    return loadParameters(path("x"), specs, format::RankMesh(mesh), rank,
                           [](size_t, std::span<const float>) { return Status::okStatus(); });
   }
   // Writes a file of zeros.
@@ -147,19 +146,18 @@ TEST_F(ParametersTest, LoadsWhatAStageHolds) {
   Mesh mesh = {2, 1, 2};
   std::vector<TensorSpec> specs = modelInStages(mesh);
   for (uint32_t rank = 0; rank < 4; ++rank) {
-    std::vector<uint32_t> at = meshCoordinates(mesh, rank);
-    EXPECT_EQ(meshRank(mesh, at), rank);
+    std::vector<uint32_t> at = format::RankMesh(mesh).coordinatesOf(rank);
     std::vector<size_t> loaded, held;
     for (size_t i = 0; i < specs.size(); ++i)
       if (i == 0 || rank % 2 == i % 2)
         held.push_back(i);
-    Status status =
-        loadParameters(path("x"), specs, mesh, at, [&](size_t index, std::span<const float> local) {
-          loaded.push_back(index);
-          EXPECT_EQ(std::vector<float>(local.begin(), local.end()),
-                    shardOf(specs[index], mesh, at));
-          return Status::okStatus();
-        });
+    Status status = loadParameters(path("x"), specs, format::RankMesh(mesh), rank,
+                                   [&](size_t index, std::span<const float> local) {
+                                     loaded.push_back(index);
+                                     EXPECT_EQ(std::vector<float>(local.begin(), local.end()),
+                                               shardOf(specs[index], mesh, at));
+                                     return Status::okStatus();
+                                   });
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(loaded, held);
   }
@@ -171,10 +169,11 @@ TEST_F(ParametersTest, LoadsEveryShardOfWhatWasDumped) {
   Mesh mesh = {2, 3};
   std::vector<TensorSpec> specs = model(mesh);
   for (uint32_t rank = 0; rank < 6; ++rank) {
-    auto at = meshCoordinates(mesh, rank);
+    auto at = format::RankMesh(mesh).coordinatesOf(rank);
     size_t next = 0;
-    Status status =
-        loadParameters(path("x"), specs, mesh, at, [&](size_t index, std::span<const float> local) {
+    Status status = loadParameters(
+        path("x"), specs, format::RankMesh(mesh), rank,
+        [&](size_t index, std::span<const float> local) {
           EXPECT_EQ(index, next++);
           EXPECT_EQ(std::vector<float>(local.begin(), local.end()), shardOf(specs[index], mesh, at))
               << specs[index].name << " of rank " << rank;
@@ -183,6 +182,41 @@ TEST_F(ParametersTest, LoadsEveryShardOfWhatWasDumped) {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(next, specs.size());
   }
+}
+
+// Ranks at places other than those of their numbers write the same file, and find their shards in it.
+TEST_F(ParametersTest, FindsShardsByThePlacesOfRanks) {
+  for (const Status &status : dump({2, 3}, "x"))
+    ASSERT_TRUE(status.ok()) << status.message();
+  Mesh mesh = {2, 3};
+  format::RankMesh ranks(mesh, {0, 2, 4, 1, 3, 5});
+  std::vector<TensorSpec> specs = model(mesh);
+  auto world = makeLoopbackWorld(6, 20);
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < 6; ++rank)
+    threads.emplace_back([&, rank] {
+      std::vector<uint32_t> at = {rank % 2, rank / 2};
+      EXPECT_EQ(ranks.coordinatesOf(rank), at);
+      EXPECT_EQ(ranks.rankAt(at), rank);
+      ParameterDump dump(specs, ranks, *world[rank]);
+      EXPECT_TRUE(dump.open(path("y")).ok());
+      Status status = dump.write([&](size_t index, std::span<float> local) {
+        std::vector<float> values = shardOf(specs[index], mesh, at);
+        std::copy(values.begin(), values.end(), local.begin());
+        return Status::okStatus();
+      });
+      EXPECT_TRUE(status.ok()) << status.message();
+      status = loadParameters(path("x"), specs, ranks, rank,
+                              [&](size_t index, std::span<const float> local) {
+                                EXPECT_EQ(std::vector<float>(local.begin(), local.end()),
+                                          shardOf(specs[index], mesh, at));
+                                return Status::okStatus();
+                              });
+      EXPECT_TRUE(status.ok()) << status.message();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(readFile("x"), readFile("y"));
 }
 
 TEST_F(ParametersTest, IsAllOrNothingWhenARankFails) {
@@ -286,7 +320,7 @@ TEST_F(ParametersTest, ConvertsHalfPrecisionAndRefusesIntegers) {
   std::vector<TensorSpec> specs = {tensor("a", {3}, {3}, {{0, 0}}, mesh),
                                    tensor("b", {2}, {2}, {}, mesh)};
   std::vector<std::vector<float>> got;
-  ASSERT_TRUE(loadParameters(path("x"), specs, mesh, std::vector<uint32_t>{1},
+  ASSERT_TRUE(loadParameters(path("x"), specs, format::RankMesh(mesh), 1,
                              [&](size_t, std::span<const float> local) {
                                got.emplace_back(local.begin(), local.end());
                                return Status::okStatus();
@@ -304,10 +338,11 @@ TEST_F(ParametersTest, ConvertsHalfPrecisionAndRefusesIntegers) {
 TEST_F(ParametersTest, PassesTheErrorsOfTheWriter) {
   writeTensors({{"b", {2}}});
   Status status = loadParameters(
-      path("x"), std::vector{tensor("b", {2}, {2}, {}, {})}, {}, {},
+      path("x"), std::vector{tensor("b", {2}, {2}, {}, {})}, format::RankMesh(Mesh()), 0,
       [](size_t, std::span<const float>) { return Status::internal("the device is gone"); });
   EXPECT_EQ(status.message(), "the device is gone");
-  EXPECT_EQ(loadParameters(path("none"), {}, {}, {}, nullptr).statusCode(), StatusCode::NotFound);
+  EXPECT_EQ(loadParameters(path("none"), {}, format::RankMesh(Mesh()), 0, nullptr).statusCode(),
+            StatusCode::NotFound);
 }
 } // namespace
 } // namespace dtc::rt

@@ -68,7 +68,7 @@ ManifestT &forCuda(ManifestT &m) {
 }
 
 const Corruption manifestCorruptions[] = {
-    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 4"},
+    {"Version", [](ManifestT &m) { m.format_version = 1; }, "manifest version is 1, wanted 5"},
     {"LearningRateNan", [](ManifestT &m) { m.default_lr = nan; }, "default_lr is nan"},
     {"FlopsNegative", [](ManifestT &m) { m.model_flops_per_step = -1; },
      "model_flops_per_step is -1"},
@@ -104,6 +104,18 @@ const Corruption manifestCorruptions[] = {
        m.rank_program = {0, 1};
      },
      "rank 1 runs program 1, there are 1"},
+    {"PlacesFew", [](ManifestT &m) { m.place_ranks = {0}; },
+     "place_ranks has 1 entries, wanted 2, the product of the mesh"},
+    {"PlaceTwice",
+     [](ManifestT &m) {
+       m.place_ranks = {1, 1};
+     },
+     "place 1 of the mesh has rank 1, wanted each of 2 ranks at one place"},
+    {"PlaceHuge",
+     [](ManifestT &m) {
+       m.place_ranks = {2, 0};
+     },
+     "place 0 of the mesh has rank 2"},
     {"GroupEmpty", [](ManifestT &m) { m.groups[0]->size = 0; },
      "group 0 'dp' has 2 ranks in lists of 0, wanted whole lists of 1 rank or more"},
     {"GroupOdd", [](ManifestT &m) { m.groups[0]->ranks = {0}; },

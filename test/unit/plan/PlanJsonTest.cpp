@@ -41,7 +41,8 @@ Plan unusual() {
     out.chunkTimes.resize(2);
     out.firstLayer = stage;
     out.lastLayer = 3 - stage;
-    out.ranks.assign(32, stage);
+    for (int64_t rank = 0; rank < 32; ++rank)
+      out.ranks.push_back(stage * 32 + rank);
     out.recompute = {stage == 0 ? "full" : "selective", "selective"};
   }
   return plan;

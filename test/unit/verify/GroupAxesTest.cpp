@@ -12,21 +12,27 @@ constexpr AxisSet kPp = 1, kDp = 2, kTp = 4;
 // A mesh pp 2, dp 2, tp 2, with a program for each stage, and groups of these lists.
 class Job {
 public:
-  explicit Job(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists)
-      : packed(make(std::move(lists))), axes(*packed) {}
+  explicit Job(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists,
+               std::vector<uint32_t> placeRanks = {})
+      : packed(make(std::move(lists), std::move(placeRanks))), axes(*packed) {}
   const GroupAxes &operator*() const { return axes; }
   const GroupAxes *operator->() const { return &axes; }
   const format::Manifest &manifest() const { return *packed; }
 
 private:
-  static format::ManifestT make(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists) {
+  static format::ManifestT make(std::vector<std::pair<uint32_t, std::vector<uint32_t>>> lists,
+                                std::vector<uint32_t> placeRanks) {
     format::ManifestT manifest;
+    manifest.place_ranks = std::move(placeRanks);
     for (const char *name : {"pp", "dp", "tp"}) {
       manifest.mesh.push_back(std::make_unique<format::AxisT>());
       manifest.mesh.back()->name = name;
       manifest.mesh.back()->size = 2;
     }
-    manifest.rank_program = {0, 0, 0, 0, 1, 1, 1, 1};
+    manifest.rank_program.resize(8);
+    for (uint32_t place = 0; place < 8; ++place)
+      manifest.rank_program[manifest.place_ranks.empty() ? place : manifest.place_ranks[place]] =
+          place / 4;
     for (int program = 0; program < 2; ++program)
       manifest.programs.push_back(std::make_unique<format::ProgramT>());
     for (auto &[size, ranks] : lists) {
@@ -97,6 +103,19 @@ TEST(GroupAxes, SeesRanksThatDoNotAscendInTheirList) {
   Job job({{2, {2, 3, 0, 1}}, {2, {0, 1, 3, 2}}});
   EXPECT_TRUE(job->ascends(0));
   EXPECT_FALSE(job->ascends(1));
+}
+
+// Ranks counted along dp, then pp, then tp: the same lists mean other axes.
+TEST(GroupAxes, GoesByThePlacesOfRanks) {
+  Job job({{2, {0, 4, 1, 5, 2, 6, 3, 7}}, {4, {0, 4, 1, 5, 2, 6, 3, 7}}, {2, {0, 2, 5, 7}}},
+          {0, 4, 1, 5, 2, 6, 3, 7});
+  EXPECT_EQ(job->varying(0), kDp | kTp);
+  EXPECT_EQ(job->joined(0, 0), kTp);
+  EXPECT_EQ(job->joined(1, 1), kDp | kTp);
+  EXPECT_TRUE(job->ascends(1));
+  EXPECT_EQ(job->crossed(2, 1, 0), kPp);
+  Job sorted({{4, {0, 1, 4, 5, 2, 3, 6, 7}}}, {0, 4, 1, 5, 2, 6, 3, 7});
+  EXPECT_FALSE(sorted->ascends(0));
 }
 
 TEST(GroupAxes, NamesAxes) {

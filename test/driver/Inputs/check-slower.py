@@ -1,0 +1,18 @@
+"""All-reduces over tp take longer in the second trace of the same step, where tp is across nodes."""
+import json
+import sys
+
+
+def seconds(path):
+    """Of the first of each name."""
+    found = {}
+    for event in json.load(open(path))["traceEvents"]:
+        if event.get("cat") == "transfer" and event["pid"] == 0 and event["name"].startswith("all_reduce of activations over tp "):
+            found.setdefault(event["name"], event["dur"])
+    return found
+
+
+inside, across = seconds(sys.argv[1]), seconds(sys.argv[2])
+both = set(inside) & set(across)
+assert both, (inside, across)
+assert all(across[name] > 1.5 * inside[name] for name in both), (inside, across)
