@@ -4,6 +4,8 @@
 #include "runtime/format/Description.h"
 
 #include <algorithm>
+#include <map>
+#include <memory>
 
 namespace dtc {
 namespace {
@@ -56,30 +58,62 @@ OpWork convolutionWork(const format::Conv2dShape &s) {
 class Costs {
 public:
   Costs(const format::Manifest &manifest, const Topology &topology)
-      : manifest(manifest), topology(topology) {}
+      : manifest(manifest), topology(topology) {
+    if (!topology.isUniform())
+      for (const DeviceGroup &group : topology.groups)
+        systems.push_back(topology.slice(group.firstDevice, group.numDevices));
+  }
 
-  InstructionTime of(const format::Program &program, const format::Instruction &instruction) const {
+  InstructionTime of(uint32_t rank, const format::Instruction &instruction) {
     if (const format::Collective *op = instruction.op_as_Collective())
-      return ofCollective(*op);
+      return ofCollective(rank, *op);
     if (const format::Transfer *op = instruction.op_as_Transfer())
-      return ofTransfer(*op);
+      return ofTransfer(rank, *op);
     if (instruction.op_as_Record() || instruction.op_as_Wait())
       return {};
-    if (std::optional<double> seconds = hostSeconds(program, instruction))
+    const format::Program &program = *manifest.programs()->Get(manifest.rank_program()->Get(rank));
+    const DeviceKind &device = systemOf(rank, rank).device;
+    if (std::optional<double> seconds = hostSeconds(program, instruction, device))
       return {*seconds, 0, 0};
     OpWork work = workOf(instruction);
     if (work.kind == WorkKind::Memory || work.bytes == 0)
       work.bytes = bytesOf(program, instruction);
-    return {secondsOf(work, topology.device), 0, 0};
+    return {secondsOf(work, device), 0, 0};
   }
 
 private:
+  // What ranks `first` to `last` are on: those that are alike there, or all where these are not.
+  const Topology &systemOf(int64_t first, int64_t last) const {
+    for (size_t i = 0; i < systems.size(); ++i) {
+      const DeviceGroup &group = topology.groups[i];
+      if (first >= group.firstDevice && last < group.firstDevice + group.numDevices)
+        return systems[i];
+    }
+    return topology;
+  }
+
+  // The list of a group that a rank is in, and its place there.
+  struct Place {
+    llvm::ArrayRef<uint32_t> list;
+    uint32_t index = 0;
+  };
+  Place placeIn(uint32_t group, uint32_t rank) {
+    auto [entry, isNew] = places.try_emplace({group, rank});
+    if (!isNew)
+      return entry->second;
+    const format::Group &of = *manifest.groups()->Get(group);
+    llvm::ArrayRef<uint32_t> ranks(of.ranks()->data(), of.ranks()->size());
+    auto at = static_cast<uint32_t>(llvm::find(ranks, rank) - ranks.begin());
+    assert(at < ranks.size() && "who communicates over a group is in it");
+    return entry->second = {ranks.slice(at / of.size() * of.size(), of.size()), at % of.size()};
+  }
+
   // Of what the host does behind a device, or what goes from one to the other; a CPU is its own host.
   std::optional<double> hostSeconds(const format::Program &program,
-                                    const format::Instruction &instruction) const {
-    HostShare host = topology.device.hostShare();
-    if (program.host_bytes() == 0 || topology.device.deviceClass == DeviceClass::Cpu ||
-        !host.isKnown())
+                                    const format::Instruction &instruction,
+                                    const DeviceKind &device) const {
+    HostShare host = device.hostShare();
+    if (program.host_bytes() == 0 || device.deviceClass == DeviceClass::Cpu || !host.isKnown())
       return std::nullopt;
     format::Description description;
     format::describe(instruction, description);
@@ -133,33 +167,32 @@ private:
     return bytes;
   }
 
-  // The first list, as spans of ranks at equal distances, innermost first.
-  RankGroup spansOf(uint32_t index) const {
-    const format::Group &group = *manifest.groups()->Get(index);
+  // As spans of ranks at equal distances, innermost first.
+  static RankGroup spansOf(llvm::ArrayRef<uint32_t> list) {
     RankGroup spans;
-    uint32_t done = 1;
-    while (done < group.size()) {
-      int64_t first = group.ranks()->Get(0);
-      int64_t stride = static_cast<int64_t>(group.ranks()->Get(done)) - first;
+    auto ranks = static_cast<uint32_t>(list.size()), done = uint32_t(1);
+    while (done < ranks) {
+      int64_t first = list[0], stride = static_cast<int64_t>(list[done]) - first;
       uint32_t size = 1;
-      while ((size + 1) * done <= group.size() &&
-             static_cast<int64_t>(group.ranks()->Get(size * done)) - first == stride * size)
+      while ((size + 1) * done <= ranks &&
+             static_cast<int64_t>(list[size * done]) - first == stride * size)
         ++size;
       spans.push_back({size, std::max<int64_t>(stride, 1)});
       done *= size;
-      if (size == 1 || group.size() % done != 0)
-        return {{group.size(), 1}}; // no pattern
+      if (size == 1 || ranks % done != 0)
+        return {{ranks, 1}}; // no pattern
     }
     llvm::sort(spans, [](const RankSpan &a, const RankSpan &b) { return a.stride < b.stride; });
     return spans;
   }
 
-  InstructionTime timeOf(CollectiveKind kind, double bytes, const RankGroup &group) const {
+  static InstructionTime timeOf(CollectiveKind kind, double bytes, const RankGroup &group,
+                                const Topology &system) {
     InstructionTime time;
-    time.seconds = collectiveSeconds(kind, bytes, group, topology);
-    if (!topology.isHomogeneous() || time.seconds == 0)
+    time.seconds = collectiveSeconds(kind, bytes, group, system);
+    if (!system.isHomogeneous() || time.seconds == 0)
       return time;
-    llvm::SmallVector<double> links = linkSeconds(kind, bytes, group, topology);
+    llvm::SmallVector<double> links = linkSeconds(kind, bytes, group, system);
     for (size_t level = 0; level < links.size(); ++level)
       if (links[level] > time.linkSeconds) {
         time.linkSeconds = std::min(links[level], time.seconds);
@@ -168,35 +201,59 @@ private:
     return time;
   }
 
-  InstructionTime ofCollective(const format::Collective &op) const {
+  InstructionTime ofCollective(uint32_t rank, const format::Collective &op) {
     constexpr CollectiveKind kinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
                                         CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
-    double ranks = op.kind() == format::CollectiveKind::all_reduce
-                       ? 1
-                       : manifest.groups()->Get(op.group())->size();
+    llvm::ArrayRef<uint32_t> list = placeIn(op.group(), rank).list;
+    double ranks =
+        op.kind() == format::CollectiveKind::all_reduce ? 1 : static_cast<double>(list.size());
     return timeOf(kinds[static_cast<size_t>(op.kind())],
                   ranks * static_cast<double>(op.count() * format::bytesOf(op.dtype())),
-                  spansOf(op.group()));
+                  spansOf(list), systemOf(*llvm::min_element(list), *llvm::max_element(list)));
   }
 
-  InstructionTime ofTransfer(const format::Transfer &op) const {
-    const auto &ranks = *manifest.groups()->Get(op.group())->ranks();
-    int64_t distance =
-        std::abs(static_cast<int64_t>(ranks.Get(op.shift())) - static_cast<int64_t>(ranks.Get(0)));
-    return timeOf(CollectiveKind::SendRecv,
-                  static_cast<double>(op.count() * format::bytesOf(op.dtype())), {{2, distance}});
+  InstructionTime ofTransfer(uint32_t rank, const format::Transfer &op) {
+    auto bytes = static_cast<double>(op.count() * format::bytesOf(op.dtype()));
+    Place place = placeIn(op.group(), rank);
+    int64_t from = rank, to = place.list[(place.index + op.shift()) % place.list.size()];
+    const Topology &system = systemOf(std::min(from, to), std::max(from, to));
+    if (&system != &topology || topology.isUniform())
+      return timeOf(CollectiveKind::SendRecv, bytes, {{2, std::abs(from - to)}}, system);
+    // All ranks of the stage share the way to unlike ones.
+    Path path = wayOf(rank, op);
+    return {path.latency + bytes / path.bandwidth, 0, 0};
+  }
+
+  // To the ranks that those of the program of `rank` send to, or receive from; of one of them.
+  Path wayOf(uint32_t rank, const format::Transfer &op) const {
+    const format::Group &group = *manifest.groups()->Get(op.group());
+    const auto &programs = *manifest.rank_program();
+    std::vector<int64_t> from, to;
+    for (uint32_t i = 0; i < group.ranks()->size(); ++i) {
+      if (programs.Get(group.ranks()->Get(i)) != programs.Get(rank))
+        continue;
+      uint32_t first = i / group.size() * group.size();
+      from.push_back(group.ranks()->Get(i));
+      to.push_back(group.ranks()->Get(first + (i - first + op.shift()) % group.size()));
+    }
+    Path path = op.kind() == format::TransferKind::send ? pathBetween(from, to, topology)
+                                                        : pathBetween(to, from, topology);
+    path.bandwidth /= static_cast<double>(from.size());
+    return path;
   }
 
   const format::Manifest &manifest;
   const Topology &topology;
+  std::vector<Topology> systems; // like topology.groups, where devices are unlike
+  std::map<std::pair<uint32_t, uint32_t>, Place> places;
 };
 
 } // namespace
 
 InstructionCost costOn(const format::Manifest &manifest, const Topology &topology) {
-  return [costs = Costs(manifest, topology)](const format::Program &program,
-                                             const format::Instruction &instruction) {
-    return costs.of(program, instruction);
+  return [costs = std::make_shared<Costs>(manifest, topology)](
+             uint32_t rank, const format::Instruction &instruction) {
+    return costs->of(rank, instruction);
   };
 }
 

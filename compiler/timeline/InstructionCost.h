@@ -14,14 +14,14 @@ struct InstructionTime {
   int level = 0;          // of that link
 };
 
-// `instruction` of `program`, without what it waits for. Of a collective or transfer the time from when
+// An instruction of the program of `rank`, there, without what it waits for. Of a collective or transfer the time from when
 // all ranks are there.
 using InstructionCost =
-    std::function<InstructionTime(const format::Program &program, const format::Instruction &)>;
+    std::function<InstructionTime(uint32_t rank, const format::Instruction &instruction)>;
 
 // By compiler/cost: products and attention by their sizes, collectives by the links between the ranks of
-// the first list of their group, all else by the bytes that it reads and writes. The manifest has been
-// verified; it and the topology outlive the result.
+// this one's list of their group, all else by the bytes that it reads and writes. Where devices are unlike, ranks on one kind
+// are costed as a system of their own. The manifest has been verified; it and the topology outlive the result.
 InstructionCost costOn(const format::Manifest &manifest, const Topology &topology);
 
 } // namespace dtc

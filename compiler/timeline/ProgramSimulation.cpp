@@ -172,8 +172,7 @@ void ProgramRun::addDevices() {
 void ProgramRun::addTask(const std::vector<std::pair<uint32_t, size_t>> &at) {
   auto [index, stream] = at.front();
   const Item &item = *next(index, stream);
-  const format::Program &program = *manifest.programs()->Get(ranks.classes()[index].program);
-  InstructionTime time = cost(program, *item.source);
+  InstructionTime time = cost(ranks.classes()[index].rank, *item.source);
   SimTask task;
   task.name = format::describe(manifest, *item.source);
   bool moves = item.channel >= 0;

@@ -18,12 +18,13 @@ template <typename OpT> double secondsOn(OpT op) {
   task->instructions.push_back(std::move(instruction));
   program->tasks.push_back(std::move(task));
   manifest.programs.push_back(std::move(program));
+  manifest.rank_program = {0};
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(format::Manifest::Pack(builder, &manifest));
   const auto *packed = flatbuffers::GetRoot<format::Manifest>(builder.GetBufferPointer());
   Result<Topology> topology = loadTopology("dgx-h100", 1, 1);
   const format::Program &only = *packed->programs()->Get(0);
-  return costOn(*packed, *topology)(only, *only.tasks()->Get(0)->instructions()->Get(0)).seconds;
+  return costOn(*packed, *topology)(0, *only.tasks()->Get(0)->instructions()->Get(0)).seconds;
 }
 
 DeviceKind gpu() { return loadTopology("dgx-h100", 1, 1)->device; }

@@ -89,7 +89,7 @@ struct Programs {
     builder.Finish(format::Manifest::Pack(builder, &manifest));
     Result<ProgramSimulation> result =
         simulateProgram(*flatbuffers::GetRoot<format::Manifest>(builder.GetBufferPointer()),
-                        [](const format::Program &, const format::Instruction &instruction) {
+                        [](uint32_t, const format::Instruction &instruction) {
                           return InstructionTime{static_cast<double>(instruction.location()), 0, 0};
                         });
     EXPECT_TRUE(result.ok()) << (result.ok() ? "" : result.error().text());

@@ -1,0 +1,96 @@
+// Seconds of instructions where devices are unlike.
+#include "compiler/timeline/InstructionCost.h"
+
+#include "gtest/gtest.h"
+
+#include <numeric>
+
+namespace dtc {
+namespace {
+
+// Three stages of 8 ranks, on a node of L4, one of A100 and one of H100. Stages are the programs, not in that order.
+class UnlikeDevices : public testing::Test {
+protected:
+  void SetUp() override {
+    Result<Topology> loaded = loadTopology("mixed-l4-a100-h100");
+    ASSERT_TRUE(loaded.ok());
+    topology = *loaded;
+    for (uint32_t rank = 0; rank < 24; ++rank)
+      manifest.rank_program.push_back(2 - rank / 8);
+    for (int program = 0; program < 3; ++program)
+      manifest.programs.push_back(std::make_unique<format::ProgramT>());
+  }
+
+  uint32_t group(uint32_t size, std::vector<uint32_t> ranks) {
+    manifest.groups.push_back(std::make_unique<format::GroupT>());
+    manifest.groups.back()->name = "lists";
+    manifest.groups.back()->size = size;
+    manifest.groups.back()->ranks = std::move(ranks);
+    return static_cast<uint32_t>(manifest.groups.size() - 1);
+  }
+
+  // Of `op` as each of the ranks does it.
+  template <typename OpT> std::vector<double> secondsOf(OpT op, std::vector<uint32_t> ranks) {
+    format::InstructionT made;
+    made.op.Set(std::move(op));
+    flatbuffers::FlatBufferBuilder builder, ofInstruction;
+    builder.Finish(format::Manifest::Pack(builder, &manifest));
+    ofInstruction.Finish(format::Instruction::Pack(ofInstruction, &made));
+    InstructionCost cost =
+        costOn(*flatbuffers::GetRoot<format::Manifest>(builder.GetBufferPointer()), topology);
+    std::vector<double> seconds;
+    for (uint32_t rank : ranks)
+      seconds.push_back(
+          cost(rank, *flatbuffers::GetRoot<format::Instruction>(ofInstruction.GetBufferPointer()))
+              .seconds);
+    return seconds;
+  }
+
+  format::ManifestT manifest;
+  Topology topology;
+};
+
+TEST_F(UnlikeDevices, ComputeAsFastAsTheRankThatDoes) {
+  format::GemmT gemm;
+  gemm.m = gemm.n = gemm.k = 4096;
+  std::vector<double> seconds = secondsOf(gemm, {0, 8, 16});
+  OpWork work = productWork(4096, 4096, 4096, 1, ComputeType::F32);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(seconds[i], dtc::secondsOf(work, topology.groups[i].device));
+  EXPECT_NE(seconds[0], seconds[2]);
+}
+
+TEST_F(UnlikeDevices, MeetOverTheLinksOfTheirOwnNode) {
+  std::vector<uint32_t> all(24);
+  std::iota(all.begin(), all.end(), 0u);
+  format::CollectiveT op;
+  op.group = group(8, all);
+  op.count = 1 << 20;
+  std::vector<double> seconds = secondsOf(op, {3, 11, 19});
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(seconds[i], collectiveSeconds(CollectiveKind::AllReduce, 4 << 20, {{8, 1}},
+                                            topology.slice(static_cast<int64_t>(i) * 8, 8)));
+  EXPECT_GT(seconds[0], 2 * seconds[2]); // PCIe, NVSwitch
+}
+
+// All ranks of a stage send at the same time.
+TEST_F(UnlikeDevices, ShareTheWayToUnlikeOnes) {
+  std::vector<uint32_t> pairs;
+  std::vector<int64_t> from, to;
+  for (uint32_t rank = 0; rank < 8; ++rank) {
+    pairs.insert(pairs.end(), {rank + 16, rank + 8});
+    from.push_back(rank + 16);
+    to.push_back(rank + 8);
+  }
+  format::TransferT op;
+  op.group = group(2, pairs);
+  op.shift = 1;
+  op.count = 1 << 20;
+  Path path = pathBetween(from, to, topology);
+  EXPECT_DOUBLE_EQ(secondsOf(op, {18})[0], path.latency + (4 << 20) / (path.bandwidth / 8));
+  op.kind = format::TransferKind::receive;
+  EXPECT_DOUBLE_EQ(secondsOf(op, {10})[0], path.latency + (4 << 20) / (path.bandwidth / 8));
+}
+
+} // namespace
+} // namespace dtc
