@@ -108,7 +108,6 @@ Found checkStages(const Plan &plan) {
     return PlanMistake{"stages", "has " + number(static_cast<int64_t>(plan.stages.size())) +
                                      " stages, wanted pp = " + number(plan.decisions.pp)};
   Runs runs;
-  std::set<int64_t> seen; // ranks
   for (const PlanStage &stage : plan.stages) {
     // A plan without chunks has one run of layers in each stage.
     if (stage.chunks.empty())
@@ -127,23 +126,33 @@ Found checkStages(const Plan &plan) {
       return PlanMistake{"ranks", "has " + number(static_cast<int64_t>(stage.ranks.size())) +
                                       " ranks in some stage, wanted devices / pp = " +
                                       number(plan.devices / plan.decisions.pp)};
-    int64_t before = -1; // of this stage's
-    for (int64_t rank : stage.ranks) {
+    for (int64_t rank : stage.ranks)
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +
                                         number(plan.devices - 1)};
-      if (rank <= before || !seen.insert(rank).second)
-        return PlanMistake{"ranks",
-                           "has " + number(rank) +
-                               (rank <= before ? " after " + number(before) : " in two stages") +
-                               ", wanted each rank in one stage, ascending"};
-      before = rank;
-    }
     for (const std::string &layer : stage.recompute)
       if (Found found = checkWord("recompute", layer, {"none", "selective", "full"}))
         return found;
   }
   return checkLayers(std::move(runs));
+}
+
+// Programs are put there.
+Found checkRanks(const Plan &plan) {
+  std::set<int64_t> seen;
+  for (const PlanStage &stage : plan.stages) {
+    int64_t before = -1;
+    for (int64_t rank : stage.ranks) {
+      std::string why = rank <= before              ? " after " + number(before)
+                        : !seen.insert(rank).second ? " in two stages"
+                                                    : "";
+      if (!why.empty())
+        return PlanMistake{"ranks", "has " + number(rank) + why +
+                                        ", wanted each rank in one stage, ascending"};
+      before = rank;
+    }
+  }
+  return std::nullopt;
 }
 
 bool isPlacement(llvm::StringRef axis, llvm::StringRef text) {
@@ -168,7 +177,7 @@ Found checkTensors(const Plan &plan) {
 } // namespace
 
 std::optional<PlanMistake> findMistake(const Plan &plan) {
-  for (auto check : {checkMesh, checkDecisions, checkStages, checkTensors})
+  for (auto check : {checkMesh, checkDecisions, checkStages, checkRanks, checkTensors})
     if (Found found = check(plan))
       return found;
   if (plan.predicted.stepSeconds <= 0)
