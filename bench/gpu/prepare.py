@@ -26,7 +26,7 @@ from pack_dtrun import pack
 from profile_shares import kernel_ops
 
 DTC = Path(os.environ.get("DTC_BIN", ROOT / "build" / "bin")) / "dtc"
-MOST_MIB = 64  # what travels to a machine that is lent
+MOST_MIB = 50  # what may travel to a machine that is lent, beside this tree
 
 
 class Failure(Exception):

@@ -52,11 +52,20 @@ def read_case(folder):
         return Unpickler(file).load()
 
 
+def unpack_into(archive, folder):
+    with tarfile.open(archive) as packed:
+        if hasattr(tarfile, "data_filter"):
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(folder)
+
+
 class Checks:
     def __init__(self, folder, options, work):
         self.folder, self.options, self.work = folder, options, work
         self.deadline = time.monotonic() + options.budget_seconds
-        self.cases = sorted(path.parent for path in folder.glob("*/case.pickle"))
+        if (folder / "cases.tar.xz").exists():
+            unpack_into(folder / "cases.tar.xz", work / "cases")
+        self.cases = sorted(path.parent for path in (work / "cases").glob("*/case.pickle"))
         self.peaks = {}  # what the ranks of a case said they took
 
     def has_time(self, seconds=15):
@@ -67,10 +76,7 @@ class Checks:
         if not archive.exists():
             raise Skip("the folder has no kernels")
         import kernels
-        with tarfile.open(archive) as packed:
-            if hasattr(tarfile, "data_filter"):
-                packed.extraction_filter = tarfile.data_filter
-            packed.extractall(self.work)
+        unpack_into(archive, self.work)
         if device.is_emulated() and not os.environ.get("DTC_FAKE_DRIVER") and not (ROOT / "build/test/dtc_fake_driver.so").exists():
             raise Skip("the emulated driver, DTC_FAKE_DRIVER, is not there")
         about = kernels.run_all(self.work / "kernels", self.has_time)
@@ -206,7 +212,7 @@ def main():
     parser.add_argument("--budget-seconds", type=float, default=540, help="no part is begun when they are over (540)")
     parser.add_argument("--sanitizer", type=int, default=2, help="cases that compute-sanitizer runs (2)")
     options = parser.parse_args()
-    if not any((options.folder / name).exists() for name in ("kernels.tar.xz", "curve")) and not list(options.folder.glob("*/case.pickle")):
+    if not any((options.folder / name).exists() for name in ("kernels.tar.xz", "cases.tar.xz", "curve")):
         sys.exit("check.py: no case is there; make some with prepare.py")
     if why := device.why_no_gpu():
         print(f"skipped: {why}")
