@@ -105,14 +105,18 @@ def environment_of(folder):
     return there
 
 
+def extract(archive, folder):
+    with tarfile.open(archive) as packed:
+        if hasattr(tarfile, "data_filter"):  # which Python says to name, from 3.12 on
+            packed.extraction_filter = tarfile.data_filter
+        packed.extractall(folder)
+
+
 def unpack(archive, folder):
     """Unpacks into `folder`, unless it is there already; returns environment_of(folder)."""
     folder = Path(folder)
     if not (folder / "bin" / "dtrun").exists():
-        with tarfile.open(archive) as packed:
-            if hasattr(tarfile, "data_filter"):  # which Python says to name, from 3.12 on
-                packed.extraction_filter = tarfile.data_filter
-            packed.extractall(folder)
+        extract(archive, folder)
     return environment_of(folder)
 
 

@@ -17,19 +17,29 @@ namespace {
 struct MeshAxis {
   std::string name;
   int64_t size = 1, stride = 1;
-  int64_t coordinateOf(int64_t rank) const { return rank / stride % size; }
+  std::vector<int64_t> coordinates; // by rank
+  int64_t coordinateOf(int64_t rank) const { return coordinates[static_cast<size_t>(rank)]; }
 };
 
-// From the innermost out, those of one rank left out.
+// From the innermost out, those of one rank left out. Stages have the ranks that the plan gives them, in which the other axes
+// lie in their order.
 std::vector<MeshAxis> axesOf(const Plan &plan) {
   const Decisions &d = plan.decisions;
   std::vector<MeshAxis> axes;
-  int64_t stride = 1;
-  for (char axis : d.order) {
-    int64_t size = d.sizeOf(axis);
-    if (size > 1)
-      axes.push_back({std::string(1, axis) + "p", size, stride});
+  int64_t stride = 1, inStage = 1;
+  for (char letter : d.order) {
+    int64_t size = d.sizeOf(letter);
+    if (size > 1) {
+      MeshAxis &axis = axes.emplace_back(MeshAxis{std::string(1, letter) + "p", size, stride, {}});
+      axis.coordinates.resize(static_cast<size_t>(plan.devices));
+      for (size_t stage = 0; stage < plan.stages.size(); ++stage)
+        for (size_t i = 0; i < plan.stages[stage].ranks.size(); ++i)
+          axis.coordinates[static_cast<size_t>(plan.stages[stage].ranks[i])] =
+              letter == 'p' ? static_cast<int64_t>(stage)
+                            : static_cast<int64_t>(i) / inStage % size;
+    }
     stride *= size;
+    inStage *= letter == 'p' ? 1 : size;
   }
   return axes;
 }

@@ -4,6 +4,7 @@
 #include "runtime/format/Description.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -59,9 +60,12 @@ class Costs {
 public:
   Costs(const format::Manifest &manifest, const Topology &topology)
       : manifest(manifest), topology(topology) {
-    if (!topology.isUniform())
-      for (const DeviceGroup &group : topology.groups)
-        systems.push_back(topology.slice(group.firstDevice, group.numDevices));
+    if (topology.isUniform())
+      return;
+    for (const DeviceGroup &group : topology.groups)
+      systems.push_back(topology.slice(group.firstDevice, group.numDevices));
+    for (uint32_t rank = 0; rank < manifest.rank_program()->size(); ++rank)
+      spans[manifest.rank_program()->Get(rank)].add(rank);
   }
 
   InstructionTime of(uint32_t rank, const format::Instruction &instruction) {
@@ -72,7 +76,8 @@ public:
     if (instruction.op_as_Record() || instruction.op_as_Wait())
       return {};
     const format::Program &program = *manifest.programs()->Get(manifest.rank_program()->Get(rank));
-    const DeviceKind &device = systemOf(rank, rank).device;
+    // A rank stands for all of its program, the slowest of which the others wait for.
+    const DeviceKind &device = systemOf(spanOf(manifest.rank_program()->Get(rank))).device;
     if (std::optional<double> seconds = hostSeconds(program, instruction, device))
       return {*seconds, 0, 0};
     OpWork work = workOf(instruction);
@@ -82,11 +87,22 @@ public:
   }
 
 private:
-  // What ranks `first` to `last` are on: those that are alike there, or all where these are not.
-  const Topology &systemOf(int64_t first, int64_t last) const {
+  struct Span {
+    int64_t first = std::numeric_limits<int64_t>::max(), last = -1;
+    void add(int64_t rank) {
+      first = std::min(first, rank);
+      last = std::max(last, rank);
+    }
+  };
+  Span spanOf(uint32_t program) const {
+    auto found = spans.find(program);
+    return found == spans.end() ? Span() : found->second;
+  }
+  // What the ranks of a span are on: devices that are alike, or the least of all where they are not.
+  const Topology &systemOf(Span span) const {
     for (size_t i = 0; i < systems.size(); ++i) {
       const DeviceGroup &group = topology.groups[i];
-      if (first >= group.firstDevice && last < group.firstDevice + group.numDevices)
+      if (span.first >= group.firstDevice && span.last < group.firstDevice + group.numDevices)
         return systems[i];
     }
     return topology;
@@ -168,21 +184,21 @@ private:
   }
 
   // As spans of ranks at equal distances, innermost first.
-  static RankGroup spansOf(llvm::ArrayRef<uint32_t> list) {
+  static RankGroup spansOf(llvm::ArrayRef<uint32_t> members) {
+    auto list = llvm::to_vector(members);
+    llvm::sort(list);
     RankGroup spans;
     auto ranks = static_cast<uint32_t>(list.size()), done = uint32_t(1);
     while (done < ranks) {
-      int64_t first = list[0], stride = static_cast<int64_t>(list[done]) - first;
+      int64_t first = list[0], stride = int64_t(list[done]) - first;
       uint32_t size = 1;
-      while ((size + 1) * done <= ranks &&
-             static_cast<int64_t>(list[size * done]) - first == stride * size)
+      while ((size + 1) * done <= ranks && int64_t(list[size * done]) - first == stride * size)
         ++size;
       spans.push_back({size, std::max<int64_t>(stride, 1)});
       done *= size;
       if (size == 1 || ranks % done != 0)
-        return {{ranks, 1}}; // no pattern
+        return {{ranks, (int64_t(list.back()) - first) / (ranks - 1)}}; // no pattern
     }
-    llvm::sort(spans, [](const RankSpan &a, const RankSpan &b) { return a.stride < b.stride; });
     return spans;
   }
 
@@ -205,22 +221,32 @@ private:
     constexpr CollectiveKind kinds[] = {CollectiveKind::AllReduce, CollectiveKind::AllGather,
                                         CollectiveKind::ReduceScatter, CollectiveKind::AllToAll};
     llvm::ArrayRef<uint32_t> list = placeIn(op.group(), rank).list;
+    // Of all lists that the rank's program has a part in.
+    Span span = spanOf(manifest.rank_program()->Get(rank));
+    for (uint32_t member : list)
+      span.add(member);
     double ranks =
         op.kind() == format::CollectiveKind::all_reduce ? 1 : static_cast<double>(list.size());
     return timeOf(kinds[static_cast<size_t>(op.kind())],
                   ranks * static_cast<double>(op.count() * format::bytesOf(op.dtype())),
-                  spansOf(list), systemOf(*llvm::min_element(list), *llvm::max_element(list)));
+                  spansOf(list), systemOf(span));
   }
 
   InstructionTime ofTransfer(uint32_t rank, const format::Transfer &op) {
     auto bytes = static_cast<double>(op.count() * format::bytesOf(op.dtype()));
     Place place = placeIn(op.group(), rank);
     int64_t from = rank, to = place.list[(place.index + op.shift()) % place.list.size()];
-    const Topology &system = systemOf(std::min(from, to), std::max(from, to));
+    Span span = spanOf(manifest.rank_program()->Get(rank));
+    span.add(from);
+    span.add(to);
+    const Topology &system = systemOf(span);
     if (&system != &topology || topology.isUniform())
       return timeOf(CollectiveKind::SendRecv, bytes, {{2, std::abs(from - to)}}, system);
     // All ranks of the stage share the way to unlike ones.
-    Path path = wayOf(rank, op);
+    auto [entry, isNew] = ways.try_emplace(&op);
+    if (isNew)
+      entry->second = wayOf(rank, op);
+    const Path &path = entry->second;
     return {path.latency + bytes / path.bandwidth, 0, 0};
   }
 
@@ -244,8 +270,10 @@ private:
 
   const format::Manifest &manifest;
   const Topology &topology;
-  std::vector<Topology> systems; // like topology.groups, where devices are unlike
+  std::vector<Topology> systems;  // like topology.groups, where devices are unlike
+  std::map<uint32_t, Span> spans; // of programs, where devices are unlike
   std::map<std::pair<uint32_t, uint32_t>, Place> places;
+  std::map<const format::Transfer *, Path> ways;
 };
 
 } // namespace

@@ -33,8 +33,7 @@ Status CudaArena::map(cu::Device device, uint64_t bytes) {
   reservedBytes = size;
   cu::Allocation allocation = 0;
   DTC_CUDA(driver, cuMemCreate, &allocation, size, &properties, 0);
-  Status mapped =
-      cu::check(driver, "cuMemMap", driver.cuMemMap(reserved, size, 0, allocation, 0));
+  Status mapped = cu::check(driver, "cuMemMap", driver.cuMemMap(reserved, size, 0, allocation, 0));
   isMapped = mapped.ok();
   // It goes with the map.
   Status released = cu::check(driver, "cuMemRelease", driver.cuMemRelease(allocation));

@@ -48,6 +48,8 @@ static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 // Of CUDA. With older drivers NCCL keeps the order of communicators in a graph by running one after another, whose ranks
 // could wait in a circle.
 constexpr int kLeastForGraphs = 12090;
+// With those before this one, in streams too.
+constexpr int kLeastForStreams = 12030;
 
 class NcclGroups : public CudaGroups {
 public:
@@ -132,6 +134,10 @@ Status NcclGroups::open(size_t ranks) {
     return {};
   DTC_RETURN_IF_ERROR(libraries.nccl(nccl));
   DTC_CUDA(driver, cuDriverGetVersion, &driverVersion);
+  if (driverVersion < kLeastForStreams)
+    return Status::unavailable(text("NCCL needs a driver of CUDA 12.3 or later here, this is of ",
+                                    driverVersion / 1000, ".", driverVersion % 1000 / 10,
+                                    "; update the NVIDIA driver"));
   std::lock_guard lock(mutex);
   watch = std::make_unique<NcclWatch>(*nccl, driver, options);
   if (stopped)

@@ -38,7 +38,7 @@ void NcclWatch::abortAll() {
   if (ending.empty() || *driver.isLost)
     return;
   std::promise<void> over;
-  aborts.push_back(over.get_future());
+  aborts.push_back(over.get_future().share());
   std::thread([calls = nccl, ending, over = std::move(over)]() mutable {
     (void)calls.ncclGroupStart();
     for (cu::NcclComm comm : ending)
@@ -49,13 +49,13 @@ void NcclWatch::abortAll() {
 }
 
 bool NcclWatch::awaitStop() {
-  std::vector<std::future<void>> begun;
+  std::vector<std::shared_future<void>> begun;
   {
     std::lock_guard lock(mutex);
-    begun.swap(aborts);
+    begun = aborts;
   }
   auto deadline = Clock::now() + Seconds(options.abortSeconds);
-  return std::all_of(begun.begin(), begun.end(), [&](const std::future<void> &abort) {
+  return std::all_of(begun.begin(), begun.end(), [&](const std::shared_future<void> &abort) {
     return abort.wait_until(deadline) == std::future_status::ready;
   });
 }

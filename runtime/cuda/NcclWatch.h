@@ -76,7 +76,7 @@ private:
   const cu::Driver &driver;
   NcclWatchOptions options;
   std::vector<NcclLine *> lines;
-  std::vector<std::future<void>> aborts;
+  std::vector<std::shared_future<void>> aborts;
   std::atomic<uint64_t> steps{0};
   uint64_t stepsSeen = 0;
   std::atomic<bool> stopped{false};

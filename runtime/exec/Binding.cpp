@@ -1,6 +1,7 @@
 #include "runtime/exec/Binding.h"
 
 #include "runtime/format/Description.h"
+#include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 
 #include <map>
@@ -162,10 +163,7 @@ BoundEntry Binder::bind(const format::Entry &entry, const std::vector<BoundTask>
 } // namespace
 
 std::vector<uint32_t> meshSizes(const format::Manifest &manifest) {
-  std::vector<uint32_t> sizes;
-  for (const format::Axis *axis : *manifest.mesh())
-    sizes.push_back(axis->size());
-  return sizes;
+  return format::RankMesh(manifest).sizes();
 }
 
 TensorSpec tensorSpec(const format::Tensor &tensor) {

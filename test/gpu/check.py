@@ -9,7 +9,7 @@ Parts, in this order, each skipped with a reason where it cannot run here:
   memory     what each plan's ranks say they took, beside the arena in the file
   curve      the loss of each step of a longer run, in f32 and bf16
   sanitizer  compute-sanitizer's memcheck, racecheck, initcheck and synccheck of a step of the first N cases of one rank (2)
-RESULTS.json is written after each. Exit status: 0 all match, 1 some do not, 77 there is no GPU. Programs are those of FOLDER, or else
+RESULTS.json is written after each. Exit status: 0 all match, 1 some do not, 3 time ran out before all had run, 77 there is no GPU. Programs are those of FOLDER, or else
 looked for as in test/run.
 """
 import argparse
@@ -19,7 +19,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from pathlib import Path
@@ -27,9 +26,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[1:1] = [str(ROOT / "test" / "run"), str(ROOT / "tools"), str(ROOT / "bench" / "gpu")]
 import device
-from pack_dtrun import unpack
+from pack_dtrun import extract, unpack
 
-SKIPPED = 77
+SKIPPED, UNFINISHED = 77, 3
 CURVE_TOLERANCE = {"f32": 1e-4, "bf16": 1e-2}  # of each loss, relative
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 99  # exit status by which compute-sanitizer says so
@@ -52,19 +51,12 @@ def read_case(folder):
         return Unpickler(file).load()
 
 
-def unpack_into(archive, folder):
-    with tarfile.open(archive) as packed:
-        if hasattr(tarfile, "data_filter"):
-            packed.extraction_filter = tarfile.data_filter
-        packed.extractall(folder)
-
-
 class Checks:
     def __init__(self, folder, options, work):
         self.folder, self.options, self.work = folder, options, work
         self.deadline = time.monotonic() + options.budget_seconds
         if (folder / "cases.tar.xz").exists():
-            unpack_into(folder / "cases.tar.xz", work / "cases")
+            extract(folder / "cases.tar.xz", work / "cases")
         self.cases = sorted(path.parent for path in (work / "cases").glob("*/case.pickle"))
         self.peaks = {}  # what the ranks of a case said they took
 
@@ -76,13 +68,14 @@ class Checks:
         if not archive.exists():
             raise Skip("the folder has no kernels")
         import kernels
-        unpack_into(archive, self.work)
+        extract(archive, self.work)
         if device.is_emulated() and not os.environ.get("DTC_FAKE_DRIVER") and not (ROOT / "build/test/dtc_fake_driver.so").exists():
             raise Skip("the emulated driver, DTC_FAKE_DRIVER, is not there")
         about = kernels.run_all(self.work / "kernels", self.has_time)
         worst = ", ".join(f"{kind} {value:.2g}" for kind, value in about["worst"].items())
         about["says"] = (f"{about['matched']} of {about['of']} kernels match one CPU, largest difference over the tolerance: {worst}"
                          + (f"; {about['of'] - about['ran']} not run" if about["ran"] < about["of"] else ""))
+        about["left"] = 0 if about["failed"] else about["of"] - about["ran"]
         return about
 
     def plans(self):
@@ -162,10 +155,11 @@ class Checks:
             raise Skip("there is no compute-sanitizer on PATH or in /usr/local/cuda")
         from dtc_tools import BIN
         cases = [folder for folder in self.cases if read_case(folder)[0].ranks == 1][:self.options.sanitizer]
-        about = {"ran": 0, "failed": {}}
+        about = {"ran": 0, "left": 0, "failed": {}}
         for tool in SANITIZERS:
             for folder in cases:
                 if not self.has_time(30):
+                    about["left"] += 1
                     continue
                 command = [program, "--tool", tool, "--error-exitcode", str(FOUND), str(BIN / "dtrun"), str(folder / "program.dte"),
                            "--data", str(folder / "text.txt"), "--steps", "1"]
@@ -191,7 +185,7 @@ def run_part(checks, part):
     """What a part found: with "failed" where something did, or "skipped" with the reason."""
     began = time.monotonic()
     try:
-        found = getattr(checks, part)() if checks.has_time(5) else {"skipped": "no time was left"}
+        found = getattr(checks, part)() if checks.has_time(5) else {"left": 1, "says": "no time was left"}
     except Skip as reason:
         found = {"skipped": str(reason)}
     except Exception as error:  # a part that breaks takes no other with it
@@ -201,7 +195,7 @@ def run_part(checks, part):
 
 
 def has_run(parts):
-    return any("skipped" not in found and not found.get("failed") for found in parts.values())
+    return any("skipped" not in found and not found.get("failed") and not found.get("left") for found in parts.values())
 
 
 def main():
@@ -233,8 +227,9 @@ def main():
             if options.out:
                 options.out.write_text(json.dumps(result, indent=1))
     failed = [part for part, found in result["parts"].items() if found.get("failed")]
-    print("all match" if not failed else f"failed: {', '.join(failed)}")
-    sys.exit(1 if failed or not has_run(result["parts"]) else 0)
+    left = [part for part, found in result["parts"].items() if found.get("left")]
+    print(f"failed: {', '.join(failed)}" if failed else f"not finished: {', '.join(left)}" if left else "all match")
+    sys.exit(1 if failed else UNFINISHED if left else 0 if has_run(result["parts"]) else 1)
 
 
 if __name__ == "__main__":

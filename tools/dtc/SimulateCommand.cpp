@@ -57,6 +57,12 @@ int simulateExecutable(const SimulateFlags &flags, const std::string &contents, 
                                  contents.size());
   if (rt::Status status = format::verifyExecutable(bytes, flags.file, manifest); !status.ok())
     return UserError(status.message()).report(llvm::errs());
+  if (static_cast<int64_t>(manifest->rank_program()->size()) != plan.devices)
+    return UserError("simulating '" + flags.file + "': it is for " +
+                         std::to_string(manifest->rank_program()->size()) +
+                         " ranks, and its plan for " + std::to_string(plan.devices) + " devices",
+                     "compile the model again")
+        .report(llvm::errs());
   Result<ProgramSimulation> simulation = simulateProgram(*manifest, costOn(*manifest, *topology));
   if (!simulation)
     return simulation.error().report(llvm::errs());

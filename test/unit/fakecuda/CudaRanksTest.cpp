@@ -5,8 +5,17 @@
 #include <chrono>
 #include <mutex>
 
+// cmake/LeakCheck.cpp; there in sanitizer builds alone.
+extern "C" __attribute__((weak)) bool dtcIgnoresLeaks;
+
 namespace dtc::rt {
 namespace {
+
+// What a process leaves to its end where communicators do not end, or CUDA is lost.
+void ignoreLeaks() {
+  if (&dtcIgnoresLeaks)
+    dtcIgnoresLeaks = true;
+}
 
 using test::CudaRank;
 using test::ProgramBuilder;
@@ -249,6 +258,21 @@ TEST(CudaNccl, RecordsNoBranchesForOldDrivers) {
   }
 }
 
+// With drivers before that, ranks could wait in a circle in streams too.
+TEST(CudaNccl, RefusesDriversThatKeepNoOrder) {
+  Collectives program(2);
+  RanksOptions how{.ranks = 2, .timeout = 2};
+  how.fake.driverVersion = 12020;
+  test::onCudaRanks(
+      how, program.builder.file(), [](CudaRank) { return Status(); },
+      [](int, const Status &status) {
+        EXPECT_NE(status.message().find(
+                      "NCCL needs a driver of CUDA 12.3 or later here, this is of 12.2"),
+                  std::string::npos)
+            << status.message();
+      });
+}
+
 // What is named is the operation that waits, not one that is over.
 TEST(CudaNccl, NamesTheOperationThatWaits) {
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
@@ -346,12 +370,13 @@ TEST(CudaNccl, AbortsCommunicatorsOfGraphs) {
         [&](int rank, const Status &status) {
           EXPECT_EQ(status.ok(), rank == 3) << seed << ": " << status.message();
         });
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << seed;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30)) << seed;
   }
 }
 
 // An abort that never ends holds nobody up.
 TEST(CudaNccl, LeavesCommunicatorsThatDoNotEnd) {
+  ignoreLeaks();
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 4);
   builder.add(test::collective(Kind::all_reduce, builder.group({0}), x, x, 4));
@@ -376,6 +401,7 @@ TEST(CudaNccl, LeavesCommunicatorsThatDoNotEnd) {
 
 // After a fault of the GPU communicators are not touched any more. Here it is one that the emulated GPU finds.
 TEST(CudaNccl, AbortsNothingAfterAFault) {
+  ignoreLeaks();
   ProgramBuilder builder = test::simtProgram({{"dp", 2}});
   uint32_t x = builder.buffer("x", 2), y = builder.buffer("y", 4);
   uint32_t group = builder.group({0});

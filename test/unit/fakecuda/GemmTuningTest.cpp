@@ -2,6 +2,7 @@
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
 #include "runtime/cuda/TuningFile.h"
+#include "test/unit/data/TempFolder.h"
 
 #include <filesystem>
 #include <fstream>
@@ -84,13 +85,7 @@ Start start(const ThreeProducts &program, const TuningOptions &tuning,
   return result;
 }
 
-// A folder of the test's own.
-std::string freshFolder() {
-  std::string name = ::testing::TempDir() + "dtc-gemm-tuning";
-  std::filesystem::remove_all(name);
-  std::filesystem::create_directories(name);
-  return name;
-}
+class GemmTuning : public TempFolder {};
 
 std::string contents(const std::string &path) {
   std::vector<uint8_t> bytes = test::readBytes(path);
@@ -101,7 +96,7 @@ void replace(const std::string &path, const std::string &text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-TEST(GemmTuning, TakesTheFastestAlgorithm) {
+TEST_F(GemmTuning, TakesTheFastestAlgorithm) {
   ThreeProducts program(1);
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     Start result = start(program, {.seconds = 60}, {.seed = seed});
@@ -111,7 +106,7 @@ TEST(GemmTuning, TakesTheFastestAlgorithm) {
 }
 
 // The second run reads elsewhere, and a sum that starts in the first: another alignment, another beta.
-TEST(GemmTuning, MeasuresProductsOfAllRuns) {
+TEST_F(GemmTuning, MeasuresProductsOfAllRuns) {
   ProgramBuilder builder = test::simtProgram({{"dp", 1}});
   builder.manifest.num_micro_batches = 2;
   uint32_t part = builder.buffer("part", 4), sum = builder.buffer("sum", 4);
@@ -136,24 +131,23 @@ TEST(GemmTuning, MeasuresProductsOfAllRuns) {
   EXPECT_TRUE(status.ok()) << status.message();
 }
 
-TEST(GemmTuning, MeasuresNothingWhereItIsOff) {
+TEST_F(GemmTuning, MeasuresNothingWhereItIsOff) {
   ThreeProducts program(1);
-  std::string folder = freshFolder();
   Start result = start(program, {.seconds = 0, .files = {folder + "/x.tuning"}});
   EXPECT_TRUE(result.tuned.empty());
   EXPECT_EQ(result.stepped, (Products{{kSlow, 3}}));
   EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
-TEST(GemmTuning, TakesTheFirstWhereTimeIsOver) {
+TEST_F(GemmTuning, TakesTheFirstWhereTimeIsOver) {
   Start result = start(ThreeProducts(1), {.seconds = 1e-9});
   EXPECT_EQ(result.tuned, (Products{{kSlow, 6}})); // it does, and is no more than timed once
   EXPECT_EQ(result.stepped, (Products{{kSlow, 3}}));
 }
 
-TEST(GemmTuning, KnowsItsChoicesAtTheNextStart) {
+TEST_F(GemmTuning, KnowsItsChoicesAtTheNextStart) {
   ThreeProducts program(1);
-  std::string folder = freshFolder(), kept = folder + "/gpt2.dte.tuning.emulated";
+  std::string kept = folder + "/gpt2.dte.tuning.emulated";
   TuningOptions tuning{.seconds = 60, .program = "12ab", .files = {folder + "/gpt2.dte.tuning"}};
   (void)start(program, tuning);
   std::string first = contents(kept);
@@ -165,9 +159,9 @@ TEST(GemmTuning, KnowsItsChoicesAtTheNextStart) {
 }
 
 // Whatever is wrong with the file, products are measured, and the file is right afterwards.
-TEST(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
+TEST_F(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
   ThreeProducts program(1);
-  std::string folder = freshFolder(), kept = folder + "/gpt2.dte.tuning.emulated";
+  std::string kept = folder + "/gpt2.dte.tuning.emulated";
   TuningOptions tuning{.seconds = 60, .program = "12ab", .files = {folder + "/gpt2.dte.tuning"}};
   (void)start(program, tuning);
   std::string right = contents(kept);
@@ -212,9 +206,8 @@ TEST(GemmTuning, MeasuresAnewWhereTheFileDoesNotHold) {
   }
 }
 
-TEST(GemmTuning, KeepsItsChoicesElsewhereWhereItMayNotWriteOrSaysSo) {
+TEST_F(GemmTuning, KeepsItsChoicesElsewhereWhereItMayNotWriteOrSaysSo) {
   ThreeProducts program(1);
-  std::string folder = freshFolder();
   TuningOptions tuning{.seconds = 60,
                        .files = {folder + "/none/gpt2.dte.tuning", folder + "/12ab.tuning"}};
   EXPECT_EQ(start(program, tuning).notices, std::vector<std::string>());
@@ -228,7 +221,7 @@ TEST(GemmTuning, KeepsItsChoicesElsewhereWhereItMayNotWriteOrSaysSo) {
 }
 
 // What is fastest on the second rank's GPU is something else.
-TEST(GemmTuning, ChoosesForAllRanksAlike) {
+TEST_F(GemmTuning, ChoosesForAllRanksAlike) {
   ThreeProducts program(2);
   for (bool off : {false, true}) { // on the second rank
     auto fake = makeFakeCuda({.gpus = 2});
@@ -254,7 +247,7 @@ TEST(GemmTuning, ChoosesForAllRanksAlike) {
 }
 
 // Call after call ends in an error: the start goes on without what failed, or it names it; nothing is left.
-TEST(GemmTuning, EndsWellWhateverFails) {
+TEST_F(GemmTuning, EndsWellWhateverFails) {
   ThreeProducts program(1);
   uint64_t calls = 0;
   for (uint64_t failing = 0; failing <= calls; failing += failing < 40 ? 1 : 7) {
@@ -279,7 +272,7 @@ TEST(GemmTuning, EndsWellWhateverFails) {
   EXPECT_GT(calls, 100u);
 }
 
-TEST(GemmTuning, ChoosesByTheLowestRankThatHasAProduct) {
+TEST_F(GemmTuning, ChoosesByTheLowestRankThatHasAProduct) {
   const std::vector<std::vector<uint64_t>> products = {{5, 9}, {}, {2, 5, 7}, {9}};
   const std::vector<std::vector<uint64_t>> wanted = {{5, 9}, {}, {2, 7}, {}};
   auto worlds = makeLoopbackWorld(4);

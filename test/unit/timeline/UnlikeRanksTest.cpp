@@ -73,6 +73,35 @@ TEST_F(UnlikeDevices, MeetOverTheLinksOfTheirOwnNode) {
   EXPECT_GT(seconds[0], 2 * seconds[2]); // PCIe, NVSwitch
 }
 
+// One program on all: a rank stands for others, the slowest of which all wait for.
+TEST_F(UnlikeDevices, ComputeLikeTheSlowestWhereOneProgramIsOnAll) {
+  manifest.rank_program.assign(24, 0);
+  format::GemmT gemm;
+  gemm.m = gemm.n = gemm.k = 4096;
+  OpWork work = productWork(4096, 4096, 4096, 1, ComputeType::F32);
+  for (double seconds : secondsOf(gemm, {0, 16}))
+    EXPECT_EQ(seconds, dtc::secondsOf(work, topology.device));
+  std::vector<uint32_t> all(24);
+  std::iota(all.begin(), all.end(), 0u);
+  format::CollectiveT op;
+  op.group = group(8, all);
+  op.count = 1 << 20;
+  EXPECT_EQ(secondsOf(op, {19})[0],
+            collectiveSeconds(CollectiveKind::AllReduce, 4 << 20, {{8, 1}}, topology));
+}
+
+// Lists are in the order of places, not of ranks.
+TEST_F(UnlikeDevices, MeetAcrossNodesInWhateverOrder) {
+  format::CollectiveT op;
+  op.count = 1 << 20;
+  op.group = group(2, {16, 0});
+  double apart = secondsOf(op, {16})[0];
+  EXPECT_EQ(apart, collectiveSeconds(CollectiveKind::AllReduce, 4 << 20, {{2, 16}}, topology));
+  op.group = group(3, {16, 0, 7});
+  EXPECT_EQ(secondsOf(op, {16})[0],
+            collectiveSeconds(CollectiveKind::AllReduce, 4 << 20, {{3, 8}}, topology));
+}
+
 // All ranks of a stage send at the same time.
 TEST_F(UnlikeDevices, ShareTheWayToUnlikeOnes) {
   std::vector<uint32_t> pairs;
