@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <utility>
 
 namespace dtc::simt {
 
@@ -13,6 +14,7 @@ using format::text;
 using rt::Status;
 
 static constexpr uint64_t guardBytes = 4096;
+static constexpr size_t mostFreed = 256; // a process may have some 65,000 mappings
 
 Range::~Range() {
   if (mapping)
@@ -88,6 +90,15 @@ Status Memory::free(void *address) {
   if (found == ranges.end() || !found->second->mapping)
     return Status::invalidArgument(text("memory of kernels: ", hex(address),
                                         ", which is to be freed, is not what an allocation gave"));
+  // Its addresses stay taken, without memory: what came there next, a fiber's stack maybe, would hide late accesses.
+  Range &range = *found->second;
+  if (::mmap(range.mapping, range.mappedBytes, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED) {
+    std::free(std::exchange(range.written, nullptr));
+    freed.push_back(std::move(found->second));
+    if (freed.size() > mostFreed)
+      freed.pop_front();
+  }
   ranges.erase(found);
   return {};
 }

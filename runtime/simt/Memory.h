@@ -6,6 +6,7 @@
 #include "runtime/simt/Races.h"
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -76,6 +77,7 @@ private:
 
   mutable std::recursive_mutex mutex; // held during a launch
   std::map<const uint8_t *, std::unique_ptr<Range>> ranges;
+  std::deque<std::unique_ptr<Range>> freed; // the last ones, whose addresses nothing else has
 };
 
 } // namespace dtc::simt

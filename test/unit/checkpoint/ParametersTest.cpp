@@ -189,13 +189,13 @@ TEST_F(ParametersTest, FindsShardsByThePlacesOfRanks) {
   for (const Status &status : dump({2, 3}, "x"))
     ASSERT_TRUE(status.ok()) << status.message();
   Mesh mesh = {2, 3};
-  format::RankMesh ranks(mesh, {0, 2, 4, 1, 3, 5});
+  format::RankMesh ranks(mesh, {1, 3, 5, 0, 2, 4});
   std::vector<TensorSpec> specs = model(mesh);
   auto world = makeLoopbackWorld(6, 20);
   std::vector<std::thread> threads;
   for (uint32_t rank = 0; rank < 6; ++rank)
     threads.emplace_back([&, rank] {
-      std::vector<uint32_t> at = {rank % 2, rank / 2};
+      std::vector<uint32_t> at = {1 - rank % 2, rank / 2};
       EXPECT_EQ(ranks.coordinatesOf(rank), at);
       EXPECT_EQ(ranks.rankAt(at), rank);
       ParameterDump dump(specs, ranks, *world[rank]);

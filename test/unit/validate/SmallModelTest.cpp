@@ -33,6 +33,13 @@ TEST(SmallPlan, KeepsEveryKind) {
   EXPECT_EQ(small->pins().at("schedule"), "1f1b");
 }
 
+TEST(SmallPlan, KeepsTheOrderOfAxes) {
+  Plan plan = planOf(64, 8, 16);
+  EXPECT_EQ(shrinkPlan(plan, 8)->pins().count("axis_order"), 0u); // Megatron's
+  plan.decisions.order = {'t', 'c', 'p', 'd'};
+  EXPECT_EQ(shrinkPlan(plan, 8)->pins().at("axis_order"), "tp-cp-pp-dp");
+}
+
 TEST(SmallPlan, WidensWhatRanksAllow) {
   Result<SmallPlan> small = shrinkPlan(planOf(64, 4, 1), 8);
   ASSERT_TRUE(small.ok());
