@@ -37,10 +37,10 @@ LogicalResult addPtx(ProgramCode &code, ModuleOp module, const llvm::Module &dev
   FailureOr<std::string> ptx = orDiagnostic(module, compilePtx(device, target));
   if (failed(ptx))
     return failure();
-  add(code, format::SegmentKind::ptx, *ptx);
-  auto cubin = orDiagnostic(module, assembleCubin(*ptx, target));
+  auto cubin = orDiagnostic(module, assembleWithoutSpills(*ptx, target));
   if (failed(cubin))
     return failure();
+  add(code, format::SegmentKind::ptx, *ptx);
   if (*cubin)
     add(code, format::SegmentKind::cubin, **cubin);
   return success();

@@ -133,6 +133,7 @@ std::vector<KernelResources> dtc::readResources(StringRef report) {
     if (kernels.empty())
       continue;
     KernelResources &kernel = kernels.back();
+    kernel.localBytes += numberBefore(line, " bytes stack frame");
     kernel.spillBytes += numberBefore(line, " bytes spill stores");
     kernel.spillBytes += numberBefore(line, " bytes spill loads");
     if (!line.contains("Used "))

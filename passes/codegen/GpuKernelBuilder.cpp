@@ -20,8 +20,9 @@ constexpr int64_t keptElements = 32;
 // Rows up to this long are one thread's.
 constexpr int64_t threadPoints = 4;
 // A block that adds up parts: more threads would only share their sums. Of columns a thread has several rows under way, in
-// registers that a larger block would not have.
-constexpr int64_t mostPartThreads = 512, mostColumnThreads = 256;
+// registers that a larger block would not have. Nor would one that has one of many rows: two smaller ones go on while the other
+// waits.
+constexpr int64_t mostPartThreads = 512, mostColumnThreads = 256, mostRowThreads = 512;
 
 int64_t powerOf2(int64_t least, int64_t value, int64_t most) {
   int64_t power =
@@ -104,16 +105,17 @@ int64_t GpuKernelBuilder::lanesOfPart(Extent extent, int64_t group) const {
   return powerOf2(1, vectors, std::min(group, warpThreads));
 }
 
-ThreadShape GpuKernelBuilder::shareBlock(Extent extent) const {
+ThreadShape GpuKernelBuilder::shareBlock(Extent extent, int64_t most) const {
   int64_t vectors =
       extent.parts * llvm::divideCeilSigned(extent.columns, alignedLanes(extent.columns));
-  int64_t most = extent.parts == 1 ? maxBlockThreads : mostPartThreads;
+  if (extent.parts > 1)
+    most = std::min(most, mostPartThreads);
   int64_t block = powerOf2(warpThreads, llvm::divideCeilSigned(vectors, threadVectors), most);
   return {block, block, lanesOfPart(extent, block)};
 }
 
 void GpuKernelBuilder::forEachUnit(Extent extent, llvm::function_ref<void(Value)> body) {
-  shape = shareBlock(extent);
+  shape = shareBlock(extent, maxBlockThreads);
   body(buffers.begin);
 }
 
@@ -121,7 +123,7 @@ void GpuKernelBuilder::forEachRow(const RowShape &rows, Extent extent,
                                   llvm::function_ref<void(Value)> body) {
   int64_t perUnit = std::max<int64_t>(1, std::min(rows.rowsPerUnit(), rows.rows));
   if (perUnit == 1) {
-    shape = shareBlock(extent);
+    shape = shareBlock(extent, rows.rows == 1 ? maxBlockThreads : mostRowThreads);
     return body(buffers.begin);
   }
   if (extent.points() <= threadPoints) {

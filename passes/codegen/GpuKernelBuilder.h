@@ -70,8 +70,8 @@ private:
 
   void storeNow(Value vector, Value buffer, Value at, const Lanes &lanes);
   Value narrowed(llvm::function_ref<Value(Value, Value)> divide, Value a, int64_t b);
-  // Threads for one row of `extent` in a block of its own.
-  ThreadShape shareBlock(Extent extent) const;
+  // Threads, `most` at most, for one row of `extent` in a block of its own.
+  ThreadShape shareBlock(Extent extent, int64_t most) const;
   int64_t lanesOfPart(Extent extent, int64_t group) const;
   Value combine(Combining combining, Value a, Value b);
   Value reduceLanes(Combining combining, Value vector);

@@ -27,12 +27,18 @@ llvm::Expected<std::string> compilePtx(const llvm::Module &module, GpuTarget tar
 llvm::Expected<std::optional<std::vector<char>>>
 assembleCubin(llvm::StringRef ptx, GpuTarget target, std::string *report = nullptr);
 
+// The same. Where ptxas would have a kernel spill so that a multiprocessor holds more blocks of it, changes `ptx` to ask for fewer,
+// which drivers that translate it heed as well.
+llvm::Expected<std::optional<std::vector<char>>>
+assembleWithoutSpills(std::string &ptx, GpuTarget target, std::string *report = nullptr);
+
 // What a kernel takes of a multiprocessor.
 struct KernelResources {
   std::string symbol;
   unsigned registers = 0;   // of a thread
   unsigned sharedBytes = 0; // of a block
   unsigned spillBytes = 0;  // that a thread writes to and reads from memory for want of registers
+  unsigned localBytes = 0;  // of memory that each thread has, for these and for arrays
 };
 std::vector<KernelResources> readResources(llvm::StringRef report);
 

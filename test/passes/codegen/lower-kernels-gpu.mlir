@@ -77,12 +77,12 @@ graph.func private @layer_norm(%x: tensor<64x768xf32>, %w: tensor<768xf32>, %b: 
 // -----
 
 // A long row is a block's: warps tell each other their sums in shared memory.
-// VECTORS:       memref.global "private" @softmax_shared_{{.*}} : memref<32xf32, 3>
+// VECTORS:       memref.global "private" @softmax_shared_{{.*}} : memref<16xf32, 3>
 // VECTORS-LABEL: func.func @softmax(
 // VECTORS:         nvvm.shfl.sync bfly
 // VECTORS:         nvvm.barrier
 // PTX-LABEL:  .entry softmax(
-// PTX:          .reqntid 1024
+// PTX:          .reqntid 512
 // PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
 // PTX:          shfl.sync.bfly.b32
 // PTX:          st.shared
