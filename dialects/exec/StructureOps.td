@@ -6,8 +6,9 @@ def Exec_ProgramOp : Exec_Op<"program", [IsolatedFromAbove, NoRegionArguments, N
   let description = [{
     A module has one for all ranks, or several, each with the `ranks` that run it; together they have every rank of the mesh
     once (`dtc compile` writes no others).
-    Buffers and declarations, then tasks, then for each entry the order in which they run. The rank of a process is the
-    row-major index of its coordinates on the mesh, first axis outermost. A step has `micro_batches`.
+    Buffers and declarations, then tasks, then for each entry the order in which they run. A rank is numbered by the
+    row-major index of its coordinates on the mesh, first axis outermost; which process that is, the plan says when the file is written. A
+    step has `micro_batches`.
 
     Constraints:
     - (C1) as many axis names as axis sizes, all sizes at least 1.

@@ -66,9 +66,10 @@ def profiled(trace):
 
 
 def inspected(dte):
-    """The same of each program."""
+    """The same of each program, and the program of each rank."""
+    about = json.loads(dtc("inspect", dte, "--format", "json"))
     return [{(each["group"], each["kind"], each["role"]): (each["count"], each["bytes"]) for each in program["communication"]}
-            for program in json.loads(dtc("inspect", dte, "--format", "json"))["programs"]]
+            for program in about["programs"]], about["rank_program"]
 
 
 def rank_of(trace):
@@ -84,19 +85,18 @@ def bytes_by_role(communication):
 
 def run_case(folder, pins, roles, *flags, config="config.json"):
     """Bytes by role that a rank sends, of each program."""
-    of_stage = pins["dp"] * pins["tp"]
-    ranks = of_stage * pins.get("pp", 1)
+    ranks = pins["dp"] * pins["tp"] * pins.get("pp", 1)
     what = " ".join([f"{key}={value}" for key, value in pins.items()] + list(flags))
     dte, trace = folder / "model.dte", folder / "trace.json"
     dtc("compile", folder / config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch",
         BATCH, "--fix", ",".join(f"{key}={value}" for key, value in pins.items()), "-o", dte, *flags)
     train(dte, ranks, folder / "text.txt", STEPS, "--threads", 1, "--profile", trace)
-    planned = inspected(dte)
+    planned, rank_program = inspected(dte)
     traces = sorted(folder.glob("trace*.json"))
     if len(traces) != ranks:
         sys.exit(f"FAILED: {what}: {len(traces)} profiles of {ranks} ranks")
     for path in traces:
-        found, wanted = profiled(path), planned[rank_of(path) // of_stage]
+        found, wanted = profiled(path), planned[rank_program[rank_of(path)]]
         path.unlink()
         if found != wanted:
             sys.exit(f"FAILED: {what}: {path.name} has {found}, dtc inspect says {wanted}")

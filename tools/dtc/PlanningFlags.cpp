@@ -39,8 +39,9 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       ->check(CLI::IsMember({"f32", "bf16"}));
   command.add_option(
       "--fix", fix,
-      "pin choices: key=value[,key=value...] with keys dp tp pp cp ep zero sp micro_batch "
-      "schedule virtual_stages recompute offload; says what each costs");
+      "pin choices: key=value[,key=value...] with keys dp tp pp cp ep axis_order zero "
+      "zero_group sp micro_batch schedule virtual_stages recompute overlap bucket_mib offload "
+      "placement; says what each costs");
   command
       .add_option("--max-memory", maxMemory,
                   "bytes a device may use ('64 GiB' or a number), or none")
