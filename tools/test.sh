@@ -20,8 +20,27 @@ part() { # name, command...: runs it, shows its time, remembers a failure
   fi
 }
 
+# Names failed tests again, with what they said, as the last lines are what is read first.
+show_failures() { # part, build folder
+  local log=$2/Testing/Temporary/LastTestsFailed.log name
+  echo "== $1: failed tests"
+  cat "$log" 2>/dev/null
+  sed 's/^[0-9]*://' "$log" 2>/dev/null | head -5 | while read -r name; do
+    echo "== $1: $name"
+    awk -v name="$name" '/^[0-9]+\/[0-9]+ Testing: /{on = substr($0, index($0, ": ") + 2) == name} on' \
+      "$2/Testing/Temporary/LastTest.log" | tail -40
+  done
+}
+
 summary() {
   [ "${#failed[@]}" -eq 0 ] && exit 0
+  local part
+  for part in "${failed[@]}"; do
+    case $part in
+    test) show_failures "$part" build ;;
+    asan-test) show_failures "$part" build-asan ;;
+    esac
+  done
   echo "test.sh: failed parts: ${failed[*]}" >&2
   exit 1
 }

@@ -29,8 +29,13 @@ void NcclWatch::stop() {
 
 // All at once, as what one frees may wait for what runs of another. NCCL aborts no communicator of which a graph has
 // operations, so that it takes a thread while the host clears its graphs; the thread is left alone if it never comes back.
-// After an error that a context does not survive nothing runs any more, and NCCL would only stumble.
+// Those go first that run nothing: an operation that is given up lets what stands behind it begin, which must find its own
+// communicator aborted, or ranks that wait for it take what this rank has not finished. After an error that a context does
+// not survive nothing runs any more, and NCCL would only stumble.
 void NcclWatch::abortAll() {
+  std::stable_partition(lines.begin(), lines.end(), [](const NcclLine *line) {
+    return !line->running || line->running->load(std::memory_order_acquire) == 0;
+  });
   std::vector<cu::NcclComm> ending;
   for (NcclLine *line : lines)
     if (line->comm)

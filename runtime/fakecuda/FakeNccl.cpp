@@ -447,6 +447,10 @@ NcclResult end(cu::NcclComm handle, bool aborts) {
   --m.alive["communicator"];
   if (aborts && m.fault != cu::success)
     ++m.alive["abort after a fault"];
+  // What stood behind an operation that is given up runs, before the next communicator is aborted.
+  constexpr uint64_t mostRunBetween = 12;
+  for (uint64_t left = aborts ? m.draw(mostRunBetween) : 0; left > 0 && m.runOne(); --left) {
+  }
   bool isFine = aborts || (comm.finalized && comm.registrations == 0 && comm.held == 0);
   if (!aborts)
     delete owned;
