@@ -4,12 +4,18 @@
 #include "passes/codegen/GpuKernelLibrary.h"
 #include "passes/codegen/KernelLibrary.h"
 #include "passes/codegen/LibraryKernels.h"
+#include "passes/codegen/MergedKernels.h"
 #include "passes/simt/Retarget.h"
+#include "runtime/format/Grid.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
+
+static_assert(mergedThreads == format::mergedThreads &&
+                  mergedPoints == format::mergedUnits * minUnitPoints,
+              "the runtime launches as many blocks as the code needs");
 
 // What LLVM says of generated code is said of the module.
 template <typename T> FailureOr<T> orDiagnostic(ModuleOp module, llvm::Expected<T> result) {
@@ -70,8 +76,11 @@ FailureOr<ProgramCode> forGpu(ModuleOp module, ArrayRef<exec::ProgramOp> program
   ProgramCode code;
   code.device = target.device;
   code.gpuArch = target.gpuArch;
-  for (const GpuKernel &kernel : generated->kernels)
+  for (const GpuKernel &kernel : generated->kernels) {
     code.blockThreads[kernel.symbol] = kernel.threads;
+    if (!kernel.merged.empty())
+      code.merged[kernel.symbol] = kernel.merged;
+  }
   if (generated->kernels.empty() && library->empty())
     return code;
   LogicalResult added = target.device == format::cudaDevice

@@ -181,6 +181,8 @@ void ManifestBuilder::addKernel(exec::KernelOp kernel) {
   table->combines = kernel.getCombines();
   if (auto threads = blockThreads.find(table->symbol); threads != blockThreads.end())
     table->threads = threads->second;
+  if (auto name = merged.find(table->symbol); name != merged.end())
+    table->merged = name->second;
   kernels[kernel.getSymName()] = static_cast<uint32_t>(manifest.kernels.size());
   manifest.kernels.push_back(std::move(table));
 }

@@ -17,10 +17,11 @@ namespace dtc {
 // common is there once: groups, kernels, locations.
 class ManifestBuilder {
 public:
-  // `blockThreads`: of kernels for GPUs, by symbol.
+  // `blockThreads` and `merged`: of kernels for GPUs, by symbol.
   explicit ManifestBuilder(format::ManifestT &manifest,
-                           std::map<std::string, uint32_t> blockThreads = {})
-      : manifest(manifest), blockThreads(std::move(blockThreads)) {}
+                           std::map<std::string, uint32_t> blockThreads = {},
+                           std::map<std::string, std::string> merged = {})
+      : manifest(manifest), blockThreads(std::move(blockThreads)), merged(std::move(merged)) {}
   void add(exec::ProgramOp program);
 
 private:
@@ -56,6 +57,7 @@ private:
 
   format::ManifestT &manifest;
   std::map<std::string, uint32_t> blockThreads;
+  std::map<std::string, std::string> merged;
   llvm::StringMap<uint32_t> kernels;
   std::map<std::vector<int64_t>, uint32_t> groups;
   llvm::DenseMap<mlir::Attribute, uint32_t> lists;

@@ -18,7 +18,9 @@ struct ProgramCode {
   std::vector<std::string> cpuFeatures;  // that the code needs, named as in /proc/cpuinfo: "avx2"
   std::vector<format::SegmentBytes>
       segments; // the first has all kernels; none where there are none
-  std::map<std::string, uint32_t> blockThreads; // by kernel, on GPUs
+  // By kernel, on GPUs.
+  std::map<std::string, uint32_t> blockThreads;
+  std::map<std::string, std::string> merged; // Kernel.merged, of those that have one
 
   // Of a shared object for CPUs, or of no kernels where it is empty.
   static ProgramCode ofCpu(llvm::ArrayRef<char> object) {

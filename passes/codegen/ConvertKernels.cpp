@@ -7,6 +7,7 @@
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/MergedKernels.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -22,7 +23,8 @@ MemRefType flatType(Type type) {
 
 class KernelConverter {
 public:
-  KernelConverter(FuncOp kernel, ModuleOp target, Processor processor)
+  // `piece`: the name of the function that is a piece of launches of such kernels, in place of the kernel itself.
+  KernelConverter(FuncOp kernel, ModuleOp target, Processor processor, StringRef piece = {})
       : kernel(kernel), processor(processor), signature(KernelSignature::of(kernel)),
         builder(kernel.getContext()), body(&kernel.getBody().front()) {
     builder.setInsertionPointToEnd(target.getBody());
@@ -31,18 +33,23 @@ public:
       arguments.push_back(flatType(type));
     for (Type type : kernel.getResultTypes())
       arguments.push_back(flatType(type));
-    // Units from one to another, or how many there are of which a block has one.
-    arguments.append(signature.numScalars + (processor == Processor::Cpu ? 2 : 1),
-                     builder.getIndexType());
-    function = func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
-                                    builder.getFunctionType(arguments, {}));
+    // Units from one to another, or how many there are of which a block has one; of a piece its block and its points.
+    bool hasTwo = processor == Processor::Cpu || !piece.empty();
+    arguments.append(signature.numScalars + (hasTwo ? 2 : 1), builder.getIndexType());
+    function =
+        func::FuncOp::create(builder, kernel.getLoc(), piece.empty() ? kernel.getSymName() : piece,
+                             builder.getFunctionType(arguments, {}));
     function->setAttr(numScalarsName, builder.getI64IntegerAttr(signature.numScalars));
+    if (!piece.empty())
+      function->setAttr(mergedElementName, builder.getI64IntegerAttr(lastElementBytes()));
     if (processor == Processor::Gpu) {
       function->setAttr(blockThreadsName, builder.getI64IntegerAttr(warpThreads));
       markUnshared();
     }
     builder.setInsertionPointToStart(function.addEntryBlock());
   }
+
+  void setMergedBy(StringRef name) { function->setAttr(mergedByName, builder.getStringAttr(name)); }
 
   LogicalResult run() {
     if (Operation *op = getRowOp(kernel)) {
@@ -61,6 +68,10 @@ public:
   }
 
 private:
+  int64_t lastElementBytes() {
+    return getElementTypeOrSelf(kernel.getResultTypes().back()).getIntOrFloatBitWidth() / 8;
+  }
+
   Value argument(unsigned i) { return function.getArgument(i); }
   Value resultBuffer(unsigned i) { return argument(body->getNumArguments() + i); }
 
@@ -226,9 +237,25 @@ KernelSignature KernelSignature::of(FuncOp kernel) {
           numScalars};
 }
 
+static LogicalResult convertForGpu(FuncOp kernel, ModuleOp target, const MergedKernels &merged) {
+  KernelConverter itself(kernel, target, Processor::Gpu);
+  std::string name = merged.nameOf(kernel);
+  if (!name.empty())
+    itself.setMergedBy(name);
+  if (failed(itself.run()))
+    return failure();
+  if (!merged.isLongest(kernel))
+    return success();
+  return KernelConverter(kernel, target, Processor::Gpu, name).run();
+}
+
 LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target, Processor processor) {
+  std::optional<MergedKernels> merged;
+  if (processor == Processor::Gpu)
+    merged.emplace(source);
   for (FuncOp kernel : source.getOps<FuncOp>())
-    if (kernel.getKernel() && failed(KernelConverter(kernel, target, processor).run()))
+    if (kernel.getKernel() && failed(merged ? convertForGpu(kernel, target, *merged)
+                                            : KernelConverter(kernel, target, processor).run()))
       return failure();
   return success();
 }

@@ -10,6 +10,8 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/codegen/KernelBuilder.h"
 #include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/MergedKernels.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -44,14 +46,23 @@ static LogicalResult lower(ModuleOp source, ModuleOp target) {
 
 FailureOr<GpuModule> dtc::translateGpuKernels(ModuleOp kernels) {
   GpuModule device;
+  llvm::StringSet<> merging;
+  for (auto function : kernels.getOps<LLVM::LLVMFuncOp>())
+    if (auto merged = function->getAttrOfType<StringAttr>(mergedByName))
+      merging.insert(merged.getValue());
   device.context = std::make_unique<llvm::LLVMContext>();
   device.module = translateModuleToLLVMIR(kernels, *device.context, "kernels");
   if (!device.module)
     return kernels.emitError() << "kernels have no translation to LLVM IR";
-  for (auto function : kernels.getOps<LLVM::LLVMFuncOp>())
-    if (auto threads =
-            function->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName()))
-      device.kernels.push_back({function.getSymName().str(), static_cast<uint32_t>(threads[0])});
+  for (auto function : kernels.getOps<LLVM::LLVMFuncOp>()) {
+    auto threads =
+        function->getAttrOfType<DenseI32ArrayAttr>(NVVM::NVVMDialect::getReqntidAttrName());
+    if (!threads || merging.contains(function.getSymName()))
+      continue;
+    auto merged = function->getAttrOfType<StringAttr>(mergedByName);
+    device.kernels.push_back({function.getSymName().str(), static_cast<uint32_t>(threads[0]),
+                              merged ? merged.str() : std::string()});
+  }
   return device;
 }
 

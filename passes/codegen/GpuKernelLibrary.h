@@ -14,6 +14,9 @@ namespace dtc {
 struct GpuKernel {
   std::string symbol;
   uint32_t threads; // of a block
+  // The kernel that does several launches of it, and of those that differ in size alone, at once (MergedKernels.h); empty where
+  // there is none.
+  std::string merged;
 };
 
 // LLVM IR with a function for each kernel:

@@ -28,19 +28,11 @@ Value areAligned(OpBuilder &builder, Location loc, func::FuncOp function) {
                                arith::ConstantIndexOp::create(builder, loc, 0));
 }
 
-} // namespace
+using Body = llvm::function_ref<LogicalResult(GpuKernelBuilder &)>;
 
-LogicalResult dtc::emitGpuBlock(OpBuilder &builder, Location loc, func::FuncOp function,
-                                const KernelBuilder::Buffers &buffers,
-                                llvm::function_ref<LogicalResult(GpuKernelBuilder &)> body) {
-  KernelBuilder::Buffers ofBlock = buffers;
-  ofBlock.begin = GpuThreads(builder, loc, function, {}).block();
-  ofBlock.end = nullptr;
-  Value isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, ofBlock.begin,
-                                       function.getArguments().back());
-  auto unit = scf::IfOp::create(builder, loc, isUnit, /*withElseRegion=*/false);
+LogicalResult emitAsAligned(OpBuilder &builder, Location loc, func::FuncOp function,
+                            const KernelBuilder::Buffers &ofBlock, Body body) {
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(unit.thenBlock());
   auto choice = scf::IfOp::create(builder, loc, areAligned(builder, loc, function),
                                   /*withElseRegion=*/true);
   builder.setInsertionPointToStart(choice.thenBlock());
@@ -61,4 +53,27 @@ LogicalResult dtc::emitGpuBlock(OpBuilder &builder, Location loc, func::FuncOp f
                                              choice.thenBlock()->getOperations());
   choice.erase();
   return success();
+}
+
+} // namespace
+
+LogicalResult dtc::emitGpuBlock(OpBuilder &builder, Location loc, func::FuncOp function,
+                                const KernelBuilder::Buffers &buffers, Body body) {
+  KernelBuilder::Buffers ofBlock = buffers;
+  ofBlock.begin = GpuThreads(builder, loc, function, {}).block();
+  ofBlock.end = nullptr;
+  Value isUnit = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, ofBlock.begin,
+                                       function.getArguments().back());
+  auto unit = scf::IfOp::create(builder, loc, isUnit, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(unit.thenBlock());
+  return emitAsAligned(builder, loc, function, ofBlock, body);
+}
+
+LogicalResult dtc::emitGpuPiece(OpBuilder &builder, Location loc, func::FuncOp function,
+                                const KernelBuilder::Buffers &buffers, Body body) {
+  KernelBuilder::Buffers ofBlock = buffers;
+  ofBlock.begin = function.getArguments().drop_back().back();
+  ofBlock.end = nullptr;
+  return emitAsAligned(builder, loc, function, ofBlock, body);
 }

@@ -16,4 +16,9 @@ llvm::LogicalResult emitGpuBlock(mlir::OpBuilder &builder, mlir::Location loc,
                                  mlir::func::FuncOp function, const KernelBuilder::Buffers &buffers,
                                  llvm::function_ref<llvm::LogicalResult(GpuKernelBuilder &)> body);
 
+// The same of a function that is a piece of several launches (MergedKernels.h), of which the caller has checked the block.
+llvm::LogicalResult emitGpuPiece(mlir::OpBuilder &builder, mlir::Location loc,
+                                 mlir::func::FuncOp function, const KernelBuilder::Buffers &buffers,
+                                 llvm::function_ref<llvm::LogicalResult(GpuKernelBuilder &)> body);
+
 } // namespace dtc

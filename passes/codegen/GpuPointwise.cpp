@@ -4,6 +4,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/PointwiseBody.h"
 #include "llvm/Support/MathExtras.h"
 #include <numeric>
@@ -20,8 +21,9 @@ constexpr int64_t threadVectors = 4;
 // The points of a unit as vectors, dealt out to threads in turn: a warp reads neighbours.
 class BlockPoints {
 public:
-  BlockPoints(PointwiseBody &body, GpuKernelBuilder &k)
-      : body(body), k(k), split(body.getSplit()), width(k.laneCount(vectorSize())),
+  // `isPiece`: of a line the length of which is known when it runs.
+  BlockPoints(PointwiseBody &body, GpuKernelBuilder &k, bool isPiece)
+      : body(body), k(k), split(body.getSplit()), width(k.laneCount(isPiece ? 0 : vectorSize())),
         vectors(split.numColumns / width) {}
 
   LogicalResult emit(Value unit) {
@@ -38,6 +40,29 @@ public:
       emitRows(unit);
     if (int64_t rest = split.numColumns % width)
       emitRest(unit, rest);
+    return success();
+  }
+
+  // Block `block` of a line of `size` points; the last one does what is no whole vector.
+  LogicalResult emitPiece(Value block, Value size) {
+    k.setThreads({mergedThreads, 1, 1});
+    if (failed(body.beginKernel()))
+      return failure();
+    body.beginRow(k.index(0));
+    constexpr int64_t most = mergedPoints;
+    Value whole = k.div(size, width);
+    Value first = k.mul(block, most / width);
+    Value last = k.min(k.add(first, most / width), whole);
+    forEachVector(first, last, most / width,
+                  [&](Value at) { body.emitVector(k.mul(at, width), {width}); });
+    if (width == 1)
+      return success();
+    Value thread = k.threads().thread();
+    Value rest = k.add(k.mul(whole, width), thread);
+    // The block that has no whole number of vectors is the last one.
+    Value hasRest = k.isBelow(size, k.mul(k.add(block, 1), most));
+    k.when(arith::AndIOp::create(k.builder, k.loc, hasRest, k.isBelow(rest, size)),
+           [&] { body.emitVector(rest, {1}); });
     return success();
   }
 
@@ -130,9 +155,15 @@ LogicalResult emit(linalg::GenericOp generic) {
     if (isa<MemRefType>(argument.getType()))
       buffers.operands.push_back(argument);
   OpBuilder builder(generic);
+  if (function->hasAttr(mergedElementName))
+    return emitGpuPiece(builder, generic.getLoc(), function, buffers, [&](GpuKernelBuilder &k) {
+      PointwiseBody body(generic, k);
+      return BlockPoints(body, k, /*isPiece=*/true)
+          .emitPiece(k.unit(), function.getArguments().back());
+    });
   return emitGpuBlock(builder, generic.getLoc(), function, buffers, [&](GpuKernelBuilder &k) {
     PointwiseBody body(generic, k);
-    return BlockPoints(body, k).emit(k.unit());
+    return BlockPoints(body, k, /*isPiece=*/false).emit(k.unit());
   });
 }
 

@@ -16,6 +16,7 @@
 #include "passes/codegen/GpuKernels.h"
 #include "passes/codegen/GpuMath.h"
 #include "passes/codegen/KernelLowering.h"
+#include "passes/codegen/MergedKernels.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -158,12 +159,16 @@ void dtc::addKernelEntries(ModuleOp module) {
 }
 
 void dtc::markGpuKernels(ModuleOp module) {
-  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+  for (auto function : llvm::make_early_inc_range(module.getOps<LLVM::LLVMFuncOp>())) {
     auto threads = function->getAttrOfType<IntegerAttr>(blockThreadsName);
     if (!threads)
       continue;
     function->removeAttr(blockThreadsName);
     function->removeAttr(numScalarsName);
+    if (function->hasAttr(mergedElementName)) {
+      addMergedEntry(function);
+      continue;
+    }
     Builder builder(function.getContext());
     function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
     function->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),

@@ -8,8 +8,6 @@ using namespace dtc;
 
 namespace {
 
-// Points in a unit of work: 4 KiB of f32 a stream, enough that handing it to a thread does not show.
-constexpr int64_t minUnitPoints = 1024;
 // Longer rows are cut where there are too few of them to share among threads.
 constexpr int64_t manyRows = 64;
 

@@ -20,6 +20,9 @@ struct PointwiseLoops {
 // one step. Example: x[4,8], y[4,8] merge to one loop of 32; with bias[8] the two loops stay.
 PointwiseLoops mergeLoops(PointwiseLoops loops);
 
+// Points in a unit of work: 4 KiB of f32 a stream, enough that handing it to a thread does not show.
+inline constexpr int64_t minUnitPoints = 1024;
+
 // How the iteration space is cut into units: whole rows, or blocks of one row's columns.
 struct UnitSplit {
   int64_t numRows = 1, numColumns = 1;
@@ -31,7 +34,7 @@ struct UnitSplit {
   int64_t points() const; // of a unit, at least 1
 };
 
-// A unit has 1024 points or more where there are as many, so that starting it costs little.
+// A unit has minUnitPoints or more where there are as many, so that starting it costs little.
 UnitSplit splitUnits(int64_t numRows, int64_t numColumns);
 
 } // namespace dtc

@@ -65,15 +65,25 @@ Status CudaCode::loadNow(cu::Function function) const {
   return {};
 }
 
-Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
-  Symbol found{.function = nullptr, .kernel = kernel};
-  cu::Result result = driver.cuModuleGetFunction(
-      &found.function, modules[static_cast<size_t>(object)], kernel.name.c_str());
+Status CudaCode::getFunction(int object, const std::string &name, cu::Function &function) const {
+  cu::Result result =
+      driver.cuModuleGetFunction(&function, modules[static_cast<size_t>(object)], name.c_str());
   if (result == cu::errorNotFound)
-    return Status::notFound(text("code object ", object, " has no kernel '", kernel.name,
+    return Status::notFound(text("code object ", object, " has no kernel '", name,
                                  "', which the program calls; recompile with dtc"));
   DTC_RETURN_IF_ERROR(cu::check(driver, "cuModuleGetFunction", result));
-  DTC_RETURN_IF_ERROR(loadNow(found.function));
+  return loadNow(function);
+}
+
+Status CudaCode::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
+  Symbol found{.function = nullptr, .merged = nullptr, .kernel = kernel};
+  DTC_RETURN_IF_ERROR(getFunction(object, kernel.name, found.function));
+  if (!kernel.merged.empty()) {
+    cu::Function &merged = mergedKernels[{object, kernel.merged}];
+    if (!merged)
+      DTC_RETURN_IF_ERROR(getFunction(object, kernel.merged, merged));
+    found.merged = merged;
+  }
   symbol = static_cast<int>(symbols.size());
   symbols.push_back(std::move(found));
   return {};
@@ -104,6 +114,27 @@ Status CudaCode::prepare(const Command &command, StreamWork &work) const {
     return {};
   };
   return {};
+}
+
+std::shared_ptr<const LaunchPiece> CudaCode::describe(const Command &command) const {
+  const Symbol &symbol = symbols[static_cast<size_t>(command.symbol)];
+  const KernelSpec &kernel = symbol.kernel;
+  uint64_t range = command.source->op_as_Launch()->range();
+  auto piece = std::make_shared<LaunchPiece>();
+  for (size_t i = 0; i < command.buffers.size(); ++i) {
+    uint64_t begin = reinterpret_cast<uintptr_t>(command.buffers[i]);
+    piece->ranges.push_back({.begin = begin,
+                             .end = begin + kernel.bytes[i],
+                             .isWritten = i + kernel.results >= command.buffers.size()});
+  }
+  if (!symbol.merged || range != kernel.range || range == 0)
+    return piece;
+  piece->merged = symbol.merged;
+  piece->blocks = (range + format::mergedUnits - 1) / format::mergedUnits;
+  piece->record.push_back(kernel.bytes.back());
+  for (const LaunchPiece::Range &buffer : piece->ranges)
+    piece->record.push_back(buffer.begin);
+  return piece;
 }
 
 Status CudaCode::findLibraryKernel(const std::string &name, uint32_t sharedBytes,

@@ -1,7 +1,7 @@
 // Code of a program on a GPU: its modules, and launches of generated and hand-written kernels.
 #pragma once
 
-#include "runtime/cuda/Driver.h"
+#include "runtime/cuda/MergeLaunches.h"
 #include "runtime/device/Device.h"
 
 #include <functional>
@@ -28,6 +28,8 @@ public:
 
   // The launch of `command`, a Launch.
   Status prepare(const Command &command, StreamWork &work) const;
+  // What it reads and writes.
+  std::shared_ptr<const LaunchPiece> describe(const Command &command) const;
   // A launch of the kernel of that name, of any module, with one parameter.
   Status prepare(const std::string &kernel, const LaunchShape &shape, const void *parameter,
                  size_t bytes, StreamWork &work);
@@ -35,17 +37,21 @@ public:
 private:
   struct Symbol {
     cu::Function function = nullptr;
+    cu::Function merged = nullptr; // that does several launches of it; null for none
     KernelSpec kernel;
   };
 
   // Loads a function now, as the driver might else wait for all streams when it is launched first, and those for other ranks.
   Status loadNow(cu::Function function) const;
+  Status getFunction(int object, const std::string &name, cu::Function &function) const;
   Status loadPtx(const CodeObject &object, cu::Module &module) const;
   Status findLibraryKernel(const std::string &name, uint32_t sharedBytes, cu::Function &function);
 
   const cu::Driver &driver;
   std::vector<cu::Module> modules;
   std::vector<Symbol> symbols;
+  // By object and name: one function for all kernels that name it.
+  std::map<std::pair<int, std::string>, cu::Function> mergedKernels;
   // Hand-written kernels that were asked for, and the most shared memory that each was.
   struct LibraryKernel {
     cu::Function function = nullptr;

@@ -136,7 +136,8 @@ private:
   bool records = true; // orders, as graphs where that may be
 
   std::map<uint32_t, std::unique_ptr<CudaOrder>> orders;
-  CudaOrder *order = nullptr; // of the step that is enqueued now
+  std::vector<std::unique_ptr<LaunchTables>> launchTables; // of orders, which they outlive
+  CudaOrder *order = nullptr;                              // of the step that is enqueued now
   Phase phase = Phase::Inputs;
   uint64_t begunSteps = 0;
   std::vector<uint64_t> recordedIn; // per event: the last step that recorded it, 0 for none
@@ -157,6 +158,7 @@ CudaDevice::~CudaDevice() {
   if (groups)
     groups->close();
   orders.clear();
+  launchTables.clear();
   groups.reset();
   for (cu::Event event : events)
     (void)driver.cuEventDestroy(event);
@@ -320,7 +322,7 @@ Status CudaDevice::beginStep(uint32_t number) {
   DTC_RETURN_IF_ERROR(failureNow(tag));
   std::unique_ptr<CudaOrder> &found = orders[number];
   if (!found)
-    found = std::make_unique<CudaOrder>(driver, steps);
+    found = std::make_unique<CudaOrder>(driver, steps, launchTables);
   order = found.get();
   order->begin();
   phase = Phase::Inputs;
@@ -394,7 +396,9 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
     return {};
   }
   if (command.source->op_type() == format::Op::Launch) {
-    DTC_RETURN_IF_ERROR(code.prepare(command, works.emplace_back()));
+    OrderItem item{.stream = stream, .what = what, .piece = code.describe(command)};
+    DTC_RETURN_IF_ERROR(code.prepare(command, item.work));
+    items.push_back(std::move(item));
   } else if (command.source->op_type() == format::Op::Gemm) {
     DTC_RETURN_IF_ERROR(gemm->prepare(command, stream, works.emplace_back()));
   } else if (command.source->op_type() == format::Op::Zero) {
@@ -410,6 +414,9 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
   }
   for (StreamWork &work : works)
     items.push_back({stream, what, std::move(work)});
+  const format::StridedCopy *copy = command.source->op_as_StridedCopy();
+  if (copy && items.size() == 1)
+    items[0].piece = std::make_shared<LaunchPiece>(describe(*copy, command.buffers));
   return {};
 }
 

@@ -1,10 +1,16 @@
 #include "runtime/cuda/CudaOrder.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Grid.h"
+
+#include <map>
 
 namespace dtc::rt {
 
 using format::text;
+
+// Launches that are looked at together: each is compared with all before it.
+static constexpr size_t maxMergedRow = 1024;
 
 CudaOrder::~CudaOrder() {
   if (exec)
@@ -75,6 +81,68 @@ Status CudaOrder::sayAll(const std::vector<cu::Stream> &streams, bool areTimed, 
   return status.ok() ? destroyed : status;
 }
 
+OrderItem CudaOrder::merge(const std::vector<const OrderItem *> &items,
+                           LaunchTables &tables) const {
+  std::vector<const LaunchPiece *> pieces;
+  uint64_t blocks = 0;
+  for (const OrderItem *item : items) {
+    pieces.push_back(item->piece.get());
+    blocks += pieces.back()->blocks;
+  }
+  size_t firsts = 0, records = 0;
+  tables.add(pieces, firsts, records);
+  format::Grid grid = format::gridOf(format::mergedThreads, blocks);
+  auto work = [this, &tables, function = pieces[0]->merged, grid, firsts, records,
+               count = uint64_t(items.size())](cu::Stream stream) mutable -> Status {
+    cu::DevicePtr addresses[] = {tables.address(firsts), tables.address(records)};
+    void *parameters[] = {&addresses[0], &addresses[1], &count};
+    DTC_CUDA(driver, cuLaunchKernel, function, grid.x, grid.y, grid.z, grid.threads, 1, 1, 0,
+             stream, parameters, nullptr);
+    return {};
+  };
+  return {items[0]->stream, items[0]->what, std::move(work)};
+}
+
+// Groups take the first places of the row.
+void CudaOrder::mergeRow(const std::vector<size_t> &row, LaunchTables &tables) {
+  std::vector<const LaunchPiece *> launches;
+  for (size_t command : row)
+    launches.push_back(commands[command].items[0].piece.get());
+  std::vector<OrderItem> merged;
+  for (const LaunchGroup &group : groupLaunches(launches)) {
+    std::vector<const OrderItem *> items;
+    for (size_t member : group.members)
+      items.push_back(&commands[row[member]].items[0]);
+    merged.push_back(items.size() == 1 ? *items[0] : merge(items, tables));
+  }
+  for (size_t i = 0; i < row.size(); ++i) {
+    commands[row[i]].items.clear();
+    if (i < merged.size())
+      commands[row[i]].items.push_back(std::move(merged[i]));
+  }
+}
+
+// Launches in a row on a stream: nothing of another stream is ordered by anything between them.
+Status CudaOrder::mergeLaunches(cu::Stream stream) {
+  LaunchTables &tables = *allTables.emplace_back(std::make_unique<LaunchTables>(driver));
+  std::map<int, std::vector<size_t>> rows; // by stream, still open
+  for (size_t i = 0; i < commands.size(); ++i) {
+    if (commands[i].items.empty())
+      continue;
+    const OrderItem &first = commands[i].items[0];
+    std::vector<size_t> &row = rows[first.stream];
+    if (!first.piece || row.size() == maxMergedRow) {
+      mergeRow(row, tables);
+      row.clear();
+    }
+    if (first.piece)
+      row.push_back(i);
+  }
+  for (const auto &[number, row] : rows)
+    mergeRow(row, tables);
+  return tables.empty() ? Status() : tables.copy(stream);
+}
+
 Status CudaOrder::capture(const std::vector<cu::Stream> &streams, uint64_t &tag) {
   cu::Graph graph = nullptr;
   // No other thread captures. Libraries may load code and allocate at their first calls, which the stricter modes refuse.
@@ -96,6 +164,8 @@ Status CudaOrder::launch(const std::vector<cu::Stream> &streams, bool asGraph, u
   if (position != commands.size())
     return Status::internal(
         text("an order of ", commands.size(), " commands ended after ", position));
+  if (asGraph && !known)
+    DTC_RETURN_IF_ERROR(mergeLaunches(streams[0]));
   bool isGraph = asGraph && apart.size() <= 1;
   if (isGraph && !exec)
     DTC_RETURN_IF_ERROR(capture(streams, tag));

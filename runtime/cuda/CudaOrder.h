@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/CudaGroups.h"
 #include "runtime/cuda/CudaSteps.h"
+#include "runtime/cuda/MergeLaunches.h"
 
 #include <set>
 
@@ -12,14 +13,19 @@ namespace dtc::rt {
 struct OrderItem {
   int stream = 0;
   const char *what = ""; // "gemm", for messages
-  StreamWork work;
+  StreamWork work = nullptr;
   std::function<void(uint64_t tag)> announce = nullptr; // as PreparedMeeting
   bool needsStreams = false;                            // as PreparedMeeting
+  // Of launches of generated kernels, and of copies.
+  std::shared_ptr<const LaunchPiece> piece = nullptr;
 };
 
 class CudaOrder {
 public:
-  CudaOrder(const cu::Driver &driver, CudaSteps &steps) : driver(driver), steps(steps) {}
+  // `tables` get those of launches that are one, which must stay until nothing of the order runs: to free them waits for that.
+  CudaOrder(const cu::Driver &driver, CudaSteps &steps,
+            std::vector<std::unique_ptr<LaunchTables>> &tables)
+      : driver(driver), steps(steps), allTables(tables) {}
   ~CudaOrder();
   CudaOrder(const CudaOrder &) = delete;
   CudaOrder &operator=(const CudaOrder &) = delete;
@@ -44,12 +50,17 @@ private:
     std::vector<OrderItem> items;
   };
 
+  // Replaces launches that can be one by it.
+  Status mergeLaunches(cu::Stream stream);
+  void mergeRow(const std::vector<size_t> &row, LaunchTables &tables);
+  OrderItem merge(const std::vector<const OrderItem *> &items, LaunchTables &tables) const;
   Status capture(const std::vector<cu::Stream> &streams, uint64_t &tag);
   Status sayAll(const std::vector<cu::Stream> &streams, bool areTimed, uint64_t &tag);
   Status say(const Recorded &command, const std::vector<cu::Stream> &streams, bool isTimed);
 
   const cu::Driver &driver;
   CudaSteps &steps;
+  std::vector<std::unique_ptr<LaunchTables>> &allTables;
   std::vector<Recorded> commands;
   std::set<int> used, apart; // streams, and those of them with items that need streams
   size_t position = 0;

@@ -83,6 +83,10 @@ struct KernelSpec {
   std::string name = {};
   uint32_t threads = format::warpThreads; // of a block, on a GPU
   uint32_t buffers = 0, scalars = 0;      // that it takes
+  uint32_t results = 0; // buffers, the last ones, that it writes; it reads the others
+  uint64_t range = 0;
+  std::vector<uint64_t> bytes = {}; // of each buffer, for that range
+  std::string merged = {};          // the kernel that does several of its launches; empty for none
 };
 
 // Calls its argument with one command after another, which is gone when that returns.

@@ -93,7 +93,11 @@ Status Binder::findKernel(uint32_t kernel, int &symbol) {
     KernelSpec spec{.name = description.symbol()->str(),
                     .threads = format::blockThreads(description),
                     .buffers = description.num_buffers(),
-                    .scalars = description.num_scalars()};
+                    .scalars = description.num_scalars(),
+                    .results = description.num_results(),
+                    .range = description.range(),
+                    .bytes = {description.min_bytes()->begin(), description.min_bytes()->end()},
+                    .merged = description.merged() ? description.merged()->str() : ""};
     DTC_RETURN_IF_ERROR(
         device.findSymbol(codeSegments[description.code_segment()], spec, entry->second));
   }

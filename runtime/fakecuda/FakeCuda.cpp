@@ -3,6 +3,8 @@
 #include "runtime/base/Text.h"
 #include "runtime/fakecuda/Machine.h"
 
+#include <cstdio>
+
 namespace dtc::rt {
 namespace {
 
@@ -24,6 +26,8 @@ public:
     machine.isEnding = true;
     while (machine.stuck > 0)
       machine.rest(lock);
+    if (machine.options.report)
+      std::fprintf(stderr, "emulated GPU: %s\n", text(machine.launches, " kernels ran").c_str());
     theMachine = nullptr;
   }
 
@@ -45,6 +49,7 @@ public:
   std::map<uint64_t, uint64_t> products(int gpu) const override {
     return machine.gpus[static_cast<size_t>(gpu)]->products;
   }
+  uint64_t numLaunches() const override { return machine.launches; }
   std::string leaks() const override {
     std::string list;
     // Nobody can end communicators in good order after a fault.

@@ -28,6 +28,7 @@ struct FakeCudaOptions {
       0; // on which branches of a graph stand one behind another, in any order; 0: each for itself
   size_t streamDepth =
       0; // calls of a stream that may not have run before the next one waits; 0: any number
+  bool report = false;      // says at its end how many kernels it ran
   uint64_t failingCall = 0; // the call that ends in an error, from 1; 0: none
 };
 
@@ -40,6 +41,8 @@ public:
   // How many products cublasLtMatmul was asked for, by the number of their algorithm: those that run are 1, slow, and 2 and 3,
   // fast on GPUs of even and of odd numbers.
   virtual std::map<uint64_t, uint64_t> products(int gpu) const = 0;
+  // Launches that ran so far.
+  virtual uint64_t numLaunches() const = 0;
   // Objects that were made and not freed, as "2 streams, 1 event"; empty where there are none.
   virtual std::string leaks() const = 0;
 };

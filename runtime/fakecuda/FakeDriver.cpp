@@ -573,6 +573,7 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
         std::vector<void *> addresses;
         for (std::vector<uint64_t> &value : *values)
           addresses.push_back(value.data());
+        ++machine().launches;
         return simt::launch(*kernel, grid, block, shared, addresses.data(), gpu.memory,
                             {.seed = seed});
       });

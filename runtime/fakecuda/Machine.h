@@ -143,6 +143,7 @@ public:
   std::map<const char *, uint64_t> pinned;                   // address, bytes
   std::map<std::string, int64_t> alive;                      // objects that exist, by kind
   std::map<uint64_t, std::shared_ptr<NcclWorld>> ncclWorlds; // by the number in their id
+  uint64_t launches = 0;                                     // of kernels, that ran
   uint64_t calls = 0;
   Result fault = cu::success; // after which nothing works any more
   std::string faultWords;

@@ -31,6 +31,9 @@ Grid gridOf(const Kernel &kernel, uint64_t range);
 // The same of a kernel whose blocks have `threads`.
 Grid gridOf(uint32_t threads, uint64_t range);
 
+// Of kernels that do several launches at once (Kernel.merged): threads of a block, and units.
+inline constexpr uint32_t mergedThreads = 256, mergedUnits = 4;
+
 // "3000 blocks of 768 threads", "2147483647x2x1 blocks of 32 threads"
 std::string describe(const Grid &grid);
 

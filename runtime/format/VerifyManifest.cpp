@@ -188,6 +188,23 @@ rt::Status verifyPlace(const VerifyContext &context, const Kernel &kernel,
   return {};
 }
 
+// What does several of its launches at once.
+rt::Status verifyMerged(const VerifyContext &context, const Kernel &kernel,
+                        const std::string &name) {
+  if (!kernel.merged())
+    return {};
+  DTC_RETURN_IF_ERROR(context.checkName("the merged kernel of a kernel", kernel.merged()));
+  SegmentKind kind = context.manifest.segments()->Get(kernel.code_segment())->kind();
+  if (kernel.merged()->size() == 0 || kind == SegmentKind::code || kernel.num_results() == 0 ||
+      kernel.num_scalars() != 0)
+    return context.fail(name, " cannot have launches merged, as it ",
+                        kernel.merged()->size() == 0 ? "names no kernel for that"
+                        : kind == SegmentKind::code  ? "is none of a GPU"
+                        : kernel.num_results() == 0  ? "has no results"
+                                                     : "has scalars");
+  return {};
+}
+
 rt::Status verifyKernels(const VerifyContext &context) {
   const Manifest &manifest = context.manifest;
   for (uint32_t i = 0; i < sizeOf(manifest.kernels()); ++i) {
@@ -208,6 +225,7 @@ rt::Status verifyKernels(const VerifyContext &context) {
       return context.fail(name, " has ", sizeOf(kernel.min_bytes()), " entries in min_bytes for ",
                           kernel.num_buffers(), " buffers");
     DTC_RETURN_IF_ERROR(verifyPlace(context, kernel, name));
+    DTC_RETURN_IF_ERROR(verifyMerged(context, kernel, name));
     if (kernel.range() > maxArenaBytes)
       return context.fail(name, " has range ", kernel.range(), ", wanted at most ", maxArenaBytes);
     if (kernel.unit_points() == 0 || kernel.unit_points() > maxArenaBytes)

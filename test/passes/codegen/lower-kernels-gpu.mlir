@@ -208,3 +208,52 @@ graph.func private @one_chunk(%x: tensor<4096xf32>) -> tensor<f32> attributes {k
   %0 = graph.sum_squares %x : tensor<4096xf32>
   graph.return %0 : tensor<f32>
 }
+
+// -----
+
+// Kernels that differ in size alone name one kernel for launches of both, which is made of the longer one. Its blocks look for their
+// piece, and have four units of it; what is no whole vector is the last block's.
+// VECTORS-LABEL: func.func @short(
+// VECTORS-SAME:    dtc.merged_by = "short_merged"
+// VECTORS-LABEL: func.func @long(
+// VECTORS-SAME:    dtc.merged_by = "short_merged"
+// VECTORS-LABEL: func.func @short_merged(
+// VECTORS-SAME:    %{{.*}}: memref<9000xbf16>, %{{.*}}: memref<9000xbf16>, %[[BLOCK:[^:]*]]: index, %[[SIZE:[^:]*]]: index)
+// VECTORS-SAME:    dtc.block_threads = 256
+// VECTORS:         vector.load {{.*}} vector<8xbf16>
+// VECTORS:         vector.load {{.*}} vector<1xbf16>
+// LLVM-LABEL:  llvm.func @short_merged(
+// LLVM-SAME:     %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: !llvm.ptr {llvm.noalias, llvm.readonly}, %{{.*}}: i64)
+// LLVM-SAME:     nvvm.kernel, nvvm.reqntid = array<i32: 256>
+// LLVM-LABEL:  llvm.func internal @short_merged_piece(
+// LLVM-SAME:     always_inline
+// PTX-LABEL:   .entry short_merged(
+// PTX-NOT:       call
+// PTX:           ld.global.nc.b64
+// PTX:           ld.global.v4
+// PTX:           st.global.v4
+graph.func private @short(%x: tensor<100xbf16>) -> tensor<100xbf16> attributes {kernel} {
+  %0 = graph.gelu tanh %x : tensor<100xbf16>
+  graph.return %0 : tensor<100xbf16>
+}
+graph.func private @long(%x: tensor<9000xbf16>) -> tensor<9000xbf16> attributes {kernel} {
+  %0 = graph.gelu tanh %x : tensor<9000xbf16>
+  graph.return %0 : tensor<9000xbf16>
+}
+
+// -----
+
+// Not of kernels that draw random numbers, add up, or walk through their buffers in more than one line.
+// LLVM-NOT: merged
+graph.func private @rows(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<8x16xf32>, tensor<16xf32>) -> tensor<8x16xf32>
+  graph.return %0 : tensor<8x16xf32>
+}
+graph.func private @sums(%x: tensor<8x16xf32>) -> tensor<f32> attributes {kernel} {
+  %0 = graph.sum_squares %x : tensor<8x16xf32>
+  graph.return %0 : tensor<f32>
+}
+graph.func private @drawn(%x: tensor<8x16xf32>, %seed: tensor<i64>, %step: tensor<f32>) -> tensor<8x16xf32> attributes {kernel} {
+  %0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<8x16xf32>
+  graph.return %0 : tensor<8x16xf32>
+}

@@ -10,14 +10,15 @@ using namespace dtc::test;
 namespace {
 
 simt::AccessCount countAccesses(const std::string &name, int64_t rows, int64_t columns,
-                                const std::string &type) {
+                                const std::string &type, bool ofMerged = false) {
   for (const KernelCase &kernel : kernelCases(rows, columns, type)) {
     if (kernel.name != name)
       continue;
     KernelText text = formKernel(kernel.signature, kernel.body, kernel.results);
-    simt::Counters counters;
-    createGpuRunner(text, {.counters = &counters})->run(makeOperands(kernel, text, columns), {});
-    return counters.total;
+    simt::Counters counters, merged;
+    createGpuRunner(text, {.counters = &counters, .mergedCounters = &merged})
+        ->run(makeOperands(kernel, text, columns), {});
+    return ofMerged ? merged.total : counters.total;
   }
   ADD_FAILURE() << "no case is " << name;
   return {};
@@ -53,6 +54,17 @@ TEST(Coalescing, IsWholeForOptimizers) {
     EXPECT_EQ(count.globalSectors * (vectors + scalars),
               count.globalRequests * (16 * vectors + scalars));
     EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
+  }
+}
+
+// Launches at once look up their piece, a sector a number, and then have four vectors a thread.
+TEST(Coalescing, IsWholeForOptimizersAtOnce) {
+  for (const char *name : {"adamw", "lamb_direction", "sgd", "lars", "descend"}) {
+    SCOPED_TRACE(name);
+    simt::AccessCount count = countAccesses(name, 64, 1024, "f32", /*ofMerged=*/true);
+    std::printf("%-22s %5.2f sectors a request\n", name, count.sectorsPerRequest());
+    EXPECT_EQ(count.globalSectorsNeeded, count.globalSectors);
+    EXPECT_GE(count.sectorsPerRequest(), 6);
   }
 }
 

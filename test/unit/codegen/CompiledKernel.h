@@ -58,7 +58,8 @@ std::unique_ptr<KernelRunner> createCpuRunner(const KernelText &text, const Kern
 struct GpuOptions {
   // How many elements buffers begin after a multiple of 256 bytes: with 1, kernels work element by element.
   int64_t shiftedElements = 0;
-  simt::Counters *counters = nullptr; // of all launches
+  simt::Counters *counters = nullptr;       // of all launches of the kernel
+  simt::Counters *mergedCounters = nullptr; // of those of the one that does several at once
 };
 std::unique_ptr<KernelRunner> createGpuRunner(const KernelText &text,
                                               const GpuOptions &options = {});

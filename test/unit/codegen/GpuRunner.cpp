@@ -2,10 +2,12 @@
 #include "CompiledKernel.h"
 
 #include "passes/codegen/GpuKernelLibrary.h"
+#include "passes/codegen/MergedKernels.h"
 #include "passes/simt/Retarget.h"
 #include "runtime/simt/Simt.h"
 #include "llvm/Support/Error.h"
 #include <cstring>
+#include <tuple>
 
 namespace dtc::test {
 
@@ -18,7 +20,7 @@ public:
     if (failed(lowered))
       throw std::runtime_error("the kernel was not lowered");
     threads = lowered->kernels.at(0).threads;
-    std::string symbol = lowered->kernels.at(0).symbol;
+    std::string symbol = lowered->kernels.at(0).symbol, several = lowered->kernels.at(0).merged;
     llvm::Expected<std::vector<char>> object = compileForSimt(std::move(lowered->module));
     if (!object)
       throw std::runtime_error(llvm::toString(object.takeError()));
@@ -29,6 +31,9 @@ public:
     kernel = module->find(symbol);
     if (!kernel)
       throw std::runtime_error("there is no kernel '" + symbol + "'");
+    merged = several.empty() ? nullptr : module->find(several);
+    if (!several.empty() && !merged)
+      throw std::runtime_error("there is no kernel '" + several + "'");
   }
 
   // All units, whichever are asked for, on the host's memory.
@@ -58,6 +63,12 @@ public:
       expectSame({.seed = 3, .result = result, .operand = operand},
                  "with result " + std::to_string(result) + " in place of operand " +
                      std::to_string(operand));
+    if (merged) {
+      Launch atOnce{.seed = 5, .pieces = 3};
+      if (!text.inPlace.empty())
+        std::tie(atOnce.result, atOnce.operand) = text.inPlace.front();
+      expectSame(atOnce, "as the last of three launches at once, in place");
+    }
     return first;
   }
 
@@ -65,6 +76,7 @@ private:
   struct Launch {
     uint64_t seed = 0;
     int result = -1, operand = -1; // of which the memory is one
+    size_t pieces = 0; // that are launched at once, each with memory of its own; 0: by itself
   };
 
   char *place(simt::Memory &memory, const KernelText::Tensor &tensor) {
@@ -89,9 +101,38 @@ private:
                         options.counters);
   }
 
-  std::vector<Buffer> launch(const std::vector<std::vector<double>> &operands,
-                             const std::vector<int64_t> &scalars, const Launch &how) {
-    simt::Memory memory;
+  // The merged kernel, of `pieces` one after another, each an element longer than the one before, up to the size that the kernel has
+  // itself; a block more than they have does nothing.
+  rt::Status startMerged(const std::vector<std::vector<char *>> &pieces, simt::Memory &memory,
+                         uint64_t seed) {
+    const KernelText::Tensor &last = text.results.back();
+    int64_t blocks = 0;
+    std::vector<int64_t> firsts, records;
+    for (const std::vector<char *> &buffers : pieces) {
+      auto shorter = static_cast<int64_t>(pieces.size() - firsts.size()) - 1;
+      int64_t size = std::max<int64_t>(last.size - shorter, 1);
+      firsts.push_back(blocks);
+      blocks += (size + mergedPoints - 1) / mergedPoints;
+      records.push_back(size * elementBytes(last.type));
+      for (char *buffer : buffers)
+        records.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(buffer)));
+    }
+    auto count = static_cast<int64_t>(pieces.size());
+    const int64_t *tables[] = {firsts.data(), records.data()};
+    EXPECT_TRUE(memory.addHostRange(firsts.data(), 8 * firsts.size()).ok());
+    EXPECT_TRUE(memory.addHostRange(records.data(), 8 * records.size()).ok());
+    void *parameters[] = {static_cast<void *>(&tables[0]), static_cast<void *>(&tables[1]), &count};
+    simt::Dim3 grid{static_cast<uint32_t>(blocks + 1)};
+    rt::Status ran = simt::launch(*merged, grid, {static_cast<uint32_t>(mergedThreads)}, 0,
+                                  parameters, memory, {.seed = seed}, options.mergedCounters);
+    EXPECT_TRUE(memory.removeHostRange(firsts.data()).ok());
+    EXPECT_TRUE(memory.removeHostRange(records.data()).ok());
+    return ran;
+  }
+
+  std::vector<char *> placeAll(simt::Memory &memory,
+                               const std::vector<std::vector<double>> &operands,
+                               const Launch &how) {
     std::vector<char *> buffers;
     for (size_t i = 0; i < text.operands.size(); ++i) {
       buffers.push_back(place(memory, text.operands[i]));
@@ -104,7 +145,18 @@ private:
     for (size_t i = 0; i < text.results.size(); ++i)
       buffers.push_back(static_cast<int>(i) == how.result ? buffers[how.operand]
                                                           : place(memory, text.results[i]));
-    rt::Status ran = start(buffers, scalars, memory, how.seed);
+    return buffers;
+  }
+
+  std::vector<Buffer> launch(const std::vector<std::vector<double>> &operands,
+                             const std::vector<int64_t> &scalars, const Launch &how) {
+    simt::Memory memory;
+    std::vector<std::vector<char *>> pieces;
+    while (pieces.size() < std::max<size_t>(how.pieces, 1))
+      pieces.push_back(placeAll(memory, operands, how));
+    const std::vector<char *> &buffers = pieces.back();
+    rt::Status ran = how.pieces == 0 ? start(buffers, scalars, memory, how.seed)
+                                     : startMerged(pieces, memory, how.seed);
     EXPECT_TRUE(ran.ok()) << ran.message();
     std::vector<Buffer> results;
     for (size_t i = 0; i < text.results.size(); ++i) {
@@ -123,7 +175,7 @@ private:
   const KernelText &text;
   GpuOptions options;
   std::unique_ptr<simt::Module> module;
-  const simt::Kernel *kernel = nullptr;
+  const simt::Kernel *kernel = nullptr, *merged = nullptr; // merged: null where there is none
   uint32_t threads = 0;
 };
 

@@ -57,8 +57,9 @@ TEST(LibraryKernels, AreEntriesBesideGeneratedOnes) {
     if (!function.isDeclaration() && function.getCallingConv() != llvm::CallingConv::PTX_Kernel)
       EXPECT_TRUE(function.hasInternalLinkage()) << function.getName().str();
   }
-  std::set<std::string> wanted = {device.kernels[0].symbol, "AttentionForward_bf16_64",
-                                  "StridedCopy_transpose4", "StridedCopy_copy16"};
+  std::set<std::string> wanted = {device.kernels[0].symbol, device.kernels[0].merged,
+                                  "AttentionForward_bf16_64", "StridedCopy_transpose4",
+                                  "StridedCopy_copy16"};
   for (unsigned sm : {80U, 90U, 100U}) {
     auto ptx = compilePtx(*device.module, {sm});
     ASSERT_TRUE(static_cast<bool>(ptx)) << llvm::toString(ptx.takeError());
@@ -80,7 +81,7 @@ TEST(LibraryKernels, AssembleWithoutSpills) {
     if (!*cubin)
       GTEST_SKIP() << "there is no ptxas on PATH, in CUDA_HOME or in /usr/local/cuda";
     std::vector<KernelResources> kernels = readResources(report);
-    EXPECT_EQ(kernels.size(), 2U) << report;
+    EXPECT_EQ(kernels.size(), 3U) << report;
     for (const KernelResources &kernel : kernels)
       EXPECT_EQ(kernel.spillBytes, 0U) << kernel.symbol;
   }
@@ -113,7 +114,7 @@ TEST(LibraryKernels, RunOnTheEmulatorWithGeneratedOnes) {
   rt::Status status = simt::Module::load(
       {reinterpret_cast<const uint8_t *>(object->data()), object->size()}, module);
   ASSERT_TRUE(status.ok()) << status.message();
-  EXPECT_EQ(module->all().size(), 2U);
+  EXPECT_EQ(module->all().size(), 3U);
   const simt::Kernel *scale = module->find(symbol), *copy = module->find(launches[0].kernel);
   ASSERT_TRUE(scale && copy);
   int64_t range = text.range;

@@ -2,6 +2,7 @@
 #include "KernelCases.h"
 
 #include "passes/codegen/GpuKernelLibrary.h"
+#include "passes/codegen/MergedKernels.h"
 #include "passes/codegen/PtxCode.h"
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
@@ -51,12 +52,14 @@ void assemble(const KernelCase &test, int64_t columns, const char *type, GpuTarg
   ASSERT_GT((*cubin)->size(), 4U);
   EXPECT_EQ(std::string((*cubin)->data() + 1, 3), "ELF");
   std::vector<KernelResources> kernels = readResources(report);
-  ASSERT_EQ(kernels.size(), 1U) << report;
+  // The kernel, and one for several launches of it.
+  ASSERT_EQ(kernels.size(), device.kernels[0].merged.empty() ? 1U : 2U) << report;
   for (const KernelResources &kernel : kernels) {
-    uint32_t threads = device.kernels[0].threads;
-    std::printf("sm_%-3u %-21s %5d %-4s %8u %10u %8u %8u\n", target.sm, test.name.c_str(),
-                static_cast<int>(columns), type, threads, kernel.registers, kernel.sharedBytes,
-                kernel.spillBytes);
+    bool isMerged = kernel.symbol == device.kernels[0].merged;
+    uint32_t threads = isMerged ? mergedThreads : device.kernels[0].threads;
+    std::printf("sm_%-3u %-21s%s %5d %-4s %8u %10u %8u %8u\n", target.sm, test.name.c_str(),
+                isMerged ? "*" : " ", static_cast<int>(columns), type, threads, kernel.registers,
+                kernel.sharedBytes, kernel.spillBytes);
     EXPECT_EQ(kernel.spillBytes, 0U);
     EXPECT_EQ(kernel.localBytes, 0U);
     EXPECT_GT(kernel.registers, 0U);

@@ -220,6 +220,23 @@ const Corruption manifestCorruptions[] = {
      "kernel 0 'mean_square' has blocks of 32 threads, and is code of the host, wanted 0"},
     {"KernelParameters", [](ManifestT &m) { forSimt(m).kernels[0]->num_scalars = 510; },
      "kernel 0 'mean_square' has 513 parameters, of which a GPU passes at most 512"},
+    {"KernelMergedOnHost", [](ManifestT &m) { m.kernels[0]->merged = "m"; },
+     "kernel 0 'mean_square' cannot have launches merged, as it is none of a GPU"},
+    {"KernelMergedName", [](ManifestT &m) { forSimt(m).kernels[0]->merged = ""; },
+     "kernel 0 'mean_square' cannot have launches merged, as it names no kernel for that"},
+    {"KernelMergedScalars",
+     [](ManifestT &m) {
+       forSimt(m).kernels[0]->merged = "m";
+       m.kernels[0]->num_results = 1;
+       m.kernels[0]->num_scalars = 1;
+     },
+     "kernel 0 'mean_square' cannot have launches merged, as it has scalars"},
+    {"KernelMergedResults",
+     [](ManifestT &m) {
+       forSimt(m).kernels[0]->merged = "m";
+       m.kernels[0]->num_results = 0;
+     },
+     "kernel 0 'mean_square' cannot have launches merged, as it has no results"},
     {"Device", [](ManifestT &m) { m.device = "tpu"; },
      "device is 'tpu', wanted cpu, cuda or simt"},
     {"DeviceArch", [](ManifestT &m) { m.gpu_arch = "sm_90"; },
