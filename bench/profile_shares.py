@@ -22,12 +22,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # The first class one of whose ops a kernel holds is the kernel's.
 KERNEL_CLASSES = [
-    ("optimizer and clipping", ("adamw", "sgd", "sum_squares")),
+    ("optimizer and clipping", ("adamw", "sgd", "sum_squares", "chunk_squares", "sum_chunks")),
     ("cross entropy", ("cross_entropy", "cross_entropy_grad")),
     ("norms", ("layer_norm", "layer_norm_grad", "layer_norm_param_grad", "rms_norm",
-               "rms_norm_grad", "rms_norm_param_grad")),
+               "rms_norm_grad", "rms_norm_param_grad", "norm_param_grad_parts")),
     ("activations, with bias", ("gelu", "gelu_grad", "silu", "silu_grad")),
-    ("reductions, such as bias gradients", ("reduce",)),
+    ("reductions, such as bias gradients", ("reduce", "row_part_sums", "sum_parts")),
 ]
 TRACE_CLASSES = {"copy": "copies", "embedding": "embedding", "collective": "collectives",
                  "wait": "waiting"}

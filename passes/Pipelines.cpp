@@ -80,6 +80,9 @@ void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   passes.addPass(createCSEPass());
   // What reads state in the host's memory runs there.
   passes.addPass(createOffloadUpdate());
+  // On GPUs no long sum is a few blocks'.
+  if (options.splitSums)
+    passes.addPass(createSplitSums());
   passes.addPass(createFormKernels());
   // One exec.program: every buffer has an offset, every instruction a stream.
   buildSchedulePipeline(passes, options);

@@ -7,11 +7,12 @@ import statistics
 # The first kind one of whose ops a kernel holds is the kernel's.
 KINDS = [
     ("optimizer", ("adamw", "sgd", "lamb", "lars")),
-    ("gradient norm", ("sum_squares", "clip_scale")),
+    ("gradient norm", ("sum_squares", "chunk_squares", "sum_chunks", "clip_scale")),
     ("cross entropy", ("cross_entropy", "cross_entropy_grad")),
-    ("norms", ("layer_norm", "layer_norm_grad", "layer_norm_param_grad", "rms_norm", "rms_norm_grad", "rms_norm_param_grad")),
+    ("norms", ("layer_norm", "layer_norm_grad", "layer_norm_param_grad", "rms_norm", "rms_norm_grad", "rms_norm_param_grad",
+               "norm_param_grad_parts")),
     ("activations", ("gelu", "gelu_grad", "silu", "silu_grad")),
-    ("sums", ("reduce",)),
+    ("sums", ("reduce", "row_part_sums", "sum_parts")),
 ]
 OPS = {"gemm": "products", "attention": "attention, forward", "attention_grad": "attention, backward", "copy": "copies",
        "embedding": "embedding", "embedding_grad": "embedding", "zero": "copies"}

@@ -48,6 +48,7 @@ public:
       return UserError("--target " + options.target +
                            ": programs for GPUs keep nothing in the host's memory yet",
                        "use --fix offload=0, or --target cpu");
+    splitSums = target->device != format::cpuDevice;
     ModelFacts facts = readModelFacts(module);
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
@@ -76,14 +77,13 @@ private:
 
   // Stages of a pipeline are modules of their own, each with its order.
   Outcome schedule() {
+    ScheduleOptions order = scheduleOptions(plan.decisions);
+    order.splitSums = splitSums;
     if (plan.decisions.pp == 1)
-      return runPhase("03-schedule", [&](OpPassManager &p) {
-        addSchedulePhase(p, scheduleOptions(plan.decisions));
-      });
+      return runPhase("03-schedule", [&](OpPassManager &p) { addSchedulePhase(p, order); });
     if (Outcome ordered = orderStages(module, plan); !ordered)
       return ordered;
-    return runPhase("03-schedule",
-                    [&](OpPassManager &p) { addStagesPhase(p, scheduleOptions(plan.decisions)); });
+    return runPhase("03-schedule", [&](OpPassManager &p) { addStagesPhase(p, order); });
   }
 
   template <typename Add> Outcome runPhase(const std::string &name, Add add) {
@@ -140,6 +140,7 @@ private:
   const Plan &plan;
   const CompileOptions &options;
   StepOptions step;
+  bool splitSums = false; // of ScheduleOptions
   DiagnosticCapture capture;
 };
 

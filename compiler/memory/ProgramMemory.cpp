@@ -31,9 +31,9 @@ Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::s
 }
 
 ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string precision,
-                             std::string gradDtype)
+                             std::string gradDtype, bool splitSums)
     : optimizer(std::move(optimizer)), precision(std::move(precision)),
-      gradDtype(std::move(gradDtype)) {
+      gradDtype(std::move(gradDtype)), splitSums(splitSums) {
   FoldedModel folded = foldLayers(model, kLayers);
   auto numLayers = static_cast<int64_t>(folded.chain.size());
   isChain = folded.blocks.size() == 1;
@@ -94,7 +94,9 @@ std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
                                                            const SearchedPlacements &placements,
                                                            int64_t microBatches) {
   std::optional<OutlinedProgram> program;
-  ScheduleOptions options = scheduleOptions(d), outlined = options;
+  ScheduleOptions options = scheduleOptions(d);
+  options.splitSums = splitSums;
+  ScheduleOptions outlined = options;
   // What a step sends once is merged and put aside when all layers are there.
   outlined.once = outlined.roll = false;
   auto read = [&](exec::ProgramOp op) { program = readOutline(op, layers); };

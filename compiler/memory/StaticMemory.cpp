@@ -94,7 +94,8 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
   return true;
 }
 
-std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan) {
+std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan,
+                                                          bool splitSums) {
   std::vector<StaticBytes> bytes;
   auto read = [&](exec::ProgramOp program) {
     bytes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
@@ -102,6 +103,7 @@ std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const 
   };
   ScheduleOptions options = scheduleOptions(plan.decisions);
   options.roll = false;
+  options.splitSums = splitSums;
   if (!scheduleStep(model, plan, options, read))
     return std::nullopt;
   return bytes;

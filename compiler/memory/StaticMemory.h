@@ -26,7 +26,8 @@ struct StaticBytes {
 };
 
 // Bytes of the arenas of each stage of a plan that can be compiled: a copy of the model is lowered to
-// exec. Nothing after a diagnostic.
-std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan);
+// exec, for GPUs with `splitSums` of ScheduleOptions. Nothing after a diagnostic.
+std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan,
+                                                          bool splitSums = false);
 
 } // namespace dtc

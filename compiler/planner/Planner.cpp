@@ -83,8 +83,8 @@ public:
                     !pins.beyondExecutable();
     limits.executable = request.executable || runsHere;
     if (limits.executable && compiles)
-      estimate.programs =
-          &programs.emplace(request.model, request.optimizer, request.precision, request.gradDtype);
+      estimate.programs = &programs.emplace(request.model, request.optimizer, request.precision,
+                                            request.gradDtype, request.splitSums);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
@@ -183,7 +183,8 @@ private:
         return index;
       if (++lowered.count > kMostLowered)
         return plans.size();
-      std::optional<std::vector<StaticBytes>> bytes = staticMemoryBytes(request.model, plan);
+      std::optional<std::vector<StaticBytes>> bytes =
+          staticMemoryBytes(request.model, plan, request.splitSums);
       if (!bytes)
         continue;
       for (size_t stage = 0; stage < plan.stages.size(); ++stage)

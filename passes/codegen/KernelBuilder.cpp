@@ -39,6 +39,7 @@ Value KernelBuilder::index(int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 Value KernelBuilder::add(Value a, Value b) { return arith::AddIOp::create(builder, loc, a, b); }
+Value KernelBuilder::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
 Value KernelBuilder::mul(Value a, int64_t b) {
   return arith::MulIOp::create(builder, loc, a, index(b));
 }

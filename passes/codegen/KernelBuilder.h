@@ -76,6 +76,7 @@ public:
   Value index(int64_t value);
   Value add(Value a, Value b);
   Value add(Value a, int64_t b) { return add(a, index(b)); }
+  Value sub(Value a, Value b);
   Value mul(Value a, int64_t b);
   Value min(Value a, Value b);
   virtual Value div(Value a, int64_t b);

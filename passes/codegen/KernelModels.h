@@ -10,6 +10,7 @@ void attachNormKernels(mlir::MLIRContext *context);
 void attachSoftmaxKernels(mlir::MLIRContext *context);
 void attachCrossEntropyKernels(mlir::MLIRContext *context);
 void attachReduceKernels(mlir::MLIRContext *context);
+void attachPartKernels(mlir::MLIRContext *context);
 void attachRotaryKernels(mlir::MLIRContext *context);
 
 } // namespace dtc

@@ -1,6 +1,8 @@
 // Kernels of layer_norm and rms_norm: rows forward and backward, columns for the parameters.
+#include "dialects/graph/PartOps.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
+#include "passes/codegen/SumParts.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -119,7 +121,8 @@ struct NormGradKernel : NormRows<NormGradKernel<OpTy, hasMean>, OpTy> {
                          k.load(k.operand(1), column, lanes));
         return std::pair(g, k.mulF(x, k.splat(rstd, lanes.width)));
       };
-      auto [sum, product] = sums(k, shape.columns, terms);
+      std::pair<Value, Value> both = sums(k, shape.columns, terms);
+      Value sum = both.first, product = both.second;
       k.forEachVector(shape.columns, {}, [&](Value column, Lanes lanes, ValueRange) -> Values {
         auto [g, xhat] = terms(column, lanes);
         Value dx = k.subF(g, k.mulF(xhat, k.splat(product, lanes.width)));
@@ -150,44 +153,78 @@ private:
   }
 };
 
-// dweight = sum over rows of dy * (x - mean) * rstd, dbias = sum over rows of dy; a unit is a block
-// of columns, which adds all rows in order: the sums are the same however many threads there are.
+// dweight = sum over rows of dy * (x - mean) * rstd, dbias = sum over rows of dy, of each part of the rows; a unit is a block
+// of columns of a part, which adds its rows in order: the sums are the same however many threads there are.
+struct ParamGrads {
+  RowParts rows;
+  Value x, mean, rstd, dy; // buffers; no mean: 0
+  bool hasBias;
+
+  void emit(KernelBuilder &k) const {
+    rows.forEachUnit(k, normParamColumns, [&](Value part, Value column, Lanes lanes, auto sumRows) {
+      Values sums =
+          sumRows(Values(hasBias ? 2 : 1, k.splat(0, lanes.width)),
+                  [&](Value row, ValueRange now) { return add(k, row, column, lanes, now); });
+      Value at = rows.parts == 1 ? column : k.add(k.mul(part, rows.columns), column);
+      for (auto [i, sum] : llvm::enumerate(sums))
+        k.store(sum, k.result(i), at, lanes);
+    });
+  }
+
+private:
+  Values add(KernelBuilder &k, Value row, Value column, const Lanes &lanes, ValueRange now) const {
+    Value at = k.add(k.mul(row, rows.columns), column);
+    Value point = k.load(x, at, lanes);
+    Value gradient = k.load(dy, at, lanes);
+    if (mean)
+      point = k.subF(point, k.splat(k.loadScalar(mean, row), lanes.width));
+    Value scale = k.splat(k.loadScalar(rstd, row), lanes.width);
+    Values next = {k.fma(gradient, k.mulF(point, scale), now[0])};
+    if (hasBias)
+      next.push_back(k.addF(now[1], gradient));
+    return next;
+  }
+};
+
+RowParts rowsOf(Value x, int64_t parts = 1) {
+  RowShape shape = RowShape::of(x);
+  return {shape.rows, shape.columns, parts};
+}
+
 template <typename OpTy, bool hasMean>
 struct NormParamGradKernel
     : KernelOpInterface::ExternalModel<NormParamGradKernel<OpTy, hasMean>, OpTy> {
-  static constexpr unsigned rstdOperand = hasMean ? 2 : 1;
-  static constexpr int64_t blockColumns = 32;
-
   int64_t getKernelRange(Operation *op) const {
-    return KernelBuilder::columnUnits(1, RowShape::of(op->getOperand(0)).columns, blockColumns);
+    return rowsOf(op->getOperand(0)).range(normParamColumns);
   }
   KernelUnit getKernelUnit(Operation *op) const {
-    RowShape shape = RowShape::of(op->getOperand(0));
-    int64_t width = KernelBuilder::vectorWidth(shape.columns, blockColumns);
-    return {std::max<int64_t>(1, shape.rows * std::min(shape.columns, width)), /*combines=*/true};
+    KernelUnit unit = rowsOf(op->getOperand(0)).unit(normParamColumns);
+    unit.combines = true;
+    return unit;
   }
 
   void emitKernel(Operation *op, KernelBuilder &k) const {
-    RowShape shape = RowShape::of(op->getOperand(0));
-    KernelBuilder::ColumnBlocks blocks{1, shape.columns, blockColumns, shape.rows};
-    k.forEachColumnUnit(blocks, [&](Value, Value column, Lanes lanes) {
-      Values sums(hasMean ? 2 : 1, k.splat(0, lanes.width));
-      auto addRow = [&](Value row, ValueRange now) {
-        Value at = k.add(k.mul(row, shape.columns), column);
-        Value x = k.load(k.operand(0), at, lanes);
-        Value dy = k.load(k.operand(rstdOperand + 1), at, lanes);
-        if (hasMean)
-          x = k.subF(x, k.splat(k.loadScalar(k.operand(1), row), lanes.width));
-        Value rstd = k.splat(k.loadScalar(k.operand(rstdOperand), row), lanes.width);
-        Values next = {k.fma(dy, k.mulF(x, rstd), now[0])};
-        if (hasMean)
-          next.push_back(k.addF(now[1], dy));
-        return next;
-      };
-      sums = k.combineParts(k.index(shape.rows), KernelBuilder::Combining::Sum, sums, addRow);
-      for (auto [i, sum] : llvm::enumerate(sums))
-        k.store(sum, k.result(i), column, lanes);
-    });
+    unsigned rstd = hasMean ? 2 : 1;
+    Value mean = hasMean ? k.operand(1) : Value();
+    ParamGrads{rowsOf(op->getOperand(0)), k.operand(0),        mean,
+               k.operand(rstd),           k.operand(rstd + 1), hasMean}
+        .emit(k);
+  }
+};
+
+struct NormParamGradPartsKernel
+    : KernelOpInterface::ExternalModel<NormParamGradPartsKernel, NormParamGradPartsOp> {
+  static RowParts rows(Operation *op) {
+    auto parts = cast<RankedTensorType>(op->getResult(0).getType());
+    return rowsOf(op->getOperand(0), parts.getDimSize(0));
+  }
+  int64_t getKernelRange(Operation *op) const { return rows(op).range(normParamColumns); }
+  KernelUnit getKernelUnit(Operation *op) const { return rows(op).unit(normParamColumns); }
+
+  void emitKernel(Operation *op, KernelBuilder &k) const {
+    Value mean = op->getNumOperands() > 3 ? k.operand(3) : Value();
+    ParamGrads{rows(op), k.operand(0), mean, k.operand(1), k.operand(2), op->getNumResults() > 1}
+        .emit(k);
   }
 };
 
@@ -200,4 +237,5 @@ void dtc::attachNormKernels(MLIRContext *context) {
   RmsNormGradOp::attachInterface<NormGradKernel<RmsNormGradOp, false>>(*context);
   LayerNormParamGradOp::attachInterface<NormParamGradKernel<LayerNormParamGradOp, true>>(*context);
   RmsNormParamGradOp::attachInterface<NormParamGradKernel<RmsNormParamGradOp, false>>(*context);
+  NormParamGradPartsOp::attachInterface<NormParamGradPartsKernel>(*context);
 }

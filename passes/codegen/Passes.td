@@ -1,6 +1,24 @@
 // Passes of the codegen phase.
 include "mlir/Pass/PassBase.td"
 
+def SplitSums : Pass<"dtc-split-sums", "::mlir::ModuleOp"> {
+  let summary = "Makes two steps of long sums, so that a GPU adds them up with all its multiprocessors";
+  let description = [{
+    A sum over rows, or of the parameter gradients of a norm, that few blocks would make becomes the sums of parts of its rows, and
+    the sum of these. The squares of tensors of which only the sum is asked for, as for the norm of all gradients, are added up
+    chunk by chunk, several tensors a launch, and then all chunks. Works on flat functions of static, local shapes, before
+    `dtc-form-kernels`, and only for GPUs. Parts follow from shapes alone, so that every GPU adds up in the same order.
+    ```mlir
+    // Before:
+    %0 = graph.reduce sum %x dims [0] : tensor<8192x768xbf16> -> tensor<768xf32>
+    // After:
+    %p = graph.row_part_sums %x : tensor<8192x768xbf16> -> tensor<86x768xf32>
+    %0 = graph.sum_parts %p : (tensor<86x768xf32>) -> tensor<768xf32>
+    ```
+  }];
+  let dependentDialects = ["::dtc::graph::GraphDialect"];
+}
+
 def FormKernels : Pass<"dtc-form-kernels", "::mlir::ModuleOp"> {
   let summary = "Outlines everything that no library computes into kernel functions";
   let description = [{

@@ -3,6 +3,7 @@
 #include "passes/codegen/KernelFunction.h"
 #include "passes/codegen/KernelModels.h"
 #include "passes/codegen/RowShape.h"
+#include "passes/codegen/SumParts.h"
 
 using namespace mlir;
 using namespace dtc;
@@ -87,9 +88,7 @@ public:
   }
 
 private:
-  // As many columns as there are registers to add them up in: the longer the pieces of rows that
-  // are read, the faster.
-  static constexpr int64_t blockColumns = 128;
+  static constexpr int64_t blockColumns = rowSumColumns;
 
   RowShape units() const { return {rows, inner * columns}; }
 

@@ -2,9 +2,11 @@
 #include "tools/dtc/Planning.h"
 
 #include "compiler/driver/Compile.h"
+#include "compiler/driver/CompileTarget.h"
 #include "compiler/support/File.h"
 #include "compiler/verify/VerifyFile.h"
 #include "compiler/workload/ModelFacts.h"
+#include "runtime/format/Target.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -68,6 +70,10 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
       return request.error();
     peakFlops = request->topology.device.peak(ComputeType::F32);
     request->executable = true;
+    Result<CompileTarget> target = readCompileTarget(flags.options.target);
+    if (!target)
+      return target.error();
+    request->splitSums = target->device != format::cpuDevice;
     Result<PlanOutcome> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();

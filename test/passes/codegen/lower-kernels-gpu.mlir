@@ -257,3 +257,56 @@ graph.func private @drawn(%x: tensor<8x16xf32>, %seed: tensor<i64>, %step: tenso
   %0 = graph.dropout %x p 0.1 id 3 key(%seed, %step) : tensor<8x16xf32>
   graph.return %0 : tensor<8x16xf32>
 }
+
+// -----
+
+// Chunks of several tensors: the block's number says of which, and one loop serves all. Each warp adds up runs of 1024 elements, of which a
+// thread reads 8 vectors before it adds; sums of warps meet in shared memory once. What is no whole run is the last chunk's.
+// VECTORS:       memref.global "private" @chunk_squares_shared_{{.*}} : memref<512xf32, 3>
+// VECTORS-LABEL: func.func @chunk_squares(
+// VECTORS-SAME:    %[[X:[^:]*]]: memref<1769472xf32>, %[[Y:[^:]*]]: memref<2300xf32>, %{{.*}}: memref<112xf32>
+// VECTORS:         arith.select %{{.*}} : memref<?xf32>
+// VECTORS:         scf.for {{.*}} iter_args({{.*}}) -> (f32)
+// VECTORS-COUNT-8:   vector.load {{.*}} {alignment = 16 : i64} : memref<?xf32>, vector<4xf32>
+// VECTORS-NOT:       vector.load {{.*}} : memref<?xf32>, vector<4xf32>
+// VECTORS:         nvvm.barrier
+// VECTORS:         vector.load %[[Y]]
+// PTX-LABEL:  .entry chunk_squares(
+// PTX:          .reqntid 512
+// PTX-NOT:      ld.v4
+// PTX-COUNT-8:  ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          shfl.sync.bfly.b32
+// PTX:          st.shared
+graph.func private @chunk_squares(%x: tensor<768x2304xf32>, %y: tensor<2300xf32>) -> tensor<112xf32> attributes {kernel} {
+  %0 = graph.chunk_squares %x, %y chunks [108, 1] : (tensor<768x2304xf32>, tensor<2300xf32>) -> tensor<112xf32>
+  graph.return %0 : tensor<112xf32>
+}
+
+// -----
+
+// A part of the rows is a block's, from its first row on; 16 threads read the 128 columns of one.
+// VECTORS-LABEL: func.func @row_part_sums(
+// VECTORS:         %[[FIRST:.*]] = arith.muli %{{.*}}, %c96
+// VECTORS:         %[[LEFT:.*]] = arith.subi %c8192, %[[FIRST]]
+// VECTORS:         arith.minsi %{{.*}}
+// VECTORS:         scf.for {{.*}} iter_args({{.*}}) -> (vector<8xf32>)
+// VECTORS:           arith.addi %[[FIRST]]
+// VECTORS:         nvvm.barrier
+// PTX-LABEL:  .entry row_part_sums(
+// PTX:          .reqntid 256
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+// PTX:          st.shared.{{v4|v2.b64}}
+graph.func private @row_part_sums(%x: tensor<8192x768xbf16>) -> tensor<86x768xf32> attributes {kernel} {
+  %0 = graph.row_part_sums %x : tensor<8192x768xbf16> -> tensor<86x768xf32>
+  graph.return %0 : tensor<86x768xf32>
+}
+
+// -----
+
+// PTX-LABEL:  .entry sum_parts(
+// PTX:          .reqntid 128
+// PTX:          ld.global.{{(nc\.)?(v4|v2.b64)}}
+graph.func private @sum_parts(%p: tensor<86x768xf32>, %q: tensor<86x768xf32>) -> (tensor<768xf32>, tensor<768xbf16>) attributes {kernel} {
+  %0, %1 = graph.sum_parts %p, %q : (tensor<86x768xf32>, tensor<86x768xf32>) -> (tensor<768xf32>, tensor<768xbf16>)
+  graph.return %0, %1 : tensor<768xf32>, tensor<768xbf16>
+}

@@ -1,5 +1,6 @@
 #include "KernelCases.h"
 
+#include "passes/codegen/SumParts.h"
 #include <cmath>
 
 namespace dtc::test {
@@ -166,6 +167,47 @@ std::vector<KernelCase> rowCases() {
   return cases;
 }
 
+// Sums in two steps, `parts` of their rows: the last ones may have no rows.
+std::vector<KernelCase> partCases(int64_t rows, int64_t columns) {
+  std::vector<KernelCase> cases;
+  auto add = [&](const char *name, const std::string &signature, const std::string &op) {
+    cases.push_back({name, signature, op, "", Values::Whole});
+  };
+  auto tensor = [](std::vector<int64_t> shape) {
+    std::string text = "tensor<";
+    for (int64_t size : shape)
+      text += std::to_string(size) + "x";
+    return text + "f32>";
+  };
+  auto padded = [](int64_t count) { return (count + 3) / 4 * 4; };
+  // As many chunks as dtc-split-sums makes, and more than there are runs.
+  int64_t chunks = ChunkedSum::chunksOf(rows * columns);
+  for (int64_t first : {chunks, int64_t(3)}) {
+    std::string sums = tensor({padded(first + 2)});
+    add("chunk_squares", "(%x: $F, %y: $C, %z: $X) -> " + sums,
+        "%0 = graph.chunk_squares %x, %y, %z chunks [" + std::to_string(first) +
+            ", 1, 1] : ($F, $C, $X) -> " + sums);
+  }
+  std::string many = tensor({padded(rows * columns)}), few = tensor({12});
+  add("sum_chunks", "(%p: " + many + ", %q: " + few + ") -> $1",
+      "%0 = graph.sum_chunks %p, %q : " + many + ", " + few);
+  int64_t least = std::min<int64_t>(rows, 4);
+  int64_t units = KernelBuilder::columnUnits(1, columns, rowSumColumns);
+  for (int64_t parts : {least, std::max(RowParts::partsOf(rows, units), least)}) {
+    std::string sums = tensor({parts, columns});
+    add("row_part_sums", "(%x: $X) -> " + sums, "%0 = graph.row_part_sums %x : $X -> " + sums);
+    add("layer_norm_param_grad_parts",
+        "(%x: $X, %r: $S, %d: $X, %m: $S) -> (" + sums + ", " + sums + ")",
+        "%0, %1 = graph.norm_param_grad_parts %x, %r, %d mean %m : ($X, $S, $X, $S) -> (" + sums +
+            ", " + sums + ")");
+    add("rms_norm_param_grad_parts", "(%x: $X, %r: $S, %d: $X) -> " + sums,
+        "%0 = graph.norm_param_grad_parts %x, %r, %d : ($X, $S, $X) -> " + sums);
+  }
+  add("sum_parts", "(%p: $A, %q: $A) -> ($C, $C)",
+      "%0, %1 = graph.sum_parts %p, %q scale 0.5 : ($A, $A) -> ($C, $C)");
+  return cases;
+}
+
 std::vector<KernelCase> optimizerCases() {
   std::vector<KernelCase> cases;
   std::string moments = "beta1 = 0.9 : f64, beta2 = 0.95 : f64, epsilon = 1.0e-8 : f64, "
@@ -233,7 +275,8 @@ std::vector<KernelCase> optimizerCases() {
 
 std::vector<KernelCase> kernelCases(int64_t rows, int64_t columns, const std::string &type) {
   std::vector<KernelCase> cases = pointwiseCases();
-  for (const std::vector<KernelCase> &more : {rowCases(), optimizerCases()})
+  for (const std::vector<KernelCase> &more :
+       {rowCases(), partCases(rows, columns), optimizerCases()})
     cases.insert(cases.end(), more.begin(), more.end());
   for (KernelCase &kernel : cases) {
     if (kernel.name == "rotary_table") {

@@ -182,6 +182,89 @@ TEST(ReduceKernel, SumsSquares) {
   }
 }
 
+// Each chunk has the runs of 1024 that are its own, the last of a tensor what is left, and what is behind all of them is 0.
+TEST(ReduceKernel, SumsSquaresOfChunks) {
+  struct Case {
+    std::vector<int64_t> sizes, chunks, runs; // runs of a chunk
+  };
+  for (const Case &test :
+       {Case{{40000, 5, 2048}, {3, 1, 1}, {14, 1, 2}}, Case{{5000, 1025}, {9, 2}, {1, 1}},
+        Case{{16384}, {1}, {16}},
+        Case{{1000, 1000, 1000, 1000, 1000}, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}}}) {
+    std::string arguments, names, types, chunks;
+    std::vector<Values> operands;
+    Values wanted;
+    for (size_t i = 0; i < test.sizes.size(); ++i) {
+      std::string comma = i > 0 ? ", " : "", name = "%x" + std::to_string(i);
+      arguments += comma + name + ": " + tensor({test.sizes[i]});
+      names += comma + name;
+      types += comma + tensor({test.sizes[i]});
+      operands.push_back(randomValues(test.sizes[i], static_cast<unsigned>(i)));
+      for (int64_t chunk = 0; chunk < test.chunks[i]; ++chunk) {
+        double sum = 0;
+        int64_t elements = 1024 * test.runs[i];
+        for (int64_t at = chunk * elements; at < std::min(test.sizes[i], (chunk + 1) * elements);
+             ++at)
+          sum += operands.back()[at] * operands.back()[at];
+        wanted.push_back(sum);
+      }
+    }
+    while (wanted.size() % 4 != 0)
+      wanted.push_back(0);
+    std::string result = tensor({static_cast<int64_t>(wanted.size())});
+    std::string text = "graph.chunk_squares " + names + " chunks " + list(test.chunks) + " : (" +
+                       types + ") -> " + result;
+    SCOPED_TRACE(text);
+    CompiledKernel kernel("(" + arguments + ") -> " + result, "%0 = " + text, "%0");
+    expectNear(kernel.run(operands)[0], wanted, 2e-6);
+  }
+}
+
+TEST(ReduceKernel, SumsAllChunks) {
+  CompiledKernel kernel(
+      "(%x: tensor<8xf32>, %y: tensor<1004xf32>, %z: tensor<4xf32>) -> tensor<f32>",
+      "%0 = graph.sum_chunks %x, %y, %z : tensor<8xf32>, tensor<1004xf32>, tensor<4xf32>", "%0");
+  std::vector<Values> operands = {randomValues(8, 1), randomValues(1004, 2), randomValues(4, 3)};
+  double wanted = 0;
+  for (const Values &values : operands)
+    for (double value : values)
+      wanted += value;
+  expectNear(kernel.run(operands)[0], {wanted}, 1e-5, 1e-4);
+}
+
+// 5 rows in 4 parts are two a part: one has a row left and one has none.
+TEST(ReduceKernel, SumsPartsOfRows) {
+  for (auto [rows, columns, parts] :
+       {std::array<int64_t, 3>{5, 33, 4}, {64, 130, 3}, {100, 8, 7}, {3, 1000, 1}}) {
+    int64_t ofPart = (rows + parts - 1) / parts;
+    std::string x = tensor({rows, columns}), result = tensor({parts, columns});
+    SCOPED_TRACE(x + " in " + std::to_string(parts));
+    CompiledKernel kernel("(%x: " + x + ") -> " + result,
+                          "%0 = graph.row_part_sums %x : " + x + " -> " + result, "%0");
+    Values values = randomValues(rows * columns, 1), wanted(parts * columns, 0);
+    for (int64_t i = 0; i < rows * columns; ++i)
+      wanted[i / columns / ofPart * columns + i % columns] += values[i];
+    expectNear(kernel.run({values})[0], wanted, 2e-6, 1e-5);
+  }
+}
+
+TEST(ReduceKernel, SumsPartsUp) {
+  std::string parts = tensor({5, 2, 33}), result = tensor({2, 33});
+  CompiledKernel kernel("(%p: " + parts + ", %q: " + parts + ") -> (" + result + ", " + result +
+                            ")",
+                        "%0, %1 = graph.sum_parts %p, %q scale 0.25 : (" + parts + ", " + parts +
+                            ") -> (" + result + ", " + result + ")",
+                        "%0, %1");
+  std::vector<Values> operands = {randomValues(330, 1), randomValues(330, 2)};
+  std::vector<Values> found = kernel.run(operands);
+  for (size_t i = 0; i < 2; ++i) {
+    Values wanted(66, 0);
+    for (size_t at = 0; at < 330; ++at)
+      wanted[at % 66] += operands[i][at] / 4;
+    expectNear(found[i], wanted, 2e-6, 1e-6);
+  }
+}
+
 // A single f32 total would stop growing at 2^24.
 TEST(ReduceKernel, SumsManySmallSquares) {
   constexpr int64_t size = 40000000;

@@ -209,6 +209,38 @@ TEST(RowKernel, ComputesGradientsOfNormParameters) {
   });
 }
 
+// The parts of the rows, of which some may have none, add up to the whole.
+TEST(RowKernel, ComputesParamGradientsOfNormsInParts) {
+  forShapes([](int64_t rows, int64_t columns) {
+    int64_t parts = std::min<int64_t>(rows, 4), ofPart = (rows + parts - 1) / parts;
+    std::string x = tensor({rows, columns}), s = tensor({rows}), p = tensor({parts, columns});
+    Values xs = randomValues(rows * columns, 1), dys = randomValues(rows * columns, 2),
+           means = randomValues(rows, 3), rstds = randomValues(rows, 4);
+    CompiledKernel layer("(%x: " + x + ", %m: " + s + ", %r: " + s + ", %dy: " + x + ") -> (" + p +
+                             ", " + p + ")",
+                         "%0, %1 = graph.norm_param_grad_parts %x, %r, %dy mean %m : (" + x + ", " +
+                             s + ", " + x + ", " + s + ") -> (" + p + ", " + p + ")",
+                         "%0, %1");
+    CompiledKernel rms("(%x: " + x + ", %r: " + s + ", %dy: " + x + ") -> " + p,
+                       "%0 = graph.norm_param_grad_parts %x, %r, %dy : (" + x + ", " + s + ", " +
+                           x + ") -> " + p,
+                       "%0");
+    Values dweight(parts * columns), dbias(parts * columns), rmsWeight(parts * columns);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t c = 0, i = r * columns; c < columns; ++c, ++i) {
+        int64_t at = r / ofPart * columns + c;
+        dweight[at] += dys[i] * (xs[i] - means[r]) * rstds[r];
+        rmsWeight[at] += dys[i] * xs[i] * rstds[r];
+        dbias[at] += dys[i];
+      }
+    auto results = layer.run({xs, means, rstds, dys});
+    double absolute = 1e-6 * std::sqrt(rows) + 2e-6;
+    expectNear(results[0], dweight, 2e-6, 4 * absolute);
+    expectNear(results[1], dbias, 2e-6, absolute);
+    expectNear(rms.run({xs, rstds, dys})[0], rmsWeight, 2e-6, 4 * absolute);
+  });
+}
+
 TEST(RowKernel, ComputesSoftmax) {
   forShapes([](int64_t rows, int64_t columns) {
     std::string x = tensor({rows, columns});

@@ -88,6 +88,24 @@ TEST(TwinKernel, ComputesTheSameInManyBlocks) {
       }
 }
 
+// Sums of the size that models have: many blocks, of which some have less to do than others.
+TEST(TwinKernel, AddsUpTheSameInParts) {
+  const std::vector<const char *> sums = {"chunk_squares",
+                                          "sum_chunks",
+                                          "row_part_sums",
+                                          "layer_norm_param_grad_parts",
+                                          "rms_norm_param_grad_parts",
+                                          "sum_parts"};
+  for (const char *type : {"f32", "bf16"})
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{8192, 768}, {4099, 130}, {100, 1001}})
+      for (const KernelCase &kernel : kernelCases(rows, columns, type))
+        if (llvm::is_contained(sums, kernel.name)) {
+          SCOPED_TRACE(kernel.name + " of " + std::to_string(rows) + " x " +
+                       std::to_string(columns) + " " + type);
+          compare(kernel, columns);
+        }
+}
+
 // No kind is forgotten: each op that becomes a generated kernel is in a case.
 TEST(TwinKernel, HasEveryOp) {
   mlir::MLIRContext context;

@@ -58,7 +58,7 @@ protected:
   // Under Megatron's placements where none are given.
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
                        const std::string &optimizer = "adamw",
-                       const SearchedPlacements *placements = nullptr) {
+                       const SearchedPlacements *placements = nullptr, bool splitSums = false) {
     SearchedPlacements given;
     if (placements)
       given = *placements;
@@ -66,8 +66,9 @@ protected:
       given = *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
-    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan);
-    std::optional<MemoryParts> estimated = ProgramMemory(model, optimizer).of(d, given);
+    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan, splitSums);
+    std::optional<MemoryParts> estimated =
+        ProgramMemory(model, optimizer, "f32", "f32", splitSums).of(d, given);
     ASSERT_TRUE(planned && estimated);
     auto bytes = static_cast<double>(planned->front().device);
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
@@ -77,6 +78,13 @@ protected:
 
   mlir::MLIRContext context;
 };
+
+// The gradients' squares of several layers are one launch.
+TEST_F(ProgramMemoryTest, CountsSumsInParts) {
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "adamw", nullptr, /*splitSums=*/true);
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 2), "lamb", nullptr, /*splitSums=*/true);
+  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), "adamw", nullptr, /*splitSums=*/true);
+}
 
 TEST_F(ProgramMemoryTest, CountsOneRank) {
   expectAgreement(*gpt2(8), decide(1, 1, 4, 1));

@@ -1,0 +1,258 @@
+// Makes two steps of long sums, so that a GPU adds them up with all its multiprocessors (pass dtc-split-sums).
+#include "dialects/graph/HostMemory.h"
+#include "dialects/graph/PartOps.h"
+#include "passes/codegen/Passes.h"
+#include "passes/codegen/SumParts.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_SPLITSUMS
+#include "passes/codegen/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+using namespace dtc;
+using namespace dtc::graph;
+
+namespace {
+
+// Tensors whose squares one launch adds up, and sums that one launch makes one of: each is a parameter of the kernel.
+constexpr size_t mostTensors = 16, mostSums = 32;
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+RankedTensorType partsOf(int64_t parts, ArrayRef<int64_t> shape, MLIRContext *context) {
+  SmallVector<int64_t> sizes{parts};
+  sizes.append(shape.begin(), shape.end());
+  return RankedTensorType::get(sizes, Float32Type::get(context));
+}
+
+// What is said of an op beside what it computes: its chunk of a pipeline, and of which sum each result is a part. `to` has as many
+// results.
+void copyLabels(Operation *from, Operation *to) {
+  for (NamedAttribute attribute : from->getDiscardableAttrs())
+    to->setAttr(attribute.getName(), attribute.getValue());
+}
+
+// Puts the sums of what `parts` makes in the place of the results of `op`.
+void replaceBySum(Operation *op, Operation *parts, double scale) {
+  OpBuilder builder(op);
+  auto sum = SumPartsOp::create(builder, op->getLoc(), op->getResultTypes(), parts->getResults(),
+                                llvm::APFloat(scale));
+  copyLabels(op, parts);
+  copyLabels(op, sum);
+  op->replaceAllUsesWith(sum);
+  op->erase();
+}
+
+// A sum over the first dims, of which the result has the others.
+bool sumsRows(ReduceOp op) {
+  for (auto [at, dim] : llvm::enumerate(op.getDims()))
+    if (dim != static_cast<int64_t>(at))
+      return false;
+  return op.getKind() != ReduceKind::Max && op.getType().getRank() > 0 &&
+         op.getType().getNumElements() > 0;
+}
+
+// `columns` of them are one unit of the sum as it is.
+RowParts cut(Value x, int64_t columns, int64_t unitColumns) {
+  int64_t rows = typeOf(x).getNumElements() / columns;
+  int64_t units = KernelBuilder::columnUnits(1, columns, unitColumns);
+  return {rows, columns, RowParts::partsOf(rows, units)};
+}
+
+void splitRows(ReduceOp op) {
+  if (!sumsRows(op))
+    return;
+  RankedTensorType result = op.getType();
+  RowParts rows = cut(op.getX(), result.getNumElements(), rowSumColumns);
+  if (rows.parts < 2)
+    return;
+  OpBuilder builder(op);
+  auto sums = RowPartSumsOp::create(
+      builder, op.getLoc(), partsOf(rows.parts, result.getShape(), op.getContext()), op.getX());
+  double scale = op.getScale().convertToDouble();
+  if (op.getKind() == ReduceKind::Mean)
+    scale /= static_cast<double>(rows.rows);
+  replaceBySum(op, sums, scale);
+}
+
+// Of layer_norm or, where `mean` is null, rms_norm.
+void splitNorm(Operation *op, Value x, Value mean, Value rstd, Value dy) {
+  int64_t columns = typeOf(x).getShape().back();
+  if (columns == 0)
+    return;
+  RowParts rows = cut(x, columns, normParamColumns);
+  if (rows.parts < 2)
+    return;
+  OpBuilder builder(op);
+  SmallVector<Type> types(op->getNumResults(), partsOf(rows.parts, {columns}, op->getContext()));
+  auto parts = NormParamGradPartsOp::create(builder, op->getLoc(), types, x, rstd, dy, mean);
+  replaceBySum(op, parts, 1);
+}
+
+// Tensors whose squares may be added up together: of one element type, and alike in all that is said of them.
+using Likeness = std::pair<Type, Attribute>;
+
+bool isScalar(Value value) { return typeOf(value).getRank() == 0; }
+
+// The squares of several tensors, of which nothing but the sum is asked for, are a few launches and one more.
+class SquaresSplitter {
+public:
+  explicit SquaresSplitter(Block &block) : block(block) {}
+
+  void run() {
+    SmallVector<AddOp> roots;
+    for (auto add : block.getOps<AddOp>())
+      if (isScalar(add.getResult()) && !isWithin(add))
+        roots.push_back(add);
+    for (AddOp root : roots)
+      splitSum(root);
+    for (Operation &op : llvm::make_early_inc_range(block))
+      if (auto squares = dyn_cast<SumSquaresOp>(op); squares && canSplit(squares))
+        if (ChunkedSum::chunksOf(typeOf(squares.getX()).getNumElements()) > 1) {
+          OpBuilder builder(squares);
+          squares.getResult().replaceAllUsesWith(addSquares(builder, squares));
+          squares.erase();
+        }
+  }
+
+private:
+  static bool canSplit(SumSquaresOp op) {
+    return !op->hasAttr(kHostAttr) && !op.getResult().use_empty() &&
+           typeOf(op.getX()).getNumElements() > 0;
+  }
+
+  // Whether nothing but the sum is asked for, which is made of more than this.
+  static bool isWithin(AddOp add) {
+    return add.getResult().hasOneUse() && isScalar(add.getResult()) &&
+           isa<AddOp>(*add->user_begin()) && isAlike(add, *add->user_begin());
+  }
+  static bool isAlike(Operation *a, Operation *b) {
+    return a->getDiscardableAttrDictionary() == b->getDiscardableAttrDictionary() &&
+           a->getBlock() == b->getBlock();
+  }
+
+  static void collect(Value value, SmallVectorImpl<Value> &addends,
+                      SmallVectorImpl<AddOp> &within) {
+    auto add = value.getDefiningOp<AddOp>();
+    if (!add || !isWithin(add)) {
+      addends.push_back(value);
+      return;
+    }
+    within.push_back(add);
+    collect(add.getLhs(), addends, within);
+    collect(add.getRhs(), addends, within);
+  }
+
+  void splitSum(AddOp root) {
+    SmallVector<Value> addends, others;
+    SmallVector<AddOp> within;
+    collect(root.getLhs(), addends, within);
+    collect(root.getRhs(), addends, within);
+    llvm::MapVector<Likeness, SmallVector<SumSquaresOp>> alike;
+    for (Value addend : addends) {
+      auto squares = addend.getDefiningOp<SumSquaresOp>();
+      if (squares && canSplit(squares) && addend.hasOneUse() && squares->getBlock() == &block)
+        alike[{typeOf(squares.getX()).getElementType(), squares->getDiscardableAttrDictionary()}]
+            .push_back(squares);
+      else
+        others.push_back(addend);
+    }
+    if (llvm::all_of(alike, [](auto &entry) { return entry.second.size() < 2; }))
+      return;
+    OpBuilder builder(root);
+    for (auto &entry : alike)
+      others.push_back(addSquares(builder, entry.second));
+    Value sum = others.front();
+    for (Value other : ArrayRef(others).drop_front()) {
+      sum = AddOp::create(builder, root.getLoc(), root.getResult().getType(), sum, other);
+      copyLabels(root, sum.getDefiningOp());
+    }
+    root.getResult().replaceAllUsesWith(sum);
+    root.erase();
+    for (AddOp add : within)
+      add.erase();
+    for (auto &entry : alike)
+      for (SumSquaresOp squares : entry.second)
+        squares.erase();
+  }
+
+  // The sum of the squares of all tensors of `ops`, made where `builder` stands.
+  static Value addSquares(OpBuilder &builder, ArrayRef<SumSquaresOp> ops) {
+    SmallVector<Value> sums;
+    for (ArrayRef<SumSquaresOp> left = ops; !left.empty();) {
+      ArrayRef<SumSquaresOp> some = left.take_front(mostTensors);
+      left = left.drop_front(some.size());
+      sums.push_back(addChunks(some));
+    }
+    Value total;
+    for (ArrayRef<Value> left = sums; !left.empty();) {
+      ArrayRef<Value> some = left.take_front(mostSums);
+      left = left.drop_front(some.size());
+      SumSquaresOp first = ops.front();
+      Value sum = SumChunksOp::create(builder, first.getLoc(), some);
+      copyLabels(first, sum.getDefiningOp());
+      if (total) {
+        total = AddOp::create(builder, first.getLoc(), sum.getType(), total, sum);
+        copyLabels(first, total.getDefiningOp());
+      } else {
+        total = sum;
+      }
+    }
+    return total;
+  }
+
+  // As soon as all tensors are there.
+  static Value addChunks(ArrayRef<SumSquaresOp> ops) {
+    SumSquaresOp last = ops.front(), first = ops.front();
+    SmallVector<Value> tensors;
+    SmallVector<int64_t> chunks;
+    SmallVector<Location> locations;
+    int64_t count = 0;
+    for (SumSquaresOp op : ops) {
+      if (last->isBeforeInBlock(op))
+        last = op;
+      tensors.push_back(op.getX());
+      chunks.push_back(ChunkedSum::chunksOf(typeOf(op.getX()).getNumElements()));
+      count += chunks.back();
+      locations.push_back(op.getLoc());
+    }
+    OpBuilder builder(last);
+    auto type = RankedTensorType::get({llvm::divideCeilSigned(count, 4) * 4}, builder.getF32Type());
+    auto sums =
+        ChunkSquaresOp::create(builder, builder.getFusedLoc(locations), type, tensors, chunks);
+    copyLabels(first, sums);
+    return sums.getResult();
+  }
+
+  Block &block;
+};
+
+struct SplitSums : dtc::impl::SplitSumsBase<SplitSums> {
+  static void splitRowsOf(Block &block) {
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      if (op.hasAttr(kHostAttr))
+        continue;
+      if (auto reduce = dyn_cast<ReduceOp>(op))
+        splitRows(reduce);
+      else if (auto layer = dyn_cast<LayerNormParamGradOp>(op))
+        splitNorm(layer, layer.getX(), layer.getMean(), layer.getRstd(), layer.getDy());
+      else if (auto rms = dyn_cast<RmsNormParamGradOp>(op))
+        splitNorm(rms, rms.getX(), nullptr, rms.getRstd(), rms.getDy());
+    }
+  }
+
+  void runOnOperation() override {
+    for (FuncOp func : getOperation().getOps<FuncOp>()) {
+      if (func.getKernel() || func.isExternal())
+        continue;
+      Block &block = func.getBody().front();
+      splitRowsOf(block);
+      SquaresSplitter(block).run();
+    }
+  }
+};
+
+} // namespace
