@@ -160,6 +160,7 @@ void addDescribed(const format::Manifest &manifest, const format::Program &progr
     uint64_t bytes = operand.dtype ? (operand.elements * format::bytesOf(*operand.dtype)).value()
                                    : program.buffers()->Get(operand.buffer)->bytes();
     addWhole(operand.buffer, bytes, writes, out);
+    out.touches.back().exact = !operand.hasGaps();
   }
   for (const format::Description::Scalar &scalar : description.scalars)
     out.scalarAxes |= axesOf(manifest, scalar.scalar);

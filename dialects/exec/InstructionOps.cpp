@@ -35,6 +35,16 @@ int64_t span(int64_t rows, int64_t columns, int64_t stride, int64_t batch, int64
   return (batch - 1) * batchStride + (rows - 1) * stride + columns;
 }
 
+// A tensor of heads of an attention: `tokens` rows of `columns` elements, `row` apart, 0 where they have no gaps.
+LogicalResult verifyHeads(InstructionOpInterface op, StringRef role, Value buffer, int64_t tokens,
+                          int64_t columns, int64_t row, Type dtype) {
+  if (row != 0 && row < columns) // attention_c4
+    return op.emitOpError() << "has '" << role << "' in rows of " << row
+                            << " elements; the heads of a token have " << columns;
+  return verifyElements(op, role, buffer, span(tokens, columns, row == 0 ? columns : row, 1, 0),
+                        true, dtype);
+}
+
 template <typename Op> LogicalResult verifyAttention(Op op) {
   int64_t batch = op.getBatch(), heads = op.getHeads(), kvHeads = op.getKvHeads();
   int64_t queries = op.getQueries(), keys = op.getKeys(), dim = op.getHeadDim();
@@ -44,12 +54,12 @@ template <typename Op> LogicalResult verifyAttention(Op op) {
   if ((op.getDropout().convertToDouble() > 0) != (op.getSeed() && op.getStep())) // attention_c3
     return op.emitOpError() << "has dropout " << op.getDropout().convertToDouble()
                             << "; seed and step go with a dropout above 0";
-  int64_t query = batch * queries * heads * dim, key = batch * keys * kvHeads * dim;
-  Type dtype = getDtype(op.getQ());
-  if (failed(verifyFloats(op, "q", op.getQ(), query, true)) || // attention_c1
-      failed(verifyElements(op, "k", op.getK(), key, true, dtype)) ||
-      failed(verifyElements(op, "v", op.getV(), key, true, dtype)) ||
-      failed(verifyElements(op, "out", op.getOut(), query, true, dtype)))
+  Type dtype = getDtype(op.getOut());
+  if (failed(verifyFloats(op, "out", op.getOut(), batch * queries * heads * dim,
+                          true)) || // attention_c1
+      failed(verifyHeads(op, "q", op.getQ(), batch * queries, heads * dim, op.getQRow(), dtype)) ||
+      failed(verifyHeads(op, "k", op.getK(), batch * keys, kvHeads * dim, op.getKRow(), dtype)) ||
+      failed(verifyHeads(op, "v", op.getV(), batch * keys, kvHeads * dim, op.getVRow(), dtype)))
     return failure();
   return verifyElements(op, "lse", op.getLse(), batch * heads * queries, true);
 }
@@ -238,15 +248,15 @@ LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
   int64_t batch = getBatch(), dim = getHeadDim();
-  int64_t query = batch * getQueries() * getHeads() * dim;
-  int64_t key = batch * getKeys() * getKvHeads() * dim;
+  int64_t queries = batch * getQueries(), keys = batch * getKeys();
+  int64_t query = getHeads() * dim, key = getKvHeads() * dim; // elements of a token
   Type dtype = getDtype(getQ());
-  if (failed(verifyElements(*this, "dout", getDout(), query, true, dtype)) ||
-      failed(verifyElements(*this, "dq", getDq(), query, true, dtype)) ||
-      failed(verifyElements(*this, "dk", getDk(), key, true, dtype)) ||
-      failed(verifyElements(*this, "dv", getDv(), key, true, dtype)))
+  if (failed(verifyElements(*this, "dout", getDout(), queries * query, true, dtype)) ||
+      failed(verifyHeads(*this, "dq", getDq(), queries, query, getDqRow(), dtype)) ||
+      failed(verifyHeads(*this, "dk", getDk(), keys, key, getDkRow(), dtype)) ||
+      failed(verifyHeads(*this, "dv", getDv(), keys, key, getDvRow(), dtype)))
     return failure();
-  return verifyElements(*this, "scratch", getScratch(), query / dim, true);
+  return verifyElements(*this, "scratch", getScratch(), queries * getHeads(), true);
 }
 
 LogicalResult EmbeddingOp::verify() {

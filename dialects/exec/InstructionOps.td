@@ -60,7 +60,8 @@ def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b),
 }
 
 defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,
-    I64Attr:$head_dim, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
+    I64Attr:$head_dim, DefaultValuedAttr<I64Attr, "0">:$q_row, DefaultValuedAttr<I64Attr, "0">:$k_row,
+    DefaultValuedAttr<I64Attr, "0">:$v_row, UnitAttr:$causal, F64Attr:$scale, DefaultValuedAttr<F64Attr, "0.0">:$dropout,
     OptionalAttr<Exec_RankScalarAttr>:$dropout_id, OptionalAttr<Exec_RankScalarAttr>:$first_batch,
     OptionalAttr<Exec_RankScalarAttr>:$first_head, DefaultValuedAttr<I64Attr, "0">:$total_heads);
 
@@ -70,13 +71,16 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
   let summary = "Blocked attention, forward";
   let description = [{
     q, out: [batch, queries, heads, head_dim]; k, v: [batch, keys, kv_heads, head_dim]; lse: f32 [batch, heads,
-    queries]. first_batch, first_head: global index of this rank's first sample and head, for the random numbers of
+    queries]. `rows`: elements from a token to the next in q, k and v, whose tokens have no gaps between them without it, so
+    that they may be parts of one tensor. first_batch, first_head: global index of this rank's first sample and head, for the random numbers of
     dropout.
 
     Constraints:
-    - (C1) every buffer has the bytes of its shape; but for lse all have one type of f32, bf16 and f16.
+    - (C1) every buffer has the bytes of its shape, of rows from the first element to the last; but for lse all have one type of
+      f32, bf16 and f16.
     - (C2) heads is a multiple of kv_heads.
     - (C3) seed and step are there exactly when dropout > 0.
+    - (C4) rows hold the heads of a token at least.
 
     Example:
     ```mlir
@@ -88,7 +92,7 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
     ```
   }];
   let assemblyFormat = [{$q `,` $k `,` $v `to` $out `,` $lse `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
-    `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
+    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`causal` $causal^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }
@@ -96,11 +100,14 @@ def Exec_AttentionOp : Exec_Instruction<"attention",
 def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
     (ins Exec_Buffer:$q, Exec_Buffer:$k, Exec_Buffer:$v, Exec_Buffer:$out, Exec_Buffer:$lse, Exec_Buffer:$dout,
       Optional<Exec_Buffer>:$seed, Optional<Exec_Buffer>:$step),
-    (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch), attentionFields, [],
+    (ins Exec_Buffer:$dq, Exec_Buffer:$dk, Exec_Buffer:$dv, Exec_Buffer:$scratch),
+    !con(attentionFields, (ins DefaultValuedAttr<I64Attr, "0">:$dq_row, DefaultValuedAttr<I64Attr, "0">:$dk_row,
+      DefaultValuedAttr<I64Attr, "0">:$dv_row)), [],
     [AttrSizedOperandSegments]> {
   let summary = "Blocked attention, backward";
   let description = [{
-    As exec.attention, with out and lse read; scratch is f32 [batch, heads, queries].
+    As exec.attention, with out and lse read; scratch is f32 [batch, heads, queries]. `grad_rows` is of dq, dk and dv, which may
+    be parts of one tensor, too.
 
     Constraints: those of exec.attention.
 
@@ -120,7 +127,7 @@ def Exec_AttentionGradOp : Exec_Instruction<"attention_grad",
   }];
   let assemblyFormat = [{$q `,` $k `,` $v `,` $out `,` $lse `,` $dout `to` $dq `,` $dk `,` $dv `scratch` $scratch
     `batch` $batch `queries` $queries `keys` $keys `heads` $heads `kv_heads` $kv_heads
-    `head_dim` $head_dim (`causal` $causal^)? `scale` $scale
+    `head_dim` $head_dim (`rows` $q_row^ `,` $k_row `,` $v_row)? (`grad_rows` $dq_row^ `,` $dk_row `,` $dv_row)? (`causal` $causal^)? `scale` $scale
     (`dropout` $dropout^ `id` $dropout_id `key` `(` $seed `,` $step `)` `first` `(` $first_batch `,` $first_head `)` `of` $total_heads)?
     (`stream` $stream^)? (`last` $last^)? attr-dict}];
 }

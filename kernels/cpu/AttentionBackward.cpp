@@ -51,7 +51,7 @@ void prepareHead(const AttentionGradArgs &args, const AttentionGradRange &range,
                  const BackwardWorkspace &w) {
   const AttentionArgs &f = args.forward;
   int64_t begin = range.queryBegin, count = range.queryEnd - begin;
-  HeadView query = headView(f.q, f.queries, f.heads, f.headDim, range.batchIndex, head);
+  HeadView query = headView(f.q, f.queries, f.heads, f.headDim, range.batchIndex, head, f.qRow);
   HeadView dout = headView(args.dout, f.queries, f.heads, f.headDim, range.batchIndex, head);
   query.data = query.row(begin), dout.data = dout.row(begin);
   for (int64_t i = 0; i < count; i += kQueryBlock) {
@@ -142,9 +142,10 @@ void headGradients(const AttentionGradArgs &args, const AttentionGradRange &rang
                       w);
     }
   if (range.queryGradients && range.queryEnd > range.queryBegin) {
-    int64_t row = (range.batchIndex * f.queries + range.queryBegin) * f.heads + head;
+    int64_t token = range.batchIndex * f.queries + range.queryBegin;
+    int64_t row = args.dqRow == 0 ? f.heads * f.headDim : args.dqRow;
     writeRows(w.dq, range.queryEnd - range.queryBegin, f.headDim, f.scale,
-              args.dq + row * f.headDim, f.heads * f.headDim);
+              args.dq + token * row + head * f.headDim, row);
   }
 }
 
@@ -175,8 +176,10 @@ void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &
   const AttentionArgs &f = args.forward;
   BackwardWorkspace w = layOut(f, workspace);
   int64_t count = range.keyEnd - range.keyBegin, group = f.heads / f.kvHeads;
-  HeadView key = headView(f.k, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead);
-  HeadView value = headView(f.v, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead);
+  HeadView key =
+      headView(f.k, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead, f.kRow);
+  HeadView value =
+      headView(f.v, f.keys, f.kvHeads, f.headDim, range.batchIndex, range.kvHead, f.vRow);
   key.data = key.row(range.keyBegin), value.data = value.row(range.keyBegin);
   packTransposed(key, count, f.headDim, w.keyColumns);
   packNatural(key, count, kKeyBlock, f.headDim, w.keyRows);
@@ -187,9 +190,13 @@ void attentionGradUnit(const AttentionGradArgs &args, const AttentionGradRange &
   for (int64_t head = range.kvHead * group; head < (range.kvHead + 1) * group; ++head)
     headGradients(args, range, head, w);
   if (range.keyGradients && count > 0) {
-    int64_t row = (range.batchIndex * f.keys + range.keyBegin) * f.kvHeads + range.kvHead;
-    writeRows(w.dk, count, f.headDim, f.scale, args.dk + row * f.headDim, f.kvHeads * f.headDim);
-    writeRows(w.dv, count, f.headDim, 1, args.dv + row * f.headDim, f.kvHeads * f.headDim);
+    int64_t token = range.batchIndex * f.keys + range.keyBegin, dense = f.kvHeads * f.headDim;
+    auto write = [&](const float *from, float scale, float *to, int64_t row) {
+      row = row == 0 ? dense : row;
+      writeRows(from, count, f.headDim, scale, to + token * row + range.kvHead * f.headDim, row);
+    };
+    write(w.dk, f.scale, args.dk, args.dkRow);
+    write(w.dv, 1, args.dv, args.dvRow);
   }
 }
 

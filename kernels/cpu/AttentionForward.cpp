@@ -120,12 +120,15 @@ void attentionUnit(const AttentionArgs &args, int64_t batchIndex, int64_t kvHead
                    int64_t queryBegin, int64_t queryEnd, float *workspace) {
   ForwardWorkspace w = layOut(args, workspace);
   int64_t seen = visibleKeys(args, queryEnd - 1), group = args.heads / args.kvHeads;
-  packTransposed(headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead), seen,
-                 args.headDim, w.keys);
-  packNatural(headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead), seen,
-              kKeyBlock, args.headDim, w.values);
+  packTransposed(
+      headView(args.k, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.kRow), seen,
+      args.headDim, w.keys);
+  packNatural(
+      headView(args.v, args.keys, args.kvHeads, args.headDim, batchIndex, kvHead, args.vRow), seen,
+      kKeyBlock, args.headDim, w.values);
   for (int64_t head = kvHead * group; head < (kvHead + 1) * group; ++head) {
-    HeadView query = headView(args.q, args.queries, args.heads, args.headDim, batchIndex, head);
+    HeadView query =
+        headView(args.q, args.queries, args.heads, args.headDim, batchIndex, head, args.qRow);
     for (int64_t first = queryBegin; first < queryEnd; first += kQueryBlock) {
       int64_t rows = least(kQueryBlock, queryEnd - first);
       packRowPanels(query, first, rows, args.headDim, args.scale * kLog2E, w.query);

@@ -37,11 +37,13 @@ struct HeadView {
   const float *row(int64_t token) const { return data + token * rowStride; }
 };
 
+// `row`: elements from a token to the next, 0 where they have no gaps.
 inline HeadView headView(const float *tensor, int64_t tokens, int64_t heads, int64_t headDim,
-                         int64_t batchIndex, int64_t head) {
+                         int64_t batchIndex, int64_t head, int64_t row = 0) {
+  row = row == 0 ? heads * headDim : row;
   if (!tensor) // a tensor without elements may have no address, to which nothing may be added
-    return {nullptr, heads * headDim};
-  return {tensor + (batchIndex * tokens * heads + head) * headDim, heads * headDim};
+    return {nullptr, row};
+  return {tensor + batchIndex * tokens * row + head * headDim, row};
 }
 
 // Number of keys that a query sees: the first ones.

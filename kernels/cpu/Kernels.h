@@ -51,6 +51,7 @@ void narrowGemm(const NarrowGemmArgs &args, ThreadPool &pool);
 //   q, out  [batch, queries, heads, headDim]
 //   k, v    [batch, keys, kvHeads, headDim]
 //   lse     [batch, heads, queries]
+// qRow, kRow, vRow: elements from a token to the next, 0 where they have no gaps.
 // Source: Dao 2023, arXiv:2307.08691.
 // `globalHead0`, `globalBatch0`, `totalHeads` place this rank's part of the heads and batch in the
 // whole, so that dropout does not depend on the plan.
@@ -63,6 +64,7 @@ struct AttentionArgs {
   float dropout = 0; // probability of zeroing a weight; kept weights are scaled by 1/(1-dropout)
   uint64_t seed = 0, dropoutId = 0, step = 0;
   int64_t globalBatch0 = 0, globalHead0 = 0, totalHeads = 0;
+  int64_t qRow = 0, kRow = 0, vRow = 0;
 };
 void attention(const AttentionArgs &args, ThreadPool &pool);
 
@@ -73,6 +75,7 @@ struct AttentionGradArgs {
   const float *dout;
   float *dq, *dk, *dv;
   float *scratch;
+  int64_t dqRow = 0, dkRow = 0, dvRow = 0;
 };
 void attentionGrad(const AttentionGradArgs &args, ThreadPool &pool);
 
@@ -84,6 +87,7 @@ struct NarrowTensors {
   void *out;
   const void *dout = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
+  int64_t dqRow = 0, dkRow = 0, dvRow = 0;
 };
 void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, ThreadPool &pool);
 void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors, float *scratch,

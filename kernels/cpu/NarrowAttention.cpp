@@ -30,6 +30,13 @@ Slice sliceOf(int64_t tokens, int64_t allHeads, int64_t headDim, int64_t batchIn
           end - begin, heads * headDim};
 }
 
+// All tokens of a sample, where they are `row` elements apart; 0 where they have no gaps.
+Slice inRows(Slice slice, int64_t row, int64_t batchIndex, int64_t firstColumn) {
+  if (row == 0)
+    return slice;
+  return {batchIndex * slice.rows * row + firstColumn, row, slice.rows, slice.columns};
+}
+
 float *read(ElementType type, const void *tensor, const Slice &slice, float *&to) {
   float *result = to;
   for (int64_t row = 0; row < slice.rows; ++row)
@@ -56,6 +63,7 @@ AttentionArgs ofHead(const AttentionArgs &args, int64_t batchIndex, int64_t kvHe
   one.batch = 1;
   one.heads = group;
   one.kvHeads = 1;
+  one.qRow = one.kRow = one.vRow = 0;
   one.globalBatch0 += batchIndex;
   one.globalHead0 += kvHead * group;
   one.lse += (batchIndex * args.heads + kvHead * group) * args.queries;
@@ -86,11 +94,13 @@ void narrowAttention(const AttentionArgs &args, const NarrowTensors &tensors, Th
       };
       Slice query = slice(args.queries, args.heads, kvHead * group, group);
       Slice key = slice(args.keys, args.kvHeads, kvHead, 1);
+      int64_t queryColumn = kvHead * group * args.headDim, keyColumn = kvHead * args.headDim;
       AttentionArgs one = ofHead(args, batchIndex, kvHead);
       float *memory = tensorScratch.reserve(2 * query.size() + 2 * key.size());
-      one.q = read(tensors.type, tensors.q, query, memory);
-      one.k = read(tensors.type, tensors.k, key, memory);
-      one.v = read(tensors.type, tensors.v, key, memory);
+      one.q =
+          read(tensors.type, tensors.q, inRows(query, args.qRow, batchIndex, queryColumn), memory);
+      one.k = read(tensors.type, tensors.k, inRows(key, args.kRow, batchIndex, keyColumn), memory);
+      one.v = read(tensors.type, tensors.v, inRows(key, args.vRow, batchIndex, keyColumn), memory);
       one.out = memory;
       isa.attentionUnit(one, 0, 0, first, last, unitScratch.reserve(isa.attentionWorkspace(one)));
       Slice result = sliceOf(args.queries, args.heads, args.headDim, batchIndex, kvHead * group,
@@ -119,9 +129,15 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
                             nullptr,
                             scratch + (batchIndex * args.heads + kvHead * group) * args.queries};
       float *memory = tensorScratch.reserve(4 * query.size() + 4 * key.size());
-      one.forward.q = read(tensors.type, tensors.q, query, memory);
-      one.forward.k = read(tensors.type, tensors.k, key, memory);
-      one.forward.v = read(tensors.type, tensors.v, key, memory);
+      auto queryRows = [&](int64_t row) {
+        return inRows(query, row, batchIndex, kvHead * group * args.headDim);
+      };
+      auto keyRows = [&](int64_t row) {
+        return inRows(key, row, batchIndex, kvHead * args.headDim);
+      };
+      one.forward.q = read(tensors.type, tensors.q, queryRows(args.qRow), memory);
+      one.forward.k = read(tensors.type, tensors.k, keyRows(args.kRow), memory);
+      one.forward.v = read(tensors.type, tensors.v, keyRows(args.vRow), memory);
       one.forward.out = read(tensors.type, tensors.out, query, memory);
       one.dout = read(tensors.type, tensors.dout, query, memory);
       one.dq = memory;
@@ -131,9 +147,9 @@ void narrowAttentionGrad(const AttentionArgs &args, const NarrowTensors &tensors
         isa.attentionDelta(one, 0, head);
       isa.attentionGradUnit(one, {0, 0, 0, args.queries, 0, args.keys, true, true},
                             unitScratch.reserve(isa.attentionGradWorkspace(one.forward)));
-      write(tensors.type, tensors.dq, query, one.dq);
-      write(tensors.type, tensors.dk, key, one.dk);
-      write(tensors.type, tensors.dv, key, one.dv);
+      write(tensors.type, tensors.dq, queryRows(tensors.dqRow), one.dq);
+      write(tensors.type, tensors.dk, keyRows(tensors.dkRow), one.dk);
+      write(tensors.type, tensors.dv, keyRows(tensors.dvRow), one.dv);
     }
   });
 }

@@ -33,6 +33,27 @@ Value ExecEmitter::lookup(Value tensor) const {
   return buffer;
 }
 
+void ExecEmitter::aliasOf(Value tensor, Value x) {
+  buffers[tensor] = lookup(x);
+  if (int64_t stride = rowStride(x))
+    setRows(tensor, stride);
+}
+
+// What is kept is what it is part of.
+void ExecEmitter::setRows(Value tensor, int64_t stride) {
+  rowStrides[tensor] = stride;
+  auto root = exec::getRange(lookup(tensor)).root.getDefiningOp<exec::BufferOp>();
+  if (isKept(tensor) && root.getKind() == exec::BufferKind::Temporary)
+    root.setKind(exec::BufferKind::Activation);
+}
+
+void ExecEmitter::aliasRows(Value tensor, Value base, int64_t first, int64_t columns,
+                            int64_t stride) {
+  int64_t rows = cast<RankedTensorType>(tensor.getType()).getNumElements() / columns;
+  buffers[tensor] = createView(base, first, (rows - 1) * stride + columns);
+  setRows(tensor, stride);
+}
+
 Value ExecEmitter::define(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   Operation *op = tensor.getDefiningOp();

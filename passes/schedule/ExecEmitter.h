@@ -40,6 +40,14 @@ public:
   mlir::Value define(mlir::Value tensor);
   // Says that the elements of `tensor` are those of `buffer`, in order.
   void alias(mlir::Value tensor, mlir::Value buffer) { buffers[tensor] = buffer; }
+  // Says that those of `tensor` are those of `x`, wherever they lie.
+  void aliasOf(mlir::Value tensor, mlir::Value x);
+  // Says that rows of `tensor`, of `columns` elements, lie `stride` elements apart in `base`, from element `first` on. Only
+  // instructions that take such rows may use it.
+  void aliasRows(mlir::Value tensor, mlir::Value base, int64_t first, int64_t columns,
+                 int64_t stride);
+  // Elements from a row of `tensor` to the next; 0 where they have no gaps.
+  int64_t rowStride(mlir::Value tensor) const { return rowStrides.lookup(tensor); }
 
   mlir::Value createBuffer(llvm::StringRef name, exec::BufferKind kind, mlir::Type dtype,
                            int64_t elements, bool persistent = false, bool host = false);
@@ -87,6 +95,12 @@ public:
   // The kind of the buffer that `define` will make for a tensor; temporary otherwise.
   void setKind(mlir::Value tensor, exec::BufferKind kind) { kinds[tensor] = kind; }
 
+  // Whether another task than its own uses it.
+  bool isKept(mlir::Value tensor) const {
+    auto kind = kinds.find(tensor);
+    return kind != kinds.end() && kind->second == exec::BufferKind::Activation;
+  }
+
   // Parameters and state, by name.
   void declareTensor(llvm::StringRef name, mlir::Value buffer) { tensors[name] = buffer; }
   mlir::Value lookupTensor(llvm::StringRef name) const { return tensors.lookup(name); }
@@ -97,6 +111,8 @@ public:
   void emitLastCopies();
 
 private:
+  void setRows(mlir::Value tensor, int64_t stride);
+
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   exec::ProgramOp program;
@@ -104,6 +120,7 @@ private:
   mlir::ImplicitLocOpBuilder builder;
   mlir::Operation *lastDeclaration = nullptr;
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
+  llvm::DenseMap<mlir::Value, int64_t> rowStrides; // of tensors whose rows have gaps
   llvm::StringMap<unsigned> nameCounts;
   std::string namePrefix;
   int64_t globalMicroBatch = 0;

@@ -3,6 +3,7 @@
 #include "dialects/graph/ImageOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
+#include "passes/schedule/RowParts.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -86,18 +87,33 @@ struct LowerMatmul : ExecLoweringInterface::ExternalModel<LowerMatmul, graph::Ma
   }
 };
 
+// Elements from a token to the next of q, k and v, or of their gradients: 0 for all where none has gaps.
+using HeadRows = std::array<int64_t, 3>;
+
+HeadRows headRows(ArrayRef<Value> heads, ExecEmitter &emitter) {
+  HeadRows rows{};
+  bool hasGaps = llvm::any_of(heads, [&](Value each) { return emitter.rowStride(each) != 0; });
+  for (size_t i = 0; hasGaps && i < rows.size(); ++i) {
+    int64_t stride = emitter.rowStride(heads[i]);
+    rows[i] = stride != 0 ? stride : numElements(shapeOf(heads[i]).take_back(2));
+  }
+  return rows;
+}
+
 // What attention and its gradient have in common in the exec dialect.
 struct AttentionFields {
   int64_t batch, queries, keys, heads, kvHeads, headDim, totalHeads;
   Value seed, step;
   exec::RankScalarAttr id, firstBatch, firstHead; // null without dropout
+  HeadRows rows;
 };
 
 template <typename Op> FailureOr<AttentionFields> attentionFields(Op op, ExecEmitter &emitter) {
   if (failed(wantStatic(op)))
     return failure();
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK());
-  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}};
+  AttentionFields fields{q[0], q[1], k[1], q[2], k[2], q[3], 0, {}, {}, {}, {}, {}, {}};
+  fields.rows = headRows({op.getQ(), op.getK(), op.getV()}, emitter);
   if (op.getDropout().convertToDouble() == 0)
     return fields;
   // Loops 0, 1 and 2 of the op's rule are samples, kv heads and the query heads of a kv head.
@@ -134,6 +150,7 @@ struct LowerAttention : ExecLoweringInterface::ExternalModel<LowerAttention, gra
                               fields->seed, fields->step, emitter.define(attention.getResult()),
                               emitter.define(attention.getLse()), fields->batch, fields->queries,
                               fields->keys, fields->heads, fields->kvHeads, fields->headDim,
+                              fields->rows[0], fields->rows[1], fields->rows[2],
                               attention.getCausal(), *attention.getScale(), attention.getDropout(),
                               fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
                               /*stream=*/0);
@@ -151,14 +168,20 @@ struct LowerAttentionGrad
     Value scratch = emitter.createBuffer("attention_scratch", exec::BufferKind::Temporary,
                                          Float32Type::get(op->getContext()),
                                          fields->batch * fields->heads * fields->queries);
+    SmallVector<Value> gradients{grad.getDq(), grad.getDk(), grad.getDv()};
+    if (!defineInRows(gradients, emitter))
+      for (Value gradient : gradients)
+        emitter.define(gradient);
+    HeadRows gradRows = headRows(gradients, emitter);
     exec::AttentionGradOp::create(
         emitter.instructions(), emitter.lookup(grad.getQ()), emitter.lookup(grad.getK()),
         emitter.lookup(grad.getV()), emitter.lookup(grad.getOut()), emitter.lookup(grad.getLse()),
-        emitter.lookup(grad.getDout()), fields->seed, fields->step, emitter.define(grad.getDq()),
-        emitter.define(grad.getDk()), emitter.define(grad.getDv()), scratch, fields->batch,
+        emitter.lookup(grad.getDout()), fields->seed, fields->step, emitter.lookup(grad.getDq()),
+        emitter.lookup(grad.getDk()), emitter.lookup(grad.getDv()), scratch, fields->batch,
         fields->queries, fields->keys, fields->heads, fields->kvHeads, fields->headDim,
-        grad.getCausal(), grad.getScale(), grad.getDropout(), fields->id, fields->firstBatch,
-        fields->firstHead, fields->totalHeads, /*stream=*/0);
+        fields->rows[0], fields->rows[1], fields->rows[2], grad.getCausal(), grad.getScale(),
+        grad.getDropout(), fields->id, fields->firstBatch, fields->firstHead, fields->totalHeads,
+        gradRows[0], gradRows[1], gradRows[2], /*stream=*/0);
     return success();
   }
 };

@@ -4,6 +4,7 @@
 #include "dialects/graph/RecomputeOps.h"
 #include "passes/schedule/ExecEmitter.h"
 #include "passes/schedule/ExecLoweringInterface.h"
+#include "passes/schedule/RowParts.h"
 
 #include "mlir/IR/MLIRContext.h"
 
@@ -26,7 +27,7 @@ struct Around {
 struct LowerReshape : ExecLoweringInterface::ExternalModel<LowerReshape, graph::ReshapeOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto reshape = cast<graph::ReshapeOp>(op);
-    emitter.alias(reshape.getResult(), emitter.lookup(reshape.getX()));
+    emitter.aliasOf(reshape.getResult(), reshape.getX());
     return success();
   }
 };
@@ -34,7 +35,7 @@ struct LowerReshape : ExecLoweringInterface::ExternalModel<LowerReshape, graph::
 struct LowerAgain : ExecLoweringInterface::ExternalModel<LowerAgain, graph::AgainOp> {
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto again = cast<graph::AgainOp>(op);
-    emitter.alias(again.getResult(), emitter.lookup(again.getX()));
+    emitter.aliasOf(again.getResult(), again.getX());
     return success();
   }
 };
@@ -71,6 +72,10 @@ struct LowerSlice : ExecLoweringInterface::ExternalModel<LowerSlice, graph::Slic
     Value src = emitter.lookup(slice.getX());
     if (x.outer == 1) {
       emitter.alias(slice.getResult(), emitter.createView(src, start * x.inner, size * x.inner));
+      return success();
+    }
+    if (isReadInRows(slice.getResult(), size * x.inner)) {
+      emitter.aliasRows(slice.getResult(), src, start * x.inner, size * x.inner, x.size * x.inner);
       return success();
     }
     Box box{{x.outer, size * x.inner}, {x.size * x.inner, 1}, {size * x.inner, 1}};
@@ -118,6 +123,8 @@ struct LowerConcat : ExecLoweringInterface::ExternalModel<LowerConcat, graph::Co
   LogicalResult lowerToExec(Operation *op, ExecEmitter &emitter) const {
     auto concat = cast<graph::ConcatOp>(op);
     Around result(shapeOf(concat.getResult()), concat.getDim());
+    if (emitter.isDefined(concat.getResult()))
+      return success(); // all parts were written where they belong
     Value dst = emitter.define(concat.getResult());
     int64_t start = 0;
     for (Value input : concat.getInputs()) {

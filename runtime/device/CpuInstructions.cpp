@@ -68,7 +68,10 @@ cpu::AttentionArgs attentionArgs(const Command &command, const format::Attention
                           .kvHeads = asSigned(op.kv_heads()),
                           .headDim = asSigned(op.head_dim()),
                           .causal = op.causal(),
-                          .scale = op.scale()};
+                          .scale = op.scale(),
+                          .qRow = asSigned(op.q_row()),
+                          .kRow = asSigned(op.k_row()),
+                          .vRow = asSigned(op.v_row())};
   if (op.dropout() > 0) {
     int64_t seed = 0;
     float step = 0;
@@ -108,6 +111,9 @@ void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPoo
     tensors.dq = command.buffers[8];
     tensors.dk = command.buffers[9];
     tensors.dv = command.buffers[10];
+    tensors.dqRow = asSigned(op.dq_row());
+    tensors.dkRow = asSigned(op.dk_row());
+    tensors.dvRow = asSigned(op.dv_row());
     return cpu::narrowAttentionGrad(attentionArgs(command, *op.forward()), tensors,
                                     asFloat(command.buffers[11]), pool);
   }
@@ -116,7 +122,10 @@ void run(const format::AttentionGrad &op, const Command &command, cpu::ThreadPoo
                               .dq = asFloat(command.buffers[8]),
                               .dk = asFloat(command.buffers[9]),
                               .dv = asFloat(command.buffers[10]),
-                              .scratch = asFloat(command.buffers[11])};
+                              .scratch = asFloat(command.buffers[11]),
+                              .dqRow = asSigned(op.dq_row()),
+                              .dkRow = asSigned(op.dk_row()),
+                              .dvRow = asSigned(op.dv_row())};
   cpu::attentionGrad(args, pool);
 }
 

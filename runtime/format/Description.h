@@ -61,12 +61,17 @@ public:
   }
 
   // A buffer of `type` of whose first `elements` it reads or writes any; what it writes shares no
-  // memory with its other buffers.
+  // memory with its other buffers, but what lies in their gaps.
   void reads(const char *name, uint32_t buffer, DType type, Checked elements) {
     operands.push_back({name, buffer, Access::Read, type, elements});
   }
   void writes(const char *name, uint32_t buffer, DType type, Checked elements) {
     operands.push_back({name, buffer, Access::Write, type, elements});
+  }
+  // Of the last one: it is rows of `elements`, `stride` apart.
+  void inRows(uint64_t elements, uint64_t stride) {
+    operands.back().rowElements = elements;
+    operands.back().rowStride = stride;
   }
   // A buffer that this instruction of its kind does without.
   void absent(const char *name) { operands.push_back({name, noBuffer, Access::None}); }

@@ -12,7 +12,7 @@ namespace dtc::format {
 
 inline constexpr size_t headerBytes = 64;
 inline constexpr size_t segmentAlignment = 4096;
-inline constexpr uint32_t formatVersion = 5; // in 4 each rank was at the place of its number
+inline constexpr uint32_t formatVersion = 6; // in 5 tokens of attention had no gaps
 
 // The two halves of an XXH3-128 hash.
 struct Hash128 {

@@ -70,10 +70,25 @@ void describe(const Gemm &op, Description &d) {
 
 struct AttentionElements {
   explicit AttentionElements(const Attention &op)
-      : lse(Checked(op.batch()) * op.queries() * op.heads()), query(lse * op.head_dim()),
-        key(Checked(op.batch()) * op.keys() * op.kv_heads() * op.head_dim()) {}
-  Checked lse, query, key;
+      : lse(Checked(op.batch()) * op.queries() * op.heads()), query(lse * op.head_dim()) {}
+  Checked lse, query;
 };
+
+// One of the tensors of heads that may be part of another: rows of what a token has, `stride` apart, 0 where they have no gaps.
+void describeHeads(const char *name, uint32_t buffer, const Attention &op, bool areKeys,
+                   const char *strideName, uint64_t stride, Access access, Description &d) {
+  Checked columns = Checked(areKeys ? op.kv_heads() : op.heads()) * op.head_dim();
+  Checked rows = Checked(op.batch()) * (areKeys ? op.keys() : op.queries());
+  uint64_t row = columns.ok() ? columns.value() : 0;
+  if (stride != 0)
+    d.index(strideName, stride);
+  d.require(stride == 0 || (stride >= row && stride <= maxSize), "'", strideName, "' is ", stride,
+            ", wanted 0 or ", row, " to ", maxSize);
+  Checked elements = stride == 0 ? rows * columns : (rows - 1) * stride + columns;
+  access == Access::Read ? d.reads(name, buffer, op.dtype(), elements)
+                         : d.writes(name, buffer, op.dtype(), elements);
+  d.inRows(row, stride);
+}
 
 // `isForward`: out and lse are written.
 void describeAttention(const Attention &op, bool isForward, Description &d) {
@@ -95,9 +110,9 @@ void describeAttention(const Attention &op, bool isForward, Description &d) {
             ", wanted at least 0 and less than 1");
   AttentionElements elements(op);
   auto result = isForward ? &Description::writes : &Description::reads;
-  d.reads("q", op.q(), op.dtype(), elements.query);
-  d.reads("k", op.k(), op.dtype(), elements.key);
-  d.reads("v", op.v(), op.dtype(), elements.key);
+  describeHeads("q", op.q(), op, false, "q_row", op.q_row(), Access::Read, d);
+  describeHeads("k", op.k(), op, true, "k_row", op.k_row(), Access::Read, d);
+  describeHeads("v", op.v(), op, true, "v_row", op.v_row(), Access::Read, d);
   (d.*result)("out", op.out(), op.dtype(), elements.query);
   (d.*result)("lse", op.lse(), DType::f32, elements.lse);
   if (op.dropout() == 0) {
@@ -121,12 +136,12 @@ void describe(const Attention &op, Description &d) { describeAttention(op, true,
 
 void describe(const AttentionGrad &op, Description &d) {
   describeAttention(*op.forward(), false, d);
-  AttentionElements elements(*op.forward());
-  DType dtype = op.forward()->dtype();
-  d.reads("dout", op.dout(), dtype, elements.query);
-  d.writes("dq", op.dq(), dtype, elements.query);
-  d.writes("dk", op.dk(), dtype, elements.key);
-  d.writes("dv", op.dv(), dtype, elements.key);
+  const Attention &forward = *op.forward();
+  AttentionElements elements(forward);
+  d.reads("dout", op.dout(), forward.dtype(), elements.query);
+  describeHeads("dq", op.dq(), forward, false, "dq_row", op.dq_row(), Access::Write, d);
+  describeHeads("dk", op.dk(), forward, true, "dk_row", op.dk_row(), Access::Write, d);
+  describeHeads("dv", op.dv(), forward, true, "dv_row", op.dv_row(), Access::Write, d);
   d.writes("scratch", op.scratch(), DType::f32, elements.lse);
 }
 

@@ -34,6 +34,10 @@ struct Operand {
   Access access = Access::Any;
   std::optional<DType> dtype = {};
   Checked elements = 0; // that the instruction may touch, from the buffer's first one on
+  // Where these are rows with gaps: elements of a row, and from one to the next. What is in gaps it does not touch.
+  uint64_t rowElements = 0, rowStride = 0;
+
+  bool hasGaps() const { return rowStride > rowElements; }
 };
 
 // "attention_grad" for Op::AttentionGrad; "unknown op" for a value that is none.

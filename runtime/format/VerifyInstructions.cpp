@@ -223,6 +223,18 @@ rt::Status InstructionVerifier::verifyMemory() const {
   return {};
 }
 
+// Whether rows of the two follow each other in turn, as parts of one tensor do, in every run and layer.
+bool interleave(const Operand &a, const Span &inA, const Operand &b, const Span &inB) {
+  if (!a.hasGaps() || a.rowStride != b.rowStride || a.dtype != b.dtype || !inA.movesAs(inB) ||
+      inA.layerStride != inB.layerStride)
+    return false;
+  if (inB.begin < inA.begin)
+    return interleave(b, inB, a, inA);
+  uint64_t element = bytesOf(*a.dtype), distance = inB.begin - inA.begin;
+  return distance >= a.rowElements * element &&
+         distance + b.rowElements * element <= a.rowStride * element;
+}
+
 // What is written shares no memory with the other buffers.
 rt::Status InstructionVerifier::verifySharing() const {
   auto span = [&](const Operand &operand) {
@@ -234,7 +246,7 @@ rt::Status InstructionVerifier::verifySharing() const {
       if (written.access != Access::Write || &operand == &written)
         continue;
       Span a = span(written), b = span(operand);
-      if (overlap(a, b))
+      if (overlap(a, b) && !interleave(written, a, operand, b))
         return fail("'", operand.name, "' and '", written.name, "' share memory: bytes ",
                     b.begin % hostMemory, " to ", b.end % hostMemory, " and ", a.begin % hostMemory,
                     " to ", a.end % hostMemory, " of the arena");

@@ -31,6 +31,13 @@ Status finish(const std::string &wrong, const Params &params, LibraryLaunches &p
   return {};
 }
 
+// `row`: elements from a token to the next, 0 where they have no gaps.
+cuda::HeadStrides stridesOf(uint64_t tokens, uint64_t heads, uint64_t headDim, uint64_t row) {
+  if (row == 0)
+    return cuda::denseStrides(asSigned(tokens), asSigned(heads), asSigned(headDim));
+  return {asSigned(tokens * row), asSigned(row), asSigned(headDim)};
+}
+
 cuda::AttentionParams attentionParams(const LibraryOperands &operands,
                                       const format::Attention &op) {
   cuda::AttentionParams params{};
@@ -39,12 +46,11 @@ cuda::AttentionParams attentionParams(const LibraryOperands &operands,
   params.v = operands.buffers[2];
   params.out = operands.buffers[3];
   params.lse = reinterpret_cast<float *>(operands.buffers[4]);
-  cuda::HeadStrides ofQueries =
-      cuda::denseStrides(asSigned(op.queries()), asSigned(op.heads()), asSigned(op.head_dim()));
-  cuda::HeadStrides ofKeys =
-      cuda::denseStrides(asSigned(op.keys()), asSigned(op.kv_heads()), asSigned(op.head_dim()));
-  params.qStrides = params.outStrides = params.doutStrides = params.dqStrides = ofQueries;
-  params.kStrides = params.vStrides = params.dkStrides = params.dvStrides = ofKeys;
+  params.qStrides = stridesOf(op.queries(), op.heads(), op.head_dim(), op.q_row());
+  params.kStrides = stridesOf(op.keys(), op.kv_heads(), op.head_dim(), op.k_row());
+  params.vStrides = stridesOf(op.keys(), op.kv_heads(), op.head_dim(), op.v_row());
+  params.outStrides = params.doutStrides =
+      stridesOf(op.queries(), op.heads(), op.head_dim(), /*row=*/0);
   params.batch = asInt(op.batch());
   params.queries = asInt(op.queries());
   params.keys = asInt(op.keys());
@@ -74,14 +80,18 @@ Status plan(const format::Attention &op, const LibraryOperands &operands,
 
 Status plan(const format::AttentionGrad &op, const LibraryOperands &operands,
             LibraryLaunches &planned) {
-  cuda::AttentionParams params = attentionParams(operands, *op.forward());
+  const format::Attention &forward = *op.forward();
+  cuda::AttentionParams params = attentionParams(operands, forward);
+  params.dqStrides = stridesOf(forward.queries(), forward.heads(), forward.head_dim(), op.dq_row());
+  params.dkStrides = stridesOf(forward.keys(), forward.kv_heads(), forward.head_dim(), op.dk_row());
+  params.dvStrides = stridesOf(forward.keys(), forward.kv_heads(), forward.head_dim(), op.dv_row());
   params.dout = operands.buffers[7];
   params.dq = operands.buffers[8];
   params.dk = operands.buffers[9];
   params.dv = operands.buffers[10];
   params.delta = reinterpret_cast<float *>(operands.buffers[11]);
   std::string wrong =
-      cuda::planAttentionGrad(elementType(op.forward()->dtype()), params, planned.launches);
+      cuda::planAttentionGrad(elementType(forward.dtype()), params, planned.launches);
   return finish(wrong, params, planned);
 }
 

@@ -97,6 +97,76 @@ module @attention {
 }
 
 // -----
+// Columns of one tensor are read and written where they are: no slice of them, and no concat of their gradients, is copied.
+// CHECK-LABEL: module @attention_of_columns
+// CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1120 bytes at 0
+// CHECK-DAG:     %[[K:.*]] = exec.view %x "x.1" f32 1056 bytes at 64
+// CHECK-DAG:     %[[V:.*]] = exec.view %x "x.2" f32 1056 bytes at 96
+// CHECK-DAG:     %[[DX:.*]] = exec.buffer "concat.0" temporary f32 1024 bytes
+module @attention_of_columns {
+  graph.parameter @x : tensor<2x4x36xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<2x4x36xf32>
+    // CHECK-NOT: exec.copy
+    %qs = graph.slice %x dim 2 start 0 size 16 : tensor<2x4x36xf32> -> tensor<2x4x16xf32>
+    %ks = graph.slice %x dim 2 start 16 size 8 : tensor<2x4x36xf32> -> tensor<2x4x8xf32>
+    %vs = graph.slice %x dim 2 start 24 size 8 : tensor<2x4x36xf32> -> tensor<2x4x8xf32>
+    %q = graph.reshape %qs : tensor<2x4x16xf32> -> tensor<2x4x4x4xf32>
+    %k = graph.reshape %ks : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+    %v = graph.reshape %vs : tensor<2x4x8xf32> -> tensor<2x4x2x4xf32>
+    // CHECK: exec.attention %[[Q]], %[[K]], %[[V]] to %{{.*}}, %{{.*}} batch 2 queries 4 keys 4 heads 4 kv_heads 2 head_dim 4
+    // CHECK-SAME: rows 36, 36, 36 scale
+    %o, %lse = graph.attention %q, %k, %v scale 0.25
+      : (tensor<2x4x4x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>) -> (tensor<2x4x4x4xf32>, tensor<2x4x4xf32>)
+    // CHECK-NEXT: exec.attention_grad %[[Q]], %[[K]], %[[V]], %{{.*}}, %{{.*}}, %{{.*}} to %concat.0.0, %concat.0.1, %concat.0.2
+    // CHECK-SAME: rows 36, 36, 36 grad_rows 32, 32, 32 scale
+    %dq, %dk, %dv = graph.attention_grad %q, %k, %v, %o, %lse, %o scale 0.25
+      : (tensor<2x4x4x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x4x4xf32>, tensor<2x4x4xf32>,
+         tensor<2x4x4x4xf32>) -> (tensor<2x4x4x4xf32>, tensor<2x4x2x4xf32>, tensor<2x4x2x4xf32>)
+    %a = graph.reshape %dq : tensor<2x4x4x4xf32> -> tensor<2x4x16xf32>
+    %b = graph.reshape %dk : tensor<2x4x2x4xf32> -> tensor<2x4x8xf32>
+    %c = graph.reshape %dv : tensor<2x4x2x4xf32> -> tensor<2x4x8xf32>
+    // CHECK-NEXT: exec.gemm
+    %dx = graph.concat %a, %b, %c dim 2 : (tensor<2x4x16xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x32xf32>
+    %0 = graph.reshape %dx : tensor<2x4x32xf32> -> tensor<8x32xf32>
+    %1 = graph.matmul %0 transposed, %0 : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<32x32xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
+// What anything else reads as well has no gaps; nor have gradients that go on alone.
+// CHECK-LABEL: module @attention_of_copies
+module @attention_of_copies {
+  graph.parameter @x : tensor<2x4x24xf32> init zeros
+  graph.func @microbatch() {
+    %x = graph.get @x : tensor<2x4x24xf32>
+    // CHECK-COUNT-2: exec.copy
+    %qs = graph.slice %x dim 2 start 0 size 16 : tensor<2x4x24xf32> -> tensor<2x4x16xf32>
+    %ks = graph.slice %x dim 2 start 16 size 8 : tensor<2x4x24xf32> -> tensor<2x4x8xf32>
+    %q = graph.reshape %qs : tensor<2x4x16xf32> -> tensor<2x4x2x8xf32>
+    %k = graph.reshape %ks : tensor<2x4x8xf32> -> tensor<2x4x1x8xf32>
+    // CHECK: exec.attention %{{.*}} head_dim 8 scale
+    %o, %lse = graph.attention %q, %k, %k scale 0.25
+      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x4x2xf32>)
+    // CHECK: exec.attention_grad %{{.*}} to %attention_grad.0, %attention_grad.1, %attention_grad.2 {{.*}} head_dim 8 scale
+    %dq, %dk, %dv = graph.attention_grad %q, %k, %k, %o, %lse, %o scale 0.25
+      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2xf32>,
+         tensor<2x4x2x8xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>)
+    %a = graph.reshape %qs : tensor<2x4x16xf32> -> tensor<8x16xf32>
+    %b = graph.reshape %ks : tensor<2x4x8xf32> -> tensor<8x8xf32>
+    %0 = graph.matmul %a transposed, %b : (tensor<8x16xf32>, tensor<8x8xf32>) -> tensor<16x8xf32>
+    graph.return
+  }
+  graph.func @update() {
+    graph.return
+  }
+}
+
+// -----
 // With dropout: the global index of the first sample (dp) and of the first query head (tp, two per kv head), and how many
 // heads there are without padding. The second micro-batch starts at sample 8: its scalar moves on by 8.
 // CHECK-LABEL: module @attention_dropout

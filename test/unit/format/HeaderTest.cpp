@@ -56,7 +56,7 @@ TEST(Header, NamesTheVersionItReads) {
   std::vector<uint8_t> file = headerOf(64, 0);
   file[8] = 9;
   rt::Status status = readHeader(file, "model.dte", header);
-  EXPECT_EQ(status.message(), "model.dte: format version is 9, this program reads version 5; "
+  EXPECT_EQ(status.message(), "model.dte: format version is 9, this program reads version 6; "
                               "recompile with the dtc of this release");
 }
 

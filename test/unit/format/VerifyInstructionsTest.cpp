@@ -146,6 +146,12 @@ const Corruption corruptions[] = {
      "'scratch' is 'step'"},
     {"AttentionGradForward", &At::attentionGrad,
      [](I &i) { i.op.AsAttentionGrad()->forward->head_dim = 8; }, "wanted at least 512"},
+    {"AttentionRow", &At::attention, [](I &i) { i.op.AsAttention()->q_row = 7; },
+     "'q_row' is 7, wanted 0 or 8 to 2147483647"},
+    {"AttentionRowsReach", &At::attention, [](I &i) { i.op.AsAttention()->v_row = 9; },
+     "'v' is 'x' (buffer 7) of 256 bytes, wanted at least 284"},
+    {"AttentionGradRow", &At::attentionGrad, [](I &i) { i.op.AsAttentionGrad()->dk_row = 7; },
+     "'dk_row' is 7, wanted 0 or 8 to 2147483647"},
     {"EmbeddingRows", &At::embedding, [](I &i) { i.op.AsEmbedding()->rows = 17; },
      "'table' is 'embed.weight' (buffer 0) of 512 bytes, wanted at least 544"},
     {"EmbeddingTokens", &At::embedding, [](I &i) { i.op.AsEmbedding()->tokens = 9; },
@@ -233,15 +239,9 @@ const Corruption corruptions[] = {
        i.op.AsStridedCopy()->src_offset = test::rankScalar(0, {{-1, 0}, {2, 0}});
      },
      "'src' is elements -1 to 65 of"},
-    {"CopyTwice", &At::copy,
-     [](I &i) {
-       i.op.AsStridedCopy()->dst_strides = {1, 1};
-     },
+    {"CopyTwice", &At::copy, [](I &i) { i.op.AsStridedCopy()->dst_strides = {1, 1}; },
      "write some element of 'dst' more than once"},
-    {"CopyBroadcast", &At::copy,
-     [](I &i) {
-       i.op.AsStridedCopy()->dst_strides = {0, 1};
-     },
+    {"CopyBroadcast", &At::copy, [](I &i) { i.op.AsStridedCopy()->dst_strides = {0, 1}; },
      "write some element of 'dst' more than once"},
     {"CopyItself", &At::copy, [](I &i) { i.op.AsStridedCopy()->dst = i.op.AsStridedCopy()->src; },
      "'src' and 'dst' share memory"},

@@ -7,6 +7,7 @@
 #include "kernels/cpu/GemmBackends.h"
 #include "test/unit/kernels/AttentionReference.h"
 #include "test/unit/kernels/KernelsTestSupport.h"
+#include "test/unit/kernels/NarrowTestSupport.h"
 
 #include <bit>
 #include <limits>
@@ -20,18 +21,6 @@ constexpr ElementType kNarrow[] = {ElementType::BF16, ElementType::F16};
 constexpr int64_t kEdges[] = {1, 31, 33, 1000};
 
 double unitOf(ElementType type) { return type == ElementType::BF16 ? 0x1p-8 : 0x1p-11; }
-
-std::vector<uint16_t> narrowed(ElementType type, const std::vector<float> &values) {
-  std::vector<uint16_t> bits(values.size());
-  isaKernels().narrow(type, values.data(), bits.data(), static_cast<int64_t>(values.size()));
-  return bits;
-}
-
-std::vector<float> widened(ElementType type, const std::vector<uint16_t> &bits) {
-  std::vector<float> values(bits.size());
-  isaKernels().widen(type, bits.data(), values.data(), static_cast<int64_t>(bits.size()));
-  return values;
-}
 
 // Random numbers that `type` has exactly.
 std::vector<float> exactFloats(ElementType type, int64_t count, uint32_t seed) {

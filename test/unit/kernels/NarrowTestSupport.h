@@ -1,0 +1,22 @@
+// Numbers as bits of 16-bit floats, and back.
+#pragma once
+
+#include "kernels/cpu/IsaKernels.h"
+
+#include <vector>
+
+namespace dtc::cpu::test {
+
+inline std::vector<uint16_t> narrowed(ElementType type, const std::vector<float> &values) {
+  std::vector<uint16_t> bits(values.size());
+  isaKernels().narrow(type, values.data(), bits.data(), static_cast<int64_t>(values.size()));
+  return bits;
+}
+
+inline std::vector<float> widened(ElementType type, const std::vector<uint16_t> &bits) {
+  std::vector<float> values(bits.size());
+  isaKernels().widen(type, bits.data(), values.data(), static_cast<int64_t>(bits.size()));
+  return values;
+}
+
+} // namespace dtc::cpu::test
