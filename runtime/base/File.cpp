@@ -37,6 +37,8 @@ InputFile::InputFile(InputFile &&other) noexcept { *this = std::move(other); }
 InputFile &InputFile::operator=(InputFile &&other) noexcept {
   std::swap(name, other.name);
   std::swap(bytes, other.bytes);
+  std::swap(changedSeconds, other.changedSeconds);
+  std::swap(changedNanos, other.changedNanos);
   std::swap(descriptor, other.descriptor);
   return *this;
 }
@@ -56,6 +58,8 @@ Status InputFile::open(const std::string &path) {
                                         S_ISDIR(info.st_mode) ? "a directory" : "no file",
                                         "; wanted a regular file"));
   fresh.bytes = static_cast<uint64_t>(info.st_size);
+  fresh.changedSeconds = info.st_mtim.tv_sec;
+  fresh.changedNanos = info.st_mtim.tv_nsec;
   *this = std::move(fresh);
   return {};
 }
@@ -74,6 +78,17 @@ Status InputFile::read(uint64_t offset, std::span<uint8_t> out) const {
                                    " when it was opened"));
     done += static_cast<size_t>(got);
   }
+  struct stat now;
+  if (::fstat(descriptor, &now) != 0)
+    return systemError("looking at", name);
+  if (static_cast<uint64_t>(now.st_size) != bytes)
+    return Status::dataLoss(text("reading '", name, "': it has ", now.st_size, " bytes, and had ",
+                                 bytes, " when it was opened"));
+  if (now.st_mtim.tv_sec != changedSeconds || now.st_mtim.tv_nsec != changedNanos)
+    return Status::dataLoss(
+        text("reading '", name,
+             "': it was written to after it was opened; run on a file that stays "
+             "as it is"));
   return {};
 }
 

@@ -28,7 +28,7 @@ public:
   uint64_t size() const { return bytes; }
 
   // Copies bytes [offset, offset + out.size()). Any thread may call it. DataLoss where the file
-  // ends before, as it may do by now.
+  // ends before, or was written to since it was opened: what has been checked is what is read.
   Status read(uint64_t offset, std::span<uint8_t> out) const;
   // Copies all of it.
   Status readAll(std::vector<uint8_t> &out) const;
@@ -36,6 +36,7 @@ public:
 private:
   std::string name;
   uint64_t bytes = 0;
+  int64_t changedSeconds = 0, changedNanos = 0; // when it was written to last
   int descriptor = -1;
 };
 

@@ -347,6 +347,7 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   job->timeoutSeconds = options.timeoutSeconds;
   job->pollMicros = std::max<uint64_t>(options.pollMicros, 1);
   job->peerBytes = options.peerBytes;
+  job->phases = options.phases;
   job->maxElements = static_cast<int>(
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
   MpiCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};
@@ -367,6 +368,11 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   enter(Phase::JoiningWorld);
   MPI_Comm comm;
   DTC_MPI(*job, call, MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+  // Ranks that took different ways for one buffer would wait for each other, or worse.
+  MPI_Request request;
+  call.operation = "telling how buffers go";
+  DTC_MPI(*job, call, MPI_Ibcast(&job->peerBytes, 1, MPI_UINT64_T, 0, comm, &request));
+  DTC_RETURN_IF_ERROR(waitForMpi(*job, request, call));
   auto made = std::make_unique<MpiComm>(job, comm, "world", true);
   DTC_RETURN_IF_ERROR(made->start());
   world = std::move(made);

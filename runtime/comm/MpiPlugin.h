@@ -7,14 +7,15 @@
 namespace dtc::rt {
 
 // Raised when anything that crosses the door changes: both sides come from one build.
-inline constexpr int kMpiPluginVersion = 4;
+inline constexpr int kMpiPluginVersion = 5;
 
 struct MpiOptions {
   double timeoutSeconds = 600;
   uint64_t pollMicros = 100; // longest sleep between two looks at a request
   uint64_t maxElements = 0;  // most that one MPI call moves; 0: INT_MAX
-  uint64_t peerBytes = 0; // least size of a buffer that ranks of one machine read from each other
-  PhaseListener *phases = nullptr;
+  uint64_t peerBytes =
+      0; // least size of a buffer that ranks of one machine read from each other; rank 0's counts
+  PhaseListener *phases = nullptr; // outlives the world
 };
 
 using MpiPluginVersion = int();

@@ -59,8 +59,10 @@ Status waitForMpi(MpiJob &job, MPI_Request &request, const MpiCall &call) {
     auto waited = Clock::now() - started;
     double seconds = std::chrono::duration<double>(waited).count();
     if (seconds > job.timeoutSeconds) {
-      std::string failure = text("not complete after ", job.timeoutSeconds,
-                                 " s; another rank died, hangs or is in another operation");
+      std::string suspects = job.phases ? job.phases->suspects() : std::string();
+      std::string failure =
+          text("not complete after ", job.timeoutSeconds, " s; ",
+               suspects.empty() ? "another rank died, hangs or is in another operation" : suspects);
       job.fail(failure);
       return Status::aborted(text(call.words(), ": ", failure));
     }

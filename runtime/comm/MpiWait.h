@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/comm/MpiCall.h"
+#include "runtime/comm/StartUp.h"
 
 #include <atomic>
 #include <memory>
@@ -15,6 +16,7 @@ struct MpiJob {
   uint64_t pollMicros = 100;
   int maxElements = 0;
   uint64_t peerBytes = 0;
+  PhaseListener *phases = nullptr;
   std::atomic<bool> failed = false;
 
   // Keeps the first reason.

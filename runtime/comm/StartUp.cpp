@@ -49,6 +49,8 @@ void StartUp::enter(Phase entered) {
   changed.notify_all();
 }
 
+std::string StartUp::suspects() { return marks ? describeLost(launch, *marks) : std::string(); }
+
 void StartUp::done() {
   std::lock_guard lock(mutex);
   finished = true;
@@ -88,6 +90,34 @@ static std::string hostName() {
   return host;
 }
 
+// The ranks of the job that left no mark on this machine, where it has all ranks.
+static std::vector<int> absentOf(const LaunchEnvironment &launch,
+                                 const std::vector<RankMark> &seen) {
+  std::vector<int> absent;
+  if (launch.localSize != launch.size || seen.size() >= static_cast<size_t>(launch.size))
+    return absent;
+  for (int rank = 0; rank < launch.size; ++rank)
+    if (std::none_of(seen.begin(), seen.end(),
+                     [&](const RankMark &mark) { return mark.rank == rank; }))
+      absent.push_back(rank);
+  return absent;
+}
+
+std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks) {
+  std::vector<RankMark> seen = marks.read();
+  std::string out;
+  auto add = [&](const std::string &words) { out += (out.empty() ? "" : "; ") + words; };
+  for (const RankMark &mark : seen)
+    if (mark.isStopped)
+      add(text("rank ", mark.rank, " (process ", mark.process, ") is stopped by a signal"));
+  auto local = static_cast<size_t>(launch.localSize);
+  if (std::vector<int> absent = absentOf(launch, seen); !absent.empty())
+    add(text(listOf(absent), absent.size() == 1 ? " has" : " have", " ended"));
+  else if (seen.size() < local)
+    add(text(local - seen.size(), " of the ", local, " ranks of this host have ended"));
+  return out;
+}
+
 std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase) {
   std::vector<RankMark> seen = marks.read();
   std::string out;
@@ -100,12 +130,7 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
       add(text("rank ", mark.rank, " (process ", mark.process, ") is still ",
                nameOf(static_cast<Phase>(mark.phase))));
   auto local = static_cast<size_t>(launch.localSize);
-  if (seen.size() < local && launch.localSize == launch.size) {
-    std::vector<int> absent;
-    for (int rank = 0; rank < launch.size; ++rank)
-      if (std::none_of(seen.begin(), seen.end(),
-                       [&](const RankMark &mark) { return mark.rank == rank; }))
-        absent.push_back(rank);
+  if (std::vector<int> absent = absentOf(launch, seen); !absent.empty()) {
     add(text(listOf(absent), absent.size() == 1 ? " has" : " have",
              " not started dtrun, or ended"));
   } else if (seen.size() < local) {

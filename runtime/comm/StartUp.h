@@ -24,11 +24,14 @@ enum class Phase { StartingMpi, JoiningWorld, ComparingJob, MakingGroups };
 // "starting MPI"
 const char *nameOf(Phase phase);
 
-// Hears of phases; the MPI plugin knows no more of StartUp.
+// Hears of phases, and knows what this machine says of its ranks; the MPI plugin knows no more of StartUp.
 class PhaseListener {
 public:
   virtual ~PhaseListener() = default;
   virtual void enter(Phase phase) = 0;
+  // Which ranks of this machine cannot go on, for a message; empty where none is known:
+  //   "rank 1 (process 4711) is stopped by a signal; rank 2 has ended"
+  virtual std::string suspects() = 0;
 };
 
 class StartUp final : public PhaseListener {
@@ -41,6 +44,7 @@ public:
 
   // This rank begins `phase`; what came before is done.
   void enter(Phase phase) override;
+  std::string suspects() override;
   // The start is over: all ranks were met.
   void done();
 
@@ -65,5 +69,8 @@ private:
 //   "rank 1 has not started dtrun"
 // `marks` must be of the job that `launch` describes.
 std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase);
+
+// The same of ranks that have all been here: who of them is stopped or has ended; empty where none.
+std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks);
 
 } // namespace dtc::rt

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <link.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -46,6 +48,43 @@ std::string exactly(float value) {
   return digits;
 }
 
+// The file of a library that this process has loaded, whose name begins so; empty where it has none.
+std::string loadedFile(const std::string &begin) {
+  struct Search {
+    const std::string &begin;
+    std::string found;
+  } search{begin, {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info *info, size_t, void *data) {
+        auto &search = *static_cast<Search *>(data);
+        std::string path = info->dlpi_name ? info->dlpi_name : "";
+        size_t slash = path.rfind('/');
+        std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+        if (name.rfind(search.begin, 0) == 0)
+          search.found = path;
+        return search.found.empty() ? 0 : 1;
+      },
+      &search);
+  return search.found;
+}
+
+// What multiplies matrices: its version, and what it was told to take the processor for. Ranks that differ in either train
+// replicas that differ in their last bits.
+Status addLibraries(std::vector<Trait> &traits) {
+  for (const char *library : {"libopenblas", "libdnnl"}) {
+    std::string path = loadedFile(library), hash;
+    if (!path.empty())
+      DTC_RETURN_IF_ERROR(hashFile(path, hash));
+    traits.push_back({library, path.empty() ? "none" : hash,
+                      path.empty() ? "none" : text("'", path, "' (hash ", hash, ")")});
+  }
+  for (const char *variable : {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA"}) {
+    const char *value = std::getenv(variable);
+    traits.push_back({variable, value && *value ? value : "unset", {}});
+  }
+  return {};
+}
+
 } // namespace
 
 Status checkSameDtrun(Control &world) {
@@ -61,8 +100,11 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
   float rate = options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
   std::string init;
   Status status = options.init.empty() ? Status() : hashFile(options.init, init);
+  std::vector<Trait> libraries;
+  if (status.ok())
+    status = addLibraries(libraries);
   DTC_RETURN_IF_ERROR(agree(world, status));
-  const Trait traits[] = {
+  std::vector<Trait> traits = {
       {"program", program, text("'", executable.name(), "' (hash ", program, ")")},
       {"--seed", text(options.seed), {}},
       {"--steps", text(options.steps), {}},
@@ -74,6 +116,7 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--dump-params", options.dumpParams.empty() ? "none" : options.dumpParams, {}},
       {"--dump-grads", options.dumpGrads.empty() ? "none" : options.dumpGrads, {}},
   };
+  traits.insert(traits.end(), libraries.begin(), libraries.end());
   return agreeOnTraits(world, traits);
 }
 

@@ -12,8 +12,8 @@ namespace dtc::rt {
 // unless all run the same dtrun. Before anything else: the exchanges that follow are this dtrun's.
 Status checkSameDtrun(Control &world);
 
-// The same for the bytes of the program that was loaded and for the options that change what is
-// trained.
+// The same for the bytes of the program that was loaded, for the options that change what is trained, and for the libraries that
+// multiply matrices.
 Status checkSameJob(Control &world, const Options &options, const Executable &executable);
 
 } // namespace dtc::rt

@@ -63,9 +63,12 @@ TEST(RankMarks, EndWithTheirProcessAndTellThatItIsStopped) {
   reader.leave(1);
   EXPECT_EQ(describeMissing(rankOf(0, 2, 2), reader, Phase::JoiningWorld),
             "rank 1 (process " + std::to_string(child) + ") is stopped by a signal, starting MPI");
+  EXPECT_EQ(describeLost(rankOf(0, 2, 2), reader),
+            "rank 1 (process " + std::to_string(child) + ") is stopped by a signal");
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(reader.read().size(), 1u);
+  EXPECT_EQ(describeLost(rankOf(0, 2, 2), reader), "rank 1 has ended");
   ::close(ready[0]);
   ::close(ready[1]);
 }
@@ -78,6 +81,9 @@ TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
             "rank 2 (process " + std::to_string(::getpid()) +
                 ") is still starting MPI; ranks 1 and 3 have not started dtrun, or ended");
   slow.leave(static_cast<int>(Phase::JoiningWorld));
+  EXPECT_EQ(describeLost(rankOf(0, 4, 4), mine), "ranks 1 and 3 have ended");
+  EXPECT_EQ(describeLost(rankOf(0, 8, 3), mine), "1 of the 3 ranks of this host have ended");
+  EXPECT_EQ(describeLost(rankOf(0, 8, 2), mine), "");
   // Of ranks on several hosts nobody here knows which are on this one.
   EXPECT_EQ(describeMissing(rankOf(0, 8, 3), mine, Phase::JoiningWorld),
             "1 of the 3 ranks of this host have not started dtrun, or ended");
