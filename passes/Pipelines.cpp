@@ -81,7 +81,7 @@ void addSchedulePhase(OpPassManager &passes, const ScheduleOptions &options) {
   // What reads state in the host's memory runs there.
   passes.addPass(createOffloadUpdate());
   // On GPUs no long sum is a few blocks'.
-  if (options.splitSums)
+  if (options.onGpu)
     passes.addPass(createSplitSums());
   passes.addPass(createFormKernels());
   // One exec.program: every buffer has an offset, every instruction a stream.

@@ -44,11 +44,11 @@ public:
     Result<CompileTarget> target = readCompileTarget(options.target);
     if (!target)
       return target.error();
-    if (target->device != format::cpuDevice && plan.decisions.offloadOptimizer)
+    onGpu = target->isGpu();
+    if (onGpu && plan.decisions.offloadOptimizer)
       return UserError("--target " + options.target +
                            ": programs for GPUs keep nothing in the host's memory yet",
                        "use --fix offload=0, or --target cpu");
-    splitSums = target->device != format::cpuDevice;
     ModelFacts facts = readModelFacts(module);
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
@@ -78,7 +78,7 @@ private:
   // Stages of a pipeline are modules of their own, each with its order.
   Outcome schedule() {
     ScheduleOptions order = scheduleOptions(plan.decisions);
-    order.splitSums = splitSums;
+    order.onGpu = onGpu;
     if (plan.decisions.pp == 1)
       return runPhase("03-schedule", [&](OpPassManager &p) { addSchedulePhase(p, order); });
     if (Outcome ordered = orderStages(module, plan); !ordered)
@@ -140,7 +140,7 @@ private:
   const Plan &plan;
   const CompileOptions &options;
   StepOptions step;
-  bool splitSums = false; // of ScheduleOptions
+  bool onGpu = false; // of ScheduleOptions
   DiagnosticCapture capture;
 };
 

@@ -4,6 +4,7 @@
 #include "compiler/support/Error.h"
 #include "passes/codegen/PtxCode.h"
 #include "passes/native/ObjectCode.h"
+#include "runtime/format/Target.h"
 
 #include <string>
 #include <vector>
@@ -16,6 +17,9 @@ struct CompileTarget {
   std::vector<std::string> cpuFeatures; // that its code needs, as in /proc/cpuinfo
   GpuTarget gpu;                        // of device cuda
   std::string gpuArch;                  // the same as users write it: "sm_90"
+
+  // Real or emulated.
+  bool isGpu() const { return device != format::cpuDevice; }
 };
 
 // Reads "cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:native" (as good as this machine's), "cuda", "cuda:sm_80",

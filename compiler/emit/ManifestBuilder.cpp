@@ -316,6 +316,14 @@ void ManifestBuilder::fill(exec::LaunchOp op, format::OpUnion &result) {
   result.Set(std::move(table));
 }
 
+static format::Epilogue epilogueOf(exec::GemmOp op) {
+  if (op.getGeluOf())
+    return format::Epilogue::dgelu;
+  if (op.getGelu())
+    return op.getGeluInput() ? format::Epilogue::gelu_aux_bias : format::Epilogue::gelu_bias;
+  return op.getBias() ? format::Epilogue::bias : format::Epilogue::none;
+}
+
 void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
   format::GemmT table;
   table.a = indexOf(op.getA());
@@ -339,6 +347,11 @@ void ManifestBuilder::fill(exec::GemmOp op, format::OpUnion &result) {
     table.stride_b = op.getBatchStrides()[1];
     table.stride_c = op.getBatchStrides()[2];
   }
+  auto optional = [&](Value buffer) { return buffer ? indexOf(buffer) : format::noBuffer; };
+  table.epilogue = epilogueOf(op);
+  table.addend = optional(op.getAddend());
+  table.bias = optional(op.getBias());
+  table.aux = optional(op.getGeluOf() ? op.getGeluOf() : op.getGeluInput());
   result.Set(table);
 }
 

@@ -31,9 +31,9 @@ Plan compiledPlan(const Decisions &d, const std::string &optimizer, const std::s
 }
 
 ProgramMemory::ProgramMemory(ModuleOp model, std::string optimizer, std::string precision,
-                             std::string gradDtype, bool splitSums)
+                             std::string gradDtype, bool onGpu)
     : optimizer(std::move(optimizer)), precision(std::move(precision)),
-      gradDtype(std::move(gradDtype)), splitSums(splitSums) {
+      gradDtype(std::move(gradDtype)), onGpu(onGpu) {
   FoldedModel folded = foldLayers(model, kLayers);
   auto numLayers = static_cast<int64_t>(folded.chain.size());
   isChain = folded.blocks.size() == 1;
@@ -95,7 +95,7 @@ std::optional<ProgramMemory::Bytes> ProgramMemory::bytesOf(const Decisions &d,
                                                            int64_t microBatches) {
   std::optional<OutlinedProgram> program;
   ScheduleOptions options = scheduleOptions(d);
-  options.splitSums = splitSums;
+  options.onGpu = onGpu;
   ScheduleOptions outlined = options;
   // What a step sends once is merged and put aside when all layers are there.
   outlined.once = outlined.roll = false;

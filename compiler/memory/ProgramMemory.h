@@ -22,9 +22,9 @@ Plan compiledPlan(const Decisions &d, const std::string &optimizer,
 // buckets and beside compute, and buffers into the arena, once all layers are there.
 class ProgramMemory {
 public:
-  // `splitSums`: of ScheduleOptions, as of programs for GPUs.
+  // `onGpu`: of ScheduleOptions, as of programs for GPUs.
   ProgramMemory(mlir::ModuleOp model, std::string optimizer, std::string precision = "f32",
-                std::string gradDtype = "f32", bool splitSums = false);
+                std::string gradDtype = "f32", bool onGpu = false);
 
   // Bytes of one rank. Nothing for decisions that dtc can't compile and for pipelines, after a
   // diagnostic where lowering fails, for models whose layers are of several kinds, and where layers
@@ -42,7 +42,7 @@ private:
                                int64_t microBatches);
 
   std::string optimizer, precision, gradDtype;
-  bool splitSums;
+  bool onGpu;
   mlir::OwningOpRef<mlir::ModuleOp> shortModel;
   int64_t copies = 0; // of the middle layer
   bool isChain = false;

@@ -95,7 +95,7 @@ bool scheduleStep(ModuleOp model, const Plan &plan, const ScheduleOptions &optio
 }
 
 std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const Plan &plan,
-                                                          bool splitSums) {
+                                                          bool onGpu) {
   std::vector<StaticBytes> bytes;
   auto read = [&](exec::ProgramOp program) {
     bytes.push_back({static_cast<int64_t>(program.getArenaBytes().value_or(0)),
@@ -103,7 +103,7 @@ std::optional<std::vector<StaticBytes>> staticMemoryBytes(ModuleOp model, const 
   };
   ScheduleOptions options = scheduleOptions(plan.decisions);
   options.roll = false;
-  options.splitSums = splitSums;
+  options.onGpu = onGpu;
   if (!scheduleStep(model, plan, options, read))
     return std::nullopt;
   return bytes;

@@ -26,8 +26,8 @@ struct StaticBytes {
 };
 
 // Bytes of the arenas of each stage of a plan that can be compiled: a copy of the model is lowered to
-// exec, for GPUs with `splitSums` of ScheduleOptions. Nothing after a diagnostic.
+// exec, as for GPUs where `onGpu` (ScheduleOptions). Nothing after a diagnostic.
 std::optional<std::vector<StaticBytes>> staticMemoryBytes(mlir::ModuleOp model, const Plan &plan,
-                                                          bool splitSums = false);
+                                                          bool onGpu = false);
 
 } // namespace dtc

@@ -61,7 +61,7 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.gradDtype << " "
       << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
-      << request.executable << " " << request.splitSums << " " << request.searchSeconds << "\n";
+      << request.executable << " " << request.onGpu << " " << request.searchSeconds << "\n";
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";
   out << "\n";

@@ -84,7 +84,7 @@ public:
     limits.executable = request.executable || runsHere;
     if (limits.executable && compiles)
       estimate.programs = &programs.emplace(request.model, request.optimizer, request.precision,
-                                            request.gradDtype, request.splitSums);
+                                            request.gradDtype, request.onGpu);
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
@@ -184,7 +184,7 @@ private:
       if (++lowered.count > kMostLowered)
         return plans.size();
       std::optional<std::vector<StaticBytes>> bytes =
-          staticMemoryBytes(request.model, plan, request.splitSums);
+          staticMemoryBytes(request.model, plan, request.onGpu);
       if (!bytes)
         continue;
       for (size_t stage = 0; stage < plan.stages.size(); ++stage)

@@ -23,7 +23,7 @@ struct PlanRequest {
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.
   bool executable = false;
-  bool splitSums = false;                // of ScheduleOptions, as of programs for GPUs
+  bool onGpu = false;                    // of ScheduleOptions: what is compiled is for GPUs
   std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
   double searchSeconds = 60;             // the search ends then with the best that it has
 };

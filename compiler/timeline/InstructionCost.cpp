@@ -83,7 +83,7 @@ public:
     OpWork work = workOf(instruction);
     if (work.kind == WorkKind::Memory || work.bytes == 0)
       work.bytes = bytesOf(program, instruction);
-    return {secondsOf(work, device), 0, 0};
+    return {secondsOf(work, device) + epilogueSeconds(program, instruction, device), 0, 0};
   }
 
 private:
@@ -160,6 +160,19 @@ private:
     if (const format::Conv2dWeightGrad *op = instruction.op_as_Conv2dWeightGrad())
       return convolutionWork(*op->shape());
     return {};
+  }
+
+  // What an epilogue reads and writes besides the matrices: tiles do that at their ends, where nothing is left to multiply.
+  static double epilogueSeconds(const format::Program &program,
+                                const format::Instruction &instruction, const DeviceKind &device) {
+    const format::Gemm *op = instruction.op_as_Gemm();
+    if (!op || !format::hasEpilogue(*op))
+      return 0;
+    OpWork matrices = productWork(static_cast<int64_t>(op->m()), static_cast<int64_t>(op->n()),
+                                  static_cast<int64_t>(op->k()), 1, computeTypeOf(op->dtype()));
+    OpWork more;
+    more.bytes = std::max(bytesOf(program, instruction) - matrices.bytes, 0.0);
+    return explainOp(more, device).memorySeconds;
   }
 
   static double bytesOf(const format::Program &program, const format::Instruction &instruction) {

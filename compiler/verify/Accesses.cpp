@@ -172,7 +172,8 @@ void addDescribed(const format::Manifest &manifest, const format::Program &progr
   if (const format::Gemm *op = source.op_as_Gemm()) {
     uint64_t rows = op->ldc() == op->n() || op->m() == 1 ? op->m() * op->n() : 0;
     bool dense = rows > 0 && (op->batch() == 1 || op->stride_c() == rows);
-    out.touches.back().exact = dense;
+    for (Touch &touch : out.touches)
+      touch.exact = touch.exact && (dense || touch.buffer != op->c());
   }
 }
 

@@ -89,6 +89,11 @@ std::optional<Fault> Values::checkParts() const {
     averages = !op->shape()->max();
   if (source->flow != Flow::Function || averages)
     return std::nullopt;
+  // Each rank would add the bias, and GELU of parts is nonsense.
+  const format::Gemm *product = instruction.op_as_Gemm();
+  if (AxisSet partial = product && format::hasEpilogue(*product) ? unfinishedOf(product->c()) : 0)
+    return fail("values", text("does more than multiply, and has a part of a sum along ",
+                               axisNames(steps.manifest, partial)));
   AxisSet allowed = 0;
   const format::Launch *launch = instruction.op_as_Launch();
   for (uint32_t result = 0; launch && result < format::sizeOf(launch->shares()); ++result)

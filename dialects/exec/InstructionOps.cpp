@@ -177,6 +177,7 @@ void GemmOp::build(OpBuilder &builder, OperationState &state, Value a, bool tran
                    bool transB, Value c, ArrayRef<int64_t> sizes, int64_t batch) {
   int64_t m = sizes[0], n = sizes[1], k = sizes[2];
   state.addOperands({a, b, c});
+  state.getOrAddProperties<Properties>().operandSegmentSizes = {1, 1, 0, 0, 0, 1, 0};
   auto unit = [&](bool set) { return set ? builder.getUnitAttr() : UnitAttr(); };
   if (UnitAttr attr = unit(transA))
     state.addAttribute(getTransAAttrName(state.name), attr);
@@ -195,12 +196,42 @@ void GemmOp::build(OpBuilder &builder, OperationState &state, Value a, bool tran
 bool GemmOp::accumulates() { return !getBeta().isZero(); }
 
 bool GemmOp::accumulateInto(Value target, bool startsSum) {
-  if (accumulates())
+  if (accumulates() || hasEpilogue())
     return false;
   getCMutable().assign(target);
   setBetaAttr(Builder(getContext()).getF32FloatAttr(1));
   setStartsSum(startsSum);
   return true;
+}
+
+// What a product reads and writes beyond its matrices.
+static LogicalResult verifyEpilogue(GemmOp op) {
+  if (op.getGeluInput() && !op.getGelu()) // gemm_c6
+    return op.emitOpError() << "keeps what GELU is of, and takes no GELU";
+  if (op.getGeluOf() && (op.getBias() || op.getGelu())) // gemm_c6
+    return op.emitOpError() << "has 'gelu_grad', and does more than that";
+  if (op.getGelu() && !op.getBias()) // gemm_c6
+    return op.emitOpError() << "takes GELU of a sum without a bias";
+  if (op.hasEpilogue() && (op.getBatch() != 1 || op.accumulates())) // gemm_c6
+    return op.emitOpError() << "does more than multiply, and is "
+                            << (op.getBatch() != 1 ? "a batch of products" : "added to c");
+  int64_t m = op.getSizes()[0], n = op.getSizes()[1];
+  int64_t spanned = span(m, n, op.getStrides()[2], 1, 0);
+  const struct {
+    StringRef role;
+    Value buffer;
+    int64_t elements;
+  } others[] = {{"addend", op.getAddend(), spanned},
+                {"bias", op.getBias(), n},
+                {"gelu_of", op.getGeluOf(), m * n},
+                {"gelu_input", op.getGeluInput(), m * n}};
+  for (const auto &[role, buffer, elements] : others) { // gemm_c2, gemm_c5
+    if (!buffer)
+      continue;
+    if (failed(verifyElements(op, role, buffer, elements, false, getDtype(op.getC()))))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult GemmOp::verify() {
@@ -236,9 +267,14 @@ LogicalResult GemmOp::verify() {
   if (dtype != getDtype(getB()) || (result != dtype && !result.isF32())) // gemm_c5
     return emitOpError() << "multiplies " << dtype << " by " << getDtype(getB()) << " to " << result
                          << "; want one type, or f32 for 'c'";
-  BufferRange c = getRange(getC());
-  if (c.overlaps(getRange(getA())) || c.overlaps(getRange(getB()))) // gemm_c3
-    return emitOpError() << "writes '" << getName(getC()) << "', which it also reads";
+  if (failed(verifyEpilogue(*this)))
+    return failure();
+  for (Value written : {getC(), getGeluInput()})
+    for (Value read : {getA(), getB(), getAddend(), getBias(), getGeluOf()})
+      if (written && read && getRange(written).overlaps(getRange(read))) // gemm_c3
+        return emitOpError() << "writes '" << getName(written) << "', which it also reads";
+  if (getGeluInput() && getRange(getC()).overlaps(getRange(getGeluInput()))) // gemm_c3
+    return emitOpError() << "writes '" << getName(getC()) << "' twice";
   return verifyStartsSum(*this);
 }
 

@@ -27,36 +27,52 @@ def Exec_LaunchOp : Exec_Instruction<"launch", (ins Variadic<Exec_Buffer>:$input
   let hasVerifier = 0;
 }
 
-def Exec_GemmOp : Exec_Instruction<"gemm", (ins Exec_Buffer:$a, Exec_Buffer:$b), (ins Exec_Buffer:$c),
+def Exec_GemmOp : Exec_Instruction<"gemm",
+    (ins Exec_Buffer:$a, Exec_Buffer:$b, Optional<Exec_Buffer>:$addend, Optional<Exec_Buffer>:$bias, Optional<Exec_Buffer>:$gelu_of),
+    (ins Exec_Buffer:$c, Optional<Exec_Buffer>:$gelu_input),
     (ins UnitAttr:$trans_a, UnitAttr:$trans_b, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides,
       DefaultValuedAttr<F32Attr, "1.0f">:$alpha, DefaultValuedAttr<F32Attr, "0.0f">:$beta, DefaultValuedAttr<I64Attr, "1">:$batch,
-      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides), ["accumulates", "accumulateInto"]> {
+      DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch_strides, UnitAttr:$gelu), ["accumulates", "accumulateInto"],
+    [AttrSizedOperandSegments]> {
   let summary = "Multiplies row-major matrices: c = alpha * op(a) * op(b) + beta * c";
   let description = [{
     Sums are in f32, and rounded once where c is narrower. `sizes` is [m, n, k]; `strides` are the row strides [lda, ldb, ldc] in elements; with `batch` n and
     `batch_strides` [a, b, c] in elements the product is repeated n times. With `starts_sum` beta counts as 0 in the first run
     of the task in a step.
 
+    What else is done to the sums before they are rounded, by GPUs alone (`dtc-fuse-epilogues`): `plus` adds a matrix that lies as
+    c does, `bias` a row of n elements to each row. With `gelu` c is GELU of that, by tanh, and `keeps` what it is of, m rows of n
+    elements. `gelu_grad` multiplies by the derivative of GELU at what was kept.
+
     Constraints:
     - (C1) three sizes, all positive, three strides, each at least a row.
     - (C2) every buffer holds the elements that the product touches.
-    - (C3) c is not a or b.
+    - (C3) what it writes it does not read, nor write twice.
     - (C4) only what adds starts a sum.
-    - (C5) a and b have one type of f32, bf16 and f16, c the same or f32.
+    - (C5) a and b have one type of f32, bf16 and f16, c the same or f32; all other buffers have that of c.
+    - (C6) what does more than multiply is one product and does not add to c; `keeps` wants `gelu`, `gelu_grad` stands alone.
 
     Example:
     ```mlir
     %x = exec.buffer "x" temporary f32 1024 bytes
     %w = exec.buffer "w" parameter f32 512 bytes persistent
     %y = exec.buffer "y" temporary f32 2048 bytes
+    %b = exec.buffer "b" parameter f32 64 bytes persistent
+    %g = exec.buffer "g" temporary f32 2048 bytes
     exec.gemm %x, %w transposed to %y sizes [32, 16, 8] strides [8, 8, 16]
+    exec.gemm %x, %w transposed bias %b gelu to %g keeps %y sizes [32, 16, 8] strides [8, 8, 16]
     ```
   }];
   let startsSums = 1;
-  let assemblyFormat = [{$a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? `to` $c `sizes` $sizes `strides` $strides
+  let assemblyFormat = [{$a (`transposed` $trans_a^)? `,` $b (`transposed` $trans_b^)? (`plus` $addend^)? (`bias` $bias^)? (`gelu` $gelu^)?
+    (`gelu_grad` $gelu_of^)? `to` $c (`keeps` $gelu_input^)? `sizes` $sizes `strides` $strides
     (`alpha` $alpha^)? (`beta` $beta^)? (`starts_sum` $starts_sum^)? (`batch` $batch^ `batch_strides` $batch_strides)? (`stream` $stream^)? (`last` $last^)? attr-dict}];
   let builders = [OpBuilder<(ins "::mlir::Value":$a, "bool":$transA, "::mlir::Value":$b, "bool":$transB, "::mlir::Value":$c,
     "::llvm::ArrayRef<int64_t>":$sizes, CArg<"int64_t", "1">:$batch)>];
+  let extraClassDeclaration = bufferDeclarations # [{
+    // Whether it does more than multiply and add to c.
+    bool hasEpilogue() { return getAddend() || getBias() || getGelu() || getGeluOf(); }
+  }];
 }
 
 defvar attentionFields = (ins I64Attr:$batch, I64Attr:$queries, I64Attr:$keys, I64Attr:$heads, I64Attr:$kv_heads,

@@ -27,8 +27,9 @@ struct ScheduleOptions {
   bool roll = true;               // alike layers stand there once
   // Whether what a step sends once is merged, and goes beside compute; what micro-batches send does.
   bool once = true;
-  // Of programs for GPUs: long sums are made in two steps (dtc-split-sums).
-  bool splitSums = false;
+  // For GPUs: long sums are made in two steps (dtc-split-sums), and products take over what kernels do to their results
+  // (dtc-fuse-epilogues).
+  bool onGpu = false;
 };
 
 // From a partitioned module with kernel functions to one with a planned and checked exec.program

@@ -13,6 +13,9 @@ void dtc::buildSchedulePipeline(OpPassManager &manager, const ScheduleOptions &o
   lowerOptions.slots = options.slots;
   lowerOptions.splitBackward = options.splitBackward;
   manager.addPass(createLowerToExec(lowerOptions));
+  // Products do what else is done to their results, where the device's can.
+  if (options.onGpu)
+    manager.addPass(createFuseEpilogues());
   OpPassManager &program = manager.nest<exec::ProgramOp>();
   // No copy is left that better placement of its source avoids.
   program.addPass(createReuseBuffers());
@@ -56,6 +59,9 @@ struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
                              llvm::cl::init(false)};
   Option<bool> roll{*this, "roll", llvm::cl::desc("Alike layers stand there once"),
                     llvm::cl::init(true)};
+  Option<bool> onGpu{*this, "on-gpu",
+                     llvm::cl::desc("Products do what kernels would do to their results"),
+                     llvm::cl::init(false)};
 };
 } // namespace
 
@@ -64,7 +70,11 @@ void dtc::registerDtcSchedulePasses() {
   PassPipelineRegistration<PipelineOptions>(
       "dtc-schedule", "Turns the partitioned step into a planned exec.program",
       [](OpPassManager &manager, const PipelineOptions &options) {
-        buildSchedulePipeline(manager, {options.bucketBytes, options.overlap, options.slots,
-                                        options.splitBackward, options.roll});
+        buildSchedulePipeline(manager, {.bucketBytes = options.bucketBytes,
+                                        .overlap = options.overlap,
+                                        .slots = options.slots,
+                                        .splitBackward = options.splitBackward,
+                                        .roll = options.roll,
+                                        .onGpu = options.onGpu});
       });
 }

@@ -28,7 +28,12 @@ struct BlasChoice {
 inline constexpr int blasF32 = 0, blasF16 = 2, blasBf16 = 14; // cudaDataType
 inline constexpr int blasComputeF32 = 68;
 inline constexpr int blasPlain = 0, blasTransposed = 1;
-inline constexpr int blasDescTransA = 3, blasDescTransB = 4;
+inline constexpr int blasDescTransA = 3, blasDescTransB = 4, blasDescEpilogue = 7, blasDescBias = 8,
+                     blasDescAux = 11, blasDescAuxPitch = 12, blasDescAuxType = 22,
+                     blasDescBiasType = 26;
+// cublasLtEpilogue_t
+inline constexpr uint32_t blasEpilogueNone = 1, blasEpilogueBias = 4, blasEpilogueGeluBias = 36,
+                          blasEpilogueGeluAuxBias = 164, blasEpilogueDgelu = 192;
 inline constexpr int blasLayoutBatches = 5, blasLayoutBatchStride = 6;
 inline constexpr int blasPreferWorkspace = 1, blasPreferReduction = 3, blasPreferAlignA = 5,
                      blasPreferAlignB = 6, blasPreferAlignC = 7, blasPreferAlignD = 8;

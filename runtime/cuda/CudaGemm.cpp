@@ -11,13 +11,25 @@ namespace {
 
 using format::text;
 
-// The largest power of two up to 256 that divides the address.
+// The largest power of two up to 256 that divides the address; 0 where there is none.
 uint32_t alignmentOf(const char *address) {
   auto value = reinterpret_cast<uintptr_t>(address);
-  uint32_t alignment = 256;
-  while (value % alignment != 0)
+  uint32_t alignment = address ? 256 : 0;
+  while (alignment != 0 && value % alignment != 0)
     alignment /= 2;
   return alignment;
+}
+
+// As a Gemm describes them, in order.
+GemmOperands operandsOf(const Command &command) {
+  const std::vector<char *> &buffers = command.buffers;
+  GemmOperands operands{.a = buffers[0], .b = buffers[1], .c = buffers[2]};
+  if (buffers.size() == maxGemmOperands) {
+    operands.addend = buffers[3];
+    operands.bias = buffers[4];
+    operands.aux = buffers[5];
+  }
+  return operands;
 }
 
 uint64_t hashOf(const std::string &words) {
@@ -58,10 +70,10 @@ Status CudaGemm::workspaceOf(int stream, cu::DevicePtr &workspace) {
 
 Status CudaGemm::planOf(const Command &command, uint64_t &product, GemmPlan *&plan) {
   DTC_RETURN_IF_ERROR(open());
-  Key key{command.source,
-          command.startsSum,
-          {alignmentOf(command.buffers[0]), alignmentOf(command.buffers[1]),
-           alignmentOf(command.buffers[2])}};
+  Key key{.source = command.source, .startsSum = command.startsSum};
+  const GemmOperands with = operandsOf(command);
+  key.alignments = {alignmentOf(with.a),      alignmentOf(with.b),    alignmentOf(with.c),
+                    alignmentOf(with.addend), alignmentOf(with.bias), alignmentOf(with.aux)};
   auto found = known.find(key);
   if (found == known.end()) {
     const format::Gemm &op = *command.source->op_as_Gemm();
@@ -82,8 +94,9 @@ Status CudaGemm::prepare(const Command &command, int stream, StreamWork &work) {
   DTC_RETURN_IF_ERROR(planOf(command, product, plan));
   cu::DevicePtr workspace = 0;
   DTC_RETURN_IF_ERROR(workspaceOf(stream, workspace));
-  work = [plan, a = command.buffers[0], b = command.buffers[1], c = command.buffers[2], workspace](
-             cu::Stream on) { return plan->run(a, b, c, reinterpret_cast<void *>(workspace), on); };
+  work = [plan, with = operandsOf(command), workspace](cu::Stream on) {
+    return plan->run(with, reinterpret_cast<void *>(workspace), on);
+  };
   return {};
 }
 
@@ -101,7 +114,7 @@ Status CudaGemm::see(const CommandSource &products, std::map<uint64_t, Seen> &se
     Seen &each = seen[product];
     each.product = product;
     each.plan = plan;
-    each.operands = {command.buffers[0], command.buffers[1], command.buffers[2]};
+    each.operands = operandsOf(command);
     each.flops += plan->flops();
   });
   key.blasLt = blas ? blas->cublasLtGetVersion() : 0;
@@ -135,8 +148,7 @@ Status CudaGemm::choose(const std::vector<Seen> &products, const TuningChoices &
     bool isKnown = found != kept.end() && each.plan->offers(found->second);
     if (isKnown) {
       each.plan->choose(found->second);
-      const GemmOperands &with = each.operands;
-      isKnown = each.plan->run(with.a, with.b, with.c, workspace, place.stream).ok();
+      isKnown = each.plan->run(each.operands, workspace, place.stream).ok();
     }
     if (!isKnown)
       unknown.push_back(each);

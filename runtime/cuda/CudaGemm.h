@@ -46,7 +46,7 @@ private:
   struct Key {
     const format::Instruction *source = nullptr;
     bool startsSum = false;
-    std::array<uint32_t, 3> alignments{}; // of a, b and c, in bytes
+    decltype(GemmCase::alignments) alignments{};
     auto operator<=>(const Key &) const = default;
   };
   // A product that tune() has seen.

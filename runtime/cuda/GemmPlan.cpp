@@ -1,6 +1,7 @@
 #include "runtime/cuda/GemmPlan.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/Operands.h"
 
 #include <algorithm>
 #include <bit>
@@ -40,7 +41,28 @@ Status makeLayout(const cu::BlasLt &blas, const Matrix &matrix, uint64_t batch,
   return {};
 }
 
-Status makePreference(const cu::BlasLt &blas, const std::array<uint32_t, 3> &alignments,
+uint32_t epilogueOf(format::Epilogue epilogue) {
+  switch (epilogue) {
+  case format::Epilogue::none:
+    return cu::blasEpilogueNone;
+  case format::Epilogue::bias:
+    return cu::blasEpilogueBias;
+  case format::Epilogue::gelu_bias:
+    return cu::blasEpilogueGeluBias;
+  case format::Epilogue::gelu_aux_bias:
+    return cu::blasEpilogueGeluAuxBias;
+  case format::Epilogue::dgelu:
+    return cu::blasEpilogueDgelu;
+  }
+  return cu::blasEpilogueNone;
+}
+
+// Some address with this alignment, from which cuBLASLt concludes what it may ask for and which it does not read.
+const void *addressAt(uint32_t alignment) {
+  return reinterpret_cast<const void *>(static_cast<uintptr_t>(alignment));
+}
+
+Status makePreference(const cu::BlasLt &blas, const decltype(GemmCase::alignments) &alignments,
                       cu::BlasPreference preference) {
   DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, cu::blasPreferWorkspace,
                &gemmWorkspaceBytes, sizeof(gemmWorkspaceBytes));
@@ -50,7 +72,7 @@ Status makePreference(const cu::BlasLt &blas, const std::array<uint32_t, 3> &ali
   } wanted[] = {{cu::blasPreferReduction, cu::blasReduceInCompute},
                 {cu::blasPreferAlignA, alignments[1]},
                 {cu::blasPreferAlignB, alignments[0]},
-                {cu::blasPreferAlignC, alignments[2]},
+                {cu::blasPreferAlignC, alignments[3] != 0 ? alignments[3] : alignments[2]},
                 {cu::blasPreferAlignD, alignments[2]}};
   for (const auto &each : wanted)
     DTC_CUBLASLT(blas, cublasLtMatmulPreferenceSetAttribute, preference, each.attribute,
@@ -66,22 +88,30 @@ std::string describeProduct(const format::Gemm &op, const GemmCase &which) {
     return text(" ", name, " ", EnumNameDType(type), " pitch ", pitch, " stride ", stride,
                 " alignment ", alignment);
   };
+  // Products without an epilogue are called what they always were.
+  std::string epilogue;
+  if (hasEpilogue(op))
+    epilogue = text(" epilogue ", EnumNameEpilogue(op.epilogue()), " alignments ",
+                    which.alignments[3], " ", which.alignments[4], " ", which.alignments[5]);
   return text(
       "m ", op.m(), " n ", op.n(), " k ", op.k(), " batch ", op.batch(),
       matrix(op.trans_a() ? "a^T" : "a", op.dtype(), op.lda(), op.stride_a(), which.alignments[0]),
       matrix(op.trans_b() ? "b^T" : "b", op.dtype(), op.ldb(), op.stride_b(), which.alignments[1]),
       matrix("c", op.result_dtype(), op.ldc(), op.stride_c(), which.alignments[2]), " alpha ",
-      std::bit_cast<uint32_t>(op.alpha()), " beta ", std::bit_cast<uint32_t>(which.beta));
+      std::bit_cast<uint32_t>(op.alpha()), " beta ", std::bit_cast<uint32_t>(which.beta), epilogue);
 }
 
 Status GemmPlan::make(const cu::BlasLt &blas, cu::BlasHandle handle, const format::Gemm &op,
                       const GemmCase &which, std::unique_ptr<GemmPlan> &plan) {
   std::unique_ptr<GemmPlan> made(new GemmPlan(blas, handle));
   made->alpha = op.alpha();
-  made->beta = which.beta;
+  made->beta = op.addend() == format::noBuffer ? which.beta : 1;
   made->work = 2.0 * static_cast<double>(op.m()) * static_cast<double>(op.n()) *
                static_cast<double>(op.k()) * static_cast<double>(op.batch());
   DTC_RETURN_IF_ERROR(made->describe(op));
+  DTC_RETURN_IF_ERROR(made->describeEpilogue(op));
+  DTC_RETURN_IF_ERROR(
+      made->setPointers(addressAt(which.alignments[4]), addressAt(which.alignments[5])));
   DTC_RETURN_IF_ERROR(made->findAlgorithms(op, which));
   plan = std::move(made);
   return {};
@@ -120,6 +150,37 @@ Status GemmPlan::describe(const format::Gemm &op) {
                     op.batch(), c);
 }
 
+// A row of ours is a column of cuBLASLt's, along which it repeats the bias.
+Status GemmPlan::describeEpilogue(const format::Gemm &op) {
+  hasBias = op.bias() != format::noBuffer;
+  hasAux = op.aux() != format::noBuffer;
+  if (op.epilogue() == format::Epilogue::none)
+    return {};
+  uint32_t epilogue = epilogueOf(op.epilogue());
+  int32_t type = blasType(op.result_dtype());
+  auto pitch = static_cast<int64_t>(op.n());
+  DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescEpilogue, &epilogue,
+               sizeof(epilogue));
+  if (hasBias)
+    DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescBiasType, &type,
+                 sizeof(type));
+  if (!hasAux)
+    return {};
+  DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescAuxPitch, &pitch,
+               sizeof(pitch));
+  DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescAuxType, &type,
+               sizeof(type));
+  return {};
+}
+
+Status GemmPlan::setPointers(const void *bias, const void *aux) const {
+  if (hasBias)
+    DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescBias, &bias, sizeof(bias));
+  if (hasAux)
+    DTC_CUBLASLT(blas, cublasLtMatmulDescSetAttribute, desc, cu::blasDescAux, &aux, sizeof(aux));
+  return {};
+}
+
 Status GemmPlan::findAlgorithms(const format::Gemm &op, const GemmCase &which) {
   cu::BlasPreference preference = nullptr;
   DTC_CUBLASLT(blas, cublasLtMatmulPreferenceCreate, &preference);
@@ -138,7 +199,8 @@ Status GemmPlan::findAlgorithms(const format::Gemm &op, const GemmCase &which) {
   if (offered.empty())
     return Status::unavailable(text("cuBLASLt has no algorithm for a product of ", op.m(), " x ",
                                     op.k(), " and ", op.k(), " x ", op.n(), " of ",
-                                    EnumNameDType(op.dtype())));
+                                    EnumNameDType(op.dtype()), " with epilogue ",
+                                    EnumNameEpilogue(op.epilogue())));
   chosen = offered.front();
   return {};
 }
@@ -153,10 +215,11 @@ bool GemmPlan::allows(const cu::BlasAlgo &algorithm) const {
          result.state == 0 && result.workspaceBytes <= gemmWorkspaceBytes;
 }
 
-Status GemmPlan::run(const char *left, const char *right, char *result, void *workspace,
-                     cu::Stream stream) const {
-  DTC_CUBLASLT(blas, cublasLtMatmul, handle, desc, &alpha, right, b, left, a, &beta, result, c,
-               result, c, &chosen, workspace, gemmWorkspaceBytes, stream);
+Status GemmPlan::run(const GemmOperands &with, void *workspace, cu::Stream stream) const {
+  DTC_RETURN_IF_ERROR(setPointers(with.bias, with.aux));
+  const char *before = with.addend ? with.addend : with.c;
+  DTC_CUBLASLT(blas, cublasLtMatmul, handle, desc, &alpha, with.b, b, with.a, a, &beta, before, c,
+               with.c, c, &chosen, workspace, gemmWorkspaceBytes, stream);
   return {};
 }
 

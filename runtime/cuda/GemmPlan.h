@@ -14,10 +14,20 @@ namespace dtc::rt {
 // Of every stream. NVIDIA's own libraries take 32 MiB on Hopper.
 inline constexpr uint64_t gemmWorkspaceBytes = uint64_t(32) << 20;
 
+// What a product is run with. Only an epilogue has what stands behind c, each null where it is absent.
+struct GemmOperands {
+  const char *a = nullptr, *b = nullptr;
+  char *c = nullptr;
+  const char *addend = nullptr, *bias = nullptr;
+  char *aux = nullptr;
+};
+inline constexpr size_t maxGemmOperands = 6;
+
 // What depends on where and when a product runs.
 struct GemmCase {
   float beta = 0;
-  std::array<uint32_t, 3> alignments{}; // of a, b and c, in bytes
+  // In bytes, in the order of GemmOperands; 0 of what is absent.
+  std::array<uint32_t, maxGemmOperands> alignments{};
 };
 
 // All that decides which algorithms do a product, in words: alike products are alike in them.
@@ -42,13 +52,16 @@ public:
   void choose(const cu::BlasAlgo &algorithm) { chosen = algorithm; }
   const cu::BlasAlgo &choice() const { return chosen; }
 
-  Status run(const char *a, const char *b, char *c, void *workspace, cu::Stream stream) const;
+  Status run(const GemmOperands &operands, void *workspace, cu::Stream stream) const;
   // Multiplications and additions.
   double flops() const { return work; }
 
 private:
   GemmPlan(const cu::BlasLt &blas, cu::BlasHandle handle) : blas(blas), handle(handle) {}
   Status describe(const format::Gemm &op);
+  Status describeEpilogue(const format::Gemm &op);
+  // Where the epilogue's operands are, as part of the description of the product.
+  Status setPointers(const void *bias, const void *aux) const;
   Status findAlgorithms(const format::Gemm &op, const GemmCase &which);
 
   const cu::BlasLt &blas;
@@ -58,6 +71,7 @@ private:
   std::vector<cu::BlasAlgo> offered;
   cu::BlasAlgo chosen{};
   float alpha = 1, beta = 0;
+  bool hasBias = false, hasAux = false;
   double work = 0;
 };
 

@@ -33,7 +33,7 @@ Status GemmTimer::time(const GemmPlan &plan, const GemmOperands &operands, int r
       DTC_RETURN_IF_ERROR(pool.take(*event));
   DTC_CUDA(driver, cuEventRecord, begin, stream);
   for (int i = 0; i < runs; ++i)
-    DTC_RETURN_IF_ERROR(plan.run(operands.a, operands.b, operands.c, workspace, stream));
+    DTC_RETURN_IF_ERROR(plan.run(operands, workspace, stream));
   DTC_CUDA(driver, cuEventRecord, end, stream);
   DTC_CUDA(driver, cuCtxSynchronize);
   float milliseconds = 0;
@@ -50,7 +50,7 @@ Status GemmTimer::choose(GemmPlan &plan, const GemmOperands &operands, Clock::ti
     if (!candidates.empty() && Clock::now() >= deadline)
       break;
     plan.choose(algorithm);
-    Status first = plan.run(operands.a, operands.b, operands.c, workspace, stream);
+    Status first = plan.run(operands, workspace, stream);
     DTC_CUDA(driver, cuCtxSynchronize);
     if (!first.ok()) {
       refused = first;

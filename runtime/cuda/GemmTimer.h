@@ -8,12 +8,6 @@
 
 namespace dtc::rt {
 
-// What a product is run with; what lies there is lost.
-struct GemmOperands {
-  const char *a = nullptr, *b = nullptr;
-  char *c = nullptr;
-};
-
 class GemmTimer {
 public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +17,7 @@ public:
   ~GemmTimer();
 
   // Chooses the fastest algorithm of `plan`, of those that do; of alike ones the first. The first that does where `deadline`
-  // passes before each was run. Unavailable where none does.
+  // passes before each was run; what lies where the product writes is lost. Unavailable where none does.
   Status choose(GemmPlan &plan, const GemmOperands &operands, Clock::time_point deadline);
 
 private:

@@ -3,6 +3,7 @@
 #include "runtime/fakecuda/Machine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace dtc::rt::fake {
@@ -27,6 +28,22 @@ double secondsOf(uint64_t algorithm, int gpu) {
 
 struct Desc {
   int32_t transposeA = 0, transposeB = 0;
+  uint32_t epilogue = cu::blasEpilogueNone;
+  const char *bias = nullptr;
+  char *aux = nullptr;
+  int64_t auxPitch = 0;
+  int32_t biasType = -1, auxType = -1; // -1: that of the result
+
+  bool hasBias() const {
+    return epilogue == cu::blasEpilogueBias || epilogue == cu::blasEpilogueGeluBias ||
+           epilogue == cu::blasEpilogueGeluAuxBias;
+  }
+  bool hasAux() const { return readsAux() || writesAux(); }
+  bool readsAux() const { return epilogue == cu::blasEpilogueDgelu; }
+  bool writesAux() const { return epilogue == cu::blasEpilogueGeluAuxBias; }
+  bool takesGelu() const {
+    return epilogue == cu::blasEpilogueGeluBias || epilogue == cu::blasEpilogueGeluAuxBias;
+  }
 };
 
 struct Layout {
@@ -121,9 +138,26 @@ BlasStatus cublasLtMatmulDescSetAttribute(cu::BlasDesc desc, int attribute, cons
                                           size_t bytes) {
   DTC_FAKE_ENTER
   auto &of = *static_cast<Desc *>(desc);
-  return attribute == cu::blasDescTransA   ? set(of.transposeA, value, bytes)
-         : attribute == cu::blasDescTransB ? set(of.transposeB, value, bytes)
-                                           : cu::blasNotSupported;
+  switch (attribute) {
+  case cu::blasDescTransA:
+    return set(of.transposeA, value, bytes);
+  case cu::blasDescTransB:
+    return set(of.transposeB, value, bytes);
+  case cu::blasDescEpilogue:
+    return set(of.epilogue, value, bytes);
+  case cu::blasDescBias:
+    return set(of.bias, value, bytes);
+  case cu::blasDescAux:
+    return set(of.aux, value, bytes);
+  case cu::blasDescAuxPitch:
+    return set(of.auxPitch, value, bytes);
+  case cu::blasDescBiasType:
+    return set(of.biasType, value, bytes);
+  case cu::blasDescAuxType:
+    return set(of.auxType, value, bytes);
+  default:
+    return cu::blasNotSupported;
+  }
 }
 
 BlasStatus cublasLtMatrixLayoutSetAttribute(cu::BlasLayout layout, int attribute, const void *value,
@@ -154,6 +188,27 @@ std::pair<uint64_t, uint64_t> sizesOf(const Layout &layout, int32_t transposed) 
                     : std::pair(layout.rows, layout.columns);
 }
 
+// What is documented of epilogues, and no more: 16-bit results, one product, addresses and pitches of 16 bytes.
+BlasStatus checkEpilogue(const Desc &desc, const Layout &d) {
+  constexpr uintptr_t vectorBytes = 16;
+  constexpr int64_t vectorElements = 8;
+  if (desc.epilogue == cu::blasEpilogueNone)
+    return 0;
+  if ((!desc.hasBias() && !desc.hasAux()) || d.type == cu::blasF32 || d.batches != 1)
+    return cu::blasNotSupported;
+  auto isTyped = [&](int32_t type) { return type == -1 || type == d.type; };
+  auto isAligned = [](const void *at) {
+    return at && reinterpret_cast<uintptr_t>(at) % vectorBytes == 0;
+  };
+  if (desc.hasBias() && (!isTyped(desc.biasType) || !isAligned(desc.bias)))
+    return cu::blasInvalidValue;
+  if (desc.hasAux() &&
+      (!isTyped(desc.auxType) || !isAligned(desc.aux) || desc.auxPitch % vectorElements != 0 ||
+       desc.auxPitch < static_cast<int64_t>(d.rows)))
+    return cu::blasInvalidValue;
+  return 0;
+}
+
 BlasStatus check(const Desc &desc, const Layout &a, const Layout &b, const Layout &c,
                  const Layout &d) {
   auto [m, k] = sizesOf(a, desc.transposeA);
@@ -162,7 +217,9 @@ BlasStatus check(const Desc &desc, const Layout &a, const Layout &b, const Layou
   bool isBatch = a.batches == b.batches && a.batches == c.batches && a.batches == d.batches;
   bool isTyped =
       a.type == b.type && c.type == d.type && (c.type == a.type || c.type == cu::blasF32);
-  return !fits || !isBatch ? cu::blasInvalidValue : isTyped ? 0 : cu::blasNotSupported;
+  if (!fits || !isBatch || c.pitch != d.pitch)
+    return cu::blasInvalidValue;
+  return isTyped ? checkEpilogue(desc, d) : cu::blasNotSupported;
 }
 
 bool isAlgorithm(const cu::BlasAlgo &algorithm) {
@@ -224,13 +281,56 @@ void write(char *matrix, int type, uint64_t index, float value) {
   std::memcpy(matrix + index * sizeof(bits), &bits, sizeof(bits));
 }
 
+// GELU by tanh, and its derivative.
+struct Gelu {
+  explicit Gelu(float x)
+      : x(x), tanh(std::tanh(scale * (x + cubic * x * x * x))),
+        slope(scale * (1 + 3 * cubic * x * x)) {}
+  float value() const { return 0.5F * x * (1 + tanh); }
+  float derivative() const { return 0.5F * (1 + tanh) + 0.5F * x * (1 - tanh * tanh) * slope; }
+
+  static constexpr float scale = 0.797884560802865F, cubic = 0.044715F; // sqrt(2/pi)
+  float x, tanh, slope;
+};
+
 struct Product {
   Desc desc;
-  Layout aLayout, bLayout, cLayout;
-  const char *a, *b;
-  char *c;
+  Layout aLayout, bLayout, cLayout; // d lies as c
+  const char *a, *b, *c;
+  char *d;
   float alpha, beta;
   bool isReversed;
+
+  uint64_t biasBytes() const { return cLayout.rows * cLayout.elementBytes(); }
+  uint64_t auxBytes() const {
+    return ((cLayout.columns - 1) * static_cast<uint64_t>(desc.auxPitch) + cLayout.rows) *
+           cLayout.elementBytes();
+  }
+
+  Status checkOperands(simt::Memory &memory) const {
+    DTC_RETURN_IF_ERROR(memory.checkRead(a, aLayout.bytes(), "product operand 'a'"));
+    DTC_RETURN_IF_ERROR(memory.checkRead(b, bLayout.bytes(), "product operand 'b'"));
+    if (c != d)
+      DTC_RETURN_IF_ERROR(memory.checkRead(c, cLayout.bytes(), "product addend"));
+    if (desc.hasBias())
+      DTC_RETURN_IF_ERROR(memory.checkRead(desc.bias, biasBytes(), "product bias"));
+    if (desc.readsAux())
+      DTC_RETURN_IF_ERROR(memory.checkRead(desc.aux, auxBytes(), "product operand 'aux'"));
+    if (desc.writesAux())
+      DTC_RETURN_IF_ERROR(memory.checkWrite(desc.aux, auxBytes(), "product result 'aux'"));
+    return memory.checkWrite(d, cLayout.bytes(), "product result");
+  }
+
+  float finish(float sum, uint64_t row, uint64_t column) const {
+    if (desc.hasBias())
+      sum += read(desc.bias, cLayout.type, row);
+    uint64_t place = column * static_cast<uint64_t>(desc.auxPitch) + row;
+    if (desc.writesAux())
+      write(desc.aux, cLayout.type, place, sum);
+    if (desc.readsAux())
+      return sum * Gelu(read(desc.aux, cLayout.type, place)).derivative();
+    return desc.takesGelu() ? Gelu(sum).value() : sum;
+  }
 
   void run() const {
     auto [rows, depth] = sizesOf(aLayout, desc.transposeA);
@@ -253,7 +353,7 @@ struct Product {
           }
           uint64_t place = at(cLayout, false, batch, row, column);
           float before = beta == 0 ? 0 : beta * read(c, cLayout.type, place);
-          write(c, cLayout.type, place, alpha * sum + before);
+          write(d, cLayout.type, place, finish(alpha * sum + before, row, column));
         }
   }
 };
@@ -270,13 +370,16 @@ BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, 
                   *static_cast<Layout *>(cLayout),
                   static_cast<const char *>(a),
                   static_cast<const char *>(b),
+                  static_cast<const char *>(c),
                   static_cast<char *>(d),
                   *static_cast<const float *>(alpha),
                   *static_cast<const float *>(beta),
                   false};
   BlasStatus status = check(product.desc, product.aLayout, product.bLayout, product.cLayout,
                             *static_cast<Layout *>(dLayout));
-  if (status != 0 || c != d || !algo || !isAlgorithm(*algo))
+  // Another c has to be worth reading.
+  bool isAddend = c == d || product.beta != 0;
+  if (status != 0 || !isAddend || !algo || !isAlgorithm(*algo))
     return status != 0 ? status : cu::blasInvalidValue;
   uint64_t algorithm = algo->data[0];
   if (algorithm == Failing)
@@ -288,15 +391,13 @@ BlasStatus cublasLtMatmul(cu::BlasHandle, cu::BlasDesc desc, const void *alpha, 
   double seconds = secondsOf(algorithm, on.gpu);
   cu::Result pushed = m.push(on, [&gpu, product, workspace, workspaceBytes, seconds]() -> Status {
     simt::Memory &memory = gpu.memory;
-    DTC_RETURN_IF_ERROR(
-        memory.checkRead(product.a, product.aLayout.bytes(), "product operand 'a'"));
-    DTC_RETURN_IF_ERROR(
-        memory.checkRead(product.b, product.bLayout.bytes(), "product operand 'b'"));
-    DTC_RETURN_IF_ERROR(memory.checkWrite(product.c, product.cLayout.bytes(), "product result"));
+    DTC_RETURN_IF_ERROR(product.checkOperands(memory));
     DTC_RETURN_IF_ERROR(memory.checkWrite(workspace, workspaceBytes, "product workspace"));
     product.run();
     gpu.clock += seconds;
-    return memory.markWritten(product.c, product.cLayout.bytes());
+    if (product.desc.writesAux())
+      DTC_RETURN_IF_ERROR(memory.markWritten(product.desc.aux, product.auxBytes()));
+    return memory.markWritten(product.d, product.cLayout.bytes());
   });
   return pushed == cu::success ? 0 : internalError;
 }

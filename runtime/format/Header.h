@@ -12,7 +12,8 @@ namespace dtc::format {
 
 inline constexpr size_t headerBytes = 64;
 inline constexpr size_t segmentAlignment = 4096;
-inline constexpr uint32_t formatVersion = 6; // in 5 tokens of attention had no gaps
+// In 5 products had no epilogues, and tokens of attention no gaps.
+inline constexpr uint32_t formatVersion = 6;
 
 // The two halves of an XXH3-128 hash.
 struct Hash128 {

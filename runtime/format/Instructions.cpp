@@ -22,6 +22,43 @@ Checked matrices(uint64_t rows, uint64_t columns, uint64_t ld, uint64_t batch, u
   return (Checked(batch) - 1) * (batch > 1 ? stride : 0) + (Checked(rows) - 1) * ld + columns;
 }
 
+bool hasBias(Epilogue epilogue) {
+  return epilogue == Epilogue::bias || epilogue == Epilogue::gelu_bias ||
+         epilogue == Epilogue::gelu_aux_bias;
+}
+
+bool hasAux(Epilogue epilogue) {
+  return epilogue == Epilogue::gelu_aux_bias || epilogue == Epilogue::dgelu;
+}
+
+// What a product has beyond its three matrices.
+void describeEpilogue(const Gemm &op, Description &d) {
+  Epilogue epilogue = op.epilogue();
+  bool isKnown = epilogue <= Epilogue::MAX;
+  d.require(isKnown, "'epilogue' is ", static_cast<int>(epilogue), ", wanted at most ",
+            static_cast<int>(Epilogue::MAX));
+  d.require(op.batch() == 1 && op.beta() == 0, "'epilogue' is ", EnumNameEpilogue(epilogue),
+            op.addend() == noBuffer ? "" : " with an addend", ", 'batch' ", op.batch(),
+            " and 'beta' ", op.beta(), ", wanted one product that is not added to 'c'");
+  if (epilogue != Epilogue::none && isKnown)
+    d.flag(EnumNameEpilogue(epilogue), true);
+  Checked elements = Checked(op.m()) * op.n();
+  if (op.addend() != noBuffer)
+    d.reads("addend", op.addend(), op.result_dtype(), matrices(op.m(), op.n(), op.ldc(), 1, 0));
+  else
+    d.absent("addend");
+  if (hasBias(epilogue))
+    d.reads("bias", op.bias(), op.result_dtype(), op.n());
+  else
+    d.absent("bias");
+  if (epilogue == Epilogue::gelu_aux_bias)
+    d.writes("aux", op.aux(), op.result_dtype(), elements);
+  else if (epilogue == Epilogue::dgelu)
+    d.reads("aux", op.aux(), op.result_dtype(), elements);
+  else
+    d.absent("aux");
+}
+
 void describe(const Gemm &op, Description &d) {
   d.size("m", op.m());
   d.size("n", op.n());
@@ -66,6 +103,12 @@ void describe(const Gemm &op, Description &d) {
       stride >= op.n() && (Checked(op.batch() - 1) * stride + op.n()).atMost(op.ldc());
   d.require(op.batch() <= 1 || follow || sideBySide, "the batch stride of 'c' is ", stride,
             ", at which its ", op.batch(), " products of ", op.m(), " x ", op.n(), " overlap");
+  d.require(hasBias(op.epilogue()) || op.bias() == noBuffer,
+            "there is a 'bias', and 'epilogue' is ", EnumNameEpilogue(op.epilogue()));
+  d.require(hasAux(op.epilogue()) || op.aux() == noBuffer, "there is an 'aux', and 'epilogue' is ",
+            EnumNameEpilogue(op.epilogue()));
+  if (hasEpilogue(op))
+    describeEpilogue(op, d);
 }
 
 struct AttentionElements {

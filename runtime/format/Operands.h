@@ -52,6 +52,11 @@ struct Meeting {
 // Nothing for an instruction that meets no other ranks.
 std::optional<Meeting> meetingOf(const Instruction &instruction);
 
+// Whether a product does more to its sums than to add to c, which is for GPUs alone.
+inline bool hasEpilogue(const Gemm &op) {
+  return op.epilogue() != Epilogue::none || op.addend() != noBuffer;
+}
+
 // The name of a group: "dp", "dp x cp".
 std::string groupName(const Manifest &manifest, uint32_t group);
 

@@ -92,6 +92,7 @@ private:
   rt::Status verifySharing() const;
   // What a description cannot say, as it depends on kernels, boxes or the mesh.
   rt::Status verifyOp(const Launch &op) const;
+  rt::Status verifyOp(const Gemm &op) const;
   rt::Status verifyOp(const StridedCopy &op) const;
   rt::Status verifyDistinct(const StridedCopy &op) const;
   rt::Status verifySide(const StridedCopy &op, const char *name, uint32_t buffer,
@@ -290,6 +291,14 @@ rt::Status InstructionVerifier::verifyOp(const Launch &op) const {
   return {};
 }
 
+rt::Status InstructionVerifier::verifyOp(const Gemm &op) const {
+  if (hasEpilogue(op) && !isForGpu(context.manifest))
+    return fail("it does more than multiply ('epilogue' is ", EnumNameEpilogue(op.epilogue()),
+                op.addend() == noBuffer ? "" : ", with an addend",
+                "), which the device of the file, ", deviceOf(context.manifest), ", does not");
+  return {};
+}
+
 // No element of dst is written twice: each stride steps over all that the smaller ones reach.
 rt::Status InstructionVerifier::verifyDistinct(const StridedCopy &op) const {
   std::vector<std::pair<uint64_t, uint64_t>> dims; // stride, size
@@ -431,6 +440,8 @@ rt::Status InstructionVerifier::verify() {
                 static_cast<int>(Runs::MAX));
   DTC_RETURN_IF_ERROR(verifyDescription());
   if (const auto *op = instruction.op_as_Launch())
+    return verifyOp(*op);
+  if (const auto *op = instruction.op_as_Gemm())
     return verifyOp(*op);
   if (const auto *op = instruction.op_as_StridedCopy())
     return verifyOp(*op);

@@ -1,5 +1,7 @@
 #include "test/verify/Mutations.h"
 
+#include "runtime/format/Operands.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -349,8 +351,9 @@ void visitBuffers(const InstructionT &instruction, const std::function<void(uint
     for (uint32_t buffer : op->buffers)
       visit(buffer);
   if (const GemmT *op = instruction.op.AsGemm())
-    for (uint32_t buffer : {op->a, op->b, op->c})
-      visit(buffer);
+    for (uint32_t buffer : {op->a, op->b, op->c, op->addend, op->bias, op->aux})
+      if (buffer != noBuffer)
+        visit(buffer);
   if (const StridedCopyT *op = instruction.op.AsStridedCopy())
     for (uint32_t buffer : {op->src, op->dst})
       visit(buffer);

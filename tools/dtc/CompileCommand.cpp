@@ -73,7 +73,7 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
     Result<CompileTarget> target = readCompileTarget(flags.options.target);
     if (!target)
       return target.error();
-    request->splitSums = target->device != format::cpuDevice;
+    request->onGpu = target->isGpu();
     Result<PlanOutcome> outcome = planModel(*request);
     if (!outcome)
       return outcome.error();

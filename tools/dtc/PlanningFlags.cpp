@@ -79,7 +79,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   request.optimizer = flags.optimizer;
   request.gradDtype = flags.gradDtype;
   request.executable = flags.executable;
-  request.splitSums = topology->device.deviceClass == DeviceClass::Gpu;
+  request.onGpu = topology->device.deviceClass == DeviceClass::Gpu;
   llvm::SmallVector<llvm::StringRef> pins;
   llvm::StringRef(flags.fix).split(pins, ',', -1, /*KeepEmpty=*/false);
   for (llvm::StringRef pin : pins) {

@@ -178,6 +178,105 @@ exec.program @gemm_c5_ids mesh ["dp"] sizes [2] {
 }
 
 // -----
+exec.program @gemm_c2_bias mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %b = exec.buffer "b" temporary bf16 8 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{has bias 'b' of 8 bytes; want at least 16 bytes}}
+    exec.gemm %x, %x bias %b to %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c5_addend mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %r = exec.buffer "r" temporary f32 256 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{has addend 'r' of 'f32'; want 'bf16'}}
+    exec.gemm %x, %x plus %r to %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c3_addend mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{writes 'y', which it also reads}}
+    exec.gemm %x, %x plus %y to %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c3_twice mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %b = exec.buffer "b" temporary bf16 16 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{writes 'y' twice}}
+    exec.gemm %x, %x bias %b gelu to %y keeps %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c6_keeps mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %b = exec.buffer "b" temporary bf16 16 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  %z = exec.buffer "z" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{keeps what GELU is of, and takes no GELU}}
+    exec.gemm %x, %x bias %b to %y keeps %z sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c6_grad mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %b = exec.buffer "b" temporary bf16 16 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  %z = exec.buffer "z" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{has 'gelu_grad', and does more than that}}
+    exec.gemm %x, %x bias %b gelu_grad %z to %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c6_gelu mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{takes GELU of a sum without a bias}}
+    exec.gemm %x, %x gelu to %y sizes [8, 8, 8] strides [8, 8, 8]
+  }
+}
+
+// -----
+exec.program @gemm_c6_sum mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %b = exec.buffer "b" temporary bf16 16 bytes
+  %y = exec.buffer "y" temporary bf16 128 bytes
+  exec.task @step {
+    // expected-error @+1 {{does more than multiply, and is added to c}}
+    exec.gemm %x, %x bias %b to %y sizes [8, 8, 8] strides [8, 8, 8] beta 1.0
+  }
+}
+
+// -----
+exec.program @gemm_c6_batch mesh ["dp"] sizes [1] {
+  %x = exec.buffer "x" temporary bf16 256 bytes
+  %b = exec.buffer "b" temporary bf16 16 bytes
+  %y = exec.buffer "y" temporary bf16 256 bytes
+  exec.task @step {
+    // expected-error @+1 {{does more than multiply, and is a batch of products}}
+    exec.gemm %x, %x bias %b to %y sizes [8, 8, 8] strides [8, 8, 8] batch 2 batch_strides [64, 64, 64]
+  }
+}
+
+// -----
 exec.program @copy_c3 mesh ["dp"] sizes [2] {
   %x = exec.buffer "x" temporary f32 64 bytes
   %y = exec.buffer "y" temporary f32 64 bytes

@@ -101,6 +101,17 @@ static_assert(blasF32 == CUDA_R_32F && blasF16 == CUDA_R_16F && blasBf16 == CUDA
 static_assert(blasTransposed == CUBLAS_OP_T && blasPlain == CUBLAS_OP_N);
 static_assert(blasDescTransA == CUBLASLT_MATMUL_DESC_TRANSA &&
               blasDescTransB == CUBLASLT_MATMUL_DESC_TRANSB);
+static_assert(blasDescEpilogue == CUBLASLT_MATMUL_DESC_EPILOGUE &&
+              blasDescBias == CUBLASLT_MATMUL_DESC_BIAS_POINTER &&
+              blasDescAux == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER &&
+              blasDescAuxPitch == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD &&
+              blasDescAuxType == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE &&
+              blasDescBiasType == CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE);
+static_assert(blasEpilogueNone == CUBLASLT_EPILOGUE_DEFAULT &&
+              blasEpilogueBias == CUBLASLT_EPILOGUE_BIAS &&
+              blasEpilogueGeluBias == CUBLASLT_EPILOGUE_GELU_BIAS &&
+              blasEpilogueGeluAuxBias == CUBLASLT_EPILOGUE_GELU_AUX_BIAS &&
+              blasEpilogueDgelu == CUBLASLT_EPILOGUE_DGELU);
 static_assert(blasLayoutBatches == CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT &&
               blasLayoutBatchStride == CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
 static_assert(blasPreferWorkspace == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES &&

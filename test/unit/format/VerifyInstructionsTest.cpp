@@ -101,6 +101,40 @@ const Corruption corruptions[] = {
      "of f32, wanted bf16"},
     {"GemmResultDType", &At::gemm, [](I &i) { i.op.AsGemm()->result_dtype = DType::f16; },
      "'result_dtype' is 2, wanted f32 or 'dtype'"},
+    {"GemmEpilogue", &At::gemm, [](I &i) { i.op.AsGemm()->epilogue = static_cast<Epilogue>(9); },
+     "'epilogue' is 9, wanted at most 4"},
+    {"GemmEpilogueBatch", &At::gemm,
+     [](I &i) {
+       i.op.AsGemm()->epilogue = Epilogue::bias;
+       i.op.AsGemm()->batch = 2;
+     },
+     "wanted one product that is not added to 'c'"},
+    {"GemmEpilogueBeta", &At::gemm,
+     [](I &i) {
+       i.op.AsGemm()->addend = i.op.AsGemm()->a;
+       i.op.AsGemm()->beta = 1;
+     },
+     "'epilogue' is none with an addend, 'batch' 1 and 'beta' 1"},
+    {"GemmBias", &At::gemm, [](I &i) { i.op.AsGemm()->epilogue = Epilogue::bias; },
+     "'bias' is buffer 4294967295"},
+    {"GemmAux", &At::gemm, [](I &i) { i.op.AsGemm()->epilogue = Epilogue::dgelu; },
+     "'aux' is buffer 4294967295"},
+    {"GemmNoBias", &At::gemm, [](I &i) { i.op.AsGemm()->bias = i.op.AsGemm()->a; },
+     "there is a 'bias', and 'epilogue' is none"},
+    {"GemmNoAux", &At::gemm, [](I &i) { i.op.AsGemm()->aux = i.op.AsGemm()->a; },
+     "there is an 'aux', and 'epilogue' is none"},
+    {"GemmAddendInPlace", &At::gemm, [](I &i) { i.op.AsGemm()->addend = i.op.AsGemm()->c; },
+     "'addend' and 'c' share memory"},
+    {"GemmAuxInPlace", &At::gemm,
+     [](I &i) {
+       i.op.AsGemm()->epilogue = Epilogue::gelu_aux_bias;
+       i.op.AsGemm()->bias = i.op.AsGemm()->b;
+       i.op.AsGemm()->aux = i.op.AsGemm()->a;
+     },
+     "'a' and 'aux' share memory"},
+    {"GemmOnCpu", &At::gemm, [](I &i) { i.op.AsGemm()->addend = i.op.AsGemm()->a; },
+     "it does more than multiply ('epilogue' is none, with an addend), which the device of the "
+     "file, cpu, does not"},
     {"AttentionDType", &At::attention, [](I &i) { i.op.AsAttention()->dtype = DType::u8; },
      "'dtype' is 5, wanted f32, bf16 or f16"},
     {"AttentionGradNarrow", &At::attentionGrad,
@@ -235,9 +269,7 @@ const Corruption corruptions[] = {
     {"CopyOnSomeRank", &At::copy, [](I &i) { i.op.AsStridedCopy()->src_offset = scalar(0, 1, 0); },
      "'src' is elements 0 to 64 of"},
     {"CopyOfTwoTerms", &At::copy,
-     [](I &i) {
-       i.op.AsStridedCopy()->src_offset = test::rankScalar(0, {{-1, 0}, {2, 0}});
-     },
+     [](I &i) { i.op.AsStridedCopy()->src_offset = test::rankScalar(0, {{-1, 0}, {2, 0}}); },
      "'src' is elements -1 to 65 of"},
     {"CopyTwice", &At::copy, [](I &i) { i.op.AsStridedCopy()->dst_strides = {1, 1}; },
      "write some element of 'dst' more than once"},

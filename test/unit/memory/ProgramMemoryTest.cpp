@@ -58,7 +58,7 @@ protected:
   // Under Megatron's placements where none are given.
   void expectAgreement(mlir::ModuleOp model, const Decisions &d,
                        const std::string &optimizer = "adamw",
-                       const SearchedPlacements *placements = nullptr, bool splitSums = false) {
+                       const SearchedPlacements *placements = nullptr, bool onGpu = false) {
     SearchedPlacements given;
     if (placements)
       given = *placements;
@@ -66,9 +66,9 @@ protected:
       given = *PlacementSearcher(foldLayers(model)).megatron(d.tp, d.sequenceParallel);
     Plan plan = compiledPlan(d, optimizer);
     ASSERT_TRUE(placeTensors(model, plan, given));
-    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan, splitSums);
+    std::optional<std::vector<StaticBytes>> planned = staticMemoryBytes(model, plan, onGpu);
     std::optional<MemoryParts> estimated =
-        ProgramMemory(model, optimizer, "f32", "f32", splitSums).of(d, given);
+        ProgramMemory(model, optimizer, "f32", "f32", onGpu).of(d, given);
     ASSERT_TRUE(planned && estimated);
     auto bytes = static_cast<double>(planned->front().device);
     EXPECT_NEAR(estimated->total() / bytes, 1, kTolerance);
@@ -81,9 +81,9 @@ protected:
 
 // The gradients' squares of several layers are one launch.
 TEST_F(ProgramMemoryTest, CountsSumsInParts) {
-  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "adamw", nullptr, /*splitSums=*/true);
-  expectAgreement(*gpt2(8), decide(1, 1, 4, 2), "lamb", nullptr, /*splitSums=*/true);
-  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), "adamw", nullptr, /*splitSums=*/true);
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
+  expectAgreement(*gpt2(8), decide(1, 1, 4, 2), "lamb", nullptr, /*onGpu=*/true);
+  expectAgreement(*llama(8, true), decide(1, 1, 4, 1), "adamw", nullptr, /*onGpu=*/true);
 }
 
 TEST_F(ProgramMemoryTest, CountsOneRank) {

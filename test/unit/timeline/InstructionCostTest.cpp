@@ -43,6 +43,23 @@ TEST(InstructionCost, TakesProductsByTheirType) {
   }
 }
 
+// An epilogue costs what it moves: of GELU what that is of.
+TEST(InstructionCost, CountsWhatEpiloguesMove) {
+  format::GemmT gemm;
+  gemm.m = 8192, gemm.n = 3072, gemm.k = gemm.lda = 768;
+  gemm.ldb = gemm.ldc = 3072;
+  gemm.dtype = gemm.result_dtype = format::DType::bf16;
+  double plain = secondsOn(gemm);
+  gemm.epilogue = format::Epilogue::gelu_aux_bias;
+  gemm.bias = gemm.aux = 0;
+  OpWork more;
+  more.bytes = 2.0 * (8192 * 3072 + 3072);
+  EXPECT_NEAR(secondsOn(gemm), plain + explainOp(more, gpu()).memorySeconds, 1e-12);
+  gemm.epilogue = format::Epilogue::bias;
+  gemm.aux = format::noBuffer;
+  EXPECT_LT(secondsOn(gemm), plain + 1e-7);
+}
+
 TEST(InstructionCost, TakesAttentionByItsType) {
   format::AttentionT attention;
   attention.batch = 8, attention.queries = attention.keys = 1024;

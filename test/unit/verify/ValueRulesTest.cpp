@@ -170,6 +170,13 @@ const Broken kOfParts[] = {
      "rank 0, task 'step', micro-batch 0, instruction 1, gemm: reads 'p' (buffer 3) for a product, "
      "which is still a part of a sum along tp; it was written by task 'step', micro-batch 0, "
      "instruction 0, gemm"},
+    {"PartsOfSumsHaveNoEpilogue",
+     kTensorParallel,
+     {{"exec.gemm %x, %w to %p", "exec.zero %t\nexec.gemm %x, %w plus %t to %p"}},
+     "rank 0, task 'step', micro-batch 0, instruction 1, gemm: does more than multiply, and has a "
+     "part of a sum along tp",
+     {},
+     true},
     {"SumsFinishedForUpdates",
      kTensorParallel,
      {{"exec.gemm %x transposed, %p to %g sizes [2, 4, 4] strides [2, 4, 4]",

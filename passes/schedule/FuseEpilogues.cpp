@@ -1,0 +1,173 @@
+// Lets products do what a kernel does to their results (pass dtc-fuse-epilogues).
+#include "passes/schedule/Dependences.h"
+#include "passes/schedule/EpilogueKernel.h"
+#include "passes/schedule/Ordering.h"
+#include "passes/schedule/Passes.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace dtc {
+#define GEN_PASS_DEF_FUSEEPILOGUES
+#include "passes/schedule/Passes.h.inc"
+} // namespace dtc
+
+using namespace mlir;
+using namespace dtc;
+
+namespace {
+
+// cuBLASLt moves 16 bytes at a time where it does more than multiply.
+constexpr int64_t kVectorBytes = 16, kVectorElements = 8;
+
+bool isNarrow(Type type) { return type.isBF16() || type.isF16(); }
+
+// Whether cuBLASLt is documented to have GELU, its derivative and biases for the product.
+bool hasEpilogues(exec::GemmOp gemm) {
+  Type type = exec::getDtype(gemm.getC());
+  auto isVectors = [](int64_t size) { return size % kVectorElements == 0; };
+  return isNarrow(type) && exec::getDtype(gemm.getA()) == type && isVectors(gemm.getSizes()[1]) &&
+         llvm::all_of(gemm.getStrides(), isVectors);
+}
+
+// Parameters lie where memory begins for all of them; what is gathered may lie anywhere.
+bool isAligned(Value bias) {
+  exec::BufferRange range = exec::getRange(bias);
+  return getRootOp(bias).getPersistent() && range.offset % kVectorBytes == 0;
+}
+
+bool isWhole(Value buffer) {
+  exec::BufferRange range = exec::getRange(buffer);
+  return range.offset == 0 && range.bytes == static_cast<int64_t>(getRootOp(buffer).getBytes());
+}
+
+// A product whose result one launch reads, and nothing else.
+struct Candidate {
+  exec::GemmOp gemm;
+  exec::LaunchOp launch;
+  unsigned operand; // of the launch: the result of the product
+
+  static std::optional<Candidate> of(exec::GemmOp gemm);
+  // Whether the product may stand where the launch stands.
+  bool canMove() const;
+};
+
+std::optional<Candidate> Candidate::of(exec::GemmOp gemm) {
+  Value c = gemm.getC();
+  exec::BufferOp root = getRootOp(c);
+  if (gemm.getBatch() != 1 || gemm.accumulates() || gemm.hasEpilogue() || !isWhole(c) ||
+      root.getPersistent() || root.getCarried() || gemm.getStrides()[2] != gemm.getSizes()[1])
+    return std::nullopt;
+  SmallVector<exec::InstructionOpInterface> accesses = getAccesses(root);
+  if (accesses.size() != 2 || accesses[0] != gemm || accesses[1]->getBlock() != gemm->getBlock())
+    return std::nullopt;
+  auto launch = dyn_cast<exec::LaunchOp>(accesses[1].getOperation());
+  if (!launch || launch.getScalars() || launch.runsLastOnly() != gemm.runsLastOnly() ||
+      launch.getStream() != gemm.getStream() ||
+      llvm::any_of(launch.getShares().value_or(ArrayRef<int64_t>()),
+                   [](int64_t axes) { return axes != 0; }))
+    return std::nullopt;
+  std::optional<unsigned> operand;
+  for (auto [index, input] : llvm::enumerate(launch.getInputs()))
+    if (exec::getRange(input).root == c) {
+      if (operand || !isWhole(input))
+        return std::nullopt;
+      operand = static_cast<unsigned>(index);
+    }
+  if (!operand)
+    return std::nullopt;
+  return Candidate{gemm, launch, *operand};
+}
+
+bool Candidate::canMove() const {
+  for (Operation *op = gemm->getNextNode(); op != launch; op = op->getNextNode())
+    if (auto between = dyn_cast<exec::InstructionOpInterface>(op);
+        between && conflict(gemm, between))
+      return false;
+  return true;
+}
+
+struct FuseEpilogues : dtc::impl::FuseEpiloguesBase<FuseEpilogues> {
+  void runOnOperation() override {
+    symbols.emplace(getOperation());
+    auto programs = llvm::to_vector(getOperation().getOps<exec::ProgramOp>());
+    for (exec::ProgramOp program : programs)
+      for (exec::GemmOp gemm : getInstructionsOf<exec::GemmOp>(program))
+        if (std::optional<Candidate> candidate = Candidate::of(gemm))
+          fused += fuse(*candidate);
+    dropUnused(programs);
+  }
+
+  bool fuse(const Candidate &candidate) {
+    auto [gemm, launch, operand] = candidate;
+    auto kernel = symbols->lookup<graph::FuncOp>(launch.getKernel());
+    if (!kernel)
+      return false;
+    auto epilogue = readEpilogue(kernel, operand, gemm.getSizes()[1]);
+    if (!epilogue || !canHave(candidate, *epilogue) || !candidate.canMove())
+      return false;
+    auto input = [&](std::optional<unsigned> index) {
+      return index ? launch.getInputs()[*index] : Value();
+    };
+    Value geluInput =
+        epilogue->gelu && epilogue->sum ? launch.getOutputs()[*epilogue->sum] : Value();
+    OpBuilder builder(launch);
+    auto fusedGemm = exec::GemmOp::create(
+        builder, builder.getFusedLoc({gemm.getLoc(), launch.getLoc()}), gemm.getA(), gemm.getB(),
+        input(epilogue->addend), input(epilogue->bias), input(epilogue->geluOf),
+        launch.getOutputs()[epilogue->main()], geluInput, gemm.getTransA(), gemm.getTransB(),
+        gemm.getSizes(), gemm.getStrides(), gemm.getAlpha(), gemm.getBeta(), gemm.getBatch(),
+        gemm.getBatchStrides(), epilogue->gelu, gemm.getStream(), gemm.getLast(),
+        /*starts_sum=*/false);
+    fusedGemm->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
+    launched.insert(launch.getKernelAttr().getAttr());
+    Operation *unused = getRootOp(gemm.getC());
+    launch.erase();
+    gemm.erase();
+    for (Operation *user : llvm::make_early_inc_range(unused->getUsers()))
+      if (user->use_empty())
+        user->erase(); // a view
+    if (unused->use_empty())
+      unused->erase();
+    return true;
+  }
+
+  static bool canHave(const Candidate &candidate, const EpilogueKernel &epilogue) {
+    auto [gemm, launch, operand] = candidate;
+    if ((epilogue.bias || epilogue.geluOf) && !hasEpilogues(gemm))
+      return false;
+    if (epilogue.bias && !isAligned(launch.getInputs()[*epilogue.bias]))
+      return false;
+    // All have the type of c, and what is written is neither read nor written otherwise.
+    Type type = exec::getDtype(gemm.getC());
+    SmallVector<Value> written(launch.getOutputs());
+    SmallVector<Value> read(launch.getInputs());
+    read.append({gemm.getA(), gemm.getB()});
+    for (auto [index, out] : llvm::enumerate(written)) {
+      if (exec::getDtype(out) != type)
+        return false;
+      SmallVector<Value> others = read;
+      llvm::append_range(others, ArrayRef(written).drop_front(index + 1));
+      for (Value other : others)
+        if (exec::getRange(out).overlaps(exec::getRange(other)))
+          return false;
+    }
+    return llvm::all_of(launch.getInputs(), [&](Value in) { return exec::getDtype(in) == type; });
+  }
+
+  // Kernels that products have taken over everywhere.
+  void dropUnused(ArrayRef<exec::ProgramOp> programs) {
+    for (exec::ProgramOp program : programs)
+      for (exec::LaunchOp launch : getInstructionsOf<exec::LaunchOp>(program))
+        launched.remove(launch.getKernelAttr().getAttr());
+    for (exec::ProgramOp program : programs)
+      for (auto kernel : llvm::make_early_inc_range(program.getBody().getOps<exec::KernelOp>()))
+        if (launched.contains(kernel.getSymNameAttr()))
+          kernel.erase();
+    for (StringAttr name : launched)
+      symbols->erase(symbols->lookup(name));
+  }
+
+  std::optional<SymbolTable> symbols;
+  llvm::SetVector<StringAttr> launched; // kernels whose launch went
+};
+} // namespace
