@@ -243,6 +243,23 @@ graph.func private @long(%x: tensor<9000xbf16>) -> tensor<9000xbf16> attributes 
 
 // -----
 
+// Kernels that go through a buffer and kernels that stay at its element differ in more than size.
+// VECTORS-LABEL: func.func @through(
+// VECTORS-SAME:    dtc.merged_by = "through_merged"
+// VECTORS-LABEL: func.func @at_one(
+// VECTORS-SAME:    dtc.merged_by = "at_one_merged"
+// LLVM-LABEL:  llvm.func internal @at_one_merged_piece(
+graph.func private @through(%x: tensor<100xf32>, %y: tensor<100xf32>) -> tensor<100xf32> attributes {kernel} {
+  %0 = graph.add %x, %y : (tensor<100xf32>, tensor<100xf32>) -> tensor<100xf32>
+  graph.return %0 : tensor<100xf32>
+}
+graph.func private @at_one(%x: tensor<100xf32>, %y: tensor<f32>) -> tensor<100xf32> attributes {kernel} {
+  %0 = graph.add %x, %y : (tensor<100xf32>, tensor<f32>) -> tensor<100xf32>
+  graph.return %0 : tensor<100xf32>
+}
+
+// -----
+
 // Not of kernels that draw random numbers, add up, or walk through their buffers in more than one line.
 // LLVM-NOT: merged
 graph.func private @rows(%x: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<8x16xf32> attributes {kernel} {
