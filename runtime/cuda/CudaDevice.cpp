@@ -134,10 +134,12 @@ private:
   std::vector<cu::Stream> streams;    // null for one that nothing uses
   std::vector<cu::Event> events;
   bool records = true; // orders, as graphs where that may be
+  const Nvtx *nvtx = Nvtx::find();
 
   std::map<uint32_t, std::unique_ptr<CudaOrder>> orders;
   std::vector<std::unique_ptr<LaunchTables>> launchTables; // of orders, which they outlive
-  CudaOrder *order = nullptr;                              // of the step that is enqueued now
+  const char *orderName = "";
+  CudaOrder *order = nullptr; // of the step that is enqueued now
   Phase phase = Phase::Inputs;
   uint64_t begunSteps = 0;
   std::vector<uint64_t> recordedIn; // per event: the last step that recorded it, 0 for none
@@ -322,8 +324,9 @@ Status CudaDevice::beginStep(uint32_t number) {
   DTC_RETURN_IF_ERROR(failureNow(tag));
   std::unique_ptr<CudaOrder> &found = orders[number];
   if (!found)
-    found = std::make_unique<CudaOrder>(driver, steps, launchTables);
+    found = std::make_unique<CudaOrder>(driver, steps, launchTables, nvtx);
   order = found.get();
+  orderName = format::EnumNameEntryKind(static_cast<format::EntryKind>(number));
   order->begin();
   phase = Phase::Inputs;
   ++begunSteps;
@@ -343,6 +346,7 @@ Status CudaDevice::leaveBody(const Mark &mark) {
     return {};
   phase = Phase::Outputs;
   uint64_t tag = mark.tag;
+  Nvtx::Range range(nvtx, orderName);
   Status status = order->launch(streams, records, tag);
   if (!status.ok())
     stop(status, tag);
@@ -423,7 +427,13 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
 Status CudaDevice::enqueue(int stream, const Command &command, const Mark &mark) {
   Hash hash;
   hash.add(kRun).add(static_cast<uint64_t>(stream)).add(command);
-  auto make = [&](std::vector<OrderItem> &items) { return prepare(stream, command, items); };
+  auto make = [&](std::vector<OrderItem> &items) -> Status {
+    DTC_RETURN_IF_ERROR(prepare(stream, command, items));
+    if (nvtx && options.nameOf)
+      for (OrderItem &item : items)
+        item.name = options.nameOf(*command.source);
+    return {};
+  };
   return say(mark, [&] { return add(hash.value(), mark, make); });
 }
 

@@ -24,6 +24,8 @@ struct CudaOptions {
   uint64_t stageBytes = uint64_t(64) << 20; // of either piece through which parameters are copied
   double timeoutSeconds = 600;              // longest that a collective by NCCL may take
   double abortSeconds = 10; // longest that the end of NCCL's communicators may take after an error
+  // What ranges of a profiler are called (Nvtx.h), with the operation of the model in it.
+  std::function<std::string(const format::Instruction &)> nameOf = {};
   std::function<void(const std::string &)> notice = {}; // hears, on rank 0, what a user should know
 };
 

@@ -41,12 +41,14 @@ Status CudaOrder::say(const Recorded &command, const std::vector<cu::Stream> &st
   if (command.items.empty())
     return {};
   auto sayItems = [&]() -> Status {
-    for (const OrderItem &item : command.items)
+    for (const OrderItem &item : command.items) {
+      Nvtx::Range range(nvtx, item.name.empty() ? item.what : item.name.c_str());
       if (Status status = item.work(streams[static_cast<size_t>(item.stream)]); !status.ok())
         return isTimed
                    ? status
                    : Status(status.statusCode(), text("recording ", item.what,
                                                       " as a part of a graph: ", status.message()));
+    }
     return {};
   };
   if (!isTimed || !command.mark.times)
@@ -100,7 +102,10 @@ OrderItem CudaOrder::merge(const std::vector<const OrderItem *> &items,
              stream, parameters, nullptr);
     return {};
   };
-  return {items[0]->stream, items[0]->what, std::move(work)};
+  OrderItem merged{items[0]->stream, items[0]->what, std::move(work)};
+  if (!items[0]->name.empty())
+    merged.name = text(items[0]->name, " and ", items.size() - 1, " like it");
+  return merged;
 }
 
 // Groups take the first places of the row.

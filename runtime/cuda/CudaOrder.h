@@ -4,6 +4,7 @@
 #include "runtime/cuda/CudaGroups.h"
 #include "runtime/cuda/CudaSteps.h"
 #include "runtime/cuda/MergeLaunches.h"
+#include "runtime/cuda/Nvtx.h"
 
 #include <set>
 
@@ -18,14 +19,15 @@ struct OrderItem {
   bool needsStreams = false;                            // as PreparedMeeting
   // Of launches of generated kernels, and of copies.
   std::shared_ptr<const LaunchPiece> piece = nullptr;
+  std::string name = {}; // for profilers; empty where there is none
 };
 
 class CudaOrder {
 public:
   // `tables` get those of launches that are one, which must stay until nothing of the order runs: to free them waits for that.
   CudaOrder(const cu::Driver &driver, CudaSteps &steps,
-            std::vector<std::unique_ptr<LaunchTables>> &tables)
-      : driver(driver), steps(steps), allTables(tables) {}
+            std::vector<std::unique_ptr<LaunchTables>> &tables, const Nvtx *nvtx)
+      : driver(driver), steps(steps), allTables(tables), nvtx(nvtx) {}
   ~CudaOrder();
   CudaOrder(const CudaOrder &) = delete;
   CudaOrder &operator=(const CudaOrder &) = delete;
@@ -61,6 +63,7 @@ private:
   const cu::Driver &driver;
   CudaSteps &steps;
   std::vector<std::unique_ptr<LaunchTables>> &allTables;
+  const Nvtx *nvtx; // null for none
   std::vector<Recorded> commands;
   std::set<int> used, apart; // streams, and those of them with items that need streams
   size_t position = 0;

@@ -7,6 +7,7 @@
 #include "runtime/device/CpuDevice.h"
 #include "runtime/fakecuda/FakeCuda.h"
 #include "runtime/format/Header.h"
+#include "runtime/format/Operands.h"
 #include "runtime/format/Target.h"
 
 #include <algorithm>
@@ -94,6 +95,9 @@ Status makeDevice(const Executable &executable, Comm &world, int threads, double
   CudaOptions options{.localRank = launch.localRank, .world = &world};
   options.timeoutSeconds = timeoutSeconds;
   DTC_RETURN_IF_ERROR(tuningOptions(executable, timeoutSeconds, options.tuning));
+  options.nameOf = [&manifest = executable.manifest()](const format::Instruction &instruction) {
+    return format::describe(manifest, instruction);
+  };
   options.notice = [](const std::string &words) {
     std::fprintf(stderr, "dtrun: %s\n", words.c_str());
   };

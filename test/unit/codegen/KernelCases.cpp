@@ -203,8 +203,9 @@ std::vector<KernelCase> partCases(int64_t rows, int64_t columns) {
     add("rms_norm_param_grad_parts", "(%x: $X, %r: $S, %d: $X) -> " + sums,
         "%0 = graph.norm_param_grad_parts %x, %r, %d : ($X, $S, $X) -> " + sums);
   }
-  add("sum_parts", "(%p: $A, %q: $A) -> ($C, $C)",
-      "%0, %1 = graph.sum_parts %p, %q scale 0.5 : ($A, $A) -> ($C, $C)");
+  std::string whole = tensor({columns});
+  add("sum_parts", "(%p: $A, %q: $A) -> (" + whole + ", " + whole + ")",
+      "%0, %1 = graph.sum_parts %p, %q scale 0.5 : ($A, $A) -> (" + whole + ", " + whole + ")");
   return cases;
 }
 

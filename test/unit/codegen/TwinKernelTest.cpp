@@ -97,7 +97,7 @@ TEST(TwinKernel, AddsUpTheSameInParts) {
                                           "rms_norm_param_grad_parts",
                                           "sum_parts"};
   for (const char *type : {"f32", "bf16"})
-    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{8192, 768}, {4099, 130}, {100, 1001}})
+    for (auto [rows, columns] : {std::pair<int64_t, int64_t>{4099, 130}, {100, 1001}})
       for (const KernelCase &kernel : kernelCases(rows, columns, type))
         if (llvm::is_contained(sums, kernel.name)) {
           SCOPED_TRACE(kernel.name + " of " + std::to_string(rows) + " x " +

@@ -29,7 +29,7 @@ TEST(Header, ReadsWhatItWrote) {
 
 TEST(Header, StartsWithTheMagicAndTheVersion) {
   std::vector<uint8_t> file = headerOf(64, 0);
-  EXPECT_EQ(std::memcmp(file.data(), "DTEX\r\n\x1a\n\x05\0\0\0\0\0\0\0", 16), 0);
+  EXPECT_EQ(std::memcmp(file.data(), "DTEX\r\n\x1a\n\x06\0\0\0\0\0\0\0", 16), 0);
 }
 
 TEST(Header, RejectsAFileThatIsCutShort) {

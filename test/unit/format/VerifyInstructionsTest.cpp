@@ -107,6 +107,7 @@ const Corruption corruptions[] = {
      [](I &i) {
        i.op.AsGemm()->epilogue = Epilogue::bias;
        i.op.AsGemm()->batch = 2;
+       i.op.AsGemm()->stride_c = 64;
      },
      "wanted one product that is not added to 'c'"},
     {"GemmEpilogueBeta", &At::gemm,
