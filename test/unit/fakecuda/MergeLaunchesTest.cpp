@@ -3,6 +3,7 @@
 
 #include "runtime/cuda/MergeLaunches.h"
 
+#include <algorithm>
 #include <random>
 
 namespace dtc::rt {
@@ -184,6 +185,45 @@ TEST(MergeLaunches, RunAsOneInAGraph) {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(fake->leaks(), "");
   }
+}
+
+// What an event is between may be ordered by it, and a merged kernel does all of a tensor.
+TEST(MergeLaunches, StayApartAtEventsAndInParts) {
+  ProgramBuilder builder(test::simtProgram({{"dp", 1}}));
+  builder.program().num_events = 1;
+  uint32_t add = builder.kernel("add", {52, 52}, 13);
+  builder.manifest.kernels[add]->threads = 64;
+  builder.manifest.kernels[add]->num_results = 1;
+  builder.manifest.kernels[add]->merged = "add_merged";
+  std::vector<uint32_t> x, y;
+  for (int i = 0; i < 3; ++i) {
+    x.push_back(builder.buffer("x", 13));
+    y.push_back(builder.buffer("y", 13));
+  }
+  builder.add(launchOf(add, {x[0], y[0]}, 13));
+  builder.add(test::record(0));
+  builder.add(test::wait(0));
+  builder.add(launchOf(add, {x[1], y[1]}, 13));
+  builder.add(launchOf(add, {x[2], y[2]}, 5));
+  std::vector<uint8_t> file = builder.file();
+  auto fake = makeFakeCuda({});
+  auto worlds = makeLoopbackWorld(1);
+  Status status = test::onCuda(*fake, file, *worlds[0], {}, true, [&](const CudaRank &at) {
+    for (size_t i = 0; i < 3; ++i) {
+      at.put(x[i], std::vector<float>(13, 1));
+      at.put(y[i], std::vector<float>(13, 10));
+    }
+    StepResult result;
+    Status ran = at.executor.runStep(result);
+    EXPECT_EQ(fake->numLaunches(), 3U);
+    EXPECT_EQ(at.get(y[0]), std::vector<float>(13, 11));
+    EXPECT_EQ(at.get(y[1]), std::vector<float>(13, 11));
+    std::vector<float> part(13, 10);
+    std::fill(part.begin(), part.begin() + 5, 11.0F);
+    EXPECT_EQ(at.get(y[2]), part);
+    return ran;
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 TEST(MergeLaunches, SayWhichCallFails) {

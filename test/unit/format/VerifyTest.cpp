@@ -222,8 +222,6 @@ const Corruption manifestCorruptions[] = {
      "kernel 0 'mean_square' has 513 parameters, of which a GPU passes at most 512"},
     {"KernelMergedOnHost", [](ManifestT &m) { m.kernels[0]->merged = "m"; },
      "kernel 0 'mean_square' cannot have launches merged, as it is none of a GPU"},
-    {"KernelMergedName", [](ManifestT &m) { forSimt(m).kernels[0]->merged = ""; },
-     "kernel 0 'mean_square' cannot have launches merged, as it names no kernel for that"},
     {"KernelMergedScalars",
      [](ManifestT &m) {
        forSimt(m).kernels[0]->merged = "m";
