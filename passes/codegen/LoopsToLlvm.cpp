@@ -98,9 +98,36 @@ void addEntry(LLVM::LLVMFuncOp body, int64_t numScalars) {
   LLVM::ReturnOp::create(builder, loc, ValueRange());
 }
 
-// Stores bits as they were computed: where branches meet, a value of bf16 would be taken to f32 and back, by a function that
-// processors have no library for.
-void storeBits(ModuleOp module) {
+// Of a masked load of bf16 that is read as bits; null where it is not, or not by that alone.
+Type bitsOf(LLVM::MaskedLoadOp load) {
+  if (!getElementTypeOrSelf(load.getType()).isBF16() || load->use_empty())
+    return nullptr;
+  Type bits = load->user_begin()->getResultTypes().front();
+  for (Operation *user : load->getUsers())
+    if (!isa<LLVM::BitcastOp>(user) || user->getResult(0).getType() != bits)
+      return nullptr;
+  return bits;
+}
+
+// Loads and stores bits as they are computed with: where branches meet, a value of bf16 would be taken to f32 and back, by a function
+// that processors have no library for.
+void keepBits(ModuleOp module) {
+  SmallVector<LLVM::MaskedLoadOp> loads;
+  module.walk([&](LLVM::MaskedLoadOp load) { loads.push_back(load); });
+  for (LLVM::MaskedLoadOp load : loads) {
+    Type bits = bitsOf(load);
+    if (!bits)
+      continue;
+    OpBuilder builder(load);
+    Value others = LLVM::BitcastOp::create(builder, load.getLoc(), bits, load.getPassThru());
+    Value loaded = LLVM::MaskedLoadOp::create(builder, load.getLoc(), bits, load.getData(),
+                                              load.getMask(), others, load.getAlignmentAttr());
+    for (Operation *user : llvm::make_early_inc_range(load->getUsers())) {
+      user->getResult(0).replaceAllUsesWith(loaded);
+      user->erase();
+    }
+    load.erase();
+  }
   module.walk([](LLVM::StoreOp store) {
     auto cast = store.getValue().getDefiningOp<LLVM::BitcastOp>();
     if (cast && getElementTypeOrSelf(cast.getType()).isBF16())
@@ -145,7 +172,7 @@ void dtc::buildLlvmPipeline(OpPassManager &passes, Processor processor) {
 }
 
 void dtc::addKernelEntries(ModuleOp module) {
-  storeBits(module);
+  keepBits(module);
   // The conversions leave annotations of loops where the translation to LLVM IR does not look.
   module.walk([](LLVM::BrOp branch) {
     if (Attribute annotation = branch->removeDiscardableAttr("llvm.loop_annotation"))

@@ -216,7 +216,7 @@ TEST(RowKernel, ComputesParamGradientsOfNormsInParts) {
     std::string x = tensor({rows, columns}), s = tensor({rows}), p = tensor({parts, columns});
     Values xs = randomValues(rows * columns, 1), dys = randomValues(rows * columns, 2),
            means = randomValues(rows, 3), rstds = randomValues(rows, 4);
-    CompiledKernel layer("(%x: " + x + ", %m: " + s + ", %r: " + s + ", %dy: " + x + ") -> (" + p +
+    CompiledKernel layer("(%x: " + x + ", %r: " + s + ", %dy: " + x + ", %m: " + s + ") -> (" + p +
                              ", " + p + ")",
                          "%0, %1 = graph.norm_param_grad_parts %x, %r, %dy mean %m : (" + x + ", " +
                              s + ", " + x + ", " + s + ") -> (" + p + ", " + p + ")",
@@ -233,7 +233,7 @@ TEST(RowKernel, ComputesParamGradientsOfNormsInParts) {
         rmsWeight[at] += dys[i] * xs[i] * rstds[r];
         dbias[at] += dys[i];
       }
-    auto results = layer.run({xs, means, rstds, dys});
+    auto results = layer.run({xs, rstds, dys, means});
     double absolute = 1e-6 * std::sqrt(rows) + 2e-6;
     expectNear(results[0], dweight, 2e-6, 4 * absolute);
     expectNear(results[1], dbias, 2e-6, absolute);

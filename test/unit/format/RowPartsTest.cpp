@@ -65,7 +65,7 @@ TEST(RowParts, MayNotShareElements) {
   }
   Parts parts; // rows of which one has no gaps, and rows of another length
   parts.grad().dv_row = 0;
-  EXPECT_NE(parts.whatIsWrong().find("'dv' share memory"), std::string::npos);
+  EXPECT_NE(parts.whatIsWrong().find("share memory"), std::string::npos) << parts.whatIsWrong();
   parts.grad().dv_row = kRow - 1;
   EXPECT_NE(parts.whatIsWrong().find("share memory"), std::string::npos);
 }
