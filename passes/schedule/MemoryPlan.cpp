@@ -14,6 +14,8 @@ using namespace dtc;
 namespace {
 constexpr int kRepairs = 24;
 constexpr int64_t kRepairedShare = 1024; // less than one in so many bytes is not worth a repair
+constexpr int64_t kManyRepairsShare =
+    100; // less than one in so many is not worth one of each order
 
 double area(const PlannedBuffer &buffer) {
   return static_cast<double>(buffer.bytes) * static_cast<double>(buffer.end - buffer.begin + 1);
@@ -47,7 +49,8 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
   for (const PlannedBuffer &buffer : buffers)
     if (buffer.begin <= fullest && fullest <= buffer.end)
       lowerBound += buffer.bytes;
-  std::vector<unsigned> order(buffers.size()), best;
+  std::vector<unsigned> order(buffers.size());
+  std::vector<std::vector<unsigned>> tried; // the best first
   auto tryBy = [&](auto before) {
     if (arenaBytes == lowerBound)
       return;
@@ -56,8 +59,7 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
       bool first = before(buffers[a], buffers[b]);
       return first || (!before(buffers[b], buffers[a]) && a < b);
     });
-    if (keepIfBest(place(order)))
-      best = order;
+    tried.insert(keepIfBest(place(order)) ? tried.begin() : tried.end(), order);
   };
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) { return a.bytes > b.bytes; });
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) { return area(a) > area(b); });
@@ -67,16 +69,18 @@ MemoryPlan::MemoryPlan(llvm::ArrayRef<PlannedBuffer> wanted)
   tryBy([](const PlannedBuffer &a, const PlannedBuffer &b) {
     return std::pair(a.begin, -a.bytes) < std::pair(b.begin, -b.bytes);
   });
-  repair(std::move(best));
+  for (size_t i = 0; i < tried.size(); ++i)
+    if (i == 0 || isAbove(kManyRepairsShare))
+      repair(std::move(tried[i]));
 }
 
-bool MemoryPlan::isWorthRepair() const {
-  return (arenaBytes - lowerBound) * kRepairedShare > lowerBound;
+bool MemoryPlan::isAbove(int64_t share) const {
+  return (arenaBytes - lowerBound) * share > lowerBound;
 }
 
 void MemoryPlan::repair(std::vector<unsigned> order) {
   std::vector<int64_t> last = offsets;
-  for (int round = 0; round < kRepairs && isWorthRepair(); ++round) {
+  for (int round = 0; round < kRepairs && isAbove(kRepairedShare); ++round) {
     std::vector<unsigned> first, rest;
     for (unsigned index : order)
       (last[index] + buffers[index].bytes > lowerBound ? first : rest).push_back(index);

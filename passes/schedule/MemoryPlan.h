@@ -43,7 +43,8 @@ public:
 private:
   std::vector<int64_t> place(llvm::ArrayRef<unsigned> order) const;
   bool keepIfBest(const std::vector<int64_t> &wanted);
-  bool isWorthRepair() const;
+  // Whether more than one in `share` bytes is above the bound.
+  bool isAbove(int64_t share) const;
   void repair(std::vector<unsigned> order);
 
   std::vector<PlannedBuffer> buffers; // bytes rounded up

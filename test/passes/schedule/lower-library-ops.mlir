@@ -99,9 +99,9 @@ module @attention {
 // -----
 // Columns of one tensor are read and written where they are: no slice of them, and no concat of their gradients, is copied.
 // CHECK-LABEL: module @attention_of_columns
-// CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1120 bytes at 0
-// CHECK-DAG:     %[[K:.*]] = exec.view %x "x.1" f32 1056 bytes at 64
-// CHECK-DAG:     %[[V:.*]] = exec.view %x "x.2" f32 1056 bytes at 96
+// CHECK-DAG:     %[[Q:.*]] = exec.view %x "x.0" f32 1072 bytes at 0
+// CHECK-DAG:     %[[K:.*]] = exec.view %x "x.1" f32 1040 bytes at 64
+// CHECK-DAG:     %[[V:.*]] = exec.view %x "x.2" f32 1040 bytes at 96
 // CHECK-DAG:     %[[DX:.*]] = exec.buffer "concat.0" temporary f32 1024 bytes
 module @attention_of_columns {
   graph.parameter @x : tensor<2x4x36xf32> init zeros
@@ -151,10 +151,10 @@ module @attention_of_copies {
     %k = graph.reshape %ks : tensor<2x4x8xf32> -> tensor<2x4x1x8xf32>
     // CHECK: exec.attention %{{.*}} head_dim 8 scale
     %o, %lse = graph.attention %q, %k, %k scale 0.25
-      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x4x2xf32>)
+      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x2x4xf32>)
     // CHECK: exec.attention_grad %{{.*}} to %attention_grad.0, %attention_grad.1, %attention_grad.2 {{.*}} head_dim 8 scale
     %dq, %dk, %dv = graph.attention_grad %q, %k, %k, %o, %lse, %o scale 0.25
-      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x2x8xf32>, tensor<2x4x2xf32>,
+      : (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x2x8xf32>, tensor<2x2x4xf32>,
          tensor<2x4x2x8xf32>) -> (tensor<2x4x2x8xf32>, tensor<2x4x1x8xf32>, tensor<2x4x1x8xf32>)
     %a = graph.reshape %qs : tensor<2x4x16xf32> -> tensor<8x16xf32>
     %b = graph.reshape %ks : tensor<2x4x8xf32> -> tensor<8x8xf32>

@@ -557,7 +557,7 @@ TEST(VerifyInstructions, HasTheDeviceDoWhatLibrariesDo) {
               op.a = op.b = here;
               op.c = there;
               op.m = op.n = op.k = op.lda = op.ldb = op.ldc = 1;
-              builder.add(std::move(op));
+              builder.add(op);
             }).find("'c' is 'there' (buffer 1) of the host's memory, wanted one of the device's"),
             std::string::npos);
 }

@@ -17,7 +17,8 @@ template <typename T> struct Joined {
   Joined(const AttentionSizes &sizes, T fill)
       : s(sizes), ofQueries(s.heads * s.headDim), ofKeys(s.kvHeads * s.headDim),
         row(ofQueries + 2 * ofKeys + kGap),
-        all(static_cast<size_t>(s.batch * std::max(s.queries, s.keys) * row), fill) {}
+        all(static_cast<size_t>(std::max(s.batch * std::max(s.queries, s.keys), int64_t(1)) * row),
+            fill) {}
 
   T *q() { return all.data(); }
   T *k() { return all.data() + ofQueries; }
