@@ -33,13 +33,14 @@ void NcclWatch::stop() {
 // communicator aborted, or ranks that wait for it take what this rank has not finished. After an error that a context does
 // not survive nothing runs any more, and NCCL would only stumble.
 void NcclWatch::abortAll() {
-  std::stable_partition(lines.begin(), lines.end(), [](const NcclLine *line) {
+  const auto runsNothing = [](const NcclLine *line) {
     return !line->running || line->running->load(std::memory_order_acquire) == 0;
-  });
-  std::vector<cu::NcclComm> ending;
+  };
+  std::vector<cu::NcclComm> ending, endingLast;
   for (NcclLine *line : lines)
     if (line->comm)
-      ending.push_back(std::exchange(line->comm, nullptr));
+      (runsNothing(line) ? ending : endingLast).push_back(std::exchange(line->comm, nullptr));
+  ending.insert(ending.end(), endingLast.begin(), endingLast.end());
   if (ending.empty() || *driver.isLost)
     return;
   std::promise<void> over;
