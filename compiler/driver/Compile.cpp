@@ -45,10 +45,6 @@ public:
     if (!target)
       return target.error();
     onGpu = target->isGpu();
-    if (onGpu && plan.decisions.offloadOptimizer)
-      return UserError("--target " + options.target +
-                           ": programs for GPUs keep nothing in the host's memory yet",
-                       "use --fix offload=0, or --target cpu");
     ModelFacts facts = readModelFacts(module);
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");

@@ -13,13 +13,19 @@ const std::vector<std::string> kLevel3 = {"avx", "avx2", "bmi1", "bmi2", "f16c",
 const std::vector<std::string> kLevel4 = {"avx512f", "avx512bw", "avx512cd", "avx512dq",
                                           "avx512vl"};
 
+// Of what runs on CPUs, there or on the host of a GPU.
+CompileTarget targetWithHost(std::string_view device) {
+  CompileTarget target;
+  target.device = device;
+  target.cpu = {"x86-64-v3", ""};
+  target.cpuFeatures = kLevel3;
+  return target;
+}
+
 Result<CompileTarget> cpuTarget(StringRef text, StringRef cpu) {
   if (cpu == "native")
     cpu = sys::getHostCPUFeatures().lookup("avx512f") ? "x86-64-v4" : "x86-64-v3";
-  CompileTarget target;
-  target.device = format::cpuDevice;
-  target.cpu = {"x86-64-v3", ""};
-  target.cpuFeatures = kLevel3;
+  CompileTarget target = targetWithHost(format::cpuDevice);
   if (cpu.empty() || cpu == "x86-64-v3")
     return target;
   if (cpu != "x86-64-v4")
@@ -32,8 +38,7 @@ Result<CompileTarget> cpuTarget(StringRef text, StringRef cpu) {
 }
 
 Result<CompileTarget> cudaTarget(StringRef text, StringRef arch) {
-  CompileTarget target;
-  target.device = format::cudaDevice;
+  CompileTarget target = targetWithHost(format::cudaDevice);
   target.gpuArch = arch.empty() ? "sm_90" : arch.str();
   std::optional<GpuTarget> gpu = readGpuTarget(target.gpuArch);
   if (!gpu)
@@ -55,9 +60,7 @@ Result<CompileTarget> readCompileTarget(StringRef text) {
   if (text != StringRef(format::simtDevice))
     return UserError("--target " + text.str() + ": dtc compiles for cpu, cuda and simt",
                      "use cpu, cpu:x86-64-v4, cuda:sm_90 or simt, for example");
-  CompileTarget target;
-  target.device = format::simtDevice;
-  return target;
+  return targetWithHost(format::simtDevice);
 }
 
 } // namespace dtc

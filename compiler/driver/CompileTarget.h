@@ -13,7 +13,7 @@ namespace dtc {
 
 struct CompileTarget {
   std::string device;                   // a value of Manifest.device
-  KernelTarget cpu;                     // of device cpu
+  KernelTarget cpu;                     // of device cpu, and of the host of a GPU
   std::vector<std::string> cpuFeatures; // that its code needs, as in /proc/cpuinfo
   GpuTarget gpu;                        // of device cuda
   std::string gpuArch;                  // the same as users write it: "sm_90"

@@ -60,6 +60,20 @@ LogicalResult addSimt(ProgramCode &code, ModuleOp module, std::unique_ptr<llvm::
   return success();
 }
 
+// What runs on the host of a GPU.
+LogicalResult addHost(ProgramCode &code, ModuleOp module, const CompileTarget &target) {
+  FailureOr<KernelLibrary> kernels = lowerKernels(module, target.cpu, KernelPlace::Host);
+  if (failed(kernels))
+    return failure();
+  if (kernels->symbols.empty())
+    return success();
+  code.onHost = {kernels->symbols.begin(), kernels->symbols.end()};
+  code.hostSegment = static_cast<uint32_t>(code.segments.size());
+  code.cpuFeatures = target.cpuFeatures;
+  add(code, format::SegmentKind::code, kernels->bytes);
+  return success();
+}
+
 FailureOr<ProgramCode> forGpu(ModuleOp module, ArrayRef<exec::ProgramOp> programs,
                               const CompileTarget &target) {
   FailureOr<GpuModule> generated = lowerGpuKernels(module);
@@ -81,12 +95,14 @@ FailureOr<ProgramCode> forGpu(ModuleOp module, ArrayRef<exec::ProgramOp> program
     if (!kernel.merged.empty())
       code.merged[kernel.symbol] = kernel.merged;
   }
-  if (generated->kernels.empty() && library->empty())
-    return code;
-  LogicalResult added = target.device == format::cudaDevice
-                            ? addPtx(code, module, *generated->module, target.gpu)
-                            : addSimt(code, module, std::move(generated->module));
-  if (failed(added))
+  if (!generated->kernels.empty() || !library->empty()) {
+    LogicalResult added = target.device == format::cudaDevice
+                              ? addPtx(code, module, *generated->module, target.gpu)
+                              : addSimt(code, module, std::move(generated->module));
+    if (failed(added))
+      return failure();
+  }
+  if (failed(addHost(code, module, target)))
     return failure();
   return code;
 }

@@ -64,7 +64,7 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
   manifest.place_ranks = info.placeRanks;
-  ManifestBuilder builder(manifest, code.blockThreads, code.merged);
+  ManifestBuilder builder(manifest, code);
   for (exec::ProgramOp program : programs)
     builder.add(program);
   std::vector<uint8_t> file;

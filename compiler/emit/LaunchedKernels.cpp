@@ -45,7 +45,7 @@ FailureOr<std::vector<std::string>> launchedLibraryKernels(ArrayRef<exec::Progra
   bool succeeded = true;
   for (exec::ProgramOp program : programs)
     program.walk([&](exec::InstructionOpInterface op) {
-      if (!isOfLibrary(op))
+      if (!isOfLibrary(op) || llvm::all_of(op->getOperands(), exec::isOnHost))
         return WalkResult::advance();
       flatbuffers::DetachedBuffer bytes = tableOf(op);
       const auto *instruction = flatbuffers::GetRoot<format::Instruction>(bytes.data());

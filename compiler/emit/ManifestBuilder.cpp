@@ -179,9 +179,11 @@ void ManifestBuilder::addKernel(exec::KernelOp kernel) {
   table->num_scalars = static_cast<uint32_t>(kernel.getScalars());
   table->unit_points = static_cast<uint64_t>(kernel.getPoints());
   table->combines = kernel.getCombines();
-  if (auto threads = blockThreads.find(table->symbol); threads != blockThreads.end())
+  if (code.onHost.count(table->symbol))
+    table->code_segment = code.hostSegment;
+  if (auto threads = code.blockThreads.find(table->symbol); threads != code.blockThreads.end())
     table->threads = threads->second;
-  if (auto name = merged.find(table->symbol); name != merged.end())
+  if (auto name = code.merged.find(table->symbol); name != code.merged.end())
     table->merged = name->second;
   kernels[kernel.getSymName()] = static_cast<uint32_t>(manifest.kernels.size());
   manifest.kernels.push_back(std::move(table));

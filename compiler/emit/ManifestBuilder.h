@@ -1,6 +1,7 @@
 // Translates exec ops to tables of the manifest, one to one.
 #pragma once
 
+#include "compiler/emit/ProgramCode.h"
 #include "dialects/exec/Exec.h"
 #include "runtime/format/dte_generated.h"
 
@@ -17,11 +18,9 @@ namespace dtc {
 // common is there once: groups, kernels, locations.
 class ManifestBuilder {
 public:
-  // `blockThreads` and `merged`: of kernels for GPUs, by symbol.
-  explicit ManifestBuilder(format::ManifestT &manifest,
-                           std::map<std::string, uint32_t> blockThreads = {},
-                           std::map<std::string, std::string> merged = {})
-      : manifest(manifest), blockThreads(std::move(blockThreads)), merged(std::move(merged)) {}
+  // `code` has the kernels of all programs, and outlives this.
+  ManifestBuilder(format::ManifestT &manifest, const ProgramCode &code)
+      : manifest(manifest), code(code) {}
   void add(exec::ProgramOp program);
 
 private:
@@ -56,8 +55,7 @@ private:
   template <typename Op> format::TransferT transfer(format::TransferKind kind, Op op);
 
   format::ManifestT &manifest;
-  std::map<std::string, uint32_t> blockThreads;
-  std::map<std::string, std::string> merged;
+  const ProgramCode &code;
   llvm::StringMap<uint32_t> kernels;
   std::map<std::vector<int64_t>, uint32_t> groups;
   llvm::DenseMap<mlir::Attribute, uint32_t> lists;

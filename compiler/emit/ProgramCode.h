@@ -7,6 +7,7 @@
 #include "llvm/ADT/ArrayRef.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,11 @@ struct ProgramCode {
   std::string device{format::cpuDevice}; // a value of Manifest.device
   std::string gpuArch;                   // a value of Manifest.gpu_arch; empty for CPUs
   std::vector<std::string> cpuFeatures;  // that the code needs, named as in /proc/cpuinfo: "avx2"
-  std::vector<format::SegmentBytes>
-      segments; // the first has all kernels; none where there are none
+  // The first has all kernels, but those of `onHost`; none where there are none.
+  std::vector<format::SegmentBytes> segments;
+  // Kernels that run on the host of a GPU, and the segment that has them.
+  std::set<std::string> onHost;
+  uint32_t hostSegment = 0;
   // By kernel, on GPUs.
   std::map<std::string, uint32_t> blockThreads;
   std::map<std::string, std::string> merged; // Kernel.merged, of those that have one

@@ -1,5 +1,6 @@
 // Functions that are equal but for their names.
 #include "dialects/graph/FunctionBodies.h"
+#include "dialects/graph/HostMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -19,6 +20,7 @@ static llvm::hash_code hashOf(FuncOp function) {
 
 static bool areAlike(FuncOp a, FuncOp b) {
   return a.getFunctionType() == b.getFunctionType() &&
+         a->hasAttr(kHostAttr) == b->hasAttr(kHostAttr) &&
          OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(),
                                                     OperationEquivalence::IgnoreLocations);
 }

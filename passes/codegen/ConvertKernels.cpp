@@ -249,13 +249,15 @@ static LogicalResult convertForGpu(FuncOp kernel, ModuleOp target, const MergedK
   return KernelConverter(kernel, target, Processor::Gpu, name).run();
 }
 
-LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target, Processor processor) {
+LogicalResult dtc::convertKernels(ModuleOp source, ModuleOp target, Processor processor,
+                                  KernelPlace place) {
   std::optional<MergedKernels> merged;
   if (processor == Processor::Gpu)
     merged.emplace(source);
   for (FuncOp kernel : source.getOps<FuncOp>())
-    if (kernel.getKernel() && failed(merged ? convertForGpu(kernel, target, *merged)
-                                            : KernelConverter(kernel, target, processor).run()))
+    if (kernel.getKernel() && isAt(kernel, place) &&
+        failed(merged ? convertForGpu(kernel, target, *merged)
+                      : KernelConverter(kernel, target, processor).run()))
       return failure();
   return success();
 }

@@ -86,6 +86,8 @@ private:
     auto kernel = FuncOp::create(builder, group.ops.front()->getLoc(), "kernel", type);
     kernel.setVisibility(SymbolTable::Visibility::Private);
     kernel.setKernel(true);
+    if (Attribute host = group.ops.front()->getAttr(kHostAttr))
+      kernel->setAttr(kHostAttr, host);
     Block *body = kernel.addEntryBlock();
     IRMapping map;
     map.map(inputs, body->getArguments());

@@ -33,7 +33,8 @@ static void loadDialects(MLIRContext *context) {
 }
 
 static LogicalResult lower(ModuleOp source, ModuleOp target) {
-  if (failed(convertKernels(source, target, Processor::Gpu)) || failed(emitGpuPointwise(target)))
+  if (failed(convertKernels(source, target, Processor::Gpu, KernelPlace::Device)) ||
+      failed(emitGpuPointwise(target)))
     return failure();
   inlineRandomWords(target);
   PassManager passes(target->getContext());

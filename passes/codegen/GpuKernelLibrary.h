@@ -30,7 +30,7 @@ struct GpuModule {
   std::vector<GpuKernel> kernels; // in the order of the source module
 };
 
-// Lowers the kernel functions of `module`, which stays as it is. The IR depends on the kernels only, and is the same for all GPUs.
+// Lowers the kernel functions of `module` but those of hosts; the module stays as it is. The IR depends on the kernels only, and is the same for all GPUs.
 // Errors (as diagnostics): an op that has no kernel.
 mlir::FailureOr<GpuModule> lowerGpuKernels(mlir::ModuleOp module);
 

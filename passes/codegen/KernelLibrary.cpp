@@ -1,6 +1,8 @@
 // Compiles a module's kernel functions to machine code.
 #include "passes/codegen/KernelLibrary.h"
 
+#include "dialects/graph/HostMemory.h"
+
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -24,8 +26,9 @@ void loadDialects(MLIRContext *context) {
     context->getOrLoadDialect(name);
 }
 
-LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target) {
-  if (failed(convertKernels(source, target)) || failed(vectorizeKernels(target)))
+LogicalResult lowerToLlvmDialect(ModuleOp source, ModuleOp target, KernelPlace place) {
+  if (failed(convertKernels(source, target, Processor::Cpu, place)) ||
+      failed(vectorizeKernels(target)))
     return failure();
   shareRandomWords(target);
   PassManager passes(target->getContext());
@@ -49,16 +52,22 @@ llvm::Expected<llvm::SmallVector<char, 0>> compile(ModuleOp kernels, const Kerne
 
 } // namespace
 
-FailureOr<KernelLibrary> dtc::lowerKernels(ModuleOp module, const KernelTarget &target) {
+bool dtc::isAt(graph::FuncOp kernel, KernelPlace place) {
+  bool isHosts = kernel->hasAttr(graph::kHostAttr);
+  return place == KernelPlace::Any || isHosts == (place == KernelPlace::Host);
+}
+
+FailureOr<KernelLibrary> dtc::lowerKernels(ModuleOp module, const KernelTarget &target,
+                                           KernelPlace place) {
   loadDialects(module.getContext());
   KernelLibrary library;
   for (graph::FuncOp function : module.getOps<graph::FuncOp>())
-    if (function.getKernel())
+    if (function.getKernel() && isAt(function, place))
       library.symbols.push_back(function.getSymName().str());
   if (library.symbols.empty())
     return library;
   OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-  if (failed(lowerToLlvmDialect(module, *kernels)))
+  if (failed(lowerToLlvmDialect(module, *kernels, place)))
     return failure();
   auto object = compile(*kernels, target);
   if (!object)

@@ -1,6 +1,8 @@
 // Machine code of a module's kernel functions.
 #pragma once
 
+#include "dialects/graph/Graph.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/native/ObjectCode.h"
 #include <string>
@@ -18,13 +20,18 @@ struct KernelLibrary {
   std::vector<std::string> symbols; // in the order of the module
 };
 
-// Compiles the kernel functions of `module`, which stays as it is. The bytes depend on the kernels
+// Kernels of a module by where they run: marked graph.host, on the host of a device, or else on the device.
+enum class KernelPlace { Any, Device, Host };
+bool isAt(graph::FuncOp kernel, KernelPlace place);
+
+// Compiles the kernel functions of `module` at `place`; the module stays as it is. The bytes depend on the kernels
 // and the target only, not on the machine, the time or the paths. The code imports nothing but
 // functions of libm.
 //
 // Example: a module of one `graph.func private @kernel_0 ... attributes {kernel, ...}` gives
 // symbols {"kernel_0"}. Errors (as diagnostics): an unknown processor; an op that has no kernel;
 // code that would need other imports.
-mlir::FailureOr<KernelLibrary> lowerKernels(mlir::ModuleOp module, const KernelTarget &target = {});
+mlir::FailureOr<KernelLibrary> lowerKernels(mlir::ModuleOp module, const KernelTarget &target = {},
+                                            KernelPlace place = KernelPlace::Any);
 
 } // namespace dtc

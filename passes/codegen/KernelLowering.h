@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "passes/codegen/KernelLibrary.h"
 
 namespace dtc {
 
@@ -14,13 +15,14 @@ void registerLoweringDialects(mlir::DialectRegistry &registry);
 // What runs the kernels.
 enum class Processor { Cpu, Gpu };
 
-// 1. Adds to `target` a func.func for every kernel function of `source`, with the arguments
+// 1. Adds to `target` a func.func for every kernel function of `source` at `place`, with the arguments
 //    (memref<Nxtype> per operand, memref<Nxtype> per result, index per piece of kernel_scalars,
 //    begin: index, end: index); on a GPU (..., range: index). Pointwise kernels hold one
 //    linalg.generic over all points; the others hold their loops over the units, on a GPU the work of
 //    one block.
 llvm::LogicalResult convertKernels(mlir::ModuleOp source, mlir::ModuleOp target,
-                                   Processor processor = Processor::Cpu);
+                                   Processor processor = Processor::Cpu,
+                                   KernelPlace place = KernelPlace::Any);
 
 // 2. Replaces every linalg.generic of a kernel by vector code in loops over the units.
 llvm::LogicalResult vectorizeKernels(mlir::ModuleOp module);

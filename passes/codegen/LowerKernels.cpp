@@ -29,7 +29,8 @@ struct LowerKernels : dtc::impl::LowerKernelsBase<LowerKernels> {
   LogicalResult lower(ModuleOp module) {
     Processor processor = target == "cpu" ? Processor::Cpu : Processor::Gpu;
     OwningOpRef<ModuleOp> kernels = ModuleOp::create(module.getLoc());
-    if (failed(convertKernels(module, *kernels, processor)))
+    KernelPlace place = processor == Processor::Gpu ? KernelPlace::Device : KernelPlace::Any;
+    if (failed(convertKernels(module, *kernels, processor, place)))
       return failure();
     module.getBodyRegion().takeBody(kernels->getBodyRegion());
     if (to == "buffers")

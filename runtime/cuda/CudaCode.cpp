@@ -42,9 +42,6 @@ Status CudaCode::loadPtx(const CodeObject &object, cu::Module &module) const {
 // A cubin is for GPUs of one generation, PTX for all later ones.
 Status CudaCode::load(const CodeObject &object) {
   cu::Module module = nullptr;
-  if (object.kind == format::SegmentKind::code)
-    return Status::unavailable("the program computes on the host of the GPU, which this device "
-                               "does not do; recompile with dtc without offload");
   if (object.kind == format::SegmentKind::simt) {
     if (!isWholeElf(object.bytes))
       return Status::invalidArgument(text("the program's device code of ", object.bytes.size(),

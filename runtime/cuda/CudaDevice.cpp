@@ -9,6 +9,8 @@
 #include "runtime/cuda/CudaOrder.h"
 #include "runtime/cuda/CudaSteps.h"
 #include "runtime/cuda/Gpu.h"
+#include "runtime/cuda/HostArena.h"
+#include "runtime/cuda/HostWork.h"
 #include "runtime/cuda/PinnedStage.h"
 #include "runtime/device/CpuFeatures.h"
 #include "runtime/format/Operands.h"
@@ -57,19 +59,20 @@ public:
       : libraries(libraries), driver(driver), options(options), gpu(this->driver),
         arenaMemory(this->driver), stage(this->driver, options.stageBytes), code(this->driver),
         pool(this->driver), gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)),
-        steps(this->driver, pool) {}
+        steps(this->driver, pool), hostArena(this->driver),
+        hostWork(this->driver, std::max(options.threads, 1),
+                 [this](const Status &status, uint64_t tag) { stop(status, tag); }) {}
   ~CudaDevice() override;
 
   Status open() { return gpu.open(options.localRank); }
 
   Status checkTarget(const Target &target) override;
-  Status loadCode(const CodeObject &object) override { return code.load(object); }
-  Status findSymbol(int object, const KernelSpec &kernel, int &symbol) override {
-    return code.findSymbol(object, kernel, symbol);
-  }
+  Status loadCode(const CodeObject &object) override;
+  Status findSymbol(int object, const KernelSpec &kernel, int &symbol) override;
   Status allocateArena(format::MemorySpace space, uint64_t bytes) override;
   char *arena(format::MemorySpace space) override {
-    return space == format::MemorySpace::device ? reinterpret_cast<char *>(memory) : nullptr;
+    return space == format::MemorySpace::device ? reinterpret_cast<char *>(memory)
+                                                : hostArena.begin();
   }
   Status allocateHost(uint64_t bytes, char *&address) override;
   Status copyIn(char *to, const void *from, uint64_t bytes) override;
@@ -97,6 +100,7 @@ private:
   enum class Phase { Inputs, Body, Outputs };
 
   Status prepare(int stream, const Command &command, std::vector<OrderItem> &items);
+  Status prepareOnDevice(const Command &command, int stream, std::vector<StreamWork> &works);
   // Calls `part` of an enqueue.. unless the device has stopped, which an error of it does.
   template <typename Part> Status say(const Mark &mark, const Part &part);
   // Makes the items of a command, where they are not recorded already, and adds them to the step.
@@ -130,6 +134,14 @@ private:
   EventPool pool;
   std::unique_ptr<CudaGemm> gemm;
   CudaSteps steps;
+  HostArena hostArena;
+  HostWork hostWork;
+  // By number of the device's: whether the host runs it, and its number there.
+  struct Placed {
+    bool isHosts = false;
+    int number = 0;
+  };
+  std::vector<Placed> objects;
   std::unique_ptr<CudaGroups> groups; // null before the first is created
   std::vector<cu::Stream> streams;    // null for one that nothing uses
   std::vector<cu::Event> events;
@@ -180,10 +192,25 @@ Status CudaDevice::checkTarget(const Target &target) {
   return gpu.checkArch(target.gpuArch);
 }
 
+Status CudaDevice::loadCode(const CodeObject &object) {
+  bool isHosts = object.kind == format::SegmentKind::code;
+  DTC_RETURN_IF_ERROR(isHosts ? hostWork.load(object) : code.load(object));
+  auto before = std::count_if(objects.begin(), objects.end(),
+                              [&](const Placed &each) { return each.isHosts == isHosts; });
+  objects.push_back({isHosts, static_cast<int>(before)});
+  return {};
+}
+
+// Symbols are numbered by who runs them: which that is, a command's buffers say.
+Status CudaDevice::findSymbol(int object, const KernelSpec &kernel, int &symbol) {
+  const Placed &of = objects[static_cast<size_t>(object)];
+  return of.isHosts ? hostWork.findSymbol(of.number, kernel, symbol)
+                    : code.findSymbol(of.number, kernel, symbol);
+}
+
 Status CudaDevice::allocateArena(format::MemorySpace space, uint64_t bytes) {
   if (space == format::MemorySpace::host)
-    return Status::unavailable("the program keeps state in the memory of the host, which this "
-                               "device does not do; recompile with dtc without offload");
+    return hostArena.allocate(bytes);
   uint64_t size = std::max<uint64_t>(bytes, 1);
   Status status = arenaMemory.allocate(gpu.id(), size);
   if (status.statusCode() == StatusCode::ResourceExhausted) {
@@ -286,6 +313,10 @@ Status CudaDevice::allocateHost(uint64_t bytes, char *&address) {
 Status CudaDevice::copyIn(char *to, const void *from, uint64_t bytes) {
   if (bytes == 0)
     return {};
+  if (hostArena.has(to)) {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
   if (bytes >= leastStaged())
     return stage.copyIn(addressOf(to), static_cast<const char *>(from), bytes);
   DTC_CUDA(driver, cuMemcpyHtoD, addressOf(to), from, bytes);
@@ -294,6 +325,10 @@ Status CudaDevice::copyIn(char *to, const void *from, uint64_t bytes) {
 }
 
 Status CudaDevice::copyOut(void *to, const char *from, uint64_t bytes) {
+  if (bytes > 0 && hostArena.has(from)) {
+    std::memcpy(to, from, bytes);
+    return {};
+  }
   if (bytes >= leastStaged())
     return stage.copyOut(static_cast<char *>(to), addressOf(from), bytes);
   if (bytes > 0)
@@ -389,8 +424,26 @@ template <typename Make> Status CudaDevice::add(uint64_t hash, const Mark &mark,
   return {};
 }
 
+Status CudaDevice::prepareOnDevice(const Command &command, int stream,
+                                   std::vector<StreamWork> &works) {
+  if (command.source->op_type() == format::Op::Gemm)
+    return gemm->prepare(command, stream, works.emplace_back());
+  if (hostArena.isMove(command)) {
+    hostArena.prepareMove(command, works.emplace_back());
+    return {};
+  }
+  if (command.source->op_type() != format::Op::Zero)
+    return prepareLibrary(command, code, works);
+  if (command.bytes > 0) // a graph has no node of nothing
+    works.push_back(
+        [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
+          DTC_CUDA(driver, cuMemsetD8Async, to, 0, bytes, on);
+          return {};
+        });
+  return {};
+}
+
 Status CudaDevice::prepare(int stream, const Command &command, std::vector<OrderItem> &items) {
-  std::vector<StreamWork> works;
   const char *what = format::opName(command.source->op_type());
   if (command.group >= 0) {
     PreparedMeeting meeting;
@@ -399,23 +452,20 @@ Status CudaDevice::prepare(int stream, const Command &command, std::vector<Order
         {stream, what, std::move(meeting.work), std::move(meeting.announce), meeting.needsStreams});
     return {};
   }
+  if (hostArena.hasAll(command)) {
+    OrderItem item{.stream = stream, .what = what};
+    hostWork.prepare(command, item.work, item.announce);
+    items.push_back(std::move(item));
+    return {};
+  }
   if (command.source->op_type() == format::Op::Launch) {
     OrderItem item{.stream = stream, .what = what, .piece = code.describe(command)};
     DTC_RETURN_IF_ERROR(code.prepare(command, item.work));
     items.push_back(std::move(item));
-  } else if (command.source->op_type() == format::Op::Gemm) {
-    DTC_RETURN_IF_ERROR(gemm->prepare(command, stream, works.emplace_back()));
-  } else if (command.source->op_type() == format::Op::Zero) {
-    if (command.bytes == 0)
-      return {}; // a graph has no such node
-    works.push_back(
-        [this, to = addressOf(command.buffers[0]), bytes = command.bytes](cu::Stream on) -> Status {
-          DTC_CUDA(driver, cuMemsetD8Async, to, 0, bytes, on);
-          return {};
-        });
-  } else {
-    DTC_RETURN_IF_ERROR(prepareLibrary(command, code, works));
+    return {};
   }
+  std::vector<StreamWork> works;
+  DTC_RETURN_IF_ERROR(prepareOnDevice(command, stream, works));
   for (StreamWork &work : works)
     items.push_back({stream, what, std::move(work)});
   const format::StridedCopy *copy = command.source->op_as_StridedCopy();
@@ -513,6 +563,7 @@ void CudaDevice::stop(const Status &status, uint64_t tag) {
     failure = status;
     failedTag = tag;
   }
+  hostWork.stop();
   if (options.world)
     options.world->abandon(status.message());
   std::lock_guard lock(mutex);

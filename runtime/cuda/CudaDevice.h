@@ -19,6 +19,7 @@ namespace dtc::rt {
 struct CudaOptions {
   int localRank = 0;     // among the ranks of this machine, which take its GPUs in turn
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
+  int threads = 1;       // of the host, for what a program does there
   bool graphs = true;    // whether orders are recorded
   TuningOptions tuning = {};                // of products
   uint64_t stageBytes = uint64_t(64) << 20; // of either piece through which parameters are copied

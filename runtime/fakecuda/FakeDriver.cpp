@@ -581,6 +581,20 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
   return result;
 }
 
+// Threads of the host may do what the function does, but for calls of CUDA's, which wait for ever here.
+Result cuLaunchHostFunc(cu::Stream stream, void (*function)(void *), void *data) {
+  DTC_FAKE_ENTER(true)
+  if (!function)
+    return cu::errorInvalidValue;
+  FakeStream &on = streamOf(m, stream);
+  Result result = m.push(on, [function, data]() -> Status {
+    function(data);
+    return {};
+  });
+  m.await(lock, on);
+  return result;
+}
+
 Result cuStreamCreateWithPriority(cu::Stream *stream, unsigned flags, int priority) {
   DTC_FAKE_ENTER(true)
   if (flags > cu::streamNonBlocking)

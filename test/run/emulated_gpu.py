@@ -16,7 +16,6 @@ SEEDS = 7  # of the order in which the emulated GPU lets streams go on
 def run_case(index, seed):
     case = random_case(index, seed)
     case.fix["target"] = "simt"
-    case.fix["offload"] = 0  # dtc refuses it for GPUs
     os.environ["DTC_EMULATED_GPU"], os.environ["DTC_EMULATED_SEED"] = "1", str(index % SEEDS)
     os.environ["DTC_TUNING_MS"] = "100" if index % 2 else "0"  # longest that algorithms of products are measured
     return try_case(case, f"case {index}")

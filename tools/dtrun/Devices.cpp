@@ -92,7 +92,7 @@ Status makeDevice(const Executable &executable, Comm &world, int threads, double
   DTC_RETURN_IF_ERROR(detectLaunch(launch));
   if (timeoutSeconds == 0)
     DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, timeoutSeconds));
-  CudaOptions options{.localRank = launch.localRank, .world = &world};
+  CudaOptions options{.localRank = launch.localRank, .world = &world, .threads = threads};
   options.timeoutSeconds = timeoutSeconds;
   DTC_RETURN_IF_ERROR(tuningOptions(executable, timeoutSeconds, options.tuning));
   options.nameOf = [&manifest = executable.manifest()](const format::Instruction &instruction) {

@@ -52,7 +52,8 @@ inline Packed manifestOf(const std::string &text, const Edit &edit = {}) {
       place = mlir::NameLoc::get(named.getName());
     op->setLoc(place);
   });
-  ManifestBuilder builder(manifest);
+  ProgramCode code;
+  ManifestBuilder builder(manifest, code);
   for (auto program : module->getOps<exec::ProgramOp>()) {
     int64_t end = 0;
     for (auto buffer : program.getBody().getOps<exec::BufferOp>()) {
