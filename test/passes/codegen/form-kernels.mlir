@@ -194,3 +194,19 @@ graph.func @parts(%x: tensor<4x8xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %6 = graph.exp %2 : tensor<4xf32>
   graph.return %5, %6 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// What runs on the host has a kernel of its own, alike as it may be: on a GPU its code is another.
+// CHECK-LABEL: graph.func @host
+// CHECK:         graph.call @kernel_0(%{{[^)]*}}) : (tensor<8xf32>) -> tensor<8xf32>
+// CHECK:         graph.call @kernel_1(%{{[^)]*}}) {graph.host}
+// CHECK:       graph.func private @kernel_0
+// CHECK-SAME:    attributes {kernel, kernel_
+// CHECK:       graph.func private @kernel_1
+// CHECK-SAME:    attributes {graph.host, kernel, kernel_
+graph.func @host(%x: tensor<8xf32>, %there: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = graph.gelu tanh %x : tensor<8xf32>
+  %1 = graph.gelu tanh %there {graph.host} : tensor<8xf32>
+  graph.return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}

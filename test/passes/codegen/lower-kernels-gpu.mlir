@@ -243,6 +243,23 @@ graph.func private @long(%x: tensor<9000xbf16>) -> tensor<9000xbf16> attributes 
 
 // -----
 
+// A kernel of the host is none of the GPU's, and no launch of it is one with others.
+// VECTORS-NOT:   func.func @there
+// VECTORS-LABEL: func.func @near(
+// VECTORS-SAME:    dtc.merged_by = "near_merged"
+// VECTORS-LABEL: func.func @near_merged(
+// VECTORS-SAME:    %{{.*}}: memref<100xf32>, %{{.*}}: memref<100xf32>, %
+graph.func private @there(%x: tensor<9000xf32>) -> tensor<9000xf32> attributes {graph.host, kernel} {
+  %0 = graph.gelu tanh %x : tensor<9000xf32>
+  graph.return %0 : tensor<9000xf32>
+}
+graph.func private @near(%x: tensor<100xf32>) -> tensor<100xf32> attributes {kernel} {
+  %0 = graph.gelu tanh %x : tensor<100xf32>
+  graph.return %0 : tensor<100xf32>
+}
+
+// -----
+
 // Kernels that go through a buffer and kernels that stay at its element differ in more than size.
 // VECTORS-LABEL: func.func @through(
 // VECTORS-SAME:    dtc.merged_by = "through_merged"

@@ -1,6 +1,8 @@
 // Programs that do a part of their work on the host of the GPU, whatever the streams do.
 #include "test/unit/fakecuda/CudaTestSupport.h"
 
+#include "runtime/cuda/HostArena.h"
+
 namespace dtc::rt {
 namespace {
 
@@ -124,6 +126,42 @@ TEST(HostWork, IsReadAndWrittenFromOutside) {
                                  });
     ASSERT_TRUE(status.ok()) << status.message();
   }
+}
+
+// Only copies of elements that lie side by side, which take nothing with them, are moves; the GPU's kernels do the others.
+TEST(HostArena, MovesWhatIsDense) {
+  auto fake = makeFakeCuda({});
+  std::unique_ptr<Device> device; // whose context the calls are made in
+  ASSERT_TRUE(makeCudaDevice(*fake, {}, device).ok());
+  const cu::Driver *driver = nullptr;
+  ASSERT_TRUE(fake->driver(driver).ok());
+  HostArena arena(*driver);
+  ASSERT_TRUE(arena.allocate(1024).ok());
+  char elsewhere[1024];
+  format::InstructionT instruction;
+  auto isMove = [&](std::vector<int64_t> srcStrides, std::vector<int64_t> dstStrides,
+                    bool accumulate, char *from, char *to) {
+    format::StridedCopyT copy = test::copy(0, 1, 12);
+    copy.sizes = {3, 4};
+    copy.src_strides = std::move(srcStrides);
+    copy.dst_strides = std::move(dstStrides);
+    copy.accumulate = accumulate;
+    instruction.op.Set(std::move(copy));
+    flatbuffers::FlatBufferBuilder builder;
+    builder.Finish(format::CreateInstruction(builder, &instruction));
+    Command command{.source = flatbuffers::GetRoot<format::Instruction>(builder.GetBufferPointer()),
+                    .buffers = {from, to},
+                    .scalars = {}};
+    return arena.isMove(command);
+  };
+  EXPECT_TRUE(isMove({4, 1}, {4, 1}, false, elsewhere, arena.begin()));
+  EXPECT_TRUE(isMove({4, 1}, {4, 1}, false, arena.begin() + 1023, elsewhere));
+  EXPECT_FALSE(isMove({8, 1}, {4, 1}, false, elsewhere, arena.begin()));
+  EXPECT_FALSE(isMove({4, 1}, {1, 3}, false, elsewhere, arena.begin()));
+  EXPECT_FALSE(isMove({4, 1}, {4, 1}, true, elsewhere, arena.begin()));
+  EXPECT_FALSE(isMove({4, 1}, {4, 1}, false, arena.begin(), arena.begin() + 512));
+  EXPECT_FALSE(isMove({4, 1}, {4, 1}, false, elsewhere, elsewhere + 512));
+  EXPECT_FALSE(isMove({4, 1}, {4, 1}, false, elsewhere, arena.begin() + 1024));
 }
 
 // Call after call ends in an error, which comes back with the call's name; nothing is left.
