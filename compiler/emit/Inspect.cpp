@@ -200,6 +200,12 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
   std::string arch = textOf(manifest.gpu_arch());
   out << formatv("device       {0}{1}{2}\n", llvm::StringRef(device), arch.empty() ? "" : ", ",
                  arch);
+  if (format::sizeOf(manifest.cpu_features()) > 0) {
+    out << "processors  ";
+    for (uint32_t i = 0; i < format::sizeOf(manifest.cpu_features()); ++i)
+      out << " " << textOf(manifest.cpu_features()->Get(i));
+    out << '\n';
+  }
   out << "mesh        ";
   for (const format::Axis *axis : *manifest.mesh())
     out << formatv(" {0} {1}", textOf(axis->name()), axis->size());

@@ -213,6 +213,10 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
     json.attribute("device", llvm::StringRef(format::deviceOf(manifest)));
     if (std::string arch = textOf(manifest.gpu_arch()); !arch.empty())
       json.attribute("gpu_arch", arch);
+    json.attributeArray("cpu_features", [&] {
+      for (uint32_t i = 0; i < format::sizeOf(manifest.cpu_features()); ++i)
+        json.value(textOf(manifest.cpu_features()->Get(i)));
+    });
     json.attribute("model", textOf(manifest.model_name()));
     json.attribute("sequence_length", static_cast<int64_t>(manifest.sequence_length()));
     json.attribute("global_batch", static_cast<int64_t>(manifest.global_batch()));

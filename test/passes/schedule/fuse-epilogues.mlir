@@ -260,3 +260,82 @@ exec.program @unlike mesh ["dp"] sizes [1] {
     exec.launch @bias_f32(%kept, %b32) to(%y32) range 1
   }
 }
+
+// -----
+// Several products; a launch that runs when the product does not; rows of A that no vector begins; what is written where the product reads.
+graph.func private @bias(%x: tensor<8x16xbf16>, %b: tensor<16xbf16>) -> tensor<8x16xbf16> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<8x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
+  graph.return %0 : tensor<8x16xbf16>
+}
+// CHECK-LABEL: exec.program @elsewhere
+exec.program @elsewhere mesh ["dp"] sizes [1] {
+  exec.kernel @bias buffers [256, 32, 256]
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %wide = exec.buffer "wide" temporary bf16 192 bytes
+  %square = exec.buffer "square" temporary bf16 256 bytes
+  %w = exec.buffer "w" parameter bf16 512 bytes persistent
+  %b = exec.buffer "b" parameter bf16 32 bytes persistent
+  %t0 = exec.buffer "t0" temporary bf16 256 bytes
+  %t1 = exec.buffer "t1" temporary bf16 256 bytes
+  %t2 = exec.buffer "t2" temporary bf16 256 bytes
+  %t3 = exec.buffer "t3" temporary bf16 256 bytes
+  %y = exec.buffer "y" temporary bf16 256 bytes
+  exec.task @step {
+    // CHECK: exec.launch @bias(%t0,
+    exec.gemm %x, %w to %t0 sizes [4, 16, 8] strides [8, 16, 16] batch 2 batch_strides [32, 0, 64]
+    exec.launch @bias(%t0, %b) to(%y) range 1
+    // CHECK: exec.launch @bias(%t1,
+    exec.gemm %x, %w to %t1 sizes [8, 16, 8] strides [8, 16, 16]
+    exec.launch @bias(%t1, %b) to(%y) range 1 last
+    // CHECK: exec.launch @bias(%t2,
+    exec.gemm %wide, %w to %t2 sizes [8, 16, 8] strides [12, 16, 16]
+    exec.launch @bias(%t2, %b) to(%y) range 1
+    // CHECK: exec.launch @bias(%t3,
+    exec.gemm %square, %w to %t3 sizes [8, 16, 16] strides [16, 16, 16]
+    exec.launch @bias(%t3, %b) to(%square) range 1
+  }
+}
+
+// -----
+// GELU of what else is added; two rows; a row along another dim.
+graph.func private @gelu_of_sum(%x: tensor<8x16xbf16>, %b: tensor<16xbf16>, %r: tensor<8x16xbf16>) -> tensor<8x16xbf16> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<8x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
+  %1 = graph.add %0, %r : (tensor<8x16xbf16>, tensor<8x16xbf16>) -> tensor<8x16xbf16>
+  %2 = graph.gelu tanh %1 : tensor<8x16xbf16>
+  graph.return %2 : tensor<8x16xbf16>
+}
+graph.func private @two_rows(%x: tensor<8x16xbf16>, %b: tensor<16xbf16>, %c: tensor<16xbf16>) -> tensor<8x16xbf16> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<8x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
+  %1 = graph.add %0, %c : (tensor<8x16xbf16>, tensor<16xbf16>) -> tensor<8x16xbf16>
+  graph.return %1 : tensor<8x16xbf16>
+}
+graph.func private @along_rows(%x: tensor<1x16x8xbf16>, %b: tensor<16x1xbf16>) -> tensor<1x16x8xbf16> attributes {kernel} {
+  %0 = graph.add %x, %b : (tensor<1x16x8xbf16>, tensor<16x1xbf16>) -> tensor<1x16x8xbf16>
+  graph.return %0 : tensor<1x16x8xbf16>
+}
+// CHECK-LABEL: exec.program @sums
+exec.program @sums mesh ["dp"] sizes [1] {
+  exec.kernel @gelu_of_sum buffers [256, 32, 256, 256]
+  exec.kernel @two_rows buffers [256, 32, 32, 256]
+  exec.kernel @along_rows buffers [256, 32, 256]
+  %x = exec.buffer "x" temporary bf16 128 bytes
+  %w = exec.buffer "w" parameter bf16 256 bytes persistent
+  %b = exec.buffer "b" parameter bf16 32 bytes persistent
+  %c = exec.buffer "c" parameter bf16 32 bytes persistent
+  %r = exec.buffer "r" temporary bf16 256 bytes
+  %t0 = exec.buffer "t0" temporary bf16 256 bytes
+  %t1 = exec.buffer "t1" temporary bf16 256 bytes
+  %t2 = exec.buffer "t2" temporary bf16 256 bytes
+  %y = exec.buffer "y" temporary bf16 256 bytes
+  exec.task @step {
+    // CHECK: exec.launch @gelu_of_sum(
+    exec.gemm %x, %w to %t0 sizes [8, 16, 8] strides [8, 16, 16]
+    exec.launch @gelu_of_sum(%t0, %b, %r) to(%y) range 1
+    // CHECK: exec.launch @two_rows(
+    exec.gemm %x, %w to %t1 sizes [8, 16, 8] strides [8, 16, 16]
+    exec.launch @two_rows(%t1, %b, %c) to(%y) range 1
+    // CHECK: exec.launch @along_rows(
+    exec.gemm %x, %w to %t2 sizes [8, 16, 8] strides [8, 16, 16]
+    exec.launch @along_rows(%t2, %b) to(%y) range 1
+  }
+}
