@@ -103,6 +103,9 @@ module @attention {
 // CHECK-DAG:     %[[K:.*]] = exec.view %x "x.1" f32 1040 bytes at 64
 // CHECK-DAG:     %[[V:.*]] = exec.view %x "x.2" f32 1040 bytes at 96
 // CHECK-DAG:     %[[DX:.*]] = exec.buffer "concat.0" temporary f32 1024 bytes
+// CHECK-DAG:     exec.view %[[DX]] "concat.0.0" f32 960 bytes at 0
+// CHECK-DAG:     exec.view %[[DX]] "concat.0.1" f32 928 bytes at 64
+// CHECK-DAG:     exec.view %[[DX]] "concat.0.2" f32 928 bytes at 96
 module @attention_of_columns {
   graph.parameter @x : tensor<2x4x36xf32> init zeros
   graph.func @microbatch() {
