@@ -107,7 +107,8 @@ void declare(CLI::App &app, Options &options, std::string &format) {
   app.add_option("--init", options.init, "start from these parameters (safetensors)")
       ->type_name("FILE");
   app.add_option("--log-dir", options.logDir,
-                 "write metrics of each rank to DIR/rank-R.jsonl, a line a step")
+                 "write metrics of each rank to DIR/rank-R.jsonl, a line a step, and those of "
+                 "the job there for TensorBoard")
       ->type_name("DIR");
   app.set_version_flag("--version", kVersion);
 }

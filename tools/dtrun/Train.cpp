@@ -9,6 +9,7 @@
 #include "tools/dtrun/Outputs.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
+#include "tools/dtrun/StepEvents.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -85,6 +86,7 @@ private:
   Evaluation evaluation;
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
+  StepEvents events;
   AtomicFile profile;
   std::unique_ptr<Dump> dump, gradients;
   float baseLearningRate = 0;
@@ -101,6 +103,8 @@ constexpr uint64_t kMostSkipped = 32;
 Status Trainer::openFiles() {
   if (!options.logDir.empty())
     DTC_RETURN_IF_ERROR(log.open(options.logDir, world.rank()));
+  if (!options.logDir.empty() && world.rank() == 0)
+    events.open(options.logDir);
   return options.profile.empty() ? Status()
                                  : profile.open(traceFile(options.profile, world.rank()));
 }
@@ -286,7 +290,8 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   Status mine;
   if (world.rank() == 0)
     mine = printLine(options.json ? evaluationAsJson(report) : evaluationAsText(report));
-  (void)lap(); // evaluation is no part of a step
+  events.write(report); // of rank 0
+  (void)lap();          // evaluation is no part of a step
   if (mine.ok() && step < options.steps)
     mine = batches.load(step + 1, *executor);
   return agree(world, mine);
@@ -325,6 +330,7 @@ Status Trainer::runSteps(TrainEnd &end) {
     Status mine = print(report);
     if (mine.ok())
       mine = log.write(report);
+    events.write(report);
     if (mine.ok())
       mine = loaded;
     int diverged = -1;

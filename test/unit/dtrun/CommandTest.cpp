@@ -262,6 +262,10 @@ TEST_F(Dtrun, StartsLocalRanks) {
   EXPECT_EQ(result.exitCode, 0) << result.output;
   EXPECT_EQ(linesOf(result.output), 3u) << result.output;
   EXPECT_FALSE(test::readBytes(path("logs/rank-1.jsonl")).empty());
+  int events = 0; // of rank 0 alone
+  for (const auto &entry : std::filesystem::directory_iterator(path("logs")))
+    events += entry.path().filename().string().find("tfevents") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(events, 1);
   result = run("s2.dte -n 2 --data none");
   EXPECT_EQ(result.exitCode, 1) << result.output;
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;

@@ -1,4 +1,5 @@
 #include "tools/dtrun/Report.h"
+#include "tools/dtrun/StepEvents.h"
 
 #include <gtest/gtest.h>
 
@@ -96,6 +97,32 @@ TEST(Report, AnEvaluationIsALineOfItsOwn) {
   report.loss = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(evaluationAsText(report), "step    100  eval loss       nan over 65536 samples");
   EXPECT_EQ(evaluationAsJson(report), "{\"step\":100,\"eval_loss\":null,\"eval_tokens\":null}");
+}
+
+TEST(Report, EventsHaveWhatIsKnownOfAStep) {
+  StepReport report = example();
+  report.result.hasLossScale = true;
+  report.result.lossScale = 32768;
+  auto asText = [](const StepReport &of) {
+    std::string all;
+    for (const Scalar &scalar : scalarsOf(of))
+      all += std::string(scalar.tag) + "=" + std::to_string(scalar.value) + "\n";
+    return all;
+  };
+  EXPECT_EQ(asText(report),
+            "train/loss=4.125000\ntrain/grad_norm=1.250000\ntrain/lr=0.500000\n"
+            "train/loss_scale=32768.000000\ntrain/skipped_steps=2.000000\n"
+            "speed/step_time_s=0.125000\nspeed/samples_per_s=2600.000000\n"
+            "speed/tokens_per_s=41600.000000\nspeed/mfu=0.123000\n"
+            "speed/exposed_comm_fraction=0.500000\nmemory/peak_bytes=123456.000000\n");
+  report.result.loss = std::numeric_limits<float>::quiet_NaN();
+  report.result.hasGradNorm = report.result.hasLossScale = report.result.hasSkippedSteps = false;
+  report.sequenceLength = 0;
+  report.mfu = -1;
+  EXPECT_EQ(asText(report), "train/lr=0.500000\nspeed/step_time_s=0.125000\n"
+                            "speed/samples_per_s=2600.000000\n"
+                            "speed/exposed_comm_fraction=0.500000\n"
+                            "memory/peak_bytes=123456.000000\n");
 }
 
 TEST(Report, SizesAreForPeople) {
