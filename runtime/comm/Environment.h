@@ -14,6 +14,7 @@ struct LaunchEnvironment {
   Launcher launcher = Launcher::None;
   int rank = 0, size = 1;
   int localRank = 0, localSize = 1; // among the ranks on this machine
+  int parent = 0;                   // the process that started this one, where it is known
   std::string source;               // the variables that decided, e.g. "OMPI_COMM_WORLD_RANK"
 };
 

@@ -120,7 +120,7 @@ public:
   Status open() {
     sigset_t taken;
     sigemptyset(&taken);
-    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD})
       sigaddset(&taken, number);
     if (::pthread_sigmask(SIG_BLOCK, &taken, &before) != 0)
       return systemError("blocking signals");
@@ -236,6 +236,11 @@ void Launcher::handleSignals(int &waitStatus, bool &ended) {
   while (int signal = signals.next()) {
     if (signal == SIGCHLD) {
       ended = ended || ::waitpid(child, &waitStatus, WNOHANG) == child;
+      continue;
+    }
+    if (signal == SIGUSR1) { // for the ranks, to which mpirun passes it on
+      if (!ended)
+        ::kill(child, SIGUSR1);
       continue;
     }
     // Once politely; whoever asks again means it.

@@ -19,17 +19,20 @@ namespace dtc::rt {
 using format::text;
 
 // What only the ranks of one job on this machine have in common.
-static std::string jobName() {
+static std::string jobName(const LaunchEnvironment &launch) {
   std::string name;
   for (const char *variable : {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID",
                                "TORCHELASTIC_RUN_ID", "MASTER_PORT"})
     if (const char *value = std::getenv(variable))
       name += text(variable, "=", value, " ");
-  return name.empty() ? text("parent ", static_cast<int64_t>(::getppid())) : name;
+  return name.empty()
+             ? text("parent ", static_cast<int64_t>(launch.parent ? launch.parent : ::getppid()))
+             : name;
 }
 
 RankMarks::RankMarks(const LaunchEnvironment &launch, const std::string &job) : rank(launch.rank) {
-  std::string name = text(static_cast<uint64_t>(::getuid()), " ", job.empty() ? jobName() : job);
+  std::string name =
+      text(static_cast<uint64_t>(::getuid()), " ", job.empty() ? jobName(launch) : job);
   prefix = text("dtrun-", XXH3_64bits(name.data(), name.size()), "-");
 }
 

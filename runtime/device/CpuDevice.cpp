@@ -9,6 +9,7 @@
 #include "runtime/device/GroupComm.h"
 #include "runtime/device/WorkRing.h"
 #include "runtime/format/Target.h"
+#include "runtime/monitor/Progress.h"
 
 #include <algorithm>
 #include <array>
@@ -98,10 +99,10 @@ private:
 // One stream and its thread.
 class Stream {
 public:
-  Stream(int threads, const StreamSpec &spec, const CpuCode &code,
+  Stream(int index, int threads, const StreamSpec &spec, const CpuCode &code,
          const std::vector<std::unique_ptr<Comm>> &groups, Shared &shared)
-      : ring(spec.maxBuffers, spec.maxScalars), pool(threads), code(code), groups(groups),
-        shared(shared) {}
+      : ring(spec.maxBuffers, spec.maxScalars), index(index), progress(spec.progress),
+        pool(threads), code(code), groups(groups), shared(shared) {}
   ~Stream() {
     ring.stop();
     if (thread.joinable())
@@ -116,6 +117,8 @@ public:
 
 private:
   void runAll() {
+    if (progress)
+      progress->beginThread(index);
     while (Work *work = ring.beginTake()) {
       Status status = runAndTime(*work);
       if (!status.ok())
@@ -129,7 +132,12 @@ private:
     TimeRange *times = work.mark.times;
     if (times)
       times->begin = now();
+    uint64_t event = progress ? work.mark.event : 0;
+    if (progress)
+      progress->begin(index, work.mark.tag, event, event ? monotonicNanos() : 0);
     Status status = run(work);
+    if (progress)
+      progress->end(index, status.ok() ? event : 0, event ? monotonicNanos() : 0);
     if (times)
       times->end = now();
     if (work.kind == Work::Kind::EndStep)
@@ -160,6 +168,8 @@ private:
     return {};
   }
 
+  int index;
+  Progress *progress;
   cpu::ThreadPool pool;
   const CpuCode &code;
   const std::vector<std::unique_ptr<Comm>> &groups;
@@ -281,12 +291,15 @@ Status CpuDevice::copyOut(void *to, const char *from, uint64_t bytes) {
 Status CpuDevice::createStreams(const StreamSpec &spec) {
   records.assign(static_cast<size_t>(spec.events), 0);
   shared.events.resize(spec.events);
+  if (spec.progress)
+    spec.progress->deviceReports();
   std::vector<WorkRing *> rings;
   for (size_t i = 0; i < spec.used.size(); ++i) {
     streams.push_back(nullptr);
     if (!spec.used[i])
       continue;
-    streams[i] = std::make_unique<Stream>(i == 0 ? threads : 1, spec, code, groups, shared);
+    streams[i] = std::make_unique<Stream>(static_cast<int>(i), i == 0 ? threads : 1, spec, code,
+                                          groups, shared);
     rings.push_back(&streams[i]->ring);
   }
   shared.start(rings);

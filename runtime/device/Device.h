@@ -19,6 +19,8 @@
 
 namespace dtc::rt {
 
+class Progress;
+
 // An instruction with all that depends on the rank and the run filled in: buffers and scalars in the order of its
 // description (runtime/format/Instructions.cpp), null for an absent buffer. src and dst of a
 // StridedCopy are moved by their offsets.
@@ -42,6 +44,7 @@ struct TimeRange {
 struct Mark {
   uint64_t tag = 0;           // which it is, where it fails
   TimeRange *times = nullptr; // written by the end of its step; null: not wanted
+  uint64_t event = 0;         // of the flight recorder; 0: not recorded
 };
 
 struct StreamSpec {
@@ -51,6 +54,8 @@ struct StreamSpec {
   // Whether times of all that is marked are wanted. A device may leave those of other marks than a step's first and last
   // at 0 where they are not.
   bool times = false;
+  // Hears where each stream is, and when an event starts and is completed, from a device that knows; may be null.
+  Progress *progress = nullptr;
 };
 
 // A group of ranks as the file has it: lists of `size` ranks, one after another, each in order.

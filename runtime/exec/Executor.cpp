@@ -3,11 +3,13 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
+#include "runtime/exec/Notes.h"
 #include "runtime/exec/StepPlace.h"
 #include "runtime/exec/Trace.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Target.h"
+#include "runtime/monitor/Progress.h"
 
 #include <algorithm>
 
@@ -57,6 +59,8 @@ private:
   int forkEvent() const { return static_cast<int>(step.num_events()); }
   int joinEvent(size_t stream) const { return forkEvent() + static_cast<int>(stream); }
   Status enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag);
+  // The event of an instruction that meets other ranks, 0 for others.
+  uint64_t schedule(const BoundInstruction &instruction, StepPlace &at, uint64_t tag);
   Status fork(const BoundEntry &entry, StepPlace &at, uint64_t tag);
   Status join(const BoundEntry &entry, StepPlace &at, uint64_t tag);
   Status enqueueInstruction(const BoundInstruction &instruction, uint32_t layer,
@@ -128,6 +132,7 @@ StreamSpec ExecutorImpl::streamSpec() const {
   spec.used[0] = true;
   spec.events = joinEvent(step.num_streams());
   spec.times = options.trace;
+  spec.progress = options.progress;
   format::Description description;
   for (const format::Task *task : *step.tasks())
     for (const format::Instruction *instruction : *task->instructions()) {
@@ -167,6 +172,8 @@ Status ExecutorImpl::prepare() {
   DTC_RETURN_IF_ERROR(agree(control, prepareHere()));
   DTC_RETURN_IF_ERROR(groups.create(manifest, control, device));
   DTC_RETURN_IF_ERROR(agree(control, makePlaces()));
+  if (options.progress)
+    options.progress->describe(noteProgram(manifest, static_cast<uint32_t>(rank), groups, bound));
   return device.tune(control, [this](const auto &visit) { forEachProduct(visit); });
 }
 
@@ -266,6 +273,16 @@ Status ExecutorImpl::enqueueInstruction(const BoundInstruction &instruction, uin
   }
 }
 
+uint64_t ExecutorImpl::schedule(const BoundInstruction &instruction, StepPlace &at, uint64_t tag) {
+  if (!options.progress || instruction.command.group < 0)
+    return 0;
+  at.lastEvent = options.progress->schedule(tag, static_cast<uint32_t>(instruction.command.group),
+                                            meetsOf(*instruction.command.source));
+  if (at.firstEvent == 0)
+    at.firstEvent = at.lastEvent;
+  return at.lastEvent;
+}
+
 // `tag` becomes that of what was enqueued last.
 Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag) {
   tag = tagOf(numEnqueued, kAround);
@@ -277,8 +294,8 @@ Status ExecutorImpl::enqueueStep(BoundEntry &entry, StepPlace &at, uint64_t &tag
     BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
     moveTo(run, issue.layer, instruction);
     tag = tagOf(numEnqueued, i);
-    DTC_RETURN_IF_ERROR(
-        enqueueInstruction(instruction, issue.layer, run.microBatch, {tag, &at.times[i]}));
+    Mark mark{tag, &at.times[i], schedule(instruction, at, tag)};
+    DTC_RETURN_IF_ERROR(enqueueInstruction(instruction, issue.layer, run.microBatch, mark));
   }
   tag = tagOf(numEnqueued, kAround);
   return join(entry, at, tag);
@@ -299,6 +316,9 @@ Status ExecutorImpl::enqueue(format::EntryKind entry) {
   else if (entry == format::EntryKind::train)
     ++trainingSteps;
   at->trainingStep = trainingSteps;
+  at->firstEvent = at->lastEvent = 0;
+  if (options.progress)
+    options.progress->enterStep(numEnqueued, static_cast<uint32_t>(entry), trainingSteps);
   at->enqueued = failure.ok() ? enqueueStep(found->second, *at, at->enqueueTag) : failure;
   ++numEnqueued;
   return {};
@@ -347,6 +367,8 @@ Status ExecutorImpl::collect(StepResult &result) {
     return failure;
   }
   ++numCollected;
+  if (options.progress && !options.progress->isDeviceReporting())
+    options.progress->complete(at.firstEvent, at.lastEvent);
   addTimes(at, result);
   if (options.trace && at.entry == format::EntryKind::train)
     addTrace(at);

@@ -70,8 +70,9 @@ inline constexpr StepOutput stepOutputs[] = {
 static_assert(std::size(stepOutputs) == static_cast<size_t>(format::OutputRole::MAX) + 1);
 
 struct ExecutorOptions {
-  bool trace = false;    // whether to keep a time line of all steps for writeTrace()
-  size_t stepsAhead = 2; // most steps that are enqueued and not collected
+  bool trace = false;           // whether to keep a time line of all steps for writeTrace()
+  size_t stepsAhead = 2;        // most steps that are enqueued and not collected
+  Progress *progress = nullptr; // hears where the steps are; outlives the executor; may be null
 };
 
 class Executor {

@@ -48,4 +48,19 @@ int Groups::find(const format::Instruction &instruction) const {
   return key ? groups.at(*key) : -1;
 }
 
+std::vector<NotedGroup> Groups::notes() const {
+  std::vector<NotedGroup> notes;
+  for (const auto &[key, number] : groups) {
+    auto index = static_cast<size_t>(number);
+    if (notes.size() <= index)
+      notes.resize(index + 1);
+    const format::Group &group = *manifest->groups()->Get(key.group);
+    notes[index] = {group.name()->str(),
+                    group.size(),
+                    key.isTransfer ? key.streamOrShift : 0,
+                    {group.ranks()->begin(), group.ranks()->end()}};
+  }
+  return notes;
+}
+
 } // namespace dtc::rt

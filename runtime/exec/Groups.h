@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/device/Device.h"
+#include "runtime/monitor/ProgramNotes.h"
 
 #include <compare>
 #include <map>
@@ -19,6 +20,9 @@ public:
   // The device's number of what a collective or transfer of this rank goes over; -1 for other
   // instructions.
   int find(const format::Instruction &instruction) const;
+
+  // What they are, by the device's numbers.
+  std::vector<NotedGroup> notes() const;
 
 private:
   // Transfers that go the same number of places on share one, whatever the streams of both sides.

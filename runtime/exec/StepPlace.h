@@ -28,12 +28,13 @@ public:
 
   // The step that uses the place.
   format::EntryKind entry = format::EntryKind::train;
-  uint64_t deviceStep = 0;      // the device's number of it
-  uint32_t trainingStep = 0;    // its number, from 1; for an evaluation that of the step before
-  Status enqueued;              // why not all of it was
-  uint64_t enqueueTag = 0;      // what could not be
-  TimeRange begin, end;         // its first and last moments on stream 0
-  std::vector<TimeRange> times; // of its instructions, by BoundEntry.issues
+  uint64_t deviceStep = 0;   // the device's number of it
+  uint32_t trainingStep = 0; // its number, from 1; for an evaluation that of the step before
+  Status enqueued;           // why not all of it was
+  uint64_t enqueueTag = 0;   // what could not be
+  uint64_t firstEvent = 0, lastEvent = 0; // of the flight recorder; 0 where it has none
+  TimeRange begin, end;                   // its first and last moments on stream 0
+  std::vector<TimeRange> times;           // of its instructions, by BoundEntry.issues
 
 private:
   // A piece of memory and where it goes to or comes from.

@@ -51,8 +51,10 @@ Status printLine(const std::string &line) {
 
 class Trainer {
 public:
-  Trainer(const Options &options, const Executable &executable, Comm &world, int threads)
-      : options(options), executable(executable), world(world), threads(threads) {}
+  Trainer(const Options &options, const Executable &executable, Comm &world, int threads,
+          Progress *progress)
+      : options(options), executable(executable), world(world), threads(threads),
+        progress(progress) {}
 
   Status prepare(StartUp &startUp);
   Status runSteps(TrainEnd &end);
@@ -65,6 +67,10 @@ private:
   Status openData(std::vector<Trait> &traits);
   Status announce() const;
   Status setScalars(uint64_t step);
+  void enter(Activity activity) {
+    if (progress)
+      progress->enter(activity);
+  }
   Status enqueue(uint64_t step);
   Status dumpGradients(uint64_t step);
   Status collect(uint64_t step, StepReport &report);
@@ -79,6 +85,7 @@ private:
   const Executable &executable;
   Comm &world;
   int threads;
+  Progress *progress; // null in a job of one rank
   RankDevice rankDevice;
   Device *device = nullptr; // of rankDevice
   std::unique_ptr<Executor> executor;
@@ -153,7 +160,7 @@ Status Trainer::prepare(StartUp &startUp) {
       agree(world, makeDevice(executable, world, threads, options.timeoutSeconds, rankDevice)));
   device = rankDevice.device.get();
   startUp.enter(Phase::MakingGroups);
-  ExecutorOptions wanted{.trace = !options.profile.empty()};
+  ExecutorOptions wanted{.trace = !options.profile.empty(), .progress = progress};
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
   startUp.done();
   baseLearningRate =
@@ -220,7 +227,9 @@ Status Trainer::dumpGradients(uint64_t step) {
   DTC_RETURN_IF_ERROR(setScalars(step));
   StepResult result;
   DTC_RETURN_IF_ERROR(executor->run(format::EntryKind::gradients, result));
+  enter(Activity::Working);
   Status status = writeDump(*gradients, *executor, *device, result.gradientScale);
+  enter(Activity::Stepping);
   (void)lap(); // no part of the step
   return status;
 }
@@ -306,6 +315,7 @@ Status Trainer::runSteps(TrainEnd &end) {
     return evaluation.isDue(0) ? evaluate(0, end) : Status();
   (void)lap();
   DTC_RETURN_IF_ERROR(agree(world, batches.load(1, *executor)));
+  enter(Activity::Stepping);
   for (uint64_t step = 1; step <= options.steps; ++step) {
     StepReport report;
     bool evaluates = evaluation.isDue(step);
@@ -314,8 +324,11 @@ Status Trainer::runSteps(TrainEnd &end) {
       status = dumpGradients(step);
     if (status.ok())
       status = enqueue(step);
-    if (status.ok() && step < options.steps && !evaluates)
+    if (status.ok() && step < options.steps && !evaluates) {
+      enter(Activity::Working);
       loaded = batches.load(step + 1, *executor);
+      enter(Activity::Stepping);
+    }
     if (status.ok())
       status = collect(step, report);
     if (!status.ok()) {
@@ -349,6 +362,7 @@ Status Trainer::runSteps(TrainEnd &end) {
 
 // What can be written is written, also where something else cannot.
 Status Trainer::finish() {
+  enter(Activity::Working);
   Status traced = agree(world, profile.isOpen() ? executor->writeTrace(profile) : Status());
   if (dump)
     DTC_RETURN_IF_ERROR(writeDump(*dump, *executor, *device));
@@ -358,8 +372,8 @@ Status Trainer::finish() {
 } // namespace
 
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
-             StartUp &startUp, TrainEnd &end) {
-  Trainer trainer(options, executable, world, threads);
+             StartUp &startUp, Progress *progress, TrainEnd &end) {
+  Trainer trainer(options, executable, world, threads, progress);
   DTC_RETURN_IF_ERROR(trainer.prepare(startUp));
   DTC_RETURN_IF_ERROR(trainer.runSteps(end));
   if (end.diverged)

@@ -5,6 +5,7 @@
 #include "runtime/comm/Comm.h"
 #include "runtime/comm/StartUp.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/monitor/Progress.h"
 #include "tools/dtrun/Options.h"
 
 namespace dtc::rt {
@@ -16,8 +17,9 @@ struct TrainEnd {
 };
 
 // Runs `executable` on this rank of `world` with `threads` compute threads, and prints the step
-// lines on rank 0. Collective. `startUp` is told when all ranks have met.
+// lines on rank 0. Collective. `startUp` is told when all ranks have met, `progress`, which may be
+// null, where this one stands.
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
-             StartUp &startUp, TrainEnd &end);
+             StartUp &startUp, Progress *progress, TrainEnd &end);
 
 } // namespace dtc::rt

@@ -6,6 +6,8 @@
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/monitor/Keeper.h"
+#include "runtime/monitor/WatchedComm.h"
 #include "tools/cli/EndWithWords.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/SameJob.h"
@@ -83,9 +85,12 @@ int startRanks(int argc, char **argv, const Options &options) {
   return result.exitCode;
 }
 
-Status runInWorld(const Options &options, Comm &world, StartUp &startUp, TrainEnd &end) {
+Status runInWorld(const Options &options, Comm &world, StartUp &startUp, Progress *progress,
+                  TrainEnd &end) {
   startUp.enter(Phase::ComparingJob);
   DTC_RETURN_IF_ERROR(checkSameDtrun(world));
+  if (progress)
+    DTC_RETURN_IF_ERROR(introduceKeepers(world, *progress));
   std::unique_ptr<Executable> executable;
   Status loaded = Executable::load(options.model, executable);
   if (loaded.ok())
@@ -96,39 +101,77 @@ Status runInWorld(const Options &options, Comm &world, StartUp &startUp, TrainEn
   int threads = 1;
   DTC_RETURN_IF_ERROR(agree(world, threadsPerRank(world, threads)));
   return train(options, *executable, world, options.threads ? options.threads : threads, startUp,
-               end);
+               progress, end);
 }
 
-Status readTimeouts(const Options &options, double &seconds, double &startSeconds) {
+struct Timeouts {
+  Patience patience;       // longestSeconds is --timeout
+  double startSeconds = 0; // of a phase of the start
+  double silenceSeconds = 0;
+};
+
+Status readTimeouts(const Options &options, Timeouts &timeouts) {
+  double &seconds = timeouts.patience.longestSeconds;
   seconds = options.timeoutSeconds;
   if (seconds == 0)
     DTC_RETURN_IF_ERROR(envSeconds(EnvVar::Timeout, seconds));
-  DTC_RETURN_IF_ERROR(envSeconds(EnvVar::StartTimeout, startSeconds));
-  startSeconds = std::min(startSeconds, seconds);
+  DTC_RETURN_IF_ERROR(envSeconds(EnvVar::StartTimeout, timeouts.startSeconds));
+  DTC_RETURN_IF_ERROR(envSeconds(EnvVar::HangTimeout, timeouts.patience.hangSeconds));
+  DTC_RETURN_IF_ERROR(envSeconds(EnvVar::SilenceTimeout, timeouts.silenceSeconds));
+  timeouts.startSeconds = std::min(timeouts.startSeconds, seconds);
+  timeouts.patience.hangSeconds = std::min(timeouts.patience.hangSeconds, seconds);
   return {};
 }
 
-int runRank(const Options &options, const LaunchEnvironment &launch) {
-  double seconds = 0, startSeconds = 0;
-  Status status = readTimeouts(options, seconds, startSeconds);
-  if (!status.ok())
-    return report(status);
-  StartUp startUp(launch, startSeconds);
+// This process as one rank of the job. `progress` is null in a job of one; `isKept`: it has a keeper.
+int runRank(const Options &options, const LaunchEnvironment &launch, const Timeouts &timeouts,
+            Progress *progress, bool isKept) {
+  // A collective ends by itself only where no keeper has ended the job before.
+  double seconds = timeouts.patience.longestSeconds + (isKept ? 10 : 0);
+  StartUp startUp(launch, timeouts.startSeconds);
   std::unique_ptr<Comm> world;
-  status = createWorld({.launch = launch, .timeoutSeconds = seconds, .phases = &startUp}, world);
+  Status status =
+      createWorld({.launch = launch, .timeoutSeconds = seconds, .phases = &startUp}, world);
   if (!status.ok())
     return report(status);
+  if (progress)
+    world = watch(std::move(world), *progress);
   TrainEnd end;
-  status = runInWorld(options, *world, startUp, end);
+  status = runInWorld(options, *world, startUp, progress, end);
   startUp.done();
   // An error that all ranks agree on is told once; one of a rank that lost its peers is that rank's
-  // own.
-  if (world->rank() == 0 || end.isOwn || status.statusCode() == StatusCode::Aborted)
+  // own, and its keeper's to tell, who may know of one that came before.
+  bool isLost = status.statusCode() == StatusCode::Aborted;
+  if (isLost && isKept)
+    progress->say(status.message());
+  else if (world->rank() == 0 || end.isOwn || isLost)
     (void)report(status);
   int code = status.ok() && end.diverged ? kExitDiverged : exitCodeOf(status);
   if (code != kExitDone)
     world->abandon(status.message());
+  else if (progress)
+    progress->enter(Activity::Finished);
   return code;
+}
+
+int startRank(const Options &options, LaunchEnvironment launch) {
+  launch.parent = ::getppid();
+  Timeouts timeouts;
+  uint64_t wantsKeeper = 0;
+  Status status = readTimeouts(options, timeouts);
+  if (status.ok())
+    status = envUnsigned(EnvVar::Keeper, wantsKeeper);
+  if (!status.ok())
+    return report(status);
+  if (launch.size == 1)
+    return runRank(options, launch, timeouts, nullptr, false);
+  if (wantsKeeper)
+    return keepRank(
+        {launch, timeouts.patience, timeouts.silenceSeconds, options.logDir},
+        [&](Progress &progress) { return runRank(options, launch, timeouts, &progress, true); });
+  auto page = std::make_unique<ProgressPage>();
+  Progress progress(*page, -1);
+  return runRank(options, launch, timeouts, &progress, false);
 }
 
 } // namespace
@@ -158,5 +201,5 @@ int main(int argc, char **argv) {
     if (options.ranks > 1)
       return startRanks(argc, argv, options);
   }
-  return runRank(options, launch);
+  return startRank(options, launch);
 }

@@ -1,0 +1,71 @@
+#include "runtime/monitor/Ending.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/comm/Launch.h"
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+namespace dtc::rt {
+using format::text;
+
+bool isOwn(const Ending &ending) {
+  return ending.signal != 0 || ending.exitCode == 0 || ending.words.empty();
+}
+
+int exitCodeOf(const Ending &ending) {
+  return ending.signal != 0 || ending.exitCode == 0 ? kExitRankDied : ending.exitCode;
+}
+
+std::string describe(const Ending &ending) {
+  if (ending.signal == 0 && ending.exitCode == 0)
+    return "exited with code 0 before the job's end";
+  if (ending.signal == 0)
+    return text("exited with code ", ending.exitCode);
+  const char *name = ::strsignal(ending.signal);
+  std::string out = text("died (signal ", ending.signal, ", ", name ? name : "unknown", ")");
+  if (ending.outOfMemory)
+    out += "; memory ran out: the kernel's out-of-memory killer chose it";
+  else if (ending.signal == SIGKILL)
+    out += "; somebody sent it, as the kernel's out-of-memory killer has noted nothing";
+  return out;
+}
+
+// The number behind `key` in a file of lines "KEY NUMBER"; false where there is none.
+static bool readCount(const std::string &path, const char *key, uint64_t &count) {
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen(path.c_str(), "re"),
+                                                        &std::fclose);
+  char line[256];
+  unsigned long long value = 0;
+  size_t length = std::strlen(key);
+  while (file && std::fgets(line, sizeof(line), file.get()))
+    if (std::strncmp(line, key, length) == 0 && line[length] == ' ' &&
+        std::sscanf(line + length, "%llu", &value) == 1) {
+      count = value;
+      return true;
+    }
+  return false;
+}
+
+uint64_t countMemoryKills() {
+  uint64_t kills = 0;
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen("/proc/self/cgroup", "re"),
+                                                        &std::fclose);
+  char line[512];
+  while (file && std::fgets(line, sizeof(line), file.get())) {
+    line[std::strcspn(line, "\n")] = 0;
+    if (std::strncmp(line, "0::", 3) == 0 &&
+        readCount(text("/sys/fs/cgroup", line + 3, "/memory.events"), "oom_kill", kills))
+      return kills;
+    if (const char *memory = std::strstr(line, ":memory:");
+        memory && readCount(text("/sys/fs/cgroup/memory", memory + 8, "/memory.oom_control"),
+                            "oom_kill", kills))
+      return kills;
+  }
+  (void)readCount("/proc/vmstat", "oom_kill", kills);
+  return kills;
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,50 @@
+// What keepers tell each other, over a connection of their own.
+//
+// A frame is its length and its kind, in 4 bytes each, and its content. Nothing in it is trusted: it
+// is read with every size checked, and of a wrong one the connection is given up.
+#pragma once
+
+#include "runtime/monitor/Ending.h"
+#include "runtime/monitor/Standing.h"
+
+namespace dtc::rt {
+
+enum class FrameKind : uint32_t {
+  Hello,     // to rank 0's keeper: who I am
+  Welcome,   // its answer
+  Beat,      // how my rank stands
+  Ended,     // how it ended
+  AskBeat,   // from rank 0's keeper: at once
+  AskStacks, // from rank 0's keeper
+  Stacks,    // the answer
+  Verdict,   // from rank 0's keeper: the job is over
+  Leave,     // I have nothing more to do
+};
+inline constexpr uint32_t kFrameKinds = 9;
+inline constexpr size_t kFrameHeader = 8;
+inline constexpr size_t kMostFrameBytes = 32 << 10;
+inline constexpr size_t kMostStackBytes = 24 << 10;
+
+// What a frame may say; each kind has its own part of it.
+struct Frame {
+  FrameKind kind = FrameKind::Beat;
+  // Hello
+  std::array<uint8_t, 16> secret = {};
+  uint32_t rank = 0, process = 0, keeper = 0;
+  std::string host;
+  // Hello, Beat, Ended
+  Standing standing;
+  // Ended
+  Ending ending;
+  // Ended, Stacks
+  std::string stacks;
+  // Verdict
+  uint32_t exitCode = 0;
+};
+
+// With its header.
+std::vector<uint8_t> encode(const Frame &frame);
+// DataLoss where `content` is not one of that kind.
+Status decode(uint32_t kind, std::span<const uint8_t> content, Frame &frame);
+
+} // namespace dtc::rt

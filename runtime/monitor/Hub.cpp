@@ -1,0 +1,257 @@
+#include "runtime/monitor/Hub.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/comm/Launch.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <map>
+
+namespace dtc::rt {
+using format::text;
+
+// How long a rank that ended because of others waits for one that has ended by itself.
+static constexpr double kSecondThoughts = 2;
+static constexpr double kStackSeconds = 2;
+// How long ranks have to tell where they are when one has fallen.
+static constexpr double kSettleSeconds = 0.5;
+
+std::string listOfRanks(const std::vector<int> &ranks) {
+  constexpr size_t most = 8;
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  size_t shown = std::min(ranks.size(), most);
+  for (size_t i = 0; i < shown; ++i)
+    out += text(i == 0 ? "" : i + 1 == shown && shown == ranks.size() ? " and " : ", ", ranks[i]);
+  return ranks.size() > most ? text(out, " and ", ranks.size() - most, " more") : out;
+}
+
+int Hub::joined() const {
+  return static_cast<int>(
+      std::count_if(ranks.begin(), ranks.end(), [](const Rank &rank) { return rank.joined; }));
+}
+
+void Hub::take(Rank &rank, const Standing &standing, double now) {
+  if (standing.moves != rank.standing.moves || standing.activity != rank.standing.activity) {
+    rank.movedAt = now;
+    rank.cpuAtMove = standing.cpuMillis;
+  }
+  rank.standing = standing;
+}
+
+bool Hub::hear(int index, const Frame &frame, double now) {
+  if (index < 0 || index >= options.ranks)
+    return false;
+  Rank &rank = ranks[static_cast<size_t>(index)];
+  bool isHello = frame.kind == FrameKind::Hello;
+  if (isHello == rank.joined || rank.gone)
+    return false;
+  rank.heardAt = now;
+  switch (frame.kind) {
+  case FrameKind::Hello:
+    rank.joined = true;
+    rank.host = frame.host;
+    rank.process = frame.process;
+    rank.keeper = frame.keeper;
+    rank.movedAt = now;
+    return true;
+  case FrameKind::Beat:
+    if (rank.ended || frame.standing.trainingStep < rank.standing.trainingStep)
+      return false; // no rank goes back
+    take(rank, frame.standing, now);
+    return true;
+  case FrameKind::Ended:
+    if (rank.ended)
+      return false;
+    take(rank, frame.standing, now);
+    rank.ended = true;
+    rank.ending = frame.ending;
+    rank.stacks = frame.stacks;
+    rank.endedAt = now;
+    if (!rank.ending.isFinished || rank.ending.signal || rank.ending.exitCode)
+      rank.order = ++falls;
+    return true;
+  case FrameKind::Stacks:
+    rank.stacks = frame.stacks;
+    return true;
+  case FrameKind::Leave:
+    rank.gone = true;
+    return rank.ended || isOver;
+  default:
+    return false;
+  }
+}
+
+void Hub::lose(int index, const std::string &why, double now) {
+  Rank &rank = ranks[static_cast<size_t>(index)];
+  if (!rank.joined || rank.gone)
+    return;
+  rank.gone = true;
+  if (rank.ended)
+    return;
+  rank.lostWhy = why;
+  rank.endedAt = now;
+  rank.order = ++falls;
+}
+
+void Hub::forgiveSilence(double now) {
+  for (Rank &rank : ranks) {
+    rank.heardAt = now;
+    rank.movedAt = now;
+    rank.cpuAtMove = rank.standing.cpuMillis;
+  }
+}
+
+int Hub::findFallen(double now) const {
+  int first = -1, firstOwn = -1;
+  auto isBefore = [&](size_t i, int other) {
+    return other < 0 || ranks[i].order < ranks[static_cast<size_t>(other)].order;
+  };
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].order == 0)
+      continue;
+    if (isBefore(i, first))
+      first = static_cast<int>(i);
+    // Signals that end jobs come to all ranks, as a rule, one after another.
+    int signal = ranks[i].ending.signal;
+    bool isFromOutside = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+    if ((!ranks[i].ended || (isOwn(ranks[i].ending) && !isFromOutside)) && isBefore(i, firstOwn))
+      firstOwn = static_cast<int>(i);
+  }
+  if (firstOwn >= 0 || first < 0)
+    return firstOwn;
+  return now - ranks[static_cast<size_t>(first)].endedAt > kSecondThoughts ? first : -1;
+}
+
+int Hub::findHungNow(double now) const {
+  std::vector<WatchedRank> watched;
+  for (const Rank &rank : ranks) {
+    WatchedRank &each = watched.emplace_back();
+    each.standing = rank.standing;
+    // One that has not joined, or is done, is nobody to wait for; nor does it wait.
+    if (!rank.joined || rank.ended || rank.gone)
+      continue;
+    each.quietSeconds = now - rank.movedAt;
+    double used =
+        static_cast<double>(rank.standing.cpuMillis) - static_cast<double>(rank.cpuAtMove);
+    each.cpuShare = each.quietSeconds > 0 ? used / 1000 / each.quietSeconds : 0;
+  }
+  return findHung(watched, notes, options.patience);
+}
+
+bool Hub::haveAllTold(double now) const {
+  return now - fellAt > kSettleSeconds ||
+         std::all_of(ranks.begin(), ranks.end(), [&](const Rank &rank) {
+           return !rank.joined || rank.ended || rank.gone || rank.heardAt > fellAt;
+         });
+}
+
+std::optional<Verdict> Hub::tick(double now) {
+  if (isOver)
+    return std::nullopt;
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i].joined && !ranks[i].gone && now - ranks[i].heardAt > options.silenceSeconds)
+      lose(static_cast<int>(i), text("gave no sign of life for ", options.silenceSeconds, " s"),
+           now);
+  std::optional<Verdict> verdict;
+  if (int fallen = findFallen(now); fallen >= 0) {
+    if (fellAt < 0)
+      fellAt = now;
+    if (haveAllTold(now))
+      verdict = judgeFallen(fallen);
+  } else if (int hung = findHungNow(now); hung < 0) {
+    asked = -1; // all get on, perhaps after all
+  } else if (asked < 0) {
+    asked = hung;
+    askedAt = now;
+  } else {
+    const Rank &rank = ranks[static_cast<size_t>(asked)];
+    if (!rank.stacks.empty() || rank.standing.isStopped || now - askedAt > kStackSeconds)
+      verdict = judgeHung(asked, now);
+  }
+  isOver = verdict.has_value();
+  return verdict;
+}
+
+std::string Hub::name(int index) const {
+  const Rank &rank = ranks[static_cast<size_t>(index)];
+  return text("rank ", index, " on host '", rank.host, "' (process ", rank.process, ")");
+}
+
+// Ranks at one place are told together, the largest group first.
+std::string Hub::describeOthers(int culprit) const {
+  constexpr size_t most = 6;
+  std::map<std::string, std::vector<int>> places;
+  for (int i = 0; i < options.ranks; ++i) {
+    const Rank &rank = ranks[static_cast<size_t>(i)];
+    if (i != culprit && rank.joined)
+      places[text(rank.standing.isStopped       ? "is stopped in "
+                  : rank.standing.computes      ? "computes in "
+                  : rank.standing.waits.empty() ? "is in "
+                                                : "waits in ",
+                  rank.standing.place)]
+          .push_back(i);
+  }
+  std::vector<std::pair<std::string, std::vector<int>>> sorted(places.begin(), places.end());
+  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
+    return a.second.size() != b.second.size() ? a.second.size() > b.second.size()
+                                              : a.second < b.second;
+  });
+  std::string out;
+  for (size_t i = 0; i < std::min(sorted.size(), most); ++i)
+    out += text("  ", listOfRanks(sorted[i].second),
+                sorted[i].second.size() == 1 ? " " : ", each: ", sorted[i].first, "\n");
+  return sorted.size() > most ? text(out, "  ranks at ", sorted.size() - most, " more places\n")
+                              : out;
+}
+
+static std::string indented(const std::string &lines) {
+  constexpr size_t most = 60;
+  std::string out;
+  size_t begin = 0;
+  for (size_t line = 0; line < most && begin < lines.size(); ++line) {
+    size_t end = std::min(lines.find('\n', begin), lines.size());
+    out += text("    ", printable(std::string_view(lines).substr(begin, end - begin), 300), "\n");
+    begin = end + 1;
+  }
+  return out;
+}
+
+Verdict Hub::judgeFallen(int culprit) const {
+  const Rank &rank = ranks[static_cast<size_t>(culprit)];
+  Verdict verdict{culprit, kExitRankDied, {}};
+  if (rank.ended)
+    verdict.exitCode = exitCodeOf(rank.ending);
+  if (rank.ended && rank.ending.signal == 0 && rank.ending.exitCode != 0) {
+    // It said why, or would have, had another not been there to say it first.
+    if (!rank.ending.words.empty())
+      verdict.report = text("dtrun: ", rank.ending.words, "\n");
+    return verdict;
+  }
+  verdict.report =
+      text("dtrun: ", name(culprit), " ",
+           rank.ended ? describe(rank.ending)
+                      : text("is lost: its keeper (process ", rank.keeper, ") ", rank.lostWhy),
+           "; it was in ", rank.standing.place, "\n");
+  if (!rank.stacks.empty())
+    verdict.report += text("  its stacks:\n", indented(rank.stacks));
+  verdict.report += describeOthers(culprit);
+  return verdict;
+}
+
+Verdict Hub::judgeHung(int culprit, double now) const {
+  const Rank &rank = ranks[static_cast<size_t>(culprit)];
+  const Standing &standing = rank.standing;
+  bool waits = !standing.computes && !standing.waits.empty();
+  std::string report =
+      text("dtrun: ", name(culprit), " ",
+           standing.isStopped ? "is stopped by a signal, and has been"
+           : waits            ? "waits for ranks that are there, and has been"
+                              : "does not get on: it has been",
+           " in ", standing.place, " for ", std::floor(now - rank.movedAt), " s\n");
+  if (!rank.stacks.empty())
+    report += text("  its stacks:\n", indented(rank.stacks));
+  return {culprit, kExitRankDied, report + describeOthers(culprit)};
+}
+
+} // namespace dtc::rt

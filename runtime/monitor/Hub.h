@@ -1,0 +1,90 @@
+// What rank 0's keeper knows of all ranks, and what it makes of it: who was the first to stop.
+//
+// No clock and no network are in here: all that happens is told, with the time at which it does.
+#pragma once
+
+#include "runtime/monitor/Frames.h"
+#include "runtime/monitor/Judge.h"
+
+#include <optional>
+
+namespace dtc::rt {
+
+struct HubOptions {
+  int ranks = 1;
+  Patience patience = {};
+  double silenceSeconds = 5; // without a beat after which a keeper is lost, with its rank and host
+};
+
+// The end of the job.
+struct Verdict {
+  int culprit = -1;
+  int exitCode = 0;
+  std::string report; // lines for the user; empty where the culprit has said why
+};
+
+class Hub {
+public:
+  // `notes` are of rank 0, whose groups are those of all; they may come later than the hub.
+  Hub(const HubOptions &options, const ProgramNotes &notes)
+      : options(options), notes(notes), ranks(static_cast<size_t>(options.ranks)) {}
+
+  // False where the frame is not what this rank could send now: the connection is to be given up.
+  bool hear(int rank, const Frame &frame, double now);
+  // The connection to the rank's keeper is gone. Nothing after it has left.
+  void lose(int rank, const std::string &why, double now);
+  // The machine of this keeper slept until now: silence means nothing.
+  void forgiveSilence(double now);
+
+  // To be called some times a second. A verdict is given once.
+  std::optional<Verdict> tick(double now);
+  // The rank whose stacks are wanted for the verdict to come; -1 for none.
+  int wantsStacksOf() const { return asked; }
+  // Whether a beat of every rank is wanted, to say in the verdict where they are now.
+  bool wantsBeats() const { return fellAt >= 0 && !isOver; }
+
+  bool hasJoined(int rank) const { return ranks[static_cast<size_t>(rank)].joined; }
+  int joined() const;
+  // Whether the rank's keeper has left, or was lost.
+  bool isGone(int rank) const { return ranks[static_cast<size_t>(rank)].gone; }
+
+private:
+  struct Rank {
+    bool joined = false, gone = false, ended = false;
+    std::string host;
+    uint32_t process = 0, keeper = 0;
+    Standing standing;
+    double heardAt = 0, movedAt = 0;
+    uint64_t cpuAtMove = 0;
+    Ending ending;
+    std::string stacks, lostWhy;
+    double endedAt = 0;
+    uint64_t order = 0; // in which ranks ended or were lost, from 1
+  };
+
+  void take(Rank &rank, const Standing &standing, double now);
+  // The first rank that ended without being done, or was lost; -1 where none has, or it may still
+  // turn out that another was the first.
+  int findFallen(double now) const;
+  int findHungNow(double now) const;
+  // Whether all that can have told where they are since the first one fell.
+  bool haveAllTold(double now) const;
+  Verdict judgeFallen(int culprit) const;
+  Verdict judgeHung(int culprit, double now) const;
+  std::string name(int rank) const;
+  std::string describeOthers(int culprit) const;
+
+  HubOptions options;
+  const ProgramNotes &notes;
+  std::vector<Rank> ranks;
+  uint64_t falls = 0;
+  bool isOver = false;
+  int asked = -1;
+  double askedAt = 0;
+  double fellAt = -1; // when the first rank was found to have fallen
+};
+
+// "rank 3", "ranks 0, 1 and 5", "ranks 0, 1, 2 and 500 more".
+std::string listOfRanks(const std::vector<int> &ranks);
+
+} // namespace dtc::rt

@@ -1,0 +1,118 @@
+#include "runtime/monitor/Judge.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace dtc::rt {
+namespace {
+
+// Above which a rank is at work: those that wait for others poll, and take less.
+constexpr double kBusyShare = 0.3;
+
+bool isRank(const std::vector<WatchedRank> &ranks, int64_t rank) {
+  return rank >= 0 && rank < static_cast<int64_t>(ranks.size());
+}
+
+bool waits(const WatchedRank &rank) {
+  return !rank.standing.computes && !rank.standing.waits.empty();
+}
+
+// Calls of the group that `rank` has begun, on the other side of a transfer.
+uint64_t begunBy(const WatchedRank &rank, const Waiting &waiting) {
+  // A send is met by a receive. Of groups that are not counted anybody may be behind.
+  size_t group = ProgressPage::indexOf(waiting.group);
+  return group < ProgressPage::kGroups ? rank.standing.started[group][waiting.meets == Meets::Send]
+                                       : 0;
+}
+
+std::vector<int> membersOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
+                           int rank, const Waiting &waiting) {
+  std::vector<int> members;
+  if (waiting.meets == Meets::Send || waiting.meets == Meets::Receive)
+    return {waiting.peer};
+  if (waiting.group == ProgressPage::kHostGroup) {
+    members.resize(ranks.size());
+    std::iota(members.begin(), members.end(), 0);
+    return members;
+  }
+  for (uint32_t member : notes.listOf(waiting.group, static_cast<uint32_t>(rank)))
+    members.push_back(static_cast<int>(member));
+  return members;
+}
+
+double patienceWith(const WatchedRank &rank, const Patience &patience) {
+  const Standing &standing = rank.standing;
+  if (standing.isStopped)
+    return patience.hangSeconds;
+  if (waits(rank)) {
+    uint64_t bytes = 0;
+    for (const Waiting &waiting : standing.waits)
+      bytes = std::max(bytes, waiting.bytes);
+    double moving = 2 * static_cast<double>(bytes) / patience.bytesPerSecond;
+    return std::max(patience.hangSeconds,
+                    std::min(patience.hangSeconds + moving, patience.longestSeconds));
+  }
+  bool isElsewhere = standing.activity != Activity::Stepping || !standing.reportsStreams;
+  bool isBusy = rank.cpuShare > kBusyShare;
+  return isElsewhere || isBusy ? patience.longestSeconds : patience.hangSeconds;
+}
+
+} // namespace
+
+int blockerOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, int rank,
+              const Waiting &waiting) {
+  int found = -1;
+  auto isBefore = [&](int a, int b) {
+    const WatchedRank &left = ranks[static_cast<size_t>(a)], &right = ranks[static_cast<size_t>(b)];
+    if (left.standing.isStopped != right.standing.isStopped)
+      return left.standing.isStopped;
+    if (waits(left) != waits(right))
+      return !waits(left);
+    return begunBy(left, waiting) < begunBy(right, waiting);
+  };
+  for (int member : membersOf(ranks, notes, rank, waiting)) {
+    if (member == rank || !isRank(ranks, member))
+      continue;
+    const WatchedRank &other = ranks[static_cast<size_t>(member)];
+    // One that is stopped in the middle of the call keeps the others there.
+    bool isBehind = waiting.sequence == 0 || begunBy(other, waiting) < waiting.sequence ||
+                    other.standing.isStopped;
+    if (isBehind && (found < 0 || isBefore(member, found)))
+      found = member;
+  }
+  return found;
+}
+
+int findHung(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
+             const Patience &patience) {
+  // The longest quiet first.
+  std::vector<int> order(ranks.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto quiet = [&](int rank) { return ranks[static_cast<size_t>(rank)].quietSeconds; };
+  std::sort(order.begin(), order.end(),
+            [&](int a, int b) { return quiet(a) != quiet(b) ? quiet(a) > quiet(b) : a < b; });
+  for (int start : order) {
+    int at = start;
+    if (ranks[static_cast<size_t>(at)].quietSeconds < patience.hangSeconds)
+      break;
+    std::vector<bool> seen(ranks.size());
+    for (;;) {
+      seen[static_cast<size_t>(at)] = true;
+      const WatchedRank &rank = ranks[static_cast<size_t>(at)];
+      int next = -1;
+      if (waits(rank) && !rank.standing.isStopped)
+        for (const Waiting &waiting : rank.standing.waits)
+          if (next < 0)
+            next = blockerOf(ranks, notes, at, waiting);
+      if (next < 0 || seen[static_cast<size_t>(next)])
+        break;
+      at = next;
+    }
+    const WatchedRank &last = ranks[static_cast<size_t>(at)];
+    if (last.quietSeconds >= patienceWith(last, patience))
+      return at;
+  }
+  return -1;
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,44 @@
+// Who keeps a job from getting on, by where its ranks stand.
+#pragma once
+
+#include "runtime/monitor/Standing.h"
+
+#include <vector>
+
+namespace dtc::rt {
+
+// How long a rank may stay where it is.
+struct Patience {
+  // Stopped, in a call that all others have begun, or in an instruction without using a processor.
+  double hangSeconds = 60;
+  // Computing, or at work on its own (start, files, data); of a device that does not tell where it is, a step.
+  double longestSeconds = 600;
+  // What the slowest network moves: a call of many bytes may take longer by as much.
+  double bytesPerSecond = 10e6;
+};
+
+struct WatchedRank {
+  Standing standing;
+  double quietSeconds = 0; // since it moved last
+  double cpuShare = 0;     // of one processor, meanwhile
+};
+
+// The rank that the others wait for, which has stayed where it is for longer than it may; -1 where
+// nobody has.
+//
+// 1. From each rank that has been quiet for hangSeconds, go on to the one that it waits for: of those
+//    that have not begun the call which it is in, a stopped one, else one that waits for nobody, else
+//    the one that has begun the fewest calls of the group.
+// 2. The end of the way, or the rank that would be met again, is the culprit where it has been quiet
+//    for longer than it may.
+//
+// Example: rank 1 computes; 0 and 2 wait for it in call 7 of 'dp': the culprit is rank 1, once it is
+// quiet for longestSeconds, or for hangSeconds where it uses no processor.
+int findHung(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
+             const Patience &patience);
+
+// The rank that `rank` waits for by `waiting`; -1 where all are there, or it is not known.
+int blockerOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, int rank,
+              const Waiting &waiting);
+
+} // namespace dtc::rt

@@ -1,0 +1,163 @@
+// Where a rank stands, told by its threads as they go, in a page of memory that it shares with its
+// keeper (Keeper.h): it can be read whatever becomes of the rank.
+//
+// Telling is a few stores; nobody waits. What is read may be anything that a rank that went astray
+// has left there, so that readers check it.
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "runtime/monitor/FlightRecorder.h"
+#include "runtime/monitor/ProgramNotes.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dtc::rt {
+
+// What the host of a rank does, and with it how long it may stay.
+enum class Activity : uint32_t {
+  Starting, // up to the first step
+  Stepping, // steps and what ranks tell each other between them
+  Working,  // on its own, for as long as that takes: reading data, writing files
+  Finished, // all is done
+};
+
+// In the group of an event: a receive, which counts apart.
+inline constexpr uint32_t kReceives = 1u << 31;
+
+// Where rank 0's keeper is to be found.
+struct KeeperAddress {
+  static constexpr size_t kAddresses = 8;
+  uint8_t secret[16];             // known to the ranks of this job alone
+  uint32_t addresses[kAddresses]; // IPv4, as in the network; 0 for none
+  uint16_t port;                  // as in the network
+};
+
+// One instruction at a time, or none.
+struct StreamPlace {
+  std::atomic<uint64_t> tag, event; // event: of the flight recorder, 0 for none
+  std::atomic<uint64_t> moves;      // odd while an instruction runs
+  std::atomic<int32_t> thread;      // its number in the system
+};
+
+// What an enqueue of an entry was for.
+struct StepPlaceName {
+  std::atomic<uint32_t> entry, trainingStep;
+};
+
+struct ProgressPage {
+  static constexpr size_t kStreams = 16; // the last one is the host's
+  static constexpr size_t kHostStream = kStreams - 1;
+  static constexpr size_t kGroups = 32; // whose calls are counted; the last one is the host's
+  static constexpr uint32_t kHostGroup = 0xfffe; // all ranks, for the host's calls
+  static constexpr size_t kSteps = 16;
+  static constexpr size_t kWords = 2048;
+
+  std::atomic<uint32_t> activity;
+  std::atomic<uint32_t> reportsStreams; // whether its device tells where its streams are
+  std::atomic<uint64_t> hostMoves;
+  std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
+  std::atomic<uint32_t> dumpsWanted; // by SIGUSR1 to the rank
+  std::atomic<uint32_t> stacks;      // of threads, written so far
+  StreamPlace streams[kStreams];
+  StepPlaceName steps[kSteps]; // by the upper half of a tag
+  // Where `started` has a group of the device, or kHostGroup; kGroups for one that it has not.
+  static size_t indexOf(uint32_t group) {
+    return group == kHostGroup ? kGroups - 1 : group < kGroups - 1 ? group : kGroups;
+  }
+
+  // Started so far, by group: collectives and sends, receives.
+  std::atomic<uint64_t> started[kGroups][2];
+  KeeperAddress address;
+  char words[kWords]; // of a rank that ends because others did
+  FlightRecorder flights;
+};
+
+// Tags of the host's own calls, which no instruction has: the kind of call in the lower half.
+enum class HostCall : uint32_t {
+  AllReduce,
+  AllGather,
+  ReduceScatter,
+  AllToAll,
+  Broadcast,
+  Barrier,
+  Split,
+  Send,
+  Receive
+};
+const char *nameOf(HostCall call);
+inline constexpr uint64_t kHostTag = uint64_t(1) << 63;
+
+// The side of the rank.
+class Progress {
+public:
+  // `notes` is a file for the program's notes; -1: they go nowhere.
+  Progress(ProgressPage &page, int notes);
+
+  // Once, before the first step: what tags mean.
+  void describe(const ProgramNotes &program);
+
+  void enter(Activity activity) {
+    page.activity.store(static_cast<uint32_t>(activity), std::memory_order_relaxed);
+    page.hostMoves.fetch_add(1, std::memory_order_relaxed);
+  }
+  Activity activity() const {
+    return static_cast<Activity>(page.activity.load(std::memory_order_relaxed));
+  }
+  // Tags of the host's enqueue number `number` are of this entry and step.
+  void enterStep(uint64_t number, uint32_t entry, uint32_t trainingStep) {
+    StepPlaceName &name = page.steps[number % ProgressPage::kSteps];
+    name.entry.store(entry, std::memory_order_relaxed);
+    name.trainingStep.store(trainingStep, std::memory_order_relaxed);
+    page.hostMoves.fetch_add(1, std::memory_order_relaxed);
+    enteredStep = trainingStep;
+    enteredEntry = entry;
+  }
+  // By the thread that enqueues: an event for a meeting with other ranks. 0: not recorded.
+  uint64_t schedule(uint64_t tag, uint32_t group, Meets meets);
+  // By a stream's thread, about itself.
+  void beginThread(int stream);
+  void begin(int stream, uint64_t tag, uint64_t event, int64_t now) {
+    StreamPlace &place = at(stream);
+    place.tag.store(tag, std::memory_order_relaxed);
+    place.event.store(event, std::memory_order_relaxed);
+    place.moves.fetch_add(1, std::memory_order_release);
+    if (event)
+      start(event, now);
+  }
+  void end(int stream, uint64_t event, int64_t now) {
+    at(stream).moves.fetch_add(1, std::memory_order_release);
+    if (event)
+      page.flights.complete(event, now);
+  }
+  // By the host, of a device that does not tell where its streams are: the step is over.
+  void complete(uint64_t firstEvent, uint64_t lastEvent);
+  void deviceReports() { page.reportsStreams = 1; }
+  bool isDeviceReporting() const { return page.reportsStreams != 0; }
+
+  // Why this rank ends, for its keeper to say where nobody knows better.
+  void say(const std::string &words);
+
+  ProgressPage &shared() { return page; }
+
+private:
+  StreamPlace &at(int stream) {
+    auto index = static_cast<size_t>(stream);
+    return page.streams[index < ProgressPage::kStreams ? index : ProgressPage::kHostStream - 1];
+  }
+  void start(uint64_t event, int64_t now);
+
+  ProgressPage &page;
+  int notes;
+  // Scheduled so far, by group: collectives and sends, receives. The host's own come first.
+  std::vector<std::array<uint64_t, 2>> sequences;
+  uint32_t enteredStep = 0, enteredEntry = 0;
+};
+
+// Nanoseconds of CLOCK_MONOTONIC.
+int64_t monotonicNanos();
+
+} // namespace dtc::rt

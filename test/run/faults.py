@@ -1,0 +1,223 @@
+"""Faults at random moments of a job of four ranks: noticed in time, with the right rank named, and nothing left behind.
+
+  faults.py [--trials N] [--seed S]
+
+A trial starts a job, waits for a random moment of its training, and does one thing to one rank: kill -9, SIGSEGV or SIGSTOP
+of its process, or kill -9 of the keeper beside it. It prints a table: fault, trials, noticed within (mean, worst), ended, named rightly.
+Flight records of the last trial of each fault are read: PyTorch's keys, and who is behind in them.
+"""
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from dtc_tools import BIN, dtc
+
+RANKS = 4
+TIMEOUT = 3.0  # --timeout: after which a rank that is stopped is one that hangs
+# Seconds after the fault by which it is said which rank it was.
+BOUNDS = {"kill -9": 5.0, "SIGSEGV": 5.0, "SIGSTOP": TIMEOUT + 5.0, "kill -9 of a keeper": 5.0}
+SAYS = {"kill -9": "died (signal 9, Killed)", "SIGSEGV": "died (signal 11, Segmentation fault)",
+        "SIGSTOP": "is stopped by a signal", "kill -9 of a keeper": ""}
+ENTRY_KEYS = {"record_id", "pg_id", "process_group", "collective_seq_id", "p2p_seq_id", "op_id", "is_p2p",
+              "profiling_name", "input_sizes", "input_dtypes", "output_sizes", "output_dtypes", "time_created_ns",
+              "time_discovered_started_ns", "time_discovered_completed_ns", "duration_ms", "timeout_ms", "state",
+              "retired", "frames"}
+
+
+def fail(message):
+    sys.exit(f"FAILED: {message}")
+
+
+def stat_of(process):
+    """Parent and state of a process; None where there is none."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return int(fields[1]), fields[0]
+
+
+def processes_of(dte):
+    """The processes whose command names the program, with their parents."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
+        except OSError:  # it has ended meanwhile
+            continue
+        stat = stat_of(entry.name) if str(dte).encode() in words and words[0].endswith(b"dtrun") else None
+        if stat and stat[1] != "Z":
+            found[int(entry.name)] = stat[0]
+    return found
+
+
+def rank_of(process):
+    variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    (value,) = [v for v in variables if v.startswith(b"OMPI_COMM_WORLD_RANK=")]
+    return int(value.split(b"=")[1])
+
+
+def start(folder, logs):
+    job = subprocess.Popen([str(BIN / "dtrun"), str(folder / "a.dte"), "-n", str(RANKS), "--data", str(folder / "text.txt"),
+                            "--steps", "1000000000", "--threads", "1", "--timeout", str(TIMEOUT), "--log-dir", str(logs)],
+                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           start_new_session=True)
+    for _ in range(2):
+        if "step" not in job.stdout.readline() and job.poll() is not None:
+            fail(f"the job did not start\n{job.stderr.read()}")
+    return job
+
+
+def ranks_of(job, dte):
+    """Rank -> (keeper, process)."""
+    processes = processes_of(dte)
+    found = {}
+    for process, parent in processes.items():
+        if parent in processes and parent != job.pid and processes[parent] != job.pid:
+            found[rank_of(process)] = (parent, process)
+    if sorted(found) != list(range(RANKS)):
+        fail(f"found ranks {sorted(found)} among processes {processes}, wanted {RANKS}")
+    return found
+
+
+def run_trial(folder, fault, chance):
+    """Seconds until it was said, and until the job had ended, and whether the right rank was named."""
+    logs = folder / "logs"
+    job = start(folder, logs)
+    try:
+        time.sleep(chance.uniform(0, 0.5))
+        ranks = ranks_of(job, folder / "a.dte")
+        rank = chance.randrange(RANKS)
+        keeper, process = ranks[rank]
+        target = keeper if fault == "kill -9 of a keeper" else process
+        number = {"SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP}.get(fault, signal.SIGKILL)
+        lines = []
+        threads = [threading.Thread(target=lambda: lines.extend((time.monotonic(), line) for line in job.stderr)),
+                   threading.Thread(target=job.stdout.read)]
+        for thread in threads:
+            thread.start()
+        begin = time.monotonic()
+        os.kill(target, number)
+        try:
+            job.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            fail(f"{fault} of rank {rank}: the job goes on for 60 s")
+        seconds = time.monotonic() - begin
+        for thread in threads:
+            thread.join()
+        errors = "".join(line for _, line in lines)
+        noticed = lines[0][0] - begin if lines else seconds
+        if job.returncode != 3:
+            fail(f"{fault} of rank {rank}: exit code {job.returncode}, wanted 3\n{errors}")
+        left = list(processes_of(folder / "a.dte"))
+        for _ in range(30):
+            if left:
+                time.sleep(0.1)
+                left = list(processes_of(folder / "a.dte"))
+        if left:
+            fail(f"{fault} of rank {rank}: processes {left} are left\n{errors}")
+        named = re.search(r"\brank (\d+) ", errors)
+        is_right = bool(named) and int(named.group(1)) == rank and SAYS[fault] in errors
+        if not is_right:
+            print(f"{fault} of rank {rank}:\n{errors}", file=sys.stderr)
+        if noticed > BOUNDS[fault]:
+            fail(f"{fault} of rank {rank}: noticed after {noticed:.1f} s, wanted at most {BOUNDS[fault]} s\n{errors}")
+        return noticed, seconds, is_right
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+
+
+def check_records(logs, fault):
+    """All ranks have left one, in PyTorch's keys; groups have one order of collectives."""
+    seen = {}
+    for rank in range(RANKS):
+        path = logs / f"flight-rank-{rank}.json"
+        if not path.exists():
+            fail(f"{fault}: there is no {path.name}")
+        record = json.loads(path.read_text())
+        if not {"version", "entries", "pg_config", "pg_status", "nccl_comm_state"} <= set(record):
+            fail(f"{path.name} has {sorted(record)}")
+        if not 0 < len(record["entries"]) <= 2000 or path.stat().st_size > 4 << 20:
+            fail(f"{path.name} has {len(record['entries'])} entries in {path.stat().st_size} bytes")
+        for entry in record["entries"]:
+            if not ENTRY_KEYS <= set(entry):
+                fail(f"{path.name} lacks {sorted(ENTRY_KEYS - set(entry))}")
+            if entry["is_p2p"] or entry["process_group"][1] == "control":
+                continue
+            ranks = record["pg_config"][str(entry["pg_id"])]["ranks"]
+            key = (entry["pg_id"], ranks, entry["collective_seq_id"])
+            what = (entry["profiling_name"], entry["dtc"]["name"], entry["input_sizes"])
+            if seen.setdefault(key, what) != what:
+                fail(f"{path.name}: call {key} is {what}, another rank has {seen[key]}")
+    if not seen:
+        fail("no collective of a program is in the records")
+
+
+def check_request(folder):
+    """SIGUSR1 to the job writes a record of each rank, and training goes on."""
+    logs = folder / "asked"
+    job = start(folder, logs)
+    try:
+        os.kill(job.pid, signal.SIGUSR1)
+        for _ in range(100):
+            if all((logs / f"flight-rank-{rank}.json").exists() for rank in range(RANKS)):
+                break
+            time.sleep(0.1)
+        check_records(logs, "SIGUSR1")
+        for _ in range(20):
+            if "step" not in job.stdout.readline():
+                fail("training does not go on after SIGUSR1")
+        job.terminate()
+        job.communicate(timeout=30)
+        if job.returncode != 128 + signal.SIGTERM:
+            fail(f"SIGTERM gives exit code {job.returncode}")
+    finally:
+        if job.poll() is None:
+            os.killpg(job.pid, signal.SIGKILL)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=2, help="of each fault")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = Path(__file__).resolve().parents[1] / "fuzz" / "gpt2-tiny.json"
+        plan = ["--topology", "cpu", "--devices", RANKS, "--global-batch", 8]
+        dtc("plan", source, *plan, "--fix", "dp=2,tp=2", "-o", folder / "p.json")
+        dtc("compile", source, *plan, "--plan", folder / "p.json", "-o", folder / "a.dte")
+        (folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
+        check_request(folder)
+        rows, wrong = [], 0
+        for fault in BOUNDS:
+            results = []
+            for _ in range(arguments.trials):
+                results.append(run_trial(folder, fault, chance))
+                if fault != "kill -9 of a keeper":
+                    check_records(folder / "logs", fault)
+                for path in (folder / "logs").glob("flight-*"):
+                    path.unlink()
+            noticed, ended, right = (list(column) for column in zip(*results))
+            wrong += len(results) - sum(right)
+            rows.append((fault, len(results), sum(noticed) / len(noticed), max(noticed), max(ended), sum(right)))
+    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'ended: worst':>13} {'named rightly':>14}")
+    for fault, trials, mean, worst, ended, right in rows:
+        print(f"{fault:22} {trials:6} {mean:18.2f} s {worst:6.2f} s {ended:11.2f} s {right:14}")
+    if wrong:
+        fail(f"{wrong} trials named another rank, or none")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,228 @@
+// Rank 0's keeper with peers and a clock of the test.
+#include "runtime/monitor/Hub.h"
+#include "test/unit/monitor/Notes.h"
+
+#include <gtest/gtest.h>
+
+namespace dtc::rt {
+namespace {
+
+class HubTest : public testing::Test {
+protected:
+  void join(int rank) {
+    Frame hello;
+    hello.kind = FrameKind::Hello;
+    hello.rank = static_cast<uint32_t>(rank);
+    hello.host = "h";
+    hello.process = 100 + static_cast<uint32_t>(rank);
+    ASSERT_TRUE(hub.hear(rank, hello, now));
+  }
+  void joinAll() {
+    for (int rank = 0; rank < 4; ++rank)
+      join(rank);
+  }
+  Frame beat(uint64_t moves, bool computes = true) {
+    Frame frame;
+    frame.kind = FrameKind::Beat;
+    frame.standing.activity = Activity::Stepping;
+    frame.standing.reportsStreams = true;
+    frame.standing.moves = moves;
+    frame.standing.computes = computes;
+    frame.standing.trainingStep = 12;
+    frame.standing.place = "step 12, task 'forward'";
+    if (!computes) {
+      frame.standing.waits = {{ProgressPage::kHostGroup, Meets::Collective, 5, -1, 0}};
+      frame.standing.started[ProgressPage::kGroups - 1][0] = 5;
+    }
+    return frame;
+  }
+  Frame end(int code, int signal, const char *words = "") {
+    Frame frame = beat(1);
+    frame.kind = FrameKind::Ended;
+    frame.ending = {code, signal, false, false, words};
+    return frame;
+  }
+  // Beats of `ranks` for `seconds`, which move where `moves`; the verdict, if one comes.
+  std::optional<Verdict> pass(double seconds, std::vector<int> ranks, bool moves = true) {
+    for (double until = now + seconds; now < until; now += 0.5) {
+      for (int rank : ranks)
+        EXPECT_TRUE(hub.hear(rank, beat(moves ? ++count : 1), now));
+      if (std::optional<Verdict> verdict = hub.tick(now))
+        return verdict;
+    }
+    return std::nullopt;
+  }
+
+  ProgramNotes notes = test::smallNotes();
+  Hub hub{{.ranks = 4, .patience = {60, 600}, .silenceSeconds = 5}, notes};
+  double now = 1000;
+  uint64_t count = 10;
+};
+
+TEST_F(HubTest, IsContentWithRanksThatGetOn) {
+  joinAll();
+  EXPECT_FALSE(pass(2000, {0, 1, 2, 3}));
+}
+
+TEST_F(HubTest, NamesASilentRankInTime) {
+  joinAll();
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  double last = now;
+  std::optional<Verdict> verdict = pass(30, {0, 1, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+  EXPECT_EQ(verdict->exitCode, 3);
+  EXPECT_LT(now - last, 6.6);
+  EXPECT_NE(verdict->report.find("rank 2 on host 'h' (process 102) is lost: its keeper (process 0) "
+                                 "gave no sign of life for 5 s; it was in step 12"),
+            std::string::npos)
+      << verdict->report;
+  EXPECT_FALSE(hub.tick(now + 1)); // once
+}
+
+TEST_F(HubTest, ForgivesASleepOfItsOwn) {
+  joinAll();
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  now += 3600;
+  hub.forgiveSilence(now);
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+}
+
+TEST_F(HubTest, WaitsForNoOneThatHasNotJoined) {
+  join(0);
+  EXPECT_FALSE(pass(100, {0}));
+  join(3); // late
+  EXPECT_FALSE(pass(100, {0, 3}));
+  EXPECT_EQ(hub.joined(), 2);
+  EXPECT_FALSE(hub.hear(2, beat(1), now)); // a beat of a stranger
+}
+
+TEST_F(HubTest, BlamesTheFirstThatDied) {
+  joinAll();
+  EXPECT_FALSE(pass(3, {0, 1, 2, 3}));
+  // Rank 1 lost others before rank 3's end was told: its words are not the cause.
+  EXPECT_TRUE(hub.hear(1, end(3, 0, "all-reduce: not complete"), now));
+  EXPECT_FALSE(pass(1, {0, 2, 3}));
+  EXPECT_TRUE(hub.hear(3, end(0, 11), now));
+  EXPECT_TRUE(hub.hear(0, end(0, 9), now));
+  std::optional<Verdict> verdict = pass(2, {2});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 3);
+  EXPECT_NE(verdict->report.find("died (signal 11, Segmentation fault)"), std::string::npos)
+      << verdict->report;
+}
+
+TEST_F(HubTest, AsksWhereAllAreWhenOneDied) {
+  joinAll();
+  EXPECT_TRUE(hub.hear(2, end(0, 9), now));
+  EXPECT_FALSE(hub.tick(now + 0.1));
+  EXPECT_TRUE(hub.wantsBeats());
+  for (int rank : {0, 1, 3})
+    EXPECT_TRUE(hub.hear(rank, beat(2), now + 0.2));
+  EXPECT_TRUE(hub.tick(now + 0.3));
+  EXPECT_FALSE(hub.wantsBeats());
+}
+
+TEST_F(HubTest, LetsARankSpeakWhereNobodyDied) {
+  joinAll();
+  EXPECT_TRUE(hub.hear(1, end(3, 0, "all-reduce: not complete"), now));
+  std::optional<Verdict> verdict = pass(5, {0, 2, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->report, "dtrun: all-reduce: not complete\n");
+}
+
+// What it has said itself is not said again; its exit code is the job's.
+TEST_F(HubTest, IsQuietAboutAnErrorThatWasTold) {
+  joinAll();
+  EXPECT_TRUE(hub.hear(1, end(1, 0), now));
+  std::optional<Verdict> verdict = pass(2, {0, 2, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->exitCode, 1);
+  EXPECT_EQ(verdict->report, "");
+}
+
+TEST_F(HubTest, NamesOneThatEndsTooEarly) {
+  joinAll();
+  EXPECT_TRUE(hub.hear(1, end(0, 0), now));
+  std::optional<Verdict> verdict = pass(2, {0, 2, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->exitCode, 3);
+  EXPECT_NE(verdict->report.find("exited with code 0 before the job's end"), std::string::npos);
+}
+
+TEST_F(HubTest, LetsFinishedRanksGo) {
+  joinAll();
+  Frame frame = end(0, 0);
+  frame.ending.isFinished = true;
+  for (int rank = 0; rank < 4; ++rank) {
+    EXPECT_TRUE(hub.hear(rank, frame, now));
+    Frame leave;
+    leave.kind = FrameKind::Leave;
+    EXPECT_TRUE(hub.hear(rank, leave, now));
+    hub.lose(rank, "closed", now);
+    EXPECT_TRUE(hub.isGone(rank));
+  }
+  EXPECT_FALSE(pass(100, {}));
+}
+
+TEST_F(HubTest, TakesNoContradiction) {
+  joinAll();
+  Frame hello;
+  hello.kind = FrameKind::Hello;
+  EXPECT_FALSE(hub.hear(1, hello, now)); // twice
+  EXPECT_FALSE(hub.hear(4, beat(1), now));
+  EXPECT_FALSE(hub.hear(-1, beat(1), now));
+  EXPECT_TRUE(hub.hear(1, beat(1), now));
+  Frame back = beat(2);
+  back.standing.trainingStep = 3;
+  EXPECT_FALSE(hub.hear(1, back, now));
+  EXPECT_TRUE(hub.hear(1, end(0, 9), now));
+  EXPECT_FALSE(hub.hear(1, beat(3), now)); // from the dead
+  Frame verdict;
+  verdict.kind = FrameKind::Verdict;
+  EXPECT_FALSE(hub.hear(2, verdict, now)); // which only rank 0's keeper gives
+  Frame leave;
+  leave.kind = FrameKind::Leave;
+  EXPECT_FALSE(hub.hear(2, leave, now)); // before its rank's end
+}
+
+// One that hangs is asked for its stacks; the others are told together.
+TEST_F(HubTest, NamesAHangWithItsStacks) {
+  joinAll();
+  double begin = now;
+  std::optional<Verdict> verdict;
+  for (; !verdict && now < begin + 100; now += 0.5) {
+    for (int rank : {0, 1, 3})
+      EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
+    EXPECT_TRUE(hub.hear(2, beat(20), now));
+    verdict = hub.tick(now);
+    if (hub.wantsStacksOf() == 2) {
+      Frame stacks;
+      stacks.kind = FrameKind::Stacks;
+      stacks.stacks = "the thread of stream 0:\ndtrun: f() +0x1\n\x1b[31m\n";
+      EXPECT_TRUE(hub.hear(2, stacks, now));
+    }
+  }
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+  EXPECT_GE(now - begin, 60);
+  EXPECT_LE(now - begin, 63);
+  EXPECT_NE(verdict->report.find("does not get on: it has been in step 12"), std::string::npos)
+      << verdict->report;
+  EXPECT_NE(verdict->report.find("    dtrun: f() +0x1\n    ?[31m\n"), std::string::npos)
+      << verdict->report;
+  EXPECT_NE(verdict->report.find("  ranks 0, 1 and 3, each: waits in step 12"), std::string::npos)
+      << verdict->report;
+}
+
+TEST(ListOfRanks, IsBounded) {
+  EXPECT_EQ(listOfRanks({3}), "rank 3");
+  EXPECT_EQ(listOfRanks({0, 1, 5}), "ranks 0, 1 and 5");
+  std::vector<int> many(1000);
+  for (int i = 0; i < 1000; ++i)
+    many[static_cast<size_t>(i)] = i;
+  EXPECT_EQ(listOfRanks(many), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 992 more");
+}
+
+} // namespace
+} // namespace dtc::rt

@@ -1,0 +1,281 @@
+// Keepers as processes, with ranks that are functions.
+#include "runtime/monitor/Keeper.h"
+
+#include "runtime/monitor/Frames.h"
+#include "runtime/monitor/Stacks.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dtc::rt {
+namespace {
+
+class KeeperTest : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/keeper-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  // Starts the keeper of `rank` of two, whose rank is `run`.
+  pid_t start(const std::function<int(Progress &)> &run, int rank) const {
+    pid_t process = ::fork();
+    if (process != 0)
+      return process;
+    if (!std::freopen(file(rank).c_str(), "w", stderr))
+      ::_exit(99);
+    KeeperOptions options;
+    options.flightFolder = folder;
+    options.patience.hangSeconds = 1;
+    options.launch.rank = rank;
+    options.launch.size = 2;
+    int code = keepRank(options, run);
+    std::fflush(stderr);
+    ::_exit(code);
+  }
+  std::string file(int rank) const { return folder + "/err" + std::to_string(rank); }
+  // Its exit code, and what keeper and rank wrote to stderr.
+  int end(pid_t process, int rank) {
+    int status = 0;
+    ::waitpid(process, &status, 0);
+    std::ifstream stream(file(rank));
+    said.assign(std::istreambuf_iterator<char>(stream), {});
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  int keep(const std::function<int(Progress &)> &run, int rank = 0) {
+    return end(start(run, rank), rank);
+  }
+
+  std::string folder, said;
+};
+
+TEST_F(KeeperTest, PassesOnTheEnd) {
+  EXPECT_EQ(keep([](Progress &progress) {
+              progress.enter(Activity::Finished);
+              return 0;
+            }),
+            0);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(keep([](Progress &) { return 1; }), 1);
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(KeeperTest, SaysHowARankDiedThatHadNobody) {
+  EXPECT_EQ(keep([](Progress &) { return ::raise(SIGKILL); }), 3);
+  EXPECT_NE(said.find("dtrun: rank 0 on host '"), std::string::npos) << said;
+  EXPECT_NE(said.find(" died (signal 9, Killed); somebody sent it"), std::string::npos) << said;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/flight-rank-0.json"));
+  EXPECT_EQ(keep([](Progress &) { return 0; }, 1), 3);
+  EXPECT_NE(said.find(" exited with code 0 before the job's end"), std::string::npos) << said;
+}
+
+TEST_F(KeeperTest, SaysWhatARankSaidThatLostOthers) {
+  EXPECT_EQ(keep([](Progress &progress) {
+              progress.say("all-reduce\x1b: not complete");
+              return 3;
+            }),
+            3);
+  EXPECT_NE(said.find("dtrun: all-reduce?: not complete\n"), std::string::npos) << said;
+}
+
+TEST_F(KeeperTest, WritesARecordWheneverItIsAsked) {
+  EXPECT_EQ(keep([&](Progress &progress) {
+              // Under load: events go on while signals come.
+              for (int i = 0; i < 300000; ++i) {
+                uint64_t event = progress.schedule(1, 0, Meets::Collective);
+                progress.begin(0, 1, event, 1);
+                progress.end(0, event, 2);
+                if (i % 30000 == 0)
+                  (void)::raise(SIGUSR1);
+              }
+              std::string path = folder + "/flight-rank-0.json";
+              for (int i = 0; i < 200 && !std::filesystem::exists(path); ++i)
+                ::usleep(20000);
+              progress.enter(Activity::Finished);
+              return std::filesystem::exists(path) ? 0 : 5;
+            }),
+            0);
+  std::ifstream file(folder + "/flight-rank-0.json");
+  std::string json(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(json.find("\"reason\": \"SIGUSR1\""), std::string::npos);
+  EXPECT_EQ(json.substr(json.size() - 2), "}\n");
+}
+
+TEST_F(KeeperTest, EndsWithASignalFromOutside) {
+  EXPECT_EQ(keep([](Progress &) {
+              ::kill(::getppid(), SIGTERM);
+              for (;;)
+                ::pause();
+              return 0;
+            }),
+            128 + SIGTERM);
+  EXPECT_EQ(said, "");
+}
+
+// No rank stays behind its keeper.
+TEST_F(KeeperTest, TakesItsRankAlong) {
+  int pipes[2];
+  ASSERT_EQ(::pipe(pipes), 0);
+  EXPECT_EQ(keep([&](Progress &) {
+              pid_t self = ::getpid();
+              if (::write(pipes[1], &self, sizeof(self)) == sizeof(self))
+                ::kill(::getppid(), SIGKILL);
+              for (;;)
+                ::pause();
+              return 0;
+            }),
+            128 + SIGKILL);
+  pid_t rank = 0;
+  ASSERT_EQ(::read(pipes[0], &rank, sizeof(rank)), static_cast<ssize_t>(sizeof(rank)));
+  for (int i = 0; i < 200 && ::kill(rank, 0) == 0; ++i)
+    ::usleep(10000);
+  std::ifstream state("/proc/" + std::to_string(rank) + "/stat");
+  std::string line;
+  std::getline(state, line);
+  EXPECT_TRUE(line.empty() || line.find(") Z ") != std::string::npos) << line;
+  ::close(pipes[0]);
+  ::close(pipes[1]);
+}
+
+// As ranks of one job that know each other's keepers; `told` carries the address.
+void meet(Progress &progress, int rank, const int *told) {
+  KeeperAddress &address = progress.shared().address;
+  ssize_t size = rank == 0 ? ::write(told[1], &address, sizeof(address))
+                           : ::read(told[0], &address, sizeof(address));
+  if (size == static_cast<ssize_t>(sizeof(address)))
+    progress.shared().hasAddress = 1;
+}
+
+[[noreturn]] void stayInAnInstruction(Progress &progress) {
+  progress.deviceReports();
+  progress.enter(Activity::Stepping);
+  progress.enterStep(0, 0, 3);
+  progress.beginThread(0);
+  progress.begin(0, 0, 0, 0);
+  for (;;)
+    ::pause();
+}
+
+class TwoKeepers : public KeeperTest {
+protected:
+  void SetUp() override {
+    KeeperTest::SetUp();
+    ASSERT_EQ(::pipe(told), 0);
+  }
+  void TearDown() override {
+    ::close(told[0]);
+    ::close(told[1]);
+    KeeperTest::TearDown();
+  }
+  int told[2] = {-1, -1};
+};
+
+TEST_F(TwoKeepers, NameAHangWithItsStack) {
+  EXPECT_EQ(keep([&](Progress &progress) {
+              meet(progress, 0, told);
+              stayInAnInstruction(progress);
+              return 0;
+            }),
+            3);
+  EXPECT_NE(said.find(" does not get on: it has been in step 3, issue 0 for 1 s\n  its stacks:\n"
+                      "    the thread of stream 0 ("),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
+}
+
+TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
+  pid_t first = start(
+      [&](Progress &progress) {
+        meet(progress, 0, told);
+        progress.enter(Activity::Working);
+        for (;;)
+          ::pause();
+        return 0;
+      },
+      0);
+  pid_t second = start(
+      [&](Progress &progress) {
+        meet(progress, 1, told);
+        ::usleep(500000);
+        return ::raise(SIGSEGV);
+      },
+      1);
+  EXPECT_EQ(end(second, 1), 3);
+  EXPECT_EQ(said, "");
+  EXPECT_EQ(end(first, 0), 3);
+  EXPECT_EQ(said.find("dtrun: rank 1 on host '"), 0u) << said;
+  EXPECT_NE(said.find("died (signal 11, Segmentation fault)"), std::string::npos) << said;
+  EXPECT_NE(said.find("EndTogetherAndNameTheOneThatCrashed"), std::string::npos)
+      << said; // its stack
+  EXPECT_NE(said.find("  rank 0 is in reading or writing files"), std::string::npos) << said;
+  for (const char *name : {"/flight-rank-0.json", "/flight-rank-1.json"})
+    EXPECT_TRUE(std::filesystem::exists(folder + name));
+}
+
+int connectTo(const KeeperAddress &address) {
+  sockaddr_in to = {};
+  to.sin_family = AF_INET;
+  to.sin_port = address.port;
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  (void)::connect(socket, reinterpret_cast<sockaddr *>(&to), sizeof(to));
+  return socket;
+}
+
+// Who connects and says nothing, anything, or that it is a rank, without the secret, changes nothing.
+TEST_F(TwoKeepers, HeedNoStrangers) {
+  std::function<int(Progress &)> run[] = {[&](Progress &progress) {
+                                            meet(progress, 0, told);
+                                            ::usleep(1500000);
+                                            progress.enter(Activity::Finished);
+                                            return 0;
+                                          },
+                                          [&](Progress &progress) {
+                                            meet(progress, 1, told);
+                                            Frame lie;
+                                            lie.kind = FrameKind::Hello;
+                                            lie.rank = 1;
+                                            for (int i = 0; i < 40; ++i) {
+                                              int socket = connectTo(progress.shared().address);
+                                              std::vector<uint8_t> bytes = encode(lie);
+                                              if (i % 4 == 1)
+                                                bytes.assign(9000, static_cast<uint8_t>(i * 37));
+                                              if (i % 4 == 2)
+                                                bytes[0] = 255; // longer than it is
+                                              if (i % 4 != 3)
+                                                (void)::send(socket, bytes.data(), bytes.size(),
+                                                             MSG_NOSIGNAL);
+                                            }
+                                            ::usleep(1200000);
+                                            progress.enter(Activity::Finished);
+                                            return 0;
+                                          }};
+  pid_t processes[] = {start(run[0], 0), start(run[1], 1)};
+  for (int rank : {0, 1}) {
+    EXPECT_EQ(end(processes[rank], rank), 0);
+    EXPECT_EQ(said, "");
+  }
+}
+
+TEST(Stacks, NameFunctions) {
+  EXPECT_EQ(withNames("libc.so.6(abort+0x1) [0x7f]\n"), "libc.so.6: abort+0x1\n");
+  EXPECT_EQ(withNames("/x/y(_ZN3dtc2rt6nameOfEi+0x1)[0x7f]\n"), "y: dtc::rt::nameOf(int)+0x1\n");
+  for (const char *line :
+       {"", "nothing", "(", ")", "a(+", "/none(+0x12)[0x1]", "/dev/null(+0x1)[1]"})
+    EXPECT_EQ(withNames(std::string(line) + "\n"), std::string(line) + "\n");
+}
+
+} // namespace
+} // namespace dtc::rt
