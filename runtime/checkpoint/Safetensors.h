@@ -31,6 +31,7 @@ public:
   const std::vector<SafetensorsEntry> &entries() const { return tensors; } // in order of offset
   const std::map<std::string, std::string> &metadata() const { return meta; }
   const SafetensorsEntry *find(const std::string &name) const; // null when there is none
+  uint64_t dataBegin() const { return dataAt; }                // where in the file the data starts
 
   // Copies bytes [first, first + out.size()) of an entry, which must have them.
   Status readBytes(const SafetensorsEntry &entry, uint64_t first, std::span<uint8_t> out) const;
@@ -41,7 +42,7 @@ public:
 
 private:
   InputFile file;
-  uint64_t dataBegin = 0;
+  uint64_t dataAt = 0;
   std::vector<SafetensorsEntry> tensors;
   std::map<std::string, size_t> byName;
   std::map<std::string, std::string> meta;
@@ -53,6 +54,12 @@ struct SafetensorsTensor {
   std::vector<uint64_t> shape;
   std::string dtype = "F32";
 };
+
+// The bytes of a file in front of its tensors, a multiple of 64, and how many the tensors have. They
+// follow each other in this order; `path` is for messages.
+Status makeSafetensorsHeader(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
+                             const std::map<std::string, std::string> &metadata,
+                             std::string &bytesBefore, uint64_t &tensorBytes);
 
 // Writes a file, one tensor at a time. The file appears under its name by finish(); open() takes
 // its space.

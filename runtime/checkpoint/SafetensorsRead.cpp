@@ -2,6 +2,7 @@
 #include "runtime/base/Checked.h"
 #include "runtime/base/HalfFloats.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/NestingDepth.h"
 #include "runtime/checkpoint/Safetensors.h"
 
 #include <nlohmann/json.hpp>
@@ -53,32 +54,10 @@ private:
 };
 } // namespace
 
-// Whether brackets nest deeper than a header's three levels (a list in an entry in the whole): the
-// parser would spend memory on each level of a file that was made to exhaust it.
-static bool nestsTooDeep(std::string_view json) {
-  int depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < json.size(); ++i) {
-    char c = json[i];
-    if (inString) {
-      i += c == '\\';
-      inString = c != '"';
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > 3)
-        return true;
-    } else if (c == '}' || c == ']') {
-      --depth;
-    }
-  }
-  return false;
-}
-
 Status HeaderReader::read(std::string_view header) {
   if (header.empty() || header.front() != '{')
     return damaged("its header does not begin with '{'");
-  if (nestsTooDeep(header))
+  if (nestsDeeperThan(header, 3)) // a list in an entry in the whole
     return damaged("its header nests deeper than a safetensors header does");
   // The parser keeps the last of equal keys; the format forbids them.
   std::vector<std::set<std::string>> keys;
@@ -177,7 +156,7 @@ Status SafetensorsFile::open(const std::string &path) {
                         kMostHeaderBytes, "; is it a safetensors file?"));
   if (headerBytes > file.size() - sizeof(headerBytes))
     return damaged(text("its header has ", headerBytes, " bytes, but the file only ", file.size()));
-  dataBegin = sizeof(headerBytes) + headerBytes;
+  dataAt = sizeof(headerBytes) + headerBytes;
   std::string header(headerBytes, '\0');
   DTC_RETURN_IF_ERROR(
       file.read(sizeof(headerBytes), {reinterpret_cast<uint8_t *>(header.data()), header.size()}));
@@ -193,9 +172,9 @@ Status SafetensorsFile::open(const std::string &path) {
     end = tensors[i].end;
     byName[tensors[i].name] = i;
   }
-  if (end != file.size() - dataBegin)
-    return damaged(text("its tensors have ", end, " bytes, but ", file.size() - dataBegin,
-                        " follow the header"));
+  if (end != file.size() - dataAt)
+    return damaged(
+        text("its tensors have ", end, " bytes, but ", file.size() - dataAt, " follow the header"));
   return Status::okStatus();
 }
 
@@ -206,7 +185,7 @@ const SafetensorsEntry *SafetensorsFile::find(const std::string &name) const {
 
 Status SafetensorsFile::readBytes(const SafetensorsEntry &entry, uint64_t first,
                                   std::span<uint8_t> out) const {
-  return file.read(dataBegin + entry.begin + first, out);
+  return file.read(dataAt + entry.begin + first, out);
 }
 
 // IEEE half precision: 1 sign, 5 exponent (bias 15) and 10 fraction bits.

@@ -31,10 +31,9 @@ static format::DType dtypeOf(const std::string &name) {
                          : format::DType::f32;
 }
 
-Status SafetensorsWriter::open(const std::string &path,
-                               const std::vector<SafetensorsTensor> &tensors,
-                               const std::map<std::string, std::string> &metadata) {
-  fileName = path;
+Status makeSafetensorsHeader(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
+                             const std::map<std::string, std::string> &metadata,
+                             std::string &bytesBefore, uint64_t &tensorBytes) {
   Json header = Json::object();
   for (const auto &[key, value] : metadata) {
     DTC_RETURN_IF_ERROR(checkWord(path, key));
@@ -42,7 +41,6 @@ Status SafetensorsWriter::open(const std::string &path,
     header["__metadata__"][key] = value;
   }
   format::Checked bytes = 0;
-  pending.clear();
   for (const auto &[name, shape, dtype] : tensors) {
     DTC_RETURN_IF_ERROR(checkWord(path, name));
     if (name == "__metadata__" || header.contains(name))
@@ -58,18 +56,36 @@ Status SafetensorsWriter::open(const std::string &path,
     header[name] = {
         {"dtype", dtype}, {"shape", shape}, {"data_offsets", {bytes.value(), end.value()}}};
     bytes = end;
-    if (elements.value() > 0)
-      pending.insert(pending.begin(), {dtypeOf(dtype), elements.value()});
   }
   std::string words = dump(header);
   // Spaces up to a cache line, so that the first tensor is aligned when the file is mapped.
   constexpr uint64_t alignment = 64;
   words.append((alignment - (sizeof(uint64_t) + words.size()) % alignment) % alignment, ' ');
   uint64_t length = words.size();
+  bytesBefore.assign(reinterpret_cast<const char *>(&length), sizeof(length));
+  bytesBefore += words;
+  tensorBytes = bytes.value();
+  return {};
+}
+
+Status SafetensorsWriter::open(const std::string &path,
+                               const std::vector<SafetensorsTensor> &tensors,
+                               const std::map<std::string, std::string> &metadata) {
+  fileName = path;
+  std::string header;
+  uint64_t bytes = 0;
+  DTC_RETURN_IF_ERROR(makeSafetensorsHeader(path, tensors, metadata, header, bytes));
+  pending.clear();
+  for (size_t i = tensors.size(); i-- > 0;) {
+    uint64_t elements = 1;
+    for (uint64_t extent : tensors[i].shape)
+      elements *= extent;
+    if (elements > 0)
+      pending.push_back({dtypeOf(tensors[i].dtype), elements});
+  }
   DTC_RETURN_IF_ERROR(file.open(path));
-  DTC_RETURN_IF_ERROR(file.reserve(sizeof(length) + words.size() + bytes.value()));
-  DTC_RETURN_IF_ERROR(file.write(&length, sizeof(length)));
-  return file.write(words.data(), words.size());
+  DTC_RETURN_IF_ERROR(file.reserve(header.size() + bytes));
+  return file.write(header.data(), header.size());
 }
 
 uint64_t SafetensorsWriter::left() const {

@@ -1,0 +1,137 @@
+#include "runtime/checkpoint/Reader.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/checkpoint/Folder.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sys/stat.h>
+
+namespace dtc::rt {
+using format::text;
+
+// Shards that are open at once: a process may not open as many files as a job has ranks.
+constexpr size_t kMostFiles = 64;
+constexpr uint64_t kMostMarkerBytes = 4096, kMostManifestBytes = uint64_t(1) << 28;
+
+static Status readWhole(const std::string &path, uint64_t most, std::string &words) {
+  InputFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  if (file.size() > most)
+    return Status::dataLoss(
+        text("reading '", path, "': it has ", file.size(), " bytes, wanted at most ", most));
+  words.resize(file.size());
+  return file.read(0, {reinterpret_cast<uint8_t *>(words.data()), words.size()});
+}
+
+Status CheckpointReader::open(const std::string &wanted) {
+  *this = CheckpointReader();
+  path = wanted;
+  std::string marker, manifest, markerPath = text(path, "/", kMarkerFile),
+                                manifestPath = text(path, "/", kManifestFile);
+  struct stat info;
+  if (::stat(markerPath.c_str(), &info) != 0 && errno == ENOENT)
+    return Status::dataLoss(
+        text("'", markerPath, "' is not there: the checkpoint was not written to its end"));
+  DTC_RETURN_IF_ERROR(readWhole(markerPath, kMostMarkerBytes, marker));
+  DTC_RETURN_IF_ERROR(readWhole(manifestPath, kMostManifestBytes, manifest));
+  hash = hashOf(std::as_bytes(std::span(manifest)));
+  if (marker != markerOf(manifest))
+    return Status::dataLoss(text("'", markerPath, "' is not of '", manifestPath,
+                                 "', whose hash is ", hash, ": one of them is damaged"));
+  DTC_RETURN_IF_ERROR(parseManifest(manifestPath, manifest, contents));
+  return checkSizes();
+}
+
+Status CheckpointReader::checkSizes() const {
+  for (size_t i = 0; i < contents.shards.size(); ++i) {
+    std::string file = text(path, "/", shardFile(i));
+    struct stat info;
+    if (::stat(file.c_str(), &info) != 0)
+      return Status::dataLoss(text("'", file, "': ", std::strerror(errno)));
+    if (static_cast<uint64_t>(info.st_size) != contents.shards[i].bytes)
+      return Status::dataLoss(
+          text("'", file, "' has ", info.st_size, " bytes, wanted ", contents.shards[i].bytes));
+  }
+  return {};
+}
+
+Status CheckpointReader::fileOf(size_t shard, const InputFile *&file) {
+  auto known = files.find(shard);
+  if (known == files.end()) {
+    if (files.size() >= kMostFiles)
+      files.clear();
+    InputFile opened;
+    DTC_RETURN_IF_ERROR(opened.open(text(path, "/", shardFile(shard))));
+    if (opened.size() != contents.shards[shard].bytes)
+      return Status::dataLoss(text("'", opened.path(), "' has ", opened.size(), " bytes, wanted ",
+                                   contents.shards[shard].bytes));
+    known = files.emplace(shard, std::move(opened)).first;
+  }
+  file = &known->second;
+  return {};
+}
+
+Status CheckpointReader::readBlock(size_t shard, uint64_t number, std::vector<uint8_t> &bytes) {
+  const InputFile *file = nullptr;
+  DTC_RETURN_IF_ERROR(fileOf(shard, file));
+  uint64_t begin = number * kCheckpointBlock;
+  bytes.resize(std::min(kCheckpointBlock, contents.shards[shard].bytes - begin));
+  DTC_RETURN_IF_ERROR(file->read(begin, bytes));
+  readBytes += bytes.size();
+  if (hashOf(std::as_bytes(std::span(bytes))) != contents.shards[shard].hashes[number])
+    return Status::dataLoss(text("'", file->path(), "': bytes ", begin, " to ",
+                                 begin + bytes.size() - 1,
+                                 " are not what was written (their hash is another)"));
+  return {};
+}
+
+Status CheckpointReader::readRange(size_t shard, uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    uint64_t number = offset / kCheckpointBlock, within = offset % kCheckpointBlock;
+    if (shard != blockShard || number != blockNumber) {
+      blockShard = SIZE_MAX; // nothing, where reading fails
+      DTC_RETURN_IF_ERROR(readBlock(shard, number, block));
+      blockShard = shard;
+      blockNumber = number;
+    }
+    size_t now = std::min<size_t>(out.size(), block.size() - within);
+    std::memcpy(out.data(), block.data() + within, now);
+    out = out.subspan(now);
+    offset += now;
+  }
+  return {};
+}
+
+static std::vector<uint64_t> minus(std::span<const uint64_t> a, std::span<const uint64_t> b) {
+  std::vector<uint64_t> result;
+  for (size_t i = 0; i < a.size(); ++i)
+    result.push_back(a[i] - b[i]);
+  return result;
+}
+
+Status CheckpointReader::read(const CheckpointTensor &tensor, std::span<const ShardBox> boxes,
+                              std::span<const uint64_t> localShape, std::span<std::byte> local) {
+  uint64_t width = tensor.width();
+  for (const ShardBox &box : boxes)
+    for (const CheckpointPiece &piece : tensor.pieces) {
+      Box both;
+      if (!intersect({box.begin, box.extent}, piece.box, both))
+        continue;
+      BoxPlace from{piece.box.extent, minus(both.begin, piece.box.begin)};
+      BoxPlace to{localShape, minus(both.begin, box.begin)};
+      for (size_t dim = 0; dim < to.at.size(); ++dim)
+        to.at[dim] += box.local[dim];
+      Status status;
+      forEachRun(both.extent, from, to, [&](uint64_t source, uint64_t target, uint64_t length) {
+        if (status.ok())
+          status = readRange(piece.shard, piece.offset + source * width,
+                             local.subspan(target * width, length * width));
+      });
+      DTC_RETURN_IF_ERROR(status);
+    }
+  return {};
+}
+
+} // namespace dtc::rt

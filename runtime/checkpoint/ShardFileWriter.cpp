@@ -1,0 +1,86 @@
+#include "runtime/checkpoint/ShardFileWriter.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Text.h"
+#include "runtime/checkpoint/Manifest.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <sys/mman.h>
+#include <utility>
+
+namespace dtc::rt {
+using format::text;
+
+ShardFileWriter::~ShardFileWriter() {
+  if (thread.joinable())
+    thread.join();
+  if (memory)
+    ::munmap(memory, reserved);
+}
+
+Status ShardFileWriter::stage(size_t bytes, std::span<std::byte> &wanted) {
+  if (bytes > reserved) {
+    if (memory)
+      ::munmap(memory, reserved);
+    memory = nullptr;
+    reserved = 0;
+    void *fresh =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED)
+      return Status::resourceExhausted(
+          text("staging a checkpoint: there are no ", bytes, " bytes of memory"));
+    memory = static_cast<std::byte *>(fresh);
+    reserved = bytes;
+  }
+  used = bytes;
+  wanted = {memory, used};
+  return {};
+}
+
+Status ShardFileWriter::write(const std::string &path) {
+  AtomicFile file;
+  DTC_RETURN_IF_ERROR(file.open(path));
+  DTC_RETURN_IF_ERROR(file.reserve(used));
+  blockHashes.clear();
+  for (size_t at = 0; at < used; at += kCheckpointBlock) {
+    std::span<const std::byte> block(memory + at, std::min<size_t>(used - at, kCheckpointBlock));
+    blockHashes.push_back(hashOf(block));
+    DTC_RETURN_IF_ERROR(file.write(block.data(), block.size()));
+  }
+  return file.commit();
+}
+
+void ShardFileWriter::start(const std::string &path) {
+  done = false;
+  // Signals are for the threads that were there before.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  thread = std::thread([this, path] {
+    result = write(path);
+    {
+      std::lock_guard lock(mutex);
+      done = true;
+    }
+    changed.notify_all();
+  });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool ShardFileWriter::waitFor(double seconds) {
+  std::unique_lock lock(mutex);
+  return changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                          [&] { return done.load(); });
+}
+
+Status ShardFileWriter::finish(std::vector<std::string> &hashes) {
+  if (thread.joinable())
+    thread.join();
+  hashes = std::move(blockHashes);
+  blockHashes.clear();
+  return std::exchange(result, {});
+}
+
+} // namespace dtc::rt
