@@ -33,6 +33,7 @@ EXCEPTIONS = {
     ("compiler/calibrate", "kernels/cpu"): "measures the kernels that programs run",
     ("compiler/calibrate", "runtime/comm"): "measures the communicator that programs run on",
     ("compiler/emit", "runtime/cuda/launches"): "puts into programs the kernels that the device is going to launch",
+    ("tools/dtc", "runtime/checkpoint"): "checks checkpoints as dtrun reads them",
     ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",
 }
 

@@ -155,6 +155,7 @@ public:
 
   LauncherOutput output;
   int stopSignal = 0; // that this process got from outside
+  bool savesAtStop = false;
 
 private:
   [[noreturn]] void becomeMpirun(const char *program, char *const *arguments,
@@ -243,9 +244,11 @@ void Launcher::handleSignals(int &waitStatus, bool &ended) {
         ::kill(child, SIGUSR1);
       continue;
     }
-    // Once politely; whoever asks again means it.
+    // Once politely; whoever asks again means it. mpirun passes SIGUSR2 on, and ends ranks soon after
+    // SIGTERM.
+    int polite = savesAtStop && signal == SIGTERM ? SIGUSR2 : SIGTERM;
     if (!ended)
-      ::kill(stopSignal ? -child : child, stopSignal ? SIGKILL : SIGTERM);
+      ::kill(stopSignal ? -child : child, stopSignal ? SIGKILL : polite);
     stopSignal = signal;
   }
 }
@@ -287,7 +290,7 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
     result.exitCode = kExitRankDied;
     result.message = text("mpirun died (signal ", WTERMSIG(waitStatus), ", ",
                           ::strsignal(WTERMSIG(waitStatus)), ")");
-  } else if (WEXITSTATUS(waitStatus) > 128) {
+  } else if (WEXITSTATUS(waitStatus) > 128 && WEXITSTATUS(waitStatus) != kExitRankStopped) {
     result.exitCode = kExitRankDied;
     result.message = text("a rank died (mpirun gave exit code ", WEXITSTATUS(waitStatus), ")");
   } else if (!end && WEXITSTATUS(waitStatus) == 127) {
@@ -301,8 +304,8 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
   }
 }
 
-Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments,
-                        LaunchResult &result) {
+Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, LaunchResult &result,
+                        bool savesAtStop) {
   if (ranks < 1 || arguments.empty())
     return Status::invalidArgument(
         text("starting local ranks: ", ranks, " ranks; wanted 1 or more, and a program"));
@@ -311,6 +314,7 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments,
   std::vector<std::string> command = {mpirun, "-n", std::to_string(ranks)};
   command.insert(command.end(), arguments.begin(), arguments.end());
   Launcher launcher;
+  launcher.savesAtStop = savesAtStop;
   DTC_RETURN_IF_ERROR(launcher.start(mpirun, command));
   int waitStatus = 0;
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));

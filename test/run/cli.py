@@ -14,7 +14,7 @@ from dtc_tools import BIN, dtc, train
 
 CONFIG = Path(__file__).resolve().parents[2] / "models" / "configs" / "gpt2-quickstart.json"
 STEP_KEYS = ["step", "loss", "grad_norm", "lr", "step_time_s", "samples_per_s", "tokens_per_s", "mfu", "exposed_comm_fraction",
-             "peak_memory_bytes", "skipped_steps", "loss_scale"]
+             "peak_memory_bytes", "skipped_steps", "loss_scale", "checkpoint_stall_s"]
 PLAN_KEYS = ["schema", "model", "topology", "mesh", "sp", "zero", "micro_batch", "num_micro_batches", "global_batch",
              "schedule", "virtual_stages", "recompute", "precision", "optimizer", "stages", "tensors", "predicted",
              "search"]
@@ -70,7 +70,7 @@ def check_dtrun(folder):
     fails(1, "nope.dte", dtrun, folder / "nope.dte", "--data", text)
     fails(1, "text.txt", dtrun, text, "--data", text)
     fails(1, "nope.safetensors", dtrun, model, "--data", text, "--init", folder / "nope.safetensors")
-    fails(2, "checkpoint-dir", dtrun, model, "--data", text, "--checkpoint-dir", folder)
+    fails(2, "checkpoint-dir", dtrun, model, "--data", text, "--resume")
     fails(2, "lr", dtrun, model, "--data", text, "--lr", "nan")
     damaged = bytearray(model.read_bytes())
     damaged[len(damaged) // 2] ^= 1

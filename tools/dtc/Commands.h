@@ -35,6 +35,7 @@ void addVerify(CLI::App &app, int &exitCode);
 void addSimulate(CLI::App &app, int &exitCode);
 void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);
+void addCheckpoint(CLI::App &app, int &exitCode);
 void addCalibrate(CLI::App &app, int &exitCode);
 
 } // namespace dtc

@@ -14,9 +14,8 @@ namespace dtc::rt {
 namespace {
 
 // Flags of the interface that this release does not have yet. They are refused rather than ignored:
-// a run without the checkpoints that were asked for is worse than no run.
-constexpr std::string_view missingFlags[] = {"--metrics-port", "--checkpoint-dir",
-                                             "--checkpoint-every", "--keep", "--resume"};
+// a run that nobody can watch is worse than no run.
+constexpr std::string_view missingFlags[] = {"--metrics-port"};
 
 bool refuseMissingFlags(int argc, char **argv) {
   for (int i = 1; i < argc; ++i) {
@@ -38,7 +37,7 @@ std::string footer() {
          "  dtrun digits.dte --data images=images.npy,labels=labels.npy\n"
          "  dtrun model.dte --data train.bin --eval-data val.bin --eval-every 100\n\n"
          "Exit codes: 0 done, 1 wrong input, 2 bad usage, 3 a rank died or a collective timed "
-         "out,\n  4 the loss is not finite, 70 an internal error.\n\n"
+         "out,\n  4 the loss is not finite, 70 an internal error, 143 ended by SIGTERM.\n\n"
          "Environment:\n" +
          describeEnv();
 }
@@ -50,6 +49,28 @@ std::string notWhole(std::string &value) {
   if (digits && (std::strtoull(value.c_str(), nullptr, 10), errno == 0))
     return "";
   return "wanted a whole number from 0 to 2^64 - 1, found '" + value + "'";
+}
+
+void declareCheckpoints(CLI::App &app, Options &options) {
+  const CLI::Validator wholeNumber(notWhole, "");
+  CLI::Option *folder =
+      app.add_option("--checkpoint-dir", options.checkpointDir,
+                     "save parameters, optimizer state and where the run stands to DIR/step-N "
+                     "after the last step, and after SIGTERM; all hosts must share DIR")
+          ->type_name("DIR");
+  app.add_option("--checkpoint-every", options.checkpointEvery, "save after every K steps, too")
+      ->needs(folder)
+      ->check(wholeNumber)
+      ->type_name("K");
+  app.add_option("--keep", options.keep, "remove all but the last K checkpoints")
+      ->needs(folder)
+      ->capture_default_str()
+      ->check(wholeNumber)
+      ->type_name("K");
+  app.add_flag("--resume", options.resume,
+               "go on after the last good checkpoint of DIR, which may be of any plan; start at "
+               "the first step where there is none")
+      ->needs(folder);
 }
 
 void declare(CLI::App &app, Options &options, std::string &format) {
@@ -110,6 +131,7 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                  "write metrics of each rank to DIR/rank-R.jsonl, a line a step, and those of "
                  "the job there for TensorBoard")
       ->type_name("DIR");
+  declareCheckpoints(app, options);
   app.set_version_flag("--version", kVersion);
 }
 
@@ -122,6 +144,12 @@ const char *findMistake(const Options &options) {
     return "--dump-grads wants at least 1 of --steps";
   if (options.hasEvalEvery && options.evalEvery == 0)
     return "--eval-every wants at least 1 step";
+  if (options.hasCheckpointEvery && options.checkpointEvery == 0)
+    return "--checkpoint-every wants at least 1 step";
+  if (options.keep == 0)
+    return "--keep wants at least 1 checkpoint";
+  if (options.resume && options.checkpointDir.empty())
+    return "--checkpoint-dir wants the name of a folder";
   if (!(std::isfinite(options.timeoutSeconds) && options.timeoutSeconds >= 0))
     return "--timeout wants a positive number of seconds";
   return nullptr;
@@ -148,6 +176,7 @@ bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
   }
   options.json = format == "json";
   options.hasEvalEvery = app.count("--eval-every") > 0;
+  options.hasCheckpointEvery = app.count("--checkpoint-every") > 0;
   options.hasLearningRate = app.count("--lr") > 0;
   if (app.count("--timeout") > 0 && options.timeoutSeconds == 0)
     options.timeoutSeconds = -1;

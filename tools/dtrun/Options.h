@@ -16,6 +16,7 @@ enum ExitCode {
   kExitRankLost = 3, // a rank died or a collective timed out
   kExitDiverged = 4, // the loss is not finite
   kExitInternal = 70,
+  kExitStopped = 143, // SIGTERM came: a checkpoint was taken after the step that ran
 };
 
 struct Options {
@@ -33,6 +34,11 @@ struct Options {
   int threads = 0;           // per rank; 0: a share of the machine
   double timeoutSeconds = 0; // 0: DTC_TIMEOUT
   std::string profile, dumpParams, dumpGrads, init, logDir;
+  std::string checkpointDir; // empty: no checkpoints
+  bool hasCheckpointEvery = false;
+  uint64_t checkpointEvery = 0; // steps; 0: after the last one only
+  uint64_t keep = 2;
+  bool resume = false;
 };
 
 // Reads the command line. True when there is something to run; otherwise help, version or one line

@@ -69,7 +69,8 @@ std::string fields(const StepReport &report) {
               ",\"exposed_comm_fraction\":", number(exposedFraction(report)),
               ",\"peak_memory_bytes\":", report.peakMemoryBytes,
               ",\"skipped_steps\":", number(result.skippedSteps, result.hasSkippedSteps),
-              ",\"loss_scale\":", number(result.lossScale, result.hasLossScale));
+              ",\"loss_scale\":", number(result.lossScale, result.hasLossScale),
+              ",\"checkpoint_stall_s\":", number(report.checkpointStall));
 }
 
 std::string skippedText(const StepResult &result) {
@@ -97,7 +98,9 @@ std::string stepAsText(const StepReport &report) {
                 static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
                 withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond).c_str(),
                 hasTokens ? "tokens" : "samples", mfu.c_str(), exposedFraction(report) * 100);
-  return report.isSkipped ? line + skippedText(result) : line;
+  std::string stall =
+      report.checkpointStall > 0 ? text("  checkpoint ", humanSeconds(report.checkpointStall)) : "";
+  return text(line, report.isSkipped ? skippedText(result) : "", stall);
 }
 
 std::string evaluationAsJson(const EvaluationReport &report) {

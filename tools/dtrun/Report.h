@@ -17,20 +17,22 @@ struct StepReport {
   double mfu = 0;              // 0..1; negative where the file does not know the device's peak
   float learningRate = 0;
   uint64_t peakMemoryBytes = 0;
+  double checkpointStall = 0; // seconds that training waited for checkpoints before this step
   // Whether its gradients were not finite, so that it changed nothing.
   bool isSkipped = false;
 };
 
 // One JSON object with the keys that other programs read: step, loss, grad_norm, lr, step_time_s,
 // samples_per_s, tokens_per_s, mfu, exposed_comm_fraction, peak_memory_bytes, skipped_steps (so
-// far), loss_scale. What is not known or not finite is null, and so are the tokens of a model
+// far), loss_scale, checkpoint_stall_s. What is not known or not finite is null, and so are the tokens of a model
 // without sequences and the scale of a program that has none.
 std::string stepAsJson(const StepReport &report);
 
 // One aligned line with units:
 // "step     3  loss 4.1234  grad norm 1.25  lr 1.00e-03  12.3 ms  41.6k tokens/s  MFU 12.3%
 // comm 4.5%"; samples/s for a model without sequences. A step that was skipped says so at the end:
-// "  skipped: gradients are not finite (2 so far, loss scale 32768)".
+// "  skipped: gradients are not finite (2 so far, loss scale 32768)"; and so does one before which
+// training waited for a checkpoint: "  checkpoint 12.3 ms".
 std::string stepAsText(const StepReport &report);
 
 struct EvaluationReport {

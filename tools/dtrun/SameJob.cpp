@@ -115,6 +115,9 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
        init.empty() ? "none" : text("'", options.init, "' (hash ", init, ")")},
       {"--dump-params", options.dumpParams.empty() ? "none" : options.dumpParams, {}},
       {"--dump-grads", options.dumpGrads.empty() ? "none" : options.dumpGrads, {}},
+      {"--checkpoint-dir", options.checkpointDir.empty() ? "none" : options.checkpointDir, {}},
+      {"--checkpoint-every", text(options.checkpointEvery), {}},
+      {"--resume", text(options.resume), {}},
   };
   traits.insert(traits.end(), libraries.begin(), libraries.end());
   return agreeOnTraits(world, traits);

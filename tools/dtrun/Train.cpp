@@ -4,6 +4,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Batches.h"
+#include "tools/dtrun/Checkpoints.h"
 #include "tools/dtrun/Devices.h"
 #include "tools/dtrun/Evaluation.h"
 #include "tools/dtrun/Outputs.h"
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace dtc::rt {
@@ -58,9 +60,10 @@ public:
 
   Status prepare(StartUp &startUp);
   Status runSteps(TrainEnd &end);
-  Status finish();
+  Status finish(const TrainEnd &end);
 
 private:
+  Status startState();
   Status openTargets();
   Status openFiles();
   Status checkTargets() const;
@@ -77,6 +80,7 @@ private:
   // Seconds since this was called last.
   double lap();
   Status evaluate(uint64_t step, TrainEnd &end);
+  Status saveAfter(uint64_t step, const StepResult &result, TrainEnd &end);
   Status print(const StepReport &report) const;
   bool diverges(StepReport &report);
   void explainDivergence(const StepReport &report, int rank) const;
@@ -91,6 +95,7 @@ private:
   std::unique_ptr<Executor> executor;
   Batches batches;
   Evaluation evaluation;
+  Checkpoints checkpoints;
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   StepEvents events;
@@ -99,6 +104,7 @@ private:
   float baseLearningRate = 0;
   float skipped = 0;       // steps so far
   uint64_t skippedRow = 0; // the last steps, one after another
+  uint64_t lastStep = 0;   // that ran before this process
 };
 
 // Steps that a run may skip one after another. A loss scale may need 24 to come down from its
@@ -170,9 +176,23 @@ Status Trainer::prepare(StartUp &startUp) {
   DTC_RETURN_IF_ERROR(agree(world, openData(traits)));
   DTC_RETURN_IF_ERROR(evaluation.open(options, executable, *executor, world));
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
-  DTC_RETURN_IF_ERROR(agree(
-      world, fillParameters(executable, *executor, *device, options.seed, options.init, threads)));
+  DTC_RETURN_IF_ERROR(startState());
   return agree(world, announce());
+}
+
+// From the last checkpoint, or from the seed or --init.
+Status Trainer::startState() {
+  DTC_RETURN_IF_ERROR(checkpoints.open(options, executable, world, *executor, *device,
+                                       batches.samples(), baseLearningRate));
+  std::optional<Checkpoints::Progress> progress;
+  DTC_RETURN_IF_ERROR(checkpoints.resume(progress));
+  if (!progress)
+    return agree(
+        world, fillParameters(executable, *executor, *device, options.seed, options.init, threads));
+  lastStep = progress->step;
+  skipped = static_cast<float>(progress->skippedSteps);
+  skippedRow = progress->skippedRow;
+  return {};
 }
 
 Status Trainer::announce() const {
@@ -313,11 +333,18 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
 Status Trainer::runSteps(TrainEnd &end) {
   if (options.steps == 0)
     return evaluation.isDue(0) ? evaluate(0, end) : Status();
+  if (lastStep == options.steps && gradients)
+    return Status::invalidArgument(text("--dump-grads: step ", lastStep,
+                                        " has run, and no step is left that has gradients; raise "
+                                        "--steps, or leave out --resume"));
+  if (lastStep == options.steps)
+    return {};
   (void)lap();
-  DTC_RETURN_IF_ERROR(agree(world, batches.load(1, *executor)));
+  DTC_RETURN_IF_ERROR(agree(world, batches.load(lastStep + 1, *executor)));
   enter(Activity::Stepping);
-  for (uint64_t step = 1; step <= options.steps; ++step) {
+  for (uint64_t step = lastStep + 1; step <= options.steps; ++step) {
     StepReport report;
+    report.checkpointStall = checkpoints.takeStall();
     bool evaluates = evaluation.isDue(step);
     Status status, loaded;
     if (gradients && step == options.steps)
@@ -356,17 +383,38 @@ Status Trainer::runSteps(TrainEnd &end) {
     }
     if (evaluates)
       DTC_RETURN_IF_ERROR(evaluate(step, end));
+    DTC_RETURN_IF_ERROR(saveAfter(step, report.result, end));
+    if (end.stopped)
+      return {};
   }
   return {};
 }
 
-// What can be written is written, also where something else cannot.
-Status Trainer::finish() {
+// What the step waits for is reported with the next one.
+Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end) {
+  auto begin = std::chrono::steady_clock::now();
   enter(Activity::Working);
+  DTC_RETURN_IF_ERROR(checkpoints.afterStep({.step = step,
+                                             .skippedSteps = static_cast<uint64_t>(skipped),
+                                             .skippedRow = skippedRow,
+                                             .lossScale = static_cast<double>(result.lossScale)},
+                                            end.stopped));
+  enter(Activity::Stepping);
+  lapBegin += std::chrono::steady_clock::now() - begin; // no part of the step
+  return {};
+}
+
+// What can be written is written, also where something else cannot. A run that ends before its last
+// step has nothing to write but a checkpoint that is under way.
+Status Trainer::finish(const TrainEnd &end) {
+  enter(Activity::Working);
+  Status saved = checkpoints.finish();
+  if (end.diverged || end.stopped)
+    return saved.statusCode() == StatusCode::Aborted ? saved : Status();
   Status traced = agree(world, profile.isOpen() ? executor->writeTrace(profile) : Status());
   if (dump)
     DTC_RETURN_IF_ERROR(writeDump(*dump, *executor, *device));
-  return traced;
+  return traced.ok() ? saved : traced;
 }
 
 } // namespace
@@ -376,9 +424,7 @@ Status train(const Options &options, const Executable &executable, Comm &world, 
   Trainer trainer(options, executable, world, threads, progress);
   DTC_RETURN_IF_ERROR(trainer.prepare(startUp));
   DTC_RETURN_IF_ERROR(trainer.runSteps(end));
-  if (end.diverged)
-    return {};
-  return trainer.finish();
+  return trainer.finish(end);
 }
 
 } // namespace dtc::rt

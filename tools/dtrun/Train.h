@@ -13,6 +13,7 @@ namespace dtc::rt {
 // How a run ended that gave no error, or whose error it is.
 struct TrainEnd {
   bool diverged = false; // the loss stopped being finite; all ranks have it alike
+  bool stopped = false;  // a signal asked for it; all ranks have it alike
   bool isOwn = false;    // the error is this rank's own, of which the others do not know
 };
 

@@ -72,14 +72,15 @@ int startRanks(int argc, char **argv, const Options &options) {
   std::vector<std::string> arguments{ownPath(argv[0])};
   arguments.insert(arguments.end(), argv + 1, argv + argc);
   LaunchResult result;
-  status = launchLocalRanks(options.ranks, arguments, result);
+  status = launchLocalRanks(options.ranks, arguments, result, !options.checkpointDir.empty());
   if (!status.ok())
     return report(status);
   // A rank that ends by itself with one of these has said why; it is not the one to blame where
   // others kept it waiting.
-  bool told = result.exitCode == kExitUserError || result.exitCode == kExitDiverged ||
-              result.exitCode == kExitInternal ||
-              (result.byRank && result.exitCode == kExitRankLost);
+  bool told =
+      result.exitCode == kExitUserError || result.exitCode == kExitDiverged ||
+      result.exitCode == kExitInternal ||
+      (result.byRank && (result.exitCode == kExitRankLost || result.exitCode == kExitStopped));
   if (!result.message.empty() && !told)
     std::fprintf(stderr, "dtrun: %s\n", result.message.c_str());
   return result.exitCode;
@@ -146,7 +147,10 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
     progress->say(status.message());
   else if (world->rank() == 0 || end.isOwn || isLost)
     (void)report(status);
-  int code = status.ok() && end.diverged ? kExitDiverged : exitCodeOf(status);
+  int code = !status.ok()   ? exitCodeOf(status)
+             : end.diverged ? kExitDiverged
+             : end.stopped  ? kExitStopped
+                            : kExitDone;
   if (code != kExitDone)
     world->abandon(status.message());
   else if (progress)

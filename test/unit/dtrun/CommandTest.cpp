@@ -83,7 +83,7 @@ TEST_F(Dtrun, SaysWhatIsWrongInOneLine) {
       {"s1.dte --data synthetic --dump-params none/x", "'none/x': No such file", 1},
       {"s1.dte --data synthetic --dump-grads x", "says of no gradient where it is", 1},
       {"s1.dte --data synthetic --dump-grads x --steps 0", "wants at least 1 of --steps", 2},
-      {"s1.dte --data synthetic --resume", "--resume is not available", 2},
+      {"s1.dte --data synthetic --resume", "--resume requires --checkpoint-dir", 2},
       {"s1.dte", "--data is required", 2},
   };
   for (const auto &each : cases) {

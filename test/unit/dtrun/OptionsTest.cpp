@@ -32,11 +32,24 @@ Parsed parse(std::vector<std::string> arguments) {
 }
 
 TEST(Options, ReadsTheWholeInterface) {
-  Parsed parsed = parse(
-      {"m.dte", "-n",          "4",      "--data",        "d",    "--steps",   "7", "--seed",
-       "9",     "--lr",        "0.5",    "--format",      "json", "--threads", "2", "--timeout",
-       "30",    "--profile",   "t.json", "--dump-params", "p",    "--init",    "i", "--log-dir",
-       "l",     "--eval-data", "e",      "--eval-every",  "5"});
+  Parsed parsed = parse({"m.dte",  "-n",
+                         "4",      "--data",
+                         "d",      "--steps",
+                         "7",      "--seed",
+                         "9",      "--lr",
+                         "0.5",    "--format",
+                         "json",   "--threads",
+                         "2",      "--timeout",
+                         "30",     "--profile",
+                         "t.json", "--dump-params",
+                         "p",      "--init",
+                         "i",      "--log-dir",
+                         "l",      "--eval-data",
+                         "e",      "--eval-every",
+                         "5",      "--checkpoint-dir",
+                         "c",      "--checkpoint-every",
+                         "6",      "--keep",
+                         "3",      "--resume"});
   ASSERT_TRUE(parsed.run) << parsed.err;
   EXPECT_EQ(parsed.options.model, "m.dte");
   EXPECT_EQ(parsed.options.ranks, 4);
@@ -50,6 +63,26 @@ TEST(Options, ReadsTheWholeInterface) {
   EXPECT_EQ(parsed.options.logDir, "l");
   EXPECT_EQ(parsed.options.evalData, "e");
   EXPECT_EQ(parsed.options.evalEvery, 5u);
+  EXPECT_EQ(parsed.options.checkpointDir, "c");
+  EXPECT_EQ(parsed.options.checkpointEvery, 6u);
+  EXPECT_EQ(parsed.options.keep, 3u);
+  EXPECT_TRUE(parsed.options.resume);
+}
+
+TEST(Options, RefusesCheckpointsWithoutAFolder) {
+  for (std::vector<std::string> flags : {std::vector<std::string>{"--resume"},
+                                         {"--keep", "3"},
+                                         {"--checkpoint-every", "5"},
+                                         {"--checkpoint-dir", "c", "--keep", "0"},
+                                         {"--checkpoint-dir", "c", "--checkpoint-every", "0"},
+                                         {"--checkpoint-dir", "", "--resume"},
+                                         {"--checkpoint-dir", "c", "--keep", "-1"}}) {
+    flags.insert(flags.begin(), {"m.dte", "--data", "d"});
+    Parsed parsed = parse(flags);
+    EXPECT_FALSE(parsed.run) << flags[3];
+    EXPECT_EQ(parsed.exitCode, 2);
+    EXPECT_FALSE(parsed.err.empty());
+  }
 }
 
 TEST(Options, LeavesDefaultsToTheProgram) {
@@ -61,7 +94,7 @@ TEST(Options, LeavesDefaultsToTheProgram) {
 }
 
 TEST(Options, RefusesFlagsThatAreNotThereYet) {
-  for (const char *flag : {"--resume", "--metrics-port", "--checkpoint-dir=x", "--keep"}) {
+  for (const char *flag : {"--metrics-port", "--metrics-port=9"}) {
     Parsed parsed = parse({"m.dte", "--data", "d", flag});
     EXPECT_FALSE(parsed.run);
     EXPECT_EQ(parsed.exitCode, kExitBadUsage);

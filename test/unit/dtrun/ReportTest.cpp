@@ -33,7 +33,8 @@ TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
       stepAsJson(example()),
       "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
       "\"samples_per_s\":2600,\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
-      "\"peak_memory_bytes\":123456,\"skipped_steps\":2,\"loss_scale\":null}");
+      "\"peak_memory_bytes\":123456,\"skipped_steps\":2,\"loss_scale\":null,"
+      "\"checkpoint_stall_s\":0}");
 }
 
 TEST(Report, JsonGivesTheLossBackExactly) {
@@ -86,7 +87,10 @@ TEST(Report, SaysThatAStepWasSkipped) {
   report.result.lossScale = 16777216;
   EXPECT_NE(stepAsText(report).find("(2 so far, loss scale 16777216)"), std::string::npos)
       << stepAsText(report);
-  EXPECT_NE(stepAsJson(report).find("\"loss_scale\":16777216}"), std::string::npos);
+  EXPECT_NE(stepAsJson(report).find("\"loss_scale\":16777216,\"checkpoint_stall_s\":0}"),
+            std::string::npos);
+  report.checkpointStall = 0.25;
+  EXPECT_TRUE(stepAsText(report).ends_with("  checkpoint 250 ms")) << stepAsText(report);
 }
 
 TEST(Report, AnEvaluationIsALineOfItsOwn) {

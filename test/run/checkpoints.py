@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""A run that goes on from a checkpoint trains as if nothing had ended it.
+
+1. On the same plan every loss, norm and parameter is that of the undisturbed run, to the bit: optimizers, dropout, f16 with steps that
+   are skipped, ZeRO, stages, offload, an emulated GPU.
+2. On other plans losses and parameters are those of the undisturbed run within 1e-4, as between any two plans (any_plan.py).
+3. Whatever the moment at which SIGKILL ends a run that writes, the next one goes on from a whole checkpoint and ends alike.
+4. A disk that is full costs checkpoints and no training; a checkpoint that is cut or changed at any byte is not gone on from.
+5. SIGTERM ends a run after a checkpoint, with exit code 143.
+"""
+import argparse
+import json
+import math
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import any_plan
+import skipped
+from cli import processes_with
+from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train
+
+STEPS, HALF, SEQUENCE, BATCH, TOLERANCE = 6, 3, 8, 8, 1e-4
+# 61 words divide by no number of ranks; dropout everywhere.
+GPT2 = {"model_type": "gpt2", "vocab_size": 61, "n_positions": SEQUENCE, "n_embd": 12, "n_layer": 2, "n_head": 2,
+        "initializer_range": 0.08, "resid_pdrop": 0.1, "embd_pdrop": 0.1, "attn_pdrop": 0.1}
+LLAMA = {"model_type": "llama", "vocab_size": 97, "max_position_embeddings": SEQUENCE, "hidden_size": 16, "intermediate_size": 22,
+         "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_act": "silu",
+         "initializer_range": 0.08, "tie_word_embeddings": False}
+FAULTS = Path(os.environ.get("DTC_DISK_FAULTS", BIN.parent / "lib" / "libdtc_disk_faults.so"))
+RATES = {"adamw": 1e-2, "sgd": 0.1, "lamb": 1e-2}
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def compiled(folder, config, fix, optimizer="adamw", precision="f32", target=None):
+    """The program of a plan, and its number of ranks."""
+    fix = {"dp": 1, "tp": 1, "micro_batch": 1, **fix}
+    ranks = math.prod(fix.get(key, 1) for key in ("dp", "tp", "pp"))
+    path, program = folder / "config.json", folder / f"{abs(hash((json.dumps(fix), optimizer, precision, target)))}.dte"
+    path.write_text(json.dumps(config))
+    if not program.exists():
+        pins = ",".join(f"{key}={value}" for key, value in fix.items())
+        dtc("compile", path, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", BATCH, "--optimizer",
+            optimizer, "--epsilon", 1e-3, "--precision", precision, "--fix", pins, *(["--target", target] if target else []), "-o",
+            program)
+    return program, ranks
+
+
+class Model:
+    """A model, its data, and how it is trained."""
+
+    def __init__(self, folder, config, optimizer="adamw", precision="f32"):
+        self.folder, self.config, self.optimizer, self.precision = folder, config, optimizer, precision
+        self.data = folder / "text.txt"
+        rng = random.Random(3)
+        self.data.write_bytes(bytes(rng.randrange(61) for _ in range(2000)))
+
+    def train(self, fix, *flags, steps=STEPS, target=None):
+        """The lines of the steps that ran, and the parameters after them as a file's bytes."""
+        program, ranks = compiled(self.folder, self.config, fix, self.optimizer, self.precision, target)
+        dump = self.folder / "parameters.safetensors"
+        lines = train(program, ranks, self.data, steps, "--seed", 7, "--lr", RATES[self.optimizer], "--threads", 1, "--dump-params",
+                      dump, *flags)
+        return lines, dump.read_bytes()
+
+    def command(self, fix, *flags, steps=STEPS):
+        program, ranks = compiled(self.folder, self.config, fix, self.optimizer, self.precision)
+        return [str(word) for word in (BIN / "dtrun", program, "-n", ranks, "--data", self.data, "--steps", steps, "--seed", 7, "--lr",
+                                       RATES[self.optimizer], "--threads", 1, "--format", "json", *flags)]
+
+
+def numbers(lines):
+    """What of the steps' lines training decides."""
+    return [[line[key] for key in ("step", "loss", "grad_norm", "lr", "skipped_steps", "loss_scale")] for line in lines]
+
+
+def keep_half(folder):
+    """Only the checkpoint of the middle stays: as if the run had been killed right after it."""
+    for path in folder.iterdir():
+        if path.name != f"step-{HALF}":
+            shutil.rmtree(path)
+
+
+def save_half(model, fix, folder, target=None):
+    """Trains without and with checkpoints, which must change nothing; the run's lines and parameters."""
+    wanted = model.train(fix, target=target)
+    found = model.train(fix, "--checkpoint-dir", folder, "--checkpoint-every", HALF, target=target)
+    check(numbers(found[0]) == numbers(wanted[0]) and found[1] == wanted[1], f"{fix}: checkpoints change what is trained")
+    check(sorted(path.name for path in folder.iterdir()) == [f"step-{HALF}", f"step-{STEPS}"],
+          f"{fix}: the folder has {list(folder.iterdir())}")
+    dtc("checkpoint", "verify", folder)
+    keep_half(folder)
+    return wanted
+
+
+def check_same_plan(folder, config, fix, optimizer="adamw", precision="f32", target=None):
+    what = f"{config['model_type']} {fix} {optimizer} {precision} {target or ''}"
+    model, saved = Model(folder, config, optimizer, precision), folder / "checkpoints"
+    lines, parameters = save_half(model, fix, saved, target)
+    found, after = model.train(fix, "--checkpoint-dir", saved, "--resume", target=target)
+    check(numbers(found) == numbers(lines[HALF:]), f"{what}: the resumed run has\n{numbers(found)}, not\n{numbers(lines[HALF:])}")
+    check(after == parameters, f"{what}: the resumed run ends with other parameters")
+
+
+def check_other_plans(folder, config, fix, others, optimizer="adamw"):
+    model, saved = Model(folder, config, optimizer), folder / "checkpoints"
+    lines, parameters = save_half(model, fix, saved)
+    (folder / "wanted.safetensors").write_bytes(parameters)
+    wanted, worst = read_safetensors(folder / "wanted.safetensors"), 0.0
+    for other in others:
+        what = f"{config['model_type']} saved by {fix}, resumed by {other}"
+        copy = folder / "copy"
+        shutil.copytree(saved, copy)
+        found, after = model.train(other, "--checkpoint-dir", copy, "--resume")
+        shutil.rmtree(copy)
+        for key in ("loss", "grad_norm"):
+            compare_steps([line[key] for line in found], [line[key] for line in lines[HALF:]], TOLERANCE, f"{what}: {key}", "it")
+        (folder / "after.safetensors").write_bytes(after)
+        worst = max(worst, compare_tensors(read_safetensors(folder / "after.safetensors"), wanted, TOLERANCE, what))
+    return worst
+
+
+def run_with_faults(model, fix, saved, *flags, **faults):
+    """A run among faults of the disk (DiskFaults.cpp); its result, and how many calls it made that change files."""
+    report = model.folder / "calls.txt"
+    report.unlink(missing_ok=True)
+    environment = {**os.environ, "LD_PRELOAD": str(FAULTS), "FAULT_DIR": str(saved), "FAULT_REPORT": str(report),
+                   "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
+                   **{f"FAULT_{key.upper()}": str(value) for key, value in faults.items()}}
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, *flags), env=environment, stdin=subprocess.DEVNULL,
+                            capture_output=True, text=True, timeout=120)
+    return result, int(report.read_text()) if report.exists() else 0
+
+
+def check_killed(folder, fix, moments, seed):
+    """SIGKILL before each of the calls of a save, of each rank, or at some of them; a save is of the step after another one is there."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    flags = ["--checkpoint-every", 1, "--keep", 1]
+    lines, parameters = model.train(fix)
+    _, ranks = compiled(folder, GPT2, fix)
+    _, calls = run_with_faults(model, fix, saved, *flags)
+    check(calls > 10 * STEPS, f"a run with checkpoints makes {calls} calls that change files")
+    # Most of two saves, the second of which replaces the first.
+    every = [(rank, at) for rank in range(ranks) for at in range(1, calls if moments is None else 3 * calls // STEPS)]
+    chosen = every if moments is None else sorted(random.Random(seed).sample(every, moments))
+    resumed = {}
+    for rank, at in chosen:
+        shutil.rmtree(saved)
+        result, _ = run_with_faults(model, fix, saved, *flags, kind="kill", at=at, rank=rank)
+        check(result.returncode != 0 or rank > 0, f"{fix}: a SIGKILL at call {at} of rank {rank} ends in\n{result.stderr}")
+        # What is there is good, all of it.
+        if any(path.name.startswith("step-") for path in saved.glob("*")):
+            dtc("checkpoint", "verify", saved)
+        found, after = model.train(fix, "--checkpoint-dir", saved, "--resume", *flags)
+        check(numbers(found) == numbers(lines[STEPS - len(found):]), f"{fix}: killed at call {at} of rank {rank}, then {numbers(found)}")
+        check(after == parameters, f"{fix}: killed at call {at} of rank {rank}, it ends with other parameters")
+        left = [path.name for path in saved.iterdir()]
+        check(left == [f"step-{STEPS}"], f"{fix}: killed at call {at} of rank {rank}, it leaves {left}")
+        resumed[STEPS - len(found)] = resumed.get(STEPS - len(found), 0) + 1
+    check(len(resumed) > 1, f"{fix}: killed runs went on after steps {resumed} alone")
+    return len(chosen), resumed
+
+
+def check_full(folder):
+    """A full disk at any call of a save: all steps run, and the checkpoint after it is there."""
+    model, saved, what = Model(folder, GPT2), folder / "checkpoints", "a disk that is full"
+    lines, parameters = model.train({})
+    dump = folder / "full.safetensors"
+    flags = ["--checkpoint-every", HALF, "--dump-params", dump]
+    _, calls = run_with_faults(model, {}, saved, *flags)
+    # The run's first calls are those that make the folder and try it: without them it does not begin.
+    begins = 2
+    for at in range(begins, calls // 2, 2):
+        shutil.rmtree(saved)
+        result, _ = run_with_faults(model, {}, saved, *flags, kind="full", at=at)
+        found = [json.loads(line) for line in result.stdout.splitlines()]
+        if result.returncode == 1 and not found:
+            begins = at
+            continue
+        check(result.returncode == 0 and numbers(found) == numbers(lines), f"{what} at call {at}: {result}")
+        check(dump.read_bytes() == parameters, f"{what} at call {at}: other parameters")
+        names = sorted(path.name for path in saved.iterdir())
+        if "no checkpoint of step 3" in result.stderr:
+            check("No space left on device" in result.stderr and names == ["step-6"], f"{what} at call {at}: {names}, {result.stderr}")
+        else:
+            check(names == ["step-3", "step-6"], f"{what} at call {at}: {names}, {result.stderr}")
+        dtc("checkpoint", "verify", saved)
+    # Where one rank cannot write, no rank has a checkpoint.
+    shutil.rmtree(saved)
+    result, _ = run_with_faults(model, {"dp": 2}, saved, "--checkpoint-every", HALF, kind="full", at=1, count=2, rank=1)
+    check(result.returncode == 0 and f"no checkpoint of step {HALF}: rank 1: " in result.stderr, f"rank 1 cannot write: {result}")
+    check([path.name for path in saved.iterdir()] == [f"step-{STEPS}"], f"rank 1 cannot write: {list(saved.iterdir())}")
+    # A file that may not grow so large: every save fails, the last one too, and the run says so at its end. (Of one rank, as Open MPI
+    # does not start so; and of a shard that is larger than the code, which goes through a file in memory.)
+    shutil.rmtree(saved)
+    for program in folder.glob("*.dte"):
+        program.unlink()
+    model = Model(folder, {**GPT2, "n_embd": 24})
+    limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))  # noqa: E731
+    result = subprocess.run(model.command({}, "--checkpoint-dir", saved, "--checkpoint-every", HALF), stdin=subprocess.DEVNULL,
+                            capture_output=True, text=True, timeout=120, preexec_fn=limit)
+    check(len(result.stdout.splitlines()) == STEPS and result.returncode == 1, f"no file may grow: {result}")
+    for step in (HALF, STEPS):
+        check(f"no checkpoint of step {step}: " in result.stderr, f"no file may grow: {result.stderr}")
+    check(list(saved.iterdir()) == [], f"no file may grow: {list(saved.iterdir())} is left")
+
+
+def check_damaged(folder):
+    """Damage of the newest checkpoint: the run goes on from the one before, and says why."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    fix = {}
+    lines, _ = model.train(fix, "--checkpoint-dir", saved, "--checkpoint-every", 2, "--keep", 2)
+    rng, newest = random.Random(5), saved / f"step-{STEPS}"
+    kept = folder / "kept"
+    shutil.copytree(saved, kept)
+
+    def flip(path):
+        data = bytearray(path.read_bytes())
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(data)
+
+    def cut(path):
+        path.write_bytes(path.read_bytes()[:rng.randrange(path.stat().st_size)])
+
+    for name in sorted(path.name for path in newest.iterdir()):
+        for damage in (flip, cut, Path.unlink):
+            shutil.rmtree(saved)
+            shutil.copytree(kept, saved)
+            damage(newest / name)
+            result = subprocess.run([BIN / "dtc", "checkpoint", "verify", saved], capture_output=True, text=True)
+            check(result.returncode == 1 and name in result.stderr, f"verify, {name}, {damage}: {result}")
+            result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume", "--keep", 2), capture_output=True, text=True,
+                                    stdin=subprocess.DEVNULL)
+            found = [json.loads(line) for line in result.stdout.splitlines()]
+            check(result.returncode == 0 and numbers(found) == numbers(lines[4:]), f"{name}, {damage}: {result}")
+            said = [line for line in result.stderr.splitlines() if "is not good" in line]
+            check(len(said) == 1 and f"step-{STEPS}" in said[0] and name in said[0], f"{name}, {damage}: {result.stderr}")
+    for path in saved.glob("step-*/COMPLETE"):
+        path.unlink()
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume"), capture_output=True, text=True)
+    check(result.returncode == 1 and "none of the 2 checkpoints" in result.stderr and not result.stdout, f"all are damaged: {result}")
+
+
+def check_refusals(folder):
+    """Checkpoints of something else, and folders of other runs."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    model.train({}, "--checkpoint-dir", saved, "--resume", "--checkpoint-every", HALF)
+
+    def refused(words, *flags, model=model, steps=STEPS):
+        result = subprocess.run(model.command({}, "--checkpoint-dir", saved, *flags, steps=steps), capture_output=True, text=True)
+        check(result.returncode == 1 and words in result.stderr and not result.stdout, f"wanted '{words}': {result}")
+
+    refused("add --resume")
+    refused("raise --steps", "--resume", steps=HALF)
+    for other, words in ((Model(folder, GPT2, "sgd"), "has no tensor"), (Model(folder, GPT2, "adamw", "bf16"), "wants BF16"),
+                         (Model(folder, {**GPT2, "n_layer": 3}), "transformer.h.2.")):
+        for program in folder.glob("*.dte"):
+            program.unlink()
+        refused(words, "--resume", model=other)
+
+
+def check_stopped(folder, fix, is_rank=False):
+    """SIGTERM to a run of many steps, or to one of its ranks; then it goes on."""
+    model, saved, many = Model(folder, GPT2), folder / "checkpoints", 100000
+    job = subprocess.Popen(model.command(fix, "--checkpoint-dir", saved, steps=many), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True)
+    first = [job.stdout.readline() for _ in range(3)]
+    check(all(first), f"{fix}: the run ended: {job.stderr.read() if not all(first) else ''}")
+    if is_rank:
+        os.kill(max(process for process in processes_with(job.args[1]) if process != job.pid), signal.SIGTERM)
+    else:
+        job.send_signal(signal.SIGTERM)
+    rest, errors = job.communicate(timeout=60)
+    check(job.returncode == 143, f"{fix}: SIGTERM gives exit code {job.returncode}: {errors}")
+    last = json.loads(rest.splitlines()[-1] if rest else first[-1])["step"]
+    check([path.name for path in saved.iterdir()] == [f"step-{last}"], f"{fix}: {list(saved.iterdir())}, stopped after step {last}")
+    dtc("checkpoint", "verify", saved)
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume", steps=last), capture_output=True, text=True)
+    check(result.returncode == 0 and f"going on after step {last}" in result.stderr, f"{fix}: {result}")
+
+
+def check_skipped(folder):
+    """Steps that were skipped count on: one, the last one before the checkpoint, and 33 in a row, which end the run."""
+    rng = random.Random(7)
+    good, broken = skipped.random_batch(rng), skipped.random_batch(rng)
+    broken[0][0][3] = math.inf
+    program = skipped.compile_digits(folder, 2, "dp=2,zero=1", "f16", "adamw")
+    data = skipped.write_samples(folder, "few", skipped.placed([good, broken, good, good]))
+    flags, saved = ["--seed", skipped.SEED], folder / "few"
+    lines = train(program, 2, data, 4, *flags, "--checkpoint-dir", saved, "--checkpoint-every", 2)
+    check([line["skipped_steps"] for line in lines] == [0, 1, 1, 1], f"not one step was skipped: {lines}")
+    shutil.rmtree(saved / "step-4")
+    found = train(program, 2, data, 4, *flags, "--checkpoint-dir", saved, "--resume")
+    check(numbers(found) == numbers(lines[2:]), f"after a skipped step: {numbers(found)}, not {numbers(lines[2:])}")
+    shutil.rmtree(saved / "step-4")
+    text = run([BIN / "dtrun", program, "-n", 2, "--data", data, "--steps", 4, *flags, "--checkpoint-dir", saved, "--resume"])
+    check("step      3" in text and "skipped" not in text, f"a step is called skipped that is not: {text}")
+    data, saved = skipped.write_samples(folder, "all", broken), folder / "all"
+    for resumes, steps in (([], range(1, 34)), (["--resume"], range(21, 34))):
+        result = subprocess.run([str(word) for word in (BIN / "dtrun", program, "-n", 2, "--data", data, "--steps", 100, "--format", "json",
+                                                        "--checkpoint-dir", saved, "--checkpoint-every", 20, *resumes)],
+                                capture_output=True, text=True)
+        found = [json.loads(line)["step"] for line in result.stdout.splitlines()]
+        check(result.returncode == 4 and found == list(steps), f"33 skipped steps, {resumes}: {result}")
+
+
+def check_stall(folder):
+    model = Model(folder, GPT2)
+    lines, _ = model.train({"dp": 2}, "--checkpoint-dir", folder / "checkpoints", "--checkpoint-every", 2)
+    stalls = [line["checkpoint_stall_s"] for line in lines]
+    check(all((stall > 0) == (step in (3, 5)) or step in (4, 6) for step, stall in enumerate(stalls, 1)), f"stalls are {stalls}")
+
+
+def draw_fix(rng, case):
+    """Another plan for the model, batch and precision of a case."""
+    layers = case.config.get("n_layer") or case.config["num_hidden_layers"]
+    while True:
+        fix = {}
+        for draw in any_plan.DRAWS:
+            draw(rng, fix)
+        if case.batch % (fix["dp"] * fix["micro_batch"]) == 0 and layers >= fix["pp"] * fix.get("virtual_stages", 1):
+            return {**fix, "precision": case.fix["precision"]}
+
+
+def check_random_pair(folder, index, seed):
+    """A random model saved under one random plan and resumed under another; parameters come over to the bit."""
+    rng, case = random.Random(f"{seed}/pair/{index}"), any_plan.random_case(index, seed)
+    other = draw_fix(rng, case)
+    path, data = any_plan.write_case(folder, case.config, rng)
+    saved, dump = folder / "checkpoints", folder / "parameters.safetensors"
+
+    def run_plan(fix, steps, *flags):
+        ranks, program = math.prod(fix.get(key, 1) for key in ("dp", "tp", "pp")), folder / "model.dte"
+        any_plan.compile_plan(program, path, case.sequence, case.batch, case.optimizer, ranks, fix)
+        lines = train(program, ranks, data, steps, "--seed", 7, "--lr", any_plan.RATES[case.optimizer], "--threads", 1,
+                      "--dump-params", dump, *flags)
+        return lines, read_safetensors(dump)
+
+    what = f"{case}, resumed by {other}"
+    lines, wanted = run_plan(case.fix, STEPS, "--checkpoint-dir", saved, "--checkpoint-every", HALF)
+    dtc("checkpoint", "verify", saved)
+    _, moved = run_plan(other, STEPS, "--checkpoint-dir", saved, "--resume")
+    check(moved == wanted, f"{what}: parameters did not come over to the bit")
+    keep_half(saved)
+    found, after = run_plan(other, STEPS, "--checkpoint-dir", saved, "--resume")
+    if case.fix["precision"] != "f32":
+        return 0.0
+    compare_steps([line["loss"] for line in found], [line["loss"] for line in lines[HALF:]], TOLERANCE, f"{what}: loss", "it")
+    return compare_tensors(after, wanted, TOLERANCE, what)
+
+
+def in_folder(test, *arguments):
+    with tempfile.TemporaryDirectory() as name:
+        return test(Path(name).resolve(), *arguments)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--moments", type=int, default=3, help="at which runs of two ranks are killed, and three times as many of "
+                        "one; 0: all there are")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=0, help="run as many random pairs of plans, and nothing else")
+    parser.add_argument("--only", type=int, help="run this pair alone")
+    arguments = parser.parse_args()
+    if arguments.pairs or arguments.only is not None:
+        pairs = range(arguments.pairs) if arguments.only is None else [arguments.only]
+        worst = max(in_folder(check_random_pair, index, arguments.seed) for index in pairs)
+        print(f"{len(pairs)} random pairs of plans, the largest difference is {worst:.2g} relative")
+        return
+    os.environ["DTC_EMULATED_GPU"] = "1"
+    same = [(GPT2, {}, "adamw"), (GPT2, {"dp": 2, "zero": 1}, "adamw"), (GPT2, {"dp": 2}, "sgd", "f16"),
+            (LLAMA, {"pp": 2, "schedule": "1f1b"}, "adamw", "bf16"), (GPT2, {"dp": 2, "zero": 3, "offload": 1}, "lamb"),
+            (LLAMA, {"dp": 2}, "adamw", "f32", "simt")]
+    for case in same:
+        in_folder(check_same_plan, *case)
+    stages = {"pp": 2, "schedule": "1f1b"}
+    worst = max(in_folder(check_other_plans, GPT2, {"dp": 2, "zero": 1}, [{}, {"tp": 2}, {"dp": 2, **stages}, {"dp": 2, "offload": 1}]),
+                in_folder(check_other_plans, LLAMA, stages, [{"dp": 2, "zero": 3}, {"tp": 2}]),
+                in_folder(check_other_plans, GPT2, {"tp": 2, "offload": 1}, [{"dp": 4, "zero": 2}]))
+    killed = [in_folder(check_killed, fix, arguments.moments * few or None, arguments.seed)
+              for fix, few in (({}, 3), ({"dp": 2, "zero": 1}, 1))]
+    for test in (check_full, check_damaged, check_refusals, check_skipped, check_stall):
+        in_folder(test)
+    for case in (({},), ({"dp": 2},), ({"dp": 2}, True)):
+        in_folder(check_stopped, *case)
+    print(f"{len(same)} plans go on to the bit, 7 others within {worst:.2g}; killed at {sum(count for count, _ in killed)} moments, going on "
+          f"after steps {[after for _, after in killed]}")
+
+
+if __name__ == "__main__":
+    main()

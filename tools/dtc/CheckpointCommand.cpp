@@ -1,0 +1,93 @@
+// dtc checkpoint: looks at what dtrun saves.
+#include "tools/dtc/Commands.h"
+
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/Reader.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <sys/stat.h>
+
+namespace dtc {
+namespace {
+
+bool isFolder(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+void describe(const rt::CheckpointManifest &manifest) {
+  llvm::outs() << "step " << manifest.run.step << " of '" << manifest.model << "' (";
+  for (size_t i = 0; i < manifest.mesh.size(); ++i)
+    llvm::outs() << (i ? " x " : "") << manifest.mesh[i].first << " " << manifest.mesh[i].second;
+  llvm::outs() << "): " << manifest.tensors.size() << " tensors in " << manifest.shards.size()
+               << (manifest.shards.size() == 1 ? " shard" : " shards") << ", " << manifest.bytes()
+               << " bytes\n";
+}
+
+// Whether the checkpoint is good.
+bool verifyOne(const std::string &folder) {
+  rt::CheckpointReader reader;
+  std::vector<std::string> problems;
+  rt::verifyCheckpoint(folder, reader, problems);
+  if (problems.empty()) {
+    llvm::outs() << folder << ": good, ";
+    describe(reader.manifest());
+    return true;
+  }
+  llvm::outs() << folder << ": damaged\n";
+  constexpr size_t shown = 10;
+  for (size_t i = 0; i < std::min(problems.size(), shown); ++i)
+    llvm::errs() << "error: " << problems[i] << "\n";
+  if (problems.size() > shown)
+    llvm::errs() << "error: and " << problems.size() - shown << " more\n";
+  return false;
+}
+
+int runVerify(const std::string &path) {
+  if (!isFolder(path)) {
+    llvm::errs() << "error: '" << path << "' is no folder; wanted what --checkpoint-dir named, or "
+                 << "a step-N of it\n";
+    return 1;
+  }
+  std::vector<uint64_t> steps;
+  if (rt::Status status = rt::CheckpointFolder::steps(path, steps); !status.ok()) {
+    llvm::errs() << "error: " << status.message() << "\n";
+    return 1;
+  }
+  struct stat info;
+  bool isOne = ::stat((path + "/" + rt::kManifestFile).c_str(), &info) == 0 ||
+               ::stat((path + "/" + rt::kMarkerFile).c_str(), &info) == 0;
+  if (steps.empty() && !isOne) {
+    llvm::errs() << "error: '" << path
+                 << "' has no checkpoints; wanted what --checkpoint-dir named, "
+                 << "or a step-N of it\n";
+    return 1;
+  }
+  if (steps.empty())
+    return verifyOne(path) ? 0 : 1;
+  bool allGood = true;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    allGood &= verifyOne(rt::CheckpointFolder::stepPath(path, *step));
+  return allGood ? 0 : 1;
+}
+
+} // namespace
+
+void addCheckpoint(CLI::App &app, int &exitCode) {
+  CLI::App *group = app.add_subcommand(
+      "checkpoint", "Checks the checkpoints of dtrun\n\nExample:\n  dtc checkpoint verify "
+                    "checkpoints/");
+  group->require_subcommand(1);
+  auto path = std::make_shared<std::string>();
+  CLI::App *verify = group->add_subcommand(
+      "verify", "Reads all bytes of checkpoints: hashes, sizes, and that each element of each "
+                "tensor is there once; names file and bytes of what is not");
+  verify->add_option("DIR", *path, "what dtrun --checkpoint-dir named, or one step-N of it")
+      ->required()
+      ->check(notEmpty());
+  verify->callback([path, &exitCode] { exitCode = runVerify(*path); });
+}
+
+} // namespace dtc

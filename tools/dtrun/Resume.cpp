@@ -1,0 +1,177 @@
+// Goes on from a checkpoint, of whatever plan it is.
+#include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
+#include "runtime/format/Operands.h"
+#include "runtime/format/RankMesh.h"
+#include "tools/dtrun/Checkpoints.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+namespace dtc::rt {
+
+using format::text;
+
+static std::string shapeText(const std::vector<uint64_t> &shape) {
+  std::string out;
+  for (uint64_t size : shape)
+    out += text(out.empty() ? "" : ", ", size);
+  return text("[", out, "]");
+}
+
+// Those that rank 0 sees.
+Status Checkpoints::listSteps(std::vector<uint64_t> &steps) {
+  Status listed;
+  if (world->rank() == 0)
+    listed = CheckpointFolder::steps(options->checkpointDir, steps);
+  DTC_RETURN_IF_ERROR(agree(*world, listed));
+  auto count = static_cast<int64_t>(steps.size());
+  DTC_RETURN_IF_ERROR(world->broadcast(&count, 1, DataType::I64, 0));
+  steps.resize(static_cast<size_t>(count));
+  return world->broadcast(steps.data(), steps.size(), DataType::I64, 0);
+}
+
+Status Checkpoints::checkIsSame(const CheckpointReader &reader) {
+  std::string mineFirst = reader.identity();
+  DTC_RETURN_IF_ERROR(world->broadcast(mineFirst.data(), mineFirst.size(), DataType::U8, 0));
+  return agree(*world, mineFirst == reader.identity()
+                           ? Status()
+                           : Status::dataLoss(text("'", reader.folder(),
+                                                   "' is another checkpoint than rank 0 sees")));
+}
+
+// What a tensor is filled from: that of its name, or where the plan keeps a copy in f32 of a
+// parameter in f32 and the checkpoint's did not, as one that offloads does, that parameter.
+const CheckpointTensor *Checkpoints::sourceOf(const CheckpointManifest &from,
+                                              const CheckpointSource &wanted) const {
+  const CheckpointTensor *found = from.find(wanted.spec.name);
+  if (found || wanted.copyOf.empty())
+    return found;
+  found = from.find(wanted.copyOf);
+  return found && found->dtype == wanted.spec.dtype ? found : nullptr;
+}
+
+// A checkpoint that is whole and of something else: trying an older one would hide that.
+Status Checkpoints::checkFits(const CheckpointReader &reader) const {
+  const CheckpointManifest &from = reader.manifest();
+  const CheckpointRun &run = from.run;
+  const format::Manifest &manifest = executable->manifest();
+  auto refuse = [&](const std::string &what) {
+    return Status::invalidArgument(text("'", reader.folder(), "' ", what));
+  };
+  if (run.step > options->steps)
+    return refuse(
+        text("is of step ", run.step, ", and --steps is ", options->steps, "; raise --steps"));
+  if (run.globalBatch != manifest.global_batch())
+    return refuse(text("is of a run that read ", run.globalBatch, " samples a step, and ",
+                       executable->name(), " reads ", manifest.global_batch(),
+                       "; recompile with --global-batch ", run.globalBatch));
+  if (run.sequenceLength != manifest.sequence_length())
+    return refuse(text("is of samples of ", run.sequenceLength, " tokens, and ", executable->name(),
+                       " reads ", manifest.sequence_length(), "; recompile with --seq-len ",
+                       run.sequenceLength));
+  std::set<std::string_view> used;
+  for (const CheckpointSource &source : sources) {
+    const TensorSpec &spec = source.spec;
+    const CheckpointTensor *tensor = sourceOf(from, source);
+    if (!tensor)
+      return refuse(text("has no tensor '", spec.name, "', which ", executable->name(),
+                         " wants; is it of another model, optimizer or precision?"));
+    used.insert(tensor->name);
+    if (tensor->dtype != spec.dtype || tensor->shape != spec.globalShape)
+      return refuse(text("has tensor '", tensor->name, "' as ", tensor->dtype, " ",
+                         shapeText(tensor->shape), ", ", executable->name(), " wants ", spec.dtype,
+                         " ", shapeText(spec.globalShape),
+                         "; is it of another model, optimizer or precision?"));
+  }
+  for (const CheckpointTensor &tensor : from.tensors) {
+    // A copy of a parameter in f32 is that parameter.
+    const CheckpointTensor *original = tensor.copyOf.empty() ? nullptr : from.find(tensor.copyOf);
+    if (!used.count(tensor.name) && !(original && original->dtype == tensor.dtype))
+      return refuse(text("has tensor '", tensor.name, "', which ", executable->name(),
+                         " does not have; is it of another model, optimizer or precision?"));
+  }
+  return {};
+}
+
+// What a run may change, and no longer is what it was.
+void Checkpoints::noteDifferences(const CheckpointRun &run) const {
+  auto note = [](const std::string &line) { std::fprintf(stderr, "dtrun: %s\n", line.c_str()); };
+  if (run.seed != options->seed)
+    note(text("--seed was ", run.seed, " and is ", options->seed,
+              ": order of samples and dropout are others from here on"));
+  if (run.totalSteps != options->steps)
+    note(text("--steps was ", run.totalSteps, " and is ", options->steps,
+              ": the learning rate goes on as at this step of a run of ", options->steps));
+  if (run.baseLearningRate != rate)
+    note(text("--lr was ", run.baseLearningRate, " and is ", rate));
+  if (run.samples != samples)
+    note(text("--data had ", run.samples, " samples and has ", samples,
+              ": which are read is another order from here on"));
+}
+
+Status Checkpoints::load(CheckpointReader &reader) {
+  const format::RankMesh mesh(executable->manifest());
+  std::vector<std::byte> local;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!held[i])
+      continue;
+    const TensorSpec &spec = sources[i].spec;
+    const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[i]);
+    std::vector<ShardBox> boxes;
+    DTC_RETURN_IF_ERROR(shardBoxes(spec, mesh.sizes(), executor->coordinates(), boxes));
+    std::erase_if(boxes, [](const ShardBox &box) { return elementCount(box.extent) == 0; });
+    local.assign(elementCount(spec.localShape) * tensor.width(), std::byte(0));
+    DTC_RETURN_IF_ERROR(reader.read(tensor, boxes, spec.localShape, local));
+    DTC_RETURN_IF_ERROR(
+        device->copyIn(executor->address(held[i]->buffer()), local.data(), local.size()));
+  }
+  return {};
+}
+
+Status Checkpoints::resume(std::optional<Progress> &progress) {
+  if (!isOn() || !options->resume)
+    return {};
+  std::vector<uint64_t> steps;
+  DTC_RETURN_IF_ERROR(listSteps(steps));
+  auto say = [&](const std::string &line) {
+    if (world->rank() == 0)
+      std::fprintf(stderr, "dtrun: %s\n", line.c_str());
+  };
+  for (uint64_t step : steps) {
+    CheckpointReader reader;
+    std::string path = CheckpointFolder::stepPath(options->checkpointDir, step);
+    Status status = agree(*world, reader.open(path));
+    if (status.ok())
+      status = checkIsSame(reader);
+    if (status.ok() && reader.manifest().run.step != step)
+      status = Status::dataLoss(text("it is of step ", reader.manifest().run.step));
+    if (status.ok()) {
+      DTC_RETURN_IF_ERROR(agree(*world, checkFits(reader)));
+      status = agree(*world, load(reader));
+    }
+    if (status.statusCode() == StatusCode::Aborted)
+      return status;
+    if (!status.ok()) {
+      say(text("step-", step, " is not good: ", status.message()));
+      continue;
+    }
+    const CheckpointRun &run = reader.manifest().run;
+    progress = {run.step, run.skippedSteps, run.skippedRow, run.lossScale};
+    say(text("going on after step ", step, " of '", path, "'; rank 0 read ", reader.bytesRead(),
+             " of its ", reader.manifest().bytes(), " bytes"));
+    if (world->rank() == 0)
+      noteDifferences(run);
+    return {};
+  }
+  if (steps.empty()) {
+    say(text("'", options->checkpointDir, "' has no checkpoints: starting at step 1"));
+    return {};
+  }
+  return Status::dataLoss(text("none of the ", steps.size(), " checkpoints of '",
+                               options->checkpointDir,
+                               "' is good; remove them, or name another folder"));
+}
+
+} // namespace dtc::rt
