@@ -269,7 +269,7 @@ Status Checkpoints::complete() {
   std::vector<std::string> own;
   Status status = agree(*world, mine ? writer.finish(own) : Status());
   if (status.ok()) {
-    DTC_RETURN_IF_ERROR(gatherHashes(std::move(own)));
+    DTC_RETURN_IF_ERROR(gatherHashes(own));
     status = agree(*world, world->rank() == 0 ? commit() : Status());
   }
   if (status.statusCode() == StatusCode::Aborted)
@@ -281,12 +281,12 @@ Status Checkpoints::complete() {
   return {};
 }
 
-Status Checkpoints::gatherHashes(std::vector<std::string> own) {
+Status Checkpoints::gatherHashes(const std::vector<std::string> &own) {
   hashes.assign(layout.shards.size(), {});
   for (size_t i = 0; i < layout.shards.size(); ++i) {
     int owner = layout.shards[i].rank;
     if (owner == 0 && world->rank() == 0)
-      hashes[i] = std::move(own);
+      hashes[i] = own;
     if (owner == 0 || (world->rank() != 0 && world->rank() != owner))
       continue;
     constexpr size_t digits = 32;

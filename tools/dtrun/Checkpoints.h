@@ -59,7 +59,7 @@ private:
   Status copyPiece(const OwnedPiece &piece, std::span<std::byte> file);
   Status waitForWriters(bool forEver, bool &allDone);
   Status complete();
-  Status gatherHashes(std::vector<std::string> mine);
+  Status gatherHashes(const std::vector<std::string> &own);
   Status commit();
   void explainFailure(const Status &status);
   std::string manifestOf() const;
