@@ -103,24 +103,27 @@ void Hub::forgiveSilence(double now) {
 }
 
 int Hub::findFallen(double now) const {
-  int first = -1, firstOwn = -1;
-  auto isBefore = [&](size_t i, int other) {
-    return other < 0 || ranks[i].order < ranks[static_cast<size_t>(other)].order;
-  };
+  // By what they say of the cause: most, some, little.
+  enum { Own, FromOutside, BecauseOfOthers, kKinds };
+  int first[kKinds] = {-1, -1, -1};
+  double since = now;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (ranks[i].order == 0)
+    const Rank &rank = ranks[i];
+    if (rank.order == 0)
       continue;
-    if (isBefore(i, first))
-      first = static_cast<int>(i);
+    since = std::min(since, rank.endedAt);
     // Signals that end jobs come to all ranks, as a rule, one after another.
-    int signal = ranks[i].ending.signal;
+    int signal = rank.ending.signal;
     bool isFromOutside = signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-    if ((!ranks[i].ended || (isOwn(ranks[i].ending) && !isFromOutside)) && isBefore(i, firstOwn))
-      firstOwn = static_cast<int>(i);
+    int &known = first[rank.ended && !isOwn(rank.ending) ? BecauseOfOthers
+                       : rank.ended && isFromOutside     ? FromOutside
+                                                         : Own];
+    if (known < 0 || rank.order < ranks[static_cast<size_t>(known)].order)
+      known = static_cast<int>(i);
   }
-  if (firstOwn >= 0 || first < 0)
-    return firstOwn;
-  return now - ranks[static_cast<size_t>(first)].endedAt > kSecondThoughts ? first : -1;
+  if (first[Own] >= 0 || now - since <= kSecondThoughts)
+    return first[Own];
+  return first[FromOutside] >= 0 ? first[FromOutside] : first[BecauseOfOthers];
 }
 
 int Hub::findHungNow(double now) const {

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 namespace dtc::rt {
 namespace {
 
@@ -110,6 +112,17 @@ TEST_F(HubTest, BlamesTheFirstThatDied) {
   EXPECT_EQ(verdict->culprit, 3);
   EXPECT_NE(verdict->report.find("died (signal 11, Segmentation fault)"), std::string::npos)
       << verdict->report;
+}
+
+// A rank that lost another may be heard before that one.
+TEST_F(HubTest, BlamesOneThatWasEndedFromOutside) {
+  joinAll();
+  EXPECT_TRUE(hub.hear(0, end(3, 0, "reading the memory of rank 1"), now));
+  EXPECT_TRUE(hub.hear(1, end(0, SIGTERM), now));
+  EXPECT_FALSE(pass(1.5, {2, 3})); // perhaps all are being ended
+  std::optional<Verdict> verdict = pass(3, {2, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 1);
 }
 
 TEST_F(HubTest, AsksWhereAllAreWhenOneDied) {
