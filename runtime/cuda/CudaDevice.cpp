@@ -4,6 +4,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/cuda/ChooseGroups.h"
 #include "runtime/cuda/CudaArena.h"
+#include "runtime/cuda/CudaAttention.h"
 #include "runtime/cuda/CudaGemm.h"
 #include "runtime/cuda/CudaLibrary.h"
 #include "runtime/cuda/CudaOrder.h"
@@ -59,6 +60,7 @@ public:
       : libraries(libraries), driver(driver), options(options), gpu(this->driver),
         arenaMemory(this->driver), stage(this->driver, options.stageBytes), code(this->driver),
         pool(this->driver), gemm(std::make_unique<CudaGemm>(libraries, this->driver, pool)),
+        attention(std::make_unique<CudaAttention>(libraries, this->driver, pool, code)),
         steps(this->driver, pool), hostArena(this->driver),
         hostWork(this->driver, std::max(options.threads, 1),
                  [this](const Status &status, uint64_t tag) { stop(status, tag); }) {}
@@ -80,7 +82,7 @@ public:
   Status createStreams(const StreamSpec &spec) override;
   Status createGroup(Control &control, const GroupSpec &spec, int &group) override;
 
-  Status tune(Control &control, const CommandSource &products) override;
+  Status tune(Control &control, const CommandSource &commands) override;
 
   Status beginStep(uint32_t order) override;
   Status enqueue(int stream, const Command &command, const Mark &mark) override;
@@ -133,6 +135,7 @@ private:
   CudaCode code;
   EventPool pool;
   std::unique_ptr<CudaGemm> gemm;
+  std::unique_ptr<CudaAttention> attention;
   CudaSteps steps;
   HostArena hostArena;
   HostWork hostWork;
@@ -237,7 +240,9 @@ Status CudaDevice::clearArena() {
 // With numbers between -1 and 1 in bf16, which are numbers in f32 and f16, too: products of zeros take less power, and so run
 // at a higher clock than any that are worth measuring.
 Status CudaDevice::fillArena() {
-  std::vector<uint16_t> numbers(std::min<uint64_t>(memoryBytes, uint64_t(1) << 20) / 2);
+  // 16 bytes, which copies like, times a prime number, so that no two rows of a tensor are alike.
+  constexpr uint64_t mostNumbers = 8 * 65521;
+  std::vector<uint16_t> numbers(std::min<uint64_t>(memoryBytes / 2, mostNumbers));
   uint32_t random = 1;
   for (uint16_t &number : numbers) {
     random = random * 1664525 + 1013904223;
@@ -253,15 +258,16 @@ Status CudaDevice::fillArena() {
   return {};
 }
 
-Status CudaDevice::tune(Control &control, const CommandSource &products) {
-  CudaGemm::TuningPlace place{.stream = streams[0],
-                              .device = gpu.model(),
-                              .capability = gpu.computeCapability(),
-                              .saves = options.localRank == 0,
-                              .fill = [this] { return fillArena(); },
-                              .clear = [this] { return clearArena(); }};
+Status CudaDevice::tune(Control &control, const CommandSource &commands) {
+  TuningPlace place{.stream = streams[0],
+                    .device = gpu.model(),
+                    .capability = gpu.computeCapability(),
+                    .saves = options.localRank == 0,
+                    .fill = [this] { return fillArena(); },
+                    .clear = [this] { return clearArena(); }};
   std::string notice;
-  DTC_RETURN_IF_ERROR(gemm->tune(control, products, options.tuning, place, notice));
+  DTC_RETURN_IF_ERROR(tuneAll(control, {attention.get(), gemm.get()}, driver, commands,
+                              options.tuning, place, notice));
   if (!notice.empty() && options.notice && control.rank() == 0)
     options.notice(notice);
   return {};
@@ -428,6 +434,9 @@ Status CudaDevice::prepareOnDevice(const Command &command, int stream,
                                    std::vector<StreamWork> &works) {
   if (command.source->op_type() == format::Op::Gemm)
     return gemm->prepare(command, stream, works.emplace_back());
+  if (command.source->op_type() == format::Op::Attention ||
+      command.source->op_type() == format::Op::AttentionGrad)
+    return attention->prepare(command, stream, works);
   if (hostArena.isMove(command)) {
     hostArena.prepareMove(command, works.emplace_back());
     return {};
@@ -581,6 +590,7 @@ void CudaDevice::endGroups() {
     return;
   cu::leaveAll(driver);
   (void)gemm.release();
+  (void)attention.release();
 }
 
 Status CudaDevice::failureNow(uint64_t &tag) {

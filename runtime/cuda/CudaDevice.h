@@ -21,7 +21,7 @@ struct CudaOptions {
   Comm *world = nullptr; // carries collectives that go through the hosts; must outlive the device
   int threads = 1;       // of the host, for what a program does there
   bool graphs = true;    // whether orders are recorded
-  TuningOptions tuning = {};                // of products
+  TuningOptions tuning = {};                // of products and attention
   uint64_t stageBytes = uint64_t(64) << 20; // of either piece through which parameters are copied
   double timeoutSeconds = 600;              // longest that a collective by NCCL may take
   double abortSeconds = 10; // longest that the end of NCCL's communicators may take after an error

@@ -1,15 +1,11 @@
 #include "runtime/cuda/CudaGemm.h"
 
-#include "runtime/base/Text.h"
-#include "runtime/comm/Agree.h"
 #include "runtime/format/Header.h"
 
 #include <algorithm>
 
 namespace dtc::rt {
 namespace {
-
-using format::text;
 
 // The largest power of two up to 256 that divides the address; 0 where there is none.
 uint32_t alignmentOf(const char *address) {
@@ -100,51 +96,69 @@ Status CudaGemm::prepare(const Command &command, int stream, StreamWork &work) {
   return {};
 }
 
-Status CudaGemm::see(const CommandSource &products, std::map<uint64_t, Seen> &seen,
-                     TuningKey &key) {
-  DTC_CUDA(driver, cuDriverGetVersion, &key.driver);
-  Status status;
-  products([&](const Command &command) {
-    uint64_t product = 0;
-    GemmPlan *plan = nullptr;
-    if (status.ok())
-      status = planOf(command, product, plan);
-    if (!status.ok())
-      return;
-    Seen &each = seen[product];
-    each.product = product;
-    each.plan = plan;
-    each.operands = operandsOf(command);
-    each.flops += plan->flops();
-  });
-  key.blasLt = blas ? blas->cublasLtGetVersion() : 0;
-  return status;
+Status CudaGemm::see(const Command &command) {
+  if (command.source->op_type() != format::Op::Gemm)
+    return {};
+  uint64_t product = 0;
+  GemmPlan *plan = nullptr;
+  DTC_RETURN_IF_ERROR(planOf(command, product, plan));
+  Seen &each = products[product];
+  each.product = product;
+  each.plan = plan;
+  each.operands = operandsOf(command);
+  each.flops += plan->flops();
+  return {};
+}
+
+std::vector<uint64_t> CudaGemm::seen() const {
+  std::vector<uint64_t> hashes;
+  for (const auto &[product, each] : products)
+    hashes.push_back(product);
+  return hashes;
+}
+
+void CudaGemm::addTo(TuningKey &key) { key.blasLt = blas ? blas->cublasLtGetVersion() : 0; }
+
+Status CudaGemm::fastest(WorkTimer &timer, const Seen &product,
+                         WorkTimer::Clock::time_point deadline, void *workspace,
+                         cu::Stream stream) const {
+  GemmPlan &plan = *product.plan;
+  std::vector<WorkTimer::Way> ways;
+  for (const cu::BlasAlgo &algorithm : plan.algorithms())
+    ways.emplace_back([&plan, &product, &algorithm, workspace, stream] {
+      plan.choose(algorithm);
+      return plan.run(product.operands, workspace, stream);
+    });
+  size_t best = 0;
+  DTC_RETURN_IF_ERROR(timer.choose(ways, deadline, best));
+  plan.choose(plan.algorithms()[best]);
+  return {};
 }
 
 // What a step spends most on comes first, as the time may not be enough for all.
-Status CudaGemm::measure(std::vector<Seen> products, const TuningOptions &options,
-                         const TuningPlace &place, void *workspace) {
-  auto deadline = GemmTimer::Clock::now() + std::chrono::duration_cast<GemmTimer::Clock::duration>(
-                                                std::chrono::duration<double>(options.seconds));
+Status CudaGemm::measure(std::vector<Seen> unknown, const TuningPlace &place,
+                         WorkTimer::Clock::time_point deadline, void *workspace) {
   DTC_RETURN_IF_ERROR(place.fill());
-  std::sort(products.begin(), products.end(), [](const Seen &x, const Seen &y) {
+  std::sort(unknown.begin(), unknown.end(), [](const Seen &x, const Seen &y) {
     return std::pair(y.flops, x.product) < std::pair(x.flops, y.product);
   });
-  GemmTimer timer(driver, pool, place.stream, workspace);
-  for (const Seen &each : products)
-    DTC_RETURN_IF_ERROR(timer.choose(*each.plan, each.operands, deadline));
+  WorkTimer timer(driver, pool, place.stream);
+  for (const Seen &each : unknown)
+    DTC_RETURN_IF_ERROR(fastest(timer, each, deadline, workspace, place.stream));
   return {};
 }
 
 // A choice of before has to be one that cuBLASLt offers now, and to run.
-Status CudaGemm::choose(const std::vector<Seen> &products, const TuningChoices &kept,
-                        const TuningOptions &options, const TuningPlace &place) {
+Status CudaGemm::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
+                        const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                        TuningChoices &choices) {
   cu::DevicePtr address = 0;
   DTC_RETURN_IF_ERROR(workspaceOf(0, address));
   auto *workspace = reinterpret_cast<void *>(address);
   std::vector<Seen> unknown;
-  for (const Seen &each : products) {
-    auto found = kept.find(each.product);
+  for (uint64_t product : ours) {
+    const Seen &each = products[product];
+    auto found = kept.find(product);
     bool isKnown = found != kept.end() && each.plan->offers(found->second);
     if (isKnown) {
       each.plan->choose(found->second);
@@ -155,47 +169,19 @@ Status CudaGemm::choose(const std::vector<Seen> &products, const TuningChoices &
   }
   DTC_CUDA(driver, cuCtxSynchronize);
   if (!unknown.empty())
-    DTC_RETURN_IF_ERROR(measure(std::move(unknown), options, place, workspace));
+    DTC_RETURN_IF_ERROR(measure(std::move(unknown), place, deadline, workspace));
+  for (uint64_t product : ours)
+    choices[product] = products[product].plan->choice();
   return place.clear();
 }
 
-// 1. See which products there are. 2. The lowest rank that has one chooses for all that have it. 3. All take those choices,
-// and a rank of each machine keeps them.
-Status CudaGemm::tune(Control &control, const CommandSource &products, const TuningOptions &options,
-                      const TuningPlace &place, std::string &notice) {
-  std::map<uint64_t, Seen> seen;
-  TuningKey key{.program = options.program, .device = place.device, .capability = place.capability};
-  int lowest = -1;
-  Status looked = options.seconds > 0 ? see(products, seen, key) : Status();
-  DTC_RETURN_IF_ERROR(agree(control, looked, options.seconds <= 0, lowest));
-  if (lowest >= 0)
-    return {}; // a rank is told to take the first
-  std::vector<std::string> files;
-  for (const std::string &path : options.files)
-    files.push_back(tuningFile(path, place.device));
-  TuningChoices kept, all;
-  bool isKept = loadChoices(files, key, kept);
-  std::vector<uint64_t> mine;
-  for (const auto &[product, each] : seen)
-    mine.push_back(product);
-  auto chooseOurs = [&](const std::vector<uint64_t> &ours, TuningChoices &choices) -> Status {
-    std::vector<Seen> toChoose;
-    for (uint64_t product : ours)
-      toChoose.push_back(seen[product]);
-    DTC_RETURN_IF_ERROR(choose(toChoose, kept, options, place));
-    for (const Seen &each : toChoose)
-      choices[each.product] = each.plan->choice();
-    return {};
-  };
-  DTC_RETURN_IF_ERROR(agreeOnChoices(control, mine, chooseOurs, all));
-  // A GPU of another kind may not do it that way, and would not have the same bits either.
-  for (const auto &[product, each] : seen)
+// A GPU of another kind may not do it that way, and would not have the same bits either.
+Status CudaGemm::take(Control & /*control*/, const TuningPlace & /*place*/, TuningChoices &all,
+                      std::string & /*notice*/) {
+  for (const auto &[product, each] : products)
     if (const cu::BlasAlgo &choice = all[product];
         each.plan->offers(choice) || each.plan->allows(choice))
       each.plan->choose(choice);
-  if (place.saves && !files.empty() && !all.empty() && !(isKept && kept == all))
-    if (Status status = saveChoices(files, key, all); !status.ok())
-      notice = text("the choices of algorithms are not kept for the next run: ", status.message());
   return {};
 }
 

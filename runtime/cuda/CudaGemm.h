@@ -1,10 +1,10 @@
 // Matrix products by cuBLASLt.
 #pragma once
 
-#include "runtime/cuda/AgreeOnChoices.h"
 #include "runtime/cuda/CudaCode.h"
 #include "runtime/cuda/CudaLibraries.h"
-#include "runtime/cuda/GemmTimer.h"
+#include "runtime/cuda/GemmPlan.h"
+#include "runtime/cuda/Tuning.h"
 
 #include <array>
 #include <compare>
@@ -12,34 +12,22 @@
 
 namespace dtc::rt {
 
-// How algorithms are chosen.
-struct TuningOptions {
-  double seconds = 0; // longest that a rank measures; 0: the first that cuBLASLt offers are taken
-  std::string program = {};            // hash of the executable
-  std::vector<std::string> files = {}; // where choices are kept, less the device's name
-};
-
-class CudaGemm {
+class CudaGemm : public Tunable {
 public:
   CudaGemm(CudaLibraries &libraries, const cu::Driver &driver, EventPool &pool);
-  ~CudaGemm();
+  ~CudaGemm() override;
 
   // The product `command`, a Gemm, on stream number `stream`. What it needs is made now.
   Status prepare(const Command &command, int stream, StreamWork &work);
 
-  // What tune() works with.
-  struct TuningPlace {
-    cu::Stream stream = nullptr; // number 0
-    std::string device = {};     // "NVIDIA H200"
-    int capability = 0;
-    bool saves = false; // whether this rank keeps the choices
-    // Makes what products read something like numbers, and zeros again.
-    std::function<Status()> fill = {}, clear = {};
-  };
-  // Chooses the algorithm of each product for all ranks alike: as in the file that keeps choices, else by measuring. `notice`
-  // becomes what a user should know. Collective.
-  Status tune(Control &control, const CommandSource &products, const TuningOptions &options,
-              const TuningPlace &place, std::string &notice);
+  Status see(const Command &command) override;
+  std::vector<uint64_t> seen() const override;
+  void addTo(TuningKey &key) override;
+  Status choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
+                const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                TuningChoices &choices) override;
+  Status take(Control &control, const TuningPlace &place, TuningChoices &all,
+              std::string &notice) override;
 
 private:
   // Of a command, all that its plan depends on.
@@ -49,7 +37,7 @@ private:
     decltype(GemmCase::alignments) alignments{};
     auto operator<=>(const Key &) const = default;
   };
-  // A product that tune() has seen.
+  // A product of the program.
   struct Seen {
     uint64_t product = 0;
     GemmPlan *plan = nullptr;
@@ -61,11 +49,11 @@ private:
   // The plan of `command`; its `product` is the hash of its description.
   Status planOf(const Command &command, uint64_t &product, GemmPlan *&plan);
   Status workspaceOf(int stream, cu::DevicePtr &workspace);
-  Status see(const CommandSource &products, std::map<uint64_t, Seen> &seen, TuningKey &key);
-  Status measure(std::vector<Seen> products, const TuningOptions &options, const TuningPlace &place,
-                 void *workspace);
-  Status choose(const std::vector<Seen> &products, const TuningChoices &kept,
-                const TuningOptions &options, const TuningPlace &place);
+  Status measure(std::vector<Seen> unknown, const TuningPlace &place,
+                 WorkTimer::Clock::time_point deadline, void *workspace);
+  // The fastest algorithm of a product.
+  Status fastest(WorkTimer &timer, const Seen &product, WorkTimer::Clock::time_point deadline,
+                 void *workspace, cu::Stream stream) const;
 
   CudaLibraries &libraries;
   const cu::Driver &driver;
@@ -74,6 +62,7 @@ private:
   cu::BlasHandle handle = nullptr;
   std::map<uint64_t, std::unique_ptr<GemmPlan>> plans; // by hash of their descriptions
   std::map<Key, std::pair<uint64_t, GemmPlan *>> known;
+  std::map<uint64_t, Seen> products;       // that tuning has seen, by hash
   std::map<int, cu::DevicePtr> workspaces; // by stream, as products of two may run at once
 };
 

@@ -41,6 +41,13 @@ public:
     table = &blasTable;
     return {};
   }
+  Status cudnn(const cu::Cudnn *&table) override {
+    if (!hasCudnn)
+      DTC_RETURN_IF_ERROR(cu::openCudnn(cudnnTable));
+    hasCudnn = true;
+    table = &cudnnTable;
+    return {};
+  }
 
   Status nccl(const cu::Nccl *&table) override {
     if (!hasNccl) {
@@ -63,8 +70,9 @@ private:
 
   cu::Driver driverTable;
   cu::BlasLt blasTable;
+  cu::Cudnn cudnnTable;
   cu::Nccl ncclTable;
-  bool hasDriver = false, hasBlas = false, hasNccl = false;
+  bool hasDriver = false, hasBlas = false, hasCudnn = false, hasNccl = false;
 };
 
 } // namespace

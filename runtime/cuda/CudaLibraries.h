@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/cuda/BlasLt.h"
+#include "runtime/cuda/Cudnn.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/Nccl.h"
 
@@ -20,6 +21,7 @@ public:
   virtual std::string machine() const = 0;
   virtual Status driver(const cu::Driver *&driver) = 0;
   virtual Status blasLt(const cu::BlasLt *&blas) = 0;
+  virtual Status cudnn(const cu::Cudnn *&cudnn) = 0;
   virtual Status nccl(const cu::Nccl *&nccl) = 0;
 };
 

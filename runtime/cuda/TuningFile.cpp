@@ -41,8 +41,9 @@ bool take(std::string_view &from, std::string_view wanted) {
 }
 
 std::string front(const TuningKey &key) {
-  return text("dtc tuning 1\nprogram ", key.program, "\ndevice ", key.device, "\ncapability ",
-              key.capability, "\ndriver ", key.driver, "\ncublaslt ", key.blasLt, "\n");
+  return text("dtc tuning 2\nprogram ", key.program, "\ndevice ", key.device, "\ncapability ",
+              key.capability, "\ndriver ", key.driver, "\ncublaslt ", key.blasLt, "\ncudnn ",
+              key.cudnn, "\n");
 }
 
 std::string endOf(std::string_view body) {

@@ -17,9 +17,10 @@ struct TuningKey {
   int capability = 0;  // 90 for sm_90
   int driver = 0;      // versions
   uint64_t blasLt = 0;
+  uint64_t cudnn = 0; // 0: there is none, or nothing that it could do
 };
 
-// By hash of a product's description.
+// By hash of what a product or an attention is. Of an attention it is no algorithm of cuBLASLt's but what CudaAttention says.
 using TuningChoices = std::map<uint64_t, cu::BlasAlgo>;
 
 // All of a file: the key, a line for each choice, and a hash of what is before it.

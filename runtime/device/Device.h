@@ -132,8 +132,8 @@ public:
   // for ranks of no list, which get a group that they never use.
   virtual Status createGroup(Control &control, const GroupSpec &spec, int &group) = 0;
 
-  // Finds out how best to do the products of steps, which `products` gives; buffers hold nothing of
-  // worth yet, and zeros afterwards. Collective over `control`; once, before the first step.
+  // Finds out how best to do the products and attentions of steps, which are given; buffers hold
+  // nothing of worth yet, and zeros afterwards. Collective over `control`; once, before the first step.
   virtual Status tune(Control &, const CommandSource &) { return {}; }
 
   // Begins a step: what follows until endStep is the same, in the same order, with the same operands,

@@ -53,7 +53,7 @@ private:
   StreamSpec streamSpec() const;
   Status prepareHere();
   Status makePlaces();
-  void forEachProduct(const std::function<void(const Command &)> &visit);
+  void forEachTuned(const std::function<void(const Command &)> &visit);
   // The place of the step that is enqueued next.
   Status nextPlace(StepPlace *&place);
   int forkEvent() const { return static_cast<int>(step.num_events()); }
@@ -174,16 +174,17 @@ Status ExecutorImpl::prepare() {
   DTC_RETURN_IF_ERROR(agree(control, makePlaces()));
   if (options.progress)
     options.progress->describe(noteProgram(manifest, static_cast<uint32_t>(rank), groups, bound));
-  return device.tune(control, [this](const auto &visit) { forEachProduct(visit); });
+  return device.tune(control, [this](const auto &visit) { forEachTuned(visit); });
 }
 
 // In all runs and layers, whose buffers may be aligned otherwise.
-void ExecutorImpl::forEachProduct(const std::function<void(const Command &)> &visit) {
+void ExecutorImpl::forEachTuned(const std::function<void(const Command &)> &visit) {
   for (const auto &[kind, entry] : bound.entries)
     for (const Issue &issue : entry.issues) {
       const BoundRun &run = entry.runs[issue.run];
       BoundInstruction &instruction = bound.tasks[run.task].instructions[issue.instruction];
-      if (instruction.command.source->op_type() != format::Op::Gemm)
+      format::Op op = instruction.command.source->op_type();
+      if (op != format::Op::Gemm && op != format::Op::Attention && op != format::Op::AttentionGrad)
         continue;
       moveTo(run, issue.layer, instruction);
       visit(instruction.command);

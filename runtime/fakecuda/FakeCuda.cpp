@@ -19,6 +19,7 @@ public:
     theMachine = &machine;
     fake::fillDriver(driverTable);
     fake::fillBlasLt(blasTable);
+    fake::fillCudnn(cudnnTable);
     fake::fillNccl(ncclTable);
   }
   ~FakeCudaImpl() override {
@@ -27,7 +28,12 @@ public:
     while (machine.stuck > 0)
       machine.rest(lock);
     if (machine.options.report)
-      std::fprintf(stderr, "emulated GPU: %s\n", text(machine.launches, " kernels ran").c_str());
+      std::fprintf(stderr, "emulated GPU: %s\n",
+                   text(machine.launches, " kernels ran",
+                        machine.options.cudnnVersion == 0
+                            ? ""
+                            : text(", cuDNN ran ", machine.cudnnGraphs, " graphs"))
+                       .c_str());
     theMachine = nullptr;
   }
 
@@ -39,6 +45,12 @@ public:
     table = &blasTable;
     return {};
   }
+  Status cudnn(const cu::Cudnn *&table) override {
+    if (machine.options.cudnnVersion == 0)
+      return Status::unavailable("there is no cuDNN");
+    table = &cudnnTable;
+    return {};
+  }
   Status nccl(const cu::Nccl *&table) override {
     if (!machine.options.nccl)
       return Status::unavailable("there is no NCCL");
@@ -48,6 +60,9 @@ public:
   uint64_t numCalls() const override { return machine.calls; }
   std::map<uint64_t, uint64_t> products(int gpu) const override {
     return machine.gpus[static_cast<size_t>(gpu)]->products;
+  }
+  std::map<int64_t, uint64_t> cudnnRuns(int gpu) const override {
+    return machine.gpus[static_cast<size_t>(gpu)]->cudnnRuns;
   }
   uint64_t numLaunches() const override { return machine.launches; }
   std::string leaks() const override {
@@ -66,6 +81,7 @@ private:
   fake::Machine machine;
   cu::Driver driverTable;
   cu::BlasLt blasTable;
+  cu::Cudnn cudnnTable;
   cu::Nccl ncclTable;
 };
 

@@ -1,4 +1,4 @@
-// CUDA without a GPU: a driver, cuBLASLt and NCCL that keep CUDA's rules and run kernels on the emulator (runtime/simt).
+// CUDA without a GPU: a driver, cuBLASLt, cuDNN and NCCL that keep CUDA's rules and run kernels on the emulator (runtime/simt).
 //
 // Streams run in any order that events allow, chosen by a seed; nothing runs before somebody looks or waits, so that copies
 // land late and hosts that read too early read old bytes. Graph capture rejects what CUDA rejects, with its error codes.
@@ -22,6 +22,8 @@ struct FakeCudaOptions {
   bool nccl = true;           // whether there is NCCL
   bool endlessAborts = false; // whether ncclCommAbort never returns
   size_t blasLtVersion = 130000;
+  size_t cudnnVersion = 0; // 0: there is none; else kernels take 10 us each, which it beats
+  bool slowCudnn = false;  // and then it does not
   int driverVersion = 13000;
   bool maps = true; // whether memory can be mapped
   size_t graphQueues =
@@ -41,6 +43,8 @@ public:
   // How many products cublasLtMatmul was asked for, by the number of their algorithm: those that run are 1, slow, and 2 and 3,
   // fast on GPUs of even and of odd numbers.
   virtual std::map<uint64_t, uint64_t> products(int gpu) const = 0;
+  // How many times each engine of cuDNN was asked to run: 0 is right, 3 wrong, 4 not the same each time.
+  virtual std::map<int64_t, uint64_t> cudnnRuns(int gpu) const = 0;
   // Launches that ran so far.
   virtual uint64_t numLaunches() const = 0;
   // Objects that were made and not freed, as "2 streams, 1 event"; empty where there are none.

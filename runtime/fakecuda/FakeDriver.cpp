@@ -574,6 +574,8 @@ Result cuLaunchKernel(cu::Function function, unsigned gridX, unsigned gridY, uns
         for (std::vector<uint64_t> &value : *values)
           addresses.push_back(value.data());
         ++machine().launches;
+        if (machine().options.cudnnVersion != 0)
+          gpu.clock += 1e-5;
         return simt::launch(*kernel, grid, block, shared, addresses.data(), gpu.memory,
                             {.seed = seed});
       });

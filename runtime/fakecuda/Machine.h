@@ -89,6 +89,7 @@ struct FakeGpu {
   FakeStream defaultStream;
   int contexts = 0;                      // how often its own was retained
   std::map<uint64_t, uint64_t> products; // by algorithm, how many were asked for
+  std::map<int64_t, uint64_t> cudnnRuns; // by engine
   double clock = 0;                      // seconds, of what has run
 };
 
@@ -144,6 +145,7 @@ public:
   std::map<std::string, int64_t> alive;                      // objects that exist, by kind
   std::map<uint64_t, std::shared_ptr<NcclWorld>> ncclWorlds; // by the number in their id
   uint64_t launches = 0;                                     // of kernels, that ran
+  uint64_t cudnnGraphs = 0;                                  // that were computed
   uint64_t calls = 0;
   Result fault = cu::success; // after which nothing works any more
   std::string faultWords;
@@ -171,6 +173,7 @@ Machine &machine();
 // What stands in for each table.
 void fillDriver(cu::Driver &driver);
 void fillBlasLt(cu::BlasLt &blas);
+void fillCudnn(cu::Cudnn &cudnn);
 void fillNccl(cu::Nccl &nccl);
 
 } // namespace dtc::rt::fake

@@ -1,0 +1,188 @@
+#include "runtime/cuda/AttentionCheck.h"
+
+#include "runtime/base/HalfFloats.h"
+#include "runtime/base/Text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace dtc::rt {
+namespace {
+
+using cuda::AttentionParams;
+using cuda::HeadStrides;
+
+// A result of an attention: rows of 16-bit numbers by batch, token and head, or one f32 for each of lse's.
+struct Result {
+  const char *name = "";
+  char *at = nullptr;
+  int64_t tokens = 0, heads = 0;
+  HeadStrides strides{};
+  int64_t elements = 0; // of a row
+  uint64_t elementBytes = sizeof(uint16_t);
+  bool cancels = false; // whether rows are sums of numbers that cancel
+
+  // From the first to behind the last.
+  uint64_t bytes(int64_t batch) const {
+    int64_t last = (batch - 1) * strides.batch + (tokens - 1) * strides.token +
+                   (heads - 1) * strides.head + elements;
+    return static_cast<uint64_t>(last) * elementBytes;
+  }
+};
+
+std::vector<Result> resultsOf(const AttentionCase &attention) {
+  const AttentionParams &p = attention.params;
+  auto ofQueries = [&](const char *name, void *at, const HeadStrides &strides) {
+    return Result{.name = name,
+                  .at = static_cast<char *>(at),
+                  .tokens = p.queries,
+                  .heads = p.heads,
+                  .strides = strides,
+                  .elements = p.headDim,
+                  .cancels = attention.isGradient};
+  };
+  auto ofKeys = [&](const char *name, void *at, const HeadStrides &strides) {
+    return Result{.name = name,
+                  .at = static_cast<char *>(at),
+                  .tokens = p.keys,
+                  .heads = p.kvHeads,
+                  .strides = strides,
+                  .elements = p.headDim};
+  };
+  if (attention.isGradient)
+    return {ofQueries("dq", p.dq, p.dqStrides), ofKeys("dk", p.dk, p.dkStrides),
+            ofKeys("dv", p.dv, p.dvStrides)};
+  int64_t queries = p.queries;
+  Result lse = ofQueries("lse", p.lse, {p.heads * queries, 1, queries});
+  lse.elements = 1;
+  lse.elementBytes = sizeof(float);
+  return {ofQueries("out", p.out, p.outStrides), lse};
+}
+
+// Calls `visit` with the first element of each row.
+template <typename Visit>
+void forEachRow(const Result &result, int64_t batches, const Visit &visit) {
+  for (int64_t batch = 0; batch < batches; ++batch)
+    for (int64_t token = 0; token < result.tokens; ++token)
+      for (int64_t head = 0; head < result.heads; ++head)
+        visit(batch, token, head,
+              batch * result.strides.batch + token * result.strides.token +
+                  head * result.strides.head);
+}
+
+// Numbers of a row: 16-bit ones of a type, or f32.
+enum class Kind { Bf16, F16, F32 };
+
+template <Kind kKind> float read(const char *from, int64_t element) {
+  if constexpr (kKind == Kind::F32) {
+    float value = 0;
+    std::memcpy(&value, from + element * 4, sizeof(value));
+    return value;
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, from + element * 2, sizeof(bits));
+  return kKind == Kind::F16 ? fromF16(bits) : fromBf16(bits);
+}
+
+// The norm of x, or of x - y.
+template <Kind kKind> float norm(const char *x, const char *y, int64_t count) {
+  float sum = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    float value = read<kKind>(x, i) - (y ? read<kKind>(y, i) : 0);
+    sum += value * value;
+  }
+  return std::sqrt(sum);
+}
+
+// What a row may be away where numbers cancel.
+template <Kind kKind>
+double floorOf(const Result &result, int64_t batches, const std::vector<char> &ours, double unit) {
+  if (kKind == Kind::F32)
+    return unit / 4;
+  double squares = 0, largest = 0;
+  forEachRow(result, batches, [&](int64_t, int64_t, int64_t, int64_t first) {
+    auto each = static_cast<double>(norm<kKind>(ours.data() + first * 2, nullptr, result.elements));
+    squares += each * each;
+    largest = std::max(largest, each);
+  });
+  auto rows = static_cast<double>(batches * result.tokens * result.heads);
+  return result.cancels ? unit * largest : unit / 16 * std::sqrt(squares / rows);
+}
+
+template <Kind kKind>
+std::string findDifference(const Result &result, int64_t batches, double unit,
+                           const std::vector<char> &ours, const std::vector<char> &other) {
+  double floor = floorOf<kKind>(result, batches, ours, unit);
+  std::string found;
+  forEachRow(result, batches, [&](int64_t batch, int64_t token, int64_t head, int64_t first) {
+    if (!found.empty())
+      return;
+    int64_t byte = first * static_cast<int64_t>(result.elementBytes);
+    const char *x = ours.data() + byte, *y = other.data() + byte;
+    double own =
+        kKind == Kind::F32 ? 0 : static_cast<double>(norm<kKind>(x, nullptr, result.elements));
+    auto away = static_cast<double>(norm<kKind>(x, y, result.elements));
+    if (!(away <= 4 * unit * own + floor)) // nor where either is no number
+      found = format::text("row ", token, " of head ", head, " of batch ", batch, " of '",
+                           result.name, "' is ", away, " away, at a norm of ", own);
+  });
+  return found;
+}
+
+std::string findDifference(const AttentionCase &attention, const Result &result,
+                           const std::vector<char> &ours, const std::vector<char> &other) {
+  constexpr double ofBf16 = 0x1p-8, ofF16 = 0x1p-11;
+  int64_t batches = attention.params.batch;
+  bool isF16 = attention.type == cuda::ElementType::F16;
+  double unit = isF16 ? ofF16 : ofBf16;
+  if (result.elementBytes == sizeof(float))
+    return findDifference<Kind::F32>(result, batches, unit, ours, other);
+  return isF16 ? findDifference<Kind::F16>(result, batches, unit, ours, other)
+               : findDifference<Kind::Bf16>(result, batches, unit, ours, other);
+}
+
+} // namespace
+
+Status readResults(const cu::Driver &driver, const AttentionCase &attention,
+                   AttentionResults &results) {
+  DTC_CUDA(driver, cuCtxSynchronize);
+  results.clear();
+  for (const Result &result : resultsOf(attention)) {
+    std::vector<char> &bytes = results.emplace_back(result.bytes(attention.params.batch));
+    DTC_CUDA(driver, cuMemcpyDtoH, bytes.data(), reinterpret_cast<uintptr_t>(result.at),
+             bytes.size());
+  }
+  return {};
+}
+
+Status spoilResults(const cu::Driver &driver, const AttentionCase &attention, cu::Stream stream) {
+  for (const Result &result : resultsOf(attention))
+    DTC_CUDA(driver, cuMemsetD8Async, reinterpret_cast<uintptr_t>(result.at), 0xff,
+             result.bytes(attention.params.batch), stream);
+  return {};
+}
+
+bool areSame(const AttentionCase &attention, const AttentionResults &x, const AttentionResults &y) {
+  bool same = true;
+  std::vector<Result> results = resultsOf(attention);
+  for (size_t i = 0; i < results.size(); ++i)
+    forEachRow(results[i], attention.params.batch, [&](int64_t, int64_t, int64_t, int64_t first) {
+      size_t from = static_cast<size_t>(first) * results[i].elementBytes,
+             bytes = static_cast<size_t>(results[i].elements) * results[i].elementBytes;
+      same = same && std::memcmp(x[i].data() + from, y[i].data() + from, bytes) == 0;
+    });
+  return same;
+}
+
+std::string findDifference(const AttentionCase &attention, const AttentionResults &ours,
+                           const AttentionResults &other) {
+  std::vector<Result> results = resultsOf(attention);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (std::string found = findDifference(attention, results[i], ours[i], other[i]);
+        !found.empty())
+      return found;
+  return "";
+}
+
+} // namespace dtc::rt

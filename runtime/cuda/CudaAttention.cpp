@@ -1,0 +1,392 @@
+#include "runtime/cuda/CudaAttention.h"
+
+#include "kernels/cuda/Attention.h"
+#include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
+#include "runtime/cuda/CudaLibrary.h"
+#include "runtime/cuda/launches/LibraryLaunches.h"
+#include "runtime/format/Header.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// The last word of a choice, which tells it from algorithms of products: "dtcattn1".
+constexpr uint64_t kMark = 0x6474636174746e31;
+constexpr size_t kWords = std::size(cu::BlasAlgo{}.data);
+// Of the words between: two knobs each, their types + 1 above 24 bits of value.
+constexpr size_t kMostKnobs = 2 * (kWords - 2);
+constexpr int kValueBits = 24;
+constexpr int64_t kMostValue = (int64_t(1) << (kValueBits - 1)) - 1;
+// Engines of a kept choice are looked for among so many.
+constexpr size_t kOfferedPlans = 32;
+
+uint64_t hashOf(const AttentionCase &attention) {
+  std::string words = describeAttention(attention);
+  return format::hash128({reinterpret_cast<const uint8_t *>(words.data()), words.size()}).low;
+}
+
+// False for a command that is no attention, or one that cuDNN's patterns are not for.
+bool caseOf(const Command &command, AttentionCase &attention) {
+  const auto *gradient = command.source->op_as_AttentionGrad();
+  const format::Attention *op = gradient ? gradient->forward() : command.source->op_as_Attention();
+  if (!op)
+    return false;
+  LibraryLaunches planned;
+  LibraryOperands operands{command.buffers, command.scalars, command.startsSum};
+  if (!planLibrary(*command.source, operands, planned).ok() ||
+      8 * planned.parameter.size() < sizeof(attention.params))
+    return false;
+  attention.type = op->dtype() == format::DType::bf16  ? cuda::ElementType::BF16
+                   : op->dtype() == format::DType::f16 ? cuda::ElementType::F16
+                                                       : cuda::ElementType::F32;
+  attention.isGradient = gradient;
+  std::memcpy(&attention.params, planned.parameter.data(), sizeof(attention.params));
+  return isCudnnCase(attention);
+}
+
+Status runAll(const std::vector<StreamWork> &works, cu::Stream stream) {
+  for (const StreamWork &work : works)
+    DTC_RETURN_IF_ERROR(work(stream));
+  return {};
+}
+
+} // namespace
+
+bool packChoice(const CudnnEngine *engine, cu::BlasAlgo &choice) {
+  choice = {};
+  choice.data[kWords - 1] = kMark;
+  if (!engine)
+    return true;
+  if (engine->knobs.size() > kMostKnobs || engine->index < 0)
+    return false;
+  choice.data[0] = static_cast<uint64_t>(engine->index) + 1;
+  size_t place = 0;
+  for (const auto &[type, value] : engine->knobs) {
+    if (type < 0 || type > 254 || value < -kMostValue || value > kMostValue)
+      return false;
+    uint64_t packed =
+        static_cast<uint64_t>(type + 1) << kValueBits | static_cast<uint64_t>(value + kMostValue);
+    choice.data[1 + place / 2] |= packed << (32 * (place % 2));
+    ++place;
+  }
+  return true;
+}
+
+bool unpackChoice(const cu::BlasAlgo &choice, CudnnEngine &engine, bool &isCudnn) {
+  engine = {};
+  isCudnn = choice.data[0] != 0;
+  if (choice.data[kWords - 1] != kMark)
+    return false;
+  engine.index = isCudnn ? static_cast<int64_t>(choice.data[0]) - 1 : 0;
+  for (size_t place = 0; place < kMostKnobs; ++place) {
+    uint64_t packed = choice.data[1 + place / 2] >> (32 * (place % 2)) & 0xffffffff;
+    if (packed != 0)
+      engine.knobs[static_cast<int>(packed >> kValueBits) - 1] =
+          static_cast<int64_t>(packed & ((uint64_t(1) << kValueBits) - 1)) - kMostValue;
+  }
+  return true;
+}
+
+struct CudaAttention::Trial {
+  explicit Trial(const cu::Driver &driver) : driver(driver) {}
+  Trial(const Trial &) = delete;
+  Trial &operator=(const Trial &) = delete;
+  ~Trial() {
+    if (workspace)
+      (void)driver.cuMemFree(workspace);
+  }
+
+  const cu::Driver &driver;
+  CudnnEngine engine;
+  std::unique_ptr<CudnnPlan> plan;
+  cu::DevicePtr workspace = 0;
+  CudnnObject pack;
+};
+
+CudaAttention::~CudaAttention() {
+  attentions.clear();
+  if (handle)
+    (void)cudnn->cudnnDestroy(handle);
+  if (workspace)
+    (void)driver.cuMemFree(workspace);
+}
+
+bool CudaAttention::open() {
+  if (isOpened)
+    return handle;
+  isOpened = true;
+  if (libraries.cudnn(cudnn).ok() && cudnn->cudnnCreate(&handle) != cu::cudnnSuccess)
+    handle = nullptr;
+  return handle;
+}
+
+Status CudaAttention::makeGraph(Seen &seen) {
+  if (seen.graph)
+    return {};
+  auto made = std::make_unique<CudnnGraph>(*cudnn, CudnnPlace{.handle = handle});
+  DTC_RETURN_IF_ERROR(buildAttention(seen.attention, *made));
+  seen.graph = std::move(made);
+  return {};
+}
+
+Status CudaAttention::allocate(uint64_t bytes, cu::DevicePtr &memory) const {
+  memory = 0;
+  if (bytes == 0)
+    return {};
+  size_t unused = 0, total = 0;
+  DTC_CUDA(driver, cuMemGetInfo, &unused, &total);
+  if (bytes > maxCudnnWorkspaceBytes || unused < bytes + bytesLeftBesideCudnn)
+    return Status::unavailable(
+        text("its workspace of ", bytes, " bytes is more than there is for it: ", unused,
+             " bytes are left, of which ", bytesLeftBesideCudnn, " stay free, and ",
+             maxCudnnWorkspaceBytes, " at most are taken"));
+  DTC_CUDA(driver, cuMemAlloc, &memory, bytes);
+  return {};
+}
+
+Status CudaAttention::prepare(const Command &command, int stream, std::vector<StreamWork> &works) {
+  AttentionCase attention;
+  if (stream != 0 || attentions.empty() || !caseOf(command, attention))
+    return prepareLibrary(command, code, works);
+  auto found = attentions.find(hashOf(attention));
+  if (found == attentions.end() || !found->second.plan)
+    return prepareLibrary(command, code, works);
+  auto pack = std::make_shared<CudnnObject>();
+  const CudnnPlan *plan = found->second.plan.get();
+  DTC_RETURN_IF_ERROR(
+      plan->pack(pointersOf(attention), reinterpret_cast<void *>(workspace), *pack));
+  works.emplace_back([this, plan, pack](cu::Stream on) { return plan->run(handle, *pack, on); });
+  return {};
+}
+
+Status CudaAttention::see(const Command &command) {
+  AttentionCase attention;
+  if (!caseOf(command, attention))
+    return {};
+  Seen &each = attentions[hashOf(attention)];
+  each.attention = attention;
+  each.flops += flopsOf(attention);
+  return {};
+}
+
+std::vector<uint64_t> CudaAttention::seen() const {
+  std::vector<uint64_t> hashes;
+  for (const auto &[hash, each] : attentions)
+    hashes.push_back(hash);
+  return hashes;
+}
+
+void CudaAttention::addTo(TuningKey &key) {
+  key.cudnn = !attentions.empty() && open() ? cudnn->cudnnGetVersion() : 0;
+}
+
+Status CudaAttention::ourWorks(const AttentionCase &attention, std::vector<StreamWork> &works) {
+  std::vector<cuda::Launch> launches;
+  std::string wrong = attention.isGradient
+                          ? cuda::planAttentionGrad(attention.type, attention.params, launches)
+                          : cuda::planAttention(attention.type, attention.params, launches);
+  if (!wrong.empty())
+    return Status::unavailable(wrong);
+  for (const cuda::Launch &launch : launches) {
+    LaunchShape shape{.x = launch.gridX,
+                      .y = launch.gridY,
+                      .z = 1,
+                      .threads = launch.threads,
+                      .sharedBytes = launch.sharedBytes};
+    DTC_RETURN_IF_ERROR(code.prepare(launch.kernel, shape, &attention.params,
+                                     sizeof(attention.params), works.emplace_back()));
+  }
+  return {};
+}
+
+Status CudaAttention::tryEngine(const Seen &seen, const CudnnEngine &engine,
+                                std::unique_ptr<Trial> &trial) {
+  auto made = std::make_unique<Trial>(driver);
+  made->engine = engine;
+  DTC_RETURN_IF_ERROR(seen.graph->plan(engine, made->plan));
+  DTC_RETURN_IF_ERROR(allocate(made->plan->workspaceBytes(), made->workspace));
+  DTC_RETURN_IF_ERROR(made->plan->pack(pointersOf(seen.attention),
+                                       reinterpret_cast<void *>(made->workspace), made->pack));
+  trial = std::move(made);
+  return {};
+}
+
+Status CudaAttention::checkTrial(const Seen &seen, const Trial &trial,
+                                 const AttentionResults &expected, cu::Stream stream,
+                                 bool &isRight) {
+  isRight = false;
+  AttentionResults first, second;
+  for (AttentionResults *results : {&first, &second}) {
+    DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, stream));
+    Status ran = trial.plan->run(handle, trial.pack, stream);
+    DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, *results));
+    if (!ran.ok())
+      return {}; // cuDNN says so itself
+  }
+  std::string difference = findDifference(seen.attention, expected, first);
+  if (difference.empty() && !areSame(seen.attention, first, second))
+    difference = "two runs differ";
+  isRight = difference.empty();
+  if (!isRight && disagreement.empty())
+    disagreement = difference;
+  return {};
+}
+
+// 1. Ours, once. 2. Plans of cuDNN that do the same. 3. Of all these the fastest.
+Status CudaAttention::measure(Seen &seen, const TuningPlace &place,
+                              WorkTimer::Clock::time_point deadline, cu::BlasAlgo &choice) {
+  std::vector<StreamWork> works, before;
+  std::vector<CudnnEngine> engines;
+  (void)packChoice(nullptr, choice);
+  AttentionCase forward = seen.attention;
+  forward.isGradient = false;
+  bool canTry = ourWorks(seen.attention, works).ok() &&
+                (!seen.attention.isGradient || ourWorks(forward, before).ok()) &&
+                makeGraph(seen).ok() && seen.graph->engines(maxCudnnPlans, engines).ok();
+  if (!canTry || engines.empty())
+    return {};
+  DTC_RETURN_IF_ERROR(place.fill());
+  AttentionResults expected;
+  DTC_RETURN_IF_ERROR(runAll(before, place.stream));
+  DTC_RETURN_IF_ERROR(spoilResults(driver, seen.attention, place.stream));
+  DTC_RETURN_IF_ERROR(runAll(works, place.stream));
+  DTC_RETURN_IF_ERROR(readResults(driver, seen.attention, expected));
+  std::vector<std::unique_ptr<Trial>> trials;
+  std::vector<WorkTimer::Way> ways = {[&] { return runAll(works, place.stream); }};
+  for (const CudnnEngine &engine : engines) {
+    std::unique_ptr<Trial> trial;
+    cu::BlasAlgo packed;
+    if (WorkTimer::Clock::now() >= deadline || !packChoice(&engine, packed) ||
+        !tryEngine(seen, engine, trial).ok())
+      continue;
+    bool isRight = false;
+    DTC_RETURN_IF_ERROR(checkTrial(seen, *trial, expected, place.stream, isRight));
+    if (!isRight)
+      continue;
+    ways.emplace_back([this, &place, each = trial.get()] {
+      return each->plan->run(handle, each->pack, place.stream);
+    });
+    trials.push_back(std::move(trial));
+  }
+  size_t best = 0;
+  if (!trials.empty())
+    DTC_RETURN_IF_ERROR(WorkTimer(driver, pool, place.stream).choose(ways, deadline, best));
+  if (best > 0) {
+    (void)packChoice(&trials[best - 1]->engine, choice);
+    seen.plan = std::move(trials[best - 1]->plan);
+  }
+  return {};
+}
+
+bool CudaAttention::keep(Seen &seen, const cu::BlasAlgo &kept) {
+  CudnnEngine engine;
+  bool isCudnn = false;
+  if (!unpackChoice(kept, engine, isCudnn))
+    return false;
+  if (!isCudnn)
+    return true;
+  std::vector<CudnnEngine> engines;
+  return makeGraph(seen).ok() && seen.graph->engines(kOfferedPlans, engines).ok() &&
+         std::find(engines.begin(), engines.end(), engine) != engines.end() &&
+         seen.graph->plan(engine, seen.plan).ok();
+}
+
+// What a step spends most on comes first, as the time may not be enough for all.
+Status CudaAttention::choose(const std::vector<uint64_t> &ours, const TuningChoices &kept,
+                             const TuningPlace &place, WorkTimer::Clock::time_point deadline,
+                             TuningChoices &choices) {
+  std::vector<uint64_t> unknown;
+  for (uint64_t hash : ours) {
+    auto found = kept.find(hash);
+    (void)packChoice(nullptr, choices[hash]);
+    if (!open())
+      continue;
+    if (found != kept.end() && keep(attentions[hash], found->second))
+      choices[hash] = found->second;
+    else
+      unknown.push_back(hash);
+  }
+  std::sort(unknown.begin(), unknown.end(), [this](uint64_t x, uint64_t y) {
+    return std::pair(attentions[y].flops, x) < std::pair(attentions[x].flops, y);
+  });
+  for (uint64_t hash : unknown)
+    if (Status status = measure(attentions[hash], place, deadline, choices[hash]); !status.ok())
+      return {status.statusCode(),
+              text("measuring cuDNN's attention, which DTC_TUNING_MS=0 leaves out: ",
+                   status.message())};
+  return unknown.empty() ? Status() : place.clear();
+}
+
+void CudaAttention::drop() {
+  for (auto &[hash, each] : attentions)
+    each.plan.reset();
+  if (workspace)
+    (void)driver.cuMemFree(workspace);
+  workspace = 0;
+}
+
+// Each plan runs once, which loads its code: later that might make the driver wait for streams that wait for other ranks.
+Status CudaAttention::takeHere(const TuningPlace &place, const TuningChoices &all) {
+  uint64_t bytes = 0;
+  for (auto &[hash, each] : attentions) {
+    CudnnEngine engine;
+    bool isCudnn = false;
+    auto found = all.find(hash);
+    if (found == all.end() || !unpackChoice(found->second, engine, isCudnn) || !isCudnn) {
+      each.plan.reset();
+      continue;
+    }
+    if (!open())
+      return Status::unavailable("there is no cuDNN, or one that is too old");
+    DTC_RETURN_IF_ERROR(makeGraph(each));
+    if (!each.plan)
+      DTC_RETURN_IF_ERROR(each.graph->plan(engine, each.plan));
+    bytes = std::max(bytes, each.plan->workspaceBytes());
+  }
+  DTC_RETURN_IF_ERROR(allocate(bytes, workspace));
+  for (auto &[hash, each] : attentions) {
+    if (!each.plan)
+      continue;
+    CudnnObject pack;
+    DTC_RETURN_IF_ERROR(
+        each.plan->pack(pointersOf(each.attention), reinterpret_cast<void *>(workspace), pack));
+    DTC_RETURN_IF_ERROR(each.plan->run(handle, pack, place.stream));
+    DTC_CUDA(driver, cuCtxSynchronize);
+  }
+  return {};
+}
+
+Status CudaAttention::take(Control &control, const TuningPlace &place, TuningChoices &all,
+                           std::string &notice) {
+  auto add = [&](const std::string &words) { notice += (notice.empty() ? "" : "; ") + words; };
+  if (!disagreement.empty())
+    add(text("cuDNN's attention is not what dtc's own kernels compute, which are used: ",
+             disagreement));
+  CudnnEngine engine;
+  bool isAny = false;
+  for (const auto &[hash, choice] : all) {
+    bool isCudnn = false;
+    isAny = isAny || (unpackChoice(choice, engine, isCudnn) && isCudnn);
+  }
+  if (!isAny)
+    return {};
+  Status here = takeHere(place, all);
+  int lowest = -1;
+  DTC_RETURN_IF_ERROR(agree(control, Status(), !here.ok(), lowest));
+  if (lowest >= 0) {
+    drop();
+    for (auto &[hash, choice] : all)
+      if (unpackChoice(choice, engine, isAny) && isAny)
+        (void)packChoice(nullptr, choice);
+    add(text("cuDNN's attention, which is faster, is not used, as rank ", lowest, " cannot have it",
+             here.ok() ? "" : ": ", here.message()));
+  }
+  return place.clear();
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,107 @@
+// cuDNN itself, without a GPU, says which of its engines know our graphs.
+#include "runtime/cuda/AttentionGraph.h"
+
+#include "runtime/base/Text.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+
+// As cuDNN describes an H100, or one of another architecture: versions times 100.
+std::string propertiesOf(int version) {
+  bool isAmpere = version < 900;
+  return text(R"({"deviceName": "a GPU", "deviceVer": )", version,
+              R"(, "driverVer": 13000, "cudaDeviceId": 0, "totalGlobalMem": 80000000000, )"
+              R"("multiProcessorCount": )",
+              isAmpere ? 108 : 132,
+              R"(, "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], )"
+              R"("regsPerBlock": 65536, "warpSize": 32, "maxSharedMemoryPerBlock": 49152, )"
+              R"("maxSharedMemoryPerBlockOptin": )",
+              isAmpere ? 166912 : 232448,
+              R"(, "reservedSharedMemoryPerBlock": 1024, "maxRegistersPerSM": 65536, )"
+              R"("maxCtasPerSM": 32, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, )"
+              R"("pciDeviceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, )"
+              R"("smClockRateKHz": 1980000, "memClockRateKHz": 2619000, "l2CacheSize": 52428800})");
+}
+
+struct Shape {
+  int batch, queries, keys, heads, kvHeads, headDim, causal;
+  int64_t row = 0; // elements from a token's q, k or v to the next; 0: those of its heads
+};
+
+AttentionCase caseOf(const Shape &shape, cuda::ElementType type, bool isGradient) {
+  AttentionCase attention;
+  attention.type = type;
+  attention.isGradient = isGradient;
+  cuda::AttentionParams &p = attention.params;
+  p.batch = shape.batch;
+  p.queries = shape.queries;
+  p.keys = shape.keys;
+  p.heads = shape.heads;
+  p.kvHeads = shape.kvHeads;
+  p.headDim = shape.headDim;
+  p.causal = shape.causal;
+  p.scale = 0.125F;
+  auto strides = [&](int64_t tokens, int64_t heads, int64_t row) {
+    row = row ? row : heads * p.headDim;
+    return cuda::HeadStrides{tokens * row, row, p.headDim};
+  };
+  p.qStrides = p.dqStrides = strides(p.queries, p.heads, shape.row);
+  p.outStrides = p.doutStrides = strides(p.queries, p.heads, 0);
+  p.kStrides = p.vStrides = p.dkStrides = p.dvStrides = strides(p.keys, p.kvHeads, shape.row);
+  return attention;
+}
+
+// How many engines cuDNN knows for it that have the same bits each time.
+size_t numEngines(const cu::Cudnn &cudnn, int version, const AttentionCase &attention) {
+  std::string json = propertiesOf(version);
+  CudnnObject properties;
+  Status status = properties.create(cudnn, cu::cudnnDeviceProperties);
+  if (status.ok())
+    status = properties.set(cu::cudnnDeviceJson, cu::cudnnTypeChar, json.size(), json.data());
+  if (status.ok())
+    status = properties.finalize();
+  EXPECT_TRUE(status.ok()) << status.message();
+  CudnnGraph graph(cudnn, {.properties = properties.get()});
+  std::vector<CudnnEngine> engines;
+  status = buildAttention(attention, graph);
+  if (status.ok())
+    status = graph.engines(8, engines);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return engines.size();
+}
+
+TEST(CudnnGraph, IsKnownToCudnnItself) {
+  // It has the name of the driver's library, which cuDNN opens then.
+  void *stub = ::dlopen(DTC_CUDA_STUB, RTLD_NOW | RTLD_LOCAL);
+  if (!stub)
+    GTEST_SKIP() << "this machine has no CUDA toolkit";
+  cu::Cudnn cudnn;
+  if (Status status = cu::openCudnn(cudnn); !status.ok())
+    GTEST_SKIP() << status.message();
+  if (cudnn.cudnnGetVersion() < 90800)
+    GTEST_SKIP() << "this cuDNN plans for the GPU that it finds alone";
+  const Shape shapes[] = {
+      {8, 1024, 1024, 12, 12, 64, 1, 2304}, // GPT-2, q, k and v side by side
+      {2, 2048, 2048, 32, 8, 128, 1},       // Llama-3
+      {8, 512, 512, 12, 12, 64, 0},         // each sees all
+      {2, 33, 65, 2, 1, 32, 1},             // more keys than queries
+      {4, 1, 33, 2, 2, 64, 1},
+  };
+  for (int version : {800, 900, 1000})
+    for (const Shape &shape : shapes)
+      for (bool isGradient : {false, true}) {
+        AttentionCase attention = caseOf(shape, cuda::ElementType::BF16, isGradient);
+        ASSERT_TRUE(isCudnnCase(attention));
+        EXPECT_GT(numEngines(cudnn, version, attention), 0u)
+            << describeAttention(attention) << " on " << version;
+      }
+  EXPECT_GT(numEngines(cudnn, 900, caseOf(shapes[0], cuda::ElementType::F16, true)), 0u);
+}
+
+} // namespace
+} // namespace dtc::rt
