@@ -34,6 +34,7 @@ EXCEPTIONS = {
     ("compiler/calibrate", "runtime/comm"): "measures the communicator that programs run on",
     ("compiler/emit", "runtime/cuda/launches"): "puts into programs the kernels that the device is going to launch",
     ("tools/dtc", "runtime/checkpoint"): "checks checkpoints as dtrun reads them",
+    ("passes/native", "runtime/format"): "writes code that calls what the runtime lets code call",
     ("passes/simt", "runtime/simt"): "writes code for the emulator: its binary interface and the list of its functions",
 }
 
@@ -45,8 +46,10 @@ HEADER_ONLY = {
     "runtime/base/HalfFloats.h",
     "runtime/base/Status.h",
     "runtime/base/Text.h",
+    "runtime/format/CodeImports.def",
     "runtime/simt/Abi.h",
     "runtime/simt/Intrinsics.def",
+    "tools/cli/AddressSpace.h",
     "tools/cli/EndWithWords.h",
 }
 

@@ -2,8 +2,10 @@
 #include "compiler/emit/Communication.h"
 #include "compiler/emit/InspectParts.h"
 
+#include "runtime/format/CodeObject.h"
 #include "runtime/format/Description.h"
 #include "runtime/format/Grid.h"
+#include "runtime/format/Printable.h"
 #include "runtime/format/RankMesh.h"
 #include "runtime/format/Repeats.h"
 #include "runtime/format/Target.h"
@@ -19,6 +21,17 @@
 namespace dtc {
 
 using llvm::formatv;
+
+std::optional<Result<std::vector<std::string>>> callsOf(const format::Segment &segment,
+                                                        std::span<const uint8_t> file) {
+  if (!format::isHostCode(segment.kind()))
+    return std::nullopt;
+  format::CodeFacts facts;
+  rt::Status status = format::readCode(file.subspan(segment.offset(), segment.bytes()), facts);
+  if (!status.ok())
+    return UserError(status.message());
+  return std::move(facts.imports);
+}
 
 std::vector<int64_t> coordinatesOf(const format::Manifest &manifest, uint32_t rank) {
   std::vector<uint32_t> coordinates = format::RankMesh(manifest).coordinatesOf(rank);
@@ -190,7 +203,8 @@ namespace {
 // Of a group, in its line.
 constexpr uint32_t kShownRanks = 32;
 
-void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
+void printSummary(const format::Manifest &manifest, std::span<const uint8_t> file,
+                  llvm::raw_ostream &out) {
   out << "model        " << textOf(manifest.model_name());
   if (manifest.sequence_length() > 0)
     out << formatv(", {0} tokens a sample", manifest.sequence_length());
@@ -224,6 +238,12 @@ void printSummary(const format::Manifest &manifest, llvm::raw_ostream &out) {
     const format::Segment &segment = *manifest.segments()->Get(i);
     out << formatv("segment {0}    {1}, {2} bytes at {3}\n", i, EnumNameSegmentKind(segment.kind()),
                    segment.bytes(), segment.offset());
+    auto calls = callsOf(segment, file);
+    if (calls && *calls)
+      out << formatv("  {0,-14} {1}\n", "calls",
+                     (*calls)->empty() ? "nothing" : llvm::join(**calls, ", "));
+    else if (calls)
+      out << formatv("  {0,-14} {1}\n", "refused", format::printable(calls->error().message));
   }
 }
 
@@ -386,10 +406,10 @@ Outcome inspectExecutable(std::span<const uint8_t> file, const std::string &name
     return UserError(formatv("inspecting '{0}': it has no rank {1}", name, *options.rank).str(),
                      formatv("ranks go from 0 to {0}", ranks - 1).str());
   if (options.json) {
-    printJson(*manifest, options.rank, out);
+    printJson(*manifest, file, options.rank, out);
     return {};
   }
-  printSummary(*manifest, out);
+  printSummary(*manifest, file, out);
   printGroups(*manifest, out);
   for (uint32_t i = 0; i < manifest->programs()->size(); ++i) {
     printClass(*manifest, i, out);

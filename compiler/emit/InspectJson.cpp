@@ -204,8 +204,8 @@ void rankDetails(OStream &json, const format::Manifest &manifest, uint32_t rank)
 }
 } // namespace
 
-void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
-               llvm::raw_ostream &out) {
+void printJson(const format::Manifest &manifest, std::span<const uint8_t> file,
+               std::optional<uint32_t> rank, llvm::raw_ostream &out) {
   OStream json(out, /*IndentSize=*/2);
   json.object([&] {
     json.attribute("schema", "dtc.executable/1");
@@ -243,6 +243,14 @@ void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
           json.attribute("kind", EnumNameSegmentKind(segment.kind()));
           json.attribute("offset", static_cast<int64_t>(segment.offset()));
           json.attribute("bytes", static_cast<int64_t>(segment.bytes()));
+          auto calls = callsOf(segment, file);
+          if (calls && *calls)
+            json.attributeArray("calls", [&] {
+              for (const std::string &name : **calls)
+                json.value(name);
+            });
+          else if (calls)
+            json.attribute("refused", llvm::json::fixUTF8(calls->error().message));
         });
     });
     groups(json, manifest);

@@ -4,6 +4,7 @@
 #include "compiler/emit/Inspect.h"
 
 #include <array>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,12 @@ struct OperandText {
 std::vector<OperandText> operandsOf(const format::Program &program,
                                     const format::Instruction &instruction);
 
-void printJson(const format::Manifest &manifest, std::optional<uint32_t> rank,
-               llvm::raw_ostream &out);
+// What the machine code of a segment for this machine's processor calls; an error where dtrun refuses
+// it. None for other segments. `file`: all of it.
+std::optional<Result<std::vector<std::string>>> callsOf(const format::Segment &segment,
+                                                        std::span<const uint8_t> file);
+
+void printJson(const format::Manifest &manifest, std::span<const uint8_t> file,
+               std::optional<uint32_t> rank, llvm::raw_ostream &out);
 
 } // namespace dtc

@@ -1,5 +1,8 @@
 #include "compiler/verify/VerifyFile.h"
 
+#include "runtime/format/CodeObject.h"
+#include "runtime/format/Operands.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/Verify.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -11,6 +14,15 @@ Result<VerifyReport> verifyFile(std::span<const uint8_t> bytes, const std::strin
   const format::Manifest *manifest = nullptr;
   if (rt::Status status = format::verifyExecutable(bytes, name, manifest); !status.ok())
     return UserError(status.message());
+  for (uint32_t i = 0; i < format::sizeOf(manifest->segments()); ++i) {
+    const format::Segment &segment = *manifest->segments()->Get(i);
+    format::CodeFacts facts;
+    if (!format::isHostCode(segment.kind()))
+      continue;
+    rt::Status status = format::readCode(bytes.subspan(segment.offset(), segment.bytes()), facts);
+    if (!status.ok())
+      return UserError(name + ": segment " + std::to_string(i) + ": " + status.message());
+  }
   return verifyPrograms(*manifest);
 }
 

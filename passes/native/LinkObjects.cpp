@@ -21,11 +21,12 @@ namespace {
 // What kernels may call; the dynamic linker finds these in the process, which has libm.
 bool isMathFunction(StringRef name) {
   static const StringSet<> names = {
-      "acos",     "asin",         "atan", "atan2",    "cbrt",         "ceil",      "cos", "cosh",
-      "erf",      "erfc",         "exp",  "exp2",     "expm1",        "floor",     "fma", "fmax",
-      "fmaximum", "fmaximum_num", "fmin", "fminimum", "fminimum_num", "fmod",      "log", "log10",
-      "log1p",    "log2",         "pow",  "rint",     "round",        "roundeven", "sin", "sincos",
-      "sinh",     "sqrt",         "tan",  "tanh",     "trunc"};
+#define DTC_MATH_IMPORT(name) #name,
+#define DTC_MEMORY_IMPORT(name)
+#include "runtime/format/CodeImports.def"
+#undef DTC_MATH_IMPORT
+#undef DTC_MEMORY_IMPORT
+  };
   return names.contains(name) || (name.consume_back("f") && names.contains(name));
 }
 

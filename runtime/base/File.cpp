@@ -1,10 +1,12 @@
 // Input files, and output files that are complete or absent.
 #include "runtime/base/File.h"
 
+#include "runtime/base/RemoveOnSignal.h"
 #include "runtime/base/Text.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
@@ -104,6 +106,7 @@ void AtomicFile::discard() {
     ::close(std::exchange(descriptor, -1));
   if (!temporary.empty())
     ::unlink(std::exchange(temporary, {}).c_str());
+  dropRemoval(std::exchange(removal, -1));
 }
 
 static std::string folderOf(const std::string &path) {
@@ -131,6 +134,26 @@ static std::string temporaryName(const std::string &path, int number) {
 }
 constexpr int kMostNames = 100; // that others may have taken
 
+namespace {
+// Holds back the signals by which people and job managers end programs.
+class HoldSignals {
+public:
+  HoldSignals() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (int signal : {SIGHUP, SIGINT, SIGTERM})
+      sigaddset(&held, signal);
+    ::pthread_sigmask(SIG_BLOCK, &held, &before);
+  }
+  ~HoldSignals() { ::pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  HoldSignals(const HoldSignals &) = delete;
+  HoldSignals &operator=(const HoldSignals &) = delete;
+
+private:
+  sigset_t before;
+};
+} // namespace
+
 static int openUnnamed(const std::string &path) {
   return ::open(folderOf(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
@@ -152,6 +175,7 @@ static bool giveName(int descriptor, const std::string &path, std::string &name)
 // Whether giveName will work when the file is complete: it takes /proc and a file system that links
 // such files. Found out with another one, as a file that had a name gets no second.
 static bool canGiveNames(const std::string &path) {
+  HoldSignals whileNamed;
   int probe = openUnnamed(path);
   std::string name;
   bool can = probe >= 0 && giveName(probe, path, name);
@@ -177,11 +201,13 @@ Status AtomicFile::open(const std::string &wanted, bool named) {
 }
 
 Status AtomicFile::openNamed() {
+  HoldSignals untilKnown; // that a file without a remover is there
   errno = EEXIST;
   for (int i = 0; i < kMostNames && errno == EEXIST; ++i) {
     std::string name = temporaryName(path, i);
     descriptor = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor >= 0) {
+      removal = removeOnSignal(name);
       temporary = std::move(name);
       return {};
     }
@@ -234,6 +260,7 @@ Status AtomicFile::finish() {
   // What was reserved beyond the end is given back.
   if (::ftruncate(descriptor, static_cast<off_t>(written)) != 0 || ::fsync(descriptor) != 0)
     return systemError("syncing", path);
+  HoldSignals whileNamed;
   if (temporary.empty() && !giveName(descriptor, path, temporary))
     return systemError("naming", path);
   if (::close(std::exchange(descriptor, -1)) != 0 || ::rename(temporary.c_str(), path.c_str()) != 0)

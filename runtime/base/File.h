@@ -44,7 +44,7 @@ private:
 // `path`. Without commit() there is nothing, and what was at `path` before stays.
 // Until then the file has no name at all, so that nothing is left however the process ends; where a
 // file system makes no such files, as NFS, it is PATH.tmp-PROCESS-NUMBER, which the destructor
-// removes.
+// removes, and a signal by which people and job managers end programs.
 class AtomicFile {
 public:
   AtomicFile() = default;
@@ -73,6 +73,7 @@ private:
   std::string path, temporary; // `temporary` is empty while the file has no name
   uint64_t written = 0;
   int descriptor = -1;
+  int removal = -1; // of `temporary`, by a signal
 };
 
 } // namespace dtc::rt

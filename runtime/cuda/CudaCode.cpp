@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/cuda/ElfImage.h"
+#include "runtime/format/CodeObject.h"
 #include "runtime/format/Operands.h"
 
 #include <algorithm>
@@ -46,6 +47,8 @@ Status CudaCode::load(const CodeObject &object) {
     if (!isWholeElf(object.bytes))
       return Status::invalidArgument(text("the program's device code of ", object.bytes.size(),
                                           " bytes is no whole ELF file; recompile with dtc"));
+    format::CodeFacts facts;
+    DTC_RETURN_IF_ERROR(format::readCode(object.bytes, facts));
     DTC_CUDA(driver, cuModuleLoadDataEx, &module, object.bytes.data(), 0, nullptr, nullptr);
   } else if (!isWholeElf(object.cubin) ||
              driver.cuModuleLoadDataEx(&module, object.cubin.data(), 0, nullptr, nullptr) !=

@@ -1,7 +1,7 @@
 // Machine code of a program on this CPU, and running any instruction that computes.
 #pragma once
 
-#include "runtime/base/CodeSegment.h"
+#include "runtime/code/CodeSegment.h"
 #include "runtime/device/Device.h"
 
 namespace dtc::cpu {

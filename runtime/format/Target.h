@@ -26,6 +26,11 @@ inline SegmentKind kernelSegments(std::string_view device) {
                                 : SegmentKind::code;
 }
 
+// Whether it is loaded into this process, as machine code of its processor.
+inline bool isHostCode(SegmentKind kind) {
+  return kind == SegmentKind::code || kind == SegmentKind::simt;
+}
+
 // Most parameters of a kernel for a GPU, of 8 bytes each: its buffers, scalars and range.
 inline constexpr uint32_t maxGpuParameters = 512;
 

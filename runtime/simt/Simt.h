@@ -11,8 +11,8 @@
 //   Status status = launch(*module->find("fill"), {8}, {128}, /*dynamicShared=*/0, parameters, memory);
 #pragma once
 
-#include "runtime/base/CodeSegment.h"
 #include "runtime/base/Status.h"
+#include "runtime/code/CodeSegment.h"
 #include "runtime/simt/Memory.h"
 
 #include <cstdint>

@@ -1,5 +1,7 @@
 #include "tools/cli/CommandLine.h"
 
+#include "runtime/format/Printable.h"
+
 #include <charconv>
 #include <cmath>
 
@@ -85,7 +87,7 @@ std::string usageError(const CLI::App *app, const CLI::Error &error) {
     message = names.empty() ? "'" + extras.front() + "' is not an argument of this command"
                             : "there is no command '" + extras.front() + "', only " + names;
   }
-  return "error: " + message + "; see '" + fullName(command) + " --help'\n";
+  return format::printable("error: " + message + "; see '" + fullName(command) + " --help'") + "\n";
 }
 
 } // namespace dtc

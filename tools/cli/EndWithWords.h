@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <execinfo.h>
 #include <new>
 #include <system_error>
 
@@ -48,6 +49,10 @@ inline LastWords lastWords;
 // From now on, on every thread.
 inline void installLastWords(const LastWords &words) {
   lastWords = words;
+  // What unwinds the stack is loaded now: when memory has run out that would end the program with other
+  // words (of glibc's, "libgcc_s.so.1 must be installed").
+  void *frame = nullptr;
+  (void)::backtrace(&frame, 1);
   std::set_terminate(endWithWords);
 }
 

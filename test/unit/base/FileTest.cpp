@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -137,6 +138,25 @@ TEST_P(AtomicFileTest, LeavesTheOldFileWithoutCommit) {
   ASSERT_TRUE(file.open(path("x"), GetParam()).ok());
   ASSERT_TRUE(file.commit().ok());
   EXPECT_EQ(contents("x"), "");
+}
+
+TEST_P(AtomicFileTest, LeavesNothingBehindWhenASignalEndsIt) {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      AtomicFile done, file, other;
+      bool ok = done.open(path("done"), GetParam()).ok() && done.commit().ok() &&
+                file.open(path("x"), GetParam()).ok() && other.open(path("y"), GetParam()).ok() &&
+                file.write("new", 3).ok();
+      (void)::raise(ok ? signal : SIGKILL);
+      std::_Exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << "status " << status;
+    EXPECT_EQ(entries(), 1u) << "what was committed stays";
+  }
 }
 
 TEST_P(AtomicFileTest, WritesThroughALink) {

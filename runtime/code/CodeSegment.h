@@ -17,9 +17,9 @@ public:
   CodeSegment(CodeSegment &&other) noexcept;
   CodeSegment &operator=(CodeSegment &&) = delete;
 
-  // `object`: the bytes of an ELF shared object for this machine. Loading runs its constructors, so
-  // that whoever starts the program must trust its origin. InvalidArgument carries the loader's own
-  // words.
+  // `object`: the bytes of an ELF shared object for this machine. Nothing of it is mapped before
+  // format::readCode has found it to be as dtc writes them, so that loading runs nothing of it; from
+  // then on nobody can change it. InvalidArgument for other code, or with the loader's own words.
   Status load(std::span<const uint8_t> object);
 
   // Null when the object has no symbol of that name.

@@ -1,10 +1,12 @@
-#include "runtime/base/CodeSegment.h"
+#include "runtime/code/CodeSegment.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/format/CodeObject.h"
 
 #include <cerrno>
 #include <cstring>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <utility>
@@ -24,8 +26,30 @@ CodeSegment::CodeSegment(CodeSegment &&other) noexcept
     : handle(std::exchange(other.handle, nullptr)),
       descriptor(std::exchange(other.descriptor, -1)) {}
 
+// What was checked is what is mapped: others of this user may open the file through /proc.
+static Status seal(int descriptor) {
+  constexpr int seals = F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fcntl(descriptor, F_ADD_SEALS, seals) == 0)
+    return {};
+  return Status::unavailable(text("loading code: sealing its memory: ", std::strerror(errno)));
+}
+
+// Reads back what is sealed: until then it could be changed.
+static Status checkSealed(int descriptor, size_t bytes) {
+  format::CodeFacts facts;
+  if (bytes == 0)
+    return format::readCode({}, facts);
+  void *mapped = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (mapped == MAP_FAILED)
+    return Status::resourceExhausted(
+        text("loading code of ", bytes, " bytes: mmap: ", std::strerror(errno)));
+  Status status = format::readCode({static_cast<const uint8_t *>(mapped), bytes}, facts);
+  ::munmap(mapped, bytes);
+  return status;
+}
+
 Status CodeSegment::load(std::span<const uint8_t> object) {
-  descriptor = ::memfd_create("dtc-code", MFD_CLOEXEC);
+  descriptor = ::memfd_create("dtc-code", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (descriptor < 0)
     return Status::unavailable(
         text("loading code of ", object.size(), " bytes: memfd_create: ", std::strerror(errno)));
@@ -40,6 +64,8 @@ Status CodeSegment::load(std::span<const uint8_t> object) {
     }
     written += static_cast<size_t>(now);
   }
+  DTC_RETURN_IF_ERROR(seal(descriptor));
+  DTC_RETURN_IF_ERROR(checkSealed(descriptor, object.size()));
   handle = ::dlopen(text("/proc/self/fd/", descriptor).c_str(), RTLD_NOW | RTLD_LOCAL);
   const char *reason = handle ? nullptr : ::dlerror();
   if (!handle)

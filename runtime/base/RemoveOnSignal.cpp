@@ -1,0 +1,55 @@
+// A table of names that a signal handler can read: whoever takes a name out of it owns it.
+#include "runtime/base/RemoveOnSignal.h"
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace dtc::rt {
+namespace {
+
+constexpr int kMostFiles = 64;
+std::atomic<char *> files[kMostFiles];
+
+// Removes the files; the signal then does what it does by default.
+void removeAll(int signal) {
+  for (std::atomic<char *> &file : files)
+    if (char *name = file.exchange(nullptr))
+      ::unlink(name);
+  (void)::raise(signal);
+}
+
+void takeSignals() {
+  for (int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    struct sigaction now = {};
+    if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
+      continue;
+    now.sa_handler = removeAll;
+    now.sa_flags = static_cast<int>(SA_RESETHAND);
+    (void)::sigaction(signal, &now, nullptr);
+  }
+}
+
+} // namespace
+
+int removeOnSignal(const std::string &path) {
+  char *name = ::strdup(path.c_str());
+  for (int i = 0; i < kMostFiles && name; ++i) {
+    char *expected = nullptr;
+    if (files[i].compare_exchange_strong(expected, name)) {
+      takeSignals();
+      return i;
+    }
+  }
+  std::free(name);
+  return -1;
+}
+
+void dropRemoval(int removal) {
+  if (removal >= 0)
+    std::free(files[removal].exchange(nullptr));
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,14 @@
+// Files that are removed when a signal ends the process.
+#pragma once
+
+#include <string>
+
+namespace dtc::rt {
+
+// From now on SIGHUP, SIGINT and SIGTERM remove the file `path` before they end this process; where
+// the program takes one of these signals itself, that one does not. Returns what dropRemoval wants;
+// -1, and does nothing, where too many files are under way.
+int removeOnSignal(const std::string &path);
+void dropRemoval(int removal);
+
+} // namespace dtc::rt
