@@ -5,6 +5,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Loopback.h"
 #include "runtime/comm/MpiPlugin.h"
+#include "runtime/comm/RollCall.h"
 
 #include <algorithm>
 #include <cstring>
@@ -90,6 +91,7 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
 
 Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   const LaunchEnvironment &launch = options.launch;
+  answerRollCall(launch.rank);
   if (launch.size == 1) {
     world = std::move(makeLoopbackWorld(1, options.timeoutSeconds)[0]);
     return Status::okStatus();

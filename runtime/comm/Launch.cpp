@@ -4,6 +4,7 @@
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/LauncherOutput.h"
+#include "runtime/comm/RollCall.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -73,7 +74,6 @@ Status findMpirun(std::string &path) {
 
 // Settings go by environment: each MPI reads its own and ignores the others'.
 const std::pair<const char *, const char *> settings[] = {
-    {"DTRUN_CHILD", "1"},
     // Open MPI 4: more ranks than cores, no binding (ranks have several threads), and root.
     {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
     {"OMPI_MCA_hwloc_base_binding_policy", "none"},
@@ -88,11 +88,10 @@ const std::pair<const char *, const char *> rootSettings[] = {
     {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
 };
 
-std::vector<std::string> childEnvironment() {
-  std::vector<std::string> result;
+std::vector<std::string> childEnvironment(const std::string &child) {
+  std::vector<std::string> result = {text("DTRUN_CHILD=", child)};
   auto add = [&](const char *name, const char *value) {
-    // What the user set already stays.
-    if (!std::getenv(name) || std::strcmp(name, "DTRUN_CHILD") == 0)
+    if (!std::getenv(name)) // what the user set already stays
       result.push_back(text(name, "=", value));
   };
   for (auto [name, value] : settings)
@@ -114,7 +113,8 @@ std::vector<char *> pointers(const std::vector<std::string> &strings) {
   return result;
 }
 
-// The signals that this process takes over while it waits; they are blocked and read by poll.
+// The signals that this process takes over while it waits; they are blocked and read by poll. A stdout
+// that nobody reads is an error of write().
 class Signals {
 public:
   Status open() {
@@ -125,10 +125,19 @@ public:
     if (::pthread_sigmask(SIG_BLOCK, &taken, &before) != 0)
       return systemError("blocking signals");
     blocked = true;
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    if (::sigaction(SIGPIPE, &ignore, &pipe) != 0)
+      return systemError("ignoring a signal");
+    ignored = true;
     queue.number = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
     return queue.number < 0 ? systemError("signalfd") : Status::okStatus();
   }
-  ~Signals() {
+  ~Signals() { restore(); }
+  // Safe in a signal handler.
+  void restore() {
+    if (ignored)
+      ::sigaction(SIGPIPE, &pipe, nullptr);
     if (blocked)
       ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -141,10 +150,11 @@ public:
   }
 
   Descriptor queue;
-  sigset_t before;
 
 private:
-  bool blocked = false;
+  sigset_t before;
+  struct sigaction pipe = {};
+  bool blocked = false, ignored = false;
 };
 
 class Launcher {
@@ -154,25 +164,32 @@ public:
   Status wait(int &waitStatus);
 
   LauncherOutput output;
+  RollCall roll;
   int stopSignal = 0; // that this process got from outside
   bool savesAtStop = false;
+  int outputError = 0; // errno, where stdout took no more: the job was stopped then
 
 private:
   [[noreturn]] void becomeMpirun(const char *program, char *const *arguments,
-                                 char *const *environment, int errors, pid_t parent);
+                                 char *const *environment, int output, int errors, pid_t parent);
   void passOn(const std::string &bytes);
   bool readErrors(); // false at the end of the stream
+  void readOutput();
+  void writeOutput();
+  void dropOutput();
   void handleSignals(int &waitStatus, bool &ended);
 
   Signals signals;
-  Descriptor errors;
+  Descriptor errors, lines; // of mpirun: its stderr and stdout
+  std::string waiting;      // of its stdout, for ours
+  bool drops = false;       // it instead
   pid_t child = -1;
 };
 } // namespace
 
 // After fork: only calls that are safe in a signal handler.
 void Launcher::becomeMpirun(const char *program, char *const *arguments, char *const *environment,
-                            int errorPipe, pid_t parent) {
+                            int outputPipe, int errorPipe, pid_t parent) {
   // A group of its own: Ctrl-C reaches this launcher alone, which passes it on once.
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -181,22 +198,26 @@ void Launcher::becomeMpirun(const char *program, char *const *arguments, char *c
   int nothing = ::open("/dev/null", O_RDONLY);
   if (nothing >= 0)
     ::dup2(nothing, STDIN_FILENO);
+  ::dup2(outputPipe, STDOUT_FILENO);
   ::dup2(errorPipe, STDERR_FILENO);
-  ::pthread_sigmask(SIG_SETMASK, &signals.before, nullptr);
+  signals.restore();
   ::execve(program, arguments, environment);
   ::_exit(127);
 }
 
 Status Launcher::start(const std::string &program, const std::vector<std::string> &arguments) {
   DTC_RETURN_IF_ERROR(signals.open());
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return systemError("pipe");
-  errors.number = ends[0];
-  Descriptor writeEnd;
-  writeEnd.number = ends[1];
-  ::fcntl(errors.number, F_SETFL, O_NONBLOCK);
-  std::vector<std::string> environment = childEnvironment();
+  roll.open();
+  Descriptor outputEnd, errorEnd;
+  for (auto [read, write] : {std::pair(&lines, &outputEnd), std::pair(&errors, &errorEnd)}) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+      return systemError("pipe");
+    read->number = ends[0];
+    write->number = ends[1];
+    ::fcntl(read->number, F_SETFL, O_NONBLOCK);
+  }
+  std::vector<std::string> environment = childEnvironment(roll.name());
   std::vector<char *> argumentPointers = pointers(arguments);
   std::vector<char *> environmentPointers = pointers(environment);
   pid_t parent = ::getpid();
@@ -205,7 +226,7 @@ Status Launcher::start(const std::string &program, const std::vector<std::string
     return systemError("fork");
   if (child == 0)
     becomeMpirun(program.c_str(), argumentPointers.data(), environmentPointers.data(),
-                 writeEnd.number, parent);
+                 outputEnd.number, errorEnd.number, parent);
   ::setpgid(child, child); // whoever comes first
   return Status::okStatus();
 }
@@ -233,6 +254,41 @@ bool Launcher::readErrors() {
   }
 }
 
+// What the ranks print passes through this process: mpirun itself drops what its stdout does not take
+// and goes on, or crashes where nobody reads it.
+void Launcher::readOutput() {
+  char bytes[4096];
+  while (lines.number >= 0 && waiting.empty()) {
+    ssize_t count = ::read(lines.number, bytes, sizeof(bytes));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0 && errno == EAGAIN)
+      return;
+    if (count <= 0)
+      return lines.close();
+    if (!drops)
+      waiting.assign(bytes, static_cast<size_t>(count));
+  }
+}
+
+// Where poll says that stdout takes something: a pipe takes so much then without a wait.
+void Launcher::writeOutput() {
+  ssize_t written = ::write(STDOUT_FILENO, waiting.data(), waiting.size());
+  if (written >= 0)
+    waiting.erase(0, static_cast<size_t>(written));
+  if (written >= 0 || errno == EINTR || errno == EAGAIN)
+    return;
+  outputError = errno;
+  dropOutput();
+  ::kill(child, savesAtStop ? SIGUSR2 : SIGTERM);
+}
+
+// From now on: mpirun does not end before it has written what it has.
+void Launcher::dropOutput() {
+  waiting.clear();
+  drops = true;
+}
+
 void Launcher::handleSignals(int &waitStatus, bool &ended) {
   while (int signal = signals.next()) {
     if (signal == SIGCHLD) {
@@ -254,23 +310,55 @@ void Launcher::handleSignals(int &waitStatus, bool &ended) {
 }
 
 Status Launcher::wait(int &waitStatus) {
-  bool ended = false, open = true;
-  // After mpirun's end a rank that lingers may hold the pipe: it has one second.
-  for (int patience = 10; !ended || (open && patience > 0);) {
-    pollfd watched[2] = {{signals.queue.number, POLLIN, 0}, {errors.number, POLLIN, 0}};
-    int ready = ::poll(watched, open ? 2 : 1, ended ? 100 : -1);
+  bool ended = false;
+  auto isOpen = [&] { return errors.number >= 0 || lines.number >= 0 || !waiting.empty(); };
+  // After mpirun's end a rank that lingers may hold the pipes: it has one second. What has been read
+  // of its stdout may take as long as whoever reads ours, unless a signal asked for the end.
+  for (int patience = 10; !ended || (isOpen() && patience > 0);) {
+    // Descriptors below 0 are not looked at.
+    pollfd watched[] = {{signals.queue.number, POLLIN, 0},
+                        {errors.number, POLLIN, 0},
+                        {roll.descriptor(), POLLIN, 0},
+                        {waiting.empty() ? lines.number : -1, POLLIN, 0},
+                        {waiting.empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}};
+    int millis = stopSignal && !waiting.empty() ? 1000 : ended && waiting.empty() ? 100 : -1;
+    int ready = ::poll(watched, std::size(watched), millis);
     if (ready < 0 && errno != EINTR)
       return systemError("poll");
-    if (ready == 0)
+    if (ready == 0 && waiting.empty())
       --patience;
+    if (ready == 0 && !waiting.empty())
+      dropOutput();
     handleSignals(waitStatus, ended);
-    open = open && readErrors();
+    roll.read();
+    if (errors.number >= 0 && !readErrors())
+      errors.close();
+    if (ready > 0 && watched[4].revents)
+      writeOutput();
+    readOutput();
   }
   passOn(output.finish());
   return Status::okStatus();
 }
 
+// A program in place of mpirun that ends well has perhaps not run anything.
+static void explainAbsence(const Launcher &launcher, int ranks, LaunchResult &result) {
+  int missing = launcher.roll.firstMissing(ranks);
+  if (result.exitCode != 0 || missing < 0)
+    return;
+  result.exitCode = 1;
+  result.message = text("'", envText(EnvVar::Mpirun), "' (", envInfo(EnvVar::Mpirun).name,
+                        ") ended with exit code 0, and rank ", missing, " of ", ranks,
+                        " never started; name the mpirun of an MPI there");
+}
+
 static void explain(const Launcher &launcher, int waitStatus, LaunchResult &result) {
+  if (launcher.outputError) {
+    result.exitCode = 1;
+    result.outputError = launcher.outputError;
+    result.message = text("writing to stdout: ", std::strerror(launcher.outputError));
+    return;
+  }
   if (launcher.stopSignal) {
     result.exitCode = 128 + launcher.stopSignal;
     result.message = text("stopped by signal ", launcher.stopSignal, " (",
@@ -320,9 +408,10 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, La
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));
   result = {};
   explain(launcher, waitStatus, result);
+  explainAbsence(launcher, ranks, result);
   return Status::okStatus();
 }
 
-bool isLaunchedRank() { return envText(EnvVar::Child) == "1"; }
+bool isLaunchedRank() { return envText(EnvVar::Child) != "0"; }
 
 } // namespace dtc::rt

@@ -12,6 +12,7 @@ struct LaunchResult {
   int exitCode = 0;
   std::string message; // what to tell the user where exitCode is not 0; may be empty
   bool byRank = false; // a rank ended by itself with this code
+  int outputError = 0; // errno, where stdout took no more of what ranks print; the job was stopped
 };
 
 // Exit codes of dtrun that the launcher itself gives.
@@ -24,7 +25,8 @@ inline constexpr int kExitRankStopped = 143;
 // exit code of a rank that is not 0 is the result's; where a signal killed a rank the code is 3
 // and the message names rank and signal; SIGINT, SIGTERM and SIGHUP to this process end the ranks
 // and give 128 + signal. Ranks that save when they are to end (`savesAtStop`) are sent SIGUSR2 in place
-// of the first SIGTERM, as mpirun leaves them no time after that.
+// of the first SIGTERM, as mpirun leaves them no time after that. A stdout that takes no more ends them
+// and gives 1; so does a rank that has not come as far as createWorld() although mpirun ended well.
 // Errors: Unavailable when mpirun is not found.
 Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, LaunchResult &result,
                         bool savesAtStop = false);

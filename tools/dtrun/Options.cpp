@@ -1,6 +1,7 @@
 #include "tools/dtrun/Options.h"
 
 #include "runtime/base/Env.h"
+#include "runtime/format/Printable.h"
 
 #include <CLI/CLI.hpp>
 
@@ -8,6 +9,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <iostream>
 #include <string_view>
 
 namespace dtc::rt {
@@ -169,9 +172,14 @@ bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
     app.parse(argc, argv);
   } catch (const CLI::Success &asked) { // --help, --version
     exitCode = app.exit(asked) == 0 ? kExitDone : kExitBadUsage;
+    errno = 0;
+    if (!std::cout.flush()) {
+      std::fprintf(stderr, "dtrun: writing to stdout: %s\n", std::strerror(errno ? errno : EIO));
+      exitCode = kExitUserError;
+    }
     return false;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "dtrun: %s; see dtrun --help\n", error.what());
+    std::fprintf(stderr, "dtrun: %s; see dtrun --help\n", format::printable(error.what()).c_str());
     return false;
   }
   options.json = format == "json";

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -147,21 +148,27 @@ Status RankLog::open(const std::string &wanted, int rank) {
   madeFile = ::access(path.c_str(), F_OK) != 0;
   // O_NONBLOCK: a pipe that nobody reads would wait for ever.
   descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
-  if (descriptor >= 0)
-    return {};
-  madeFile = false;
-  return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
+  if (descriptor < 0) {
+    madeFile = false;
+    return Status::invalidArgument(text("creating the log '", path, "': ", std::strerror(errno)));
+  }
+  // Two jobs would write over each other's lines. Where a file system has no locks they still do.
+  struct stat info;
+  bool isFile = ::fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode);
+  if (isFile && ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    madeFile = false;
+    return Status::invalidArgument(
+        text("opening the log '", path, "': another job is writing it; name another --log-dir"));
+  }
+  return {};
 }
 
 Status RankLog::write(const StepReport &report) {
   if (descriptor < 0)
     return {};
-  auto failed = [&] {
-    return Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
-  };
   // Only a regular file can be cut; a device has nothing that could stay.
   if (!hasLines && ::ftruncate(descriptor, 0) != 0 && errno != EINVAL)
-    return failed();
+    return failure();
   hasLines = true;
   std::string line = "{" + fields(report) + ",\"class_seconds\":{";
   for (size_t i = 0; i < numTimeClasses; ++i)
@@ -171,10 +178,20 @@ Status RankLog::write(const StepReport &report) {
   for (size_t done = 0; done < line.size();) {
     ssize_t now = ::write(descriptor, line.data() + done, line.size() - done);
     if (now < 0 && errno != EINTR)
-      return failed();
+      return failure();
     done += now > 0 ? static_cast<size_t>(now) : 0;
   }
+  wholeBytes += line.size();
   return {};
+}
+
+// Half a line is taken back, so that lines that find space later are lines of their own.
+Status RankLog::failure() const {
+  Status status = Status::unavailable(text("writing the log '", path, "': ", std::strerror(errno)));
+  auto end = static_cast<off_t>(wholeBytes);
+  if (::ftruncate(descriptor, end) == 0)
+    (void)::lseek(descriptor, end, SEEK_SET);
+  return status;
 }
 
 } // namespace dtc::rt

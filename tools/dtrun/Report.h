@@ -61,13 +61,18 @@ public:
 
   // Makes `folder` and `folder`/rank-`rank`.jsonl where they are not there. What the file holds
   // goes when the first line is written: a run that ends before leaves all as it was.
+  // InvalidArgument where it cannot be written, or another process has it open here.
   Status open(const std::string &folder, int rank);
-  // Nothing where open() was not called. The line is in the file when this returns.
+  // Nothing where open() was not called. The line is in the file when this returns ok; else there is
+  // nothing of it, and the next may be written all the same.
   Status write(const StepReport &report);
 
 private:
+  Status failure() const;
+
   std::string folder, path;
   int descriptor = -1;
+  size_t wholeBytes = 0; // of lines that are in the file
   bool madeFolder = false, madeFile = false, hasLines = false;
 };
 

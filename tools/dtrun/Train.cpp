@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Executor.h"
+#include "runtime/format/Printable.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Checkpoints.h"
 #include "tools/dtrun/Devices.h"
@@ -82,6 +83,7 @@ private:
   Status evaluate(uint64_t step, TrainEnd &end);
   Status saveAfter(uint64_t step, const StepResult &result, TrainEnd &end);
   Status print(const StepReport &report) const;
+  void writeLog(const StepReport &report);
   bool diverges(StepReport &report);
   void explainDivergence(const StepReport &report, int rank) const;
 
@@ -99,6 +101,7 @@ private:
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   StepEvents events;
+  bool hasToldOfLog = false;
   AtomicFile profile;
   std::unique_ptr<Dump> dump, gradients;
   float baseLearningRate = 0;
@@ -273,6 +276,19 @@ Status Trainer::print(const StepReport &report) const {
   return printLine(options.json ? stepAsJson(report) : stepAsText(report));
 }
 
+// Hours of training are worth more than their log: a full disk is told once, and training goes on.
+void Trainer::writeLog(const StepReport &report) {
+  Status status = log.write(report);
+  if (status.ok() || std::exchange(hasToldOfLog, true))
+    return;
+  std::string rank = world.size() > 1 ? text("rank ", world.rank(), ": ") : "";
+  std::fprintf(stderr,
+               "dtrun: warning: %s%s; training goes on, and steps are missing in the log from step "
+               "%llu on\n",
+               rank.c_str(), format::printable(status.message()).c_str(),
+               static_cast<unsigned long long>(report.step));
+}
+
 // A step that was skipped has changed nothing, so the next one may go well, whatever its loss was;
 // not for ever. A loss that is not finite ends training where the step was applied, or the last.
 bool Trainer::diverges(StepReport &report) {
@@ -369,10 +385,9 @@ Status Trainer::runSteps(TrainEnd &end) {
         report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
     Status mine = print(report);
     if (mine.ok())
-      mine = log.write(report);
-    events.write(report);
-    if (mine.ok())
       mine = loaded;
+    writeLog(report);
+    events.write(report);
     int diverged = -1;
     DTC_RETURN_IF_ERROR(agree(world, mine, ends, diverged));
     if (diverged >= 0) {

@@ -6,18 +6,24 @@
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
 #include "runtime/exec/Loader.h"
+#include "runtime/format/Printable.h"
 #include "runtime/monitor/Keeper.h"
 #include "runtime/monitor/WatchedComm.h"
+#include "tools/cli/AddressSpace.h"
 #include "tools/cli/EndWithWords.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/SameJob.h"
 #include "tools/dtrun/Train.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstdio>
 #include <unistd.h>
+
+DTC_NEED_ADDRESS_SPACE(
+    "dtrun: memory ran out before the program began; raise its limit (ulimit -v)\n")
 
 namespace {
 
@@ -39,7 +45,7 @@ int exitCodeOf(const Status &status) {
 
 int report(const Status &status) {
   if (!status.ok())
-    std::fprintf(stderr, "dtrun: %s\n", status.message().c_str());
+    std::fprintf(stderr, "dtrun: %s\n", dtc::format::printable(status.message()).c_str());
   return exitCodeOf(status);
 }
 
@@ -75,12 +81,17 @@ int startRanks(int argc, char **argv, const Options &options) {
   status = launchLocalRanks(options.ranks, arguments, result, !options.checkpointDir.empty());
   if (!status.ok())
     return report(status);
+  // Who reads no further has seen enough: as one rank would end that writes into such a pipe.
+  if (result.outputError == EPIPE) {
+    (void)std::signal(SIGPIPE, SIG_DFL);
+    (void)std::raise(SIGPIPE);
+  }
   // A rank that ends by itself with one of these has said why; it is not the one to blame where
   // others kept it waiting.
   bool told =
-      result.exitCode == kExitUserError || result.exitCode == kExitDiverged ||
-      result.exitCode == kExitInternal ||
-      (result.byRank && (result.exitCode == kExitRankLost || result.exitCode == kExitStopped));
+      result.exitCode == kExitDiverged || result.exitCode == kExitInternal ||
+      (result.byRank && (result.exitCode == kExitUserError || result.exitCode == kExitRankLost ||
+                         result.exitCode == kExitStopped));
   if (!result.message.empty() && !told)
     std::fprintf(stderr, "dtrun: %s\n", result.message.c_str());
   return result.exitCode;

@@ -196,6 +196,32 @@ TEST_F(Dtrun, KeepsTheLogOfTheRunBeforeUntilTheFirstStep) {
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2);
 }
 
+// Two jobs would write over each other's lines; the second says so, and leaves the first alone.
+TEST_F(Dtrun, LeavesTheLogOfAnotherJobAlone) {
+  Result result =
+      shell("$DTRUN s1.dte --data synthetic --steps 1000000000 --log-dir logs > out & "
+            "for i in $(seq 300); do grep -q 'step *3 ' out && break; sleep 0.1; done; "
+            "$DTRUN s1.dte --data synthetic --steps 2 --log-dir logs; echo exit $?; kill $!; "
+            "wait $!; test $(wc -l < logs/rank-0.jsonl) -ge 3 || echo lines are gone");
+  EXPECT_EQ(result.output, "dtrun: opening the log 'logs/rank-0.jsonl': another job is writing it; "
+                           "name another --log-dir\nexit 1\n");
+}
+
+// A full disk ends no training for its log: it is told once, and lines that find space are whole.
+TEST_F(Dtrun, GoesOnWhereItsLogHasNoSpace) {
+  Result result = shell("ulimit -f 8; $DTRUN s1.dte --data synthetic --steps 200 --log-dir logs");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  size_t first = result.output.find("dtrun: warning: writing the log 'logs/rank-0.jsonl': File too "
+                                    "large; training goes on, and steps are missing in the log");
+  EXPECT_NE(first, std::string::npos) << result.output;
+  EXPECT_EQ(result.output.find("warning", first + 20), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("step    200"), std::string::npos) << result.output;
+  std::vector<uint8_t> log = test::readBytes(path("logs/rank-0.jsonl"));
+  EXPECT_GE(std::count(log.begin(), log.end(), '\n'), 1);
+  ASSERT_FALSE(log.empty());
+  EXPECT_EQ(log.back(), '\n');
+}
+
 // A file that is cut while it is read gives an error, and one that was loaded runs on.
 TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
   writeSamples("t.npy", 9);
@@ -240,6 +266,32 @@ TEST_F(Dtrun, SaysInOneLineThatTheSystemGivesNoMore) {
   EXPECT_NE(result.output.find("dtrun: "), std::string::npos) << result.output;
   EXPECT_NE(result.output.find("use fewer --threads"), std::string::npos) << result.output;
   EXPECT_EQ(linesOf(result.output), 1u) << result.output;
+}
+
+// However little there is, a run ends by itself: OpenBLAS asks for ever where it gets no memory.
+TEST_F(Dtrun, EndsWhereThereIsHardlyAnyMemory) {
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+  GTEST_SKIP() << "AddressSanitizer reserves more address space than the limit of this test";
+#endif
+  int refused = 0;
+  for (int limit = 100000; limit <= 900000; limit += 50000) {
+    Result result = shell("ulimit -v " + std::to_string(limit) +
+                          "; timeout -s KILL 60 $DTRUN s1.dte --data synthetic --steps 1 "
+                          "--threads 2 > out; code=$?; grep -q 'step *1 ' out && echo trained; "
+                          "exit $code");
+    if (result.exitCode == 0) {
+      EXPECT_EQ(result.output, "trained\n") << limit;
+      continue;
+    }
+    ++refused;
+    EXPECT_EQ(result.exitCode, 1) << limit << ": " << result.output;
+    EXPECT_EQ(linesOf(result.output), 1u) << limit << ": " << result.output;
+    bool isNamed = result.output.rfind("dtrun: memory ran out", 0) == 0 ||
+                   result.output.rfind("dtrun: the system refused a thread", 0) == 0 ||
+                   limit < 150000; // not enough for the system to load the program
+    EXPECT_TRUE(isNamed) << limit << ": " << result.output;
+  }
+  EXPECT_GE(refused, 3);
 }
 
 TEST_F(Dtrun, FailsWhereNobodyTakesItsSteps) {

@@ -184,14 +184,61 @@ TEST_F(Job, EndsWithOneCodeWhereADumpFails) {
   }
 }
 
-// A log that only rank 1 cannot write, in the middle of the run, ends all alike.
-TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
+// mpirun itself would go on where stdout takes nothing, or crash where nobody reads it.
+TEST_F(Job, EndsWhereNobodyTakesItsSteps) {
+  Result full = run("s2.dte -n 2 --data synthetic --steps 1000000000 --format json > /dev/full");
+  EXPECT_EQ(full.exitCode, 1) << full.output;
+  EXPECT_EQ(full.output, "dtrun: writing to stdout: No space left on device\n");
+  Result head = shell("$DTRUN s2.dte -n 2 --data synthetic --steps 1000000000 --format json | "
+                      "head -1 > out; echo ${PIPESTATUS[0]}");
+  EXPECT_EQ(head.output, "141\n") << "SIGPIPE, as of one rank, and no words of mpirun's";
+  EXPECT_EQ(linesOf(shell("cat out").output), 1u);
+}
+
+// A reader that does not read holds the job up, and does not keep it from ending.
+TEST_F(Job, CanBeEndedWhileNobodyReads) {
+  Result result = shell("mkfifo pipe; sleep 100 < pipe & reader=$!; "
+                        "$DTRUN s2.dte -n 2 --data synthetic --steps 1000000000 --format json > "
+                        "pipe & job=$!; sleep 2; kill $job; wait $job; echo exit $?; kill $reader");
+  EXPECT_NE(result.output.find("exit 143"), std::string::npos) << result.output;
+}
+
+TEST_F(Job, SaysThatNoRankStarted) {
+  Result result = shell("DTC_MPIRUN=true $DTRUN s2.dte -n 2 --data synthetic --steps 1");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_EQ(result.output, "dtrun: 'true' (DTC_MPIRUN) ended with exit code 0, and rank 0 of 2 "
+                           "never started; name the mpirun of an MPI there\n");
+}
+
+// A log that only rank 1 cannot write, in the middle of the run, ends none: it is told once.
+TEST_F(Job, GoesOnWhereOneRankHasNoSpaceForItsLog) {
   std::filesystem::create_directory(path("logs"));
   std::filesystem::create_symlink("/dev/full", path("logs/rank-1.jsonl"));
-  Result result = run("s2.dte -n 2 --data synthetic --steps 100 --log-dir logs");
-  EXPECT_EQ(result.exitCode, 1) << result.output;
-  EXPECT_NE(result.output.find("dtrun: rank 1: writing the log 'logs/rank-1.jsonl': No space"),
+  Result result = run("s2.dte -n 2 --data synthetic --steps 20 --log-dir logs --format json");
+  EXPECT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_NE(result.output.find("dtrun: warning: rank 1: writing the log 'logs/rank-1.jsonl': No "
+                               "space left on device; training goes on, and steps are missing in "
+                               "the log from step 1 on\n"),
             std::string::npos)
+      << result.output;
+  EXPECT_EQ(linesOf(result.output), 21u) << result.output;
+}
+
+// Data that only rank 1 cannot read any more, in the middle of the run, end all alike.
+TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
+  writeSamples("t.npy", 9);
+  Result result =
+      shell("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+            "OMPI_MCA_rmaps_base_oversubscribe=1\n"
+            "export DTC_MPI_LIBRARY=$(ls $(dirname $DTRUN)/{,../lib/}libdtc_mpi.so 2>/dev/null)\n"
+            "mkdir a b; cp t.npy a/; cp t.npy b/\n"
+            "COMMAND=\"$DTRUN s2.dte --steps 1000000000 --format json\"\n"
+            "mpirun -q -n 1 $COMMAND --data tokens=a/t.npy,targets=a/t.npy : "
+            "-n 1 $COMMAND --data tokens=b/t.npy,targets=b/t.npy > out & "
+            "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+            "truncate --size=100 b/t.npy; wait $!");
+  EXPECT_EQ(result.exitCode, 1) << result.output;
+  EXPECT_NE(result.output.find("dtrun: rank 1: reading 'b/t.npy': "), std::string::npos)
       << result.output;
 }
 
