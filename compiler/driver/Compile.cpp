@@ -16,12 +16,34 @@
 #include "passes/schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
 namespace dtc {
 namespace {
+
+// The flags of all passes, nested ones too, each once, in order. MLIR tells of nested passes by its
+// text alone: "builtin.module(canonicalize{max-iterations=10},builtin.module(cse))".
+SmallVector<std::string> flagsOf(OpPassManager &passes) {
+  std::string text, name;
+  llvm::raw_string_ostream stream(text);
+  passes.printAsTextualPipeline(stream);
+  SmallVector<std::string> flags;
+  int braces = 0; // around options
+  for (char c : text) {
+    if (braces == 0 && (llvm::isAlnum(c) || c == '-' || c == '.')) {
+      name += c;
+      continue;
+    }
+    if (braces == 0 && c != '(' && !name.empty() && !is_contained(flags, name))
+      flags.push_back(name); // what a list follows is an op
+    name.clear();
+    braces += (c == '{') - (c == '}');
+  }
+  return flags;
+}
 
 class Compiler {
 public:
@@ -46,6 +68,8 @@ public:
       return target.error();
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
+    if (Outcome known = checkPrintAfter(); !known)
+      return known.error();
     if (failed(applyPlan(module, plan)))
       return failedPhase("applying the plan");
     if (Outcome done = runPhase("01-graph", [&](OpPassManager &p) { addGraphPhase(p, step); });
@@ -71,15 +95,39 @@ private:
         UserError("compiling '" + plan.modelName + "': " + phase.str() + " did not succeed"));
   }
 
-  // Stages of a pipeline are modules of their own, each with its order.
-  Outcome schedule() {
+  void addOrder(OpPassManager &passes) const {
     ScheduleOptions order = scheduleOptions(plan.decisions);
     order.onGpu = onGpu;
     if (plan.decisions.pp == 1)
-      return runPhase("03-schedule", [&](OpPassManager &p) { addSchedulePhase(p, order); });
-    if (Outcome ordered = orderStages(module, plan); !ordered)
-      return ordered;
-    return runPhase("03-schedule", [&](OpPassManager &p) { addStagesPhase(p, order); });
+      addSchedulePhase(passes, order);
+    else
+      addStagesPhase(passes, order);
+  }
+
+  // Stages of a pipeline are modules of their own, each with its order.
+  Outcome schedule() {
+    if (plan.decisions.pp > 1)
+      if (Outcome ordered = orderStages(module, plan); !ordered)
+        return ordered;
+    return runPhase("03-schedule", [&](OpPassManager &p) { addOrder(p); });
+  }
+
+  // A pass that none of the phases runs would print nothing, without a word.
+  Outcome checkPrintAfter() {
+    if (options.printAfter.empty())
+      return {};
+    PassManager passes(module->getContext());
+    addGraphPhase(passes, step);
+    addShardPhase(passes);
+    addOrder(passes);
+    SmallVector<std::string> flags = flagsOf(passes);
+    if (is_contained(flags, options.printAfter))
+      return {};
+    SmallVector<StringRef> names(flags.begin(), flags.end());
+    std::string nearest = nearestName(options.printAfter, names);
+    return UserError("--print-after: no pass of this plan is '" + options.printAfter + "'",
+                     (nearest.empty() ? "" : "did you mean '" + nearest + "'? ") +
+                         "the passes are " + llvm::join(flags, ", "));
   }
 
   template <typename Add> Outcome runPhase(const std::string &name, Add add) {

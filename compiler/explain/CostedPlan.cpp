@@ -24,6 +24,9 @@ Outcome checkModel(const Plan &plan, const ModelFacts &facts, const Topology &to
     return differs("sequence length", plan.sequenceLength, facts.sequenceLength);
   if (facts.parameters != plan.parameters)
     return differs("a number of parameters of", plan.parameters, facts.parameters);
+  if (!plan.modelShape.empty() && facts.shape != plan.modelShape)
+    return UserError("explaining the plan: it was made for a model of other ops or shapes",
+                     "give the model that it was made for, or plan again");
   if (topology.numDevices() != plan.devices)
     return differs("a number of devices of", plan.devices, topology.numDevices());
   return {};

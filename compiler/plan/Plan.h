@@ -97,6 +97,7 @@ struct PlanOrigin {
 // Field for field the plan JSON of the interface, schema "dtc.plan/1".
 struct Plan {
   std::string modelName;
+  std::string modelShape; // of ModelFacts; empty in plans that people write
   int64_t parameters = 0;
   double flopsPerStep = 0; // model flops: no recomputation counted
   int64_t sequenceLength = 0;
@@ -121,8 +122,8 @@ struct Plan {
 // One JSON object, keys in the interface's order, two spaces of indentation.
 std::string planToJson(const Plan &plan);
 
-// Reads what planToJson wrote (or a person edited). Returns "" or one message "path:line:col:
-// error: ..." that names the key, the value found and the value wanted.
-std::string planFromJson(const std::string &text, const std::string &path, Plan &plan);
+// Reads what planToJson wrote (or a person edited). An error points into `path` and names the key, the
+// value found and the value wanted.
+Outcome planFromJson(const std::string &text, const std::string &path, Plan &plan);
 
 } // namespace dtc

@@ -95,14 +95,14 @@ public:
   PlanReader(const Json &root, const std::string &text, const std::string &path)
       : root(root), text(text), path(path) {}
 
-  std::string error;
+  std::optional<UserError> error;
 
   void fail(const std::string &key, const std::string &what) {
-    if (!error.empty())
+    if (error)
       return;
     size_t at = text.find("\"" + key + "\"");
     SourcePlace place = placeAt(path, text, at == std::string::npos ? 0 : at);
-    error = UserError("plan key '" + key + "' " + what, "", place).text();
+    error.emplace("plan key '" + key + "' " + what, "", place);
   }
 
   const Json *find(const Json &object, const std::string &key) {
@@ -411,10 +411,12 @@ public:
   void all(Plan &plan) {
     std::string schema;
     word(root, "schema", schema);
-    if (error.empty() && schema != "dtc.plan/1")
+    if (!error && schema != "dtc.plan/1")
       return fail("schema", "is '" + schema + "', this dtc reads 'dtc.plan/1'");
     if (const Json *model = find(root, "model")) {
       word(*model, "name", plan.modelName);
+      if (optional(*model, "shape"))
+        word(*model, "shape", plan.modelShape);
       integer(*model, "parameters", 0, plan.parameters);
       number(*model, "flops_per_step", plan.flopsPerStep);
       integer(*model, "sequence_length", 0, plan.sequenceLength);
@@ -446,7 +448,7 @@ public:
     }
     if (const Json *request = optional(root, "request"))
       origin(*request, plan.origin);
-    if (error.empty())
+    if (!error)
       if (std::optional<PlanMistake> mistake = findMistake(plan))
         fail(mistake->key, mistake->what);
   }
@@ -465,6 +467,8 @@ std::string planToJson(const Plan &plan) {
                    {"parameters", plan.parameters},
                    {"flops_per_step", plan.flopsPerStep},
                    {"sequence_length", plan.sequenceLength}};
+  if (!plan.modelShape.empty())
+    json["model"]["shape"] = plan.modelShape;
   json["topology"] = {
       {"name", plan.topologyName}, {"devices", plan.devices}, {"nodes", plan.nodes}};
   if (plan.idleNodes > 0)
@@ -512,15 +516,20 @@ std::string planToJson(const Plan &plan) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string planFromJson(const std::string &text, const std::string &path, Plan &plan) {
-  if (std::optional<UserError> error = findJsonError(path, text))
-    return error->text() + "; make plans with 'dtc plan -o plan.json'";
+Outcome planFromJson(const std::string &text, const std::string &path, Plan &plan) {
+  if (std::optional<UserError> error = findJsonError(path, text)) {
+    error->message += "; make plans with 'dtc plan -o plan.json'";
+    return *error;
+  }
   Json root = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!root.is_object())
-    return path + ":1:1: error: a plan is one JSON object; make one with 'dtc plan -o plan.json'";
+    return UserError("a plan is one JSON object; make one with 'dtc plan -o plan.json'", "",
+                     {path, 1, 1});
   PlanReader reader(root, text, path);
   reader.all(plan);
-  return reader.error;
+  if (reader.error)
+    return *reader.error;
+  return {};
 }
 
 } // namespace dtc

@@ -140,6 +140,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   const Decisions &d = candidate.decisions;
   Plan plan;
   plan.modelName = facts.name;
+  plan.modelShape = facts.shape;
   plan.parameters = facts.parameters;
   plan.sequenceLength = facts.sequenceLength;
   plan.flopsPerStep = facts.flopsPerSample * static_cast<double>(request.globalBatch);

@@ -29,7 +29,7 @@ std::string hashOf(llvm::StringRef bytes) {
 
 std::optional<Plan> planOf(const Json &json, const std::string &file) {
   Plan plan;
-  if (!planFromJson(json.dump(), file, plan).empty())
+  if (!planFromJson(json.dump(), file, plan))
     return std::nullopt;
   return plan;
 }

@@ -1,6 +1,8 @@
 // Text of user errors, and the nearest of several names.
 #include "compiler/support/Error.h"
 
+#include "runtime/format/Printable.h"
+
 namespace dtc {
 
 static std::string placeText(const SourcePlace &place) {
@@ -13,9 +15,9 @@ static std::string placeText(const SourcePlace &place) {
 }
 
 std::string UserError::text() const {
-  std::string result = placeText(place) + "error: " + message;
+  std::string result = format::printable(placeText(place) + "error: " + message);
   if (!note.empty())
-    result += "\n" + placeText(place) + "note: " + note;
+    result += "\n" + format::printable(placeText(place) + "note: " + note);
   return result;
 }
 

@@ -35,7 +35,7 @@ struct UserError {
       : message(std::move(message)), note(std::move(note)), place(std::move(place)) {}
 
   // "file:line:col: error: message" and, where there is a note, a second line; no newline at the
-  // end.
+  // end. Names from files can't steer a terminal or fill it (format::printable).
   std::string text() const;
   // text() and a newline; returns 1, the exit code of a user's error.
   int report(llvm::raw_ostream &errors) const;

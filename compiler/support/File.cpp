@@ -84,9 +84,15 @@ int openTemporary(const std::string &target, std::string &name) {
   return -1;
 }
 
-Outcome writeDirectly(const std::string &path, llvm::StringRef contents) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
-  if (file.get() < 0 || !writeAll(file.get(), contents) || file.close() != 0)
+// O_NONBLOCK while it is opened: a pipe that nobody reads would wait for ever. Whoever reads may then
+// be as slow as he likes.
+Outcome writeDirectly(const std::string &path, bool isPipe, llvm::StringRef contents) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK));
+  if (isPipe && file.get() < 0 && errno == ENXIO)
+    return UserError("writing '" + path + "': nobody reads this pipe",
+                     "start its reader first, or name a file");
+  if (file.get() < 0 || ::fcntl(file.get(), F_SETFL, O_APPEND) != 0 ||
+      !writeAll(file.get(), contents) || file.close() != 0)
     return systemError("writing", path, errno);
   return {};
 }
@@ -139,7 +145,7 @@ Outcome writeFileAtomically(const std::string &path, llvm::StringRef contents) {
   bool isOpenFile =
       llvm::StringRef(path).starts_with("/dev/") || llvm::StringRef(path).starts_with("/proc/");
   if (exists && (isOpenFile || !S_ISREG(info.st_mode)))
-    return writeDirectly(path, contents);
+    return writeDirectly(path, S_ISFIFO(info.st_mode), contents);
 
   // The link's target is replaced, not the link.
   std::string target = path;

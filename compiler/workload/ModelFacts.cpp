@@ -1,6 +1,9 @@
 // What can be read off a forward model without planning it.
 #include "compiler/workload/ModelFacts.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
 using namespace mlir;
 
 namespace dtc {
@@ -43,6 +46,20 @@ static int64_t countExperts(ModuleOp module) {
   return experts;
 }
 
+static std::string shapeOf(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (auto func : module.getOps<graph::FuncOp>())
+    for (Operation &op : func.getBody().front()) {
+      out << op.getName() << op.getOperandTypes() << op.getResultTypes();
+      for (NamedAttribute attribute : op.getAttrDictionary())
+        if (isa<IntegerAttr, DenseI64ArrayAttr>(attribute.getValue()))
+          out << attribute.getName().getValue() << attribute.getValue();
+      out << '\n';
+    }
+  return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
+}
+
 ModelFacts readModelFacts(ModuleOp module) {
   ModelFacts facts;
   facts.name = module.getName().value_or("model").str();
@@ -56,6 +73,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();
   facts.flopsPerSample = 3 * matrixFlops(module, loss);
+  facts.shape = shapeOf(module);
   return facts;
 }
 

@@ -18,6 +18,9 @@ struct ModelFacts {
   // only, attention's included and counted in full, backward twice the forward. Of experts, the
   // rows that tokens fill when all experts are used alike.
   double flopsPerSample = 0;
+  // Of all ops with their types and whole numbers, in hexadecimal: models that differ in the number
+  // of heads alone differ in it, those that differ in names or in an epsilon do not.
+  std::string shape;
 };
 
 // `module` holds '@loss' with an unbound batch (checkModel).

@@ -1,5 +1,6 @@
 // dtc-solve: solves placement problems in the format of the IOPDDL contest.
 #include "compiler/solver/Solver.h"
+#include "compiler/support/FinishOutput.h"
 #include "tools/cli/CommandLine.h"
 
 #include "llvm/Support/Format.h"
@@ -106,9 +107,9 @@ int main(int argc, char **argv) {
   addFlags(app, flags);
   try {
     app.parse(argc, argv);
-    return run(flags);
+    return dtc::finishOutput(run(flags));
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : kBadUsage;
+    return dtc::finishOutput(app.exit(error) == 0 ? 0 : kBadUsage);
   } catch (const std::exception &error) {
     llvm::errs() << "internal error: " << error.what() << "\n";
     return kInternalError;

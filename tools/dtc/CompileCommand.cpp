@@ -83,8 +83,8 @@ Result<Plan> planOf(const CompileFlags &flags, mlir::ModuleOp module, double &pe
   if (!text)
     return text.error();
   Plan plan;
-  if (std::string problem = planFromJson(*text, flags.planFile, plan); !problem.empty())
-    return UserError(problem);
+  if (Outcome read = planFromJson(*text, flags.planFile, plan); !read)
+    return read.error();
   if (Outcome agreed = checkFlagsFit(flags, plan); !agreed)
     return agreed.error();
   // MFU needs the device's peak only; a plan made elsewhere may name a topology that is not here.
@@ -122,6 +122,12 @@ Outcome checkPlanFits(const CompileFlags &flags, mlir::ModuleOp module, const Pl
                          llvm::formatv("{0:e6}", plan.flopsPerStep).str() +
                          " operations a step, model '" + flags.model + "' has " +
                          llvm::formatv("{0:e6}", flops).str(),
+                     "plan this model again with 'dtc plan'");
+  // Of as many operations, too, but split otherwise: into other heads, for example.
+  if (!plan.modelShape.empty() && plan.modelShape != facts.shape)
+    return UserError("plan '" + flags.planFile + "' was made for a model of other ops or shapes (" +
+                         plan.modelShape + ") than model '" + flags.model + "' (" + facts.shape +
+                         ")",
                      "plan this model again with 'dtc plan'");
   return {};
 }

@@ -16,10 +16,8 @@ struct InspectFlags {
 
 int inspectPlan(const InspectFlags &flags, const std::string &text) {
   PlanOutcome outcome;
-  if (std::string problem = planFromJson(text, flags.file, outcome.best); !problem.empty()) {
-    llvm::errs() << problem << "\n";
-    return 1;
-  }
+  if (Outcome read = planFromJson(text, flags.file, outcome.best); !read)
+    return read.error().report(llvm::errs());
   if (flags.format == "json") {
     llvm::outs() << planToJson(outcome.best);
     return 0;

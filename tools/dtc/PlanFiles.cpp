@@ -34,17 +34,8 @@ Result<Plan> readPlan(const std::string &file, const std::string &doing) {
   if (!text)
     return text.error();
   Plan plan;
-  if (std::string problem = planFromJson(*text, file, plan); !problem.empty()) {
-    // planFromJson's message has its place already.
-    llvm::StringRef message(problem);
-    auto [place, rest] = message.split(": error: ");
-    auto [front, column] = place.rsplit(':');
-    auto [name, line] = front.rsplit(':');
-    SourcePlace at{name.str(), 0, 0};
-    line.getAsInteger(10, at.line);
-    column.getAsInteger(10, at.column);
-    return UserError(rest.str(), "", at);
-  }
+  if (Outcome read = planFromJson(*text, file, plan); !read)
+    return read.error();
   return plan;
 }
 

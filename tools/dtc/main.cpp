@@ -1,4 +1,6 @@
 // dtc: plans and compiles training graphs for clusters.
+#include "compiler/support/FinishOutput.h"
+#include "tools/cli/AddressSpace.h"
 #include "tools/cli/EndWithWords.h"
 #include "tools/dtc/Commands.h"
 
@@ -7,6 +9,9 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
+
+DTC_NEED_ADDRESS_SPACE(
+    "error: memory ran out before the program began; raise its limit (ulimit -v)\n")
 
 namespace {
 
@@ -57,7 +62,7 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : kBadUsage;
+    return dtc::finishOutput(app.exit(error) == 0 ? 0 : kBadUsage);
   }
-  return exitCode;
+  return dtc::finishOutput(exitCode);
 }

@@ -48,7 +48,11 @@ Plan unusual() {
   return plan;
 }
 
-std::string read(const std::string &text, Plan &plan) { return planFromJson(text, "a.json", plan); }
+// The error, empty where there is none.
+std::string read(const std::string &text, Plan &plan) {
+  Outcome done = planFromJson(text, "a.json", plan);
+  return done ? "" : done.error().text();
+}
 
 std::string replaced(std::string text, const std::string &from, const std::string &to) {
   size_t at = text.find(from);

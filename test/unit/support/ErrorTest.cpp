@@ -14,6 +14,13 @@ TEST(UserError, PrintsPlaceMessageAndNote) {
   EXPECT_EQ(UserError("is empty", "", {"a.toml"}).text(), "a.toml: error: is empty");
 }
 
+TEST(UserError, KeepsNamesFromSteeringATerminal) {
+  UserError error("opening 'a\x1b[31m'", "as 'b\nc' says", {"d\x1b.toml", 3, 10});
+  EXPECT_EQ(error.text(), "d\\x1b.toml:3:10: error: opening 'a\\x1b[31m'\n"
+                          "d\\x1b.toml:3:10: note: as 'b\\x0ac' says");
+  EXPECT_LT(UserError("'" + std::string(1000000, 'a') + "'").text().size(), 400U);
+}
+
 TEST(UserError, ReportReturnsTheExitCode) {
   std::string printed;
   llvm::raw_string_ostream stream(printed);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <sys/stat.h>
@@ -64,6 +65,38 @@ TEST_F(FileTest, LeavesNothingBehindWhenItFails) {
 TEST_F(FileTest, WritesToADeviceInPlace) {
   ASSERT_TRUE(writeFileAtomically("/dev/null", "x").ok());
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(FileTest, WritesIntoAPipeThatSomebodyReads) {
+  ASSERT_EQ(::mkfifo(in("pipe").c_str(), 0600), 0);
+  UserError refused = writeFileAtomically(in("pipe"), "x").error();
+  EXPECT_EQ(refused.message, "writing '" + in("pipe") + "': nobody reads this pipe");
+  EXPECT_EQ(refused.note, "start its reader first, or name a file");
+  // More than a pipe holds, so that the writer has to wait for the reader.
+  const std::string contents(1 << 20, 'x');
+  int reader = ::open(in("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::close(reader);
+    std::_Exit(writeFileAtomically(in("pipe"), contents).ok() ? 0 : 1);
+  }
+  ASSERT_EQ(::fcntl(reader, F_SETFL, 0), 0);
+  std::string got;
+  char bytes[4096];
+  while (got.size() < contents.size()) {
+    ssize_t count = ::read(reader, bytes, sizeof(bytes));
+    if (count > 0)
+      got.append(bytes, static_cast<size_t>(count));
+    else
+      ::usleep(1000); // the writer has not opened it yet
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(got, contents);
+  ::close(reader);
+  EXPECT_EQ(numFiles(), 1);
 }
 
 TEST_F(FileTest, SaysWhatCannotBeRead) {
