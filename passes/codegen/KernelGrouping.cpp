@@ -7,6 +7,7 @@
 #include "dialects/graph/RecomputeOps.h"
 #include "passes/codegen/FusionGraph.h"
 #include "passes/codegen/KernelBuilder.h"
+#include "passes/codegen/UnfinishedSums.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -37,7 +38,8 @@ bool staysAlone(Operation *op) { return isa<graph::CastOp>(op) && isSentAsGradie
 class Grouping {
 public:
   Grouping(Block &block, const graph::OpSet &apart, const GroupingLimits &limits)
-      : limits(limits), apart(apart), ops(collect(block)), graph(ops.size()) {}
+      : limits(limits), apart(apart), ops(collect(block)), unfinished(findUnfinished(block)),
+        graph(ops.size()) {}
 
   std::vector<KernelGroup> run() {
     addEdges();
@@ -151,6 +153,26 @@ private:
            !(anyIn(runAgain) && anyIn(ofLoss));
   }
 
+  // Whether all that others read of the two groups is the same part of a sum, or whole. Who reads a kernel's results knows what the
+  // kernel reads and which results are parts, not which of them comes of what.
+  bool finishAlike(unsigned a, unsigned b) const {
+    std::optional<int64_t> all;
+    for (unsigned group : {a, b})
+      for (unsigned member : graph.members(group))
+        for (Value result : ops[member]->getResults()) {
+          bool isRead = llvm::any_of(result.getUsers(), [&](Operation *user) {
+            auto found = index.find(user);
+            return found == index.end() ||
+                   (!graph.sameGroup(found->second, a) && !graph.sameGroup(found->second, b));
+          });
+          if (isRead && all.value_or(unfinished.lookup(result)) != unfinished.lookup(result))
+            return false;
+          if (isRead)
+            all = unfinished.lookup(result);
+        }
+    return true;
+  }
+
   bool tryJoin(unsigned a, unsigned b) {
     if (graph.sameGroup(a, b))
       return true;
@@ -163,7 +185,7 @@ private:
     if (numOps > (isScalar ? limits.maxScalarOps : limits.maxOps) ||
         (!isScalar && countStreams(a, b) > limits.maxStreams))
       return false;
-    return graph.merge(a, b);
+    return (unfinished.empty() || finishAlike(a, b)) && graph.merge(a, b);
   }
 
   // Saves what the maker would write and the reader read again: twice the bytes of the value between
@@ -214,6 +236,7 @@ private:
   GroupingLimits limits;
   const graph::OpSet &apart;
   std::vector<Operation *> ops;
+  llvm::DenseMap<Value, int64_t> unfinished; // as findUnfinished gives them
   graph::OpSet ofLoss, runAgain;
   FusionGraph graph;
   llvm::DenseMap<Operation *, unsigned> index;

@@ -30,6 +30,7 @@ struct GroupingLimits {
 // 4. Ops on scalars join whatever other ops on scalars they can.
 // Ops of one chunk and phase of a pipeline (graph.chunk, graph.phase) join each other only. What a layer runs again
 // (graph.again), and what depends on it, joins nothing that the loss depends on.
+// Parts of sums that ranks have yet to finish, and what is whole, are results of kernels apart.
 // A join is refused where another op would have to run in the middle, or where a limit is passed.
 //
 // Constants must have one user each (see splitConstants): they join it at any shape.

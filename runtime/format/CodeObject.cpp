@@ -84,11 +84,16 @@ private:
     return offset <= file.size() && bytes <= file.size() - offset;
   }
 
+  // Where one region ends another may begin: nothing there is of that one, unless there is none.
   const Region *regionOf(uint64_t address, uint64_t bytes) const {
-    for (const Region &region : regions)
-      if (address >= region.begin && address <= region.end && bytes <= region.end - address)
+    const Region *ending = nullptr;
+    for (const Region &region : regions) {
+      if (address >= region.begin && address < region.end && bytes <= region.end - address)
         return &region;
-    return nullptr;
+      if (address == region.end && bytes == 0)
+        ending = &region;
+    }
+    return ending;
   }
   // Where in the file the bytes are that come to lie there; none where they don't, or may be written.
   std::optional<uint64_t> offsetOf(uint64_t address, uint64_t bytes, bool isWritten = false) const {

@@ -175,12 +175,13 @@ graph.func @microbatch(%x: tensor<4xf32>) -> (tensor<4xf32> {graph.accumulated =
 // -----
 
 // A call says which results are parts of sums: what an op on a rank's part leaves, and what is made of that by ops that
-// commute with sums, here the scale and not the exp. The kernel does not have to know.
+// commute with sums, here the scale and not the exp, which so have a kernel each. The kernel does not have to know.
 // CHECK-LABEL: graph.func @parts
 // CHECK:         %[[SUM:.*]] = graph.call @kernel_0(%{{.*}}) {kernel_shares = array<i64: 2>}
 // CHECK:         %[[ALL:.*]] = shard.all_reduce %[[SUM]]
+// CHECK:         %[[HALF:.*]] = graph.call @{{.*}}(%[[SUM]]) {kernel_shares = array<i64: 2>}
 // CHECK:         graph.call @{{.*}}(%[[ALL]]) :
-// CHECK:         graph.call @{{.*}}(%[[SUM]]) {kernel_shares = array<i64: 2, 0>}
+// CHECK:         graph.call @{{.*}}(%[[HALF]]) :
 // CHECK:       graph.func private @kernel_0
 // CHECK-NEXT:    graph.reduce sum %{{.*}} dims [1] : tensor<4x8xf32>
 shard.grid @mesh(shape = 2x2)

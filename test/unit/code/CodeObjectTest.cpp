@@ -284,5 +284,20 @@ TEST(CodeObject, StaysWithinAnyBytes) {
   EXPECT_GT(refused, 2500U);
 }
 
+// Of code whose length is that of whole pages, the data begin where it ends.
+TEST(CodeObject, MayHaveDataWhereItsCodeEnds) {
+  Bytes bytes = test::readBytes(DTC_ALIGNED_KERNELS);
+  EXPECT_EQ(errorOf(bytes), "");
+  Elf64_Phdr *code = nullptr, *data = nullptr;
+  for (int i = 0; !data; ++i) {
+    Elf64_Phdr &each = part(bytes, PT_LOAD, i);
+    code = each.p_flags & PF_X ? &each : code;
+    data = each.p_flags & PF_W ? &each : data;
+  }
+  ASSERT_EQ(data->p_vaddr % 4096, 0u);
+  code->p_memsz = data->p_vaddr - code->p_vaddr;
+  EXPECT_EQ(errorOf(bytes), "");
+}
+
 } // namespace
 } // namespace dtc::format

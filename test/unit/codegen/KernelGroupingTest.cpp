@@ -149,3 +149,16 @@ graph.func @microbatch(%x: tensor<8x8xf32>) -> (tensor<f32> {graph.accumulated =
 })");
   EXPECT_EQ(text.groups, (Groups{{0}, {1}, {2}, {3, 4}}));
 }
+
+// Who reads a part of a sum has to finish it; who reads what is whole must not take it for a part.
+TEST(KernelGrouping, KeepsPartsOfSumsApartFromWhatIsWhole) {
+  GroupedText text(R"(
+graph.func @f(%x: tensor<8xf32>, %s: tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %0 = graph.reduce sum %x dims [0] scale 1.0 {graph.unfinished = array<i64: 2>} : tensor<8xf32> -> tensor<f32>
+  %1 = graph.scale %0 by 5.000000e-01 : tensor<f32>
+  %2 = graph.scale %s by 2.000000e+00 : tensor<f32>
+  %3 = graph.add %1, %1 : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  graph.return %3, %2 : tensor<f32>, tensor<f32>
+})");
+  EXPECT_EQ(text.groups, (Groups{{0}, {2}, {1, 3}}));
+}

@@ -49,7 +49,7 @@ TEST(CpuDevice, SaysWhyCodeDoesNotLoad) {
   std::vector<uint8_t> bytes(100, 1);
   Status status = device->loadCode({.bytes = bytes});
   EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
-  EXPECT_NE(status.message().find("loading code of 100 bytes"), std::string::npos);
+  EXPECT_NE(status.message().find("code of 100 bytes: it is no ELF file"), std::string::npos);
 }
 
 TEST(CpuDevice, ArenaIsZeroAndAligned) {

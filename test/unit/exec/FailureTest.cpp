@@ -28,7 +28,7 @@ TEST(Failure, CodeThatIsNoObjectIsNamed) {
   auto device = makeCpuDevice(1);
   std::unique_ptr<Executor> executor;
   Status status = Executor::create(*executable, *worlds[0], *device, {}, executor);
-  EXPECT_NE(status.message().find("loading code of 3 bytes"), std::string::npos)
+  EXPECT_NE(status.message().find("code of 3 bytes: it is no ELF file"), std::string::npos)
       << status.message();
 }
 
