@@ -61,6 +61,14 @@ TEST(Frames, RefuseWhatIsCutOrHasMore) {
   EXPECT_FALSE(decode(kFrameKinds, {}, frame).ok());
 }
 
+TEST(Frames, RefuseMoreWaitsThanThereMayBe) {
+  Frame frame = fullFrame(FrameKind::Beat), found;
+  frame.standing.waits.resize(Standing::kWaits);
+  EXPECT_TRUE(decodeWhole(encode(frame), found).ok());
+  frame.standing.waits.resize(Standing::kWaits + 1);
+  EXPECT_FALSE(decodeWhole(encode(frame), found).ok());
+}
+
 TEST(Frames, TakeNoWordOfAPeerForAnother) {
   std::mt19937 random(1);
   for (int round = 0; round < 20000; ++round) {

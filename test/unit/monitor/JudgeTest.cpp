@@ -69,6 +69,14 @@ TEST(Judge, FollowsTheWayToItsEnd) {
   EXPECT_EQ(findHung(ranks, notes, patience), 2);
 }
 
+// Of two that have not begun the call, the stopped one.
+TEST(Judge, BlamesAStoppedRankFirst) {
+  std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 4, 90), computes(90, 0),
+                                    computes(90, 0)};
+  ranks[2].standing.isStopped = true;
+  EXPECT_EQ(findHung(ranks, notes, patience), 2);
+}
+
 TEST(Judge, FindsTheOtherEndOfATransfer) {
   // 1 receives for the 5th time; 0 has sent 4 times and computes.
   std::vector<WatchedRank> ranks = {computes(80, 0), waitsIn(1, 5, 80, Meets::Receive, 0)};

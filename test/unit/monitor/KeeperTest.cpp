@@ -144,6 +144,7 @@ TEST_F(KeeperTest, TakesItsRankAlong) {
   std::string line;
   std::getline(state, line);
   EXPECT_TRUE(line.empty() || line.find(") Z ") != std::string::npos) << line;
+  ::kill(rank, SIGKILL);
   ::close(pipes[0]);
   ::close(pipes[1]);
 }
