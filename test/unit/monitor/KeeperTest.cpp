@@ -35,6 +35,7 @@ protected:
       return process;
     if (!std::freopen(file(rank).c_str(), "w", stderr))
       ::_exit(99);
+    (void)std::signal(SIGSEGV, SIG_DFL); // a sanitizer's own would end the process with a code
     KeeperOptions options;
     options.flightFolder = folder;
     options.patience.hangSeconds = 1;
