@@ -150,36 +150,40 @@ uint64_t elementCount(std::span<const ShardBox> boxes) {
   return count;
 }
 
-static void forEachRunOf(const TensorSpec &spec, const ShardBox &box,
-                         const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
-  size_t dims = spec.globalShape.size();
-  // 1. Dimensions after `inner` are whole, without padding: they and `inner` make one run.
+void forEachRun(std::span<const uint64_t> extent, const BoxPlace &from, const BoxPlace &to,
+                const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
+  size_t dims = extent.size();
+  // 1. Dims after `inner` are whole in both arrays: they and `inner` make one run.
   size_t inner = dims;
   uint64_t length = 1;
   while (inner > 0) {
     --inner;
-    length *= box.extent[inner];
-    if (box.extent[inner] != spec.globalShape[inner] || box.extent[inner] != spec.localShape[inner])
+    length *= extent[inner];
+    if (extent[inner] != from.shape[inner] || extent[inner] != to.shape[inner])
       break;
   }
-  if (length == 0 || elementCount(box.extent) == 0)
-    return;
-  // 2. Step over the dimensions before it as over the digits of a number.
+  // 2. Step over the dims before it as over the digits of a number.
   std::vector<uint64_t> index(inner, 0);
   for (;;) {
-    uint64_t global = 0, local = 0;
+    uint64_t source = 0, target = 0;
     for (size_t dim = 0; dim < dims; ++dim) {
       uint64_t digit = dim < inner ? index[dim] : 0;
-      global = global * spec.globalShape[dim] + box.begin[dim] + digit;
-      local = local * spec.localShape[dim] + box.local[dim] + digit;
+      source = source * from.shape[dim] + from.at[dim] + digit;
+      target = target * to.shape[dim] + to.at[dim] + digit;
     }
-    run(global, local, length);
+    run(source, target, length);
     size_t dim = inner;
-    while (dim > 0 && ++index[dim - 1] == box.extent[dim - 1])
+    while (dim > 0 && ++index[dim - 1] == extent[dim - 1])
       index[--dim] = 0;
     if (dim == 0)
       return;
   }
+}
+
+static void forEachRunOf(const TensorSpec &spec, const ShardBox &box,
+                         const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
+  if (elementCount(box.extent) > 0)
+    forEachRun(box.extent, {spec.globalShape, box.begin}, {spec.localShape, box.local}, run);
 }
 
 void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,

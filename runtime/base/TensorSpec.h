@@ -56,6 +56,20 @@ Status shardBoxes(const TensorSpec &spec, std::span<const uint32_t> meshSizes,
 // Elements of the boxes: those of the rank's part that are no padding.
 uint64_t elementCount(std::span<const ShardBox> boxes);
 
+// An array of `shape`, row-major, in which a box begins at index `at`.
+struct BoxPlace {
+  std::span<const uint64_t> shape;
+  std::vector<uint64_t> at;
+};
+
+// Calls run(from, to, length) for the longest pieces of a box of `extent` that are contiguous in two
+// arrays: elements [from, from + length) of the one are [to, to + length) of the other. In rising
+// order of both. Every extent is at least 1, and the box lies within both arrays.
+// Example: extent {2, 2}, from shape {2, 4} at {0, 2}, to shape {2, 2} at {0, 0} gives (2, 0, 2) and
+// (6, 2, 2).
+void forEachRun(std::span<const uint64_t> extent, const BoxPlace &from, const BoxPlace &to,
+                const std::function<void(uint64_t, uint64_t, uint64_t)> &run);
+
 // Calls run(global flat index, local flat index, length) for the longest pieces of each box that
 // are contiguous in both the unpadded global and the padded local tensor, in rising order.
 void forEachRun(const TensorSpec &spec, std::span<const ShardBox> boxes,

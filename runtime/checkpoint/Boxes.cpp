@@ -21,36 +21,6 @@ bool intersect(const Box &a, const Box &b, Box &both) {
   return true;
 }
 
-void forEachRun(std::span<const uint64_t> extent, const BoxPlace &from, const BoxPlace &to,
-                const std::function<void(uint64_t, uint64_t, uint64_t)> &run) {
-  size_t dims = extent.size();
-  // 1. Dims after `inner` are whole in both arrays: they and `inner` make one run.
-  size_t inner = dims;
-  uint64_t length = 1;
-  while (inner > 0) {
-    --inner;
-    length *= extent[inner];
-    if (extent[inner] != from.shape[inner] || extent[inner] != to.shape[inner])
-      break;
-  }
-  // 2. Step over the dims before it as over the digits of a number.
-  std::vector<uint64_t> index(inner, 0);
-  for (;;) {
-    uint64_t source = 0, target = 0;
-    for (size_t dim = 0; dim < dims; ++dim) {
-      uint64_t digit = dim < inner ? index[dim] : 0;
-      source = source * from.shape[dim] + from.at[dim] + digit;
-      target = target * to.shape[dim] + to.at[dim] + digit;
-    }
-    run(source, target, length);
-    size_t dim = inner;
-    while (dim > 0 && ++index[dim - 1] == extent[dim - 1])
-      index[--dim] = 0;
-    if (dim == 0)
-      return;
-  }
-}
-
 // No two boxes share an index: of boxes that begin in order along the first dim, only those that
 // begin before one ends can.
 static bool areApart(std::vector<Box> &boxes) {

@@ -11,7 +11,7 @@
 namespace dtc::rt {
 using format::text;
 
-// Shards that are open at once: a process may not open as many files as a job has ranks.
+// Shards that are open at once, each with a block: a process may not open as many files as a job has ranks.
 constexpr size_t kMostFiles = 64;
 constexpr uint64_t kMostMarkerBytes = 4096, kMostManifestBytes = uint64_t(1) << 28;
 
@@ -57,47 +57,48 @@ Status CheckpointReader::checkSizes() const {
   return {};
 }
 
-Status CheckpointReader::fileOf(size_t shard, const InputFile *&file) {
-  auto known = files.find(shard);
-  if (known == files.end()) {
-    if (files.size() >= kMostFiles)
-      files.clear();
-    InputFile opened;
-    DTC_RETURN_IF_ERROR(opened.open(text(path, "/", shardFile(shard))));
-    if (opened.size() != contents.shards[shard].bytes)
-      return Status::dataLoss(text("'", opened.path(), "' has ", opened.size(), " bytes, wanted ",
-                                   contents.shards[shard].bytes));
-    known = files.emplace(shard, std::move(opened)).first;
+Status CheckpointReader::openShard(size_t shard, OpenShard *&open) {
+  auto known = shards.find(shard);
+  if (known == shards.end()) {
+    if (shards.size() >= kMostFiles)
+      shards.clear();
+    OpenShard opened;
+    DTC_RETURN_IF_ERROR(opened.file.open(text(path, "/", shardFile(shard))));
+    if (opened.file.size() != contents.shards[shard].bytes)
+      return Status::dataLoss(text("'", opened.file.path(), "' has ", opened.file.size(),
+                                   " bytes, wanted ", contents.shards[shard].bytes));
+    known = shards.emplace(shard, std::move(opened)).first;
   }
-  file = &known->second;
+  open = &known->second;
   return {};
 }
 
 Status CheckpointReader::readBlock(size_t shard, uint64_t number, std::vector<uint8_t> &bytes) {
-  const InputFile *file = nullptr;
-  DTC_RETURN_IF_ERROR(fileOf(shard, file));
+  OpenShard *open = nullptr;
+  DTC_RETURN_IF_ERROR(openShard(shard, open));
   uint64_t begin = number * kCheckpointBlock;
   bytes.resize(std::min(kCheckpointBlock, contents.shards[shard].bytes - begin));
-  DTC_RETURN_IF_ERROR(file->read(begin, bytes));
+  DTC_RETURN_IF_ERROR(open->file.read(begin, bytes));
   readBytes += bytes.size();
   if (hashOf(std::as_bytes(std::span(bytes))) != contents.shards[shard].hashes[number])
-    return Status::dataLoss(text("'", file->path(), "': bytes ", begin, " to ",
+    return Status::dataLoss(text("'", open->file.path(), "': bytes ", begin, " to ",
                                  begin + bytes.size() - 1,
                                  " are not what was written (their hash is another)"));
   return {};
 }
 
 Status CheckpointReader::readRange(size_t shard, uint64_t offset, std::span<std::byte> out) {
+  OpenShard *open = nullptr;
+  DTC_RETURN_IF_ERROR(openShard(shard, open));
   while (!out.empty()) {
     uint64_t number = offset / kCheckpointBlock, within = offset % kCheckpointBlock;
-    if (shard != blockShard || number != blockNumber) {
-      blockShard = SIZE_MAX; // nothing, where reading fails
-      DTC_RETURN_IF_ERROR(readBlock(shard, number, block));
-      blockShard = shard;
-      blockNumber = number;
+    if (number != open->number) {
+      open->number = UINT64_MAX; // nothing, where reading fails
+      DTC_RETURN_IF_ERROR(readBlock(shard, number, open->block));
+      open->number = number;
     }
-    size_t now = std::min<size_t>(out.size(), block.size() - within);
-    std::memcpy(out.data(), block.data() + within, now);
+    size_t now = std::min<size_t>(out.size(), open->block.size() - within);
+    std::memcpy(out.data(), open->block.data() + within, now);
     out = out.subspan(now);
     offset += now;
   }

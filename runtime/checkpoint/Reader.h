@@ -36,18 +36,19 @@ public:
 
 private:
   Status checkSizes() const;
-  // The open file of a shard.
-  Status fileOf(size_t shard, const InputFile *&file);
+  // A shard, and the block of it that was read last: pieces of replicas lie in turn in several shards.
+  struct OpenShard {
+    InputFile file;
+    uint64_t number = UINT64_MAX; // of the block; none
+    std::vector<uint8_t> block;
+  };
+  Status openShard(size_t shard, OpenShard *&open);
   // Bytes [offset, offset + out.size()) of a shard, which has them.
   Status readRange(size_t shard, uint64_t offset, std::span<std::byte> out);
 
   std::string path, hash;
   CheckpointManifest contents;
-  std::map<size_t, InputFile> files;
-  // The block that was read last.
-  size_t blockShard = SIZE_MAX;
-  uint64_t blockNumber = 0;
-  std::vector<uint8_t> block;
+  std::map<size_t, OpenShard> shards;
   uint64_t readBytes = 0;
 };
 

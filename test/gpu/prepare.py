@@ -47,7 +47,7 @@ def shaped_cases():
 def prepare(folder, case, target):
     """Writes what check.py needs of a case: program, data, and what one CPU makes of it."""
     folder.mkdir(parents=True)
-    case.fix.update(offload=0, target=target)
+    case.fix.update(target=target)
     path, data = write_case(folder, case.config, random.Random(case.seed))
     one = {"dp": 1, "tp": 1, "micro_batch": case.batch, **{key: case.fix[key] for key in FLAGS if key in case.fix and key != "target"}}
     wanted = run_one(folder, path, case.sequence, case.batch, case.optimizer, 1, one, data, case.seed)

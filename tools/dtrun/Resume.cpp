@@ -113,10 +113,16 @@ void Checkpoints::noteDifferences(const CheckpointRun &run) const {
 
 Status Checkpoints::load(CheckpointReader &reader) {
   const format::RankMesh mesh(executable->manifest());
+  // In the order in which they lie in shards, so that a block with several of them is read once.
+  std::vector<std::pair<uint64_t, size_t>> order;
+  for (size_t i = 0; i < sources.size(); ++i)
+    if (held[i]) {
+      const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[i]);
+      order.emplace_back(tensor.pieces.empty() ? 0 : tensor.pieces.front().offset, i);
+    }
+  std::sort(order.begin(), order.end());
   std::vector<std::byte> local;
-  for (size_t i = 0; i < sources.size(); ++i) {
-    if (!held[i])
-      continue;
+  for (const auto &[offset, i] : order) {
     const TensorSpec &spec = sources[i].spec;
     const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[i]);
     std::vector<ShardBox> boxes;

@@ -1,5 +1,7 @@
 #include "runtime/checkpoint/Boxes.h"
 
+#include "runtime/base/TensorSpec.h"
+
 #include <gtest/gtest.h>
 
 #include <tuple>
