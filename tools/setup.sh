@@ -15,7 +15,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libflatbuffers-dev flatbuffers-compiler
   libxxhash-dev libzstd-dev zlib1g-dev libhwloc-dev libpugixml-dev
   # What dtrun computes and talks with.
-  libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin
+  libdnnl-dev libopenblas-openmp-dev libopenmpi-dev openmpi-bin libgloo-dev prometheus-cpp-dev
 )
 
 die() {

@@ -13,6 +13,7 @@
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/File.h"
 #include "compiler/workload/ModelFacts.h"
+#include "dialects/graph/ModelConfig.h"
 #include "passes/schedule/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -68,6 +69,9 @@ public:
       return target.error();
     onGpu = target->isGpu();
     ModelFacts facts = readModelFacts(module);
+    if (auto from = module->getAttrOfType<StringAttr>(graph::kConfigAttr))
+      config = from.str();
+    module->removeAttr(graph::kConfigAttr); // no pass reads it
     if (Outcome known = checkPrintAfter(); !known)
       return known.error();
     if (failed(applyPlan(module, plan)))
@@ -173,6 +177,7 @@ private:
     Plan embedded = plan;
     embedded.search.seconds = 0;
     info.planJson = planToJson(embedded);
+    info.config = config;
     exec::ProgramOp any = programs.front();
     info.placeRanks =
         placeRanks(plan, llvm::to_vector(any.getAxisNames().getAsValueRange<StringAttr>()),
@@ -185,6 +190,7 @@ private:
   const CompileOptions &options;
   StepOptions step;
   bool onGpu = false; // of ScheduleOptions
+  std::string config; // of EmitInfo
   DiagnosticCapture capture;
 };
 

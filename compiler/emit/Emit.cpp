@@ -63,6 +63,7 @@ Result<std::vector<uint8_t>> emitExecutable(ArrayRef<exec::ProgramOp> programs,
   manifest.model_flops_per_step = info.modelFlopsPerStep;
   manifest.peak_flops_per_device = info.peakFlopsPerDevice;
   manifest.plan_json = info.planJson;
+  manifest.config = info.config;
   manifest.place_ranks = info.placeRanks;
   ManifestBuilder builder(manifest, code);
   for (exec::ProgramOp program : programs)

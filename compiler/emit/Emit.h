@@ -19,6 +19,7 @@ struct EmitInfo {
   double modelFlopsPerStep = 0;  // of the whole job, as Megatron-LM counts
   double peakFlopsPerDevice = 0; // 0: unknown
   std::string planJson;
+  std::string config; // the Hugging Face config.json that the model was made from; empty: of none
   // Per place of the mesh, counted row-major, its rank; empty: each rank is at the place of its number. Programs number
   // their ranks by place, whatever it says here.
   std::vector<uint32_t> placeRanks;

@@ -6,6 +6,7 @@
 #include "compiler/support/File.h"
 #include "compiler/text/ParseModel.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/ModelConfig.h"
 #include "passes/graph/LossForm.h"
 #include "passes/graph/Passes.h"
 
@@ -42,6 +43,19 @@ LogicalResult checkSequence(ModuleOp module, graph::FuncOp loss) {
       return success();
   return loss.emitOpError("has no input with dim 1 of graph.sequence_length, which is ")
          << sequence.getInt();
+}
+
+// A sequence length that was asked for is that of a model which has its own.
+Outcome checkAsked(ModuleOp module, const std::string &path, int64_t asked) {
+  auto sequence = module->getAttrOfType<IntegerAttr>(graph::kSequenceLengthAttr);
+  int64_t has = sequence ? sequence.getInt() : 0;
+  if (asked == 0 || asked == has)
+    return {};
+  return UserError(has == 0 ? std::string("the model has no sequences, found --seq-len ") +
+                                  std::to_string(asked)
+                            : "the model has sequences of " + std::to_string(has) +
+                                  ", found --seq-len " + std::to_string(asked),
+                   "leave it out: it is for a config.json", {path, 1, 1});
 }
 
 // Sums over all parameters are kept in 64 bits, several bytes an element.
@@ -110,6 +124,8 @@ Result<WrittenModel> readModel(MLIRContext *context, const std::string &path, in
     if (!module)
       return module.error();
     model.module = std::move(*module);
+    if (Outcome agreed = checkAsked(*model.module, path, sequence); !agreed)
+      return agreed.error();
     return model;
   }
   HfConfig config(path, model.text);
@@ -163,6 +179,10 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext *context, const std::string &path, i
     done.error().report(errors);
     return nullptr;
   }
+  ModuleOp module = *model->module;
+  if (StringRef(model->text).ltrim().starts_with("{"))
+    module->setAttr(graph::kConfigAttr,
+                    StringAttr::get(context, nlohmann::ordered_json::parse(model->text).dump()));
   return std::move(model->module);
 }
 

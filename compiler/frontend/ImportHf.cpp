@@ -57,6 +57,8 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t s
   config.innerWidth = json.integer("n_inner", 0, 1);
   config.epsilon = epsilonOf(json, "layer_norm_epsilon", config.epsilon);
   config.initializerRange = deviationOf(json, config.initializerRange);
+  if (json.flag("add_cross_attention", false))
+    json.fail("add_cross_attention", "is true, which dtc can't build; set it to false");
   // Hugging Face trains with dropout 0.1 where the config does not say.
   config.residualDropout = json.probability("resid_pdrop", 0.1);
   config.embeddingDropout = json.probability("embd_pdrop", 0.1);

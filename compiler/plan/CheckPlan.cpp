@@ -130,6 +130,15 @@ Found checkStages(const Plan &plan) {
       if (rank < 0 || rank >= plan.devices)
         return PlanMistake{"ranks", "has " + number(rank) + ", wanted ranks from 0 to " +
                                         number(plan.devices - 1)};
+    int64_t layers = 0;
+    for (auto [first, last] : stage.chunks)
+      layers += last - first + 1;
+    if (stage.chunks.empty())
+      layers = stage.lastLayer - stage.firstLayer + 1;
+    if (auto count = static_cast<int64_t>(stage.recompute.size()); count != 0 && count != layers)
+      return PlanMistake{"recompute", "has " + number(count) +
+                                          " entries in some stage, wanted one for each of its " +
+                                          number(layers) + " layers"};
     for (const std::string &layer : stage.recompute)
       if (Found found = checkWord("recompute", layer, {"none", "selective", "full"}))
         return found;

@@ -105,10 +105,41 @@ public:
     error.emplace("plan key '" + key + "' " + what, "", place);
   }
 
+  // Of a key of `object`, where it is there, else of `object`.
+  void fail(const Json &object, const std::string &key, const std::string &what) {
+    if (error)
+      return;
+    std::vector<std::string> names;
+    (void)findPath(root, object, names);
+    std::string inside = names.empty() ? "" : names.back();
+    names.push_back(key);
+    SourcePlace place = placeAt(path, text, findInJson(text, names));
+    if (object.is_object())
+      error.emplace("plan key '" + key + "' " + what, "", place);
+    else
+      error.emplace("plan key '" + inside + "' is " + object.dump() + ", wanted an object with '" +
+                        key + "'",
+                    "", place);
+  }
+
+  // Where `wanted` is below `from`, one name or number a level.
+  static bool findPath(const Json &from, const Json &wanted, std::vector<std::string> &names) {
+    if (&from == &wanted)
+      return true;
+    size_t index = 0;
+    for (auto entry = from.begin(); from.is_structured() && entry != from.end(); ++entry, ++index) {
+      names.push_back(from.is_object() ? entry.key() : std::to_string(index));
+      if (findPath(*entry, wanted, names))
+        return true;
+      names.pop_back();
+    }
+    return false;
+  }
+
   const Json *find(const Json &object, const std::string &key) {
     auto it = object.is_object() ? object.find(key) : object.end();
     if (!object.is_object() || it == object.end()) {
-      fail(key, "is missing; make plans with 'dtc plan -o plan.json'");
+      fail(object, key, "is missing; make plans with 'dtc plan -o plan.json'");
       return nullptr;
     }
     return &*it;
@@ -124,10 +155,12 @@ public:
     const Json *value = find(object, key);
     if (!value)
       return;
-    if (!value->is_number_integer() || value->get<int64_t>() < low ||
-        value->get<int64_t>() > (int64_t(1) << 40))
-      return fail(key, "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) +
-                           " or more");
+    constexpr int64_t kMost = int64_t(1) << 40;
+    bool isMore = value->is_number_integer() && value->get<int64_t>() > kMost;
+    if (!value->is_number_integer() || value->get<int64_t>() < low || isMore)
+      return fail(object, key,
+                  "is " + value->dump() + ", wanted a whole number of " + std::to_string(low) +
+                      " or more" + (isMore ? ", " + std::to_string(kMost) + " at most" : ""));
     out = value->get<int64_t>();
   }
 
@@ -136,7 +169,7 @@ public:
     if (!value)
       return;
     if (!value->is_number() || value->get<double>() < 0 || value->get<double>() > 1e30)
-      return fail(key, "is " + value->dump() + ", wanted a number from 0 to 1e30");
+      return fail(object, key, "is " + value->dump() + ", wanted a number from 0 to 1e30");
     out = value->get<double>();
   }
 
@@ -145,7 +178,7 @@ public:
     if (!value)
       return;
     if (!value->is_boolean() && !(value->is_number_integer() && (*value == 0 || *value == 1)))
-      return fail(key, "is " + value->dump() + ", wanted true or false");
+      return fail(object, key, "is " + value->dump() + ", wanted true or false");
     out = value->is_boolean() ? value->get<bool>() : *value == 1;
   }
 
@@ -154,7 +187,7 @@ public:
     if (!value)
       return;
     if (!value->is_string())
-      return fail(key, "is " + value->dump() + ", wanted a string");
+      return fail(object, key, "is " + value->dump() + ", wanted a string");
     out = value->get<std::string>();
   }
 
@@ -262,7 +295,7 @@ public:
       if (const Json *layers = find(entry, "layers"); layers) {
         if (!layers->is_array() || layers->size() != 2 || !(*layers)[0].is_number_integer() ||
             !(*layers)[1].is_number_integer())
-          return fail("layers", "is " + layers->dump() + ", wanted [first, last]");
+          return fail(entry, "layers", "is " + layers->dump() + ", wanted [first, last]");
         stage.firstLayer = (*layers)[0].get<int64_t>();
         stage.lastLayer = (*layers)[1].get<int64_t>();
       }
@@ -289,7 +322,7 @@ public:
     for (const Json &chunk : chunks.is_array() ? chunks : Json::array()) {
       if (!chunk.is_array() || chunk.size() != 2 || !chunk[0].is_number_integer() ||
           !chunk[1].is_number_integer())
-        return fail("chunks", "has " + chunk.dump() + ", wanted [first, last]");
+        return fail(entry, "chunks", "has " + chunk.dump() + ", wanted [first, last]");
       stage.chunks.push_back({chunk[0].get<int64_t>(), chunk[1].get<int64_t>()});
     }
     number(entry, "forward_s", stage.forwardSeconds);

@@ -37,7 +37,10 @@ std::optional<Plan> planOf(const Json &json, const std::string &file) {
 } // namespace
 
 Result<PlanCache> PlanCache::open(const std::string &folder, const std::string &program) {
-  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+  std::error_code error = llvm::sys::fs::create_directories(folder);
+  if (!error && !llvm::sys::fs::is_directory(folder))
+    error = std::make_error_code(std::errc::not_a_directory);
+  if (error)
     return UserError("making the plan cache '" + folder + "': " + error.message(),
                      "name a folder that can be written");
   auto file = llvm::MemoryBuffer::getFile(program, /*IsText=*/false,

@@ -112,7 +112,8 @@ public:
                        "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
       return capture.errorOr(
-          UserError("planning '" + facts.name + "': no candidate could be partitioned"));
+          UserError("planning '" + facts.name + "': no plan has all that --fix asks for",
+                    "leave out one of its keys, so that the planner chooses it"));
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
@@ -150,7 +151,8 @@ public:
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     if (!found.leanest)
       return capture.errorOr(
-          UserError("planning '" + facts.name + "': no candidate could be partitioned"));
+          UserError("planning '" + facts.name + "': no plan has all that --fix asks for",
+                    "leave out one of its keys, so that the planner chooses it"));
     Plan plan = describePlan(*found.leanest, request, facts);
     tellRanks(plan, *found.leanest, request.topology);
     return plan;

@@ -46,6 +46,57 @@ private:
   int depth = 0;
 };
 
+// The end of the string that begins at `at`.
+size_t endOfString(llvm::StringRef text, size_t at) {
+  for (++at; at < text.size() && text[at] != '"'; ++at)
+    at += text[at] == '\\';
+  return std::min(at + 1, text.size());
+}
+
+size_t skipSpace(llvm::StringRef text, size_t at) {
+  return std::min(text.find_first_not_of(" \t\r\n", at), text.size());
+}
+
+// The end of the value that begins at `at`.
+size_t endOfValue(llvm::StringRef text, size_t at) {
+  int depth = 0;
+  while (at < text.size()) {
+    char c = text[at];
+    if (depth == 0 && (c == ',' || c == ']' || c == '}'))
+      return at;
+    if (c == '"') {
+      at = endOfString(text, at);
+      continue;
+    }
+    depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+    ++at;
+  }
+  return at;
+}
+
+// Where entry `name` of the object or list that begins at `at` begins, and its value; nothing where
+// there is none.
+std::optional<std::pair<size_t, size_t>> findEntry(llvm::StringRef text, size_t at,
+                                                   llvm::StringRef name) {
+  bool isObject = at < text.size() && text[at] == '{';
+  if (!isObject && (at >= text.size() || text[at] != '['))
+    return std::nullopt;
+  for (size_t index = 0; at < text.size() && text[at] != ']' && text[at] != '}'; ++index) {
+    size_t begin = skipSpace(text, at + 1), value = begin;
+    if (begin >= text.size() || text[begin] == ']' || text[begin] == '}')
+      break;
+    if (isObject)
+      value =
+          skipSpace(text, std::min(text.find(':', endOfString(text, begin)), text.size() - 1) + 1);
+    bool found = isObject ? text.slice(begin + 1, endOfString(text, begin) - 1) == name
+                          : llvm::StringRef(std::to_string(index)) == name;
+    if (found)
+      return std::pair(begin, value);
+    at = skipSpace(text, endOfValue(text, value));
+  }
+  return std::nullopt;
+}
+
 // Of a token that is a whole file's line the end says where it is.
 std::string shortened(const std::string &token) {
   constexpr size_t kMost = 40;
@@ -60,6 +111,17 @@ SourcePlace placeAt(const std::string &file, llvm::StringRef text, size_t offset
   size_t start = newline == llvm::StringRef::npos ? 0 : newline + 1;
   return {file, static_cast<int64_t>(before.count('\n') + 1),
           static_cast<int64_t>(before.size() - start + 1)};
+}
+
+size_t findInJson(llvm::StringRef text, llvm::ArrayRef<std::string> path) {
+  size_t value = skipSpace(text, 0), at = value;
+  for (const std::string &name : path) {
+    std::optional<std::pair<size_t, size_t>> entry = findEntry(text, value, name);
+    if (!entry)
+      break;
+    std::tie(at, value) = *entry;
+  }
+  return at;
 }
 
 std::optional<UserError> findJsonError(const std::string &file, const std::string &text) {

@@ -82,7 +82,10 @@ Result<toml::table> parseToml(llvm::StringRef text, const std::string &path) {
   if (parsed)
     return std::move(parsed).table();
   const toml::parse_error &error = parsed.error();
-  std::string message(error.description());
+  // Beside "error:" its words would say so twice.
+  llvm::StringRef said(error.description().data(), error.description().size());
+  said.consume_front("Error while ");
+  std::string message = said.str();
   if (!message.empty())
     message[0] = llvm::toLower(message[0]);
   return UserError(message, "see https://toml.io for the syntax",

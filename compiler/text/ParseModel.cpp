@@ -29,6 +29,26 @@ std::string sayMismatch(StringRef message) {
   return ("'" + parts[1] + "' is written as " + parts[2] + " here, but it is " + parts[3]).str();
 }
 
+// The parser's words for what has a name in a model. `text` is all of it, the place in it.
+std::string sayPlainly(const UserError &error, StringRef text) {
+  StringRef message = StringRef(error.message).trim();
+  if (message == "use of undeclared SSA value name") {
+    StringRef line = text;
+    for (int64_t i = 1; i < error.place.line; ++i)
+      line = line.split('\n').second;
+    StringRef name = line.drop_front(std::min<size_t>(error.place.column - 1, line.size()));
+    name =
+        name.take_while([](char c) { return llvm::isAlnum(c) || StringRef("%_$.-#").contains(c); });
+    if (!name.empty())
+      return ("'" + name + "' is not defined above").str();
+  }
+  static const llvm::Regex kinds("^(.*expected )::[A-Za-z:]+ to be (one of: .*)$");
+  SmallVector<StringRef> parts;
+  if (kinds.match(message, &parts))
+    return (parts[1] + parts[2]).str();
+  return message.str();
+}
+
 // Where brackets nest deeper than `most` levels; npos where none do. The parser, and whoever walks
 // what it read, goes down by recursion.
 size_t findDeepBracket(StringRef text, size_t most) {
@@ -75,6 +95,8 @@ UserError sayByName(const DiagnosticCapture &capture, UserError other, StringRef
   UserError error = capture.errorOr(std::move(other));
   std::string said = sayMismatch(error.message);
   bool isMismatch = said != error.message;
+  if (!isMismatch)
+    said = sayPlainly(error, source);
   error.message = nameTypes(said, source);
   // The parser's own notes are for people who build MLIR tools.
   if (isMismatch)

@@ -310,17 +310,11 @@ void printCalibration(const Calibration &calibration, const std::string &prefix,
 
 // The system that curves belong to; one kind of device.
 static Result<SystemDescription> readSystem(const std::string &nameOrFile, std::string &path) {
-  path = nameOrFile;
-  std::string text = catalogueText(nameOrFile).str();
-  if (text.empty()) {
-    Result<std::string> contents = readFile(path, maxFileBytes);
-    if (!contents)
-      return contents.error();
-    text = *contents;
-  } else {
-    path += ".toml";
-  }
-  Result<SystemDescription> system = parseDescription(text, path);
+  Result<NamedText> file = openNamed(topologyCatalogue(), nameOrFile, "a topology");
+  if (!file)
+    return file.error();
+  path = file->path;
+  Result<SystemDescription> system = parseDescription(file->text, path);
   if (system && !system->parts.empty())
     return UserError("'" + nameOrFile + "' has parts of different devices, and one was measured",
                      "calibrate a file of that part alone, and move its [calibration] to "

@@ -53,8 +53,12 @@ int runTopologyCheck(const std::string &file, llvm::raw_ostream &out, llvm::raw_
   if (!text)
     return text.error().report(errors);
   Result<Topology> topology = parseTopology(*text, file);
-  if (!topology)
-    return topology.error().report(errors);
+  if (!topology) {
+    UserError error = topology.error();
+    if (error.place.file.empty()) // of counts, which no flag gives here
+      error.place.file = file;
+    return error.report(errors);
+  }
   out << file << ": '" << topology->name << "' describes "
       << plural(topology->numDevices(), "device") << " in " << plural(topology->nodes, "node");
   if (topology->isHomogeneous())

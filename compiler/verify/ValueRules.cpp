@@ -319,7 +319,9 @@ std::optional<Fault> Values::checkEnd() {
   for (const format::Output *output : *steps.program.outputs()) {
     bool isOfGradients = output->role() == format::OutputRole::gradient_scale &&
                          steps.entry.kind() == format::EntryKind::gradients;
-    if (!trains() && output->role() != format::OutputRole::loss && !isOfGradients)
+    bool isOfLoss = output->role() == format::OutputRole::loss ||
+                    output->role() == format::OutputRole::loss_weight;
+    if (!trains() && !isOfLoss && !isOfGradients)
       continue;
     SegmentSpan span = spanOf(*steps.program.buffers()->Get(output->buffer()));
     for (uint32_t i = span.first; i < span.last; ++i) {

@@ -4,6 +4,7 @@
 
 #include "dialects/graph/HostMemory.h"
 #include "dialects/graph/Inputs.h"
+#include "dialects/graph/ModelConfig.h"
 #include "dialects/graph/StageAttributes.h"
 #include "dialects/graph/Unfinished.h"
 
@@ -92,6 +93,7 @@ struct Declaration {
 const std::vector<Declaration> &declarations() {
   static const std::vector<Declaration> all = {
       {kSequenceLengthAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
+      {kConfigAttr, {Holder::Module}, isName, "a JSON object"},
       {kSamplesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kMicroBatchesAttr, {Holder::Module}, isCount, "a whole number of 1 or more (i64)"},
       {kZeroAttr, {Holder::Module}, isZeroStage, "a whole number from 0 to 3 (i64)"},

@@ -52,6 +52,8 @@ public:
     for (Value divisor : divisors)
       clip = times(clip, divisor);
     results = {{"loss", loss}, {"grad_norm", norm}};
+    if (weighted)
+      results.push_back({"loss_weight", func.getArgument(1)});
     if (!divisors.empty())
       results.push_back({"gradient_scale", divisors.size() == 1 ? divisors.front()
                                                                 : times(divisors[0], divisors[1])});

@@ -74,6 +74,12 @@ void UpdateCut::complete(Value value) {
     completed[value] = isScalar(value) ? all() : known.find(value)->second.stages;
 }
 
+// Whether it is, or is made of, what all stages added up.
+bool UpdateCut::isOfAllStages(Value value) const {
+  const Known &entry = known.find(value)->second;
+  return entry.isOfAll || (entry.isSum && isScalar(value) && completed.contains(value));
+}
+
 // Whether the op's result is a sum where its operands are; of a repeat, of what it carries.
 bool UpdateCut::addsUp(Operation &op) const {
   if (auto repeat = dyn_cast<graph::RepeatOp>(op))
@@ -102,6 +108,17 @@ UpdateCut::Known UpdateCut::know(Operation &op) {
   for (Value value : needed)
     if (stagesOf(value).empty())
       complete(value);
+  bool onlyScalars = llvm::all_of(needed, isScalar);
+  // What follows a sum of the step, as the norm divided by weights, is wanted by all; what follows the
+  // tensors of a stage, as the ratio by which LARS scales one of them, by that stage.
+  auto isOfAStage = [&](Value value) {
+    return !contains(stagesOf(value), all()) && known.find(value)->second.isOfTensors;
+  };
+  if (onlyScalars && llvm::any_of(needed, [&](Value value) { return isOfAllStages(value); }) &&
+      llvm::none_of(needed, isOfAStage))
+    for (Value value : needed)
+      if (!contains(stagesOf(value), all()))
+        complete(value);
   // Tensors stay where they are, scalars go where they are needed.
   auto common = [&](bool scalarsToo) {
     StageSet stages = all();
@@ -132,7 +149,6 @@ UpdateCut::Known UpdateCut::know(Operation &op) {
     return sum;
   }
   StageSet ofTensors = common(/*scalarsToo=*/false);
-  bool onlyScalars = llvm::all_of(needed, isScalar);
   for (Value value : needed)
     if (isScalar(value) && (onlyScalars ? stages.empty() : !contains(stagesOf(value), ofTensors)))
       complete(value);
@@ -145,6 +161,7 @@ LogicalResult UpdateCut::run() {
     if (auto parameter = attrs.getAs<FlatSymbolRefAttr>(graph::kGradientOfAttr)) {
       const StageSet &stages = owners.ofParameter(parameter.getValue());
       known[argument] = {stages, stages.size() > 1};
+      known[argument].isOfTensors = true;
     } else {
       known[argument] = {
           {owners.ofSum(attrs.getAs<StringAttr>(graph::kAccumulatedAttr).getValue())}};
@@ -161,6 +178,11 @@ LogicalResult UpdateCut::run() {
     if (entry.stages.empty())
       return op.emitOpError("reads tensors of different stages of the pipeline, of which none has "
                             "all; only sums and scalars go from stage to stage in '@update'");
+    entry.isOfAll =
+        llvm::any_of(op.getOperands(), [&](Value value) { return isOfAllStages(value); });
+    entry.isOfTensors = isa<graph::GetOp>(op) || llvm::any_of(op.getOperands(), [&](Value value) {
+                          return !isScalar(value) || known.find(value)->second.isOfTensors;
+                        });
     for (Value result : op.getResults())
       known[result] = entry;
   }
@@ -195,7 +217,7 @@ public:
       if (entry.isSum)
         addOwn(op);
       else if (entry.stages.count(stage))
-        inside.clone(op, full);
+        clone(op, entry.stages);
       for (Value result : op.getResults())
         finish(result);
     }
@@ -233,6 +255,18 @@ private:
   Value zero(Value like) {
     return graph::ConstantOp::create(inside, like.getLoc(), like.getType(),
                                      inside.getF64FloatAttr(0));
+  }
+
+  // A value as `stages`, of which this is one, know it: their own, or what all handed out.
+  Value lookup(Value value, const StageSet &stages) {
+    Value own = beforeHandedOut.lookupOrNull(value);
+    return own && contains(cut.known.find(value)->second.stages, stages) ? own : full.lookup(value);
+  }
+
+  void clone(Operation &op, const StageSet &stages) {
+    Operation *copy = inside.clone(op, full);
+    for (OpOperand &operand : op.getOpOperands())
+      copy->setOperand(operand.getOperandNumber(), lookup(operand.get(), stages));
   }
 
   // This stage's part of a sum.
@@ -285,6 +319,8 @@ private:
       return;
     SmallVector<int64_t> stages(found->second.begin(), found->second.end());
     Value own = ownOf(value);
+    if (own && !cut.known.find(value)->second.isSum)
+      beforeHandedOut.map(value, own);
     auto role = isScalar(value) ? graph::CollectiveRole::Control : graph::CollectiveRole::Gradient;
     full.map(value, graph::StageReduceOp::create(
                         inside, value.getLoc(), value.getType(), graph::ReduceKind::Sum,
@@ -315,6 +351,7 @@ private:
   graph::FuncOp from, func;
   OpBuilder inside;
   IRMapping full, part; // of values that the stage knows, and of its parts of sums
+  IRMapping beforeHandedOut;
 };
 
 graph::FuncOp UpdateCut::build(OpBuilder &builder, int64_t stage) const {

@@ -17,7 +17,9 @@ namespace dtc {
 //   reads it: a scalar over all stages, a tensor over those that add to it. What several stages know,
 //   as the squares of a tied parameter, the first of them adds.
 // A scalar that a stage needs and does not know, as what a weighted mean is divided by, is handed
-// out by such a sum, too. All stages reduce in one order, that of the function.
+// out by such a sum, too: before it meets a sum over the stages, so that what comes of both is known
+// on all. A stage that knows it by itself goes on with its own, so that its loss waits for no other
+// stage. All stages reduce in one order, that of the function.
 class UpdateCut {
 public:
   // Says which stages have a parameter (by symbol), and which one a sum of '@microbatch' by name.
@@ -40,6 +42,9 @@ private:
   struct Known {
     std::set<int64_t> stages; // or that add to it
     bool isSum = false;       // to be added up over `stages`
+    bool isOfAll = false;     // made of what all stages added up
+    bool isOfTensors =
+        false; // made of parameters, state or gradients: what else than sums of a step
   };
   class StageBuilder;
 
@@ -48,6 +53,7 @@ private:
   Known know(mlir::Operation &op);
   bool addsUp(mlir::Operation &op) const;
   void complete(mlir::Value value);
+  bool isOfAllStages(mlir::Value value) const;
   // Known where it is a sum, added up.
   const std::set<int64_t> &stagesOf(mlir::Value value) const;
 

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
+#include <string_view>
 
 namespace dtc::rt {
 using format::text;
@@ -46,6 +48,30 @@ Status envUnsigned(EnvVar variable, uint64_t &value) {
 Status envSeconds(EnvVar variable, double &seconds) {
   return parse<double>(
       variable, "a number above 0", [](double v) { return std::isfinite(v) && v > 0; }, seconds);
+}
+
+static Status checkVariable(EnvVar variable) {
+  std::string_view unit = envInfo(variable).unit;
+  uint64_t count = 0;
+  double seconds = 0;
+  if (unit == "seconds")
+    return envSeconds(variable, seconds);
+  if (unit == "0 or 1")
+    return parse<uint64_t>(
+        variable, "a digit", [](uint64_t digit) { return digit <= 1; }, count);
+  // All others are words, which only their readers know.
+  for (const char *number :
+       {"threads", "microseconds", "milliseconds", "bytes", "a whole number", "a version", "port"})
+    if (unit == number)
+      return envUnsigned(variable, count);
+  return {};
+}
+
+Status checkEnv() {
+  for (size_t i = 0; i < std::size(table); ++i)
+    if (const char *value = std::getenv(table[i].name); value && *value)
+      DTC_RETURN_IF_ERROR(checkVariable(static_cast<EnvVar>(i)));
+  return {};
 }
 
 std::string describeEnv() {

@@ -33,6 +33,10 @@ std::string envText(EnvVar variable);
 Status envUnsigned(EnvVar variable, uint64_t &value);
 Status envSeconds(EnvVar variable, double &seconds);
 
+// Whether every variable that is set holds what its unit says; the first that does not, as an error.
+// What a program reads only now and then is not wrong unnoticed until then.
+Status checkEnv();
+
 // One line per variable with unit, default and meaning, for --help.
 std::string describeEnv();
 

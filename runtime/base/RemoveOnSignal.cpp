@@ -12,12 +12,16 @@ namespace {
 
 constexpr int kMostFiles = 64;
 std::atomic<char *> files[kMostFiles];
+std::atomic<int> terminal{-1};
 
 // Removes the files; the signal then does what it does by default.
 void removeAll(int signal) {
   for (std::atomic<char *> &file : files)
     if (char *name = file.exchange(nullptr))
       ::unlink(name);
+  constexpr char erase[] = "\r\x1b[J";
+  if (int descriptor = terminal.load(); descriptor >= 0)
+    (void)!::write(descriptor, erase, sizeof(erase) - 1);
   (void)::raise(signal);
 }
 
@@ -45,6 +49,12 @@ int removeOnSignal(const std::string &path) {
   }
   std::free(name);
   return -1;
+}
+
+void eraseOnSignal(int descriptor) {
+  terminal = descriptor;
+  if (descriptor >= 0)
+    takeSignals();
 }
 
 void dropRemoval(int removal) {

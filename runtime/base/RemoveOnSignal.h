@@ -1,4 +1,4 @@
-// Files that are removed when a signal ends the process.
+// What is done when a signal ends the process: files are removed, a terminal is left tidy.
 #pragma once
 
 #include <string>
@@ -10,5 +10,8 @@ namespace dtc::rt {
 // -1, and does nothing, where too many files are under way.
 int removeOnSignal(const std::string &path);
 void dropRemoval(int removal);
+
+// The same for what a terminal shows from its cursor on: it is erased. -1: nothing is, any more.
+void eraseOnSignal(int descriptor);
 
 } // namespace dtc::rt

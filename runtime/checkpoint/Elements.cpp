@@ -32,6 +32,12 @@ std::vector<std::byte> encodeBy(To (*convert)(float), std::span<const float> val
 
 } // namespace
 
+format::DType dtypeOf(std::string_view name) {
+  return name == "BF16"  ? format::DType::bf16
+         : name == "F16" ? format::DType::f16
+                         : format::DType::f32;
+}
+
 std::vector<std::byte> encode(format::DType type, std::span<const float> values) {
   switch (type) {
   case format::DType::f32:

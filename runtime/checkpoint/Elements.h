@@ -6,9 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace dtc::rt {
+
+// Of the name in safetensors files, "F32", "BF16" or "F16".
+format::DType dtypeOf(std::string_view name);
 
 // The bytes of `values` in `type`: floating-point types round to nearest, ties to even; integers cut
 // off the fraction, and what they cannot hold becomes their end that is nearest, NaN 0.

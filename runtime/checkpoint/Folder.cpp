@@ -2,14 +2,12 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/FolderFiles.h"
 #include "runtime/checkpoint/Manifest.h"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,44 +21,6 @@ using format::text;
 constexpr std::string_view kStep = "step-", kWriting = ".writing-", kRemoving = ".removing-",
                            kProbe = ".probe";
 
-Status systemError(const char *doing, const std::string &path) {
-  int error = errno;
-  std::string message = text(doing, " '", path, "': ", std::strerror(error));
-  return error == ENOSPC || error == EDQUOT ? Status::resourceExhausted(std::move(message))
-                                            : Status::invalidArgument(std::move(message));
-}
-
-Status syncFolder(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0)
-    return systemError("opening the folder", path);
-  // Some file systems cannot sync a folder (EINVAL): then there is nothing more to do.
-  bool failed = ::fsync(descriptor) != 0 && errno != EINVAL;
-  Status status = failed ? systemError("syncing the folder", path) : Status();
-  ::close(descriptor);
-  return status;
-}
-
-Status namesIn(const std::string &path, std::vector<std::string> &names) {
-  DIR *folder = ::opendir(path.c_str());
-  if (!folder)
-    return errno == ENOENT ? Status() : systemError("reading the folder", path);
-  while (const dirent *entry = ::readdir(folder))
-    if (std::string_view name = entry->d_name; name != "." && name != "..")
-      names.emplace_back(name);
-  ::closedir(folder);
-  return {};
-}
-
-// A checkpoint's folder has files alone.
-void removeFolder(const std::string &path) {
-  std::vector<std::string> names;
-  (void)namesIn(path, names).ok();
-  for (const std::string &name : names)
-    ::unlink(text(path, "/", name).c_str());
-  ::rmdir(path.c_str());
-}
-
 // The number after `prefix`; false for any other name: "step-07" is none.
 bool numberAfter(std::string_view prefix, const std::string &name, uint64_t &number) {
   if (name.compare(0, prefix.size(), prefix) != 0)
@@ -68,13 +28,6 @@ bool numberAfter(std::string_view prefix, const std::string &name, uint64_t &num
   errno = 0;
   number = std::strtoull(name.c_str() + prefix.size(), nullptr, 10);
   return errno == 0 && name == text(prefix, number);
-}
-
-Status writeFile(const std::string &path, std::string_view words) {
-  AtomicFile file;
-  DTC_RETURN_IF_ERROR(file.open(path));
-  DTC_RETURN_IF_ERROR(file.write(words.data(), words.size()));
-  return file.commit();
 }
 
 } // namespace
@@ -97,11 +50,16 @@ CheckpointFolder::~CheckpointFolder() {
 
 Status CheckpointFolder::openForWriting(const std::string &wanted) {
   path = wanted;
-  if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST)
-    return systemError("making the folder of checkpoints", path);
+  bool isMade = ::mkdir(path.c_str(), 0777) == 0;
+  if (!isMade && errno == ENOENT)
+    return Status::notFound(
+        text("making the folder of checkpoints '", path,
+             "': the folder that it is to be in is not there; make that first"));
+  if (!isMade && errno != EEXIST)
+    return folderError("making the folder of checkpoints", path);
   lock = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock < 0)
-    return systemError("opening the folder of checkpoints", path);
+    return folderError("opening the folder of checkpoints", path);
   // Where a file system knows no locks, there is none.
   if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return Status::invalidArgument(
@@ -134,7 +92,7 @@ Status CheckpointFolder::steps(const std::string &path, std::vector<uint64_t> &s
 Status CheckpointFolder::begin(uint64_t step) {
   std::string folder = writingPath(path, step);
   removeFolder(folder); // of an attempt that failed
-  return ::mkdir(folder.c_str(), 0777) == 0 ? Status() : systemError("making the folder", folder);
+  return ::mkdir(folder.c_str(), 0777) == 0 ? Status() : folderError("making the folder", folder);
 }
 
 Status CheckpointFolder::commit(uint64_t step, const std::string &manifest) {
@@ -144,12 +102,12 @@ Status CheckpointFolder::commit(uint64_t step, const std::string &manifest) {
   DTC_RETURN_IF_ERROR(syncFolder(from));
   if (::rename(from.c_str(), to.c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST)
-      return systemError("naming the checkpoint", to);
+      return folderError("naming the checkpoint", to);
     // A run went back before this step and has come here again.
     std::string old = text(path, "/", kRemoving, step);
     removeFolder(old);
     if (::rename(to.c_str(), old.c_str()) != 0 || ::rename(from.c_str(), to.c_str()) != 0)
-      return systemError("naming the checkpoint", to);
+      return folderError("naming the checkpoint", to);
     removeFolder(old);
   }
   return syncFolder(path);
@@ -157,7 +115,7 @@ Status CheckpointFolder::commit(uint64_t step, const std::string &manifest) {
 
 void CheckpointFolder::discard(uint64_t step) { removeFolder(writingPath(path, step)); }
 
-Status CheckpointFolder::prune(uint64_t newest, uint64_t keep) {
+Status CheckpointFolder::prune(uint64_t newest, uint64_t keep, uint64_t every) {
   std::vector<uint64_t> all;
   DTC_RETURN_IF_ERROR(steps(path, all));
   uint64_t kept = 1;
@@ -170,12 +128,29 @@ Status CheckpointFolder::prune(uint64_t newest, uint64_t keep) {
       ++kept;
       continue;
     }
-    std::string old = text(path, "/", kRemoving, step);
-    removeFolder(old);
-    if (::rename(folder.c_str(), old.c_str()) != 0)
-      return systemError("removing the checkpoint", folder);
-    removeFolder(old);
+    if (hasMarker && every > 0 && step % every == 0)
+      continue;
+    DTC_RETURN_IF_ERROR(remove(step));
   }
+  return {};
+}
+
+Status CheckpointFolder::removeAfter(uint64_t step) {
+  std::vector<uint64_t> all;
+  DTC_RETURN_IF_ERROR(steps(path, all));
+  for (uint64_t each : all)
+    if (each > step)
+      DTC_RETURN_IF_ERROR(remove(each));
+  return {};
+}
+
+// Under another name first, so that no half of one is taken for a checkpoint.
+Status CheckpointFolder::remove(uint64_t step) {
+  std::string folder = stepPath(path, step), old = text(path, "/", kRemoving, step);
+  removeFolder(old);
+  if (::rename(folder.c_str(), old.c_str()) != 0)
+    return folderError("removing the checkpoint", folder);
+  removeFolder(old);
   return {};
 }
 

@@ -43,10 +43,15 @@ public:
   Status commit(uint64_t step, const std::string &manifest);
   // Removes what begin() made.
   void discard(uint64_t step);
-  // Removes the checkpoints of steps before `newest` but for the last `keep` - 1 that have a marker.
-  Status prune(uint64_t newest, uint64_t keep);
+  // Removes the checkpoints of steps before `newest` but for the last `keep` - 1 that have a marker,
+  // and those with one whose step is a multiple of `every`, where that is not 0.
+  Status prune(uint64_t newest, uint64_t keep, uint64_t every = 0);
+  // Removes the checkpoints of later steps.
+  Status removeAfter(uint64_t step);
 
 private:
+  Status remove(uint64_t step);
+
   std::string path;
   int lock = -1;
 };

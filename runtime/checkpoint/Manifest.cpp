@@ -71,7 +71,10 @@ std::string toJson(const CheckpointManifest &manifest) {
       {"global_batch", run.globalBatch},
       {"sequence_length", run.sequenceLength},
       {"samples", run.samples},
-      {"samples_read", run.step * run.globalBatch},
+      {"samples_read", (run.step + run.skippedBatches) * run.globalBatch},
+      {"skipped_batches", run.skippedBatches},
+      {"mean_loss", run.meanLoss},
+      {"mean_loss_steps", run.meanLossSteps},
       {"skipped_steps", run.skippedSteps},
       {"skipped_row", run.skippedRow},
       {"loss_scale", run.lossScale},
@@ -80,6 +83,8 @@ std::string toJson(const CheckpointManifest &manifest) {
       {"shards", nlohmann::ordered_json::array()},
       {"tensors", nlohmann::ordered_json::array()},
   };
+  if (!manifest.config.empty())
+    root["config"] = manifest.config;
   for (const auto &[axis, size] : manifest.mesh)
     root["mesh"].push_back({{"axis", axis}, {"size", size}});
   for (size_t i = 0; i < manifest.shards.size(); ++i)

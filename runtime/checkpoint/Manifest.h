@@ -49,18 +49,23 @@ struct CheckpointShard {
 
 // Where a run stood, and what it read. All that is random in a run follows from seed and step.
 struct CheckpointRun {
-  uint64_t step = 0;                         // the last one that ran
-  uint64_t totalSteps = 0, seed = 0;         // of the run: --steps, --seed
-  float baseLearningRate = 0;                // the schedule's position is `step` of totalSteps
-  uint64_t globalBatch = 0;                  // samples a step: samples read are step * globalBatch
-  uint64_t sequenceLength = 0;               // tokens of a sample; 0 for a model without sequences
-  uint64_t samples = 0;                      // different ones that the data has
+  uint64_t step =
+      0; // the last one that ran; of 0 there are parameters alone, in any dtype: a start
+  uint64_t totalSteps = 0, seed = 0; // of the run: --steps, --seed
+  float baseLearningRate = 0;        // the schedule's position is `step` of totalSteps
+  uint64_t globalBatch = 0;          // samples a step
+  uint64_t skippedBatches = 0;       // of the data: step s + 1 reads batch s + 1 + skippedBatches
+  uint64_t sequenceLength = 0;       // tokens of a sample; 0 for a model without sequences
+  uint64_t samples = 0;              // different ones that the data has
   uint64_t skippedSteps = 0, skippedRow = 0; // so far, and the last ones one after another
-  double lossScale = 0;                      // for people: the state has it; 0 where there is none
+  double meanLoss = 0;                       // of meanLossSteps steps, as LossMean of dtrun has it
+  uint64_t meanLossSteps = 0;
+  double lossScale = 0; // for people: the state has it; 0 where there is none
 };
 
 struct CheckpointManifest {
   std::string producer, model, program; // "dtrun 0.1.0"; the model's name; hash of the .dte
+  std::string config; // the Hugging Face config.json that the model was made from; empty: of none
   CheckpointRun run;
   std::vector<std::pair<std::string, uint64_t>> mesh; // axes of the plan
   std::vector<CheckpointShard> shards;                // number i is file shardFile(i)
@@ -68,6 +73,7 @@ struct CheckpointManifest {
 
   const CheckpointTensor *find(std::string_view name) const; // null where there is none
   uint64_t bytes() const;                                    // of all shards
+  bool isStart() const { return run.step == 0; }
 };
 
 // "shard-00012.safetensors"

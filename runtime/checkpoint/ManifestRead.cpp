@@ -104,6 +104,8 @@ Status ManifestReader::readRun(const Json &root) {
   DTC_RETURN_IF_ERROR(words(root, "producer", manifest.producer));
   DTC_RETURN_IF_ERROR(words(root, "model", manifest.model));
   DTC_RETURN_IF_ERROR(words(root, "program", manifest.program));
+  if (root.contains("config"))
+    DTC_RETURN_IF_ERROR(words(root, "config", manifest.config));
   DTC_RETURN_IF_ERROR(number(root, "step", run.step));
   DTC_RETURN_IF_ERROR(number(root, "total_steps", run.totalSteps));
   DTC_RETURN_IF_ERROR(number(root, "seed", run.seed));
@@ -114,6 +116,11 @@ Status ManifestReader::readRun(const Json &root) {
   DTC_RETURN_IF_ERROR(number(root, "skipped_steps", run.skippedSteps));
   DTC_RETURN_IF_ERROR(number(root, "skipped_row", run.skippedRow));
   DTC_RETURN_IF_ERROR(real(root, "loss_scale", run.lossScale));
+  if (root.contains("skipped_batches")) { // since dtrun leaves out data
+    DTC_RETURN_IF_ERROR(number(root, "skipped_batches", run.skippedBatches));
+    DTC_RETURN_IF_ERROR(real(root, "mean_loss", run.meanLoss));
+    DTC_RETURN_IF_ERROR(number(root, "mean_loss_steps", run.meanLossSteps));
+  }
   run.baseLearningRate = static_cast<float>(rate);
   if (run.skippedRow > run.skippedSteps || run.skippedSteps > run.step)
     return damaged(text("of ", run.step, " steps ", run.skippedSteps, " were skipped, the last ",

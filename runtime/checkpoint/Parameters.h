@@ -47,10 +47,9 @@ private:
 
 // Reads `path` and gives each tensor's shard for `rank` of the mesh to `write`,
 // padding 0.
-// F32, BF16 and F16 tensors are accepted. Several of `tensors` may have one name: a parameter and its
-// copy in f32, which may be split otherwise. Names may differ by the prefix "transformer."; buffers
-// that Hugging Face files carry (attn.bias, attn.masked_bias, rotary_emb.inv_freq) are skipped, and
-// so is "lm_head.weight" where it equals the embedding it is tied to. Every missing, unknown and
+// F32, BF16 and F16 tensors are accepted, of one file or of a folder of Hugging Face's; names are
+// matched as WeightFiles does. Several of `tensors` may have one name: a parameter and its copy in f32,
+// which may be split otherwise. Every missing, unknown and
 // misshaped tensor is named (the first few) in one InvalidArgument. `tensors` are those of all ranks;
 // only what this rank holds is given to `write`.
 Status loadParameters(const std::string &path, std::span<const TensorSpec> tensors,

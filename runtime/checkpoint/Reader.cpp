@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/FolderFiles.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,16 +15,6 @@ using format::text;
 // Shards that are open at once, each with a block: a process may not open as many files as a job has ranks.
 constexpr size_t kMostFiles = 64;
 constexpr uint64_t kMostMarkerBytes = 4096, kMostManifestBytes = uint64_t(1) << 28;
-
-static Status readWhole(const std::string &path, uint64_t most, std::string &words) {
-  InputFile file;
-  DTC_RETURN_IF_ERROR(file.open(path));
-  if (file.size() > most)
-    return Status::dataLoss(
-        text("reading '", path, "': it has ", file.size(), " bytes, wanted at most ", most));
-  words.resize(file.size());
-  return file.read(0, {reinterpret_cast<uint8_t *>(words.data()), words.size()});
-}
 
 Status CheckpointReader::open(const std::string &wanted) {
   *this = CheckpointReader();

@@ -71,6 +71,8 @@ public:
               const std::map<std::string, std::string> &metadata = {});
   // The next tensors' elements, rounded to their dtypes; may come in pieces.
   Status write(std::span<const float> values);
+  // The same of elements as they are stored, whole ones.
+  Status writeBytes(std::span<const std::byte> bytes);
   // Internal when elements are missing.
   Status finish();
   // The file that finish() makes, as AtomicFile::target.

@@ -25,12 +25,6 @@ static Status checkWord(const std::string &path, const std::string &word) {
   return Status::invalidArgument(text("writing '", path, "': the name '", word, "' is not UTF-8"));
 }
 
-static format::DType dtypeOf(const std::string &name) {
-  return name == "BF16"  ? format::DType::bf16
-         : name == "F16" ? format::DType::f16
-                         : format::DType::f32;
-}
-
 Status makeSafetensorsHeader(const std::string &path, const std::vector<SafetensorsTensor> &tensors,
                              const std::map<std::string, std::string> &metadata,
                              std::string &bytesBefore, uint64_t &tensorBytes) {
@@ -114,6 +108,23 @@ Status SafetensorsWriter::write(std::span<const float> values) {
     DTC_RETURN_IF_ERROR(file.write(bytes.data(), bytes.size()));
   }
   return Status::okStatus();
+}
+
+Status SafetensorsWriter::writeBytes(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (pending.empty())
+      return Status::internal(
+          text("writing '", fileName, "': ", bytes.size(), " bytes where no tensor is left"));
+    auto &[dtype, elements] = pending.back();
+    uint64_t width = format::bytesOf(dtype);
+    auto now = bytes.first(std::min<uint64_t>(bytes.size(), elements * width));
+    bytes = bytes.subspan(now.size());
+    elements -= now.size() / width;
+    if (elements == 0)
+      pending.pop_back();
+    DTC_RETURN_IF_ERROR(file.write(now.data(), now.size()));
+  }
+  return {};
 }
 
 Status SafetensorsWriter::finish() {

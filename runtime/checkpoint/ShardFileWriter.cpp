@@ -5,8 +5,6 @@
 #include "runtime/checkpoint/Manifest.h"
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <sys/mman.h>
 #include <utility>
 
@@ -14,8 +12,7 @@ namespace dtc::rt {
 using format::text;
 
 ShardFileWriter::~ShardFileWriter() {
-  if (thread.joinable())
-    thread.join();
+  (void)background.finish().ok();
   if (memory)
     ::munmap(memory, reserved);
 }
@@ -26,8 +23,9 @@ Status ShardFileWriter::stage(size_t bytes, std::span<std::byte> &wanted) {
       ::munmap(memory, reserved);
     memory = nullptr;
     reserved = 0;
-    void *fresh =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    // Populated: the first copy takes no longer than others.
+    void *fresh = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (fresh == MAP_FAILED)
       return Status::resourceExhausted(
           text("staging a checkpoint: there are no ", bytes, " bytes of memory"));
@@ -53,34 +51,14 @@ Status ShardFileWriter::write(const std::string &path) {
 }
 
 void ShardFileWriter::start(const std::string &path) {
-  done = false;
-  // Signals are for the threads that were there before.
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  thread = std::thread([this, path] {
-    result = write(path);
-    {
-      std::lock_guard lock(mutex);
-      done = true;
-    }
-    changed.notify_all();
-  });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-bool ShardFileWriter::waitFor(double seconds) {
-  std::unique_lock lock(mutex);
-  return changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                          [&] { return done.load(); });
+  background.start([this, path] { return write(path); });
 }
 
 Status ShardFileWriter::finish(std::vector<std::string> &hashes) {
-  if (thread.joinable())
-    thread.join();
+  Status status = background.finish();
   hashes = std::move(blockHashes);
   blockHashes.clear();
-  return std::exchange(result, {});
+  return status;
 }
 
 } // namespace dtc::rt

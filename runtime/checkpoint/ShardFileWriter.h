@@ -2,14 +2,11 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/checkpoint/Background.h"
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace dtc::rt {
@@ -32,9 +29,9 @@ public:
   // Begins to write it, durably. What was staged may not change until finish().
   void start(const std::string &path);
   // Whether the file is there for good, or cannot be; also where nothing was started.
-  bool isDone() const { return done; }
+  bool isDone() const { return background.isDone(); }
   // Waits for that, at most so long.
-  bool waitFor(double seconds);
+  bool waitFor(double seconds) { return background.waitFor(seconds); }
   // Of a file that is done: its error, or the hashes of its blocks.
   Status finish(std::vector<std::string> &hashes);
 
@@ -43,12 +40,8 @@ private:
 
   std::byte *memory = nullptr;
   size_t reserved = 0, used = 0;
-  std::thread thread;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::atomic<bool> done = true;
-  Status result;
   std::vector<std::string> blockHashes;
+  Background background;
 };
 
 } // namespace dtc::rt

@@ -3,15 +3,19 @@
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
+#include "runtime/comm/GlooPlugin.h"
 #include "runtime/comm/Loopback.h"
+#include "runtime/comm/Meeting.h"
 #include "runtime/comm/MpiPlugin.h"
 #include "runtime/comm/RollCall.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <limits.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -21,9 +25,23 @@
 namespace dtc::rt {
 using format::text;
 
-// Where the plugin may lie, best first.
-static std::vector<std::string> pluginPaths() {
-  if (std::string chosen = envText(EnvVar::MpiLibrary); !chosen.empty())
+namespace {
+// A library that is opened only where it is needed, and what it has to have.
+struct Plugin {
+  const char *name; // "MPI"
+  std::string file; // "libdtc_mpi.so"
+  EnvVar variable;  // names another file
+  const char *target, *package;
+  const char *versionSymbol;
+  int version;
+  const char *createSymbol;
+  int flags; // of dlopen, besides RTLD_NOW
+};
+} // namespace
+
+// Where a plugin may lie, best first.
+static std::vector<std::string> pluginPaths(const Plugin &plugin) {
+  if (std::string chosen = envText(plugin.variable); !chosen.empty())
     return {chosen};
   std::vector<std::string> paths;
   char program[PATH_MAX];
@@ -31,43 +49,52 @@ static std::vector<std::string> pluginPaths() {
   if (length > 0 && static_cast<size_t>(length) < sizeof(program)) {
     std::string folder(program, static_cast<size_t>(length));
     folder.resize(folder.rfind('/'));
-    paths = {folder + "/libdtc_mpi.so", folder + "/../lib/libdtc_mpi.so",
-             folder + "/../lib/dtc/libdtc_mpi.so"};
+    for (const char *relative : {"/", "/../lib/", "/../lib/dtc/"})
+      paths.push_back(folder + relative + plugin.file);
   }
-  paths.push_back("libdtc_mpi.so");
+  paths.push_back(plugin.file);
   return paths;
 }
 
-// The plugin stays open until the process ends: MPI leaves threads and handlers behind.
-static Status openPlugin(MpiCreateWorld *&create) {
+// The plugin stays open until the process ends: it leaves threads and handlers behind.
+template <typename Create> static Status openPlugin(const Plugin &plugin, Create *&create) {
   std::string tried;
-  for (const std::string &path : pluginPaths()) {
+  for (const std::string &path : pluginPaths(plugin)) {
     if (path.find('/') != std::string::npos && ::access(path.c_str(), F_OK) != 0) {
       tried += text(tried.empty() ? "" : ", ", path, " (no such file)");
       continue;
     }
-    // Global: Open MPI's own plugins look up libmpi's symbols among those of the program.
-    void *library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
+    void *library = ::dlopen(path.c_str(), RTLD_NOW | plugin.flags);
     if (!library) {
       tried += text(tried.empty() ? "" : ", ", ::dlerror());
       continue;
     }
-    auto *version = reinterpret_cast<MpiPluginVersion *>(::dlsym(library, kMpiPluginVersionSymbol));
-    create = reinterpret_cast<MpiCreateWorld *>(::dlsym(library, kMpiCreateWorldSymbol));
-    if (!version || !create || version() != kMpiPluginVersion)
-      return Status::unavailable(text("loading the MPI plugin '", path,
+    auto *version = reinterpret_cast<int (*)()>(::dlsym(library, plugin.versionSymbol));
+    create = reinterpret_cast<Create *>(::dlsym(library, plugin.createSymbol));
+    if (!version || !create || version() != plugin.version)
+      return Status::unavailable(text("loading the ", plugin.name, " plugin '", path,
                                       "': it is of another version of dtc; wanted version ",
-                                      kMpiPluginVersion, "; rebuild target dtc_mpi"));
+                                      plugin.version, "; rebuild target ", plugin.target));
     return Status::okStatus();
   }
-  return Status::unavailable(text("loading the MPI plugin libdtc_mpi.so: ", tried,
-                                  "; build target dtc_mpi or set ",
-                                  envInfo(EnvVar::MpiLibrary).name));
+  return Status::unavailable(text("loading the ", plugin.name, " plugin ", plugin.file, ": ", tried,
+                                  "; build target ", plugin.target, plugin.package, " or set ",
+                                  envInfo(plugin.variable).name));
 }
 
 static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
+  // Global: Open MPI's own plugins look up libmpi's symbols among those of the program.
+  const Plugin plugin = {.name = "MPI",
+                         .file = "libdtc_mpi.so",
+                         .variable = EnvVar::MpiLibrary,
+                         .target = "dtc_mpi",
+                         .package = "",
+                         .versionSymbol = kMpiPluginVersionSymbol,
+                         .version = kMpiPluginVersion,
+                         .createSymbol = kMpiCreateWorldSymbol,
+                         .flags = RTLD_GLOBAL};
   MpiCreateWorld *create = nullptr;
-  DTC_RETURN_IF_ERROR(openPlugin(create));
+  DTC_RETURN_IF_ERROR(openPlugin(plugin, create));
   MpiOptions mpi;
   mpi.timeoutSeconds = options.timeoutSeconds;
   mpi.maxElements = options.maxElements;
@@ -89,6 +116,62 @@ static Status createMpiWorld(const WorldOptions &options, std::unique_ptr<Comm> 
   return Status::okStatus();
 }
 
+// Each rank is connected to each, and rank 0 to all that it meets.
+static Status allowConnections(int ranks) {
+  rlimit files = {};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return {};
+  files.rlim_cur = files.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &files);
+  constexpr rlim_t kOthers = 64;
+  rlim_t wanted = 2 * static_cast<rlim_t>(ranks) + kOthers;
+  if (files.rlim_max >= wanted)
+    return {};
+  return Status::unavailable(text("meeting the other ranks: a process may open ", files.rlim_max,
+                                  " files, and a job of ", ranks, " ranks needs ", wanted,
+                                  "; raise it by ulimit -n"));
+}
+
+static Status createGlooWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
+  const Plugin plugin = {.name = "Gloo",
+                         .file = "libdtc_gloo.so",
+                         .variable = EnvVar::GlooLibrary,
+                         .target = "dtc_gloo",
+                         .package = " (which needs libgloo-dev)",
+                         .versionSymbol = kGlooPluginVersionSymbol,
+                         .version = kGlooPluginVersion,
+                         .createSymbol = kGlooCreateWorldSymbol,
+                         .flags = RTLD_LOCAL};
+  // First: a rank that can't talk is not to be met.
+  GlooCreateWorld *create = nullptr;
+  DTC_RETURN_IF_ERROR(openPlugin(plugin, create));
+  EnvironmentReader read = options.environment
+                               ? options.environment
+                               : [](const char *name) -> const char * { return std::getenv(name); };
+  MeetingOptions plan;
+  DTC_RETURN_IF_ERROR(planMeeting(options.launch, read, options.startSeconds, plan));
+  DTC_RETURN_IF_ERROR(allowConnections(plan.size));
+  auto enter = [&] {
+    if (options.phases)
+      options.phases->enter(Phase::MeetingRanks);
+  };
+  enter();
+  std::unique_ptr<Meeting> meeting;
+  DTC_RETURN_IF_ERROR(meet(plan, meeting));
+  enter();
+  GlooOptions gloo;
+  gloo.rank = plan.rank;
+  gloo.size = plan.size;
+  gloo.timeoutSeconds = options.timeoutSeconds;
+  gloo.maxElements = options.maxElements;
+  gloo.phases = options.phases;
+  gloo.meeting = meeting.get();
+  gloo.interface = envText(EnvVar::Interface);
+  Status status;
+  create(gloo, world, status);
+  return status;
+}
+
 Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
   const LaunchEnvironment &launch = options.launch;
   answerRollCall(launch.rank);
@@ -96,12 +179,19 @@ Status createWorld(const WorldOptions &options, std::unique_ptr<Comm> &world) {
     world = std::move(makeLoopbackWorld(1, options.timeoutSeconds)[0]);
     return Status::okStatus();
   }
+  std::string wanted = envText(EnvVar::Comm);
+  if (!wanted.empty() && wanted != "mpi" && wanted != "gloo")
+    return Status::invalidArgument(text("environment variable ", envInfo(EnvVar::Comm).name,
+                                        " is '", wanted, "'; wanted mpi or gloo"));
+  if (wanted == "gloo" || (wanted.empty() && launch.launcher == Launcher::Torchrun))
+    return createGlooWorld(options, world);
   if (launch.launcher == Launcher::Torchrun)
-    return Status::unavailable(
-        text("joining the job of ", launch.source,
-             ": torchrun's variables carry no MPI, which this build needs for more than one rank; "
-             "start the ranks by mpirun, srun --mpi=pmix or dtrun -n ",
-             launch.size));
+    return Status::unavailable(text("joining the job of ", launch.source,
+                                    ": these variables carry no MPI, which ",
+                                    envInfo(EnvVar::Comm).name,
+                                    "=mpi asks for; leave it out, or start the ranks by mpirun, "
+                                    "srun --mpi=pmix or dtrun -n ",
+                                    launch.size));
   return createMpiWorld(options, world);
 }
 

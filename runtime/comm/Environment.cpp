@@ -98,7 +98,10 @@ public:
 
 private:
   // A launcher that does not say leaves all ranks on one machine: too few threads, never too many.
+  // A pod of Kubernetes has one rank, and its variables say nothing of others.
   Status readLocal(const Variables &v) {
+    if (v.launcher == Launcher::Torchrun && !read(v.localRank) && !read(v.localSize))
+      return Status::okStatus(); // 0 of 1
     result.localRank = result.rank;
     result.localSize = result.size;
     if (const char *value = read(v.localRank))
@@ -135,9 +138,12 @@ Status detectLaunch(const EnvironmentReader &read, LaunchEnvironment &environmen
     const char *value = read(name);
     return value && *value ? value : nullptr;
   };
+  // An agent of torchrun sets these for its children; what it was started by is not what started them.
+  bool hasAgent = present("TORCHELASTIC_RUN_ID") && present("RANK") && present("WORLD_SIZE");
   for (const Variables &variables : launchers) {
     bool found = false;
-    DTC_RETURN_IF_ERROR(Detector(present, environment).tryLauncher(variables, found));
+    if (!hasAgent || variables.launcher == Launcher::Torchrun)
+      DTC_RETURN_IF_ERROR(Detector(present, environment).tryLauncher(variables, found));
     if (found)
       return Status::okStatus();
   }

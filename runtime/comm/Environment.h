@@ -21,7 +21,8 @@ struct LaunchEnvironment {
 // Reads a variable; null when unset.
 using EnvironmentReader = std::function<const char *(const char *name)>;
 
-// Order: Open MPI, PMIx/PMI, Slurm (inside a step only), torchrun, none. InvalidArgument when a set
+// Order: torchrun where its agent says that it is (TORCHELASTIC_RUN_ID: srun may have started the agents), Open MPI,
+// PMIx/PMI, Slurm (inside a step only), RANK and WORLD_SIZE alone as in Kubernetes, none. InvalidArgument when a set
 // of variables is incomplete or contradicts itself (rank 4 of 4): it lists what was seen.
 // Example: OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_SIZE=4 gives OpenMpi, rank 1, size 4.
 Status detectLaunch(LaunchEnvironment &environment);

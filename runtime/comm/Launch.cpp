@@ -8,12 +8,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -157,6 +160,11 @@ private:
   bool blocked = false, ignored = false;
 };
 
+using Clock = std::chrono::steady_clock;
+// What mpirun has to end the job once a rank has said that it is over. It waits for hosts that are out
+// of reach, and for more than that.
+constexpr std::chrono::seconds kEndSeconds(15);
+
 class Launcher {
 public:
   Status start(const std::string &program, const std::vector<std::string> &arguments);
@@ -177,12 +185,15 @@ private:
   void readOutput();
   void writeOutput();
   void dropOutput();
+  void endSlowOne(bool ended);
   void handleSignals(int &waitStatus, bool &ended);
 
   Signals signals;
-  Descriptor errors, lines; // of mpirun: its stderr and stdout
-  std::string waiting;      // of its stdout, for ours
-  bool drops = false;       // it instead
+  Descriptor errors, lines;                 // of mpirun: its stderr and stdout
+  std::string waiting;                      // of its stdout, for ours
+  bool drops = false;                       // it instead
+  std::optional<Clock::time_point> causeAt; // when the job's end was told
+  const bool showsView = !envText(EnvVar::Terminal).empty();
   pid_t child = -1;
 };
 } // namespace
@@ -232,6 +243,9 @@ Status Launcher::start(const std::string &program, const std::vector<std::string
 }
 
 void Launcher::passOn(const std::string &bytes) {
+  // What rank 0 shows there begins at the cursor, and is drawn anew.
+  if (constexpr char erase[] = "\r\x1b[J"; showsView && !bytes.empty())
+    (void)!::write(STDOUT_FILENO, erase, sizeof(erase) - 1);
   for (size_t done = 0; done < bytes.size();) {
     ssize_t written = ::write(STDERR_FILENO, bytes.data() + done, bytes.size() - done);
     if (written < 0 && errno == EINTR)
@@ -309,6 +323,15 @@ void Launcher::handleSignals(int &waitStatus, bool &ended) {
   }
 }
 
+void Launcher::endSlowOne(bool ended) {
+  if (roll.cause().empty() || ended)
+    return;
+  if (!causeAt)
+    causeAt = Clock::now();
+  else if (Clock::now() - *causeAt > kEndSeconds)
+    ::kill(child, SIGKILL);
+}
+
 Status Launcher::wait(int &waitStatus) {
   bool ended = false;
   auto isOpen = [&] { return errors.number >= 0 || lines.number >= 0 || !waiting.empty(); };
@@ -321,16 +344,20 @@ Status Launcher::wait(int &waitStatus) {
                         {roll.descriptor(), POLLIN, 0},
                         {waiting.empty() ? lines.number : -1, POLLIN, 0},
                         {waiting.empty() ? -1 : STDOUT_FILENO, POLLOUT, 0}};
-    int millis = stopSignal && !waiting.empty() ? 1000 : ended && waiting.empty() ? 100 : -1;
+    int millis = stopSignal && !waiting.empty() ? 1000
+                 : ended && waiting.empty()     ? 100
+                 : causeAt                      ? 1000
+                                                : -1;
     int ready = ::poll(watched, std::size(watched), millis);
     if (ready < 0 && errno != EINTR)
       return systemError("poll");
-    if (ready == 0 && waiting.empty())
+    if (ready == 0 && waiting.empty() && ended)
       --patience;
-    if (ready == 0 && !waiting.empty())
+    if (ready == 0 && !waiting.empty() && stopSignal)
       dropOutput();
     handleSignals(waitStatus, ended);
     roll.read();
+    endSlowOne(ended);
     if (errors.number >= 0 && !readErrors())
       errors.close();
     if (ready > 0 && watched[4].revents)
@@ -341,15 +368,26 @@ Status Launcher::wait(int &waitStatus) {
   return Status::okStatus();
 }
 
+static std::vector<pid_t> childrenOf(pid_t process) {
+  std::vector<pid_t> children;
+  std::FILE *file =
+      std::fopen(text("/proc/", process, "/task/", process, "/children").c_str(), "re");
+  int child = 0;
+  while (file && std::fscanf(file, "%d", &child) == 1)
+    children.push_back(child);
+  if (file)
+    std::fclose(file);
+  return children;
+}
+
 // A program in place of mpirun that ends well has perhaps not run anything.
 static void explainAbsence(const Launcher &launcher, int ranks, LaunchResult &result) {
-  int missing = launcher.roll.firstMissing(ranks);
-  if (result.exitCode != 0 || missing < 0)
+  if (result.exitCode != 0 || !launcher.roll.isDeserted())
     return;
   result.exitCode = 1;
   result.message = text("'", envText(EnvVar::Mpirun), "' (", envInfo(EnvVar::Mpirun).name,
-                        ") ended with exit code 0, and rank ", missing, " of ", ranks,
-                        " never started; name the mpirun of an MPI there");
+                        ") ended with exit code 0, and none of ", ranks,
+                        " ranks has started; name the mpirun of an MPI there");
 }
 
 static void explain(const Launcher &launcher, int waitStatus, LaunchResult &result) {
@@ -361,6 +399,7 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
   }
   if (launcher.stopSignal) {
     result.exitCode = 128 + launcher.stopSignal;
+    result.byUser = true;
     result.message = text("stopped by signal ", launcher.stopSignal, " (",
                           ::strsignal(launcher.stopSignal), ")");
     return;
@@ -392,23 +431,62 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
   }
 }
 
+// Open MPI's ranks meet in files, in memory, and mpirun waits for ever for a rank that could not make
+// its own.
+static Status checkFileLimit() {
+  constexpr rlim_t kWanted = rlim_t(8) << 20;
+  rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= kWanted)
+    return {};
+  return Status::resourceExhausted(text("starting local ranks: a file may have ", limit.rlim_cur,
+                                        " bytes, and Open MPI's take up to ", kWanted,
+                                        "; raise the limit of file sizes (ulimit -f)"));
+}
+
+// Processes of the job that outlived mpirun, as one that is killed leaves them: they come to this process,
+// and would hold what the next start of the job needs.
+static void endLeftovers() {
+  for (int patience = 300; patience > 0; --patience) {
+    pid_t found;
+    while ((found = ::waitpid(-1, nullptr, WNOHANG)) > 0) {
+    }
+    if (found < 0)
+      return; // nobody is left
+    if (patience <= 250)
+      for (pid_t each : childrenOf(::getpid()))
+        ::kill(each, SIGKILL);
+    ::usleep(10000);
+  }
+}
+
 Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, LaunchResult &result,
-                        bool savesAtStop) {
+                        const LaunchOptions &options) {
   if (ranks < 1 || arguments.empty())
     return Status::invalidArgument(
         text("starting local ranks: ", ranks, " ranks; wanted 1 or more, and a program"));
-  std::string mpirun;
-  DTC_RETURN_IF_ERROR(findMpirun(mpirun));
-  std::vector<std::string> command = {mpirun, "-n", std::to_string(ranks)};
+  std::string program = arguments.front();
+  std::vector<std::string> command;
+  if (!options.isAlone) {
+    DTC_RETURN_IF_ERROR(findMpirun(program));
+    DTC_RETURN_IF_ERROR(checkFileLimit());
+    command = {program, "-n", std::to_string(ranks)};
+  }
   command.insert(command.end(), arguments.begin(), arguments.end());
+  (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
   Launcher launcher;
-  launcher.savesAtStop = savesAtStop;
-  DTC_RETURN_IF_ERROR(launcher.start(mpirun, command));
+  launcher.savesAtStop = options.savesAtStop;
+  DTC_RETURN_IF_ERROR(launcher.start(program, command));
   int waitStatus = 0;
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));
+  endLeftovers();
   result = {};
   explain(launcher, waitStatus, result);
-  explainAbsence(launcher, ranks, result);
+  if (!options.isAlone)
+    explainAbsence(launcher, ranks, result);
+  else if (WIFSIGNALED(waitStatus) && !result.byUser && !result.outputError)
+    result.message = text("the keeper of rank 0 died (signal ", WTERMSIG(waitStatus), ", ",
+                          ::strsignal(WTERMSIG(waitStatus)), ")");
+  result.cause = launcher.roll.cause();
   return Status::okStatus();
 }
 

@@ -8,10 +8,17 @@
 
 namespace dtc::rt {
 
+struct LaunchOptions {
+  bool savesAtStop = false; // ranks save when they are to end
+  bool isAlone = false;     // one rank, which needs no MPI: there is no mpirun between
+};
+
 struct LaunchResult {
   int exitCode = 0;
   std::string message; // what to tell the user where exitCode is not 0; may be empty
+  std::string cause;   // what a rank or its keeper said of why the job ended; may be empty
   bool byRank = false; // a rank ended by itself with this code
+  bool byUser = false; // a signal to this process asked for the end
   int outputError = 0; // errno, where stdout took no more of what ranks print; the job was stopped
 };
 
@@ -24,12 +31,13 @@ inline constexpr int kExitRankStopped = 143;
 // DTRUN_CHILD=1 in their environment, and waits for all. Their output passes through. The first
 // exit code of a rank that is not 0 is the result's; where a signal killed a rank the code is 3
 // and the message names rank and signal; SIGINT, SIGTERM and SIGHUP to this process end the ranks
-// and give 128 + signal. Ranks that save when they are to end (`savesAtStop`) are sent SIGUSR2 in place
+// and give 128 + signal. Ranks that save when they are to end (LaunchOptions) are sent SIGUSR2 in place
 // of the first SIGTERM, as mpirun leaves them no time after that. A stdout that takes no more ends them
-// and gives 1; so does a rank that has not come as far as createWorld() although mpirun ended well.
+// and gives 1; so does a job of which no rank came as far as createWorld() although mpirun ended well. Nothing
+// of the job is left on this machine when it returns.
 // Errors: Unavailable when mpirun is not found.
 Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, LaunchResult &result,
-                        bool savesAtStop = false);
+                        const LaunchOptions &options = {});
 
 // Whether this process was started by launchLocalRanks.
 bool isLaunchedRank();

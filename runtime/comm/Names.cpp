@@ -3,6 +3,8 @@
 
 #include "runtime/base/Text.h"
 
+#include <algorithm>
+
 namespace dtc::rt {
 using format::text;
 
@@ -55,6 +57,14 @@ std::string describeCall(const char *operation, size_t count, DataType type) {
 
 std::string describeMember(const Comm &comm) {
   return text(" on group '", comm.name(), "' (rank ", comm.rank(), " of ", comm.size(), ")");
+}
+
+std::string listRanks(const std::vector<int> &ranks) {
+  constexpr size_t most = 16;
+  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < std::min(ranks.size(), most); ++i)
+    out += text(i == 0 ? "" : i + 1 < ranks.size() ? ", " : " and ", ranks[i]);
+  return ranks.size() > most ? text(out, " and ", ranks.size() - most, " more") : out;
 }
 
 } // namespace dtc::rt

@@ -3,6 +3,8 @@
 
 #include "runtime/comm/Comm.h"
 
+#include <vector>
+
 namespace dtc::rt {
 
 const char *nameOf(DataType type);
@@ -16,5 +18,8 @@ std::string describeCall(const char *operation, size_t count, DataType type);
 
 // " on group 'dp' (rank 1 of 4)" for messages.
 std::string describeMember(const Comm &comm);
+
+// "rank 1" or "ranks 1, 2 and 5", of the first sixteen.
+std::string listRanks(const std::vector<int> &ranks);
 
 } // namespace dtc::rt

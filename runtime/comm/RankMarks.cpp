@@ -22,7 +22,7 @@ using format::text;
 static std::string jobName(const LaunchEnvironment &launch) {
   std::string name;
   for (const char *variable : {"PMIX_NAMESPACE", "PMI_JOBID", "SLURM_JOB_ID", "SLURM_STEP_ID",
-                               "TORCHELASTIC_RUN_ID", "MASTER_PORT"})
+                               "TORCHELASTIC_RUN_ID", "MASTER_PORT", "DTC_JOB_ID"})
     if (const char *value = std::getenv(variable))
       name += text(variable, "=", value, " ");
   return name.empty()

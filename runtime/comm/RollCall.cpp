@@ -3,6 +3,7 @@
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
+#include "runtime/format/Printable.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@ namespace dtc::rt {
 using format::text;
 
 constexpr std::string_view kPrefix = "dtrun-launch-";
+constexpr size_t kMostCause = 2000; // bytes
 
 // An abstract address begins with a zero byte, and is as long as it says.
 static socklen_t addressOf(const std::string &name, sockaddr_un &address) {
@@ -47,20 +49,25 @@ void RollCall::open() {
     address = std::move(name);
 }
 
+// A rank and nothing, or -1 and words.
 void RollCall::read() {
-  int32_t rank = 0;
-  while (socket >= 0 && ::recv(socket, &rank, sizeof(rank), 0) == sizeof(rank))
-    present.insert(rank);
+  char message[sizeof(int32_t) + kMostCause];
+  for (;;) {
+    ssize_t size = socket < 0 ? -1 : ::recv(socket, message, sizeof(message), 0);
+    int32_t rank = 0;
+    if (size < static_cast<ssize_t>(sizeof(rank)))
+      return;
+    std::memcpy(&rank, message, sizeof(rank));
+    std::string_view words(message + sizeof(rank), static_cast<size_t>(size) - sizeof(rank));
+    if (rank >= 0)
+      present.insert(rank);
+    else if (told.empty())
+      told = format::printable(words);
+  }
 }
 
-int RollCall::firstMissing(int ranks) const {
-  for (int rank = 0; socket >= 0 && rank < ranks; ++rank)
-    if (!present.contains(rank))
-      return rank;
-  return -1;
-}
-
-void answerRollCall(int rank) {
+// To the launcher, if one started this process, which has some seconds to read it.
+static void sendToLauncher(int32_t rank, std::string_view words) {
   std::string name = envText(EnvVar::Child);
   if (name.rfind(kPrefix, 0) != 0 || name.size() >= sizeof(sockaddr_un::sun_path) - 1)
     return;
@@ -71,10 +78,21 @@ void answerRollCall(int rank) {
     return;
   timeval patience = {5, 0}; // with a launcher that is stopped
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-  int32_t number = rank;
-  (void)::sendto(socket, &number, sizeof(number), MSG_NOSIGNAL,
+  std::string message(sizeof(rank), '\0');
+  std::memcpy(message.data(), &rank, sizeof(rank));
+  message += words.substr(0, kMostCause);
+  (void)::sendto(socket, message.data(), message.size(), MSG_NOSIGNAL,
                  reinterpret_cast<sockaddr *>(&where), length);
   ::close(socket);
+}
+
+void answerRollCall(int rank) { sendToLauncher(rank, {}); }
+
+void tellLauncher(std::string_view cause) {
+  constexpr std::string_view prefix = "dtrun: ";
+  if (cause.starts_with(prefix))
+    cause.remove_prefix(prefix.size());
+  sendToLauncher(-1, cause.substr(0, cause.find('\n')));
 }
 
 } // namespace dtc::rt

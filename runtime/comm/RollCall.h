@@ -1,10 +1,11 @@
-// Who of the ranks that a launcher was asked for has really started: each answers once.
+// What ranks tell the launcher that started them: that they are there, and why the job ends.
 #pragma once
 
 #include "runtime/base/Status.h"
 
 #include <set>
 #include <string>
+#include <string_view>
 
 namespace dtc::rt {
 
@@ -25,16 +26,21 @@ public:
   int descriptor() const { return socket; }
   // Takes the answers that have come.
   void read();
-  // A rank below `ranks` that has not answered; -1 where all have.
-  int firstMissing(int ranks) const;
+  // Whether none of `ranks` has answered. Of some hosts, those of others cannot.
+  bool isDeserted() const { return socket >= 0 && present.empty(); }
+  // Why the job ended, of the first that said so; empty where none has.
+  const std::string &cause() const { return told; }
 
 private:
   int socket = -1;
   std::string address = "1";
   std::set<int> present;
+  std::string told;
 };
 
 // The rank's side: answers the launcher that this process was started by, if it was started by one.
 void answerRollCall(int rank);
+// And tells it why the job ends, in one line; for a rank or its keeper that is the first to know.
+void tellLauncher(std::string_view cause);
 
 } // namespace dtc::rt

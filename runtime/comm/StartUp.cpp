@@ -3,7 +3,9 @@
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Launch.h"
+#include "runtime/comm/Names.h"
 #include "runtime/comm/RankMarks.h"
+#include "runtime/comm/RollCall.h"
 
 #include <algorithm>
 #include <climits>
@@ -15,7 +17,8 @@ namespace dtc::rt {
 using format::text;
 
 const char *nameOf(Phase phase) {
-  constexpr const char *names[] = {"starting MPI", "joining all ranks in one communicator",
+  constexpr const char *names[] = {"starting MPI", "meeting the other ranks",
+                                   "joining all ranks in one communicator",
                                    "comparing the job of the ranks", "making groups of ranks"};
   return names[static_cast<size_t>(phase)];
 }
@@ -46,6 +49,9 @@ void StartUp::enter(Phase entered) {
   marks->leave(static_cast<int>(entered));
   phase = static_cast<int>(entered);
   deadline = std::chrono::steady_clock::now() + duration();
+  // The rendezvous knows better who is missing, and has this deadline itself.
+  if (entered == Phase::MeetingRanks)
+    deadline += std::chrono::seconds(15);
   changed.notify_all();
 }
 
@@ -63,7 +69,8 @@ void StartUp::watch() {
   while (!finished) {
     auto end = deadline;
     int watched = phase;
-    bool moved = changed.wait_until(lock, end, [&] { return finished || phase != watched; });
+    bool moved = changed.wait_until(
+        lock, end, [&] { return finished || phase != watched || deadline != end; });
     if (moved)
       continue;
     // A process that was stopped itself has nothing to say of the others: it waits anew.
@@ -73,15 +80,6 @@ void StartUp::watch() {
     else
       giveUp(static_cast<Phase>(watched));
   }
-}
-
-// "ranks 1, 2 and 5"
-static std::string listOf(const std::vector<int> &ranks) {
-  constexpr size_t most = 16;
-  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
-  for (size_t i = 0; i < std::min(ranks.size(), most); ++i)
-    out += text(i == 0 ? "" : i + 1 < ranks.size() ? ", " : " and ", ranks[i]);
-  return ranks.size() > most ? text(out, " and ", ranks.size() - most, " more") : out;
 }
 
 static std::string hostName() {
@@ -112,7 +110,7 @@ std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks
       add(text("rank ", mark.rank, " (process ", mark.process, ") is stopped by a signal"));
   auto local = static_cast<size_t>(launch.localSize);
   if (std::vector<int> absent = absentOf(launch, seen); !absent.empty())
-    add(text(listOf(absent), absent.size() == 1 ? " has" : " have", " ended"));
+    add(text(listRanks(absent), absent.size() == 1 ? " has" : " have", " ended"));
   else if (seen.size() < local)
     add(text(local - seen.size(), " of the ", local, " ranks of this host have ended"));
   return out;
@@ -131,7 +129,7 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
                nameOf(static_cast<Phase>(mark.phase))));
   auto local = static_cast<size_t>(launch.localSize);
   if (std::vector<int> absent = absentOf(launch, seen); !absent.empty()) {
-    add(text(listOf(absent), absent.size() == 1 ? " has" : " have",
+    add(text(listRanks(absent), absent.size() == 1 ? " has" : " have",
              " not started dtrun, or ended"));
   } else if (seen.size() < local) {
     add(text(local - seen.size(), " of the ", local,
@@ -144,8 +142,8 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
   std::vector<int> here;
   for (const RankMark &mark : seen)
     here.push_back(mark.rank);
-  return text(listOf(here), " of this host are here; a rank of another host is missing, or the "
-                            "network between hosts does not carry their messages");
+  return text(listRanks(here), " of this host are here; a rank of another host is missing, or the "
+                               "network between hosts does not carry their messages");
 }
 
 // One rank of a machine speaks for all. The others wait for it: whoever ends first may end them.
@@ -161,6 +159,7 @@ void StartUp::giveUp(Phase waiting) {
            nameOf(waiting), ": ", describeMissing(launch, *marks, waiting),
            "; where ranks need longer to start, raise ", envInfo(EnvVar::StartTimeout).name,
            " or --timeout\n");
+  tellLauncher(line);
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
   // Ranks of other machines have their say before this one's end ends the job.

@@ -19,8 +19,8 @@ namespace dtc::rt {
 
 class RankMarks;
 
-// In the order in which every rank goes through them.
-enum class Phase { StartingMpi, JoiningWorld, ComparingJob, MakingGroups };
+// In the order in which every rank goes through them. Ranks start MPI or meet, by what started them.
+enum class Phase { StartingMpi, MeetingRanks, JoiningWorld, ComparingJob, MakingGroups };
 // "starting MPI"
 const char *nameOf(Phase phase);
 

@@ -34,7 +34,9 @@ uint64_t permute(uint64_t index, uint64_t size, uint64_t key0, uint64_t key1) {
 }
 
 uint64_t Sampler::sample(uint64_t g) const {
-  return shuffled ? permute(g % count, count, mix(key), g / count) : g % count;
+  if (shuffled)
+    return permute(g % count, count, mix(key), g / count);
+  return g < count ? g : 0;
 }
 
 static Status checkBatch(const BatchSpec &spec, uint64_t step, size_t bytes) {

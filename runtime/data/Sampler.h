@@ -21,7 +21,7 @@ public:
   Sampler() = default;
   // `samples` >= 1.
   Sampler(uint64_t samples, uint64_t seed) : count(samples), key(seed) {}
-  // That of the source, in every epoch.
+  // That of the source once, then its first sample for ever.
   static Sampler inOrder(uint64_t samples) {
     Sampler sampler(samples, 0);
     sampler.shuffled = false;

@@ -49,6 +49,7 @@ public:
   Status writeTrace(AtomicFile &file) const override;
 
 private:
+  Status named(Status status) const;
   Status loadCode();
   StreamSpec streamSpec() const;
   Status prepareHere();
@@ -99,6 +100,13 @@ ExecutorImpl::~ExecutorImpl() {
   (void)device.synchronize(places[(numEnqueued - 1) % places.size()].deviceStep, tag);
 }
 
+// An error about what the file holds, with the file.
+Status ExecutorImpl::named(Status status) const {
+  if (status.ok() || status.message().starts_with(executable.name()))
+    return status;
+  return {status.statusCode(), text(executable.name(), ": ", status.message())};
+}
+
 Status ExecutorImpl::loadCode() {
   const format::Manifest &manifest = executable.manifest();
   Target target{.device = std::string(format::deviceOf(manifest)),
@@ -119,7 +127,7 @@ Status ExecutorImpl::loadCode() {
     CodeObject object{.kind = manifest.segments()->Get(i)->kind(), .bytes = executable.segment(i)};
     if (isOf(i + 1, format::SegmentKind::cubin))
       object.cubin = executable.segment(i + 1);
-    DTC_RETURN_IF_ERROR(device.loadCode(object));
+    DTC_RETURN_IF_ERROR(named(device.loadCode(object)));
     codeSegments.back() = loaded++;
   }
   return {};
@@ -155,7 +163,7 @@ Status ExecutorImpl::prepareHere() {
 
 Status ExecutorImpl::makePlaces() {
   DTC_RETURN_IF_ERROR(
-      bindProgram(executable.manifest(), step, place, groups, codeSegments, device, bound));
+      named(bindProgram(executable.manifest(), step, place, groups, codeSegments, device, bound)));
   size_t issues = 0;
   for (const auto &[kind, entry] : bound.entries)
     issues = std::max(issues, entry.issues.size());

@@ -9,6 +9,7 @@ namespace dtc::rt {
 // Whether the tasks of the entry make the output.
 static bool reports(format::EntryKind entry, const format::Output &output) {
   return entry == format::EntryKind::train || output.role() == format::OutputRole::loss ||
+         output.role() == format::OutputRole::loss_weight ||
          (entry == format::EntryKind::gradients &&
           output.role() == format::OutputRole::gradient_scale);
 }

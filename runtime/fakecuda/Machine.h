@@ -171,7 +171,7 @@ private:
 Machine &machine();
 
 // What stands in for each table.
-void fillDriver(cu::Driver &driver);
+void fillDriver(cu::Driver &table);
 void fillBlasLt(cu::BlasLt &blas);
 void fillCudnn(cu::Cudnn &cudnn);
 void fillNccl(cu::Nccl &nccl);

@@ -24,6 +24,10 @@ rt::Status verifyNumbers(const VerifyContext &context) {
                         formatVersion);
   DTC_RETURN_IF_ERROR(context.checkName("producer", manifest.producer()));
   DTC_RETURN_IF_ERROR(context.checkName("model_name", manifest.model_name()));
+  constexpr size_t kMostConfigBytes = 1 << 20;
+  if (manifest.config() && manifest.config()->size() > kMostConfigBytes)
+    return context.fail("config has ", manifest.config()->size(), " bytes, wanted at most ",
+                        kMostConfigBytes);
   struct {
     const char *name;
     double value;

@@ -9,7 +9,7 @@
 namespace dtc::rt {
 
 struct Scalar {
-  std::string_view tag; // "train/loss"
+  std::string tag; // "train/loss"
   float value = 0;
 };
 

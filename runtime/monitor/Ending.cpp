@@ -49,22 +49,22 @@ static bool readCount(const std::string &path, const char *key, uint64_t &count)
   return false;
 }
 
-uint64_t countMemoryKills() {
+uint64_t countMemoryKills(const std::string &root) {
   uint64_t kills = 0;
-  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(std::fopen("/proc/self/cgroup", "re"),
-                                                        &std::fclose);
-  char line[512];
+  std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+      std::fopen((root + "/proc/self/cgroup").c_str(), "re"), &std::fclose);
+  char line[4352];
   while (file && std::fgets(line, sizeof(line), file.get())) {
     line[std::strcspn(line, "\n")] = 0;
     if (std::strncmp(line, "0::", 3) == 0 &&
-        readCount(text("/sys/fs/cgroup", line + 3, "/memory.events"), "oom_kill", kills))
+        readCount(text(root, "/sys/fs/cgroup", line + 3, "/memory.events"), "oom_kill", kills))
       return kills;
     if (const char *memory = std::strstr(line, ":memory:");
-        memory && readCount(text("/sys/fs/cgroup/memory", memory + 8, "/memory.oom_control"),
+        memory && readCount(text(root, "/sys/fs/cgroup/memory", memory + 8, "/memory.oom_control"),
                             "oom_kill", kills))
       return kills;
   }
-  (void)readCount("/proc/vmstat", "oom_kill", kills);
+  (void)readCount(root + "/proc/vmstat", "oom_kill", kills);
   return kills;
 }
 

@@ -25,6 +25,7 @@ std::string describe(const Ending &ending);
 
 // How many processes the kernel has killed on this machine because memory ran out: those of this
 // process's group of limits (cgroup) where it is known, else all; 0 where nothing is known.
-uint64_t countMemoryKills();
+// The files are those below `root`.
+uint64_t countMemoryKills(const std::string &root = "");
 
 } // namespace dtc::rt

@@ -29,6 +29,10 @@ void write(ByteWriter &out, const Standing &standing) {
   for (const auto &group : standing.started)
     for (uint64_t count : group)
       out.number(count);
+  out.small(standing.work.program);
+  for (uint64_t value : {standing.work.steps, standing.work.workNanos, standing.work.stepNanos,
+                         standing.work.stoppedNanos})
+    out.number(value);
   out.words(standing.place);
 }
 
@@ -57,6 +61,10 @@ void read(ByteReader &in, Standing &standing) {
   for (auto &group : standing.started)
     for (uint64_t &count : group)
       count = in.number();
+  standing.work.program = in.small();
+  for (uint64_t *value : {&standing.work.steps, &standing.work.workNanos, &standing.work.stepNanos,
+                          &standing.work.stoppedNanos})
+    *value = in.number();
   standing.place = printable(in.words(), Standing::kPlaceBytes);
 }
 

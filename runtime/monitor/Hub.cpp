@@ -36,7 +36,34 @@ void Hub::take(Rank &rank, const Standing &standing, double now) {
     rank.movedAt = now;
     rank.cpuAtMove = standing.cpuMillis;
   }
+  const WorkTotals &before = rank.standing.work;
+  if (standing.work.steps > before.steps && standing.work.workNanos >= before.workNanos)
+    rank.work = {standing.trainingStep,
+                 static_cast<double>(standing.work.workNanos - before.workNanos) * 1e-9 /
+                     static_cast<double>(standing.work.steps - before.steps)};
   rank.standing = standing;
+}
+
+std::string Hub::tickStragglers(double now) {
+  for (size_t i = 0; i < ranks.size(); ++i)
+    if (ranks[i].joined && !ranks[i].gone)
+      stragglers.hear(static_cast<int>(i), ranks[i].standing.work);
+  Straggler before = stragglers.current();
+  if (isOver || !stragglers.tick(now))
+    return {};
+  const Straggler &slow = stragglers.current();
+  if (slow.rank < 0)
+    return text("dtrun: ", name(before.rank), " no longer holds the others up\n");
+  auto millis = [](double seconds) { return text(std::round(seconds * 1e4) / 10, " ms"); };
+  return text("dtrun: ", name(slow.rank), " holds the others up: ",
+              slow.stoppedSeconds * 2 > slow.workSeconds - slow.othersSeconds
+                  ? text("signals keep it stopped for ", millis(slow.stoppedSeconds),
+                         " of a step, and it works ")
+                  : std::string("it works "),
+              millis(slow.workSeconds), " of a step, ",
+              stragglers.isAlone(slow.rank) ? "at its best " : "ranks with the same work ",
+              millis(slow.othersSeconds), "; that costs ", std::round(slow.costShare * 100),
+              " % of a step\n");
 }
 
 bool Hub::hear(int index, const Frame &frame, double now) {
@@ -152,10 +179,14 @@ bool Hub::haveAllTold(double now) const {
 std::optional<Verdict> Hub::tick(double now) {
   if (isOver)
     return std::nullopt;
-  for (size_t i = 0; i < ranks.size(); ++i)
-    if (ranks[i].joined && !ranks[i].gone && now - ranks[i].heardAt > options.silenceSeconds)
-      lose(static_cast<int>(i), text("gave no sign of life for ", options.silenceSeconds, " s"),
-           now);
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    bool isNear = ranks[i].host == ranks.front().host;
+    double silence = options.silenceSeconds * (isNear ? kNearSilence : 1);
+    if (ranks[i].joined && !ranks[i].gone && now - ranks[i].heardAt > silence) {
+      ranks[i].isSilent = !ranks[i].ended;
+      lose(static_cast<int>(i), text("gave no sign of life for ", silence, " s"), now);
+    }
+  }
   std::optional<Verdict> verdict;
   if (int fallen = findFallen(now); fallen >= 0) {
     if (fellAt < 0)
@@ -208,6 +239,33 @@ std::string Hub::describeOthers(int culprit) const {
                               : out;
 }
 
+// When a verdict is given, all that are there have answered. A connection that was closed was closed by
+// a host that is there.
+std::string Hub::describeHost(int culprit) const {
+  const std::string &home = ranks.front().host, &host = ranks[static_cast<size_t>(culprit)].host;
+  if (host == home || !ranks[static_cast<size_t>(culprit)].isSilent)
+    return {};
+  std::vector<int> lost;
+  bool oneAnswers = false, moreAreSilent = false;
+  for (int i = 0; i < options.ranks; ++i) {
+    const Rank &rank = ranks[static_cast<size_t>(i)];
+    if (!rank.joined || rank.host == home)
+      continue;
+    bool answers = rank.ended || (!rank.isSilent && (rank.gone || rank.heardAt > fellAt));
+    if (rank.host == host && answers)
+      return {};
+    if (rank.host == host)
+      lost.push_back(i);
+    oneAnswers = oneAnswers || answers;
+    moreAreSilent = moreAreSilent || (!answers && rank.host != host);
+  }
+  if (moreAreSilent && !oneAnswers)
+    return text("  nothing is heard of any host but '", home,
+                "', where rank 0 is: its network is gone, or all others are\n");
+  return text("  nothing is heard of host '", host, "', where ", listOfRanks(lost),
+              lost.size() == 1 ? " is" : " are", ": it or its network is gone\n");
+}
+
 static std::string indented(const std::string &lines) {
   constexpr size_t most = 60;
   std::string out;
@@ -236,6 +294,8 @@ Verdict Hub::judgeFallen(int culprit) const {
            rank.ended ? describe(rank.ending)
                       : text("is lost: its keeper (process ", rank.keeper, ") ", rank.lostWhy),
            "; it was in ", rank.standing.place, "\n");
+  if (!rank.ended)
+    verdict.report += describeHost(culprit);
   if (!rank.stacks.empty())
     verdict.report += text("  its stacks:\n", indented(rank.stacks));
   verdict.report += describeOthers(culprit);

@@ -5,15 +5,20 @@
 
 #include "runtime/monitor/Frames.h"
 #include "runtime/monitor/Judge.h"
+#include "runtime/monitor/Stragglers.h"
 
 #include <optional>
 
 namespace dtc::rt {
 
+// A keeper on one's own machine is lost after so many times the silence: the system closes its connection
+// as soon as it ends, so that silence alone says that the machine is busy.
+inline constexpr double kNearSilence = 5;
+
 struct HubOptions {
   int ranks = 1;
   Patience patience = {};
-  double silenceSeconds = 5; // without a beat after which a keeper is lost, with its rank and host
+  double silenceSeconds = 4; // without a beat after which a keeper is lost, with its rank and host
 };
 
 // The end of the job.
@@ -27,7 +32,8 @@ class Hub {
 public:
   // `notes` are of rank 0, whose groups are those of all; they may come later than the hub.
   Hub(const HubOptions &options, const ProgramNotes &notes)
-      : options(options), notes(notes), ranks(static_cast<size_t>(options.ranks)) {}
+      : options(options), notes(notes), ranks(static_cast<size_t>(options.ranks)),
+        stragglers(options.ranks) {}
 
   // False where the frame is not what this rank could send now: the connection is to be given up.
   bool hear(int rank, const Frame &frame, double now);
@@ -38,6 +44,11 @@ public:
 
   // To be called some times a second. A verdict is given once.
   std::optional<Verdict> tick(double now);
+  // To be called as often. A line where it has become another rank that holds the others up.
+  std::string tickStragglers(double now);
+  const Straggler &straggler() const { return stragglers.current(); }
+  // Of the steps between the last two beats of the rank.
+  const RankWork &workOf(int rank) const { return ranks[static_cast<size_t>(rank)].work; }
   // The rank whose stacks are wanted for the verdict to come; -1 for none.
   int wantsStacksOf() const { return asked; }
   // Whether a beat of every rank is wanted, to say in the verdict where they are now.
@@ -50,10 +61,11 @@ public:
 
 private:
   struct Rank {
-    bool joined = false, gone = false, ended = false;
+    bool joined = false, gone = false, ended = false, isSilent = false;
     std::string host;
     uint32_t process = 0, keeper = 0;
     Standing standing;
+    RankWork work;
     double heardAt = 0, movedAt = 0;
     uint64_t cpuAtMove = 0;
     Ending ending;
@@ -73,10 +85,13 @@ private:
   Verdict judgeHung(int culprit, double now) const;
   std::string name(int rank) const;
   std::string describeOthers(int culprit) const;
+  // Where no rank of its host is heard of: that it is the host, or its network; else nothing.
+  std::string describeHost(int culprit) const;
 
   HubOptions options;
   const ProgramNotes &notes;
   std::vector<Rank> ranks;
+  Stragglers stragglers;
   uint64_t falls = 0;
   bool isOver = false;
   int asked = -1;

@@ -2,6 +2,8 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Launch.h"
+#include "runtime/comm/RollCall.h"
+#include "runtime/format/Printable.h"
 #include "runtime/monitor/FlightDump.h"
 #include "runtime/monitor/Hub.h"
 #include "runtime/monitor/Link.h"
@@ -57,8 +59,15 @@ std::string hostName() {
 }
 
 void say(const std::string &lines) {
-  std::fputs(lines.c_str(), stderr);
+  std::fputs(format::printable(lines).c_str(), stderr);
   std::fflush(stderr);
+}
+
+// The same of why the job ends, which the launcher wants to know.
+void tell(const std::string &lines) {
+  say(lines);
+  if (!lines.empty())
+    tellLauncher(lines);
 }
 
 // SIGUSR1 to a rank: its keeper sees that a record is wanted.
@@ -87,9 +96,11 @@ private:
   // What happens, each in turn.
   void readSignals();
   void reap(int waitStatus);
+  void followStop(bool stops);
   void readPage();
   void pollAll();
   void tick(double now);
+  void tellWork(double now);
   void listen(double now);
   void followEnd(double now);
   bool isAlone(double now);
@@ -132,8 +143,10 @@ private:
   ProgramNotes notes;
   bool hasReadNotes = false;
   bool isStopped = false; // the rank, by a signal
-  bool hasEnded = false;  // the rank
-  int passedOn = 0;       // a signal that ends a job
+  int64_t stoppedAt = 0;
+  uint64_t stoppedNanos = 0;
+  bool hasEnded = false; // the rank
+  int passedOn = 0;      // a signal that ends a job
   Ending ending;
   uint64_t memoryKills = 0;
   uint32_t dumps = 0; // asked for through the page, and written
@@ -233,10 +246,17 @@ void Keeper::readSignals() {
   int status = 0;
   while (!hasEnded && ::waitpid(child, &status, WNOHANG | WUNTRACED | WCONTINUED) == child) {
     if (WIFSTOPPED(status) || WIFCONTINUED(status))
-      isStopped = WIFSTOPPED(status);
+      followStop(WIFSTOPPED(status));
     else
       reap(status);
   }
+}
+
+void Keeper::followStop(bool stops) {
+  if (isStopped)
+    stoppedNanos += static_cast<uint64_t>(monotonicNanos() - stoppedAt);
+  isStopped = stops;
+  stoppedAt = monotonicNanos();
 }
 
 void Keeper::reap(int status) {
@@ -278,6 +298,8 @@ Frame Keeper::frameOf(FrameKind kind) {
   std::copy(std::begin(page->address.secret), std::end(page->address.secret), frame.secret.begin());
   frame.standing = standingOf(*page, notes, rank);
   frame.standing.isStopped = isStopped;
+  frame.standing.work.stoppedNanos =
+      stoppedNanos + (isStopped ? static_cast<uint64_t>(monotonicNanos() - stoppedAt) : 0);
   timespec used = {};
   if (knowsClock && ::clock_gettime(childClock, &used) == 0)
     frame.standing.cpuMillis =
@@ -294,7 +316,8 @@ Status Keeper::openFolder(std::string &folder) const {
   if (folder.empty()) {
     const char *temporary = std::getenv("TMPDIR");
     const char *job = std::getenv("PMIX_NAMESPACE");
-    std::string name = job ? job : text(options.launch.source, " ", ::getppid());
+    // The same for all ranks of this machine.
+    std::string name = job ? job : text("parent ", ::getppid());
     folder = text(temporary && *temporary ? temporary : "/tmp", "/dtrun-flights-", ::getuid(), "-",
                   XXH3_64bits(name.data(), name.size()));
   }
@@ -356,11 +379,11 @@ void Keeper::leave(int code, double now, double grace) {
 void Keeper::decideAlone() {
   std::string who = text("rank ", rank, " on host '", host, "' (process ", child, ") ");
   if (ending.signal || ending.exitCode == 0) {
-    say(text("dtrun: ", who, describe(ending), "; it was in ",
-             frameOf(FrameKind::Beat).standing.place, "\n"));
+    tell(text("dtrun: ", who, describe(ending), "; it was in ",
+              frameOf(FrameKind::Beat).standing.place, "\n"));
     dump(describe(ending));
   } else if (!ending.words.empty()) {
-    say(text("dtrun: ", ending.words, "\n"));
+    tell(text("dtrun: ", ending.words, "\n"));
     dump(ending.words);
   }
   leave(exitCodeOf(ending), seconds());
@@ -434,7 +457,7 @@ void Keeper::askAll(FrameKind kind, int code) {
 }
 
 void Keeper::give(const Verdict &verdict, double now) {
-  say(verdict.report);
+  tell(verdict.report);
   askAll(FrameKind::Verdict, verdict.exitCode);
   if (!verdict.report.empty())
     dump(verdict.report.substr(0, verdict.report.find('\n')));
@@ -493,7 +516,8 @@ void Keeper::readHub(double now) {
       connectedAt = now - kConnectSeconds + 0.2; // the next address, soon
     return;
   }
-  if (isOpen && now - hubHeardAt <= options.silenceSeconds)
+  double silence = options.silenceSeconds * (link->isNear() ? kNearSilence : 1);
+  if (isOpen && now - hubHeardAt <= silence)
     return;
   if (hubHasLeft || isLeaving)
     leaveBy = std::min(leaveBy, std::max(now, killAt));
@@ -509,9 +533,9 @@ void Keeper::loseHub(double now) {
   if (now - hubLostAt < (rank == 1 ? 0 : 2))
     return;
   if (rank == 1 || options.launch.size < 16)
-    say(text("dtrun: rank 0 is lost: its keeper is out of reach of that of rank ", rank,
-             " on host '", host, "'; rank ", rank, " is in ",
-             frameOf(FrameKind::Beat).standing.place, "\n"));
+    tell(text("dtrun: rank 0 is lost: its keeper is out of reach of that of rank ", rank,
+              " on host '", host, "'; rank ", rank, " is in ",
+              frameOf(FrameKind::Beat).standing.place, "\n"));
   hubHasLeft = true;
   dump("rank 0 is lost");
   leave(kExitRankDied, now);
@@ -553,6 +577,18 @@ void Keeper::tick(double now) {
   }
   if (beats)
     lastBeat = now;
+  if (beats && hub)
+    tellWork(now);
+}
+
+// Rank 0 may read in its page what its keeper knows of all.
+void Keeper::tellWork(double now) {
+  std::string line = hub->tickStragglers(now);
+  if (!line.empty())
+    say(line);
+  for (int each = 0; each < options.launch.size; ++each)
+    page->work.set(each, hub->workOf(each));
+  page->work.set(hub->straggler());
 }
 
 // What the end of the rank means, once it has been told.

@@ -18,7 +18,7 @@ namespace dtc::rt {
 struct KeeperOptions {
   LaunchEnvironment launch;
   Patience patience = {};
-  double silenceSeconds = 5; // after which a keeper that is not heard of is lost
+  double silenceSeconds = 4; // after which a keeper that is not heard of is lost
   std::string flightFolder;  // empty: folder dtrun-flights-USER-JOB of TMPDIR or /tmp
 };
 

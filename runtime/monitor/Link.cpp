@@ -22,6 +22,14 @@ Link::~Link() {
     ::close(socket);
 }
 
+bool Link::isNear() const {
+  sockaddr_in own = {}, other = {};
+  socklen_t ownSize = sizeof(own), otherSize = sizeof(other);
+  return ::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &ownSize) == 0 &&
+         ::getpeername(socket, reinterpret_cast<sockaddr *>(&other), &otherSize) == 0 &&
+         own.sin_addr.s_addr == other.sin_addr.s_addr;
+}
+
 void Link::send(const Frame &frame, bool mayBeDropped) {
   constexpr size_t most = 4 * kMostFrameBytes;
   if (failed || (mayBeDropped && !out.empty()))

@@ -14,6 +14,8 @@ public:
   Link &operator=(const Link &) = delete;
 
   int descriptor() const { return socket; }
+  // Whether both ends have one address, which are those of one machine then.
+  bool isNear() const;
   bool wantsToWrite() const { return !out.empty(); }
   // Sends what can be sent now, the rest when flush() is called. An end that does not read gets no
   // more than some beats: what comes then is dropped where it `mayBeDropped`, else the link fails.

@@ -8,6 +8,7 @@
 #include "runtime/base/Status.h"
 #include "runtime/monitor/FlightRecorder.h"
 #include "runtime/monitor/ProgramNotes.h"
+#include "runtime/monitor/Work.h"
 
 #include <array>
 #include <atomic>
@@ -74,6 +75,7 @@ struct ProgressPage {
   KeeperAddress address;
   char words[kWords]; // of a rank that ends because others did
   FlightRecorder flights;
+  WorkPage work;
 };
 
 // Tags of the host's own calls, which no instruction has: the kind of call in the lower half.
@@ -137,6 +139,12 @@ public:
   void complete(uint64_t firstEvent, uint64_t lastEvent);
   void deviceReports() { page.reportsStreams = 1; }
   bool isDeviceReporting() const { return page.reportsStreams != 0; }
+
+  // A step is over, in which so much was work of this rank (Work.h).
+  void addWork(uint32_t program, double workSeconds, double stepSeconds);
+  // On rank 0, of any rank, and who is slow; a second or two old. Nothing without keepers.
+  RankWork workOf(int rank) const;
+  Straggler straggler() const;
 
   // Why this rank ends, for its keeper to say where nobody knows better.
   void say(const std::string &words);

@@ -116,6 +116,7 @@ Standing StandingReader::read() {
   for (size_t group = 0; group < ProgressPage::kGroups; ++group)
     for (size_t side = 0; side < 2; ++side)
       standing.started[group][side] = page.started[group][side].load(std::memory_order_relaxed);
+  standing.work = page.work.totals();
   for (size_t i = 0; i < ProgressPage::kStreams; ++i)
     readStream(i);
   if (standing.place.empty())

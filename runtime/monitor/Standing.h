@@ -30,6 +30,7 @@ struct Standing {
   std::vector<Waiting> waits;
   // Meetings begun so far, by group: collectives and sends, receives.
   std::array<std::array<uint64_t, 2>, ProgressPage::kGroups> started = {};
+  WorkTotals work;
   std::string place; // "step 12, task 'forward', micro-batch 1, instruction 7, gemm (h.0.mlp)"
 };
 

@@ -5,7 +5,9 @@
 // FAULT_RANK  of Open MPI, that is meant; 0
 // FAULT_AT    the number of the call, from 1; 0: none
 // FAULT_KIND  kill: SIGKILL before the call, of a write after half of it; full: this call and the FAULT_COUNT - 1 after it give
-//             ENOSPC
+//             ENOSPC; readonly: EROFS; slow: they take FAULT_SECONDS longer
+// FAULT_ONCE  a file: nothing happens where it is there, and it is made before the first fault, so that a job that is started again
+//             is left alone
 // FAULT_REPORT  a file that gets the number of calls at the end
 #include <atomic>
 #include <cerrno>
@@ -25,6 +27,9 @@ struct Plan {
   const char *folder = nullptr;
   long at = 0, count = 1;
   bool kills = false;
+  long slowSeconds = 0;
+  int error = ENOSPC;
+  const char *once = nullptr;
 };
 
 long numberOf(const char *variable, long otherwise) {
@@ -41,6 +46,12 @@ Plan readPlan() {
   plan.at = numberOf("FAULT_AT", 0);
   plan.count = numberOf("FAULT_COUNT", 1);
   plan.kills = kind && std::strcmp(kind, "kill") == 0;
+  plan.slowSeconds = kind && std::strcmp(kind, "slow") == 0 ? numberOf("FAULT_SECONDS", 1) : 0;
+  if (kind && std::strcmp(kind, "readonly") == 0)
+    plan.error = EROFS;
+  plan.once = std::getenv("FAULT_ONCE");
+  if (plan.once && ::access(plan.once, F_OK) == 0)
+    plan.folder = nullptr;
   return plan;
 }
 
@@ -73,8 +84,15 @@ bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true) {
   long number = ++calls;
   if (number < plan().at || number >= plan().at + plan().count || plan().at == 0)
     return false;
+  if (plan().once && number == plan().at)
+    if (FILE *file = std::fopen(plan().once, "w"))
+      std::fclose(file);
+  if (plan().slowSeconds > 0) {
+    ::sleep(static_cast<unsigned>(plan().slowSeconds));
+    return false;
+  }
   if (!plan().kills) {
-    errno = ENOSPC;
+    errno = plan().error;
     return takesSpace;
   }
   if (mayBeKilled)

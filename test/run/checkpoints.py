@@ -7,6 +7,7 @@
 3. Whatever the moment at which SIGKILL ends a run that writes, the next one goes on from a whole checkpoint and ends alike.
 4. A disk that is full costs checkpoints and no training; a checkpoint that is cut or changed at any byte is not gone on from.
 5. SIGTERM ends a run after a checkpoint, with exit code 143.
+6. A loss that spikes takes a run back to a checkpoint, and on as one that never read the data since; logs go on, too.
 """
 import argparse
 import json
@@ -19,12 +20,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import any_plan
 import skipped
 from cli import processes_with
-from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train
+from dtc_tools import BIN, compare_steps, compare_tensors, dtc, read_safetensors, run, train, write_npy
+from reference.sampler import samples_of
 
 STEPS, HALF, SEQUENCE, BATCH, TOLERANCE = 6, 3, 8, 8, 1e-4
 # 61 words divide by no number of ranks; dropout everywhere.
@@ -212,6 +215,9 @@ def check_full(folder):
     check(len(result.stdout.splitlines()) == STEPS and result.returncode == 1, f"no file may grow: {result}")
     for step in (HALF, STEPS):
         check(f"no checkpoint of step {step}: " in result.stderr, f"no file may grow: {result.stderr}")
+    result = subprocess.run(model.command({"dp": 2}, "--checkpoint-dir", saved), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                            timeout=20, preexec_fn=limit)
+    check(result.returncode == 1 and "raise the limit of file sizes (ulimit -f)" in result.stderr, f"no file may grow: {result}")
     check(list(saved.iterdir()) == [], f"no file may grow: {list(saved.iterdir())} is left")
 
 
@@ -245,10 +251,60 @@ def check_damaged(folder):
             check(result.returncode == 0 and numbers(found) == numbers(lines[4:]), f"{name}, {damage}: {result}")
             said = [line for line in result.stderr.splitlines() if "is not good" in line]
             check(len(said) == 1 and f"step-{STEPS}" in said[0] and name in said[0], f"{name}, {damage}: {result.stderr}")
+    # A good one of another step than its name says.
+    shutil.rmtree(saved)
+    shutil.copytree(kept, saved)
+    newest.rename(saved / "step-5")
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume"), capture_output=True, text=True)
+    check("step-5 is not good: it is of step 6" in result.stderr and "going on after step 4" in result.stderr, f"another step: {result}")
     for path in saved.glob("step-*/COMPLETE"):
         path.unlink()
     result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, "--resume"), capture_output=True, text=True)
     check(result.returncode == 1 and "none of the 2 checkpoints" in result.stderr and not result.stdout, f"all are damaged: {result}")
+
+
+def check_slow(folder):
+    """A disk that takes long to write a checkpoint: the one that is due meanwhile is left out, no step is, and the last one is there."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    lines, _ = model.train({"dp": 2})
+    os.environ["DTC_CHECKPOINT_TIMEOUT"] = "1"
+    # After the folder is made and tried, the first checkpoint's files: the longest that is waited for is two seconds.
+    result, _ = run_with_faults(model, {"dp": 2}, saved, "--checkpoint-every", 2, kind="slow", at=7, count=4, seconds=2)
+    del os.environ["DTC_CHECKPOINT_TIMEOUT"]
+    found = [json.loads(line) for line in result.stdout.splitlines()]
+    check(result.returncode == 0 and numbers(found) == numbers(lines), f"a slow disk: {result}")
+    check("step 4 takes no checkpoint, as that of step 2 is still being written" in result.stderr, f"a slow disk: {result.stderr}")
+    check(max(line["checkpoint_stall_s"] for line in found) < 2.5, f"a slow disk: {found}")
+    check(sorted(path.name for path in saved.iterdir()) == ["step-2", "step-6"], f"a slow disk: {list(saved.iterdir())}")
+    dtc("checkpoint", "verify", saved)
+
+
+def check_kept(folder):
+    """The last two stay, and those of every third step."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    model.train({}, "--checkpoint-dir", saved, "--checkpoint-every", 1, "--keep", 2, "--keep-every", 3, steps=8)
+    check(sorted(path.name for path in saved.iterdir()) == ["step-3", "step-6", "step-7", "step-8"], f"kept are {list(saved.iterdir())}")
+    result = subprocess.run(model.command({}, "--checkpoint-dir", folder / "nope" / "x"), capture_output=True, text=True)
+    check(result.returncode == 1 and "make that first" in result.stderr, f"{result}")
+
+
+def check_logs(folder):
+    """The log of a run that goes on has each step once: those after the checkpoint anew, the others as they were."""
+    model, saved, logs = Model(folder, GPT2), folder / "checkpoints", folder / "logs"
+    fix = {"dp": 2}
+    read = lambda rank: [json.loads(line) for line in (logs / f"rank-{rank}.jsonl").read_text().splitlines()]  # noqa: E731
+    model.train(fix, "--checkpoint-dir", saved, "--checkpoint-every", HALF, "--log-dir", logs)
+    before = [read(rank) for rank in range(2)]
+    keep_half(saved)
+    with (logs / "rank-1.jsonl").open("a") as file:
+        file.write('{"step":7,"lo')  # as a crash leaves it
+    lines, _ = model.train(fix, "--checkpoint-dir", saved, "--resume", "--log-dir", logs)
+    for rank in range(2):
+        check(numbers(read(rank)) == numbers(before[rank]), f"rank {rank}: the log has {read(rank)}")
+        check(read(rank)[:HALF] == before[rank][:HALF], f"rank {rank}: lines before the checkpoint are others")
+    check(read(0)[HALF]["step_time_s"] == lines[0]["step_time_s"], f"the log has {read(0)[HALF:]}, not {lines}")
+    model.train(fix, "--log-dir", logs)  # a new run begins a new log
+    check(len(read(0)) == STEPS, f"the log has {read(0)}")
 
 
 def check_refusals(folder):
@@ -262,6 +318,19 @@ def check_refusals(folder):
 
     refused("add --resume")
     refused("raise --steps", "--resume", steps=HALF)
+    # What may differ is said.
+    shutil.copytree(saved, folder / "copy")
+    command = model.command({}, "--checkpoint-dir", folder / "copy", "--resume", steps=STEPS + 1)
+    command[command.index("--seed") + 1], command[command.index("--lr") + 1] = "9", "0.5"
+    result = subprocess.run(command, capture_output=True, text=True)
+    for words in ("--seed was 7 and is 9", "--lr was 0.01 and is 0.5", f"--steps was {STEPS} and is {STEPS + 1}"):
+        check(result.returncode == 0 and words in result.stderr, f"wanted '{words}': {result}")
+    for key, value, words in (("BATCH", 4, "recompile with --global-batch 8"), ("SEQUENCE", 4, "recompile with --seq-len 8")):
+        before, globals()[key] = globals()[key], value
+        for program in folder.glob("*.dte"):
+            program.unlink()
+        refused(words, "--resume")
+        globals()[key] = before
     for other, words in ((Model(folder, GPT2, "sgd"), "has no tensor"), (Model(folder, GPT2, "adamw", "bf16"), "wants BF16"),
                          (Model(folder, {**GPT2, "n_layer": 3}), "transformer.h.2.")):
         for program in folder.glob("*.dte"):
@@ -319,6 +388,94 @@ def check_stall(folder):
     lines, _ = model.train({"dp": 2}, "--checkpoint-dir", folder / "checkpoints", "--checkpoint-every", 2)
     stalls = [line["checkpoint_stall_s"] for line in lines]
     check(all((stall > 0) == (step in (3, 5)) or step in (4, 6) for step, stall in enumerate(stalls, 1)), f"stalls are {stalls}")
+
+
+def check_spikes(folder, fix):
+    """A loss that spikes: the run goes back to the last checkpoint and leaves out the data since; it is one whose data never had them."""
+    model, saved, rng, flags = Model(folder, GPT2), folder / "checkpoints", random.Random(11), ["--spike-factor", 1.3]
+    steps, batches, every, bad = 18, 20, 5, 12
+    # The same word on and on, but for one that tells batches apart, is soon learned; any words are not. Batch b is read by step b.
+    rows = [[[rng.randrange(61) if b == bad else 7 * b % 61 if i == 3 else 5 for i in range(SEQUENCE + 1)] for _ in range(BATCH)]
+            for b in range(1, batches + 1)]
+
+    def write(name, order):
+        at, size = {}, batches * BATCH
+        for step, batch in enumerate(order, 1):
+            at.update(zip(samples_of(step, BATCH, size, 7), batch))
+        for part, begin in (("x", 0), ("y", 1)):
+            write_npy(folder / f"{name}.{part}.npy", "<i4", "i", (size, SEQUENCE),
+                      [word for i in range(size) for word in at[i][begin: begin + SEQUENCE]])
+        return f"tokens={folder / f'{name}.x.npy'},targets={folder / f'{name}.y.npy'}"
+
+    def parameters():
+        return (folder / "parameters.safetensors").read_bytes()
+
+    def mean_loss(path):
+        run = json.loads((path / f"step-{steps}" / "manifest.json").read_text())
+        return run["mean_loss"], run["mean_loss_steps"]
+
+    # Steps 11 and 12 are left out; what was batch 13 is read by step 11.
+    model.data = write("without", rows[:10] + rows[12:] + rows[10:12])
+    wanted, after = model.train(fix, "--checkpoint-dir", folder / "without", *flags, steps=steps)
+    model.data = write("with", rows)
+    found, ended = model.train(fix, "--checkpoint-dir", saved, "--checkpoint-every", every, "--keep", 9, *flags, steps=steps)
+    check([line["step"] for line in found] == [*range(1, bad + 1), *range(11, steps + 1)], f"{fix}: a spike gives steps {found}")
+    check(numbers(found[:10]) == numbers(wanted[:10]) and numbers(found[bad:]) == numbers(wanted[10:]) and ended == after,
+          f"{fix}: after a roll-back {numbers(found[bad:])}, not {numbers(wanted[10:])}")
+    check([(line["roll_backs"], line["skipped_batches"]) for line in found] == [(0, 0)] * bad + [(1, 2)] * (steps - 10), f"{found}")
+    for last in (15, 10):  # behind the roll-back, and before it
+        for path in saved.iterdir():
+            if int(path.name.split("-")[1]) > last:
+                shutil.rmtree(path)
+        found, ended = model.train(fix, "--checkpoint-dir", saved, "--checkpoint-every", every, "--keep", 9, "--resume", *flags, steps=steps)
+        check(numbers(found[-3:]) == numbers(wanted[-3:]) and ended == after, f"{fix}: going on after step {last}, {numbers(found)}")
+        check(len(found) == (3 if last == 15 else 10), f"{fix}: going on after step {last}, {numbers(found)}")
+        check(mean_loss(saved) == mean_loss(folder / "without"), f"{fix}: going on after step {last}, the mean is {mean_loss(saved)}")
+    if fix:
+        return
+    # Where there is nothing to go back to, training goes on; where going back does not help, it ends.
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", folder / "none", *flags, steps=steps), capture_output=True, text=True)
+    check(result.returncode == 0 and result.stderr.count("and training goes on") == 1, f"without a checkpoint: {result}")
+    rows[bad:] = [[[rng.randrange(61) for _ in range(SEQUENCE + 1)] for _ in range(BATCH)] for _ in rows[bad:]]
+    model.data = write("never", rows)
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", folder / "never", "--checkpoint-every", every, *flags, steps=steps),
+                            capture_output=True, text=True)
+    check(result.returncode == 4 and result.stderr.count("went back to step 10") == 3 and "3 times did not help" in result.stderr,
+          f"spikes without end: {result}")
+    # The last step goes back, too, and its gradients are those of the batch that it reads then.
+    model.data = write("last", [rows[bad - 1 if b == steps - 1 else 0] for b in range(batches)])
+    gradients = folder / "gradients.safetensors"
+    found, _ = model.train(fix, "--checkpoint-dir", folder / "last", "--checkpoint-every", every, "--dump-grads", gradients, *flags, steps=steps)
+    check([line["step"] for line in found] == [*range(1, steps + 1), *range(16, steps + 1)], f"a last step that spikes: {found}")
+    norm = math.sqrt(sum(value * value for _, values in read_safetensors(gradients).values() for value in values))
+    check(abs(norm / found[-1]["grad_norm"] - 1) < 1e-5, f"the gradients' norm is {norm}, that of the last step {found[-1]['grad_norm']}")
+
+
+def check_damaged_roll_back(folder):
+    """A loss that spikes, and a checkpoint that is damaged where it is read last: what is half of it is not trained on."""
+    model, saved, rng, steps, every = Model(folder, GPT2), folder / "checkpoints", random.Random(12), 600, 300
+    size, at = steps * BATCH, {}
+    for step in range(1, steps + 1):
+        at.update((sample, step == 590) for sample in samples_of(step, BATCH, size, 7))
+    for part in ("x", "y"):
+        write_npy(folder / f"{part}.npy", "<i4", "i", (size, SEQUENCE),
+                  [rng.randrange(61) if at[i] else 5 for i in range(size) for _ in range(SEQUENCE)])
+    model.data = f"tokens={folder / 'x.npy'},targets={folder / 'y.npy'}"
+    command = model.command({}, "--checkpoint-dir", saved, "--checkpoint-every", every, "--spike-factor", 1.5, steps=steps)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+        path = saved / f"step-{every}"
+        while not path.exists() and process.poll() is None:
+            time.sleep(0.002)
+        os.killpg(process.pid, signal.SIGSTOP)
+        shard = next(path.glob("*.safetensors"))
+        data = bytearray(shard.read_bytes())
+        data[-1] ^= 1
+        shard.write_bytes(data)
+        os.killpg(process.pid, signal.SIGCONT)
+        said = process.communicate(timeout=120)[1]
+    check(process.returncode == 4 and f"step-{every} is not good" in said and "no good checkpoint to go back to: training diverged" in said,
+          f"a damaged checkpoint: {process.returncode}, {said}")
+    check([each.name for each in saved.iterdir()] == [path.name], f"after a damaged checkpoint there are {list(saved.iterdir())}")
 
 
 def draw_fix(rng, case):
@@ -389,8 +546,11 @@ def main():
                 in_folder(check_other_plans, GPT2, {"tp": 2, "offload": 1}, [{"dp": 4, "zero": 2}]))
     killed = [in_folder(check_killed, fix, arguments.moments * few or None, arguments.seed)
               for fix, few in (({}, 3), ({"dp": 2, "zero": 1}, 1))]
-    for test in (check_full, check_damaged, check_refusals, check_skipped, check_stall):
+    for test in (check_full, check_slow, check_damaged, check_refusals, check_kept, check_logs, check_skipped, check_stall):
         in_folder(test)
+    for fix in ({}, {"dp": 2, "zero": 1}, stages):
+        in_folder(check_spikes, fix)
+    in_folder(check_damaged_roll_back)
     for case in (({},), ({"dp": 2},), ({"dp": 2}, True)):
         in_folder(check_stopped, *case)
     print(f"{len(same)} plans go on to the bit, 7 others within {worst:.2g}; killed at {sum(count for count, _ in killed)} moments, going on "

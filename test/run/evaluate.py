@@ -3,23 +3,24 @@
 
 1. A tiny GPT-2 and Llama, evaluated before the first step and after the ninth on the samples of the step that follows, have
    JAX's loss of that step (the stored curve of like_jax.py), on one process and on four.
-2. The same GPT-2 with dropout, in training and not in evaluation: the mean over all batches of a file, in its order, is the
-   mean loss of training on each of its samples once at rate 0 without dropout. What fills no batch is left out, and said.
+2. The same GPT-2 with dropout, in training and not in evaluation: the loss of a file is the mean loss of training on each of
+   its samples once at rate 0 without dropout, in batches of one, whatever the batch, and where the last one is not full.
 3. Losses, gradient norms and parameters of a run with evaluation are those without, to the last bit: under dp=2 with ZeRO and
    micro-batches, with dropout.
-4. Where targets are ignored, in uneven numbers by batch, the mean is over what counts, as if all samples were one batch.
+4. Where targets are ignored, in uneven numbers by batch, or weighted by an input, the mean is over what counts, as if all
+   samples were one batch. A loss that adds up its samples is the mean of such sums over batches.
 5. A model without sequences is evaluated on files by name; it has no tokens.
 """
 import array
 import json
 import random
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from dtc_tools import BIN, compare_steps, dtc, train
-from inputs import DIGITS, SAMPLES, SEQUENCE, compile_model, ignoring, import_gpt2, write_npy, write_words
+from dtc_tools import compare_steps, dtc, train
+from inputs import (DIGITS, SAMPLES, SEQUENCE, adding_up, compile_model, ignoring, import_gpt2, weighing, write_npy,
+                    write_words)
 from like_jax import DATA, LOSS_TOLERANCE, compile_curve, train_model
 from reference.sampler import samples_of
 
@@ -92,25 +93,20 @@ def compile_gpt2(folder, name, devices, batch, fix, changes):
 
 
 def check_whole_file(folder):
-    init, tokens = ["--init", DATA / "gpt2.init.safetensors"], DATA / "tokens.bin"
-    # 11 samples: five batches of two, whose samples are the first ten.
-    first = files_of(folder, stored_tokens(), range(10), 16)
-    plain = compile_gpt2(folder, "plain.dte", 1, 2, "", {})
-    losses = [line["loss"] for line in train(plain, 1, first, 5, "--lr", 0, *init)]
+    init = ["--init", DATA / "gpt2.init.safetensors"]
+    data = files_of(folder, stored_tokens(), range(11), 16)
+    plain = compile_gpt2(folder, "plain.dte", 1, 1, "", {})
+    losses = [line["loss"] for line in train(plain, 1, data, 11, "--lr", 0, *init)]
     wanted = sum(losses) / len(losses)
-    check(max(losses) > wanted * 1.01, "batches have one loss, so that any of them would do")
-    for devices, fix in ((1, ""), (2, "dp=2,zero=1"), (2, "tp=2,sp=0")):
-        dte = compile_gpt2(folder, "dropout.dte", devices, 2, fix, DROPOUT)
-        command = [BIN / "dtrun", dte, "-n", devices, "--data", tokens, "--steps", 0, "--eval-data", tokens, "--format", "json",
-                   "--seed", 2]  # whose order of training data ends with another sample
-        result = subprocess.run([str(part) for part in command + init], capture_output=True, text=True, timeout=120, check=True)
-        check(result.stderr == "dtrun: the last 1 sample of --eval-data fills no batch and is left out\n",
-              f"stderr is {result.stderr}")
-        line = json.loads(result.stdout)
-        check(line["eval_tokens"] == 160, f"five batches of two samples of 16 tokens have {line['eval_tokens']}")
-        worst = compare_steps([line["eval_loss"]], [wanted], SUM_TOLERANCE, f"a whole file on {devices} ranks {fix}",
-                              "training at rate 0")
-        print(f"a whole file on {devices} ranks {fix}: within {worst:.1e} of training at rate 0")
+    check(max(losses) > wanted * 1.01, "samples have one loss, so that any of them would do")
+    for devices, batch, fix in ((1, 2, ""), (2, 2, "dp=2,zero=1"), (2, 3, "tp=2,sp=0"), (2, 4, "pp=2,micro_batch=2"),
+                                (2, 16, "dp=2,micro_batch=4")):
+        dte = compile_gpt2(folder, "dropout.dte", devices, batch, fix, DROPOUT)
+        line = evaluate(dte, devices, data, "--seed", 2, *init)  # whose order of training data ends with another sample
+        check(line["eval_tokens"] == 176, f"eleven samples of 16 tokens have {line['eval_tokens']}")
+        what = f"a whole file in batches of {batch} on {devices} ranks {fix}"
+        worst = compare_steps([line["eval_loss"]], [wanted], SUM_TOLERANCE, what, "training at rate 0")
+        print(f"{what}: within {worst:.1e} of training at rate 0")
 
 
 def check_training_is_the_same(folder):
@@ -129,6 +125,20 @@ def check_training_is_the_same(folder):
         print(f"training on {devices} ranks {fix}: to the last bit the same with evaluation")
 
 
+PARTS = [(1, 4, "micro_batch=2"), (1, 9, "micro_batch=3"), (2, 10, "dp=2,micro_batch=1"), (2, 6, "pp=2,micro_batch=2"),
+         (4, 4, "dp=2,tp=2,sp=1,zero=1,micro_batch=1"), (4, 20, "pp=2,dp=2,micro_batch=2")]
+
+
+def check_parts(folder, model, data, what, wanted):
+    """Under all plans and batches, which cut the data otherwise, the evaluation is this one."""
+    for devices, batch, fix in PARTS:
+        line = evaluate(compile_model(model, folder / "parts.dte", devices, batch, fix), devices, data)
+        check(line["eval_tokens"] == wanted["eval_tokens"], f"{what}: {line['eval_tokens']} targets count")
+        each = f"{what} in batches of {batch} on {devices} ranks {fix}"
+        worst = compare_steps([line["eval_loss"]], [wanted["eval_loss"]], SUM_TOLERANCE, each, "one batch of all samples")
+        print(f"{each}: within {worst:.1e} of one batch of all samples")
+
+
 def check_ignored(folder):
     model = folder / "ignoring.mlir"
     model.write_text(ignoring(import_gpt2(folder), -100))
@@ -138,14 +148,33 @@ def check_ignored(folder):
     data = write_words(folder, rng, lambda: next(counts))
     whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
     check(whole["eval_tokens"] == SAMPLES // 4 + SAMPLES // 2 * SEQUENCE, f"{whole['eval_tokens']} targets count")
-    for devices, fix in ((1, "micro_batch=2"), (2, "dp=2,micro_batch=1"), (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=1")):
-        line = evaluate(compile_model(model, folder / "parts.dte", devices, 4, fix), devices, data)
-        check(line["eval_tokens"] == whole["eval_tokens"], f"{line['eval_tokens']} targets count")
-        worst = compare_steps([line["eval_loss"]], [whole["eval_loss"]], SUM_TOLERANCE, f"ignored targets on {devices} ranks {fix}",
-                              "one batch of all samples")
-        print(f"ignored targets on {devices} ranks {fix}: within {worst:.1e} of one batch of all samples")
+    check_parts(folder, model, data, "ignored targets", whole)
     nothing = evaluate(folder / "whole.dte", 1, write_words(folder, rng, lambda: 0))
     check(nothing["eval_loss"] == 0 and nothing["eval_tokens"] == 0, f"nothing counts: {nothing}")
+
+
+def check_weighted(folder):
+    model = folder / "weighted.mlir"
+    model.write_text(weighing(import_gpt2(folder)))
+    rng = random.Random(10)
+    data = write_words(folder, rng, lambda: SEQUENCE)
+    write_npy(folder / "weights.npy", "<f4", "f", (SAMPLES, SEQUENCE),
+              [rng.choice([0, 0.01, 1.5]) * (1 + i // SEQUENCE) for i in range(SAMPLES * SEQUENCE)])
+    data += f",weights={folder / 'weights.npy'}"
+    whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
+    check(whole["eval_tokens"] == SAMPLES * SEQUENCE, f"{whole['eval_tokens']} targets are read")
+    check_parts(folder, model, data, "weighted targets", whole)
+
+
+def check_sums(folder):
+    model = folder / "sums.mlir"
+    model.write_text(adding_up(import_gpt2(folder)))
+    data = write_words(folder, random.Random(11), lambda: SEQUENCE)
+    whole = evaluate(compile_model(model, folder / "whole.dte", 1, SAMPLES, ""), 1, data)
+    for devices, batch, fix in ((1, 9, ""), (2, 10, "dp=2,micro_batch=1")):
+        line = evaluate(compile_model(model, folder / "parts.dte", devices, batch, fix), devices, data)
+        compare_steps([line["eval_loss"] * SAMPLES / batch], [whole["eval_loss"]], SUM_TOLERANCE, f"sums over {batch} samples",
+                      "the sum over all")
 
 
 def check_digits(folder):
@@ -160,7 +189,8 @@ def check_digits(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_digits):
+        for part in (check_like_jax, check_whole_file, check_training_is_the_same, check_ignored, check_weighted,
+                     check_sums, check_digits):
             part(Path(folder))
 
 

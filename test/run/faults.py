@@ -1,9 +1,10 @@
 """Faults at random moments of a job of four ranks: noticed in time, with the right rank named, and nothing left behind.
 
-  faults.py [--trials N] [--seed S]
+  faults.py [--trials N] [--moments N] [--seed S]
 
 A trial starts a job, waits for a random moment of its training, and does one thing to one rank: kill -9, SIGSEGV or SIGSTOP
 of its process, or kill -9 of the keeper beside it. It prints a table: fault, trials, noticed within (mean, worst), ended, named rightly.
+With --moments, faults also strike runs that start again by themselves (fault_moments.py).
 Flight records of the last trial of each fault are read: PyTorch's keys, and who is behind in them.
 """
 import argparse
@@ -20,6 +21,8 @@ import time
 from pathlib import Path
 
 from dtc_tools import BIN, dtc
+from fault_causes import check_lost_output, check_out_of_memory, check_straggler
+from fault_moments import campaign
 
 RANKS = 4
 TIMEOUT = 3.0  # --timeout: after which a rank that is stopped is one that hangs
@@ -77,15 +80,15 @@ def start(folder, logs):
     return job
 
 
-def ranks_of(job, dte):
+def ranks_of(job, dte, ranks=RANKS):
     """Rank -> (keeper, process)."""
     processes = processes_of(dte)
     found = {}
     for process, parent in processes.items():
         if parent in processes and parent != job.pid and processes[parent] != job.pid:
             found[rank_of(process)] = (parent, process)
-    if sorted(found) != list(range(RANKS)):
-        fail(f"found ranks {sorted(found)} among processes {processes}, wanted {RANKS}")
+    if sorted(found) != list(range(ranks)):
+        fail(f"found ranks {sorted(found)} among processes {processes}, wanted {ranks}")
     return found
 
 
@@ -189,6 +192,7 @@ def check_request(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=2, help="of each fault")
+    parser.add_argument("--moments", type=int, default=0, help="of runs with --restarts, over all faults")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     chance = random.Random(arguments.seed)
@@ -199,9 +203,13 @@ def main():
         dtc("plan", source, *plan, "--fix", "dp=2,tp=2", "-o", folder / "p.json")
         dtc("compile", source, *plan, "--plan", folder / "p.json", "-o", folder / "a.dte")
         (folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
-        check_request(folder)
+        if arguments.trials:
+            check_request(folder)
+            check_lost_output(folder, RANKS)
+            check_out_of_memory(folder, ranks_of, RANKS)
+            check_straggler(folder, ranks_of, RANKS)
         rows, wrong = [], 0
-        for fault in BOUNDS:
+        for fault in BOUNDS if arguments.trials else ():
             results = []
             for _ in range(arguments.trials):
                 results.append(run_trial(folder, fault, chance))
@@ -212,6 +220,10 @@ def main():
             noticed, ended, right = (list(column) for column in zip(*results))
             wrong += len(results) - sum(right)
             rows.append((fault, len(results), sum(noticed) / len(noticed), max(noticed), max(ended), sum(right)))
+        if arguments.moments:
+            campaign(folder, arguments.moments, arguments.seed, ranks_of)
+    if not rows:
+        return
     print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'ended: worst':>13} {'named rightly':>14}")
     for fault, trials, mean, worst, ended, right in rows:
         print(f"{fault:22} {trials:6} {mean:18.2f} s {worst:6.2f} s {ended:11.2f} s {right:14}")

@@ -44,6 +44,15 @@ def ignoring(text, index):
                         f"{name} graph.cross_entropy {operands} ignoring {index} mean : ({types}) -> tensor<f32>")
 
 
+def weighing(text):
+    """The model with the mean of its cross entropies by weights that are another input, one a word."""
+    rows = f"tensor<?x{SEQUENCE}xf32>"
+    return replace_loss(text.replace("%targets: !tokens) -> tensor<f32>", f"%targets: !tokens, %weights: {rows}) -> tensor<f32>"),
+                        lambda name, operands, types:
+                        f"    %rows = graph.cross_entropy {operands} : ({types}) -> {rows}\n"
+                        f"{name} graph.weighted_mean %rows, %weights : {rows}")
+
+
 def adding_up(text):
     """The model with the sum over all rows as its loss, a sequence of them in each sample."""
     rows = f"tensor<?x{SEQUENCE}xf32>"
@@ -106,7 +115,7 @@ def run_words(folder, model, data, devices, fix, batch=12):
 
 
 PLANS = [(1, "micro_batch=3"), (2, "dp=2,micro_batch=2"), (2, "tp=2,sp=0,micro_batch=4"), (2, "tp=2,sp=1"),
-         (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=3")]
+         (4, "dp=2,tp=2,sp=1,zero=1,micro_batch=3"), (2, "pp=2,micro_batch=3"), (4, "pp=2,dp=2,zero=1,micro_batch=2")]
 
 
 def check_plans(folder, model, data, what):

@@ -77,17 +77,31 @@ CLI::Validator notEmpty() {
       [](std::string &text) { return text.empty() ? "wanted a value, found ''" : ""; }, "");
 }
 
-std::string usageError(const CLI::App *app, const CLI::Error &error) {
+std::string usageMistake(const CLI::App *app, const CLI::Error &error) {
   const CLI::App *command = innermost(app);
   std::string message = error.what();
   // CLI11 asks for what is missing before it looks at what nothing has asked for.
   std::vector<std::string> extras = command->remaining();
+  if (dynamic_cast<const CLI::ArgumentMismatch *>(&error)) {
+    std::string option = message.substr(0, message.find(':'));
+    if (message.find("At Most 1") != std::string::npos)
+      message = option + " is given twice";
+    else if (message.find("missing") != std::string::npos)
+      message = option + ": wanted a value";
+  }
+  if (extras.empty() && dynamic_cast<const CLI::RequiredError *>(&error))
+    if (std::string names = subcommandsOf(command); !names.empty())
+      message = "wanted a command, one of " + names;
   if (!extras.empty()) {
     std::string names = subcommandsOf(command);
     message = names.empty() ? "'" + extras.front() + "' is not an argument of this command"
                             : "there is no command '" + extras.front() + "', only " + names;
   }
-  return format::printable("error: " + message + "; see '" + fullName(command) + " --help'") + "\n";
+  return format::printable(message);
+}
+
+std::string usageError(const CLI::App *app, const CLI::Error &error) {
+  return "error: " + usageMistake(app, error) + "; see '" + fullName(innermost(app)) + " --help'\n";
 }
 
 } // namespace dtc

@@ -14,6 +14,9 @@ CLI::Validator wholeNumber(int64_t low, int64_t high = std::numeric_limits<int64
 CLI::Validator numberBetween(double low, double high = std::numeric_limits<double>::max());
 CLI::Validator notEmpty();
 
+// What is wrong with a command line, in a few words, without a newline.
+std::string usageMistake(const CLI::App *app, const CLI::Error &error);
+
 // For CLI::App::failure_message: one line, which names the command whose --help says more. Example:
 //   error: --devices: wanted a whole number of 1 or more, found '0'; see 'dtc plan --help'
 std::string usageError(const CLI::App *app, const CLI::Error &error);

@@ -18,10 +18,11 @@ bool isFolder(const std::string &path) {
 }
 
 void describe(const rt::CheckpointManifest &manifest) {
-  llvm::outs() << "step " << manifest.run.step << " of '" << manifest.model << "' (";
+  llvm::outs() << "step " << manifest.run.step << " of '" << manifest.model << "'";
   for (size_t i = 0; i < manifest.mesh.size(); ++i)
-    llvm::outs() << (i ? " x " : "") << manifest.mesh[i].first << " " << manifest.mesh[i].second;
-  llvm::outs() << "): " << manifest.tensors.size() << " tensors in " << manifest.shards.size()
+    llvm::outs() << (i ? " x " : " (") << manifest.mesh[i].first << " " << manifest.mesh[i].second;
+  llvm::outs() << (manifest.mesh.empty() ? ": " : "): ") << manifest.tensors.size()
+               << " tensors in " << manifest.shards.size()
                << (manifest.shards.size() == 1 ? " shard" : " shards") << ", " << manifest.bytes()
                << " bytes\n";
 }
@@ -77,8 +78,10 @@ int runVerify(const std::string &path) {
 
 void addCheckpoint(CLI::App &app, int &exitCode) {
   CLI::App *group = app.add_subcommand(
-      "checkpoint", "Checks the checkpoints of dtrun\n\nExample:\n  dtc checkpoint verify "
-                    "checkpoints/");
+      "checkpoint", "Checks the checkpoints of dtrun, and turns them into folders of Hugging "
+                    "Face's and back\n\nExamples:\n  dtc checkpoint verify checkpoints/\n  dtc "
+                    "checkpoint export checkpoints/ -o gpt2-trained\n  dtc checkpoint import "
+                    "gpt2 -o checkpoints");
   group->require_subcommand(1);
   auto path = std::make_shared<std::string>();
   CLI::App *verify = group->add_subcommand(
@@ -88,6 +91,8 @@ void addCheckpoint(CLI::App &app, int &exitCode) {
       ->required()
       ->check(notEmpty());
   verify->callback([path, &exitCode] { exitCode = runVerify(*path); });
+  addCheckpointExport(*group, exitCode);
+  addCheckpointImport(*group, exitCode);
 }
 
 } // namespace dtc

@@ -36,6 +36,8 @@ void addSimulate(CLI::App &app, int &exitCode);
 void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);
 void addCheckpoint(CLI::App &app, int &exitCode);
+void addCheckpointExport(CLI::App &group, int &exitCode); // into `dtc checkpoint`
+void addCheckpointImport(CLI::App &group, int &exitCode);
 void addCalibrate(CLI::App &app, int &exitCode);
 
 } // namespace dtc

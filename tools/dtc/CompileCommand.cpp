@@ -188,7 +188,7 @@ void addStepFlags(CLI::App &command, CompileFlags &flags) {
   command.add_option("--beta2", step.beta2, "decay of the second moment")
       ->check(numberBetween(0, 0.9999999));
   command.add_option("--epsilon", step.epsilon, "added to the root of the second moment")
-      ->check(numberBetween(0));
+      ->check(numberBetween(1e-30, 0.9999999));
   command
       .add_option("--trust-coefficient", step.trustCoefficient,
                   "lars: of a tensor's norm over its gradient's")

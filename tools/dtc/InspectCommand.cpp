@@ -15,6 +15,10 @@ struct InspectFlags {
 };
 
 int inspectPlan(const InspectFlags &flags, const std::string &text) {
+  if (flags.rank >= 0)
+    return UserError("--rank lists instructions, and '" + flags.file + "' is a plan",
+                     "leave it out, or give the .dte file that was compiled of the plan")
+        .report(llvm::errs());
   PlanOutcome outcome;
   if (Outcome read = planFromJson(text, flags.file, outcome.best); !read)
     return read.error().report(llvm::errs());

@@ -94,7 +94,7 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
   } else if (!flags.maxMemory.empty()) {
     Result<int64_t> bytes = parseBytes(flags.maxMemory);
     if (!bytes)
-      return bytes.error();
+      return UserError("--max-memory: " + bytes.error().message, bytes.error().note);
     request.maxMemoryBytes = *bytes;
   }
   return request;

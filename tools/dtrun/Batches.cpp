@@ -195,35 +195,13 @@ Status Batches::traits(uint64_t steps, std::vector<Trait> &traits) const {
   return {};
 }
 
-bool Batches::isWeighted(const Executable &executable) {
+bool Batches::leavesOut(const Executable &executable) {
   std::set<std::string_view> ignoring;
   for (const format::Program *program : *executable.manifest().programs())
     for (const format::Input *input : *program->inputs())
       if (input->ignored())
         ignoring.insert(input->name()->string_view());
   return ignoring.size() == 1;
-}
-
-Status Batches::countWhatCounts(uint64_t batches, std::vector<int64_t> &counts) const {
-  counts.clear();
-  auto isIgnoring = [](const SampleType &type) { return type.ignored.has_value(); };
-  if (std::count_if(inputs.begin(), inputs.end(), isIgnoring) != 1)
-    return {};
-  auto found = std::find_if(columns.begin(), columns.end(),
-                            [&](const Column &column) { return isIgnoring(column.type); });
-  if (found == columns.end())
-    return {};
-  const Column &ignoring = *found;
-  counts.resize(batches);
-  std::vector<int32_t> sample(ignoring.type.elements());
-  for (uint64_t i = ignoring.share; i < batches * globalBatch; i += ignoring.shares) {
-    DTC_RETURN_IF_ERROR(
-        ignoring.source->read(sampler.sample(i), 0, std::as_writable_bytes(std::span(sample))));
-    auto counted = std::count_if(sample.begin(), sample.end(),
-                                 [&](int32_t value) { return value != *ignoring.type.ignored; });
-    counts[i / globalBatch] += counted;
-  }
-  return {};
 }
 
 Status Batches::load(uint64_t step, Executor &executor) {

@@ -41,12 +41,10 @@ public:
 
   // Whether one input, of any rank, has elements that a loss leaves out; where several have, which of
   // them it leaves out is not known.
-  static bool isWeighted(const Executable &executable);
-  // Where isWeighted(), how many elements are not left out in each of the batches 1 to `batches`, in
-  // that share of them that this rank reads; empty otherwise, and on a rank without that input.
-  Status countWhatCounts(uint64_t batches, std::vector<int64_t> &counts) const;
+  static bool leavesOut(const Executable &executable);
 
-  // Fills the program's inputs for `step`, counted from 1.
+  // Fills the program's inputs for `step`, counted from 1. Behind the last sample of data for
+  // evaluation there is the first one again and again.
   Status load(uint64_t step, Executor &executor);
 
 private:

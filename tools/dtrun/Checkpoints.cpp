@@ -1,5 +1,6 @@
 #include "tools/dtrun/Checkpoints.h"
 
+#include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/exec/Binding.h"
@@ -18,9 +19,6 @@ namespace dtc::rt {
 using format::text;
 
 namespace {
-
-// The longest that a step waits for the checkpoint before to be written; then its own is left out.
-constexpr double kMostWait = 60;
 
 class Timer {
 public:
@@ -115,8 +113,12 @@ Status Checkpoints::open(const Options &given, const Executable &of, Control &co
   DTC_RETURN_IF_ERROR(world->largest({&most, 1}));
   samples = static_cast<uint64_t>(most);
   program = hashOf(std::as_bytes(executable->bytes()));
+  DTC_RETURN_IF_ERROR(agree(*world, envSeconds(EnvVar::CheckpointTimeout, mostWait)));
   DTC_RETURN_IF_ERROR(agree(*world, openFolder()));
   DTC_RETURN_IF_ERROR(agree(*world, readSources()));
+  // Taken before the first step, that no step waits for memory, or finds none.
+  std::span<std::byte> staged;
+  DTC_RETURN_IF_ERROR(agree(*world, mine ? writer.stage(mine->bytes, staged) : Status()));
   takeStopSignals();
   return {};
 }
@@ -130,29 +132,36 @@ double Checkpoints::takeStall() { return std::exchange(stall, 0); }
 
 // Whether a signal came to any rank, and whether all have written what they write.
 Status Checkpoints::exchange(bool &stops, bool &allDone) {
-  int64_t raised[2] = {stopIsWanted(), !writer.isDone()};
+  int64_t raised[2] = {stopIsWanted(), !isDone()};
   DTC_RETURN_IF_ERROR(world->largest(raised));
   stops = raised[0] != 0;
   allDone = raised[1] == 0;
   return {};
 }
 
-Status Checkpoints::waitForWriters(bool forEver, bool &allDone) {
+// Until nothing is under way.
+Status Checkpoints::waitForWriters(bool forEver) {
   auto begin = std::chrono::steady_clock::now();
-  bool stops = false, told = false;
-  for (;;) {
+  bool stops = false, allDone = false, told = false;
+  while (underWay) {
     // Ranks meet often, so that none takes a slow disk for a dead rank.
     (void)writer.waitFor(0.5);
+    (void)committer.waitFor(0.5);
     DTC_RETURN_IF_ERROR(exchange(stops, allDone));
+    if (allDone) {
+      DTC_RETURN_IF_ERROR(advance());
+      continue;
+    }
     double waited = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    int64_t patience = waited < kMostWait; // rank 0's clock counts
+    int64_t patience = waited < mostWait; // rank 0's clock counts
     DTC_RETURN_IF_ERROR(world->broadcast(&patience, 1, DataType::I64, 0));
-    if (allDone || (!forEver && !patience))
+    if (!forEver && !patience)
       return {};
     if (!patience && !std::exchange(told, true) && world->rank() == 0)
       std::fprintf(stderr, "dtrun: still writing the checkpoint of step %llu to '%s'\n",
                    static_cast<unsigned long long>(underWay->step), options->checkpointDir.c_str());
   }
+  return {};
 }
 
 Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
@@ -169,14 +178,10 @@ Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
     return {};
   Timer timer(stall);
   if (underWay && allDone)
-    DTC_RETURN_IF_ERROR(complete());
+    DTC_RETURN_IF_ERROR(advance());
   if (!isWanted)
     return {};
-  if (underWay) {
-    DTC_RETURN_IF_ERROR(waitForWriters(isLast, allDone));
-    if (allDone)
-      DTC_RETURN_IF_ERROR(complete());
-  }
+  DTC_RETURN_IF_ERROR(waitForWriters(isLast));
   if (!underWay)
     return save(progress);
   if (world->rank() == 0)
@@ -189,18 +194,13 @@ Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
 }
 
 Status Checkpoints::finish() {
-  if (underWay) {
-    bool allDone = false;
-    DTC_RETURN_IF_ERROR(waitForWriters(true, allDone));
-    DTC_RETURN_IF_ERROR(complete());
-  }
+  DTC_RETURN_IF_ERROR(waitForWriters(true));
   return last.ok() ? last
                    : Status(last.statusCode(),
                             text("the last checkpoint was not written: ", last.message()));
 }
 
 void Checkpoints::explainFailure(const Status &status) {
-  last = status;
   if (world->rank() != 0)
     return;
   folder.discard(underWay->step);
@@ -225,8 +225,7 @@ Status Checkpoints::save(const Progress &progress) {
   if (status.statusCode() == StatusCode::Aborted)
     return status;
   if (!status.ok()) {
-    explainFailure(status);
-    underWay.reset();
+    conclude(status);
     return {};
   }
   if (mine)
@@ -264,29 +263,38 @@ Status Checkpoints::copyPiece(const OwnedPiece &piece, std::span<std::byte> file
   return {};
 }
 
-// All ranks have written: either all of it becomes the checkpoint, or nothing.
-Status Checkpoints::complete() {
+// What all ranks did is done: shards are followed by the manifest, that by the end.
+Status Checkpoints::advance() {
   std::vector<std::string> own;
-  Status status = agree(*world, mine ? writer.finish(own) : Status());
-  if (status.ok()) {
-    DTC_RETURN_IF_ERROR(gatherHashes(own));
-    status = agree(*world, world->rank() == 0 ? commit() : Status());
-  }
+  Status mineDone = isCommitting ? committer.finish() : mine ? writer.finish(own) : Status();
+  Status status = agree(*world, mineDone);
   if (status.statusCode() == StatusCode::Aborted)
     return status;
+  if (isCommitting || !status.ok()) {
+    conclude(status);
+    return {};
+  }
+  DTC_RETURN_IF_ERROR(gatherHashes(std::move(own)));
+  isCommitting = true;
+  if (world->rank() == 0)
+    committer.start([this] { return commit(); });
+  return {};
+}
+
+void Checkpoints::conclude(const Status &status) {
   last = status;
   if (!status.ok())
     explainFailure(status);
   underWay.reset();
-  return {};
+  isCommitting = false;
 }
 
-Status Checkpoints::gatherHashes(const std::vector<std::string> &own) {
+Status Checkpoints::gatherHashes(std::vector<std::string> own) {
   hashes.assign(layout.shards.size(), {});
   for (size_t i = 0; i < layout.shards.size(); ++i) {
     int owner = layout.shards[i].rank;
     if (owner == 0 && world->rank() == 0)
-      hashes[i] = own;
+      hashes[i] = std::move(own);
     if (owner == 0 || (world->rank() != 0 && world->rank() != owner))
       continue;
     constexpr size_t digits = 32;
@@ -312,15 +320,19 @@ std::string Checkpoints::manifestOf() const {
   contents.producer = kVersion;
   contents.model = manifest.model_name() ? manifest.model_name()->str() : "";
   contents.program = program;
+  contents.config = manifest.config() ? manifest.config()->str() : "";
   contents.run = {.step = underWay->step,
                   .totalSteps = options->steps,
                   .seed = options->seed,
                   .baseLearningRate = rate,
                   .globalBatch = manifest.global_batch(),
+                  .skippedBatches = underWay->skippedBatches,
                   .sequenceLength = manifest.sequence_length(),
                   .samples = samples,
                   .skippedSteps = underWay->skippedSteps,
                   .skippedRow = underWay->skippedRow,
+                  .meanLoss = underWay->meanLoss.value,
+                  .meanLossSteps = underWay->meanLoss.steps,
                   .lossScale = underWay->lossScale};
   for (const format::Axis *axis : *manifest.mesh())
     contents.mesh.emplace_back(axis->name()->str(), axis->size());
@@ -342,7 +354,10 @@ Status Checkpoints::commit() {
                " wrote; --checkpoint-dir wants a folder that all hosts share"));
   }
   DTC_RETURN_IF_ERROR(folder.commit(underWay->step, manifestOf()));
-  return folder.prune(underWay->step, options->keep);
+  // It is there, also where an older one cannot go.
+  if (Status pruned = folder.prune(underWay->step, options->keep, options->keepEvery); !pruned.ok())
+    std::fprintf(stderr, "dtrun: %s\n", pruned.message().c_str());
+  return {};
 }
 
 } // namespace dtc::rt

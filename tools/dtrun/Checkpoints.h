@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "runtime/checkpoint/Background.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/checkpoint/Layout.h"
 #include "runtime/checkpoint/Reader.h"
@@ -9,6 +10,7 @@
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
 #include "tools/dtrun/Options.h"
+#include "tools/dtrun/Spikes.h"
 
 #include <optional>
 #include <string>
@@ -24,6 +26,8 @@ public:
     uint64_t step = 0; // the last one that ran
     uint64_t skippedSteps = 0, skippedRow = 0;
     double lossScale = 0;
+    uint64_t skippedBatches = 0;
+    LossMean meanLoss; // of rank 0
   };
 
   // Takes the folder of --checkpoint-dir, and SIGTERM and SIGUSR2, after which afterStep() ends the
@@ -35,6 +39,11 @@ public:
   // With --resume: fills parameters and state from the last good checkpoint, of whatever plan, and
   // says where the run stood; `progress` stays empty where there is none to go on from.
   Status resume(std::optional<Progress> &progress);
+
+  // Waits for what is being written, goes back to the last good checkpoint, and removes those of
+  // later steps, which nothing leads to any more; `progress` stays empty where there is none.
+  // `isChanged` becomes true where parameters and state may no longer be what they were.
+  Status rollBack(std::optional<Progress> &progress, bool &isChanged);
 
   // After each step, while none is under way: takes a checkpoint where one is due. `stops`: a signal
   // asked for the end, which comes after a checkpoint. A checkpoint that cannot be taken is no error:
@@ -57,13 +66,17 @@ private:
   Status save(const Progress &progress);
   Status stageShard();
   Status copyPiece(const OwnedPiece &piece, std::span<std::byte> file);
-  Status waitForWriters(bool forEver, bool &allDone);
-  Status complete();
-  Status gatherHashes(const std::vector<std::string> &own);
+  bool isDone() const { return writer.isDone() && committer.isDone(); }
+  Status waitForWriters(bool forEver);
+  Status advance();
+  void conclude(const Status &status);
+  Status gatherHashes(std::vector<std::string> mine);
   Status commit();
   void explainFailure(const Status &status);
   std::string manifestOf() const;
 
+  Status goOn(const std::vector<uint64_t> &steps, std::optional<Progress> &progress,
+              bool &isChanged);
   Status listSteps(std::vector<uint64_t> &steps);
   Status checkIsSame(const CheckpointReader &reader);
   Status checkFits(const CheckpointReader &reader) const;
@@ -71,6 +84,8 @@ private:
   const CheckpointTensor *sourceOf(const CheckpointManifest &from,
                                    const CheckpointSource &wanted) const;
   Status load(CheckpointReader &reader);
+  Status loadTensor(CheckpointReader &reader, size_t source);
+  Status initialise(size_t source);
 
   const Options *options = nullptr;
   const Executable *executable = nullptr;
@@ -89,9 +104,11 @@ private:
   std::string program; // hash
   ShardFileWriter writer;
   std::optional<Progress> underWay;             // the checkpoint that is being written
+  bool isCommitting = false;                    // all shards of it are there
   std::vector<std::vector<std::string>> hashes; // of its shards, on rank 0
   Status last;                                  // of the checkpoint that was tried last
-  double stall = 0;
+  double stall = 0, mostWait = 0;               // seconds
+  Background committer;                         // of rank 0; the last member, as it uses others
 };
 
 } // namespace dtc::rt

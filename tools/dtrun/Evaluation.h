@@ -26,29 +26,41 @@ public:
   // Whether to evaluate after `step`: every --eval-every steps, and after the last one; after step 0
   // where there are no others.
   bool isDue(uint64_t step) const;
-  // How many samples at the end of the data fill no batch.
-  uint64_t leftOut() const { return partialBatch; }
 
-  // The mean loss over all batches, in the order of the data; a batch counts by its targets that
-  // are not ignored. Fills the inputs of the program and sets its scalars. Collective. `isOwn`
-  // becomes true for an error of this rank in the middle of a batch, of which the others do not
-  // know.
+  // The loss of all samples, as if they were one batch; in f32 and in the order of the data. A loss
+  // is a mean or a sum over samples, or divided by a weight that the program reports
+  // (passes/graph/LossForm.h), so that those of batches add up; of a sum it is the mean over
+  // batches. Samples at the end that fill no batch are filled up with the first sample, whose part
+  // a batch of nothing else says. Fills the inputs of the program and sets its scalars. Collective.
+  // `isOwn` becomes true for an error of this rank in the middle of a batch, of which the others do
+  // not know.
   Status run(uint64_t afterStep, Executor &executor, Control &world, EvaluationReport &report,
              bool &isOwn);
 
 private:
+  // Losses of samples, added up, and what they are divided by.
+  struct Sum {
+    double loss = 0, weight = 0;
+    void add(const Sum &other, double times) {
+      loss += times * other.loss;
+      weight += times * other.weight;
+    }
+  };
+
   Status openData(const Options &options, const Executable &executable, const Executor &executor,
-                  std::vector<Trait> &traits, std::vector<int64_t> &counts);
-  // Adds up the counts of all ranks.
-  Status weighBatches(std::vector<int64_t> counts, Control &world);
+                  std::vector<Trait> &traits);
+  Status runBatch(uint64_t batch, Executor &executor, Control &world, Sum &sum, bool &isOwn);
+  // The last of which may be filled up.
+  uint64_t numBatches() const { return (samples + globalBatch - 1) / globalBatch; }
 
   const format::Manifest *manifest = nullptr;
   bool isOn = false;
   uint64_t every = 0, steps = 0, seed = 0;
   uint64_t globalBatch = 1, sequenceLength = 0;
-  uint64_t numBatches = 0, partialBatch = 0;
+  uint64_t samples = 0;
+  bool isWeighted = false;    // the loss, by what the program reports
+  bool countsTargets = false; // the weights are how many targets are not ignored
   Batches batches{Batches::Use::Evaluation};
-  std::vector<int64_t> weights; // of batches; empty: all count alike
 };
 
 } // namespace dtc::rt

@@ -2,36 +2,19 @@
 
 #include "runtime/base/Env.h"
 #include "runtime/format/Printable.h"
+#include "tools/cli/CommandLine.h"
 
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <string_view>
+#include <map>
 
 namespace dtc::rt {
 namespace {
-
-// Flags of the interface that this release does not have yet. They are refused rather than ignored:
-// a run that nobody can watch is worse than no run.
-constexpr std::string_view missingFlags[] = {"--metrics-port"};
-
-bool refuseMissingFlags(int argc, char **argv) {
-  for (int i = 1; i < argc; ++i) {
-    std::string_view argument = argv[i];
-    for (std::string_view flag : missingFlags)
-      if (argument == flag || argument.substr(0, argument.find('=')) == flag) {
-        std::fprintf(stderr, "dtrun: %.*s is not available in this release; leave it out\n",
-                     static_cast<int>(flag.size()), flag.data());
-        return true;
-      }
-  }
-  return false;
-}
 
 std::string footer() {
   return "Examples:\n"
@@ -60,27 +43,81 @@ void declareCheckpoints(CLI::App &app, Options &options) {
       app.add_option("--checkpoint-dir", options.checkpointDir,
                      "save parameters, optimizer state and where the run stands to DIR/step-N "
                      "after the last step, and after SIGTERM; all hosts must share DIR")
+          ->check(notEmpty())
           ->type_name("DIR");
-  app.add_option("--checkpoint-every", options.checkpointEvery, "save after every K steps, too")
-      ->needs(folder)
-      ->check(wholeNumber)
-      ->type_name("K");
+  CLI::Option *every =
+      app.add_option("--checkpoint-every", options.checkpointEvery, "save after every K steps, too")
+          ->needs(folder)
+          ->check(wholeNumber)
+          ->type_name("K");
   app.add_option("--keep", options.keep, "remove all but the last K checkpoints")
       ->needs(folder)
       ->capture_default_str()
       ->check(wholeNumber)
       ->type_name("K");
+  app.add_option("--keep-every", options.keepEvery,
+                 "keep those of every Nth step besides, for good")
+      ->needs(folder)
+      ->check(wholeNumber)
+      ->type_name("N");
+  app.add_option(
+         "--spike-factor", options.spikeFactor,
+         "where a step's loss is more than X times the mean of those before, or not finite, go "
+         "back to the last good checkpoint and leave out the data since then")
+      ->needs(folder)
+      ->type_name("X");
+  app.add_option(
+         "--restarts", options.restarts,
+         "with -n: start the ranks again where one of them dies or hangs, up to N times in a "
+         "row without a new checkpoint; they go on after the last good one")
+      ->needs(folder)
+      ->needs(every)
+      ->check(wholeNumber)
+      ->type_name("N");
   app.add_flag("--resume", options.resume,
                "go on after the last good checkpoint of DIR, which may be of any plan; start at "
                "the first step where there is none")
       ->needs(folder);
 }
 
+void declareWatching(CLI::App &app, Options &options) {
+  const CLI::Validator wholeNumber(notWhole, "");
+  CLI::Option *port =
+      app.add_option("--metrics-port", options.metricsPort,
+                     "serve metrics of the job to Prometheus at http://HOST:PORT/metrics, of rank "
+                     "0; 0: any port that is free")
+          ->check(dtc::wholeNumber(0, 65535))
+          ->type_name("PORT");
+  app.add_option("--metrics-host", options.metricsHost,
+                 "the address that --metrics-port listens at; 0.0.0.0: all of this machine's")
+      ->needs(port)
+      ->capture_default_str()
+      ->type_name("HOST");
+  const std::map<std::string, ProgressView> views = {
+      {"auto", ProgressView::Auto}, {"on", ProgressView::On}, {"off", ProgressView::Off}};
+  app.add_option("--progress", options.progress,
+                 "show how the run fares in place of a line a step: auto, where stdout is a "
+                 "terminal; on; off")
+      ->transform(CLI::Transformer(views).description(""))
+      ->type_name("WHEN");
+  app.add_option("--norms-every", options.normsEvery,
+                 "measure the norm of each block's parameters after every K steps; 0: never; "
+                 "default: as often as takes 0.25 % of the time, where a log or a program reads it")
+      ->check(wholeNumber)
+      ->type_name("K");
+  app.add_option("--check-replicas", options.checkReplicas,
+                 "compare the parameters and optimizer state of ranks that must have the same "
+                 "after every K steps, and end where one differs; 0: never")
+      ->capture_default_str()
+      ->check(wholeNumber)
+      ->type_name("K");
+}
+
 void declare(CLI::App &app, Options &options, std::string &format) {
   const CLI::Validator wholeNumber(notWhole, "");
   app.add_option("model", options.model, "the .dte file that 'dtc compile' wrote")->required();
   app.add_option("-n", options.ranks, "start this many local ranks")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(dtc::wholeNumber(1, 1 << 20))
       ->type_name("RANKS");
   app.add_option(
          "--data", options.data,
@@ -88,11 +125,13 @@ void declare(CLI::App &app, Options &options, std::string &format) {
          "text file, a directory of them, or 'synthetic'), or NAME=FILE.npy for each input "
          "of the model, separated by commas, with a sample along dim 0")
       ->required()
+      ->check(notEmpty())
       ->type_name("PATH");
   CLI::Option *evalData =
       app.add_option("--eval-data", options.evalData,
                      "print the mean loss over all whole batches of this after the last step, "
                      "without dropout; takes what --data takes")
+          ->check(notEmpty())
           ->type_name("PATH");
   app.add_option("--eval-every", options.evalEvery, "evaluate after every K steps, too")
       ->needs(evalData)
@@ -107,54 +146,61 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->check(wholeNumber)
       ->type_name("S");
   app.add_option("--lr", options.learningRate, "base learning rate; default: the program's")
+      ->check(numberBetween(0))
       ->type_name("X");
   app.add_option("--format", format, "what to print per step")
       ->capture_default_str()
       ->check(CLI::IsMember({"text", "json"}));
   app.add_option("--threads", options.threads,
                  "compute threads of each rank; default: a share of the machine's cores")
-      ->check(CLI::Range(1, 1024))
+      ->check(dtc::wholeNumber(1, 1024))
       ->type_name("N");
   app.add_option("--timeout", options.timeoutSeconds,
                  "the longest that a collective may take; default: DTC_TIMEOUT")
+      ->check(numberBetween(1e-3, 1e9))
       ->type_name("SECONDS");
   app.add_option("--profile", options.profile,
                  "write a Chrome trace of rank 0 here; rank R's goes to FILE with .rankR before "
                  "the ending")
+      ->check(notEmpty())
       ->type_name("FILE");
   app.add_option("--dump-params", options.dumpParams,
                  "write the whole parameters after the last step (safetensors)")
+      ->check(notEmpty())
       ->type_name("FILE");
   app.add_option("--dump-grads", options.dumpGrads,
                  "write the whole gradients of the last step, before clipping (safetensors)")
+      ->check(notEmpty())
       ->type_name("FILE");
   app.add_option("--init", options.init, "start from these parameters (safetensors)")
+      ->check(notEmpty())
       ->type_name("FILE");
   app.add_option("--log-dir", options.logDir,
                  "write metrics of each rank to DIR/rank-R.jsonl, a line a step, and those of "
                  "the job there for TensorBoard")
+      ->check(notEmpty())
       ->type_name("DIR");
   declareCheckpoints(app, options);
+  declareWatching(app, options);
   app.set_version_flag("--version", kVersion);
 }
 
 // What CLI11 cannot say of a value; null when all is well.
 const char *findMistake(const Options &options) {
-  if (options.hasLearningRate &&
-      !(std::isfinite(options.learningRate) && options.learningRate >= 0))
-    return "--lr wants a finite number of at least 0";
   if (!options.dumpGrads.empty() && options.steps == 0)
     return "--dump-grads wants at least 1 of --steps";
   if (options.hasEvalEvery && options.evalEvery == 0)
     return "--eval-every wants at least 1 step";
   if (options.hasCheckpointEvery && options.checkpointEvery == 0)
     return "--checkpoint-every wants at least 1 step";
+  if (options.hasSpikeFactor && !(std::isfinite(options.spikeFactor) && options.spikeFactor > 1))
+    return "--spike-factor wants a number above 1";
+  if (options.hasKeepEvery && options.keepEvery == 0)
+    return "--keep-every wants at least 1 step";
+  if (options.progress == ProgressView::On && options.json)
+    return "--progress on wants --format text";
   if (options.keep == 0)
     return "--keep wants at least 1 checkpoint";
-  if (options.resume && options.checkpointDir.empty())
-    return "--checkpoint-dir wants the name of a folder";
-  if (!(std::isfinite(options.timeoutSeconds) && options.timeoutSeconds >= 0))
-    return "--timeout wants a positive number of seconds";
   return nullptr;
 }
 
@@ -162,8 +208,6 @@ const char *findMistake(const Options &options) {
 
 bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
   exitCode = kExitBadUsage;
-  if (refuseMissingFlags(argc, argv))
-    return false;
   CLI::App app("Trains a model that dtc has compiled.", "dtrun");
   app.footer(footer());
   std::string format = "text";
@@ -179,17 +223,24 @@ bool parseOptions(int argc, char **argv, Options &options, int &exitCode) {
     }
     return false;
   } catch (const CLI::ParseError &error) {
-    std::fprintf(stderr, "dtrun: %s; see dtrun --help\n", format::printable(error.what()).c_str());
+    std::fprintf(stderr, "dtrun: %s; see dtrun --help\n", usageMistake(&app, error).c_str());
     return false;
   }
   options.json = format == "json";
   options.hasEvalEvery = app.count("--eval-every") > 0;
   options.hasCheckpointEvery = app.count("--checkpoint-every") > 0;
+  options.hasSpikeFactor = app.count("--spike-factor") > 0;
+  options.hasKeepEvery = app.count("--keep-every") > 0;
   options.hasLearningRate = app.count("--lr") > 0;
-  if (app.count("--timeout") > 0 && options.timeoutSeconds == 0)
-    options.timeoutSeconds = -1;
+  options.hasMetricsPort = app.count("--metrics-port") > 0;
+  options.hasNormsEvery = app.count("--norms-every") > 0;
   if (const char *mistake = findMistake(options)) {
     std::fprintf(stderr, "dtrun: %s; see dtrun --help\n", mistake);
+    return false;
+  }
+  if (Status status = checkEnv(); !status.ok()) {
+    std::fprintf(stderr, "dtrun: %s\n", format::printable(status.message()).c_str());
+    exitCode = kExitUserError;
     return false;
   }
   return true;

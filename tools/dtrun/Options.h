@@ -19,6 +19,9 @@ enum ExitCode {
   kExitStopped = 143, // SIGTERM came: a checkpoint was taken after the step that ran
 };
 
+// Whether rank 0 draws how the run fares in place of a line for each step.
+enum class ProgressView { Auto, On, Off };
+
 struct Options {
   std::string model;
   int ranks = 0; // of -n; 0 when not given
@@ -38,7 +41,19 @@ struct Options {
   bool hasCheckpointEvery = false;
   uint64_t checkpointEvery = 0; // steps; 0: after the last one only
   uint64_t keep = 2;
+  bool hasKeepEvery = false;
+  uint64_t keepEvery = 0; // steps; 0: none but the last `keep`
   bool resume = false;
+  bool hasSpikeFactor = false;
+  double spikeFactor = 0; // of --spike-factor; 0: losses are not looked at
+  uint64_t restarts = 0;  // in a row without a new checkpoint
+  bool hasNormsEvery = false;
+  uint64_t normsEvery = 0;    // steps; 0: never
+  uint64_t checkReplicas = 0; // steps; 0: never
+  bool hasMetricsPort = false;
+  int metricsPort = 0; // 0: any that is free
+  std::string metricsHost = "127.0.0.1";
+  ProgressView progress = ProgressView::Auto;
 };
 
 // Reads the command line. True when there is something to run; otherwise help, version or one line

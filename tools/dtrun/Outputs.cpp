@@ -32,9 +32,9 @@ Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult
   return {};
 }
 
-Status bringLoss(const format::Manifest &manifest, Control &world, double &loss) {
+Status bringFromLoss(const format::Manifest &manifest, Control &world, double &value) {
   int from = rankWith(manifest, format::OutputRole::loss);
-  return from > 0 ? bring(world, from, loss) : Status();
+  return from > 0 ? bring(world, from, value) : Status();
 }
 
 } // namespace dtc::rt

@@ -16,6 +16,6 @@ int rankWith(const format::Manifest &manifest, format::OutputRole role);
 Status bringOutputs(const format::Manifest &manifest, Control &world, StepResult &result);
 
 // The same for a number that all ranks with a loss know.
-Status bringLoss(const format::Manifest &manifest, Control &world, double &loss);
+Status bringFromLoss(const format::Manifest &manifest, Control &world, double &value);
 
 } // namespace dtc::rt

@@ -6,8 +6,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,6 +36,17 @@ double exposedFraction(const StepReport &report) {
   return report.seconds > 0 ? report.result.exposedCommSeconds / report.seconds : 0;
 }
 
+// Names come from files, which have no control characters in them; other bytes stay.
+std::string quoted(std::string_view value) {
+  std::string out = "\"";
+  for (char c : value) {
+    if (c == '"' || c == '\\')
+      out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
 std::string withSuffix(double value) {
   const char *suffix = "";
   for (const char *next : {"k", "M", "G"})
@@ -58,6 +71,43 @@ std::string lossText(double loss) {
   return digits;
 }
 
+std::string splitFields(const StepReport &report) {
+  std::optional<StepSplit> split = splitOf(report);
+  StepSplit known = split.value_or(StepSplit());
+  return text(",\"compute_s\":", number(known.compute, split.has_value()),
+              ",\"exposed_comm_s\":", number(known.exposedComm, split.has_value()),
+              ",\"input_wait_s\":", number(report.inputWait),
+              ",\"other_s\":", number(known.other, split.has_value()));
+}
+
+std::string loadFields(const RankLoads &loads) {
+  std::string work;
+  for (double seconds : loads.work)
+    work += text(work.empty() ? "[" : ",", number(seconds, true, "%.6g"));
+  bool isKnown = loads.slowest >= 0, hasStraggler = loads.straggler.rank >= 0;
+  return text(",\"rank_work_s\":", work.empty() ? "null" : work + "]",
+              ",\"slowest_rank\":", number(loads.slowest, isKnown),
+              ",\"slowest_excess\":", number(loads.excess, isKnown, "%.6g"),
+              ",\"straggler\":", number(loads.straggler.rank, hasStraggler),
+              ",\"straggler_cost\":", number(loads.straggler.costShare, hasStraggler, "%.6g"));
+}
+
+std::string goodputField(const StepReport &report) {
+  std::string shares;
+  for (size_t i = 0; i < numSpent; ++i)
+    shares += text(shares.empty() ? "{" : ",", quoted(nameOf(static_cast<Spent>(i))), ":",
+                   number(report.goodput[i], true, "%.6g"));
+  return text(",\"goodput\":", shares, "}");
+}
+
+std::string normsField(const StepReport &report) {
+  std::string norms;
+  for (const BlockNorm &norm : report.norms)
+    norms += text(norms.empty() ? ",\"param_norms\":{" : ",", quoted(norm.block), ":",
+                  number(norm.norm));
+  return norms.empty() ? norms : norms + "}";
+}
+
 // The keys shared by the step line and the log, without braces.
 std::string fields(const StepReport &report) {
   const StepResult &result = report.result;
@@ -66,12 +116,15 @@ std::string fields(const StepReport &report) {
               ",\"lr\":", number(report.learningRate), ",\"step_time_s\":", number(report.seconds),
               ",\"samples_per_s\":", number(report.samplesPerSecond),
               ",\"tokens_per_s\":", number(tokensPerSecond(report), report.sequenceLength > 0),
-              ",\"mfu\":", number(report.mfu, report.mfu >= 0),
-              ",\"exposed_comm_fraction\":", number(exposedFraction(report)),
+              ",\"mfu\":", number(report.mfu, report.mfu >= 0), ",\"exposed_comm_fraction\":",
+              number(exposedFraction(report), splitOf(report).has_value()),
               ",\"peak_memory_bytes\":", report.peakMemoryBytes,
               ",\"skipped_steps\":", number(result.skippedSteps, result.hasSkippedSteps),
               ",\"loss_scale\":", number(result.lossScale, result.hasLossScale),
-              ",\"checkpoint_stall_s\":", number(report.checkpointStall));
+              ",\"roll_backs\":", report.rollBacks, ",\"skipped_batches\":", report.skippedBatches,
+              ",\"checkpoint_stall_s\":", number(report.checkpointStall), splitFields(report),
+              ",\"resident_bytes\":", report.residentBytes ? text(report.residentBytes) : "null",
+              loadFields(report.loads), goodputField(report), normsField(report));
 }
 
 std::string skippedText(const StepResult &result) {
@@ -83,6 +136,22 @@ std::string skippedText(const StepResult &result) {
 
 } // namespace
 
+std::optional<StepSplit> splitOf(const StepReport &report) {
+  const StepResult &result = report.result;
+  StepSplit split{.exposedComm = result.exposedCommSeconds, .inputWait = report.inputWait};
+  double all = 0;
+  for (size_t i = 0; i < numTimeClasses; ++i) {
+    auto timeClass = static_cast<TimeClass>(i);
+    all += result.classSeconds[i];
+    if (timeClass != TimeClass::Collective && timeClass != TimeClass::Wait)
+      split.compute += result.classSeconds[i];
+  }
+  if (all <= 0)
+    return std::nullopt;
+  split.other = std::max(report.seconds - split.compute - split.exposedComm - split.inputWait, 0.0);
+  return split;
+}
+
 std::string stepAsJson(const StepReport &report) { return "{" + fields(report) + "}"; }
 
 std::string stepAsText(const StepReport &report) {
@@ -90,18 +159,24 @@ std::string stepAsText(const StepReport &report) {
   char line[256];
   std::string norm = result.hasGradNorm ? number(result.gradNorm, true, "%.4g") : "-";
   std::string mfu = report.mfu >= 0 ? number(report.mfu * 100, true, "%.1f%%") : "-";
+  std::string comm = splitOf(report) ? number(exposedFraction(report) * 100, true, "%.1f%%") : "-";
   bool hasTokens = report.sequenceLength > 0;
   std::string loss = result.hasLoss ? lossText(static_cast<double>(result.loss)) : "-";
   std::snprintf(line, sizeof(line),
-                "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s %s/s  MFU %6s  comm "
-                "%5.1f%%",
+                "step %6llu  loss %9s  grad norm %8s  lr %.3e  %9s  %6s %s/s  MFU %6s  comm %6s",
                 static_cast<unsigned long long>(report.step), loss.c_str(), norm.c_str(),
                 static_cast<double>(report.learningRate), humanSeconds(report.seconds).c_str(),
                 withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond).c_str(),
-                hasTokens ? "tokens" : "samples", mfu.c_str(), exposedFraction(report) * 100);
+                hasTokens ? "tokens" : "samples", mfu.c_str(), comm.c_str());
   std::string stall =
       report.checkpointStall > 0 ? text("  checkpoint ", humanSeconds(report.checkpointStall)) : "";
   return text(line, report.isSkipped ? skippedText(result) : "", stall);
+}
+
+std::string speedAsText(const StepReport &report) {
+  bool hasTokens = report.sequenceLength > 0;
+  return withSuffix(hasTokens ? tokensPerSecond(report) : report.samplesPerSecond) +
+         (hasTokens ? " tokens/s" : " samples/s");
 }
 
 std::string evaluationAsJson(const EvaluationReport &report) {
@@ -163,12 +238,35 @@ Status RankLog::open(const std::string &wanted, int rank) {
   return {};
 }
 
+// The last line of a step that is not after `step`, and with it what ends there, is what stays.
+void RankLog::goOnAfter(uint64_t step) {
+  struct stat info;
+  wholeBytes = 0;
+  isCut = false;
+  if (descriptor < 0 || ::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode))
+    return;
+  std::ifstream lines(path);
+  size_t at = 0;
+  for (std::string line; std::getline(lines, line) && !lines.eof();) { // half a line is none
+    at += line.size() + 1;
+    constexpr std::string_view kBegin = "{\"step\":";
+    if (line.compare(0, kBegin.size(), kBegin) != 0)
+      continue;
+    if (std::strtoull(line.c_str() + kBegin.size(), nullptr, 10) > step)
+      return;
+    wholeBytes = at;
+  }
+}
+
 Status RankLog::write(const StepReport &report) {
   if (descriptor < 0)
     return {};
   // Only a regular file can be cut; a device has nothing that could stay.
-  if (!hasLines && ::ftruncate(descriptor, 0) != 0 && errno != EINVAL)
+  auto end = static_cast<off_t>(wholeBytes);
+  if (!isCut && ((::ftruncate(descriptor, end) != 0 && errno != EINVAL) ||
+                 (::lseek(descriptor, end, SEEK_SET) != end && errno != ESPIPE)))
     return failure();
+  isCut = true;
   hasLines = true;
   std::string line = "{" + fields(report) + ",\"class_seconds\":{";
   for (size_t i = 0; i < numTimeClasses; ++i)

@@ -3,8 +3,13 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/exec/Executor.h"
+#include "tools/dtrun/BlockNorms.h"
+#include "tools/dtrun/Goodput.h"
+#include "tools/dtrun/RankLoads.h"
 
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -16,16 +21,33 @@ struct StepReport {
   uint64_t sequenceLength = 0; // tokens of a sample; 0 for a model that has no sequences
   double mfu = 0;              // 0..1; negative where the file does not know the device's peak
   float learningRate = 0;
-  uint64_t peakMemoryBytes = 0;
+  uint64_t peakMemoryBytes = 0;               // the arena, as planned
+  uint64_t residentBytes = 0;                 // of this process, now; 0: the system does not say
+  uint64_t rollBacks = 0, skippedBatches = 0; // so far; the latter of the data, as in CheckpointRun
   double checkpointStall = 0; // seconds that training waited for checkpoints before this step
   // Whether its gradients were not finite, so that it changed nothing.
   bool isSkipped = false;
+  double inputWait = 0; // seconds of this step in which nothing but data was missing
+  RankLoads loads;
+  std::array<double, numSpent> goodput = {}; // shares of the time since the process began
+  std::vector<BlockNorm> norms;              // of parameters; empty where they were not measured
 };
 
-// One JSON object with the keys that other programs read: step, loss, grad_norm, lr, step_time_s,
-// samples_per_s, tokens_per_s, mfu, exposed_comm_fraction, peak_memory_bytes, skipped_steps (so
-// far), loss_scale, checkpoint_stall_s. What is not known or not finite is null, and so are the tokens of a model
-// without sequences and the scale of a program that has none.
+// Where a step's seconds went on this rank; together those of the step.
+struct StepSplit {
+  double compute = 0, exposedComm = 0, inputWait = 0, other = 0;
+};
+
+// Nothing where the device has not told how long instructions took, as GPUs do with --profile only.
+std::optional<StepSplit> splitOf(const StepReport &report);
+
+// One JSON object: step, loss, grad_norm, lr, step_time_s, samples_per_s, tokens_per_s, mfu,
+// exposed_comm_fraction, peak_memory_bytes, skipped_steps (so far), loss_scale, roll_backs,
+// skipped_batches, checkpoint_stall_s,
+// compute_s, exposed_comm_s, input_wait_s, other_s, resident_bytes, rank_work_s (a list), slowest_rank,
+// slowest_excess, straggler, straggler_cost, goodput (an object), and where they were measured param_norms (an object). What is
+// not known or not finite is null, and so are the tokens of a model without sequences and the scale
+// of a program that has none. docs/watching.md says what each of them means.
 std::string stepAsJson(const StepReport &report);
 
 // One aligned line with units:
@@ -48,6 +70,9 @@ std::string evaluationAsJson(const EvaluationReport &report);
 // "step    100  eval loss   4.12500 over 65536 tokens"
 std::string evaluationAsText(const EvaluationReport &report);
 
+// "41.6k tokens/s"; samples/s for a model without sequences.
+std::string speedAsText(const StepReport &report);
+
 // "1.5 GB": a size for people, powers of 1000.
 std::string humanBytes(uint64_t bytes);
 
@@ -60,9 +85,12 @@ public:
   RankLog &operator=(const RankLog &) = delete;
 
   // Makes `folder` and `folder`/rank-`rank`.jsonl where they are not there. What the file holds
-  // goes when the first line is written: a run that ends before leaves all as it was.
+  // goes when the first line is written, all or what goOnAfter() says: a run that ends before leaves
+  // all as it was.
   // InvalidArgument where it cannot be written, or another process has it open here.
   Status open(const std::string &folder, int rank);
+  // Lines of steps up to `step` stay, as the run goes on after it; those after them go.
+  void goOnAfter(uint64_t step);
   // Nothing where open() was not called. The line is in the file when this returns ok; else there is
   // nothing of it, and the next may be written all the same.
   Status write(const StepReport &report);
@@ -74,6 +102,7 @@ private:
   int descriptor = -1;
   size_t wholeBytes = 0; // of lines that are in the file
   bool madeFolder = false, madeFile = false, hasLines = false;
+  bool isCut = false; // to what stays
 };
 
 } // namespace dtc::rt

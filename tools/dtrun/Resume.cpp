@@ -1,5 +1,7 @@
 // Goes on from a checkpoint, of whatever plan it is.
+#include "runtime/base/Fill.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/Elements.h"
 #include "runtime/comm/Agree.h"
 #include "runtime/format/Operands.h"
 #include "runtime/format/RankMesh.h"
@@ -42,14 +44,15 @@ Status Checkpoints::checkIsSame(const CheckpointReader &reader) {
 }
 
 // What a tensor is filled from: that of its name, or where the plan keeps a copy in f32 of a
-// parameter in f32 and the checkpoint's did not, as one that offloads does, that parameter.
+// parameter in f32 and the checkpoint's did not, as one that offloads does, that parameter. A start has
+// no state: copies are made of its parameters, in whatever dtype, and there is nothing for the rest.
 const CheckpointTensor *Checkpoints::sourceOf(const CheckpointManifest &from,
                                               const CheckpointSource &wanted) const {
   const CheckpointTensor *found = from.find(wanted.spec.name);
   if (found || wanted.copyOf.empty())
     return found;
   found = from.find(wanted.copyOf);
-  return found && found->dtype == wanted.spec.dtype ? found : nullptr;
+  return found && (from.isStart() || found->dtype == wanted.spec.dtype) ? found : nullptr;
 }
 
 // A checkpoint that is whole and of something else: trying an older one would hide that.
@@ -60,14 +63,15 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
   auto refuse = [&](const std::string &what) {
     return Status::invalidArgument(text("'", reader.folder(), "' ", what));
   };
+  bool isStart = from.isStart();
   if (run.step > options->steps)
     return refuse(
         text("is of step ", run.step, ", and --steps is ", options->steps, "; raise --steps"));
-  if (run.globalBatch != manifest.global_batch())
+  if (!isStart && run.globalBatch != manifest.global_batch())
     return refuse(text("is of a run that read ", run.globalBatch, " samples a step, and ",
                        executable->name(), " reads ", manifest.global_batch(),
                        "; recompile with --global-batch ", run.globalBatch));
-  if (run.sequenceLength != manifest.sequence_length())
+  if (!isStart && run.sequenceLength != manifest.sequence_length())
     return refuse(text("is of samples of ", run.sequenceLength, " tokens, and ", executable->name(),
                        " reads ", manifest.sequence_length(), "; recompile with --seq-len ",
                        run.sequenceLength));
@@ -75,11 +79,13 @@ Status Checkpoints::checkFits(const CheckpointReader &reader) const {
   for (const CheckpointSource &source : sources) {
     const TensorSpec &spec = source.spec;
     const CheckpointTensor *tensor = sourceOf(from, source);
+    if (!tensor && isStart && !source.isParameter)
+      continue;
     if (!tensor)
       return refuse(text("has no tensor '", spec.name, "', which ", executable->name(),
                          " wants; is it of another model, optimizer or precision?"));
     used.insert(tensor->name);
-    if (tensor->dtype != spec.dtype || tensor->shape != spec.globalShape)
+    if ((!isStart && tensor->dtype != spec.dtype) || tensor->shape != spec.globalShape)
       return refuse(text("has tensor '", tensor->name, "' as ", tensor->dtype, " ",
                          shapeText(tensor->shape), ", ", executable->name(), " wants ", spec.dtype,
                          " ", shapeText(spec.globalShape),
@@ -111,36 +117,56 @@ void Checkpoints::noteDifferences(const CheckpointRun &run) const {
               ": which are read is another order from here on"));
 }
 
-Status Checkpoints::load(CheckpointReader &reader) {
+// What a start has nothing for begins as in a run from its first step.
+Status Checkpoints::initialise(size_t source) {
+  const TensorSpec &spec = sources[source].spec;
   const format::RankMesh mesh(executable->manifest());
+  std::vector<float> values(elementCount(spec.localShape));
+  DTC_RETURN_IF_ERROR(
+      initialiseTensor(spec, options->seed, mesh.sizes(), executor->coordinates(), values));
+  std::vector<std::byte> bytes = encode(held[source]->dtype(), values);
+  return device->copyIn(executor->address(held[source]->buffer()), bytes.data(), bytes.size());
+}
+
+Status Checkpoints::loadTensor(CheckpointReader &reader, size_t source) {
+  const TensorSpec &spec = sources[source].spec;
+  const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[source]);
+  const format::RankMesh mesh(executable->manifest());
+  std::vector<ShardBox> boxes;
+  DTC_RETURN_IF_ERROR(shardBoxes(spec, mesh.sizes(), executor->coordinates(), boxes));
+  std::erase_if(boxes, [](const ShardBox &box) { return elementCount(box.extent) == 0; });
+  uint64_t elements = elementCount(spec.localShape);
+  std::vector<std::byte> local(elements * tensor.width());
+  DTC_RETURN_IF_ERROR(reader.read(tensor, boxes, spec.localShape, local));
+  if (tensor.dtype != spec.dtype) {
+    std::vector<float> values(elements);
+    decode(dtypeOf(tensor.dtype), local, values);
+    local = encode(dtypeOf(spec.dtype), values);
+  }
+  return device->copyIn(executor->address(held[source]->buffer()), local.data(), local.size());
+}
+
+Status Checkpoints::load(CheckpointReader &reader) {
   // In the order in which they lie in shards, so that a block with several of them is read once.
   std::vector<std::pair<uint64_t, size_t>> order;
-  for (size_t i = 0; i < sources.size(); ++i)
-    if (held[i]) {
-      const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[i]);
-      order.emplace_back(tensor.pieces.empty() ? 0 : tensor.pieces.front().offset, i);
-    }
-  std::sort(order.begin(), order.end());
-  std::vector<std::byte> local;
-  for (const auto &[offset, i] : order) {
-    const TensorSpec &spec = sources[i].spec;
-    const CheckpointTensor &tensor = *sourceOf(reader.manifest(), sources[i]);
-    std::vector<ShardBox> boxes;
-    DTC_RETURN_IF_ERROR(shardBoxes(spec, mesh.sizes(), executor->coordinates(), boxes));
-    std::erase_if(boxes, [](const ShardBox &box) { return elementCount(box.extent) == 0; });
-    local.assign(elementCount(spec.localShape) * tensor.width(), std::byte(0));
-    DTC_RETURN_IF_ERROR(reader.read(tensor, boxes, spec.localShape, local));
-    DTC_RETURN_IF_ERROR(
-        device->copyIn(executor->address(held[i]->buffer()), local.data(), local.size()));
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!held[i])
+      continue;
+    const CheckpointTensor *tensor = sourceOf(reader.manifest(), sources[i]);
+    if (tensor)
+      order.emplace_back(tensor->pieces.empty() ? 0 : tensor->pieces.front().offset, i);
+    else
+      DTC_RETURN_IF_ERROR(initialise(i));
   }
+  std::sort(order.begin(), order.end());
+  for (const auto &[offset, source] : order)
+    DTC_RETURN_IF_ERROR(loadTensor(reader, source));
   return {};
 }
 
-Status Checkpoints::resume(std::optional<Progress> &progress) {
-  if (!isOn() || !options->resume)
-    return {};
-  std::vector<uint64_t> steps;
-  DTC_RETURN_IF_ERROR(listSteps(steps));
+// From the first of `steps` that is good; a line says why those before it are not.
+Status Checkpoints::goOn(const std::vector<uint64_t> &steps, std::optional<Progress> &progress,
+                         bool &isChanged) {
   auto say = [&](const std::string &line) {
     if (world->rank() == 0)
       std::fprintf(stderr, "dtrun: %s\n", line.c_str());
@@ -155,6 +181,7 @@ Status Checkpoints::resume(std::optional<Progress> &progress) {
       status = Status::dataLoss(text("it is of step ", reader.manifest().run.step));
     if (status.ok()) {
       DTC_RETURN_IF_ERROR(agree(*world, checkFits(reader)));
+      isChanged = true;
       status = agree(*world, load(reader));
     }
     if (status.statusCode() == StatusCode::Aborted)
@@ -164,20 +191,51 @@ Status Checkpoints::resume(std::optional<Progress> &progress) {
       continue;
     }
     const CheckpointRun &run = reader.manifest().run;
-    progress = {run.step, run.skippedSteps, run.skippedRow, run.lossScale};
-    say(text("going on after step ", step, " of '", path, "'; rank 0 read ", reader.bytesRead(),
-             " of its ", reader.manifest().bytes(), " bytes"));
-    if (world->rank() == 0)
+    progress = {.step = run.step,
+                .skippedSteps = run.skippedSteps,
+                .skippedRow = run.skippedRow,
+                .lossScale = run.lossScale,
+                .skippedBatches = run.skippedBatches,
+                .meanLoss = {run.meanLoss, run.meanLossSteps}};
+    bool isStart = reader.manifest().isStart();
+    say(text(isStart ? "starting with the parameters" : text("going on after step ", step), " of '",
+             path, "'; rank 0 read ", reader.bytesRead(), " of its ", reader.manifest().bytes(),
+             " bytes"));
+    if (world->rank() == 0 && !isStart)
       noteDifferences(run);
     return {};
   }
+  return {};
+}
+
+Status Checkpoints::resume(std::optional<Progress> &progress) {
+  if (!isOn() || !options->resume)
+    return {};
+  std::vector<uint64_t> steps;
+  DTC_RETURN_IF_ERROR(listSteps(steps));
+  bool isChanged = false; // which nothing is left of where none is good: the run ends
+  DTC_RETURN_IF_ERROR(goOn(steps, progress, isChanged));
+  if (progress)
+    return {};
   if (steps.empty()) {
-    say(text("'", options->checkpointDir, "' has no checkpoints: starting at step 1"));
+    if (world->rank() == 0)
+      std::fprintf(stderr, "dtrun: '%s' has no checkpoints: starting at step 1\n",
+                   options->checkpointDir.c_str());
     return {};
   }
   return Status::dataLoss(text("none of the ", steps.size(), " checkpoints of '",
                                options->checkpointDir,
                                "' is good; remove them, or name another folder"));
+}
+
+Status Checkpoints::rollBack(std::optional<Progress> &progress, bool &isChanged) {
+  DTC_RETURN_IF_ERROR(waitForWriters(true));
+  std::vector<uint64_t> steps;
+  DTC_RETURN_IF_ERROR(listSteps(steps));
+  DTC_RETURN_IF_ERROR(goOn(steps, progress, isChanged));
+  if (!progress)
+    return {};
+  return agree(*world, world->rank() == 0 ? folder.removeAfter(progress->step) : Status());
 }
 
 } // namespace dtc::rt

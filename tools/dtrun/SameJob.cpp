@@ -2,12 +2,15 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
+#include "runtime/checkpoint/FolderFiles.h"
+#include "runtime/checkpoint/WeightFiles.h"
 #include "runtime/comm/Agree.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <link.h>
+#include <sys/stat.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -94,12 +97,30 @@ Status checkSameDtrun(Control &world) {
   return agreeOnTraits(world, {&dtrun, 1});
 }
 
+// Of a file, or of the weights in a folder.
+static Status hashInit(const std::string &path, std::string &hash) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
+    return hashFile(path, hash);
+  std::vector<std::string> names;
+  DTC_RETURN_IF_ERROR(namesIn(path, names));
+  std::sort(names.begin(), names.end());
+  std::string all, one;
+  for (const std::string &name : names)
+    if (name.ends_with(".safetensors") || name == kWeightsIndex) {
+      DTC_RETURN_IF_ERROR(hashFile(text(path, "/", name), one));
+      all += text(name, " ", one, "\n");
+    }
+  hash = hexOf(XXH3_64bits(all.data(), all.size()));
+  return {};
+}
+
 Status checkSameJob(Control &world, const Options &options, const Executable &executable) {
   std::span<const uint8_t> bytes = executable.bytes();
   std::string program = hexOf(XXH3_64bits(bytes.data(), bytes.size()));
   float rate = options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
   std::string init;
-  Status status = options.init.empty() ? Status() : hashFile(options.init, init);
+  Status status = options.init.empty() ? Status() : hashInit(options.init, init);
   std::vector<Trait> libraries;
   if (status.ok())
     status = addLibraries(libraries);
@@ -118,6 +139,9 @@ Status checkSameJob(Control &world, const Options &options, const Executable &ex
       {"--checkpoint-dir", options.checkpointDir.empty() ? "none" : options.checkpointDir, {}},
       {"--checkpoint-every", text(options.checkpointEvery), {}},
       {"--resume", text(options.resume), {}},
+      {"--spike-factor", options.hasSpikeFactor ? text(options.spikeFactor) : "none", {}},
+      {"--check-replicas", text(options.checkReplicas), {}},
+      {"--norms-every", options.hasNormsEvery ? text(options.normsEvery) : "none", {}},
   };
   traits.insert(traits.end(), libraries.begin(), libraries.end());
   return agreeOnTraits(world, traits);

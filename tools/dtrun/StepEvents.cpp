@@ -1,16 +1,21 @@
 #include "tools/dtrun/StepEvents.h"
 
+#include "runtime/base/Text.h"
+
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 namespace dtc::rt {
+
+using format::text;
 
 std::vector<Scalar> scalarsOf(const StepReport &report) {
   const StepResult &result = report.result;
   std::vector<Scalar> scalars;
   auto add = [&](bool isKnown, std::string_view tag, double value) {
     if (isKnown && std::isfinite(value))
-      scalars.push_back({tag, static_cast<float>(value)});
+      scalars.push_back({std::string(tag), static_cast<float>(value)});
   };
   add(result.hasLoss, "train/loss", result.loss);
   add(result.hasGradNorm, "train/grad_norm", result.gradNorm);
@@ -22,9 +27,28 @@ std::vector<Scalar> scalarsOf(const StepReport &report) {
   add(report.sequenceLength > 0, "speed/tokens_per_s",
       report.samplesPerSecond * static_cast<double>(report.sequenceLength));
   add(report.mfu >= 0, "speed/mfu", report.mfu);
-  add(report.seconds > 0, "speed/exposed_comm_fraction",
+  std::optional<StepSplit> split = splitOf(report);
+  StepSplit known = split.value_or(StepSplit());
+  add(split && report.seconds > 0, "speed/exposed_comm_fraction",
       result.exposedCommSeconds / report.seconds);
+  add(split.has_value(), "split/compute_s", known.compute);
+  add(split.has_value(), "split/exposed_comm_s", known.exposedComm);
+  add(true, "split/input_wait_s", report.inputWait);
+  add(true, "split/checkpoint_stall_s", report.checkpointStall);
+  add(split.has_value(), "split/other_s", known.other);
   add(true, "memory/peak_bytes", static_cast<double>(report.peakMemoryBytes));
+  add(report.residentBytes > 0, "memory/resident_bytes", static_cast<double>(report.residentBytes));
+  // More curves than that nobody tells apart; the log has all.
+  constexpr size_t kMostRanks = 64;
+  for (size_t rank = 0; rank < std::min(report.loads.work.size(), kMostRanks); ++rank)
+    add(true, text("ranks/work_s/", rank), report.loads.work[rank]);
+  add(report.loads.slowest >= 0, "ranks/slowest", report.loads.slowest);
+  add(report.loads.slowest >= 0, "ranks/slowest_excess", report.loads.excess);
+  add(report.loads.straggler.rank >= 0, "ranks/straggler_cost", report.loads.straggler.costShare);
+  for (size_t i = 0; i < numSpent; ++i)
+    add(true, text("goodput/", nameOf(static_cast<Spent>(i))), report.goodput[i]);
+  for (const BlockNorm &norm : report.norms)
+    add(true, text("param_norm/", norm.block), norm.norm);
   return scalars;
 }
 

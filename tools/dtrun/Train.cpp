@@ -8,10 +8,14 @@
 #include "tools/dtrun/Checkpoints.h"
 #include "tools/dtrun/Devices.h"
 #include "tools/dtrun/Evaluation.h"
+#include "tools/dtrun/MetricsPage.h"
 #include "tools/dtrun/Outputs.h"
 #include "tools/dtrun/Parameters.h"
 #include "tools/dtrun/Report.h"
+#include "tools/dtrun/Spikes.h"
 #include "tools/dtrun/StepEvents.h"
+#include "tools/dtrun/TerminalView.h"
+#include "tools/dtrun/Watch.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -69,7 +73,8 @@ private:
   Status openFiles();
   Status checkTargets() const;
   Status openData(std::vector<Trait> &traits);
-  Status announce() const;
+  Status announce();
+  std::string describeJob() const;
   Status setScalars(uint64_t step);
   void enter(Activity activity) {
     if (progress)
@@ -77,12 +82,29 @@ private:
   }
   Status enqueue(uint64_t step);
   Status dumpGradients(uint64_t step);
+  Status loadAndWait(uint64_t step);
+  // Reads the next batch while the step runs that was begun then.
+  Status readNext(uint64_t step, std::chrono::steady_clock::time_point begun);
   Status collect(uint64_t step, StepReport &report);
+  // Fills in what is known of the job, and what is measured between steps.
+  Status completeReport(StepReport &report);
   // Seconds since this was called last.
   double lap();
+  void tellWork(const StepReport &report);
   Status evaluate(uint64_t step, TrainEnd &end);
+  enum class Spike { None, Finite, NotFinite };
+  Status judge(const StepReport &report, Spike &spike);
+  Status rollBack(uint64_t &step, const StepReport &report, Spike &spike, TrainEnd &end);
+  void goOnFrom(const Checkpoints::Progress &progress);
+  // The batch of the data that a step reads.
+  uint64_t batchOf(uint64_t step) const { return step + skippedBatches; }
+  Status checkReplicas(uint64_t step);
   Status saveAfter(uint64_t step, const StepResult &result, TrainEnd &end);
-  Status print(const StepReport &report) const;
+  // On stdout, or above the view.
+  Status say(const std::string &line);
+  Status print(const StepReport &report);
+  // The view is over; the last step stays to be seen.
+  Status closeView();
   void writeLog(const StepReport &report);
   bool diverges(StepReport &report);
   void explainDivergence(const StepReport &report, int rank) const;
@@ -101,6 +123,10 @@ private:
   std::chrono::steady_clock::time_point lapBegin;
   RankLog log;
   StepEvents events;
+  Watch watch;
+  MetricsPage metrics; // of rank 0, as is the view
+  TerminalView view;
+  std::string lastLine; // of the step that the view shows
   bool hasToldOfLog = false;
   AtomicFile profile;
   std::unique_ptr<Dump> dump, gradients;
@@ -108,6 +134,10 @@ private:
   float skipped = 0;       // steps so far
   uint64_t skippedRow = 0; // the last steps, one after another
   uint64_t lastStep = 0;   // that ran before this process
+  LossMean meanLoss;       // of rank 0
+  uint64_t skippedBatches = 0;
+  uint64_t rollBacks = 0, rollBackRow = 0; // so far; the last ones to one checkpoint
+  uint64_t lastRollBack = UINT64_MAX;      // its step
 };
 
 // Steps that a run may skip one after another. A loss scale may need 24 to come down from its
@@ -121,6 +151,11 @@ Status Trainer::openFiles() {
     DTC_RETURN_IF_ERROR(log.open(options.logDir, world.rank()));
   if (!options.logDir.empty() && world.rank() == 0)
     events.open(options.logDir);
+  if (options.hasMetricsPort && world.rank() == 0)
+    DTC_RETURN_IF_ERROR(metrics.open(
+        options,
+        executable.manifest().model_name() ? executable.manifest().model_name()->str() : "model",
+        world.size()));
   return options.profile.empty() ? Status()
                                  : profile.open(traceFile(options.profile, world.rank()));
 }
@@ -160,8 +195,11 @@ Status Trainer::openTargets() {
 
 Status Trainer::openData(std::vector<Trait> &traits) {
   DTC_RETURN_IF_ERROR(batches.open(options.data, options.seed, executable, *executor));
-  DTC_RETURN_IF_ERROR(batches.check(options.steps));
-  return batches.traits(options.steps, traits);
+  // A run that leaves out data reads on behind it.
+  uint64_t reach =
+      options.spikeFactor > 0 && options.steps < UINT64_MAX / 2 ? 2 * options.steps : options.steps;
+  DTC_RETURN_IF_ERROR(batches.check(reach));
+  return batches.traits(reach, traits);
 }
 
 Status Trainer::prepare(StartUp &startUp) {
@@ -180,6 +218,7 @@ Status Trainer::prepare(StartUp &startUp) {
   DTC_RETURN_IF_ERROR(evaluation.open(options, executable, *executor, world));
   DTC_RETURN_IF_ERROR(agreeOnTraits(world, traits));
   DTC_RETURN_IF_ERROR(startState());
+  DTC_RETURN_IF_ERROR(watch.open(options, executable, world, *executor, *device, progress));
   return agree(world, announce());
 }
 
@@ -188,35 +227,45 @@ Status Trainer::startState() {
   DTC_RETURN_IF_ERROR(checkpoints.open(options, executable, world, *executor, *device,
                                        batches.samples(), baseLearningRate));
   std::optional<Checkpoints::Progress> progress;
+  Spent before = watch.enter(Spent::Checkpoint);
   DTC_RETURN_IF_ERROR(checkpoints.resume(progress));
+  watch.enter(before);
   if (!progress)
     return agree(
         world, fillParameters(executable, *executor, *device, options.seed, options.init, threads));
-  lastStep = progress->step;
-  skipped = static_cast<float>(progress->skippedSteps);
-  skippedRow = progress->skippedRow;
+  goOnFrom(*progress);
+  skippedBatches = progress->skippedBatches;
   return {};
 }
 
-Status Trainer::announce() const {
-  if (world.rank() != 0)
-    return {};
-  if (uint64_t samples = evaluation.leftOut())
-    std::fprintf(stderr, "dtrun: the last %llu %s of --eval-data %s\n",
-                 static_cast<unsigned long long>(samples), samples == 1 ? "sample" : "samples",
-                 samples == 1 ? "fills no batch and is left out"
-                              : "fill no batch and are left out");
-  if (options.json)
-    return {};
+void Trainer::goOnFrom(const Checkpoints::Progress &from) {
+  lastStep = from.step;
+  skipped = static_cast<float>(from.skippedSteps);
+  skippedRow = from.skippedRow;
+  meanLoss = from.meanLoss;
+  log.goOnAfter(lastStep);
+}
+
+// "gpt2: 4 ranks (dp 2 x tp 2)"
+std::string Trainer::describeJob() const {
   const format::Manifest &manifest = executable.manifest();
   std::string mesh;
   for (const format::Axis *axis : *manifest.mesh())
     mesh += text(mesh.empty() ? " (" : " x ", axis->name()->string_view(), " ", axis->size());
+  return text(
+      manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
+      ": ", world.size(), world.size() == 1 ? " rank" : " ranks", mesh.empty() ? "" : mesh + ")");
+}
+
+Status Trainer::announce() {
+  if (world.rank() != 0)
+    return {};
+  if (options.json)
+    return {};
+  const format::Manifest &manifest = executable.manifest();
   std::string line =
-      text(manifest.model_name() ? manifest.model_name()->string_view() : std::string_view("model"),
-           ": ", world.size(), world.size() == 1 ? " rank" : " ranks",
-           mesh.empty() ? "" : mesh + ")", ", ", threads, threads == 1 ? " thread" : " threads",
-           " each, ", humanBytes(manifest.peak_memory_bytes()), " of memory a rank",
+      text(describeJob(), ", ", threads, threads == 1 ? " thread" : " threads", " each, ",
+           humanBytes(manifest.peak_memory_bytes()), " of memory a rank",
            manifest.peak_host_bytes() > 0
                ? text(" and ", humanBytes(manifest.peak_host_bytes()), " of its host")
                : "",
@@ -224,7 +273,9 @@ Status Trainer::announce() const {
            manifest.sequence_length() ? text(" x ", manifest.sequence_length(), " tokens")
                                       : std::string(" samples"),
            " a step");
-  return printLine(line);
+  if (TerminalView::isWanted(options, world.size() == 1))
+    view.open(describeJob(), lastStep, options.steps);
+  return say(line);
 }
 
 double Trainer::lap() {
@@ -247,6 +298,7 @@ Status Trainer::enqueue(uint64_t step) {
 // The update takes the memory of gradients, so that they are written before the step that follows
 // them, whose inputs stay where they are. Collective.
 Status Trainer::dumpGradients(uint64_t step) {
+  Spent before = watch.enter(Spent::Other);
   DTC_RETURN_IF_ERROR(setScalars(step));
   StepResult result;
   DTC_RETURN_IF_ERROR(executor->run(format::EntryKind::gradients, result));
@@ -254,7 +306,35 @@ Status Trainer::dumpGradients(uint64_t step) {
   Status status = writeDump(*gradients, *executor, *device, result.gradientScale);
   enter(Activity::Stepping);
   (void)lap(); // no part of the step
+  watch.enter(before);
   return status;
+}
+
+Status Trainer::readNext(uint64_t step, std::chrono::steady_clock::time_point begun) {
+  enter(Activity::Working);
+  Status status = batches.load(batchOf(step + 1), *executor);
+  enter(Activity::Stepping);
+  watch.readInput(std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+  return status;
+}
+
+Status Trainer::completeReport(StepReport &report) {
+  DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
+  report.learningRate =
+      report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
+  report.rollBacks = rollBacks;
+  report.skippedBatches = skippedBatches;
+  watch.afterStep(report);
+  if (!watch.measuresNorms(report.step))
+    return {};
+  auto begin = std::chrono::steady_clock::now();
+  Spent before = watch.enter(Spent::Other);
+  enter(Activity::Working);
+  DTC_RETURN_IF_ERROR(watch.measureNorms(report));
+  enter(Activity::Stepping);
+  watch.enter(before);
+  lapBegin += std::chrono::steady_clock::now() - begin; // no part of the step
+  return {};
 }
 
 Status Trainer::collect(uint64_t step, StepReport &report) {
@@ -270,10 +350,40 @@ Status Trainer::collect(uint64_t step, StepReport &report) {
   return {};
 }
 
-Status Trainer::print(const StepReport &report) const {
+// What this rank spent in a step on what meets no other.
+void Trainer::tellWork(const StepReport &report) {
+  double work = 0;
+  for (size_t i = 0; i < numTimeClasses; ++i)
+    if (i != static_cast<size_t>(TimeClass::Collective) &&
+        i != static_cast<size_t>(TimeClass::Wait))
+      work += report.result.classSeconds[i];
+  if (progress)
+    progress->addWork(
+        executable.manifest().rank_program()->Get(static_cast<uint32_t>(world.rank())), work,
+        report.seconds);
+}
+
+Status Trainer::say(const std::string &line) {
+  if (!view.isOpen())
+    return printLine(line);
+  view.print(line);
+  return {};
+}
+
+Status Trainer::print(const StepReport &report) {
   if (world.rank() != 0)
     return {};
-  return printLine(options.json ? stepAsJson(report) : stepAsText(report));
+  metrics.write(report);
+  if (!view.isOpen())
+    return printLine(options.json ? stepAsJson(report) : stepAsText(report));
+  view.show(report);
+  lastLine = stepAsText(report);
+  return {};
+}
+
+Status Trainer::closeView() {
+  view.close();
+  return lastLine.empty() ? Status() : printLine(std::exchange(lastLine, {}));
 }
 
 // Hours of training are worth more than their log: a full disk is told once, and training goes on.
@@ -323,10 +433,87 @@ void Trainer::explainDivergence(const StepReport &report, int rank) const {
                static_cast<double>(report.learningRate));
 }
 
+// Whether the loss of a step is one to go back before; `spike` comes in as this rank's own. Rank 0
+// knows the losses, and others whether a step was skipped, whose loss does not count.
+Status Trainer::judge(const StepReport &report, Spike &spike) {
+  if (options.spikeFactor == 0)
+    return {};
+  bool knows = world.rank() == 0 && report.result.hasLoss;
+  if (knows && isSpike(meanLoss, report.result.loss, options.spikeFactor))
+    spike = std::isfinite(report.result.loss) ? Spike::Finite : Spike::NotFinite;
+  int64_t raised[2] = {report.isSkipped, static_cast<int64_t>(spike)};
+  DTC_RETURN_IF_ERROR(world.largest(raised));
+  bool isSkipped = raised[0] != 0;
+  spike = isSkipped ? Spike::None : static_cast<Spike>(raised[1]);
+  if (knows && spike == Spike::None && !isSkipped)
+    meanLoss.add(report.result.loss);
+  return {};
+}
+
+// Back to the last good checkpoint, and on behind the batch of `step`, which becomes that of the
+// checkpoint. Where there is none, what is finite is no reason to end.
+Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike, TrainEnd &end) {
+  double loss = report.result.loss, mean = meanLoss.value;
+  std::optional<Checkpoints::Progress> progress;
+  bool isChanged = false; // what is trained, by checkpoints that turned out not to be good
+  enter(Activity::Working);
+  Spent before = watch.enter(Spent::Checkpoint);
+  DTC_RETURN_IF_ERROR(checkpoints.rollBack(progress, isChanged));
+  watch.enter(before);
+  bool isFirst = !progress || progress->step != lastRollBack;
+  rollBackRow = isFirst ? 1 : rollBackRow + 1;
+  bool staysHere = !progress && !isChanged && spike == Spike::Finite;
+  end.diverged = !staysHere && (!progress || rollBackRow > kMostRollBacks);
+  auto say = [&](const std::string &what) {
+    if (world.rank() == 0)
+      std::fprintf(stderr, "dtrun: the loss of step %llu is %g, of those before %g: %s\n",
+                   static_cast<unsigned long long>(report.step), loss, mean, what.c_str());
+  };
+  if (end.diverged)
+    say(text(progress ? text("going back ", kMostRollBacks, " times did not help")
+                      : "there is no good checkpoint to go back to",
+             ": training diverged; lower --lr or check the data"));
+  if (staysHere) {
+    say("there is no good checkpoint to go back to, and training goes on");
+    if (world.rank() == 0 && report.result.hasLoss)
+      meanLoss.add(loss);
+    spike = Spike::None;
+    enter(Activity::Stepping);
+    (void)lap();
+  }
+  if (end.diverged || staysHere)
+    return {};
+  uint64_t batches = step - progress->step;
+  say(text("went back to step ", progress->step, ", and leaves out the data of ", batches,
+           batches == 1 ? " step" : " steps"));
+  watch.tookBack(static_cast<double>(batches) * report.seconds);
+  ++rollBacks;
+  skippedBatches += batches;
+  step = lastRollBack = progress->step;
+  goOnFrom(*progress);
+  if (gradients && report.step == options.steps) // of the batch that is left out
+    DTC_RETURN_IF_ERROR(
+        openDump(executable, world, options.dumpGrads, DumpedTensors::Gradients, gradients));
+  DTC_RETURN_IF_ERROR(agree(world, this->batches.load(batchOf(step + 1), *executor)));
+  enter(Activity::Stepping);
+  (void)lap();
+  return {};
+}
+
+// Nothing runs meanwhile.
+Status Trainer::loadAndWait(uint64_t step) {
+  auto begun = std::chrono::steady_clock::now();
+  Status status = batches.load(batchOf(step), *executor);
+  watch.waitedForInput(
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+  return status;
+}
+
 // Between two steps: the next batch is read anew, as evaluation fills the same inputs. Its loss need
 // not be finite for the training to go on.
 Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   EvaluationReport report;
+  Spent before = watch.enter(Spent::Evaluation);
   if (Status status = evaluation.run(step, *executor, world, report, end.isOwn); !status.ok()) {
     if (end.isOwn)
       world.abandon(status.message());
@@ -334,11 +521,14 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   }
   Status mine;
   if (world.rank() == 0)
-    mine = printLine(options.json ? evaluationAsJson(report) : evaluationAsText(report));
+    mine = say(options.json ? evaluationAsJson(report) : evaluationAsText(report));
+  view.show(report);
+  metrics.write(report);
   events.write(report); // of rank 0
   (void)lap();          // evaluation is no part of a step
+  watch.enter(before);
   if (mine.ok() && step < options.steps)
-    mine = batches.load(step + 1, *executor);
+    mine = loadAndWait(step + 1);
   return agree(world, mine);
 }
 
@@ -356,7 +546,8 @@ Status Trainer::runSteps(TrainEnd &end) {
   if (lastStep == options.steps)
     return {};
   (void)lap();
-  DTC_RETURN_IF_ERROR(agree(world, batches.load(lastStep + 1, *executor)));
+  watch.enter(Spent::Training);
+  DTC_RETURN_IF_ERROR(agree(world, loadAndWait(lastStep + 1)));
   enter(Activity::Stepping);
   for (uint64_t step = lastStep + 1; step <= options.steps; ++step) {
     StepReport report;
@@ -365,13 +556,11 @@ Status Trainer::runSteps(TrainEnd &end) {
     Status status, loaded;
     if (gradients && step == options.steps)
       status = dumpGradients(step);
+    auto begun = std::chrono::steady_clock::now();
     if (status.ok())
       status = enqueue(step);
-    if (status.ok() && step < options.steps && !evaluates) {
-      enter(Activity::Working);
-      loaded = batches.load(step + 1, *executor);
-      enter(Activity::Stepping);
-    }
+    if (status.ok() && step < options.steps && !evaluates)
+      loaded = readNext(step, begun);
     if (status.ok())
       status = collect(step, report);
     if (!status.ok()) {
@@ -379,10 +568,13 @@ Status Trainer::runSteps(TrainEnd &end) {
       world.abandon(status.message());
       return status;
     }
+    tellWork(report);
     bool ends = diverges(report);
-    DTC_RETURN_IF_ERROR(bringOutputs(executable.manifest(), world, report.result));
-    report.learningRate =
-        report.result.hasLearningRate ? report.result.learningRate : baseLearningRate;
+    // What going back may mend ends nothing.
+    bool mayGoBack = ends && options.spikeFactor > 0 && !report.isSkipped;
+    Spike spike = mayGoBack ? Spike::NotFinite : Spike::None;
+    ends &= !mayGoBack;
+    DTC_RETURN_IF_ERROR(completeReport(report));
     Status mine = print(report);
     if (mine.ok())
       mine = loaded;
@@ -392,10 +584,19 @@ Status Trainer::runSteps(TrainEnd &end) {
     DTC_RETURN_IF_ERROR(agree(world, mine, ends, diverged));
     if (diverged >= 0) {
       end.diverged = true;
+      DTC_RETURN_IF_ERROR(closeView());
       if (world.rank() == 0)
         explainDivergence(report, diverged);
       return {};
     }
+    DTC_RETURN_IF_ERROR(judge(report, spike));
+    if (spike != Spike::None)
+      DTC_RETURN_IF_ERROR(rollBack(step, report, spike, end));
+    if (end.diverged)
+      return {};
+    if (spike != Spike::None)
+      continue;
+    DTC_RETURN_IF_ERROR(checkReplicas(step));
     if (evaluates)
       DTC_RETURN_IF_ERROR(evaluate(step, end));
     DTC_RETURN_IF_ERROR(saveAfter(step, report.result, end));
@@ -405,16 +606,34 @@ Status Trainer::runSteps(TrainEnd &end) {
   return {};
 }
 
+// Of replicas that differ at least one trains something else: no checkpoint of it is taken.
+Status Trainer::checkReplicas(uint64_t step) {
+  if (!watch.comparesReplicas(step))
+    return {};
+  auto begin = std::chrono::steady_clock::now();
+  Spent before = watch.enter(Spent::Other);
+  enter(Activity::Working);
+  DTC_RETURN_IF_ERROR(watch.checkReplicas(step));
+  enter(Activity::Stepping);
+  watch.enter(before);
+  lapBegin += std::chrono::steady_clock::now() - begin; // no part of a step
+  return {};
+}
+
 // What the step waits for is reported with the next one.
 Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end) {
   auto begin = std::chrono::steady_clock::now();
+  Spent before = watch.enter(Spent::Checkpoint);
   enter(Activity::Working);
   DTC_RETURN_IF_ERROR(checkpoints.afterStep({.step = step,
                                              .skippedSteps = static_cast<uint64_t>(skipped),
                                              .skippedRow = skippedRow,
-                                             .lossScale = static_cast<double>(result.lossScale)},
+                                             .lossScale = static_cast<double>(result.lossScale),
+                                             .skippedBatches = skippedBatches,
+                                             .meanLoss = meanLoss},
                                             end.stopped));
   enter(Activity::Stepping);
+  watch.enter(before);
   lapBegin += std::chrono::steady_clock::now() - begin; // no part of the step
   return {};
 }
@@ -423,13 +642,14 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
 // step has nothing to write but a checkpoint that is under way.
 Status Trainer::finish(const TrainEnd &end) {
   enter(Activity::Working);
+  Status shown = closeView();
   Status saved = checkpoints.finish();
   if (end.diverged || end.stopped)
     return saved.statusCode() == StatusCode::Aborted ? saved : Status();
   Status traced = agree(world, profile.isOpen() ? executor->writeTrace(profile) : Status());
   if (dump)
     DTC_RETURN_IF_ERROR(writeDump(*dump, *executor, *device));
-  return traced.ok() ? saved : traced;
+  return !traced.ok() ? traced : !saved.ok() ? saved : shown;
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
+#include "runtime/comm/RollCall.h"
 #include "runtime/exec/Loader.h"
 #include "runtime/format/Printable.h"
 #include "runtime/monitor/Keeper.h"
@@ -12,7 +13,9 @@
 #include "tools/cli/AddressSpace.h"
 #include "tools/cli/EndWithWords.h"
 #include "tools/dtrun/Options.h"
+#include "tools/dtrun/Restarts.h"
 #include "tools/dtrun/SameJob.h"
+#include "tools/dtrun/TerminalView.h"
 #include "tools/dtrun/Train.h"
 
 #include <algorithm>
@@ -20,6 +23,7 @@
 #include <climits>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <unistd.h>
 
 DTC_NEED_ADDRESS_SPACE(
@@ -44,7 +48,7 @@ int exitCodeOf(const Status &status) {
 }
 
 int report(const Status &status) {
-  if (!status.ok())
+  if (!status.ok() && !status.message().empty()) // else rank 0 says it
     std::fprintf(stderr, "dtrun: %s\n", dtc::format::printable(status.message()).c_str());
   return exitCodeOf(status);
 }
@@ -71,14 +75,19 @@ int startRanks(int argc, char **argv, const Options &options) {
   std::unique_ptr<Executable> executable;
   Status status = Executable::load(options.model, executable);
   if (status.ok())
-    status = checkRanks(*executable, options, options.ranks);
+    status = checkRanks(*executable, options, std::max(options.ranks, 1));
   if (!status.ok())
     return report(status);
   executable.reset();
+  // Rank 0 draws on the terminal itself: what it prints passes through mpirun, which keeps lines back.
+  if (std::string terminal = TerminalView::terminalOf(options); !terminal.empty())
+    (void)::setenv(envInfo(EnvVar::Terminal).name, terminal.c_str(), 1);
+  else
+    (void)::unsetenv(envInfo(EnvVar::Terminal).name);
   std::vector<std::string> arguments{ownPath(argv[0])};
   arguments.insert(arguments.end(), argv + 1, argv + argc);
   LaunchResult result;
-  status = launchLocalRanks(options.ranks, arguments, result, !options.checkpointDir.empty());
+  status = runWithRestarts(options, arguments, result);
   if (!status.ok())
     return report(status);
   // Who reads no further has seen enough: as one rank would end that writes into such a pipe.
@@ -93,7 +102,7 @@ int startRanks(int argc, char **argv, const Options &options) {
       (result.byRank && (result.exitCode == kExitUserError || result.exitCode == kExitRankLost ||
                          result.exitCode == kExitStopped));
   if (!result.message.empty() && !told)
-    std::fprintf(stderr, "dtrun: %s\n", result.message.c_str());
+    std::fprintf(stderr, "dtrun: %s\n", dtc::format::printable(result.message).c_str());
   return result.exitCode;
 }
 
@@ -142,8 +151,11 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
   double seconds = timeouts.patience.longestSeconds + (isKept ? 10 : 0);
   StartUp startUp(launch, timeouts.startSeconds);
   std::unique_ptr<Comm> world;
-  Status status =
-      createWorld({.launch = launch, .timeoutSeconds = seconds, .phases = &startUp}, world);
+  Status status = createWorld({.launch = launch,
+                               .timeoutSeconds = seconds,
+                               .startSeconds = timeouts.startSeconds,
+                               .phases = &startUp},
+                              world);
   if (!status.ok())
     return report(status);
   if (progress)
@@ -158,6 +170,8 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
     progress->say(status.message());
   else if (world->rank() == 0 || end.isOwn || isLost)
     (void)report(status);
+  if (end.isOwn && ((isLost && !isKept) || status.statusCode() == StatusCode::Internal))
+    tellLauncher(dtc::format::printable(status.message()));
   int code = !status.ok()   ? exitCodeOf(status)
              : end.diverged ? kExitDiverged
              : end.stopped  ? kExitStopped
@@ -178,7 +192,8 @@ int startRank(const Options &options, LaunchEnvironment launch) {
     status = envUnsigned(EnvVar::Keeper, wantsKeeper);
   if (!status.ok())
     return report(status);
-  if (launch.size == 1)
+  // A job of one rank is what debuggers and profilers are for, unless nobody is to look after it.
+  if (launch.size == 1 && options.restarts == 0)
     return runRank(options, launch, timeouts, nullptr, false);
   if (wantsKeeper)
     return keepRank(
@@ -215,6 +230,17 @@ int main(int argc, char **argv) {
     }
     if (options.ranks > 1)
       return startRanks(argc, argv, options);
+  }
+  if (options.restarts > 0 && !isLaunchedRank()) {
+    if (launch.launcher == Launcher::None)
+      return startRanks(argc, argv, options);
+    std::fprintf(
+        stderr,
+        "dtrun: --restarts wants to start the ranks itself, and %s says that this is one "
+        "of a job; use 'dtrun -n', or leave it out and let the launcher start the job again "
+        "with --resume\n",
+        launch.source.c_str());
+    return kExitBadUsage;
   }
   return startRank(options, launch);
 }

@@ -13,6 +13,12 @@ module attributes {graph.elephant} {}
 
 // -----
 
+// config
+// expected-error @+1 {{'builtin.module' op has 'graph.config' of 1 : i64, but a JSON object is wanted}}
+module attributes {graph.config = 1 : i64} {}
+
+// -----
+
 // sequence_length
 // expected-error @+1 {{'builtin.module' op has 'graph.sequence_length' of 0 : i64, but a whole number of 1 or more (i64) is wanted}}
 module attributes {graph.sequence_length = 0 : i64} {}

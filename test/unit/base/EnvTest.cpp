@@ -54,6 +54,20 @@ TEST(Env, ReadsSeconds) {
   }
 }
 
+TEST(Env, ChecksVariablesThatNobodyReads) {
+  EXPECT_TRUE(checkEnv().ok());
+  Variable path(EnvVar::MpiLibrary, "anything at all");
+  Variable choice(EnvVar::Comm, "gloo"), words(EnvVar::JobId, "run 7");
+  EXPECT_TRUE(checkEnv().ok());
+  {
+    Variable empty(EnvVar::PeerBytes, "");
+    EXPECT_TRUE(checkEnv().ok());
+  }
+  Variable bad(EnvVar::Keeper, "2");
+  EXPECT_EQ(checkEnv().message(),
+            "environment variable DTC_KEEPER is '2'; wanted a digit (0 or 1)");
+}
+
 TEST(Env, DescribesEveryVariableOnce) {
   std::string text = describeEnv();
   std::set<std::string> names;

@@ -33,6 +33,23 @@ TEST_F(Folders, KeepsTheLast) {
   EXPECT_EQ(stepsOf(folder), (std::vector<uint64_t>{20}));
 }
 
+TEST_F(Folders, KeepsEveryNthBesides) {
+  for (uint64_t step : {5, 10, 15, 20, 25, 30})
+    makeCheckpoint(folder, step, {tensorOf("w", {3}, -1, 1)}, format::RankMesh({1}));
+  std::filesystem::remove(CheckpointFolder::stepPath(folder, 20) + "/COMPLETE");
+  CheckpointFolder writes;
+  ASSERT_TRUE(writes.openForWriting(folder).ok());
+  ASSERT_TRUE(writes.prune(30, 2, 10).ok());
+  EXPECT_EQ(stepsOf(folder), (std::vector<uint64_t>{30, 25, 10}));
+}
+
+TEST_F(Folders, SaysThatTheFolderAboveIsMissing) {
+  CheckpointFolder writes;
+  EXPECT_EQ(writes.openForWriting(folder + "/nope/x").message(),
+            "making the folder of checkpoints '" + folder +
+                "/nope/x': the folder that it is to be in is not there; make that first");
+}
+
 TEST_F(Folders, ReplacesAStepThatARunComesToAgain) {
   makeCheckpoint(folder, 5, {tensorOf("w", {3}, -1, 1)}, format::RankMesh({1}));
   makeCheckpoint(folder, 5, {tensorOf("other", {3}, -1, 1)}, format::RankMesh({1}));

@@ -9,15 +9,19 @@ namespace {
 CheckpointManifest small() {
   CheckpointManifest manifest;
   manifest.producer = "dtrun";
+  manifest.config = "{\"model_type\": \"gpt2\"}";
   manifest.run = {.step = 3,
                   .totalSteps = 9,
                   .seed = ~0ull,
                   .baseLearningRate = 0.1f,
                   .globalBatch = 8,
+                  .skippedBatches = 5,
                   .sequenceLength = 16,
                   .samples = 100,
                   .skippedSteps = 2,
                   .skippedRow = 1,
+                  .meanLoss = 2.5,
+                  .meanLossSteps = 4,
                   .lossScale = 65536};
   manifest.mesh = {{"dp", 2}};
   for (int i = 0; i < 2; ++i)
@@ -46,6 +50,10 @@ TEST(CheckpointManifest, IsReadAsWritten) {
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(toJson(read), toJson(small()));
   EXPECT_EQ(read.run.seed, ~0ull);
+  EXPECT_EQ(read.run.skippedBatches, 5u);
+  EXPECT_EQ(read.run.meanLoss, 2.5);
+  EXPECT_EQ(read.run.meanLossSteps, 4u);
+  EXPECT_EQ(read.config, small().config);
   EXPECT_EQ(read.run.baseLearningRate, 0.1f);
   EXPECT_EQ(read.bytes(), 192u);
   ASSERT_NE(read.find("w"), nullptr);

@@ -92,13 +92,49 @@ TEST(DetectLaunch, ReadsTorchrun) {
   ASSERT_TRUE(detect(variables, found).ok());
   EXPECT_EQ(found.launcher, Launcher::Torchrun);
   EXPECT_EQ(found.rank, 1);
+  // A pod of Kubernetes.
+  EXPECT_EQ(found.localRank, 0);
+  EXPECT_EQ(found.localSize, 1);
+  variables["LOCAL_RANK"] = "1";
+  variables["LOCAL_WORLD_SIZE"] = "2";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.localRank, 1);
+  EXPECT_EQ(found.localSize, 2);
+  // srun has started the agent of torchrun, one on each host.
+  variables["SLURM_STEP_ID"] = variables["SLURM_PROCID"] = "0";
+  variables["SLURM_STEP_NUM_TASKS"] = "1";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::Slurm);
+  variables["TORCHELASTIC_RUN_ID"] = "none";
+  ASSERT_TRUE(detect(variables, found).ok());
+  EXPECT_EQ(found.launcher, Launcher::Torchrun);
+  EXPECT_EQ(found.size, 2);
+}
+
+TEST(CreateWorld, TakesWhatTheVariableAsksFor) {
+  LaunchEnvironment launch;
+  launch.launcher = Launcher::Torchrun;
+  launch.size = 2;
+  launch.source = "RANK=0, WORLD_SIZE=2";
   std::unique_ptr<Comm> world;
-  Status status = createWorld({.launch = found, .timeoutSeconds = 1}, world);
+  ::setenv("DTC_COMM", "mpi", 1);
+  Status status = createWorld({.launch = launch}, world);
   EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
   EXPECT_EQ(status.message(),
-            "joining the job of RANK=1, WORLD_SIZE=2: torchrun's variables carry no MPI, which "
-            "this build needs for more than one rank; start the ranks by mpirun, srun --mpi=pmix "
-            "or dtrun -n 2");
+            "joining the job of RANK=0, WORLD_SIZE=2: these variables carry no MPI, which "
+            "DTC_COMM=mpi asks for; leave it out, or start the ranks by mpirun, srun --mpi=pmix or "
+            "dtrun -n 2");
+  ::setenv("DTC_COMM", "nccl", 1);
+  EXPECT_EQ(createWorld({.launch = launch}, world).message(),
+            "environment variable DTC_COMM is 'nccl'; wanted mpi or gloo");
+  ::unsetenv("DTC_COMM");
+  ::setenv("DTC_GLOO_LIBRARY", "/nowhere/libdtc_gloo.so", 1);
+  status = createWorld({.launch = launch}, world);
+  ::unsetenv("DTC_GLOO_LIBRARY");
+  EXPECT_EQ(status.statusCode(), StatusCode::Unavailable);
+  EXPECT_EQ(status.message(),
+            "loading the Gloo plugin libdtc_gloo.so: /nowhere/libdtc_gloo.so (no such file); build "
+            "target dtc_gloo (which needs libgloo-dev) or set DTC_GLOO_LIBRARY");
 }
 
 TEST(DetectLaunch, RefusesWhatDoesNotFit) {

@@ -1,21 +1,13 @@
 // Loopback: the conformance suite on 1 to 4 threads, and what only it promises.
 #include "runtime/comm/Loopback.h"
 #include "test/unit/comm/Conformance.h"
+#include "test/unit/comm/RanksAsThreads.h"
 
 #include <gtest/gtest.h>
 
-#include <thread>
-
 namespace dtc::rt {
 namespace {
-// Runs body(comm) for each member in a thread of its own.
-template <typename Body> void onEach(std::vector<std::unique_ptr<Comm>> &world, Body body) {
-  std::vector<std::thread> threads;
-  for (auto &comm : world)
-    threads.emplace_back([&] { body(*comm); });
-  for (std::thread &thread : threads)
-    thread.join();
-}
+using test::onEach;
 
 class LoopbackConformance : public testing::TestWithParam<std::tuple<int, int>> {};
 

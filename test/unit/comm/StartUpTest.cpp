@@ -60,7 +60,7 @@ TEST(RankMarks, EndWithTheirProcessAndTellThatItIsStopped) {
   ASSERT_EQ(reader.read().size(), 1u);
   EXPECT_TRUE(reader.read()[0].isStopped);
   EXPECT_EQ(reader.read()[0].process, child);
-  reader.leave(1);
+  reader.leave(static_cast<int>(Phase::JoiningWorld));
   EXPECT_EQ(describeMissing(rankOf(0, 2, 2), reader, Phase::JoiningWorld),
             "rank 1 (process " + std::to_string(child) + ") is stopped by a signal, starting MPI");
   EXPECT_EQ(describeLost(rankOf(0, 2, 2), reader),
@@ -115,6 +115,15 @@ TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
   }
   startUp.done();
   ::usleep(600'000);
+}
+
+TEST(StartUp, APhaseThatBeginsAnewHasTheWholeTimeAgain) {
+  StartUp startUp(rankOf(0, 2, 2), 0.4);
+  for (int times = 0; times < 4; ++times) {
+    startUp.enter(Phase::JoiningWorld);
+    ::usleep(250'000);
+  }
+  startUp.done();
 }
 
 } // namespace

@@ -93,14 +93,22 @@ TEST(Options, LeavesDefaultsToTheProgram) {
   EXPECT_EQ(parsed.options.ranks, 0);
 }
 
-TEST(Options, RefusesFlagsThatAreNotThereYet) {
-  for (const char *flag : {"--metrics-port", "--metrics-port=9"}) {
-    Parsed parsed = parse({"m.dte", "--data", "d", flag});
-    EXPECT_FALSE(parsed.run);
-    EXPECT_EQ(parsed.exitCode, kExitBadUsage);
-    EXPECT_NE(parsed.err.find("is not available in this release"), std::string::npos);
-    EXPECT_EQ(parsed.err.find('\n'), parsed.err.size() - 1) << "one line: " << parsed.err;
-  }
+TEST(Options, ReadsHowARunIsWatched) {
+  Parsed parsed = parse({"m.dte", "--data", "d", "--metrics-port", "9400", "--metrics-host", "::1",
+                         "--progress", "off", "--norms-every", "5", "--check-replicas", "7"});
+  ASSERT_TRUE(parsed.run) << parsed.err;
+  EXPECT_TRUE(parsed.options.hasMetricsPort);
+  EXPECT_EQ(parsed.options.metricsPort, 9400);
+  EXPECT_EQ(parsed.options.metricsHost, "::1");
+  EXPECT_EQ(parsed.options.progress, ProgressView::Off);
+  EXPECT_TRUE(parsed.options.hasNormsEvery);
+  EXPECT_EQ(parsed.options.normsEvery, 5u);
+  EXPECT_EQ(parsed.options.checkReplicas, 7u);
+  parsed = parse({"m.dte", "--data", "d"});
+  ASSERT_TRUE(parsed.run) << parsed.err;
+  EXPECT_FALSE(parsed.options.hasMetricsPort);
+  EXPECT_FALSE(parsed.options.hasNormsEvery);
+  EXPECT_EQ(parsed.options.progress, ProgressView::Auto);
 }
 
 TEST(Options, RefusesBadValuesInOneLine) {
@@ -118,6 +126,14 @@ TEST(Options, RefusesBadValuesInOneLine) {
       {"m.dte", "--data", "d", "-n", "0"},
       {"m.dte", "--data", "d", "--eval-every", "3"},
       {"m.dte", "--data", "d", "--eval-data", "e", "--eval-every", "0"},
+      {"m.dte", "--data", "d", "--metrics-port", "65536"},
+      {"m.dte", "--data", "d", "--metrics-port", "-1"},
+      {"m.dte", "--data", "d", "--metrics-port", "http"},
+      {"m.dte", "--data", "d", "--metrics-host", "0.0.0.0"},
+      {"m.dte", "--data", "d", "--progress", "maybe"},
+      {"m.dte", "--data", "d", "--progress", "on", "--format", "json"},
+      {"m.dte", "--data", "d", "--norms-every", "-1"},
+      {"m.dte", "--data", "d", "--check-replicas", "x"},
       {"m.dte", "--data", "d", "--format", "xml"}};
   for (const auto &arguments : cases) {
     Parsed parsed = parse(arguments);

@@ -17,6 +17,8 @@ StepReport example() {
   report.result.gradNorm = 1.25f;
   report.result.hasGradNorm = true;
   report.result.exposedCommSeconds = 0.0625;
+  report.result.classSeconds = {0.015625, 0.015625, 0, 0, 0, 0.0625, 0};
+  report.inputWait = 0.015625;
   report.result.skippedSteps = 2;
   report.result.hasSkippedSteps = true;
   report.seconds = 0.125;
@@ -34,7 +36,39 @@ TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
       "{\"step\":3,\"loss\":4.125,\"grad_norm\":1.25,\"lr\":0.5,\"step_time_s\":0.125,"
       "\"samples_per_s\":2600,\"tokens_per_s\":41600,\"mfu\":0.123,\"exposed_comm_fraction\":0.5,"
       "\"peak_memory_bytes\":123456,\"skipped_steps\":2,\"loss_scale\":null,"
-      "\"checkpoint_stall_s\":0}");
+      "\"roll_backs\":0,\"skipped_batches\":0,\"checkpoint_stall_s\":0,\"compute_s\":0.03125,"
+      "\"exposed_comm_s\":0.0625,"
+      "\"input_wait_s\":0.015625,\"other_s\":0.015625,\"resident_bytes\":null,"
+      "\"rank_work_s\":null,\"slowest_rank\":null,\"slowest_excess\":null,\"straggler\":null,"
+      "\"straggler_cost\":null,\"goodput\":{\"training\":0,\"start_up\":0,\"input_wait\":0,"
+      "\"checkpoint\":0,\"evaluation\":0,\"lost\":0,\"other\":0}}");
+}
+
+TEST(Report, JsonHasWhatIsKnownOfRanksAndBlocks) {
+  StepReport report = example();
+  report.residentBytes = 4096;
+  report.loads = loadsOf({0.25, 0.5}, 1);
+  report.loads.straggler = {.rank = 1, .costShare = 0.25};
+  report.goodput = {0.5, 0.25};
+  report.norms = {{"h.0", 1.5}, {"odd \"name\"", 2}};
+  std::string json = stepAsJson(report);
+  for (const char *field :
+       {"\"resident_bytes\":4096,", "\"rank_work_s\":[0.25,0.5],\"slowest_rank\":1,",
+        "\"slowest_excess\":0.125,\"straggler\":1,\"straggler_cost\":0.25,",
+        "\"goodput\":{\"training\":0.5,\"start_up\":0.25,",
+        ",\"param_norms\":{\"h.0\":1.5,\"odd \\\"name\\\"\":2}}"})
+    EXPECT_NE(json.find(field), std::string::npos) << field << " in " << json;
+}
+
+// A GPU tells no times of instructions unless it is asked to.
+TEST(Report, JsonHasNoSplitThatNobodyMeasured) {
+  StepReport report = example();
+  report.result.classSeconds = {};
+  std::string json = stepAsJson(report);
+  for (const char *field : {"\"exposed_comm_fraction\":null", "\"compute_s\":null",
+                            "\"exposed_comm_s\":null", "\"other_s\":null"})
+    EXPECT_NE(json.find(field), std::string::npos) << json;
+  EXPECT_TRUE(stepAsText(report).ends_with("comm      -")) << stepAsText(report);
 }
 
 TEST(Report, JsonGivesTheLossBackExactly) {
@@ -87,7 +121,8 @@ TEST(Report, SaysThatAStepWasSkipped) {
   report.result.lossScale = 16777216;
   EXPECT_NE(stepAsText(report).find("(2 so far, loss scale 16777216)"), std::string::npos)
       << stepAsText(report);
-  EXPECT_NE(stepAsJson(report).find("\"loss_scale\":16777216,\"checkpoint_stall_s\":0}"),
+  EXPECT_NE(stepAsJson(report).find("\"loss_scale\":16777216,\"roll_backs\":0,\"skipped_batches\":"
+                                    "0,\"checkpoint_stall_s\":0,"),
             std::string::npos);
   report.checkpointStall = 0.25;
   EXPECT_TRUE(stepAsText(report).ends_with("  checkpoint 250 ms")) << stepAsText(report);
@@ -107,6 +142,10 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
   StepReport report = example();
   report.result.hasLossScale = true;
   report.result.lossScale = 32768;
+  report.residentBytes = 4096;
+  report.loads = loadsOf({0.25, 0.5}, 1);
+  report.goodput = {0.5};
+  report.norms = {{"h.0", 1.5}};
   auto asText = [](const StepReport &of) {
     std::string all;
     for (const Scalar &scalar : scalarsOf(of))
@@ -118,15 +157,34 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
             "train/loss_scale=32768.000000\ntrain/skipped_steps=2.000000\n"
             "speed/step_time_s=0.125000\nspeed/samples_per_s=2600.000000\n"
             "speed/tokens_per_s=41600.000000\nspeed/mfu=0.123000\n"
-            "speed/exposed_comm_fraction=0.500000\nmemory/peak_bytes=123456.000000\n");
+            "speed/exposed_comm_fraction=0.500000\nsplit/compute_s=0.031250\nsplit/"
+            "exposed_comm_s=0.062500\n"
+            "split/input_wait_s=0.015625\nsplit/checkpoint_stall_s=0.000000\n"
+            "split/other_s=0.015625\n"
+            "memory/peak_bytes=123456.000000\nmemory/resident_bytes=4096.000000\n"
+            "ranks/work_s/0=0.250000\nranks/work_s/1=0.500000\nranks/slowest=1.000000\n"
+            "ranks/slowest_excess=0.125000\n"
+            "goodput/training=0.500000\ngoodput/start_up=0.000000\ngoodput/input_wait=0.000000\n"
+            "goodput/checkpoint=0.000000\ngoodput/evaluation=0.000000\ngoodput/lost=0.000000\n"
+            "goodput/other=0.000000\nparam_norm/h.0=1.500000\n");
+  report.loads = {};
+  report.residentBytes = 0;
+  report.norms.clear();
   report.result.loss = std::numeric_limits<float>::quiet_NaN();
   report.result.hasGradNorm = report.result.hasLossScale = report.result.hasSkippedSteps = false;
   report.sequenceLength = 0;
   report.mfu = -1;
-  EXPECT_EQ(asText(report), "train/lr=0.500000\nspeed/step_time_s=0.125000\n"
-                            "speed/samples_per_s=2600.000000\n"
-                            "speed/exposed_comm_fraction=0.500000\n"
-                            "memory/peak_bytes=123456.000000\n");
+  EXPECT_EQ(asText(report),
+            "train/lr=0.500000\nspeed/step_time_s=0.125000\n"
+            "speed/samples_per_s=2600.000000\n"
+            "speed/exposed_comm_fraction=0.500000\n"
+            "split/compute_s=0.031250\nsplit/exposed_comm_s=0.062500\n"
+            "split/input_wait_s=0.015625\nsplit/checkpoint_stall_s=0.000000\n"
+            "split/other_s=0.015625\n"
+            "memory/peak_bytes=123456.000000\n"
+            "goodput/training=0.500000\ngoodput/start_up=0.000000\ngoodput/input_wait=0.000000\n"
+            "goodput/checkpoint=0.000000\ngoodput/evaluation=0.000000\ngoodput/lost=0.000000\n"
+            "goodput/other=0.000000\n");
 }
 
 TEST(Report, SizesAreForPeople) {

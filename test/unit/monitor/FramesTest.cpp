@@ -22,6 +22,7 @@ Frame fullFrame(FrameKind kind) {
     frame.standing.moves = 99;
     frame.standing.waits = {{1, Meets::Send, 12, -1, 64}, {0, Meets::Collective, 5, 2, 0}};
     frame.standing.started[3][1] = 8;
+    frame.standing.work = {2, 7, 30, 45, 5};
     frame.standing.place = "step 1";
   }
   if (kind == FrameKind::Ended) {

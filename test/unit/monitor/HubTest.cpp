@@ -11,11 +11,11 @@ namespace {
 
 class HubTest : public testing::Test {
 protected:
-  void join(int rank) {
+  void join(int rank, const std::string &host = "h") {
     Frame hello;
     hello.kind = FrameKind::Hello;
     hello.rank = static_cast<uint32_t>(rank);
-    hello.host = "h";
+    hello.host = host;
     hello.process = 100 + static_cast<uint32_t>(rank);
     ASSERT_TRUE(hub.hear(rank, hello, now));
   }
@@ -67,7 +67,8 @@ TEST_F(HubTest, IsContentWithRanksThatGetOn) {
 }
 
 TEST_F(HubTest, NamesASilentRankInTime) {
-  joinAll();
+  for (int rank = 0; rank < 4; ++rank)
+    join(rank, rank == 2 ? "h" : "home");
   EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
   double last = now;
   std::optional<Verdict> verdict = pass(30, {0, 1, 3});
@@ -80,6 +81,63 @@ TEST_F(HubTest, NamesASilentRankInTime) {
             std::string::npos)
       << verdict->report;
   EXPECT_FALSE(hub.tick(now + 1)); // once
+}
+
+TEST_F(HubTest, TellsItsOwnNetworkFromAHost) {
+  for (int rank = 0; rank < 4; ++rank)
+    join(rank, rank < 2 ? "a" : rank == 2 ? "b" : "c");
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  std::optional<Verdict> verdict = pass(30, {0, 1});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+  EXPECT_NE(verdict->report.find("\n  nothing is heard of any host but 'a', where rank 0 is: its "
+                                 "network is gone, or all others are\n"),
+            std::string::npos)
+      << verdict->report;
+}
+
+TEST_F(HubTest, TellsWhichHostIsGone) {
+  for (int rank = 0; rank < 4; ++rank)
+    join(rank, rank == 0 ? "a" : rank == 3 ? "c" : "b");
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  std::optional<Verdict> verdict = pass(30, {0, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_NE(verdict->report.find("\n  nothing is heard of host 'b', where ranks 1 and 2 are: it or "
+                                 "its network is gone\n"),
+            std::string::npos)
+      << verdict->report;
+}
+
+TEST_F(HubTest, BlamesNoHostThatAnswers) {
+  for (int rank = 0; rank < 4; ++rank)
+    join(rank, rank < 2 ? "a" : "b");
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  std::optional<Verdict> verdict = pass(30, {0, 1, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+  EXPECT_EQ(verdict->report.find("nothing is heard"), std::string::npos) << verdict->report;
+}
+
+// A host that closes a connection is there.
+TEST_F(HubTest, BlamesNoHostThatClosedAConnection) {
+  for (int rank = 0; rank < 4; ++rank)
+    join(rank, rank < 3 ? "a" : "b");
+  hub.lose(3, "has ended, or closed the connection", now);
+  std::optional<Verdict> verdict = pass(3, {0, 1, 2});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 3);
+  EXPECT_EQ(verdict->report.find("nothing is heard"), std::string::npos) << verdict->report;
+}
+
+// Its end would close the connection.
+TEST_F(HubTest, HasMorePatienceWithItsOwnMachine) {
+  joinAll();
+  EXPECT_FALSE(pass(10, {0, 1, 2, 3}));
+  EXPECT_FALSE(pass(20, {0, 1, 3}));
+  std::optional<Verdict> verdict = pass(10, {0, 1, 3});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->culprit, 2);
+  EXPECT_NE(verdict->report.find("gave no sign of life for 25 s"), std::string::npos);
 }
 
 TEST_F(HubTest, ForgivesASleepOfItsOwn) {
@@ -235,6 +293,26 @@ TEST(ListOfRanks, IsBounded) {
   for (int i = 0; i < 1000; ++i)
     many[static_cast<size_t>(i)] = i;
   EXPECT_EQ(listOfRanks(many), "ranks 0, 1, 2, 3, 4, 5, 6, 7 and 992 more");
+}
+
+TEST_F(HubTest, SaysWhoHoldsTheOthersUp) {
+  joinAll();
+  std::string lines;
+  for (uint64_t second = 1; second < 30; ++second) {
+    now += 1;
+    for (int rank = 0; rank < 4; ++rank) {
+      Frame frame = beat(++count);
+      frame.standing.work = {0, second * 50, second * (rank == 2 ? 500 : 250) * 1000000,
+                             second * 1000000000, 0};
+      ASSERT_TRUE(hub.hear(rank, frame, now));
+    }
+    lines += hub.tickStragglers(now);
+  }
+  EXPECT_EQ(lines, "dtrun: rank 2 on host 'h' (process 102) holds the others up: it works 10 ms of "
+                   "a step, ranks with the same work 5 ms; that costs 25 % of a step\n");
+  EXPECT_EQ(hub.workOf(2).step, 12u);
+  EXPECT_NEAR(hub.workOf(2).workSeconds, 0.01, 1e-9);
+  EXPECT_NEAR(hub.workOf(1).workSeconds, 0.005, 1e-9);
 }
 
 } // namespace

@@ -1,0 +1,11 @@
+// Where a model came from.
+#pragma once
+
+#include "llvm/ADT/StringRef.h"
+
+namespace dtc::graph {
+
+// Of the module: the text of the Hugging Face config.json that it was built from, a JSON object.
+constexpr llvm::StringLiteral kConfigAttr = "graph.config";
+
+} // namespace dtc::graph

@@ -1,0 +1,235 @@
+// Writes the parameters of a checkpoint as a folder of Hugging Face's.
+#include "runtime/base/Text.h"
+#include "runtime/checkpoint/FolderFiles.h"
+#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/NestingDepth.h"
+#include "runtime/checkpoint/Safetensors.h"
+#include "runtime/checkpoint/WeightFiles.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/stat.h>
+
+namespace dtc::rt {
+namespace {
+
+using format::text;
+using Json = nlohmann::ordered_json;
+
+struct Architecture {
+  const char *type, *name;
+};
+constexpr Architecture architectures[] = {{"gpt2", "GPT2LMHeadModel"},
+                                          {"llama", "LlamaForCausalLM"},
+                                          {"mistral", "MistralForCausalLM"},
+                                          {"mixtral", "MixtralForCausalLM"},
+                                          {"qwen2", "Qwen2ForCausalLM"}};
+constexpr const char *kTiedHead = "lm_head.weight", *kTied = "tie_word_embeddings";
+
+// A tensor of a file, which is a part of a parameter where that stands for several.
+struct Exported {
+  std::string name;
+  std::vector<uint64_t> shape;
+  const CheckpointTensor *from = nullptr;
+  uint64_t firstByte = 0, bytes = 0; // of the parameter
+};
+
+class Exporter {
+public:
+  Exporter(CheckpointReader &reader, const std::string &folder, uint64_t mostBytes)
+      : reader(reader), folder(folder), mostBytes(mostBytes) {}
+
+  Status run(const std::string &config, WrittenWeights &written);
+
+private:
+  void list();
+  void divide();
+  Status completeConfig(const std::string &config, std::string &words) const;
+  Status makeFolder();
+  Status writeAll(const std::string &config);
+  Status writeFiles();
+  Status writeTensor(const Exported &tensor, SafetensorsWriter &file);
+  std::string fileName(size_t number) const;
+  std::string indexJson() const;
+
+  CheckpointReader &reader;
+  std::string folder;
+  uint64_t mostBytes;
+  std::string writing; // the folder's name until it is whole
+  std::vector<Exported> tensors;
+  std::vector<size_t> fileBegins; // indices of tensors
+  uint64_t allBytes = 0;
+  const CheckpointTensor *loaded = nullptr; // whose bytes are `whole`
+  std::vector<std::byte> whole;
+};
+
+void Exporter::list() {
+  for (const CheckpointTensor &tensor : reader.manifest().tensors) {
+    if (!tensor.isParameter)
+      continue;
+    uint64_t bytes = elementCount(tensor.shape) * tensor.width();
+    allBytes += bytes;
+    bool isSeveral =
+        bytes > 0 && tensor.name.find('*') != std::string::npos && !tensor.storedShape.empty();
+    uint64_t count = isSeveral ? tensor.storedShape.front() : 1;
+    for (uint64_t i = 0; i < count; ++i) {
+      std::vector<uint64_t> shape = tensor.storedShape;
+      if (isSeveral)
+        shape.erase(shape.begin());
+      tensors.push_back({memberOf(tensor.name, i), std::move(shape), &tensor, i * (bytes / count),
+                         bytes / count});
+    }
+  }
+}
+
+void Exporter::divide() {
+  uint64_t inFile = 0;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (i == 0 || inFile + tensors[i].bytes > mostBytes) {
+      fileBegins.push_back(i);
+      inFile = 0;
+    }
+    inFile += tensors[i].bytes;
+  }
+}
+
+std::string Exporter::fileName(size_t number) const {
+  if (fileBegins.size() == 1)
+    return kWeightsFile;
+  char name[80];
+  std::snprintf(name, sizeof(name), "model-%05zu-of-%05zu.safetensors", number + 1,
+                fileBegins.size());
+  return name;
+}
+
+// What transformers calls the dtype of all parameters, or of the widest.
+const char *dtypeName(const std::vector<Exported> &tensors) {
+  auto allAre = [&](const char *dtype) {
+    return std::all_of(tensors.begin(), tensors.end(),
+                       [&](const Exported &tensor) { return tensor.from->dtype == dtype; });
+  };
+  return allAre("BF16") ? "bfloat16" : allAre("F16") ? "float16" : "float32";
+}
+
+Status Exporter::completeConfig(const std::string &config, std::string &words) const {
+  constexpr size_t kMostConfigBytes = size_t(1) << 20;
+  constexpr int kMostLevels = 16;
+  if (config.size() > kMostConfigBytes || nestsDeeperThan(config, kMostLevels))
+    return Status::dataLoss(text("the config of '", reader.folder(),
+                                 "' is larger, or nests deeper, than one of a model does"));
+  Json root = Json::parse(config, nullptr, /*allow_exceptions=*/false);
+  if (!root.is_object())
+    return Status::dataLoss(text("the config of '", reader.folder(), "' is no JSON object"));
+  auto type = root.find("model_type");
+  if (!root.contains("architectures") && type != root.end() && type->is_string())
+    for (const Architecture &known : architectures)
+      if (*type == known.type)
+        root["architectures"] = {known.name};
+  // transformers 5 writes "dtype" and reads both.
+  root[root.contains("dtype") ? "dtype" : "torch_dtype"] = dtypeName(tensors);
+  bool hasHead = std::any_of(tensors.begin(), tensors.end(),
+                             [](const Exported &tensor) { return tensor.name == kTiedHead; });
+  root[kTied] = !hasHead;
+  words = root.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
+  return {};
+}
+
+Status Exporter::makeFolder() {
+  while (folder.size() > 1 && folder.back() == '/')
+    folder.pop_back();
+  std::vector<std::string> names;
+  DTC_RETURN_IF_ERROR(namesIn(folder, names));
+  if (!names.empty())
+    return Status::invalidArgument(text(
+        "writing '", folder, "': it is there and not empty; name another folder, or remove it"));
+  // Beside it, under a name that the next attempt finds.
+  size_t slash = folder.rfind('/');
+  size_t at = slash == std::string::npos ? 0 : slash + 1;
+  writing = text(folder.substr(0, at), ".writing-", folder.substr(at));
+  removeFolder(writing);
+  return ::mkdir(writing.c_str(), 0777) == 0 ? Status() : folderError("making the folder", writing);
+}
+
+Status Exporter::writeTensor(const Exported &tensor, SafetensorsWriter &file) {
+  if (loaded != tensor.from) {
+    const CheckpointTensor &from = *tensor.from;
+    ShardBox all;
+    all.begin = all.local = std::vector<uint64_t>(from.shape.size());
+    all.extent = from.shape;
+    whole.resize(elementCount(from.shape) * from.width());
+    loaded = nullptr;
+    if (!whole.empty())
+      DTC_RETURN_IF_ERROR(reader.read(from, {&all, 1}, from.shape, whole));
+    loaded = tensor.from;
+  }
+  return file.writeBytes(std::span(whole).subspan(tensor.firstByte, tensor.bytes));
+}
+
+Status Exporter::writeFiles() {
+  for (size_t i = 0; i < fileBegins.size(); ++i) {
+    size_t end = i + 1 < fileBegins.size() ? fileBegins[i + 1] : tensors.size();
+    std::span<const Exported> mine = std::span(tensors).subspan(fileBegins[i], end - fileBegins[i]);
+    std::vector<SafetensorsTensor> entries;
+    for (const Exported &tensor : mine)
+      entries.push_back({tensor.name, tensor.shape, tensor.from->dtype});
+    SafetensorsWriter file;
+    DTC_RETURN_IF_ERROR(file.open(text(writing, "/", fileName(i)), entries, {{"format", "pt"}}));
+    for (const Exported &tensor : mine)
+      DTC_RETURN_IF_ERROR(writeTensor(tensor, file));
+    DTC_RETURN_IF_ERROR(file.finish());
+  }
+  return {};
+}
+
+std::string Exporter::indexJson() const {
+  Json root = {{"metadata", {{"total_size", allBytes}}}, {"weight_map", Json::object()}};
+  for (size_t i = 0, file = 0; i < tensors.size(); ++i) {
+    while (file + 1 < fileBegins.size() && i >= fileBegins[file + 1])
+      ++file;
+    root["weight_map"][tensors[i].name] = fileName(file);
+  }
+  return root.dump(2) + "\n";
+}
+
+Status Exporter::writeAll(const std::string &config) {
+  DTC_RETURN_IF_ERROR(writeFiles());
+  if (fileBegins.size() > 1)
+    DTC_RETURN_IF_ERROR(writeFile(text(writing, "/", kWeightsIndex), indexJson()));
+  DTC_RETURN_IF_ERROR(writeFile(text(writing, "/config.json"), config));
+  DTC_RETURN_IF_ERROR(syncFolder(writing));
+  // An empty folder of that name gives way.
+  if (std::rename(writing.c_str(), folder.c_str()) != 0)
+    return folderError("naming the folder", folder);
+  size_t slash = folder.rfind('/');
+  return syncFolder(slash == std::string::npos ? "." : folder.substr(0, slash + 1));
+}
+
+Status Exporter::run(const std::string &config, WrittenWeights &written) {
+  list();
+  if (tensors.empty())
+    return Status::dataLoss(text("'", reader.folder(), "' has no parameters"));
+  divide();
+  std::string words;
+  DTC_RETURN_IF_ERROR(completeConfig(config, words));
+  DTC_RETURN_IF_ERROR(makeFolder());
+  Status status = writeAll(words);
+  if (!status.ok()) {
+    removeFolder(writing);
+    return status;
+  }
+  written = {tensors.size(), fileBegins.size(), allBytes};
+  return {};
+}
+
+} // namespace
+
+Status exportHuggingFace(CheckpointReader &reader, const std::string &config,
+                         const std::string &folder, uint64_t mostBytes, WrittenWeights &written) {
+  return Exporter(reader, folder, mostBytes).run(config, written);
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,197 @@
+// Matches the tensors of files to those of a model.
+#include "runtime/base/Text.h"
+#include "runtime/checkpoint/WeightFiles.h"
+
+#include <algorithm>
+#include <map>
+
+namespace dtc::rt {
+using format::text;
+
+namespace {
+constexpr std::string_view prefixes[] = {"transformer.", "model."};
+// Buffers that GPT-2 and Llama files carry and no training needs.
+constexpr std::string_view ignoredEndings[] = {".attn.bias", ".attn.masked_bias",
+                                               ".rotary_emb.inv_freq"};
+constexpr std::string_view embeddingEndings[] = {"wte.weight", "embed_tokens.weight"};
+constexpr std::string_view kTiedHead = "lm_head.weight";
+
+std::string shapeText(std::span<const uint64_t> shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    out += text(i ? ", " : "", shape[i]);
+  return out + "]";
+}
+
+// What is wrong with a file, a line for each kind with its first few tensors.
+class Problems {
+public:
+  void add(const char *kind, std::string tensor) {
+    for (Kind &known : kinds)
+      if (known.words == kind)
+        return known.add(std::move(tensor));
+    kinds.push_back({kind, 0, {}});
+    kinds.back().add(std::move(tensor));
+  }
+  bool none() const { return kinds.empty(); }
+  std::string message() const {
+    std::string out;
+    for (const Kind &kind : kinds) {
+      out += text(out.empty() ? "" : "; ", kind.count, " ", kind.words, ": ", kind.tensors);
+      if (kind.count > kShown)
+        out += text(" and ", kind.count - kShown, " more");
+    }
+    return out;
+  }
+
+private:
+  static constexpr size_t kShown = 5;
+  struct Kind {
+    std::string words;
+    size_t count;
+    std::string tensors;
+    void add(std::string tensor) {
+      if (count < kShown)
+        tensors += text(count ? ", " : "", tensor);
+      ++count;
+    }
+  };
+  std::vector<Kind> kinds;
+};
+
+class Matcher {
+public:
+  Matcher(const WeightFiles &files, std::span<const TensorSpec> tensors)
+      : files(files), tensors(tensors) {}
+
+  // Finds the tensors of each parameter, or says all that does not fit.
+  Status match(std::vector<StoredTensor> &stored);
+
+private:
+  Weight findExactly(const std::string &name) const;
+  Weight find(const std::string &name) const;
+  void matchOne(const TensorSpec &spec, const std::string &name, std::span<const uint64_t> shape,
+                StoredTensor &stored);
+  void judgeExtra(const Weight &extra);
+  Status compare(const Weight &a, const Weight &b, bool &equal) const;
+
+  const WeightFiles &files;
+  std::span<const TensorSpec> tensors;
+  std::map<const SafetensorsEntry *, std::pair<const SafetensorsFile *, const TensorSpec *>>
+      wantedBy; // the first
+  Problems problems;
+  Status status; // of reading
+};
+
+Weight Matcher::findExactly(const std::string &name) const {
+  for (const SafetensorsFile &file : files.files())
+    if (const SafetensorsEntry *entry = file.find(name))
+      return {&file, entry};
+  return {};
+}
+
+Weight Matcher::find(const std::string &name) const {
+  Weight found = findExactly(name);
+  for (std::string_view prefix : prefixes) {
+    if (!found.entry && name.starts_with(prefix))
+      found = findExactly(name.substr(prefix.size()));
+    if (!found.entry)
+      found = findExactly(text(prefix, name));
+  }
+  return found;
+}
+
+// Whether two tensors of one shape and dtype hold the same bytes.
+Status Matcher::compare(const Weight &a, const Weight &b, bool &equal) const {
+  std::vector<uint8_t> left(size_t(1) << 20), right(left.size());
+  equal = true;
+  for (uint64_t at = 0, end = a.entry->end - a.entry->begin; at < end && equal; at += left.size()) {
+    size_t now = std::min<uint64_t>(end - at, left.size());
+    DTC_RETURN_IF_ERROR(a.file->readBytes(*a.entry, at, std::span(left).first(now)));
+    DTC_RETURN_IF_ERROR(b.file->readBytes(*b.entry, at, std::span(right).first(now)));
+    equal = std::equal(left.begin(), left.begin() + static_cast<ptrdiff_t>(now), right.begin());
+  }
+  return {};
+}
+
+void Matcher::judgeExtra(const Weight &extra) {
+  const SafetensorsEntry &entry = *extra.entry;
+  for (std::string_view ending : ignoredEndings)
+    if (entry.name.ends_with(ending))
+      return;
+  if (entry.name == kTiedHead) {
+    for (const auto &[embedding, from] : wantedBy) {
+      const std::string &name = embedding->name;
+      bool isEmbedding =
+          std::any_of(std::begin(embeddingEndings), std::end(embeddingEndings),
+                      [&](std::string_view ending) { return name.ends_with(ending); });
+      if (!isEmbedding || embedding->shape != entry.shape || embedding->dtype != entry.dtype)
+        continue;
+      bool equal = false;
+      if (status.ok())
+        status = compare(extra, {from.first, embedding}, equal);
+      if (equal || !status.ok())
+        return;
+    }
+    problems.add("unequal to the embedding that the model ties it to", text("'", entry.name, "'"));
+    return;
+  }
+  problems.add("unknown to the model", text("'", entry.name, "'"));
+}
+
+void Matcher::matchOne(const TensorSpec &spec, const std::string &name,
+                       std::span<const uint64_t> shape, StoredTensor &stored) {
+  Weight weight = find(name);
+  if (!weight.entry)
+    return problems.add("missing", text("'", name, "' ", shapeText(shape)));
+  const SafetensorsEntry &entry = *weight.entry;
+  stored.parts.push_back(weight);
+  auto [known, isNew] = wantedBy.try_emplace(&entry, weight.file, &spec);
+  if (!isNew && known->second.second->name != spec.name)
+    problems.add("wanted twice", text("'", entry.name, "'"));
+  if (!std::equal(shape.begin(), shape.end(), entry.shape.begin(), entry.shape.end()))
+    problems.add("of another shape", text("'", entry.name, "' is ", shapeText(entry.shape),
+                                          ", wanted ", shapeText(shape)));
+  if (entry.dtype != "F32" && entry.dtype != "BF16" && entry.dtype != "F16")
+    problems.add("of another dtype",
+                 text("'", entry.name, "' is ", entry.dtype, ", wanted F32, BF16 or F16"));
+}
+
+Status Matcher::match(std::vector<StoredTensor> &stored) {
+  for (const TensorSpec &spec : tensors) {
+    StoredTensor &found = stored.emplace_back();
+    std::span<const uint64_t> shape = spec.storedShape;
+    size_t star = spec.name.find('*');
+    if (star == std::string::npos || shape.empty() || find(spec.name).entry) {
+      matchOne(spec, spec.name, shape, found);
+      continue;
+    }
+    for (uint64_t index = 0; index < shape.front(); ++index)
+      matchOne(spec, memberOf(spec.name, index), shape.subspan(1), found);
+  }
+  for (const SafetensorsFile &file : files.files())
+    for (const SafetensorsEntry &entry : file.entries())
+      if (!wantedBy.count(&entry))
+        judgeExtra({&file, &entry});
+  DTC_RETURN_IF_ERROR(status);
+  if (!problems.none())
+    return Status::invalidArgument(
+        text("loading '", files.path(), "': of its tensors ", problems.message()));
+  return Status::okStatus();
+}
+
+} // namespace
+
+Status WeightFiles::match(std::span<const TensorSpec> tensors,
+                          std::vector<StoredTensor> &stored) const {
+  stored.clear();
+  return Matcher(*this, tensors).match(stored);
+}
+
+std::string memberOf(const std::string &name, uint64_t index) {
+  size_t star = name.find('*');
+  return star == std::string::npos ? name
+                                   : text(name.substr(0, star), index, name.substr(star + 1));
+}
+
+} // namespace dtc::rt

@@ -1,0 +1,29 @@
+// The door between dtrun and libdtc_gloo.so, which is opened only for jobs whose ranks no MPI introduces.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+#include "runtime/comm/Meeting.h"
+#include "runtime/comm/StartUp.h"
+
+namespace dtc::rt {
+
+// Raised when anything that crosses the door changes: both sides come from one build.
+inline constexpr int kGlooPluginVersion = 1;
+
+struct GlooOptions {
+  int rank = 0, size = 1;
+  double timeoutSeconds = 600;
+  uint64_t maxElements = 0;        // of a reduction at a time; 0: a few MiB; less is for tests
+  PhaseListener *phases = nullptr; // outlives the world
+  Meeting *meeting = nullptr;      // is used until the world is made
+  std::string interface;           // empty: the one of the meeting's address
+};
+
+using GlooPluginVersion = int();
+using GlooCreateWorld = void(const GlooOptions &options, std::unique_ptr<Comm> &world,
+                             Status &status);
+
+inline constexpr const char *kGlooPluginVersionSymbol = "dtcGlooPluginVersion";
+inline constexpr const char *kGlooCreateWorldSymbol = "dtcGlooCreateWorld";
+
+} // namespace dtc::rt

@@ -1,0 +1,49 @@
+// How the ranks of a job find each other where no MPI introduces them: a rendezvous over TCP.
+//
+// Rank 0 is the host: it listens until all ranks have come, and carries what they have to tell each other before they
+// have connections of their own. All others are guests. What comes in over a socket is believed only where it is a message
+// of this job; whoever else connects is answered or dropped, and does not keep the job waiting.
+#pragma once
+
+#include "runtime/comm/Environment.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace dtc::rt {
+
+class Meeting {
+public:
+  virtual ~Meeting() = default;
+  // sent[r] goes to rank r, and received[r] becomes what rank r has sent to this one. Every rank calls it, alike, and
+  // sends at most kMostParcel bytes to each. Aborted where ranks have left, or have not spoken in time: names them.
+  virtual Status exchange(const std::vector<std::string> &sent,
+                          std::vector<std::string> &received) = 0;
+  // Where the others reach this rank's machine, e.g. "10.0.0.7" or "::1".
+  virtual const std::string &address() const = 0;
+  // 16 bytes that only the ranks of this job know.
+  virtual const std::string &token() const = 0;
+
+  static constexpr size_t kMostParcel = 1024;
+};
+
+struct MeetingOptions {
+  int rank = 0, size = 1;
+  std::string host;            // of rank 0, a name or an address
+  std::vector<uint16_t> ports; // of which rank 0 takes the first that is free
+  std::string job;             // what ranks of one job have alike, and others not
+  double seconds = 120;        // that all ranks may take to come, and then to speak
+  bool isQuiet = false;        // says nothing of what rank 0 says as well
+};
+
+// Where the ranks of the job meet, by the environment: MASTER_ADDR and DTC_RENDEZVOUS_PORT, or MASTER_PORT and the ports
+// behind it, without that port itself where torchrun's agent listens there. InvalidArgument where a variable is no port.
+Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
+                   MeetingOptions &options);
+
+// Returns when all ranks have come. Aborted after the time, naming those that are missing, and the hosts of the others;
+// its message is empty on a quiet rank that rank 0 has told. InvalidArgument where this rank cannot be one of the job.
+Status meet(const MeetingOptions &options, std::unique_ptr<Meeting> &meeting);
+
+} // namespace dtc::rt

@@ -1,0 +1,39 @@
+// The functions of the fake driver, one for each of runtime/cuda/Driver.def, and what they have in common.
+#pragma once
+
+#include "runtime/fakecuda/Machine.h"
+
+namespace dtc::rt::fake::driver {
+
+using namespace cu; // the types of the parameters
+
+#define DTC_CU(name, symbol, parameters) Result name parameters;
+#include "runtime/cuda/Driver.def"
+#undef DTC_CU
+
+using Lock = std::unique_lock<std::mutex>;
+
+// Returns from a function where the call must not go on.
+#define DTC_FAKE_DRIVER(isSafe)                                                                    \
+  Machine &m = machine();                                                                          \
+  Lock lock(m.mutex);                                                                              \
+  if (Result entered = m.enter(isSafe); entered != cu::success)                                    \
+    return entered;
+#define DTC_FAKE_DRIVER_FREE                                                                       \
+  Machine &m = machine();                                                                          \
+  Lock lock(m.mutex);                                                                              \
+  Result entered = m.enterFree();
+
+inline FakeStream &streamOf(Machine &m, cu::Stream stream) {
+  return stream ? *reinterpret_cast<FakeStream *>(stream) : m.current().defaultStream;
+}
+inline FakeEvent &eventOf(cu::Event event) { return *reinterpret_cast<FakeEvent *>(event); }
+inline char *pointer(cu::DevicePtr address) { return reinterpret_cast<char *>(address); }
+
+// Waits for all that the present GPU has to do.
+inline void awaitGpu(Machine &m, Lock &lock) {
+  int number = Machine::currentGpu;
+  m.runUntil(lock, [&] { return m.isIdle(number); });
+}
+
+} // namespace dtc::rt::fake::driver

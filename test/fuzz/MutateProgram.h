@@ -1,0 +1,24 @@
+// Changes to .dte files behind their hashes.
+#pragma once
+
+#include "test/fuzz/Mutate.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace dtc::fuzz {
+
+// Makes the hashes right: of segments, where the manifest can be read, of the manifest and of the
+// header, whose sizes become those of the file.
+void sign(std::span<uint8_t> file);
+
+// Makes the header's own hash right and changes nothing else of it.
+void signHeader(std::span<uint8_t> file);
+
+// One to three changes to machine code, to the lengths, kinds and number of segments, or to entries of
+// kernels; offsets and hashes follow. Nothing where the manifest can't be read.
+std::optional<std::vector<uint8_t>> mutateProgram(std::span<const uint8_t> file, Random &random);
+
+} // namespace dtc::fuzz

@@ -1,0 +1,159 @@
+"""What ends or slows a job, told apart: memory that ran out, a stdout that nobody reads, a rank that is slower than the others.
+
+Memory wants a cgroup of its own, of which the kernel kills; where none can be made, it says why and is left out.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from dtc_tools import BIN
+
+
+LITTLE = 80 << 10  # bytes: less than a rank's part of a checkpoint
+
+
+def fail(message):
+    sys.exit(f"FAILED: {message}")
+
+
+class Job:
+    """A run that only a fault ends, and what it says on stderr."""
+
+    def __init__(self, folder, ranks, logs, *flags):
+        self.job = subprocess.Popen([str(word) for word in (
+            BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
+            "--log-dir", logs, *flags)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            start_new_session=True)
+        for _ in range(3):
+            self.job.stdout.readline()
+        self.errors = []
+        self.threads = [threading.Thread(target=lambda: self.errors.extend(self.job.stderr)),
+                        threading.Thread(target=lambda: [None for _ in self.job.stdout])]
+        for thread in self.threads:
+            thread.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.job.poll() is None:
+            os.killpg(self.job.pid, signal.SIGTERM)
+            try:
+                self.job.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.job.pid, signal.SIGKILL)
+        for thread in self.threads:
+            thread.join()
+
+    def text(self):
+        return "".join(self.errors)
+
+    def wait_for(self, pattern, seconds):
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.text()) and time.monotonic() < end:
+            time.sleep(0.02)
+        return re.search(pattern, self.text())
+
+
+def memory_group():
+    """A new cgroup that limits memory, and its limit's file; or None and why not."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        for base, limit in ((Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes") if kinds == "memory" else
+                            (Path("/sys/fs/cgroup"), "memory.max"),):
+            group = Path(f"{base}{path}") / f"dtc-{os.getpid()}"
+            if kinds not in ("", "memory"):
+                continue
+            try:
+                group.mkdir()
+            except OSError as error:
+                reason = f"making {group}: {error.strerror}"
+                continue
+            if (group / limit).exists():
+                return group, group / limit
+            group.rmdir()
+            reason = f"{group.parent} does not limit memory"
+    return None, reason
+
+
+def run_out_of_memory(folder, saved, ranks_of, ranks, group, limit):
+    """Whether it was told; what was said."""
+    with Job(folder, ranks, folder / "short", "--checkpoint-dir", saved) as job:
+        # A checkpoint takes memory, which now is that of this group.
+        keeper, process = ranks_of(job.job, folder / "a.dte", ranks)[1]
+        for each in keeper, process:
+            (group / "cgroup.procs").write_text(str(each))
+        try:
+            limit.write_text(str(LITTLE))
+        except OSError as error:  # it has taken more meanwhile
+            return False, str(error)
+        os.kill(process, signal.SIGUSR2)
+        job.job.wait(timeout=60)
+        time.sleep(0.1)
+        if job.job.returncode != 3:
+            fail(f"memory that ran out gives exit code {job.job.returncode}\n{job.text()}")
+        wanted = r"rank 1 on host .* died \(signal 9, Killed\); memory ran out: the kernel's out-of-memory killer chose it"
+        return bool(re.search(wanted, job.text())), job.text()
+
+
+def check_out_of_memory(folder, ranks_of, ranks):
+    for attempt in range(12):
+        group, limit = memory_group()
+        if not group:
+            print(f"memory that runs out is not tested: {limit}")
+            return
+        try:
+            told, said = run_out_of_memory(folder, folder / f"never-{attempt}", ranks_of, ranks, group, limit)
+        finally:
+            for _ in range(50):
+                try:
+                    group.rmdir()
+                    break
+                except OSError:
+                    time.sleep(0.1)
+        if told:
+            return
+        # Where little is left the kernel may kill the keeper, too, before it has told anybody.
+    fail(f"memory that ran out is not told: {said}")
+
+
+def check_lost_output(folder, ranks):
+    """Who reads no further ends the job, which saves before."""
+    saved = folder / "saved"
+    job = subprocess.Popen([str(word) for word in (
+        BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
+        "--checkpoint-dir", saved, "--checkpoint-every", 1000000000, "--restarts", 2)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True)
+    for _ in range(3):
+        job.stdout.readline()
+    job.stdout.close()
+    errors = job.stderr.read()
+    job.wait(timeout=60)
+    steps = sorted(path.name for path in saved.iterdir() if path.name.startswith("step-"))
+    if len(steps) != 1 or "restart" in errors or job.returncode != -signal.SIGPIPE:
+        fail(f"a lost stdout leaves {steps}, exit code {job.returncode}\n{errors}")
+    if subprocess.run([str(BIN / "dtc"), "checkpoint", "verify", str(saved)], stdin=subprocess.DEVNULL, capture_output=True).returncode:
+        fail("the checkpoint of a lost stdout is not good")
+
+
+def check_straggler(folder, ranks_of, ranks):
+    """A rank that is stopped again and again is named while training goes on."""
+    with Job(folder, ranks, folder / "slow") as job:
+        _, process = ranks_of(job.job, folder / "a.dte", ranks)[1]
+        wanted = r"dtrun: rank 1 on host .* holds the others up: .* that costs (\d+) % of a step"
+        end = time.monotonic() + 60
+        while not re.search(wanted, job.text()):
+            if time.monotonic() > end or job.job.poll() is not None:
+                fail(f"a slow rank is not named\n{job.text()}")
+            os.kill(process, signal.SIGSTOP)
+            time.sleep(0.4)
+            os.kill(process, signal.SIGCONT)
+            time.sleep(0.05)
+        share = int(re.search(wanted, job.text())[1])
+        if not 50 <= share <= 100:  # it is stopped for 90 % of the time
+            fail(f"a slow rank costs {share} %\n{job.text()}")

@@ -1,0 +1,247 @@
+"""Faults at random moments of runs of 4 to 8 ranks that start again by themselves (dtrun --restarts).
+
+Whatever happens, the run ends with code 0, and every loss, norm and learning rate that it printed, also of steps that ran twice, every rank's
+log and the parameters at its end are those of a run that nothing disturbed, to the bit.
+"""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from dtc_tools import BIN, dtc
+
+STEPS, EVERY, RESTARTS = 60, 6, 3
+HANG = 2.0  # DTC_HANG_TIMEOUT
+PLANS = {4: ["dp=2,tp=2", "pp=2,dp=2", "dp=4,zero=3"], 6: ["dp=3,pp=2"], 8: ["dp=4,tp=2", "pp=2,dp=2,tp=2"]}
+KILLS = {"kill -9": signal.SIGKILL, "SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP, "kill -9 of a keeper": signal.SIGKILL,
+         "kill -9 of mpirun": signal.SIGKILL, "byte flipped, kill -9": signal.SIGKILL, "file cut, kill -9": signal.SIGKILL}
+DISKS = {"crash in a checkpoint": "kill", "disk full": "full", "read-only": "readonly"}
+REASONS = {"disk full": "No space left on device", "read-only": "Read-only file system"}
+FAULTS = list(KILLS) + list(DISKS)
+# Seconds by which it is said.
+BOUNDS = {fault: HANG + 4 if fault == "SIGSTOP" else 5.0 for fault in FAULTS}
+LIBRARY = Path(os.environ.get("DTC_DISK_FAULTS", BIN.parent / "lib" / "libdtc_disk_faults.so"))
+
+
+def fail(message):
+    sys.exit(f"FAILED: {message}")
+
+
+class Program:
+    """A program of a plan, and how it trains when nothing happens."""
+
+    def __init__(self, folder, ranks, fix):
+        self.folder, self.ranks = folder / f"{ranks}-{fix.replace(',', '-').replace('=', '')}", ranks
+        self.name = f"{ranks} ranks, {fix}"
+        self.folder.mkdir()
+        source = Path(__file__).resolve().parents[1] / "fuzz" / "gpt2-tiny.json"
+        plan = ["--topology", "cpu", "--devices", ranks, "--global-batch", 24 if ranks == 6 else 8]
+        dtc("compile", source, *plan, "--fix", fix, "-o", self.folder / "a.dte")
+        chance = random.Random(5)
+        (self.folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
+        job = subprocess.run(self.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        if job.returncode:
+            fail(f"{self.name}: {job.stderr}")
+        self.lines = [values_of(line) for line in job.stdout.splitlines()]
+        self.parameters = (self.folder / "parameters.safetensors").read_bytes()
+        if [line[0] for line in self.lines] != list(range(1, STEPS + 1)):
+            fail(f"{self.name}: steps {[line[0] for line in self.lines]}")
+
+    def command(self, *flags):
+        return [str(word) for word in (BIN / "dtrun", self.folder / "a.dte", "-n", self.ranks, "--data", self.folder / "text.txt",
+                                       "--steps", STEPS, "--threads", 1, "--format", "json", "--log-dir", self.folder / "logs",
+                                       "--dump-params", self.folder / "parameters.safetensors", *flags)]
+
+
+def values_of(line):
+    """What training decides of the line of a step."""
+    step = json.loads(line)
+    return tuple(step[key] for key in ("step", "loss", "grad_norm", "lr"))
+
+
+class Run:
+    """A job that starts again by itself, with what it has printed so far."""
+
+    def __init__(self, program, fault, chance):
+        self.program, self.saved = program, program.folder / "checkpoints"
+        for path in (self.saved, program.folder / "logs"):
+            shutil.rmtree(path, ignore_errors=True)
+        (program.folder / "parameters.safetensors").unlink(missing_ok=True)
+        (program.folder / "struck").unlink(missing_ok=True)
+        environment = dict(os.environ, DTC_HANG_TIMEOUT=str(HANG))
+        self.rank = chance.randrange(program.ranks)
+        if fault in DISKS:
+            # Rank 0 makes the folders, the marker and the names, the others a file each.
+            self.rank = 0 if chance.random() < 0.5 else self.rank
+            environment |= {"LD_PRELOAD": str(LIBRARY), "FAULT_DIR": str(self.saved), "FAULT_KIND": DISKS[fault],
+                            "FAULT_RANK": str(self.rank), "FAULT_AT": str(chance.randrange(1, 100 if self.rank == 0 else 30)),
+                            "FAULT_COUNT": str(chance.randrange(1, 20)), "FAULT_ONCE": str(program.folder / "struck")}
+            if fault == "crash in a checkpoint":
+                environment["FAULT_COUNT"] = "1"
+        self.job = subprocess.Popen(program.command("--checkpoint-dir", self.saved, "--checkpoint-every", EVERY, "--restarts", RESTARTS),
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    env=environment, start_new_session=True)
+        self.lines, self.errors = [], []
+        self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.job.stdout, self.lines),
+                                                                                  (self.job.stderr, self.errors))]
+        for thread in self.threads:
+            thread.start()
+
+    def take(self, stream, lines):
+        for line in stream:
+            lines.append((time.time(), line))
+
+    def wait_for(self, step):
+        """Until that step has been printed; False where the job ended first."""
+        while len(self.lines) < step and self.job.poll() is None:
+            time.sleep(0.002)
+        return self.job.poll() is None
+
+    def end(self):
+        try:
+            self.job.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.job.pid, signal.SIGKILL)
+            fail(f"{self.program.name}: the job goes on for 120 s\n{self.text()}")
+        for thread in self.threads:
+            thread.join()
+
+    def text(self):
+        return "".join(line for _, line in self.errors)
+
+
+def spoil(path, cuts, chance):
+    """A byte, or the end, of one file of the newest checkpoint; its step."""
+    steps = sorted(path.glob("step-*"), key=lambda each: int(each.name[5:]))
+    if len(steps) < 2:  # where none is good, a run does not start
+        return None
+    file = chance.choice(sorted(steps[-1].iterdir()))
+    data = bytearray(file.read_bytes())
+    at = chance.randrange(len(data))
+    if cuts:
+        del data[at:]
+    else:
+        data[at] ^= 1 << chance.randrange(8)
+    file.write_bytes(data)
+    return int(steps[-1].name[5:])
+
+
+def strike(run, fault, chance, ranks_of):
+    """Does it, and returns when, and the checkpoint that was spoilt; None where the job ended before."""
+    if not run.wait_for(chance.randrange(1, STEPS * 9 // 10)):
+        return None
+    time.sleep(chance.uniform(0, 0.02))
+    try:
+        keeper, process = ranks_of(run.job, run.program.folder / "a.dte", run.program.ranks)[run.rank]
+        target = keeper if fault == "kill -9 of a keeper" else process
+        if fault == "kill -9 of mpirun":
+            target = int(Path(f"/proc/{keeper}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        spoilt = spoil(run.saved, "cut" in fault, chance) if "," in fault else None
+        now = time.time()
+        os.kill(target, KILLS[fault])
+    except (SystemExit, OSError, ProcessLookupError):
+        return None
+    return now, spoilt
+
+
+def check(run, fault):
+    """That the run has trained as if nothing had happened; how many steps ran again."""
+    program, what = run.program, f"{run.program.name}, {fault} of rank {run.rank}"
+    # Where the last checkpoint finds no place, all else is written, and the exit code is 1.
+    is_last = fault in ("disk full", "read-only") and "the last checkpoint was not written" in run.text()
+    if run.job.returncode != is_last:
+        fail(f"{what}: exit code {run.job.returncode}\n{run.text()}")
+    lines = [values_of(line) for _, line in run.lines]
+    for line in lines:
+        if line != program.lines[line[0] - 1]:
+            fail(f"{what}: {line}, wanted {program.lines[line[0] - 1]}\n{run.text()}")
+    if sorted({line[0] for line in lines}) != list(range(1, STEPS + 1)):
+        fail(f"{what}: steps are missing: {[line[0] for line in lines]}\n{run.text()}")
+    for rank in range(program.ranks):
+        log = (program.folder / "logs" / f"rank-{rank}.jsonl").read_text().splitlines()
+        if [values_of(line)[0] for line in log] != list(range(1, STEPS + 1)) or (
+                rank == 0 and [values_of(line) for line in log] != program.lines):
+            fail(f"{what}: the log of rank {rank} has steps {[values_of(line)[0] for line in log]}\n{run.text()}")
+    if (program.folder / "parameters.safetensors").read_bytes() != program.parameters:
+        fail(f"{what}: other parameters\n{run.text()}")
+    return len(lines) - STEPS
+
+
+def run_moment(program, fault, chance, ranks_of):
+    """Seconds until it was said, whether rightly, whether what was spoilt was refused, steps that ran again, each None where there is nothing to say; "late", "start":
+    it came after the run's end, or before its first step."""
+    run = Run(program, fault, chance)
+    mark = program.folder / "struck"
+    try:
+        struck = strike(run, fault, chance, ranks_of) if fault in KILLS else None
+        run.end()
+    finally:
+        if run.job.poll() is None:
+            os.killpg(run.job.pid, signal.SIGKILL)
+    errors = run.text()
+    if fault in DISKS and run.job.returncode == 1 and not run.lines and REASONS.get(fault, "-") in errors:
+        return "start"  # refused before the first step: nothing is lost
+    lost = check(run, fault)
+    if (fault in KILLS and not struck) or (fault in DISKS and not mark.exists()):
+        return "late"
+    if fault in REASONS:
+        # A fault of what may be left undone costs nothing, and is not told.
+        return None, REASONS[fault] in errors if errors else None, None, lost
+    begin = struck[0] if struck else mark.stat().st_mtime
+    told = re.search(r"^dtrun: restart 1 of 3, (.*)$", errors, re.MULTILINE)
+    if not told:
+        fail(f"{program.name}, {fault} of rank {run.rank}: no restart\n{errors}")
+    noticed = max(run.errors[0][0] - begin, 0.0)
+    if noticed > BOUNDS[fault]:
+        fail(f"{program.name}, {fault}: noticed after {noticed:.1f} s, wanted {BOUNDS[fault]} s\n{errors}")
+    right = ("mpirun died" if fault == "kill -9 of mpirun" else f"rank {run.rank} ") in told[1]
+    if not right:
+        print(f"{program.name}, {fault} of rank {run.rank}:\n{errors}", file=sys.stderr)
+    if struck and struck[1] and (loaded := re.search(r"going on after step (\d+) ", errors)) and int(loaded[1]) == struck[1]:
+        fail(f"{program.name}, {fault}: step {struck[1]} was spoilt, and loaded\n{errors}")
+    refused = f"step-{struck[1]} is not good" in errors if struck and struck[1] else None
+    return noticed, right, refused, lost
+
+
+def campaign(folder, moments, seed, ranks_of):
+    chance = random.Random(seed)
+    programs, rows, missed = {}, {fault: [] for fault in FAULTS}, {"late": 0, "start": 0}
+    for moment in range(moments):
+        fault = FAULTS[(moment + seed) % len(FAULTS)]
+        ranks = chance.choice(sorted(PLANS))
+        fix = chance.choice(PLANS[ranks])
+        if (ranks, fix) not in programs:
+            programs[ranks, fix] = Program(folder, ranks, fix)
+        for _ in range(9):
+            result = run_moment(programs[ranks, fix], fault, chance, ranks_of)
+            if not isinstance(result, str):
+                rows[fault].append(result)
+                print(f"{moment}: {programs[ranks, fix].name}, {fault}: {result}", file=sys.stderr, flush=True)
+                break
+            missed[result] += 1
+    print_table(rows)
+    print(f"{sum(map(len, rows.values()))} moments of {moments}; {missed['late']} more faults came after the run's end, {missed['start']} before its first "
+          "step, which was refused; all curves, logs and parameters are those of undisturbed runs, to the bit")
+    if any(result[1] is False for results in rows.values() for result in results):
+        fail("somebody else was named, or none")
+
+
+def print_table(rows):
+    """Named rightly: of those that were told."""
+    print(f"{'fault':22} {'trials':>6} {'noticed after: mean':>20} {'worst':>8} {'named rightly':>14} {'went on':>8} {'steps lost: mean':>17} {'worst':>6}"
+          "  refused of spoilt")
+    for fault, results in rows.items():
+        if not results:
+            continue
+        columns = [[each for each in column if each is not None] for column in zip(*results)]
+        noticed, right, refused, lost = columns
+        when = f"{sum(noticed) / len(noticed):18.2f} s {max(noticed):6.2f} s" if noticed else f"{'-':>20} {'-':>8}"
+        print(f"{fault:22} {len(results):6} {when} {f'{sum(right)} of {len(right)}':>14} {len(results):8} {sum(lost) / len(lost):17.1f} "
+              f"{max(lost):6}  {f'{sum(refused)} of {len(refused)}' if refused else '-'}")

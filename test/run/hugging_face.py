@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Weights come from folders of Hugging Face's and go back to them.
+
+1. Tiny models that transformers saved (reference/make_hugging_face.py: GPT-2, Llama in two files and in bf16 with a tied embedding, Qwen2,
+   Mixtral) are imported, and evaluated on one rank and on several: the loss is the one that transformers gives.
+2. What is exported again has every tensor to the bit, and says the same in its config.json.
+3. Training goes on from an imported checkpoint, is saved and exported; the parameters are those of --dump-params, and imported again
+   they give the same loss. Where transformers is installed it loads what was exported, and gives that loss, too.
+4. What is no model, not of it, or damaged is refused with one line; nothing is left.
+"""
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from dtc_tools import BIN, compare_steps, dtc, read_safetensors, run, train
+
+DATA = Path(__file__).resolve().parent / "reference" / "data"
+STORED, TOKENS = DATA / "hugging_face", DATA / "tokens.bin"
+LOSSES = json.loads((STORED / "losses.json").read_text())
+SEQUENCE, SAMPLES, TOLERANCE = 16, 11, 2e-6
+MODELS = {"gpt2": ["", "tp=3", "pp=2"], "llama": ["dp=11,zero=3", "tp=2"], "llama-bf16": [""], "qwen2": ["", "tp=2"],
+          "mixtral": []}  # which is not compiled yet
+
+
+def check(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def refused(words, *command):
+    result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    check(result.returncode == 1 and words in result.stderr and not result.stdout, f"wanted '{words}': {result}")
+
+
+def compiled(folder, config, fix="", *flags):
+    """The program of a plan in which a batch is all samples of the tokens, and its number of ranks."""
+    keys = {"dp": "1", "tp": "1", **dict(pair.split("=") for pair in fix.split(",") if pair)}
+    ranks = 1
+    for axis in ("dp", "tp", "pp", "ep"):
+        ranks *= int(keys.get(axis, 1))
+    program = folder / "model.dte"
+    dtc("compile", config, "--seq-len", SEQUENCE, "--topology", "cpu", "--devices", ranks, "--global-batch", SAMPLES, "--fix",
+        ",".join(f"{key}={value}" for key, value in keys.items()), *flags, "-o", program)
+    return program, ranks
+
+
+def evaluate(program, ranks, saved):
+    """The loss of the parameters of a folder of checkpoints."""
+    lines = train(program, ranks, TOKENS, 0, "--eval-data", TOKENS, "--checkpoint-dir", saved, "--resume", "--threads", 1)
+    return lines[0]["eval_loss"]
+
+
+def weights_of(folder):
+    """Name -> dtype, shape and bytes, of all files of a folder."""
+    weights = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        data = path.read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        for name, entry in json.loads(data[8: 8 + size]).items():
+            if name != "__metadata__":
+                begin, end = (8 + size + at for at in entry["data_offsets"])
+                weights[name] = (entry["dtype"], entry["shape"], data[begin:end])
+            else:
+                check(entry == {"format": "pt"}, f"{path} has metadata {entry}")
+    return weights
+
+
+def check_there_and_back(folder, model, fixes):
+    stored, saved, again = STORED / model, folder / "saved", folder / "again"
+    out = dtc("checkpoint", "import", stored, "-o", saved)
+    check(f"{saved}/step-0" in out, out)
+    dtc("checkpoint", "verify", saved)
+    dtc("checkpoint", "export", saved, "-o", again, "--max-file-bytes", 30000 if model == "llama" else 10**9)
+    check(weights_of(again) == weights_of(stored), f"{model}: exported weights are others than those that were imported")
+    wanted, found = (json.loads((path / "config.json").read_text()) for path in (stored, again))
+    check(found == {"tie_word_embeddings": "lm_head.weight" not in weights_of(stored), **wanted}, f"{model}: its config is {found}")
+    index = again / "model.safetensors.index.json"
+    check(index.exists() == (model == "llama"), f"{model}: {list(again.iterdir())}")
+    if index.exists():
+        index = json.loads(index.read_text())
+        check(set(index["weight_map"]) == set(weights_of(stored)) and
+              index["metadata"]["total_size"] == sum(len(data) for _, _, data in weights_of(stored).values()), f"{model}: {index}")
+        for name, file in index["weight_map"].items():
+            check(name in read_safetensors(again / file), f"{model}: '{name}' is not in {file}")
+    for fix in fixes:
+        program, ranks = compiled(folder, stored / "config.json", fix)
+        loss = evaluate(program, ranks, saved)
+        compare_steps([loss], [LOSSES[model]], TOLERANCE, f"{model} {fix}: loss", "transformers")
+        shutil.rmtree(saved)
+        dtc("checkpoint", "import", again, "-o", saved)
+
+
+def check_training(folder, model, *flags):
+    """Trains from an imported start; the last checkpoint, exported. Gives the folder and its loss in f32."""
+    saved, out, dump = folder / "saved", folder / "trained", folder / "trained.safetensors"
+    program, ranks = compiled(folder, STORED / model / "config.json", "dp=1,tp=2", *flags)
+    dtc("checkpoint", "import", STORED / model, "-o", saved)
+    lines = train(program, ranks, TOKENS, 4, "--lr", 0.01, "--checkpoint-dir", saved, "--checkpoint-every", 2, "--resume", "--threads", 1,
+                  "--dump-params", dump, "--eval-data", TOKENS)
+    check([line["step"] for line in lines] == [1, 2, 3, 4, 4], f"{model}: {lines}")
+    # A start has no state: the run is that of --init.
+    begun = train(program, ranks, TOKENS, 4, "--lr", 0.01, "--init", STORED / model, "--threads", 1)
+    check([line["loss"] for line in begun] == [line["loss"] for line in lines[:4]], f"{model}: {begun} is not {lines}")
+    dtc("checkpoint", "export", saved, "-o", out)
+    parameters = read_safetensors(dump)
+    check({name: values for name, (_, values) in read_safetensors(out / "model.safetensors").items()} ==
+          {name: values for name, (_, values) in parameters.items()}, f"{model}: other parameters are exported")
+    fresh = folder / "fresh"
+    dtc("checkpoint", "import", out, "-o", fresh)
+    loss = evaluate(program, ranks, fresh)
+    check(loss == lines[-1]["eval_loss"], f"{model}: loss {loss} after export and import, {lines[-1]} before")
+    # In f32, as transformers computes.
+    program, ranks = compiled(folder, STORED / model / "config.json")
+    return out, evaluate(program, ranks, fresh)
+
+
+def check_transformers(folder, loss):
+    """The loss that transformers gives for a folder; whether it is installed."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM
+        from reference.make_hugging_face import mean_loss, samples
+    except ImportError:
+        return False
+    model, said = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    check(not any(said[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")), f"transformers says {said}")
+    compare_steps([mean_loss(model, samples(TOKENS))], [loss], TOLERANCE, f"{folder}: transformers' loss", "dtrun")
+    return True
+
+
+def check_refusals(folder):
+    """Models are small: what is wrong is said before anything is written."""
+    bad, saved = folder / "bad", folder / "saved"
+
+    def changed(model, change, words):
+        shutil.copytree(STORED / model, bad)
+        change(bad)
+        refused(words, BIN / "dtc", "checkpoint", "import", bad, "-o", saved)
+        check(not saved.exists(), f"'{words}' leaves {list(saved.iterdir()) if saved.exists() else ''}")
+        shutil.rmtree(bad)
+
+    def config(**keys):
+        return lambda path: (path / "config.json").write_text(json.dumps({**json.loads((path / "config.json").read_text()), **keys}))
+
+    def index(change):
+        def write(path):
+            path = path / "model.safetensors.index.json"
+            words = json.loads(path.read_text())
+            change(words["weight_map"])
+            path.write_text(json.dumps(words))
+        return write
+
+    changed("gpt2", lambda path: (path / "config.json").unlink(), "config.json")
+    changed("gpt2", lambda path: (path / "model.safetensors").rename(path / "pytorch_model.bin"), "safe_serialization=True")
+    changed("gpt2", lambda path: (path / "model.safetensors").unlink(), "has neither model.safetensors nor")
+    changed("gpt2", config(n_layer=3), "12 missing: 'transformer.h.2.ln_1.weight' [24]")
+    changed("gpt2", config(n_layer=1), "12 unknown to the model: 'transformer.h.1.")
+    changed("gpt2", config(vocab_size=64), "'transformer.wte.weight' is [61, 24], wanted [64, 24]")
+    changed("gpt2", config(tie_word_embeddings=False), "missing: 'lm_head.weight' [61, 24]")
+    changed("mixtral", config(num_local_experts=5), "missing: 'model.layers.0.block_sparse_moe.experts.4.w1.weight'")
+    changed("llama", index(lambda files: files.update({"lm_head.weight": "../x"})), "wanted a file of its folder")
+    changed("llama", index(lambda files: files.update({"x": files["lm_head.weight"]})), "'x' is not in")
+    changed("llama", lambda path: (path / "model-00002-of-00002.safetensors").unlink(), "model-00002-of-00002.safetensors")
+    changed("gpt2", lambda path: (path / "model.safetensors").write_bytes((path / "model.safetensors").read_bytes()[:-1]),
+            "follow the header")
+
+    dtc("checkpoint", "import", STORED / "gpt2", "-o", saved)
+    refused("name another folder", BIN / "dtc", "checkpoint", "import", STORED / "gpt2", "-o", saved)
+    full = folder / "full"
+    full.mkdir()
+    dtc("checkpoint", "export", saved, "-o", full)  # an empty folder
+    refused("not empty", BIN / "dtc", "checkpoint", "export", saved, "-o", full)
+    refused("is not of the model of", BIN / "dtc", "checkpoint", "export", saved, "--config", STORED / "llama" / "config.json", "-o", bad)
+    refused("give what dtrun --checkpoint-dir named", BIN / "dtc", "checkpoint", "export", folder / "nope", "-o", bad)
+    shard = saved / "step-0" / "shard-00000.safetensors"
+    data = bytearray(shard.read_bytes())
+    data[-1] ^= 1
+    shard.write_bytes(data)
+    refused("are not what was written", BIN / "dtc", "checkpoint", "export", saved, "-o", bad)
+    check(sorted(path.name for path in folder.iterdir()) == ["full", "saved"], f"left are {list(folder.iterdir())}")
+    # A model that was written by hand has no config but the one that is given.
+    shutil.rmtree(saved)
+    written = folder / "model.mlir"
+    dtc("import", STORED / "gpt2" / "config.json", "--seq-len", SEQUENCE, "-o", written)
+    program = folder / "model.dte"
+    dtc("compile", written, "--topology", "cpu", "--devices", 1, "--global-batch", SAMPLES, "-o", program)
+    train(program, 1, TOKENS, 1, "--checkpoint-dir", saved)
+    refused("--config config.json", BIN / "dtc", "checkpoint", "export", saved, "-o", bad)
+    dtc("checkpoint", "export", saved, "--config", STORED / "gpt2" / "config.json", "-o", bad)
+    # Weights of another model are not started with.
+    other = folder / "other"
+    dtc("checkpoint", "import", STORED / "llama", "-o", other)
+    refused("has no tensor", BIN / "dtrun", program, "--data", TOKENS, "--steps", 1, "--checkpoint-dir", other, "--resume")
+
+
+def in_folder(test, *arguments):
+    with tempfile.TemporaryDirectory() as name:
+        return test(Path(name).resolve(), *arguments)
+
+
+def check_trained(folder, model, *flags):
+    return check_transformers(*check_training(folder, model, *flags))
+
+
+def main():
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    for model, fixes in MODELS.items():
+        in_folder(check_there_and_back, model, fixes)
+    loaded = [in_folder(check_trained, model, *flags) for model, *flags in
+              (("gpt2",), ("gpt2", "--precision", "f16"), ("qwen2",), ("llama-bf16", "--precision", "bf16"))]
+    in_folder(check_refusals)
+    print(f"{len(MODELS)} models of transformers come and go to the bit; " +
+          ("transformers loads what was trained" if all(loaded) else "transformers is not installed: it loaded nothing here"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Makes the stored folders of Hugging Face's that hugging_face.py imports: tiny models as transformers saves them.
+
+Needs torch and transformers (pip install torch transformers); the tests need only the files that this writes:
+  <model>/config.json, model.safetensors   what save_pretrained wrote, of random weights; of llama in two files with an index
+  losses.json   the mean loss of each model, by transformers, over all samples of tokens.bin beside this folder
+Usage: make_hugging_face.py OUTPUT_DIR TOKENS
+"""
+import array
+import json
+import sys
+from pathlib import Path
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+
+SEQUENCE, WORDS = 16, 61
+SMALL = dict(vocab_size=WORDS, hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2,
+             max_position_embeddings=32, initializer_range=0.08, tie_word_embeddings=False, bos_token_id=0, eos_token_id=0, pad_token_id=0)
+GPT2 = dict(vocab_size=WORDS, n_positions=24, n_embd=24, n_layer=2, n_head=3, initializer_range=0.08, bos_token_id=0, eos_token_id=0,
+            resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0)
+# Model type, keys of its config, dtype, and the largest file.
+MODELS = {
+    "gpt2": ("gpt2", GPT2, torch.float32, "5GB"),
+    "llama": ("llama", SMALL, torch.float32, "30KB"),
+    "llama-bf16": ("llama", {**SMALL, "tie_word_embeddings": True}, torch.bfloat16, "5GB"),
+    "qwen2": ("qwen2", {**SMALL, "tie_word_embeddings": True}, torch.float32, "5GB"),
+    # As many rows for each expert as there are tokens: none is dropped, as transformers drops none.
+    "mixtral": ("mixtral", {**SMALL, "intermediate_size": 16, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": None,
+                            "router_aux_loss_coef": 0.0, "moe_expert_capacity_factor": 4.0}, torch.float32, "5GB"),
+}
+
+
+def samples(path):
+    tokens = array.array("H", path.read_bytes()[1024:])  # behind llm.c's header
+    return [list(tokens[at: at + SEQUENCE + 1]) for at in range(0, len(tokens) - SEQUENCE, SEQUENCE)]
+
+
+def mean_loss(model, rows):
+    """In f32, over all targets of all samples."""
+    rows = torch.tensor(rows)
+    with torch.no_grad():
+        logits = model.float().eval()(rows[:, :-1]).logits
+    return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), rows[:, 1:].reshape(-1)).item()
+
+
+def main():
+    out, rows, losses = Path(sys.argv[1]), samples(Path(sys.argv[2])), {}
+    torch.manual_seed(5)
+    for name, (kind, keys, dtype, largest) in MODELS.items():
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **keys))
+        for parameter in model.parameters():  # norms and biases, too
+            parameter.data += 0.05 * torch.randn_like(parameter)
+        model.to(dtype).save_pretrained(out / name, max_shard_size=largest)
+        (out / name / "generation_config.json").unlink(missing_ok=True)
+        losses[name] = mean_loss(model, rows)
+    (out / "losses.json").write_text(json.dumps(losses, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

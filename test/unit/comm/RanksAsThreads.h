@@ -1,0 +1,55 @@
+// Ranks of a job as threads of a test, and what they meet by.
+#pragma once
+
+#include "runtime/comm/Comm.h"
+#include "runtime/comm/Meeting.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace dtc::rt::test {
+
+// Runs body(comm) for each member in a thread of its own.
+template <typename Body> void onEach(std::vector<std::unique_ptr<Comm>> &world, Body body) {
+  std::vector<std::thread> threads;
+  for (auto &comm : world)
+    threads.emplace_back([&] { body(*comm); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+// Runs body(rank) for each rank in a thread of its own.
+template <typename Body> void onRanks(int ranks, Body body) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] { body(rank); });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
+// A port that nobody has at the moment.
+inline uint16_t freePort() {
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in own = {};
+  own.sin_family = AF_INET;
+  socklen_t length = sizeof(own);
+  EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr *>(&own), length), 0);
+  EXPECT_EQ(::getsockname(socket, reinterpret_cast<sockaddr *>(&own), &length), 0);
+  ::close(socket);
+  return ntohs(own.sin_port);
+}
+
+// A job's name that no other test of this machine has.
+inline std::string ownJobName() {
+  static std::atomic<int> number{0};
+  return "test " + std::to_string(::getpid()) + " " + std::to_string(number++);
+}
+
+} // namespace dtc::rt::test

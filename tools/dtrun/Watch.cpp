@@ -1,0 +1,62 @@
+#include "tools/dtrun/Watch.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
+#include <utility>
+
+namespace dtc::rt {
+
+uint64_t residentBytes() {
+  char line[128] = {};
+  int file = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+  if (file < 0)
+    return 0;
+  bool isRead = ::read(file, line, sizeof(line) - 1) > 0;
+  ::close(file);
+  unsigned long long pages = 0;
+  long bytes = ::sysconf(_SC_PAGESIZE);
+  return isRead && bytes > 0 && std::sscanf(line, "%*u %llu", &pages) == 1
+             ? pages * static_cast<uint64_t>(bytes)
+             : 0;
+}
+
+Status Watch::open(const Options &options, const Executable &executable, Control &control,
+                   const Executor &executor, Device &device, const Progress *told) {
+  world = &control;
+  progress = told;
+  // Each rank has options of its own of where to; those of rank 0 count.
+  int64_t hasReader = options.json || options.hasMetricsPort || !options.logDir.empty();
+  DTC_RETURN_IF_ERROR(control.broadcast(&hasReader, 1, DataType::I64, 0));
+  std::optional<uint64_t> every;
+  if (options.hasNormsEvery)
+    every = options.normsEvery;
+  else if (!hasReader)
+    every = 0;
+  replicas.open(executable, control, executor, device, options.checkReplicas);
+  return norms.open(executable, control, executor, device, every);
+}
+
+void Watch::afterStep(StepReport &report) {
+  double beyond = std::max(std::exchange(readSeconds, 0) - report.result.seconds, 0.0);
+  report.inputWait = std::min(std::exchange(inputWait, 0) + beyond, report.seconds);
+  report.residentBytes = residentBytes();
+  goodput.enter(Spent::Training, clockSeconds()); // which it is: so far counts
+  goodput.move(report.inputWait, Spent::Training, Spent::InputWait);
+  if (report.isSkipped)
+    goodput.move(report.seconds - report.inputWait, Spent::Training, Spent::Lost);
+  report.goodput = goodput.shares(clockSeconds());
+  if (progress && world->rank() == 0)
+    report.loads = readLoads(*progress, world->size(), report.seconds);
+}
+
+Status Watch::checkReplicas(uint64_t step) const {
+  return replicas.areDue(step) ? replicas.check(step) : Status();
+}
+
+Status Watch::measureNorms(StepReport &report) {
+  return norms.measure(report.step, report.seconds, report.norms);
+}
+
+} // namespace dtc::rt
