@@ -39,12 +39,24 @@ bool isInside(const Segment &segment, size_t size) {
   return segment.offset() <= size && segment.bytes() <= size - segment.offset();
 }
 
+// An instruction of a kind that there is not reads as none, which cannot be written.
+bool hasAllInstructions(const ManifestT &manifest) {
+  for (const auto &program : manifest.programs)
+    for (const auto &task : program->tasks)
+      for (const auto &instruction : task->instructions)
+        if (!instruction->op.value)
+          return false;
+  return true;
+}
+
 std::unique_ptr<Program> readProgram(std::span<const uint8_t> file) {
   const Manifest *manifest = readManifest(file);
   if (!manifest || !manifest->segments())
     return nullptr;
   auto program = std::make_unique<Program>();
   manifest->UnPackTo(&program->manifest);
+  if (!hasAllInstructions(program->manifest))
+    return nullptr;
   for (const Segment *segment : *manifest->segments()) {
     if (!isInside(*segment, file.size()))
       return nullptr;

@@ -120,6 +120,7 @@ def check_other_plans(folder, config, fix, others, optimizer="adamw"):
     lines, parameters = save_half(model, fix, saved)
     (folder / "wanted.safetensors").write_bytes(parameters)
     wanted, worst = read_safetensors(folder / "wanted.safetensors"), 0.0
+    print(f"{config['model_type']}, {optimizer}, saved by {fix}; parameters after {STEPS - HALF} more steps, relative to the run that saved:")
     for other in others:
         what = f"{config['model_type']} saved by {fix}, resumed by {other}"
         copy = folder / "copy"
@@ -129,19 +130,25 @@ def check_other_plans(folder, config, fix, others, optimizer="adamw"):
         for key in ("loss", "grad_norm"):
             compare_steps([line[key] for line in found], [line[key] for line in lines[HALF:]], TOLERANCE, f"{what}: {key}", "it")
         (folder / "after.safetensors").write_bytes(after)
-        worst = max(worst, compare_tensors(read_safetensors(folder / "after.safetensors"), wanted, TOLERANCE, what))
+        off = compare_tensors(read_safetensors(folder / "after.safetensors"), wanted, TOLERANCE, what)
+        print(f"  {compiled(folder, config, other, optimizer)[1]} ranks, {other}: {off:.1e}")
+        worst = max(worst, off)
     return worst
 
 
+def faulty_disk(saved, **faults):
+    """The environment of a run among faults of the disk (DiskFaults.cpp)."""
+    return {**os.environ, "LD_PRELOAD": str(FAULTS), "FAULT_DIR": str(saved),
+            "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
+            **{f"FAULT_{key.upper()}": str(value) for key, value in faults.items()}}
+
+
 def run_with_faults(model, fix, saved, *flags, **faults):
-    """A run among faults of the disk (DiskFaults.cpp); its result, and how many calls it made that change files."""
+    """A run among faults of the disk; its result, and how many calls it made that change files."""
     report = model.folder / "calls.txt"
     report.unlink(missing_ok=True)
-    environment = {**os.environ, "LD_PRELOAD": str(FAULTS), "FAULT_DIR": str(saved), "FAULT_REPORT": str(report),
-                   "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:verify_asan_link_order=0",
-                   **{f"FAULT_{key.upper()}": str(value) for key, value in faults.items()}}
-    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, *flags), env=environment, stdin=subprocess.DEVNULL,
-                            capture_output=True, text=True, timeout=120)
+    result = subprocess.run(model.command(fix, "--checkpoint-dir", saved, *flags), env=faulty_disk(saved, report=report, **faults),
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     return result, int(report.read_text()) if report.exists() else 0
 
 
@@ -358,6 +365,20 @@ def check_stopped(folder, fix, is_rank=False):
     check(result.returncode == 0 and f"going on after step {last}" in result.stderr, f"{fix}: {result}")
 
 
+def check_stopped_on_full_disk(folder):
+    """SIGTERM to a run whose disk is full: it ends, and says that there is nothing to go on from."""
+    model, saved = Model(folder, GPT2), folder / "checkpoints"
+    # After the folder was made and tried.
+    job = subprocess.Popen(model.command({"dp": 2}, "--checkpoint-dir", saved, steps=100000), stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True, env=faulty_disk(saved, kind="full", at=7, count=1000000))
+    check(all(job.stdout.readline() for _ in range(3)), f"the run ended: {job.poll()}")
+    job.send_signal(signal.SIGTERM)
+    errors = job.communicate(timeout=60)[1]
+    check(job.returncode == 1 and "the last checkpoint was not written" in errors and "No space left on device" in errors and
+          "training goes on" not in errors, f"SIGTERM on a full disk gives exit code {job.returncode}: {errors}")
+    check(list(saved.iterdir()) == [], f"{list(saved.iterdir())} is left")
+
+
 def check_skipped(folder):
     """Steps that were skipped count on: one, the last one before the checkpoint, and 33 in a row, which end the run."""
     rng = random.Random(7)
@@ -553,6 +574,7 @@ def main():
     in_folder(check_damaged_roll_back)
     for case in (({},), ({"dp": 2},), ({"dp": 2}, True)):
         in_folder(check_stopped, *case)
+    in_folder(check_stopped_on_full_disk)
     print(f"{len(same)} plans go on to the bit, 7 others within {worst:.2g}; killed at {sum(count for count, _ in killed)} moments, going on "
           f"after steps {[after for _, after in killed]}")
 

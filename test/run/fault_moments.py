@@ -1,5 +1,7 @@
 """Faults at random moments of runs of 4 to 8 ranks that start again by themselves (dtrun --restarts).
 
+Ranks are on 2 to 4 hosts, two on each, which are network namespaces (namespaces.py); where none can be made, on one.
+
 Whatever happens, the run ends with code 0, and every loss, norm and learning rate that it printed, also of steps that ran twice, every rank's
 log and the parameters at its end are those of a run that nothing disturbed, to the bit.
 """
@@ -13,11 +15,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from dtc_tools import BIN, dtc
+from namespaces import Hosts, reason_to_skip
 
-STEPS, EVERY, RESTARTS = 60, 6, 3
+STEPS, EVERY, RESTARTS, RANKS_EACH = 60, 6, 3, 2
 HANG = 2.0  # DTC_HANG_TIMEOUT
 PLANS = {4: ["dp=2,tp=2", "pp=2,dp=2", "dp=4,zero=3"], 6: ["dp=3,pp=2"], 8: ["dp=4,tp=2", "pp=2,dp=2,tp=2"]}
 KILLS = {"kill -9": signal.SIGKILL, "SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP, "kill -9 of a keeper": signal.SIGKILL,
@@ -37,16 +41,17 @@ def fail(message):
 class Program:
     """A program of a plan, and how it trains when nothing happens."""
 
-    def __init__(self, folder, ranks, fix):
+    def __init__(self, folder, ranks, fix, hosts):
         self.folder, self.ranks = folder / f"{ranks}-{fix.replace(',', '-').replace('=', '')}", ranks
-        self.name = f"{ranks} ranks, {fix}"
+        self.hosts, self.name = hosts, f"{ranks} ranks, {fix}"
         self.folder.mkdir()
         source = Path(__file__).resolve().parents[1] / "fuzz" / "gpt2-tiny.json"
         plan = ["--topology", "cpu", "--devices", ranks, "--global-batch", 24 if ranks == 6 else 8]
         dtc("compile", source, *plan, "--fix", fix, "-o", self.folder / "a.dte")
         chance = random.Random(5)
         (self.folder / "text.txt").write_bytes(bytes(chance.randrange(256) for _ in range(40000)))
-        job = subprocess.run(self.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        job = subprocess.run(self.command(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300,
+                             env=self.environment())
         if job.returncode:
             fail(f"{self.name}: {job.stderr}")
         self.lines = [values_of(line) for line in job.stdout.splitlines()]
@@ -55,9 +60,13 @@ class Program:
             fail(f"{self.name}: steps {[line[0] for line in self.lines]}")
 
     def command(self, *flags):
-        return [str(word) for word in (BIN / "dtrun", self.folder / "a.dte", "-n", self.ranks, "--data", self.folder / "text.txt",
-                                       "--steps", STEPS, "--threads", 1, "--format", "json", "--log-dir", self.folder / "logs",
-                                       "--dump-params", self.folder / "parameters.safetensors", *flags)]
+        words = [str(word) for word in (BIN / "dtrun", self.folder / "a.dte", "-n", self.ranks, "--data", self.folder / "text.txt",
+                                        "--steps", STEPS, "--threads", 1, "--format", "json", "--log-dir", self.folder / "logs",
+                                        "--dump-params", self.folder / "parameters.safetensors", *flags)]
+        return self.hosts.command(0, words) if self.hosts else words
+
+    def environment(self):
+        return dict(os.environ, **(self.hosts.environment(RANKS_EACH, self.ranks // RANKS_EACH) if self.hosts else {}))
 
 
 def values_of(line):
@@ -75,7 +84,7 @@ class Run:
             shutil.rmtree(path, ignore_errors=True)
         (program.folder / "parameters.safetensors").unlink(missing_ok=True)
         (program.folder / "struck").unlink(missing_ok=True)
-        environment = dict(os.environ, DTC_HANG_TIMEOUT=str(HANG))
+        environment = dict(program.environment(), DTC_HANG_TIMEOUT=str(HANG))
         self.rank = chance.randrange(program.ranks)
         if fault in DISKS:
             # Rank 0 makes the folders, the marker and the names, the others a file each.
@@ -133,6 +142,17 @@ def spoil(path, cuts, chance):
     return int(steps[-1].name[5:])
 
 
+def mpirun_of(job):
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            name, fields = stat.read_text().rsplit(")", 1)
+        except OSError:  # it has ended meanwhile
+            continue
+        if name.endswith("(mpirun") and int(fields.split()[1]) == job:
+            return int(stat.parent.name)
+    raise ProcessLookupError(f"{job} has no mpirun")
+
+
 def strike(run, fault, chance, ranks_of):
     """Does it, and returns when, and the checkpoint that was spoilt; None where the job ended before."""
     if not run.wait_for(chance.randrange(1, STEPS * 9 // 10)):
@@ -142,7 +162,7 @@ def strike(run, fault, chance, ranks_of):
         keeper, process = ranks_of(run.job, run.program.folder / "a.dte", run.program.ranks)[run.rank]
         target = keeper if fault == "kill -9 of a keeper" else process
         if fault == "kill -9 of mpirun":
-            target = int(Path(f"/proc/{keeper}/stat").read_text().rsplit(")", 1)[1].split()[1])
+            target = mpirun_of(run.job.pid)
         spoilt = spoil(run.saved, "cut" in fault, chance) if "," in fault else None
         now = time.time()
         os.kill(target, KILLS[fault])
@@ -211,6 +231,13 @@ def run_moment(program, fault, chance, ranks_of):
 
 
 def campaign(folder, moments, seed, ranks_of):
+    reason = reason_to_skip()
+    print("all ranks are on one host: " + reason if reason else f"{RANKS_EACH} ranks on each host")
+    with nullcontext() if reason else Hosts(max(PLANS) // RANKS_EACH, folder, seed) as hosts:
+        strike_all(folder, moments, seed, ranks_of, hosts)
+
+
+def strike_all(folder, moments, seed, ranks_of, hosts):
     chance = random.Random(seed)
     programs, rows, missed = {}, {fault: [] for fault in FAULTS}, {"late": 0, "start": 0}
     for moment in range(moments):
@@ -218,7 +245,7 @@ def campaign(folder, moments, seed, ranks_of):
         ranks = chance.choice(sorted(PLANS))
         fix = chance.choice(PLANS[ranks])
         if (ranks, fix) not in programs:
-            programs[ranks, fix] = Program(folder, ranks, fix)
+            programs[ranks, fix] = Program(folder, ranks, fix, hosts)
         for _ in range(9):
             result = run_moment(programs[ranks, fix], fault, chance, ranks_of)
             if not isinstance(result, str):

@@ -144,12 +144,13 @@ class Hosts:
             run("ip", "netns", "del", name, check=False)
 
     def command(self, host, words):
-        return [str(self.agent), f"h{host}", " ".join(f"'{word}'" for word in words)]
+        """What runs there, as the process that this starts."""
+        return [str(self.agent), f"h{host}", "exec " + " ".join(f"'{word}'" for word in words)]
 
-    def environment(self, ranks_each):
-        """Variables for an mpirun on h0 that spreads ranks over all hosts."""
-        hosts = self.folder / "hosts"
-        hosts.write_text("".join(f"h{index} slots={ranks_each}\n" for index in range(len(self.names))))
+    def environment(self, ranks_each, count=None):
+        """Variables for an mpirun on h0 that spreads ranks over all hosts, or the first `count` of them."""
+        hosts = self.folder / f"hosts-{count or len(self.names)}-{ranks_each}"
+        hosts.write_text("".join(f"h{index} slots={ranks_each}\n" for index in range(count or len(self.names))))
         return {"OMPI_MCA_orte_default_hostfile": str(hosts), "OMPI_MCA_plm_rsh_agent": str(self.agent),
                 "OMPI_MCA_plm_rsh_no_tree_spawn": "1", "OMPI_MCA_btl": "self,vader,tcp", "OMPI_MCA_pml": "ob1",
                 "OMPI_MCA_btl_tcp_if_include": "net0", "OMPI_MCA_oob_tcp_if_include": "net0",

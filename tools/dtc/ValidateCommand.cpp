@@ -174,7 +174,7 @@ private:
                            (problem.empty() ? "" : ", " + problem),
                        errors && !errors->empty() ? llvm::StringRef(*errors).trim().str() : "");
     TrainedRun run;
-    for (llvm::StringRef line : llvm::split(lines ? *lines : "", '\n'))
+    for (llvm::StringRef line : llvm::split(lines ? llvm::StringRef(*lines) : "", '\n'))
       if (llvm::Expected<llvm::json::Value> step = llvm::json::parse(line))
         run.losses.push_back(
             step->getAsObject() ? step->getAsObject()->getNumber("loss").value_or(NAN) : NAN);

@@ -182,8 +182,10 @@ Status Checkpoints::afterStep(const Progress &progress, bool &stops) {
   if (!isWanted)
     return {};
   DTC_RETURN_IF_ERROR(waitForWriters(isLast));
-  if (!underWay)
+  if (!underWay) {
+    endsRun = isLast;
     return save(progress);
+  }
   if (world->rank() == 0)
     std::fprintf(stderr,
                  "dtrun: step %llu takes no checkpoint, as that of step %llu is still being "
@@ -204,10 +206,9 @@ void Checkpoints::explainFailure(const Status &status) {
   if (world->rank() != 0)
     return;
   folder.discard(underWay->step);
-  bool isLast = underWay->step == options->steps;
   std::fprintf(stderr, "dtrun: no checkpoint of step %llu: %s%s\n",
                static_cast<unsigned long long>(underWay->step), status.message().c_str(),
-               isLast ? "" : "; training goes on, and the next one is tried");
+               endsRun ? "" : "; training goes on, and the next one is tried");
 }
 
 // Copies are all that training waits for; the rest is the writer's.

@@ -105,6 +105,7 @@ private:
   ShardFileWriter writer;
   std::optional<Progress> underWay;             // the checkpoint that is being written
   bool isCommitting = false;                    // all shards of it are there
+  bool endsRun = false;                         // no step comes after it
   std::vector<std::vector<std::string>> hashes; // of its shards, on rank 0
   Status last;                                  // of the checkpoint that was tried last
   double stall = 0, mostWait = 0;               // seconds

@@ -129,8 +129,8 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->type_name("PATH");
   CLI::Option *evalData =
       app.add_option("--eval-data", options.evalData,
-                     "print the mean loss over all whole batches of this after the last step, "
-                     "without dropout; takes what --data takes")
+                     "print the mean loss over all of this after the last step, without "
+                     "dropout; takes what --data takes")
           ->check(notEmpty())
           ->type_name("PATH");
   app.add_option("--eval-every", options.evalEvery, "evaluate after every K steps, too")
@@ -172,9 +172,10 @@ void declare(CLI::App &app, Options &options, std::string &format) {
                  "write the whole gradients of the last step, before clipping (safetensors)")
       ->check(notEmpty())
       ->type_name("FILE");
-  app.add_option("--init", options.init, "start from these parameters (safetensors)")
+  app.add_option("--init", options.init,
+                 "start from these parameters (a safetensors file, or a folder of Hugging Face's)")
       ->check(notEmpty())
-      ->type_name("FILE");
+      ->type_name("PATH");
   app.add_option("--log-dir", options.logDir,
                  "write metrics of each rank to DIR/rank-R.jsonl, a line a step, and those of "
                  "the job there for TensorBoard")

@@ -639,12 +639,15 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
 }
 
 // What can be written is written, also where something else cannot. A run that ends before its last
-// step has nothing to write but a checkpoint that is under way.
+// step has nothing to write but a checkpoint that is under way: that of a run that was asked to end
+// has to be there.
 Status Trainer::finish(const TrainEnd &end) {
   enter(Activity::Working);
   Status shown = closeView();
   Status saved = checkpoints.finish();
-  if (end.diverged || end.stopped)
+  if (end.stopped)
+    return saved;
+  if (end.diverged)
     return saved.statusCode() == StatusCode::Aborted ? saved : Status();
   Status traced = agree(world, profile.isOpen() ? executor->writeTrace(profile) : Status());
   if (dump)
