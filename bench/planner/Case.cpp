@@ -34,6 +34,9 @@ std::optional<std::string> inexpressible(const Row &row) {
     return "experts over tensor-parallel ranks (parallel folding): not one of "
            "the planner's "
            "decisions";
+  if (row.notes("cpu_offloading_num_layers"))
+    return "activations of some layers in the host's memory: not one of the "
+           "planner's decisions";
   if (row.notes("schedule ZB-2p"))
     return "schedule ZB-2p: twice the activations of 1F1B, not one of the "
            "planner's";
@@ -144,7 +147,7 @@ void setMemoryOptions(const Row &row, Case &item) {
     item.assumed += "ZeRO " + std::to_string(d.zero) + "; ";
   // Hybrid sharding, over a part of the data ranks, is counted as over all.
   llvm::StringRef stack = item.stack;
-  bool shards = stack.starts_with("fsdp") || stack == "maxtext" || stack == "paxml";
+  bool shards = stack.starts_with("fsdp") || stack.starts_with("maxtext") || stack == "paxml";
   if (shards && row.text("zero_stage").empty())
     d.zero = 3;
   if (recompute.empty()) {
@@ -154,6 +157,10 @@ void setMemoryOptions(const Row &row, Case &item) {
   d.recompute = recompute.starts_with("full")  ? Recompute::Full
                 : recompute.starts_with("sel") ? Recompute::Selective
                                                : Recompute::None;
+  // Megatron-Core's recompute_modules, where a recipe names them.
+  llvm::StringRef modules = row.text("notes").split("recompute_modules=").second;
+  modules = modules.take_until([](char c) { return c == ';' || c == ' '; });
+  item.recomputesPointwise = modules.contains("layernorm") && modules.contains("moe_act");
   // Where the source does not say, as few layers as need be recompute everything.
   if (recompute == "partial" || row.text("recompute").empty())
     d.recomputeMost = Recompute::Full;

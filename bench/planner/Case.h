@@ -38,6 +38,8 @@ struct Case {
   std::string timeFrom; // "step time", "tokens/s", "TFLOP/s" or "MFU"
   double memory = 0;    // published, bytes; 0: none
   bool ranOutOfMemory = false;
+  // Selective recomputation is of all that costs no product, whatever is usual in the stack.
+  bool recomputesPointwise = false;
   std::string assumed; // what the row leaves open and is filled in here
   const ModelCells *cells = nullptr;
 };

@@ -53,13 +53,17 @@ Outcome evaluate(const Case &item, const Knobs &knobs) {
   Outcome outcome;
   outcome.item = &item;
   Topology topology = scaled(item.topology, knobs.deviceOr(deviceFamily(item)));
-  const SoftwareStack &software = knobs.stack(item.stack);
+  SoftwareStack software = knobs.stack(item.stack);
+  software.selectiveAttention &= !item.recomputesPointwise;
   EstimateRequest request{&topology, &software, cellPrecision(item.precision, "adamw", software),
                           item.memoryLimit};
   ModelCells cells = applyStack(*item.cells, software, request.precision.compute);
   ModelCost model = costModel(cells, item.decisions, topology, request.precision);
   outcome.estimate = estimateStep(model, item.decisions, request);
   outcome.layer = model.blocks.front();
+  outcome.key = {software.extends, deviceFamily(item),
+                 item.model.isMoe ? ModelKind::Mixture : ModelKind::Dense};
+  outcome.key.stacks.insert(outcome.key.stacks.begin(), software.name);
   return outcome;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/planner/Case.h"
+#include "compiler/uncertainty/ErrorTable.h"
 
 #include <map>
 
@@ -37,6 +38,7 @@ struct Outcome {
   const Case *item = nullptr;
   StepEstimate estimate;
   BlockCost layer; // of the first block
+  ErrorClass key;
   double timeRatio() const { return estimate.stepSeconds / item->seconds; }
   // Sources read PyTorch's allocator unless their notes say otherwise, which does not see the
   // context and NCCL's buffers.

@@ -11,8 +11,12 @@ struct Figure {
   bool met = false;
 };
 
-// Errors of the held-out half, and the plans chosen for published cases.
-std::vector<Figure> comparisonFigures(const Summary &heldOut, const ChosenPlans &plans);
+// Errors of rows that nothing is fitted on. Sources that are weak are counted, and named if wanted.
+std::vector<Figure> comparisonFigures(const std::vector<const Outcome *> &heldOut,
+                                      bool namesSources = true);
+
+// The plans that are found for published cases.
+Figure chosenFigure(const ChosenPlans &plans);
 
 // Estimates against the static memory plans of programs that compile today, and searches on large
 // clusters; `root` is the folder of the repository, for its models/configs.

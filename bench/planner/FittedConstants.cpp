@@ -15,7 +15,7 @@ constexpr llvm::StringRef waiting = "megatron-core*+megatron-bridge+megatron-bri
 
 // All stacks have it; these have rows of 8 bits.
 constexpr llvm::StringRef casting =
-    "megatron-core*+megatron-bridge*+llm-foundry+fsdp*+maxtext+paxml";
+    "megatron-core*+megatron-bridge*+llm-foundry+fsdp*+maxtext*+paxml";
 
 constexpr FittedConstant constants[] = {
     {megatron, "memory_traffic", 1},
@@ -36,16 +36,13 @@ constexpr FittedConstant constants[] = {
     {core, "overlap_slowdown", 1.05},
     {recipes, "seconds_per_layer", 0},
     {"hagemann*", "memory_traffic", 1},
-    {"hagemann*", "fragmentation", 1.05},
     {sharded, "memory_traffic", 1},
     {sharded, "gather_hidden", 0.9},
     {sharded, "overlap_slowdown", 1.05},
-    {"deepspeed-zero3", "gather_share", 1},
     {"llm-foundry", "attention_share", 1},
     {"nanotron", "memory_traffic", 1},
     {"nanotron", "seconds_per_layer", 0},
-    {"maxtext+paxml", "attention_share", 1},
-    {"neuron", "product_share", 1},
+    {"maxtext*+paxml", "attention_share", 1},
     {"TPU", "products", 0.82},
     {"A100", "products", 0.82},
     {"H100+H200", "products", 0.82},

@@ -31,25 +31,6 @@ void forget(const FittedConstant &constant, const Case &item, const Knobs &table
   setKnobs(constant.name() + " = " + fixed(prior, 9), knobs);
 }
 
-// The tables' constants, those that move rows of `family` as they are without these rows.
-Knobs fittedWithout(const std::string &family, const std::vector<std::unique_ptr<Case>> &cases,
-                    const Knobs &tables, int rounds) {
-  Knobs knobs = tables;
-  std::vector<std::string> names;
-  for (const FittedConstant &constant : fittedConstants()) {
-    auto moved = llvm::find_if(cases, [&](const std::unique_ptr<Case> &item) {
-      return familyOf(*item) == family && movesCase(constant.owners, *item);
-    });
-    if (moved == cases.end())
-      continue;
-    forget(constant, **moved, tables, knobs);
-    names.push_back(constant.name());
-  }
-  fitQuietly(cases, names, rounds, knobs,
-             [&](const Case &item) { return familyOf(item) != family; });
-  return knobs;
-}
-
 std::vector<std::string> cellsOf(const std::string &name, const std::vector<const Outcome *> &now,
                                  const std::vector<const Outcome *> &without) {
   Summary a = summaryOf(now), b = summaryOf(without);
@@ -68,6 +49,25 @@ std::vector<std::string> cellsOf(const std::string &name, const std::vector<cons
 
 } // namespace
 
+Knobs fittedWithout(const std::string &family, const std::vector<std::unique_ptr<Case>> &cases,
+                    const Knobs &tables, int rounds,
+                    const std::function<bool(const Case &)> &uses) {
+  Knobs knobs = tables;
+  std::vector<std::string> names;
+  for (const FittedConstant &constant : fittedConstants()) {
+    auto moved = llvm::find_if(cases, [&](const std::unique_ptr<Case> &item) {
+      return familyOf(*item) == family && movesCase(constant.owners, *item);
+    });
+    if (moved == cases.end())
+      continue;
+    forget(constant, **moved, tables, knobs);
+    names.push_back(constant.name());
+  }
+  fitQuietly(cases, names, rounds, knobs,
+             [&](const Case &item) { return familyOf(item) != family && uses(item); });
+  return knobs;
+}
+
 void printLeaveOneOut(const std::vector<std::unique_ptr<Case>> &cases, const Knobs &knobs,
                       int rounds, llvm::raw_ostream &out) {
   std::map<std::string, std::vector<const Case *>> families;
@@ -79,7 +79,7 @@ void printLeaveOneOut(const std::vector<std::unique_ptr<Case>> &cases, const Kno
   std::deque<Outcome> outcomes;
   std::vector<const Outcome *> allNow, allWithout;
   for (const auto &[family, rows] : families) {
-    Knobs without = fittedWithout(family, cases, knobs, rounds);
+    Knobs without = fittedWithout(family, cases, knobs, rounds, [](const Case &) { return true; });
     std::vector<const Outcome *> now, then;
     for (const Case *item : rows) {
       now.push_back(&outcomes.emplace_back(evaluate(*item, knobs)));

@@ -1,4 +1,5 @@
 // Compares the planner's estimates of fixed plans with published measurements.
+#include "bench/planner/ErrorFit.h"
 #include "bench/planner/Figures.h"
 #include "bench/planner/Fit.h"
 #include "bench/planner/LeaveOneOut.h"
@@ -9,6 +10,7 @@
 #include "compiler/support/File.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 
 #include <CLI/CLI.hpp>
 
@@ -18,14 +20,50 @@ using namespace dtc::published;
 namespace {
 
 struct Options {
-  std::string table = "../shared/data/published.csv", format = "text", rows, source, constants;
+  std::string table = "../shared/data/published.csv", format = "text", rows, source, constants,
+              errors;
   std::vector<std::string> fit;
   int rounds = 3;
   int64_t cells = 0;
   std::string root = ".", stacks = DTC_SOURCE_DIR "/bench/planner/stacks";
   double searchSeconds = 1;
-  bool figures = false, memory = false, leaveOneOut = false, fitted = false;
+  bool figures = false, memory = false, leaveOneOut = false, fitted = false, release = false;
 };
+
+// Writes the table of errors and prints how often sources are within intervals made without them.
+int makeErrors(const Options &options, const std::vector<std::unique_ptr<Case>> &cases,
+               const Knobs &knobs) {
+  std::vector<CrossFitted> rows = crossFit(cases, knobs, options.rounds);
+  double tail = calibratedTail(rows);
+  LeftOut known = coverageWithoutModel(rows, tail);
+  llvm::outs() << llvm::format("%.4f of the errors are left out on either side of an interval\n",
+                               tail)
+               << known.inside << " of " << known.rows
+               << " rows are within the interval made without their model\n"
+               << "and within the one made without their family of sources:\n";
+  for (const auto &[family, part] : coverageWithoutFamily(rows, tail))
+    llvm::outs() << "  " << family << ": " << part.inside << " of " << part.rows << "\n";
+  if (std::string error = writeErrors(fitErrors(rows, tail), options.errors); !error.empty()) {
+    llvm::errs() << "error: " << error << "\n";
+    return 1;
+  }
+  return 0;
+}
+
+// One line of each half's figures: nothing by row or by source.
+void printRelease(const std::vector<std::unique_ptr<Case>> &cases, const Knobs &knobs) {
+  std::vector<published::Outcome> outcomes;
+  for (const std::unique_ptr<Case> &item : cases)
+    outcomes.push_back(evaluate(*item, knobs));
+  for (bool fitted : {true, false}) {
+    std::vector<const published::Outcome *> half;
+    for (const published::Outcome &outcome : outcomes)
+      if (isFitted(*outcome.item->row) == fitted)
+        half.push_back(&outcome);
+    llvm::outs() << "\nrows kept for releases, " << (fitted ? "fitting" : "held-out") << " half";
+    printFigures(comparisonFigures(half, /*namesSources=*/false), llvm::outs());
+  }
+}
 
 int run(const Options &options) {
   if (options.memory) {
@@ -54,10 +92,17 @@ int run(const Options &options) {
   fillArchitectures(*rows);
   CellCache cache;
   Comparison comparison;
-  std::vector<std::unique_ptr<Case>> cases;
+  std::vector<std::unique_ptr<Case>> cases, release;
   for (const Row &row : *rows) {
     if (!row.text("source").contains(options.source))
       continue;
+    if (isForRelease(row)) {
+      comparison.keep();
+      if (options.release)
+        if (Result<Case> item = makeCase(row, cache))
+          release.push_back(std::make_unique<Case>(std::move(*item)));
+      continue;
+    }
     Result<Case> item = makeCase(row, cache);
     if (!item) {
       comparison.leaveOut(row, item.error().message);
@@ -83,6 +128,12 @@ int run(const Options &options) {
   }
   if (!options.fit.empty())
     return fitKnobs(cases, options.fit, options.rounds, knobs);
+  if (!options.errors.empty())
+    return makeErrors(options, cases, knobs);
+  if (options.release) {
+    printRelease(release, knobs);
+    return 0;
+  }
   for (const std::unique_ptr<Case> &item : cases)
     comparison.add(evaluate(*item, knobs));
   if (!options.rows.empty())
@@ -96,12 +147,14 @@ int run(const Options &options) {
     comparison.printText(llvm::outs());
   if (options.leaveOneOut && options.format == "text")
     printLeaveOneOut(cases, knobs, options.rounds, llvm::outs());
-  if (!options.figures || options.format == "json")
+  if (options.format == "json")
     return 0;
-  llvm::outs().flush();
-  ChosenPlans plans = comparePlans(cases, knobs, cache, options.searchSeconds);
-  std::vector<Figure> figures = comparisonFigures(comparison.heldOut(), plans);
-  llvm::append_range(figures, planFigures(options.root));
+  std::vector<Figure> figures = comparisonFigures(comparison.heldOut());
+  if (options.figures) {
+    llvm::outs().flush();
+    figures.push_back(chosenFigure(comparePlans(cases, knobs, cache, options.searchSeconds)));
+    llvm::append_range(figures, planFigures(options.root));
+  }
   printFigures(figures, llvm::outs());
   return 0;
 }
@@ -137,6 +190,10 @@ int main(int argc, char **argv) {
       ->capture_default_str();
   app.add_flag("--leave-one-out", options.leaveOneOut,
                "also fit constants without each family of sources and print the errors on it");
+  app.add_option("--write-errors", options.errors,
+                 "only write the table of errors of the fitting half to a CSV file");
+  app.add_flag("--release", options.release,
+               "only print the figures of the rows that are kept for releases");
   app.add_flag("--fitted", options.fitted, "only list the fitted figures of stacks");
   app.add_option("--rounds", options.rounds, "rounds of a fit")->capture_default_str();
   CLI11_PARSE(app, argc, argv);

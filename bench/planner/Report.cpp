@@ -1,6 +1,7 @@
 // What is printed of a comparison.
 #include "bench/planner/Report.h"
 
+#include "bench/planner/ReportTrust.h"
 #include "bench/planner/Sources.h"
 #include "compiler/support/Table.h"
 
@@ -53,8 +54,17 @@ void printGroups(llvm::raw_ostream &out, const std::string &title, const Groups 
   table.print(out, 2);
 }
 
-nlohmann::json jsonOf(const Summary &s) {
-  return {{"time",
+nlohmann::json jsonOf(const std::vector<const Outcome *> &outcomes) {
+  Summary s = summaryOf(outcomes);
+  Regret regret = regretOf(outcomes);
+  Coverage coverage = coverageOf(outcomes, Uncertainty::of);
+  return {{"regret",
+           {{"groups", regret.lost.size()},
+            {"median", regret.median()},
+            {"p90", regret.p90()},
+            {"picks_out_of_memory", regret.ranOutOfMemory}}},
+          {"coverage", {{"rows", coverage.rows}, {"inside", coverage.inside()}}},
+          {"time",
            {{"rows", s.time.rows},
             {"median", s.time.median},
             {"p90", s.time.p90},
@@ -109,6 +119,8 @@ std::vector<std::pair<std::string, double>> partsOf(const Outcome &outcome) {
           {"layer_matrix", outcome.layer.matrix},
           {"layer_tp", outcome.layer.forwardTp + outcome.layer.backwardTp},
           {"peak_gib", e.peakBytes / gib},
+          {"fit_probability",
+           Uncertainty::of(outcome.key).fitProbability(e.peakBytes, outcome.item->memoryLimit)},
           {"limit_gib", outcome.item->memoryLimit / gib},
           {"published_gib", outcome.item->memory / gib},
           {"stage", static_cast<double>(e.fullestStage)},
@@ -144,10 +156,10 @@ std::vector<std::pair<std::string, std::vector<const Outcome *>>> Comparison::ha
   return result;
 }
 
-Summary Comparison::heldOut() const {
+std::vector<const Outcome *> Comparison::heldOut() const {
   for (const auto &[name, group] : halves())
     if (name == "held out")
-      return summaryOf(group);
+      return group;
   return {};
 }
 
@@ -156,7 +168,8 @@ void Comparison::printText(llvm::raw_ostream &out) const {
   for (const auto &[reason, sources] : leftOut)
     for (const auto &[source, count] : sources)
       left += count;
-  out << "rows compared: " << outcomes.size() << ", left out: " << left << "\n";
+  out << "rows compared: " << outcomes.size() << ", left out: " << left
+      << ", kept for releases: " << kept << "\n";
   Table reasons({"rows", "why they are left out", "sources"});
   for (const auto &[reason, sources] : leftOut) {
     int64_t count = 0;
@@ -188,6 +201,13 @@ void Comparison::printText(llvm::raw_ostream &out) const {
   printGroups(out, "by what the time comes from", groupBy(all(), [](const Outcome &o) {
                 return o.item->seconds > 0 ? o.item->timeFrom : "no time";
               }));
+  for (const auto &[name, group] : halves()) {
+    if (name == "all")
+      continue;
+    printRegret(group, "regret of the configuration that would be picked, " + name, out);
+    printFits(group, "does it fit, by source, " + name, out);
+    printCoverage(group, "90 % intervals and fit probabilities, " + name, Uncertainty::of, out);
+  }
 }
 
 void Comparison::printJson(llvm::raw_ostream &out) const {
@@ -196,13 +216,13 @@ void Comparison::printJson(llvm::raw_ostream &out) const {
     for (const auto &[source, count] : sources)
       json["left_out"][reason][source] = count;
   for (const auto &[name, group] : halves()) {
-    json["halves"][name] = jsonOf(summaryOf(group));
+    json["halves"][name] = jsonOf(group);
     for (const auto &[device, rows] :
          groupBy(group, [](const Outcome &o) { return o.item->device; }))
-      json["devices"][name][device] = jsonOf(summaryOf(rows));
+      json["devices"][name][device] = jsonOf(rows);
     for (const auto &[source, rows] :
          groupBy(group, [](const Outcome &o) { return o.item->row->text("source").str(); }))
-      json["sources"][name][source] = jsonOf(summaryOf(rows));
+      json["sources"][name][source] = jsonOf(rows);
   }
   out << json.dump(2) << "\n";
 }

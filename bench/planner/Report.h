@@ -13,12 +13,15 @@ public:
   // A row that no plan describes, and why.
   void leaveOut(const Row &row, const std::string &reason);
 
+  // A row that is kept for releases.
+  void keep() { ++kept; }
+
   // A row of a source without a rule of its own: which software it is taken to
   // be of.
   void guess(const Row &row, const std::string &software);
 
-  // Of the rows that nothing is fitted on.
-  Summary heldOut() const;
+  // The rows that nothing is fitted on.
+  std::vector<const Outcome *> heldOut() const;
 
   void printText(llvm::raw_ostream &out) const;
   void printJson(llvm::raw_ostream &out) const;
@@ -32,6 +35,7 @@ private:
   std::vector<std::pair<std::string, std::vector<const Outcome *>>> halves() const;
 
   std::deque<Outcome> outcomes;
+  int64_t kept = 0;
   using Counts = std::map<std::string, std::map<std::string, int64_t>>;
   Counts leftOut; // by reason and source
   Counts guessed; // by software and source

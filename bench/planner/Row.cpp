@@ -55,6 +55,14 @@ private:
   bool open = false;
 };
 
+uint64_t hashOf(const std::vector<std::string> &cells) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const std::string &cell : cells)
+    for (unsigned char c : cell + ",")
+      hash = (hash ^ c) * 0x100000001b3;
+  return hash;
+}
+
 } // namespace
 
 llvm::StringRef Row::text(llvm::StringRef column) const {
@@ -98,6 +106,7 @@ Result<std::vector<Row>> parseRows(llvm::StringRef text, const std::string &path
       continue;
     Row row;
     row.line = line;
+    row.hash = hashOf(cells);
     if (cells.size() != columns.size())
       row.malformed = "a row with more or fewer cells than the first line";
     else

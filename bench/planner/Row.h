@@ -27,6 +27,7 @@ public:
   bool ranOutOfMemory() const { return text("notes").starts_with("OOM"); }
 
   size_t line = 0;       // of the file, from 1
+  uint64_t hash = 0;     // FNV-1a of its cells as they are written, joined by ','
   std::string malformed; // why its cells can't be read, "" where they can
   llvm::StringMap<std::string> cells;
 };

@@ -19,7 +19,7 @@ constexpr SourceRule rules[] = {
     {"Zero-bubble", "megatron-2021", "Zero-bubble", Graph, 0, false, "none"},
     {"nanotron", "nanotron", "nanotron", Graph, 1, true, "none"},
     {"OneFlow", "oneflow", "OneFlow", GraphRecomputed, 0, false, "full"},
-    {"MaxText TPU", "maxtext", "MaxText TPU", Graph, 3, false, "full"},
+    {"MaxText TPU", "maxtext-tpu", "MaxText TPU", Graph, 3, true, "full"},
     {"Neuron", "neuron", "AWS Neuron", Graph, 1, true, "selective"},
     {"SC21", "megatron-2021", "Megatron 2021", GraphRecomputed, 0, false, "full"},
 
@@ -61,7 +61,7 @@ constexpr SourceRule rules[] = {
 constexpr SourceRule nearestRules[] = {
     {"Trainium", "neuron", "other", Graph, 1, true, "selective"},
     {"trn1", "neuron", "other", Graph, 1, true, "selective"},
-    {"TPU", "maxtext", "other", Graph, 3, false, "full"},
+    {"TPU", "maxtext-tpu", "other", Graph, 3, true, "full"},
     {"MaxText", "maxtext", "other", Graph, 3, false, "none"},
     {"JAX", "maxtext", "other", Graph, 3, false, "none"},
     {"XLA", "maxtext", "other", Graph, 3, false, "none"},
@@ -157,11 +157,15 @@ bool isFitted(const Row &row) {
   return (hash >> 32 & 1) != 0;
 }
 
+bool isForRelease(const Row &row) { return (row.hash >> 40) % 5 == 0; }
+
 std::string stackOf(const Row &row) {
   llvm::StringRef stack = ruleOf(row).stack;
   for (const NotesRule &rule : notesRules) // later ones refine what earlier ones say
     if ((rule.stack.empty() || rule.stack == stack) && row.notes(rule.notes))
       stack = rule.refined;
+  if (stack == "maxtext" && row.text("gpu").contains_insensitive("TPU"))
+    stack = "maxtext-tpu";
   return stack.str();
 }
 

@@ -37,6 +37,10 @@ bool isKnownSource(const Row &row);
 // by themselves would not be independent.
 bool isFitted(const Row &row);
 
+// Whether the row is kept for releases: one in five, by a hash of its own text. Nothing is fitted or
+// decided on it, and it is in no table but the one figure of --release.
+bool isForRelease(const Row &row);
+
 // The software stack of a row: its source's, refined by kernels and options in the notes.
 std::string stackOf(const Row &row);
 

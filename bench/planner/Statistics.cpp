@@ -1,14 +1,14 @@
 // Errors of estimates against published measurements.
 #include "bench/planner/Statistics.h"
 
+#include "compiler/uncertainty/Uncertainty.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace dtc::published {
-namespace {
 
-// Linear between ranks.
-double quantile(const std::vector<double> &sorted, double share) {
+double quantileOf(const std::vector<double> &sorted, double share) {
   if (sorted.empty())
     return 0;
   double at = share * static_cast<double>(sorted.size() - 1);
@@ -17,7 +17,6 @@ double quantile(const std::vector<double> &sorted, double share) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// Rows that differ in their plan alone.
 std::string comparableKey(const Outcome &outcome) {
   const Row &row = *outcome.item->row;
   std::string key;
@@ -26,8 +25,6 @@ std::string comparableKey(const Outcome &outcome) {
     key += row.text(column).str() + "|";
   return key;
 }
-
-} // namespace
 
 Errors errorsOf(std::vector<double> ratios) {
   Errors errors;
@@ -39,9 +36,9 @@ Errors errorsOf(std::vector<double> ratios) {
   }
   std::sort(ratios.begin(), ratios.end());
   std::sort(sizes.begin(), sizes.end());
-  errors.median = quantile(sizes, 0.5);
-  errors.p90 = quantile(sizes, 0.9);
-  errors.bias = quantile(ratios, 0.5);
+  errors.median = quantileOf(sizes, 0.5);
+  errors.p90 = quantileOf(sizes, 0.9);
+  errors.bias = quantileOf(ratios, 0.5);
   return errors;
 }
 
@@ -72,15 +69,22 @@ Order orderOf(const std::vector<const Outcome *> &outcomes) {
   return order;
 }
 
-Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes) {
+bool isLikelyToFit(const Outcome &outcome) {
+  return Uncertainty::of(outcome.key)
+             .fitProbability(outcome.estimate.peakBytes, outcome.item->memoryLimit) >= 0.5;
+}
+
+bool isEstimatedToFit(const Outcome &outcome) { return outcome.estimate.fits; }
+
+Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) {
   Feasibility result;
   for (const Outcome *outcome : outcomes) {
     if (outcome->item->ranOutOfMemory) {
       ++result.failed;
-      result.failedFits += outcome->estimate.fits;
+      result.failedFits += fits(*outcome);
     } else {
       ++result.ran;
-      result.ranFits += outcome->estimate.fits;
+      result.ranFits += fits(*outcome);
     }
   }
   return result;

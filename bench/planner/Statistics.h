@@ -7,6 +7,12 @@
 
 namespace dtc::published {
 
+// Linear between ranks; 0 of none.
+double quantileOf(const std::vector<double> &sorted, double share);
+
+// Equal for rows that differ in their plan alone: of one source, model, cluster and batch.
+std::string comparableKey(const Outcome &outcome);
+
 struct Errors {
   size_t rows = 0;
   double median = 0, p90 = 0; // of |estimate / published - 1|
@@ -23,7 +29,14 @@ struct Order {
 };
 Order orderOf(const std::vector<const Outcome *> &outcomes);
 
-// Whether rows that ran are estimated to fit, and rows that ran out of memory not to.
+// How it is told whether a row fits.
+using Fits = std::function<bool(const Outcome &)>;
+// By the estimate and the errors of its class: at least as probably as not.
+bool isLikelyToFit(const Outcome &outcome);
+// By the estimate alone.
+bool isEstimatedToFit(const Outcome &outcome);
+
+// Whether rows that ran are said to fit, and rows that ran out of memory not to.
 struct Feasibility {
   int64_t ran = 0, ranFits = 0, failed = 0, failedFits = 0;
   double right() const {
@@ -35,7 +48,8 @@ struct Feasibility {
     return failed ? static_cast<double>(failedFits) / static_cast<double>(failed) : 0;
   }
 };
-Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes);
+Feasibility feasibilityOf(const std::vector<const Outcome *> &outcomes,
+                          const Fits &fits = isLikelyToFit);
 
 struct Summary {
   Errors time, memory;

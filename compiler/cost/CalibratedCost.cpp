@@ -237,17 +237,28 @@ double memorySeconds(const OpWork &work, const DeviceKind &device, const Curves 
 
 } // namespace
 
+// Null where nothing of the kind was measured.
+static const PointCloud *cloudOf(const OpWork &work, const DeviceKind &device) {
+  const Curves &curves = curvesOf(device);
+  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
+  return work.kind == WorkKind::Product ? cloudFor(curves.products, type, device)
+                                        : attentionCloud(curves, work, type, device);
+}
+
+double mostEfficiency(const OpWork &work, const DeviceKind &device) {
+  const PointCloud *cloud = cloudOf(work, device);
+  return cloud ? cloud->most() : 1;
+}
+
 double calibratedSeconds(const OpWork &work, const DeviceKind &device,
                          llvm::function_ref<double(const OpWork &)> model) {
   const Curves &curves = curvesOf(device);
-  ComputeType type = device.peak(work.type) > 0 ? work.type : ComputeType::F32;
   if (work.kind == WorkKind::Memory)
     return curves.memory.empty() ? model(work) : memorySeconds(work, device, curves, model);
   if (work.m <= 0 || work.n <= 0 || work.k <= 0 || work.batch <= 0)
     return model(work);
   bool isProduct = work.kind == WorkKind::Product;
-  const PointCloud *cloud = isProduct ? cloudFor(curves.products, type, device)
-                                      : attentionCloud(curves, work, type, device);
+  const PointCloud *cloud = cloudOf(work, device);
   if (!cloud)
     return model(work);
   return model(work) / cloud->at(isProduct ? productPlace(work, device.computeUnits)

@@ -16,6 +16,10 @@ namespace dtc {
 double calibratedSeconds(const OpWork &work, const DeviceKind &device,
                          llvm::function_ref<double(const OpWork &)> model);
 
+// No product or attention of the work's kind, whatever its shape, is more times faster than the
+// model has it.
+double mostEfficiency(const OpWork &work, const DeviceKind &device);
+
 // Seconds of a collective in a homogeneous topology whose device has a calibration; `model` is the
 // analytic figure of the call. Only groups that one level joins have curves; rising in bytes.
 double calibratedCollective(CollectiveKind kind, double bytes, const RankGroup &group,

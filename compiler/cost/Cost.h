@@ -39,6 +39,11 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
 // length. No work costs nothing. A type that the device does not support is computed as f32.
 double secondsOf(const OpWork &work, const DeviceKind &device);
 
+// No ops that do that much work of the kind, however they are cut and spread, take a device less:
+// products and attention of as long rows at the rate of their best shape, other ops at the memory's
+// rate; no launches. What a calibration knows of memory is left out.
+double leastSecondsOf(const OpWork &work, const DeviceKind &device);
+
 // Why an op takes its seconds, by the analytic model. What is used is a share of 1.
 struct OpTerms {
   // The op takes launch + the larger of the other two.

@@ -38,6 +38,11 @@ double PointCloud::at(Place place) const {
   return std::exp(sum / weights);
 }
 
+double PointCloud::most() const {
+  assert(!places.empty() && "a cloud without points has no value");
+  return std::exp(*std::max_element(logValues.begin(), logValues.end()));
+}
+
 void ByteCurve::add(double bytes, double seconds) {
   assert((logBytes.empty() || std::log(bytes) > logBytes.back()) && "bytes ascend");
   logBytes.push_back(std::log(bytes));

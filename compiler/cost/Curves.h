@@ -21,6 +21,8 @@ public:
   bool isEmpty() const { return places.empty(); }
   // `place` is first moved to the nearest place of the box around all points. Not empty.
   double at(Place place) const;
+  // The greatest value. Not empty.
+  double most() const;
 
 private:
   std::vector<Place> places;

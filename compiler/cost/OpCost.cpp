@@ -130,6 +130,23 @@ OpWork productWork(int64_t m, int64_t n, int64_t k, int64_t batch, ComputeType t
   return work;
 }
 
+double leastSecondsOf(const OpWork &work, const DeviceKind &device) {
+  const DeviceConstants &constants = constantsOf(device);
+  if (work.kind == WorkKind::Memory)
+    return device.calibration ? 0 : memorySeconds(work, device);
+  ComputeType type = typeOf(work, device);
+  double rate = 0;
+  if (work.kind == WorkKind::Attention) {
+    rate = attentionRate(work, type, constants, device);
+  } else {
+    for (const TileShape &tile : constants.tiles)
+      rate = std::max(rate, tile.efficiency);
+    rate *= device.peak(type) * constants.productShare[static_cast<size_t>(type)];
+  }
+  double seconds = work.flops / rate;
+  return device.calibration ? seconds / mostEfficiency(work, device) : seconds;
+}
+
 OpTerms explainOp(const OpWork &work, const DeviceKind &device) {
   const DeviceConstants &constants = constantsOf(device);
   ComputeType type = typeOf(work, device);

@@ -21,8 +21,9 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Topology &topology = model.places.kinds[kind];
     addPlace(model.kinds[kind], topology,
-             request.isLimitOfDevice ? static_cast<double>(topology.device.memoryBytes)
-                                     : request.memoryLimit);
+             request.isLimitOfDevice
+                 ? request.usableShare * static_cast<double>(topology.device.memoryBytes)
+                 : request.memoryLimit);
   }
   if (places.empty())
     addPlace(model, *request.topology, request.memoryLimit);
@@ -152,13 +153,11 @@ double StageCoster::leastSecondsOncePerStep() const {
   return least;
 }
 
-bool StageCoster::hostHolds(size_t index, const StageEstimate &stage) const {
-  if (!d.offloadOptimizer)
-    return true;
+double StageCoster::hostLimitOf(size_t index, const StageEstimate &stage) const {
   const DeviceKind &device = placeOf(index).topology.device;
   if (device.deviceClass == DeviceClass::Cpu) // one memory holds both
-    return stage.memory.total() + stage.hostBytes <= stage.memoryLimit;
-  return device.host.isKnown() && stage.hostBytes <= hostMemoryFor(device.host);
+    return std::max(0.0, stage.memoryLimit - stage.memory.total());
+  return device.host.isKnown() ? hostMemoryFor(device.host) : 0;
 }
 
 size_t StageCoster::stageOf(size_t chunk) const {
@@ -267,6 +266,8 @@ std::vector<StageEstimate> StageCoster::stages() {
     held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
     costStage(index, chunks, held[index], stages[index]);
+  if (d.mayRecomputeMore() && d.evenRecompute)
+    recomputeEvenly(stages);
   chooseExchange(stages);
   return stages;
 }
@@ -308,7 +309,7 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks, llvm::Array
     stage.selectiveLayers = layers;
   stage.inFlight = inFlightOf(index);
   addMemory(index, parts, stage);
-  if (d.mayRecomputeMore())
+  if (d.mayRecomputeMore() && !d.evenRecompute)
     recomputeUntilItFits(stage, place);
   noteWithoutStates(stage);
 }
@@ -372,30 +373,54 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
 }
 
 void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
-  double fragmentation = process.fragmentation;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
       noteWithoutStates(stage);
       if (stage.memory.total() <= place.memoryLimit)
         return;
-      const BlockCost &block = place.blockOf(layer);
-      const PartTimes &times = place.timesOfLayer(layer);
-      double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
-      double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
-      bool isFull = d.recomputeMost == Recompute::Full;
-      if (isFull && stage.fullLayers == 0)
-        stage.memory.temporaries += fragmentation * (block.kept - block.input);
-      ++(isFull ? stage.fullLayers : stage.selectiveLayers);
-      if (d.recompute == Recompute::Selective)
-        --stage.selectiveLayers;
-      stage.keptPerMicroBatch -= less;
-      stage.memory.activations -= fragmentation * stage.inFlight * less;
-      stage.backwardInput += again;
-      stage.computeSeconds += again;
-      stage.recomputeSeconds += again;
-      stage.chunkTimes[index].backwardInput += again;
-      stage.chunkTimes[index].activationBytes -= static_cast<int64_t>(less);
+      recomputeMore(stage, place, index, layer);
     }
+}
+
+// The n-th layer of every chunk does, for one n after another, until all stages fit.
+void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
+  auto isFull = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
+  bool isDone = false;
+  for (int64_t n = 0; !isDone && llvm::any_of(stages, isFull); ++n) {
+    isDone = true;
+    for (auto [number, stage] : llvm::enumerate(stages)) {
+      noteWithoutStates(stage);
+      for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk)
+        if (int64_t layer = stage.chunks[chunk].first + n; layer <= stage.chunks[chunk].second) {
+          recomputeMore(stage, placeOf(number), chunk, layer);
+          isDone = false;
+        }
+    }
+  }
+  for (StageEstimate &stage : stages)
+    noteWithoutStates(stage);
+}
+
+void StageCoster::recomputeMore(StageEstimate &stage, const Place &place, size_t chunk,
+                                int64_t layer) const {
+  double fragmentation = process.fragmentation;
+  const BlockCost &block = place.blockOf(layer);
+  const PartTimes &times = place.timesOfLayer(layer);
+  double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
+  double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
+  bool isFull = d.recomputeMost == Recompute::Full;
+  if (isFull && stage.fullLayers == 0)
+    stage.memory.temporaries += fragmentation * (block.kept - block.input);
+  ++(isFull ? stage.fullLayers : stage.selectiveLayers);
+  if (d.recompute == Recompute::Selective)
+    --stage.selectiveLayers;
+  stage.keptPerMicroBatch -= less;
+  stage.memory.activations -= fragmentation * stage.inFlight * less;
+  stage.backwardInput += again;
+  stage.computeSeconds += again;
+  stage.recomputeSeconds += again;
+  stage.chunkTimes[chunk].backwardInput += again;
+  stage.chunkTimes[chunk].activationBytes -= static_cast<int64_t>(less);
 }
 
 const std::vector<GradientExchange> &StageCoster::exchangesOf(double dense, double expert,

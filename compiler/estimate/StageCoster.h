@@ -13,8 +13,8 @@ public:
   std::vector<StageEstimate> stages();
   // Whether the cut into stages depends on what memory holds.
   bool cutsByMemory() const { return places.size() > 1 && !d.evenStages; }
-  // Whether the host has room for what it keeps of a stage.
-  bool hostHolds(size_t index, const StageEstimate &stage) const;
+  // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
+  double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
   // Of the stages: in buckets of which size gradients travel; kStackBuckets: as the stack does.
   int64_t bucketBytes() const { return request.bucketSizes[exchange]; }
@@ -85,6 +85,8 @@ private:
                  StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
   void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
+  void recomputeEvenly(std::vector<StageEstimate> &stages) const;
+  void recomputeMore(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer) const;
   void noteWithoutStates(StageEstimate &stage) const;
   void addOncePerStep(StageEstimate &stage, double dense, double expert, double summed,
                       const Place &place) const;

@@ -161,6 +161,17 @@ static void takeProgram(StageEstimate &stage, ProgramMemory &programs, const Mod
   memory = *program;
 }
 
+// `hostLimit`: bytes; 0 where nothing of the stage is on the host.
+static void noteNeed(StepEstimate &step, double share, double hostBytes, double hostLimit) {
+  double hostShare = hostBytes > 0 ? hostBytes / hostLimit : 0;
+  if (double need = std::max(share, hostShare); need > step.memoryNeed) {
+    step.memoryNeed = need;
+    step.hostIsShort = hostShare > share;
+    step.hostBytes = hostBytes;
+    step.hostLimitBytes = hostLimit;
+  }
+}
+
 StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
                           const EstimateRequest &request) {
   StepEstimate step;
@@ -175,7 +186,10 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
-    step.fits &= bytes <= stage.memoryLimit && coster.hostHolds(index, stage);
+    double hostLimit = coster.hostLimitOf(index, stage);
+    bool hostHolds = !decisions.offloadOptimizer || (hostLimit > 0 && stage.hostBytes <= hostLimit);
+    step.fits &= bytes <= stage.memoryLimit && hostHolds;
+    noteNeed(step, share, stage.hostBytes, decisions.offloadOptimizer ? hostLimit : 0);
     if (share > fullest) {
       fullest = share;
       step.peakBytes = bytes;

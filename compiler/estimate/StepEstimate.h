@@ -28,6 +28,11 @@ struct StepEstimate {
   double peakBytes = 0; // of the fullest stage
   size_t fullestStage = 0, slowestStage = 0;
   bool fits = true;
+  // What is needed over what there is, of the memory that is short first: of devices, or of hosts,
+  // for the device that needs most of its host. It fits up to 1.
+  double memoryNeed = 0;
+  bool hostIsShort = false;
+  double hostBytes = 0, hostLimitBytes = 0; // of a device's share of its host, where that is short
   // No step of the same decisions with the optimizer on the host is faster; infinite where none
   // fits, or where nothing would be gained: stages are as they are, and the update is slower.
   double leastWithHostSeconds = 0;
@@ -47,11 +52,12 @@ struct EstimateRequest {
   const SoftwareStack *software =
       nullptr; // for who makes cells: estimates know what it made of them
   CellPrecision precision;
-  double memoryLimit = 0; // bytes of a device
+  double memoryLimit = 0; // bytes of a device that a plan may use
   // Of buckets in which gradients travel: the planner takes the best.
   std::vector<int64_t> bucketSizes{kStackBuckets};
   // The limit is what the weakest device has: where devices differ, each has its own.
   bool isLimitOfDevice = false;
+  double usableShare = 1; // of what a device has, in memoryLimit
   // Where given, what dtc compiles needs what its program does.
   ProgramMemory *programs = nullptr;
   // Where given, what decisions have in common is computed once.

@@ -24,6 +24,11 @@ int64_t limitOf(const Plan &plan, const Topology &topology) {
                                           : topology.device.memoryBytes;
 }
 
+// What of the limit the plan may use.
+int64_t usableOf(const Plan &plan, int64_t limit) {
+  return plan.predicted.usableMemoryBytes > 0 ? plan.predicted.usableMemoryBytes : limit;
+}
+
 void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "plan for " << plan.modelName << " ("
       << llvm::format("%.1f", static_cast<double>(plan.parameters) / 1e6) << " M parameters";
@@ -66,6 +71,9 @@ void printTime(llvm::raw_ostream &out, const Plan &plan) {
   out << "  step              " << seconds(p.stepSeconds) << ", "
       << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
       << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
+  if (p.stepHighSeconds > 0)
+    out << "                    " << seconds(p.stepLowSeconds) << " to "
+        << seconds(p.stepHighSeconds) << " in nine of ten runs, by errors of " << p.basis << "\n";
   Table table({"", "seconds", "share"});
   for (const TimePart &part : timeParts())
     if (double value = p.times.*part.seconds; value > 1e-9 * p.stepSeconds)
@@ -77,7 +85,14 @@ void printTime(llvm::raw_ostream &out, const Plan &plan) {
 void printMemory(llvm::raw_ostream &out, const Plan &plan, int64_t limit) {
   int64_t peak = plan.predicted.peakMemoryBytes;
   out << "  memory a device   " << bytes(peak) << " of " << bytes(limit)
-      << (plan.predicted.fits ? "" : "  DOES NOT FIT") << "\n";
+      << (plan.predicted.fits ? "" : "  DOES NOT FIT");
+  double probability = plan.predicted.fitProbability;
+  int64_t usable = usableOf(plan, limit);
+  if (plan.predicted.fits && probability > 0 && (probability < 1 || usable < limit))
+    out << ", fits with " << (probability > 0.99 ? "more than 99 %" : percent(probability, 1));
+  if (usable < limit)
+    out << "; " << bytes(limit - usable) << " are left free";
+  out << "\n";
   Table table({"", "bytes", "share"});
   for (const MemoryPart &part : memoryParts())
     if (int64_t value = plan.predicted.memory.*part.bytes; value > 0)
@@ -105,6 +120,17 @@ void printStages(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n";
 }
 
+// What another plan is worse in: the parts of the step that grow, and whether it fits.
+std::string whyNot(const Plan &best, const Plan &other) {
+  constexpr double notable = 0.005;
+  std::string why = losesOn(best, other);
+  if (other.predicted.fitProbability > 0 &&
+      other.predicted.fitProbability < best.predicted.fitProbability - notable)
+    why +=
+        (why.empty() ? "fits with " : ", fits with ") + percent(other.predicted.fitProbability, 1);
+  return why;
+}
+
 void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
   const Plan &best = outcome.best;
   std::vector<const Plan *> runners = runnersUp(outcome, kMostRunners);
@@ -119,8 +145,11 @@ void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
   };
   row(best, settingsText(best), "(chosen)");
   for (const Plan *other : runners)
-    row(*other, settingsThatDiffer(best, *other), losesOn(best, *other));
+    row(*other, settingsThatDiffer(best, *other), whyNot(best, *other));
   table.print(out, 4);
+  if (double noise = best.predicted.noise; noise > 0)
+    out << "    plans within " << percent(noise, 1)
+        << " of each other can't be told apart by this model\n";
   out << "\n";
   std::vector<const Plan *> leaner = leanerPlans(outcome, kMostSlower, kMostLeaner);
   if (leaner.empty())
@@ -199,12 +228,18 @@ std::string planToText(const PlanOutcome &outcome, const Topology &topology) {
   printStages(out, plan);
   printOthers(out, outcome);
   printPins(out, plan);
-  out << "  binding           " << bindingOf(plan, limit) << "\n";
-  out << "  certificate       no plan of this space is faster than "
-      << seconds(plan.search.lowerBoundSeconds) << " by this cost model, gap "
-      << percent(plan.search.optimalityGap, 1) << "; " << plan.search.candidates << " candidates"
-      << (plan.search.exhaustive ? "" : ", until the time was up,") << " in "
-      << seconds(plan.search.seconds) << "\n";
+  out << "  binding           " << bindingOf(plan, usableOf(plan, limit)) << "\n";
+  const PlanSearch &search = plan.search;
+  out << "  certificate       search: no plan of this space is faster than "
+      << seconds(search.searchBoundSeconds) << " by this cost model, gap "
+      << percent(search.searchGap, 1) << "; " << search.candidates << " candidates"
+      << (search.exhaustive ? "" : ", until the time was up,") << " in " << seconds(search.seconds)
+      << "\n";
+  if (search.lowerBoundSeconds > 0)
+    out << "                    relaxation: no plan at all, whatever its cut, recomputation, "
+           "placements and order, is faster than "
+        << seconds(search.lowerBoundSeconds) << ", gap " << percent(search.optimalityGap, 1)
+        << "\n";
   return text;
 }
 

@@ -32,6 +32,8 @@ public:
   std::vector<std::string> run() {
     raiseLimit();
     dropPins();
+    takeLessPrecision();
+    takeSmallerBatch();
     addDevices();
     takeLargerDevices();
     return std::move(found);
@@ -75,6 +77,31 @@ private:
     }
     if (best)
       found.push_back(best->second + fits(best->first));
+  }
+
+  void takeLessPrecision() {
+    if (request.precision != "f32")
+      return;
+    PlanRequest halved = request;
+    halved.precision = "bf16";
+    if (Result<PlanOutcome> outcome = planModel(halved))
+      found.push_back("--precision bf16" + fits(outcome->best));
+  }
+
+  // Where the mesh leaves no smaller micro-batch, or all of them are kept at once.
+  void takeSmallerBatch() {
+    if (least.decisions.microBatch == 1 && least.decisions.schedule != ScheduleKind::GPipe)
+      return;
+    for (int64_t factor = 2; factor <= 64 && request.globalBatch % factor == 0; factor *= 2) {
+      PlanRequest smaller = request;
+      smaller.globalBatch = request.globalBatch / factor;
+      smaller.fixed.erase("micro_batch");
+      if (Result<PlanOutcome> outcome = planModel(smaller)) {
+        found.push_back("--global-batch " + std::to_string(smaller.globalBatch) +
+                        fits(outcome->best));
+        return;
+      }
+    }
   }
 
   void addDevices() {

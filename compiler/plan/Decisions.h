@@ -30,6 +30,8 @@ struct Decisions {
   // equal seconds. Where that only divides with embedding and head counted as a layer each, they
   // are.
   bool evenStages = false;
+  // As many layers of every chunk recompute more as of any other, as Megatron's flags say it.
+  bool evenRecompute = false;
   bool offloadOptimizer = false; // states live in the host's memory
   AxisOrder order = kMegatronOrder;
   int placement = 0; // a point of the frontier of (tp, sp); 0: Megatron's

@@ -70,6 +70,13 @@ struct PlanPrediction {
   double transferSeconds = 0; // of one activation from a stage to the next, where it takes longest
   std::vector<double> transfers; // by boundary between stages, where they differ
   double loopSeconds = 0;        // of the step, all micro-batches through all stages
+  // What runs like it were measured to take, in nine of ten; that its memory is enough; bytes of a
+  // device that it may use, what is left free taken off. 0 in plans that do not say.
+  double stepLowSeconds = 0, stepHighSeconds = 0, fitProbability = 0;
+  int64_t usableMemoryBytes = 0;
+  // Plans whose seconds differ by a smaller share can't be told apart; which runs all this is from.
+  double noise = 0;
+  std::string basis;
 };
 
 // What a pin of --fix costs: the best step without it, the others kept.
@@ -79,8 +86,13 @@ struct PinCost {
   bool exhaustive = true; // false: the clock ended the search, and the pin may cost more
 };
 
+// A gap is step / bound - 1.
 struct PlanSearch {
-  double seconds = 0, lowerBoundSeconds = 0, optimalityGap = 0;
+  double seconds = 0;
+  // Of any plan at all, whatever it decides: compiler/estimate/Relaxation.h.
+  double lowerBoundSeconds = 0, optimalityGap = 0;
+  // Of all plans of the space that is searched.
+  double searchBoundSeconds = 0, searchGap = 0;
   int64_t candidates = 0;
   bool exhaustive = false;
   std::vector<PinCost> pins; // empty where there are none, or nobody asked

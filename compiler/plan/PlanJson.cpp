@@ -82,6 +82,14 @@ Json predictedToJson(const PlanPrediction &p) {
             {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
             {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
             {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (p.stepHighSeconds > 0) {
+    json["step_time_low_s"] = p.stepLowSeconds;
+    json["step_time_high_s"] = p.stepHighSeconds;
+    json["fit_probability"] = p.fitProbability;
+    json["usable_memory_bytes"] = p.usableMemoryBytes;
+    json["noise"] = p.noise;
+    json["errors_of"] = p.basis;
+  }
   if (!p.transfers.empty())
     json["transfers_s"] = p.transfers;
   if (p.hostMemoryBytes > 0)
@@ -368,6 +376,17 @@ public:
     }
   }
 
+  void errors(const Json &value, PlanPrediction &p) {
+    if (!optional(value, "step_time_high_s"))
+      return;
+    number(value, "step_time_low_s", p.stepLowSeconds);
+    number(value, "step_time_high_s", p.stepHighSeconds);
+    number(value, "fit_probability", p.fitProbability);
+    integer(value, "usable_memory_bytes", 0, p.usableMemoryBytes);
+    number(value, "noise", p.noise);
+    word(value, "errors_of", p.basis);
+  }
+
   void predicted(PlanPrediction &p) {
     const Json *value = find(root, "predicted");
     if (!value)
@@ -381,6 +400,7 @@ public:
     integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);
     flag(*value, "fits", p.fits);
     memory(*value, p.memory);
+    errors(*value, p);
     if (optional(*value, "host_memory_bytes"))
       integer(*value, "host_memory_bytes", 0, p.hostMemoryBytes);
     const Json *time = optional(*value, "time");
@@ -476,6 +496,10 @@ public:
       integer(*search, "candidates", 0, plan.search.candidates);
       number(*search, "lower_bound_s", plan.search.lowerBoundSeconds);
       number(*search, "optimality_gap", plan.search.optimalityGap);
+      if (optional(*search, "search_bound_s"))
+        number(*search, "search_bound_s", plan.search.searchBoundSeconds);
+      if (optional(*search, "search_gap"))
+        number(*search, "search_gap", plan.search.searchGap);
       flag(*search, "exhaustive", plan.search.exhaustive);
       pins(*search, plan.search);
     }
@@ -539,6 +563,8 @@ std::string planToJson(const Plan &plan) {
                     {"candidates", plan.search.candidates},
                     {"lower_bound_s", plan.search.lowerBoundSeconds},
                     {"optimality_gap", plan.search.optimalityGap},
+                    {"search_bound_s", plan.search.searchBoundSeconds},
+                    {"search_gap", plan.search.searchGap},
                     {"exhaustive", plan.search.exhaustive},
                     {"pins", pinsToJson(plan)}};
   if (!plan.origin.model.empty())

@@ -43,6 +43,26 @@ std::array<std::pair<int64_t, Recompute>, 3> recomputedLayers(const StageEstimat
            {layers - stage.fullLayers - stage.selectiveLayers, Recompute::None}}};
 }
 
+// Those that recompute more come first: of the stage, or of each of its chunks.
+void tellRecomputedLayers(PlanStage &stage, const StageEstimate &estimate, const Decisions &d) {
+  std::vector<std::string> all;
+  for (auto [count, recompute] : recomputedLayers(estimate))
+    all.insert(all.end(), static_cast<size_t>(count), toString(recompute).str());
+  if (!d.evenRecompute || stage.chunks.size() < 2) {
+    stage.recompute = std::move(all);
+    return;
+  }
+  // The layers by their place in their chunk: as StageCoster::recomputeEvenly goes through them.
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (auto [first, last] : stage.chunks)
+    for (int64_t layer = first; layer <= last; ++layer)
+      order.push_back({layer - first, order.size()});
+  llvm::sort(order);
+  stage.recompute.resize(all.size());
+  for (auto [each, place] : llvm::zip(all, order))
+    stage.recompute[place.second] = std::move(each);
+}
+
 PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   PlanStage stage;
   stage.chunks.assign(estimate.chunks.begin(), estimate.chunks.end());
@@ -51,9 +71,7 @@ PlanStage stageOf(const StageEstimate &estimate, const Decisions &d) {
   double m = static_cast<double>(d.numMicroBatches);
   stage.computeSeconds = m * estimate.computeSeconds;
   stage.exposedCommSeconds = m * estimate.exposedSeconds + estimate.exposedGradientSeconds;
-  for (auto [count, recompute] : recomputedLayers(estimate))
-    stage.recompute.insert(stage.recompute.end(), static_cast<size_t>(count),
-                           toString(recompute).str());
+  tellRecomputedLayers(stage, estimate, d);
   stage.forwardSeconds = estimate.forward;
   stage.backwardInputSeconds = estimate.backwardInput;
   stage.backwardWeightSeconds = estimate.backwardWeight;

@@ -18,6 +18,9 @@ struct BoundedMesh {
   double bound; // under the best of its placements
 };
 
+// For the plan that needs least memory, after a search that found none that fits.
+constexpr double kSecondsOfLeanest = 10;
+
 // How much faster at most a part of the model is under other placements: the least ratio of the
 // seconds of a block, forward or backward, collectives included.
 double leastRatio(const ModelCost &point, const ModelCost &base) {
@@ -54,7 +57,9 @@ public:
       costTemplates();
     std::vector<BoundedMesh> order = boundMeshes();
     visit(order);
-    result.lowerBound = std::min(incumbent, leastLeft);
+    if (result.ranked.empty() && !options.ignoreMemory)
+      findLeanest();
+    result.lowerBound = std::min({incumbent, leastLeft, fastest});
     result.complete = leastLeft >= incumbent;
     finish();
     return std::move(result);
@@ -83,9 +88,9 @@ private:
     return numbers;
   }
 
-  bool outOfTime() const {
+  bool outOfTime(double more = 0) const {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >
-           options.seconds;
+           options.seconds + more;
   }
 
   // The cells as the software computes them.
@@ -195,7 +200,7 @@ private:
         candidates.push_back(std::move(*candidate));
     }
     // The likely best first: it spares others their schedule.
-    sortBySeconds(candidates);
+    sortByScore(candidates);
     for (Candidate &candidate : candidates)
       consider(std::move(candidate));
   }
@@ -221,7 +226,9 @@ private:
   bool maySelectiveHelp(Decisions d) const {
     bool isMix = d.recompute == Recompute::None && d.recomputeMost == Recompute::Selective;
     d.offloadOptimizer = false; // its twin need not have been looked at
-    return !options.prune || !isMix || !limits.groups.empty() || unlikeWithSelective.count(d);
+    bool isTold = !limits.space || mayMix(Recompute::None, Recompute::Full, *limits.space);
+    return !options.prune || !isMix || !isTold || !limits.groups.empty() ||
+           unlikeWithSelective.count(d);
   }
 
   void noteMix(const Candidate &candidate) {
@@ -243,11 +250,44 @@ private:
     noteMix(candidate);
     leastWithHost = candidate.step.leastWithHostSeconds;
     leastWithoutRecomputation = candidate.step.leastSeconds() - candidate.step.recomputeSeconds;
-    if (!result.leanest || candidate.step.peakBytes < result.leanest->step.peakBytes)
-      result.leanest = candidate;
+    if (options.fitProbability)
+      candidate.fitProbability = options.fitProbability(candidate.step);
+    noteLeanest(candidate);
     if (!candidate.step.fits && !options.ignoreMemory)
       return std::nullopt;
     return candidate;
+  }
+
+  void noteLeanest(const Candidate &candidate) {
+    if (!result.leanest || candidate.step.memoryNeed < result.leanest->step.memoryNeed)
+      result.leanest = candidate;
+  }
+
+  // Of each way to spread the model over the devices what keeps least: the smallest micro-batch, and as
+  // much recomputation as there is. The order of axes makes no difference to memory.
+  void findLeanest() {
+    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, int>> seen;
+    for (Decisions mesh : meshes) {
+      if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.sequenceParallel,
+                        mesh.partOrder})
+               .second)
+        continue;
+      if (outOfTime(kSecondsOfLeanest))
+        return;
+      std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
+      Recompute most = Recompute::None;
+      for (const Decisions &d : details)
+        most = std::max(most, d.recompute);
+      for (int point : pointsOf(mesh)) {
+        mesh.placement = point;
+        const ModelCost &model = *costOf(mesh);
+        for (Decisions d : details) {
+          d.placement = point;
+          if (d.recompute == most)
+            noteLeanest({d, estimateStep(model, d, request), ++result.costed});
+        }
+      }
+    }
   }
 
   // Whatever its bound does not rule out is timed by its schedule: the closed form is above that of
@@ -255,7 +295,8 @@ private:
   void consider(Candidate candidate) {
     if (!options.prune || candidate.step.leastSeconds() < incumbent) {
       refineBySchedule(candidate.step, candidate.decisions);
-      incumbent = std::min(incumbent, candidate.step.stepSeconds);
+      incumbent = std::min(incumbent, candidate.score());
+      fastest = std::min(fastest, candidate.step.stepSeconds);
     }
     result.ranked.push_back(std::move(candidate));
     if (result.ranked.size() >= 4 * options.keep)
@@ -263,15 +304,15 @@ private:
   }
 
   // What is not timed by its schedule is not below its bound, and so not before the best.
-  static void sortBySeconds(llvm::MutableArrayRef<Candidate> candidates) {
+  static void sortByScore(llvm::MutableArrayRef<Candidate> candidates) {
     llvm::sort(candidates, [](const Candidate &a, const Candidate &b) {
-      return std::tuple(a.step.stepSeconds, !a.step.isRefined, a.number) <
-             std::tuple(b.step.stepSeconds, !b.step.isRefined, b.number);
+      return std::tuple(a.score(), !a.step.isRefined, a.number) <
+             std::tuple(b.score(), !b.step.isRefined, b.number);
     });
   }
 
   void shrink() {
-    sortBySeconds(result.ranked);
+    sortByScore(result.ranked);
     if (result.ranked.size() > options.keep)
       result.ranked.resize(options.keep);
   }
@@ -282,11 +323,12 @@ private:
     for (Candidate &candidate : llvm::MutableArrayRef<Candidate>(result.ranked).take_front(refined))
       if (!candidate.step.isRefined)
         refineBySchedule(candidate.step, candidate.decisions);
-    sortBySeconds(result.ranked);
+    sortByScore(result.ranked);
     for (const Candidate &candidate : result.ranked)
       keepPlacements(candidate.decisions);
-    if (!result.ranked.empty())
-      result.lowerBound = std::min(result.lowerBound, result.ranked.front().step.stepSeconds);
+    for (const Candidate &candidate : result.ranked)
+      if (candidate.step.isRefined)
+        result.lowerBound = std::min(result.lowerBound, candidate.step.stepSeconds);
   }
 
   // What the candidate's placements are, for whoever gets the result.
@@ -312,7 +354,8 @@ private:
   std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
   double leastWithoutRecomputation = 0;    // seconds, of the same
-  double incumbent; // seconds of the best candidate so far, or what it has to beat
+  double incumbent; // score of the best candidate so far, or what it has to beat
+  double fastest = std::numeric_limits<double>::infinity();   // seconds of any so far
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at
   SearchResult result;
 };

@@ -10,15 +10,24 @@
 
 namespace dtc {
 
+// A run that does not fit is started for nothing, and planned anew: as if its steps took that much
+// more. Assumed; it decides between plans that are as fast as each other but for the model's errors.
+constexpr double kLossOfNotFitting = 0.1;
+
 struct Candidate {
   Decisions decisions;
   StepEstimate step;
   int64_t number = 0; // in the order of costing; ties go to the smaller one
+  double fitProbability = 1;
+
+  // Expected seconds of a step: what is to be least. No less than stepSeconds.
+  double score() const { return step.stepSeconds * (1 + kLossOfNotFitting * (1 - fitProbability)); }
 };
 
 struct SearchResult {
-  std::vector<Candidate> ranked; // that fit, the fastest first
-  // The one that needs least memory of those that were costed, whether it fits or not.
+  std::vector<Candidate> ranked; // that fit, the least score first
+  // The one that needs least of the memory that it is short of (StepEstimate::memoryNeed). Where
+  // nothing fits, of the whole space; otherwise of those that were costed.
   std::optional<Candidate> leanest;
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
@@ -37,6 +46,7 @@ struct SearchOptions {
   bool ignoreMemory = false;
   double fasterThan = std::numeric_limits<double>::infinity(); // what is not need not be found
   bool prune = true;                                           // false: cost everything (for tests)
+  std::function<double(const StepEstimate &)> fitProbability;  // none: 1
 };
 
 // Best first by lower bound, expert templates first of all; a mesh whose bound, under the best of

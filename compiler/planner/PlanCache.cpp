@@ -64,7 +64,9 @@ std::string PlanCache::keyOf(const PlanRequest &request) const {
       << request.gradDtype << " "
       << (request.software ? fingerprintOf(*request.software) : kOwnStack) << "\n"
       << request.maxMemoryBytes.value_or(-1) << " " << request.ignoreMemory << " "
-      << request.executable << " " << request.onGpu << " " << request.searchSeconds << "\n";
+      << request.marginShare.value_or(-1) << " " << request.marginBytes.value_or(-1) << " "
+      << request.risk.value_or(-1) << " " << request.executable << " " << request.onGpu << " "
+      << request.searchSeconds << "\n";
   for (const auto &[key, value] : request.fixed)
     out << key << "=" << value << ",";
   out << "\n";

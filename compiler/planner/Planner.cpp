@@ -1,6 +1,7 @@
 // Chooses the plan that trains fastest and fits.
 #include "compiler/planner/Planner.h"
 
+#include "compiler/estimate/Relaxation.h"
 #include "compiler/estimate/SharedEstimates.h"
 #include "compiler/memory/ProgramMemory.h"
 #include "compiler/memory/StaticMemory.h"
@@ -9,6 +10,8 @@
 #include "compiler/planner/RoundNodes.h"
 #include "compiler/support/Diagnostics.h"
 #include "compiler/support/Units.h"
+#include "compiler/uncertainty/Uncertainty.h"
+#include "compiler/workload/ApplyStack.h"
 
 #include <chrono>
 
@@ -51,6 +54,11 @@ std::optional<UserError> checkBuckets(const Pins &pins, const SoftwareStack &sof
   return std::nullopt;
 }
 
+void bound(PlanSearch &search, double stepSeconds, double relaxedSeconds) {
+  search.lowerBoundSeconds = relaxedSeconds;
+  search.optimalityGap = relaxedSeconds > 0 ? stepSeconds / relaxedSeconds - 1 : 0;
+}
+
 class PlanSearcher {
 public:
   // Plans that are not faster than `fasterThan` seconds are of no interest.
@@ -65,13 +73,11 @@ public:
     estimate.precision = cellPrecision(request.precision, request.optimizer, software);
     if (request.gradDtype == "bf16")
       estimate.precision.reduceBytes = 2;
-    estimate.memoryLimit =
-        static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
-    estimate.isLimitOfDevice = !request.maxMemoryBytes;
     if (software.choosesBuckets)
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
+    limits.space = software.space;
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
     limits.globalBatch = request.globalBatch;
@@ -85,6 +91,7 @@ public:
     if (limits.executable && compiles)
       estimate.programs = &programs.emplace(request.model, request.optimizer, request.precision,
                                             request.gradDtype, request.onGpu);
+    setMemoryLimit();
     // Other systems place tensors as Megatron does, and so does who asks for its sequence
     // parallelism.
     limits.searchesPlacements =
@@ -100,11 +107,7 @@ public:
     // A mesh that can't be partitioned is passed over; where none can, the first one's error is the
     // answer.
     DiagnosticCapture capture(request.model->getContext());
-    SearchOptions options;
-    options.devicesPerNode = request.topology.devicesPerNode;
-    options.seconds = request.searchSeconds;
-    options.ignoreMemory = request.ignoreMemory;
-    options.fasterThan = fasterThan;
+    SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     if (!found.leanest && pins.searchedPlacements.value_or(false))
       return UserError("--fix placement=searched: the search finds no placements for any mesh of "
@@ -117,8 +120,10 @@ public:
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
-    for (const Candidate &candidate : found.ranked)
+    for (const Candidate &candidate : found.ranked) {
       outcome.others.push_back(describePlan(candidate, request, facts));
+      tellErrors(outcome.others.back(), candidate);
+    }
     for (size_t index = 0; index < std::min(kMostShown, found.ranked.size()); ++index)
       tellTransfers(outcome.others[index], found.ranked[index]);
     Lowered lowered;
@@ -133,8 +138,10 @@ public:
     PlanSearch &search = outcome.best.search;
     search.candidates = found.costed;
     search.exhaustive = found.complete;
-    search.lowerBoundSeconds = std::min(found.lowerBound, outcome.best.predicted.stepSeconds);
-    search.optimalityGap = outcome.best.predicted.stepSeconds / search.lowerBoundSeconds - 1;
+    double step = outcome.best.predicted.stepSeconds;
+    search.searchBoundSeconds = std::min(found.lowerBound, step);
+    search.searchGap = step / search.searchBoundSeconds - 1;
+    bound(search, step, relaxedSeconds());
     search.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return outcome;
@@ -145,26 +152,99 @@ public:
     if (!meshes)
       return meshes.error();
     DiagnosticCapture capture(request.model->getContext());
-    SearchOptions options;
-    options.devicesPerNode = request.topology.devicesPerNode;
-    options.seconds = request.searchSeconds;
+    SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     if (!found.leanest)
       return capture.errorOr(
           UserError("planning '" + facts.name + "': no plan has all that --fix asks for",
                     "leave out one of its keys, so that the planner chooses it"));
     Plan plan = describePlan(*found.leanest, request, facts);
+    tellErrors(plan, *found.leanest);
     tellRanks(plan, *found.leanest, request.topology);
     return plan;
   }
 
 private:
+  ErrorClass errorClass() const {
+    ErrorClass key{{estimate.software->name},
+                   deviceWordOf(request.topology.device.name),
+                   facts.experts > 1 ? ModelKind::Mixture : ModelKind::Dense};
+    llvm::append_range(key.stacks, estimate.software->extends);
+    return key;
+  }
+
+  // What a plan may use of what there is.
+  void setMemoryLimit() {
+    errors = Uncertainty::of(errorClass());
+    // Programs need what is planned for them, and of CPUs nothing was published.
+    bool isExact = estimate.programs || request.topology.device.deviceClass == DeviceClass::Cpu;
+    memoryErrors = isExact ? Uncertainty::exact() : errors;
+    double has =
+        static_cast<double>(request.maxMemoryBytes.value_or(request.topology.device.memoryBytes));
+    estimate.isLimitOfDevice = !request.maxMemoryBytes;
+    if (request.marginShare)
+      estimate.usableShare = 1 - *request.marginShare;
+    else if (request.marginBytes)
+      estimate.usableShare = std::max(0.0, 1 - static_cast<double>(*request.marginBytes) / has);
+    else if (request.risk || (!request.maxMemoryBytes && !request.ignoreMemory))
+      estimate.usableShare =
+          1 / std::max(1.0, memoryErrors->memoryFactor(1 - request.risk.value_or(kUsualRisk)));
+    estimate.memoryLimit = estimate.usableShare * has;
+  }
+
+  // Of the stage that is the least likely to fit.
+  double fitProbability(const StepEstimate &step) const {
+    double least = 1;
+    for (const StageEstimate &stage : step.stages)
+      least = std::min(least, memoryErrors->fitProbability(
+                                  stage.memory.total(), stage.memoryLimit / estimate.usableShare));
+    return least;
+  }
+
+  SearchOptions searchOptions() const {
+    SearchOptions options;
+    options.devicesPerNode = request.topology.devicesPerNode;
+    options.seconds = request.searchSeconds;
+    options.ignoreMemory = request.ignoreMemory;
+    options.fasterThan = fasterThan;
+    if (!request.ignoreMemory && estimate.usableShare > 0)
+      options.fitProbability = [this](const StepEstimate &step) { return fitProbability(step); };
+    return options;
+  }
+
+  void tellErrors(Plan &plan, const Candidate &candidate) const {
+    PlanPrediction &p = plan.predicted;
+    p.stepLowSeconds = errors->stepLowSeconds(p.stepSeconds);
+    p.stepHighSeconds = errors->stepHighSeconds(p.stepSeconds);
+    p.fitProbability = estimate.usableShare > 0 ? fitProbability(candidate.step) : 0;
+    p.usableMemoryBytes = static_cast<int64_t>(estimate.memoryLimit);
+    p.noise = errors->noise();
+    p.basis = errors->basis();
+  }
+
+  std::string limitText() const {
+    std::string text = bytesText(estimate.memoryLimit);
+    if (estimate.usableShare < 1)
+      text += " (" + bytesText(estimate.memoryLimit / estimate.usableShare) +
+              " less the margin of --memory-margin or --risk)";
+    return text;
+  }
+
   // What the compiler says of plans that it does not hold to.
   struct Lowered {
     size_t count = 0;               // of plans whose memory was asked for
     const Plan *smallest = nullptr; // of these
     std::string whyNot;             // the first plan that is not executable is not
   };
+
+  // That a step of any plan takes; 0 where that is not known.
+  double relaxedSeconds() {
+    const ModelCells *whole = cells.get(1, false);
+    return whole ? relaxedStepSeconds(
+                       applyStack(*whole, *estimate.software, estimate.precision.compute),
+                       request.globalBatch, request.topology, estimate.precision)
+                 : 0;
+  }
 
   // The first plan that holds when the compiler looks at it: placements can be found, and where it
   // can be lowered its static memory fits.
@@ -247,24 +327,36 @@ private:
       plan.predicted.hostMemoryBytes = std::max(plan.predicted.hostMemoryBytes, stage.hostBytes);
     }
     plan.predicted.fits = static_cast<double>(most) <= estimate.memoryLimit;
+    plan.predicted.fitProbability = plan.predicted.fits ? 1 : 0; // planned to the byte
   }
 
   UserError nothingFits(const Candidate &least) const {
     size_t fullest = least.step.fullestStage;
-    return nothingFits(least.decisions, least.step.peakBytes, fullest,
-                       kindsOf(least.step.stages[fullest].memory));
+    const StepEstimate &step = least.step;
+    if (step.hostIsShort)
+      return UserError("no plan fits: the one that comes nearest (" + shortText(least.decisions) +
+                           ") needs " + bytesText(step.hostBytes) +
+                           " of its host's memory per device for the optimizer, the host has " +
+                           bytesText(step.hostLimitBytes) + " for it; the device holds " +
+                           bytesText(step.peakBytes) + " of " + limitText(),
+                       "use more devices, or --max-memory none to see the plan all the same");
+    return nothingFits(least.decisions, step.peakBytes, fullest,
+                       kindsOf(step.stages[fullest].memory));
+  }
+
+  static std::string shortText(const Decisions &d) {
+    return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
+           " cp=" + number(d.cp) + " ep=" + number(d.ep) + " sp=" + number(d.sequenceParallel) +
+           " zero=" + number(d.zero) + " micro_batch=" + number(d.microBatch) +
+           (d.offloadOptimizer ? " offload=1" : "");
   }
 
   UserError nothingFits(const Decisions &d, double bytes, size_t fullest,
                         const std::string &kinds) const {
     std::string stage = d.pp > 1 ? "stage " + std::to_string(fullest) + " of it" : "it";
-    return UserError("no plan fits: the smallest (dp=" + number(d.dp) + " tp=" + number(d.tp) +
-                         " pp=" + number(d.pp) + " cp=" + number(d.cp) + " ep=" + number(d.ep) +
-                         " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
-                         " micro_batch=" + number(d.microBatch) +
-                         (d.offloadOptimizer ? " offload=1" : "") + ") needs " + bytesText(bytes) +
-                         " per device, the limit is " + bytesText(estimate.memoryLimit) + "; " +
-                         stage + " holds " + kinds,
+    return UserError("no plan fits: the smallest (" + shortText(d) + ") needs " + bytesText(bytes) +
+                         " per device, the limit is " + limitText() + "; " + stage + " holds " +
+                         kinds,
                      "use more devices, a shorter sequence, or --max-memory none to see the plan "
                      "all the same");
   }
@@ -293,7 +385,8 @@ private:
   FoldedModel folded;
   CellStore cells;
   ModelFacts facts;
-  bool modelCompiles; // no op of it is ahead of the compiler
+  bool modelCompiles;                              // no op of it is ahead of the compiler
+  std::optional<Uncertainty> errors, memoryErrors; // of seconds; of bytes
   EstimateRequest estimate;
   SharedEstimates shared;
   std::optional<ProgramMemory> programs;
@@ -333,6 +426,11 @@ static Result<PlanOutcome> planOnFewerNodes(const PlanRequest &request, const Pi
       continue;
     best = std::move(outcome);
     best->best.idleNodes = request.topology.nodes - nodes;
+    // Plans on all nodes count.
+    PlanSearch &search = best->best.search;
+    bound(search, best->best.predicted.stepSeconds,
+          search.lowerBoundSeconds * static_cast<double>(part.topology.numDevices()) /
+              static_cast<double>(request.topology.numDevices()));
   }
   return best;
 }
@@ -363,6 +461,8 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
                          "' does not say what its hosts have",
                      "add [host] with memory, memory_bandwidth and link_bandwidth to its file");
   if (std::optional<UserError> error = checkBuckets(*pins, *software))
+    return *error;
+  if (std::optional<UserError> error = checkLegal(*pins, *software))
     return *error;
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));

@@ -18,7 +18,13 @@ struct PlanRequest {
   std::string precision = "f32", optimizer = "adamw";
   std::map<std::string, std::string> fixed; // --fix key=value
   std::optional<int64_t> maxMemoryBytes;    // default: the device's memory
-  bool ignoreMemory = false;     // --max-memory none: plans that do not fit are costed all the same
+  bool ignoreMemory = false; // --max-memory none: plans that do not fit are costed all the same
+  // Of the memory so much is left free: a share, or bytes; or so much that a plan fits with the
+  // probability 1 - risk, by the memory model's own errors. By default kUsualRisk decides, or
+  // nothing where `maxMemoryBytes` says what a plan may use.
+  std::optional<double> marginShare;
+  std::optional<int64_t> marginBytes;
+  std::optional<double> risk;
   std::string gradDtype = "f32"; // in which gradients are reduced
   // Keeps the search to what 'dtc compile' lowers today. On CPUs, where plans are made to be run,
   // that is so without asking, unless a pin wants more.
@@ -27,6 +33,9 @@ struct PlanRequest {
   std::optional<SoftwareStack> software; // that runs the plan; default: dtc itself
   double searchSeconds = 60;             // the search ends then with the best that it has
 };
+
+// Of a plan that sits on what is left of the memory: one in five needs more than the device has.
+constexpr double kUsualRisk = 0.2;
 
 struct PlanOutcome {
   Plan best;

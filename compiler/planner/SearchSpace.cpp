@@ -40,8 +40,14 @@ int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
 
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
+bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
+  return (!limits.executable || isExecutable(d)) &&
+         (!limits.space || isLegalMesh(d, *limits.space));
+}
+
 bool isAllowed(const Decisions &d, const SpaceLimits &limits) {
-  return !limits.executable || isExecutable(d);
+  return (!limits.executable || isExecutable(d)) &&
+         (!limits.space || isLegal(d, *limits.space, limits.layers));
 }
 
 // Megatron's first, so that ties go to it.
@@ -86,7 +92,9 @@ private:
       d.cp = cp;
       d.dp = dp;
       d.ep = ep;
-      if (isAllowed(d, limits))
+      d.evenRecompute = limits.space && limits.space->evenRecompute;
+      d.evenStages = pp > 1 && limits.space && !limits.space->unevenStages;
+      if (!limits.executable || isExecutable(d))
         addBatches(d);
     }
   }
@@ -123,7 +131,7 @@ private:
       if (!seen.insert(key).second)
         continue;
       d.order = order;
-      if (!isAllowed(d, limits))
+      if (!isAllowedMesh(d, limits))
         continue;
       bool isUneven = !limits.groups.empty() && d.pp > 1;
       if (isUneven && order.back() != 'p')
@@ -277,6 +285,37 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
     add(ScheduleKind::ZeroBubbleV, 2);
 }
 
+// What every layer recomputes at least, and what at most.
+struct RecomputeChoice {
+  Recompute least, most;
+};
+
+// A mix stands for all layers doing its least, too.
+std::vector<RecomputeChoice> recomputeChoices(const Decisions &mesh, const SpaceLimits &limits,
+                                              const Pins &pins) {
+  constexpr Recompute none = Recompute::None, selective = Recompute::Selective,
+                      full = Recompute::Full;
+  if (pins.recompute)
+    return {{*pins.recompute, *pins.recompute}};
+  Decisions recomputing = mesh;
+  recomputing.recomputeMost = full;
+  if (limits.executable && !isExecutable(recomputing))
+    return {{none, none}};
+  auto mayMix = [&](Recompute least, Recompute most) {
+    return !limits.space || dtc::mayMix(least, most, *limits.space);
+  };
+  std::vector<RecomputeChoice> choices;
+  for (auto [least, most] : {std::pair(none, full), {none, selective}, {selective, full}})
+    if (mayMix(least, most))
+      choices.push_back({least, most});
+  if (!mayMix(none, full) && !mayMix(none, selective))
+    choices.push_back({none, none});
+  if (!mayMix(selective, full))
+    choices.push_back({selective, selective});
+  choices.push_back({full, full});
+  return choices;
+}
+
 } // namespace
 
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins) {
@@ -287,22 +326,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
                                         const Pins &pins) {
   std::vector<Decisions> schedules, all;
   addSchedules(mesh, limits, pins, schedules);
-  struct Choice {
-    Recompute least;
-    Recompute most;
-  };
-  std::vector<Choice> recomputes;
-  Decisions recomputing = mesh;
-  recomputing.recomputeMost = Recompute::Full;
-  if (pins.recompute)
-    recomputes = {{*pins.recompute, *pins.recompute}};
-  else if (!isAllowed(recomputing, limits))
-    recomputes = {{Recompute::None, Recompute::None}};
-  else
-    recomputes = {{Recompute::None, Recompute::Full},
-                  {Recompute::None, Recompute::Selective},
-                  {Recompute::Selective, Recompute::Full},
-                  {Recompute::Full, Recompute::Full}};
+  std::vector<RecomputeChoice> recomputes = recomputeChoices(mesh, limits, pins);
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= 3; ++zero) {
       bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
@@ -313,7 +337,7 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
       if (group > 0 &&
           (zero == 0 || group == 1 || mesh.dp % group != 0 || group * mesh.cp % mesh.ep != 0))
         continue;
-      for (const Choice &choice : recomputes) {
+      for (const RecomputeChoice &choice : recomputes) {
         Decisions d = schedule;
         d.zero = zero;
         d.zeroGroup = group;

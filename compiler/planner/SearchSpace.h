@@ -1,7 +1,7 @@
 // Everything that the planner may choose for one model on one cluster. Internal to this folder.
 #pragma once
 
-#include "compiler/planner/Pins.h"
+#include "compiler/planner/LegalPlans.h"
 #include "compiler/workload/ModelFacts.h"
 
 namespace dtc {
@@ -10,7 +10,8 @@ namespace dtc {
 struct SpaceLimits {
   std::string topologyName;
   int64_t devices = 1, globalBatch = 1, layers = 1, sequence = 1, experts = 1;
-  bool executable = false; // only what 'dtc compile' lowers today
+  bool executable = false;         // only what 'dtc compile' lowers today
+  std::optional<LegalSpace> space; // of the software; nothing: all that can be costed
   // Placements over tensor parallelism are searched too.
   bool searchesPlacements = false;
   // Where devices or links differ, their groups: pipeline stages are then outermost, so that each

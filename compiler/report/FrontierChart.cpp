@@ -50,7 +50,7 @@ private:
   static double secondsOf(const Plan &plan) { return plan.predicted.stepSeconds; }
 
   std::string drawing() {
-    double bound = outcome.best.search.lowerBoundSeconds, fastest = secondsOf(*plans[0]),
+    double bound = outcome.best.search.searchBoundSeconds, fastest = secondsOf(*plans[0]),
            slowest = fastest, most = limit, least = memoryOf(*plans[0]);
     for (const Plan *plan : plans) {
       fastest = std::min(fastest, secondsOf(*plan));

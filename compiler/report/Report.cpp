@@ -30,9 +30,10 @@ std::string headerOf(const Plan &plan, int64_t limit) {
   figures::Throughput rate = figures::throughputOf(plan);
   html += keyFigure("Step", figures::seconds(p.stepSeconds),
                     figures::number(rate.perSecond / 1000) + " k " + rate.unit);
-  html += keyFigure("Lower bound", figures::seconds(plan.search.lowerBoundSeconds),
-                    "no plan of this space is faster, by this cost model");
-  html += keyFigure("Gap", figures::percent(plan.search.optimalityGap, 1),
+  html += keyFigure("Lower bound", figures::seconds(plan.search.searchBoundSeconds),
+                    "no plan of this space is faster, by this cost model; no plan at all than " +
+                        figures::seconds(plan.search.lowerBoundSeconds));
+  html += keyFigure("Gap", figures::percent(plan.search.searchGap, 1),
                     std::to_string(plan.search.candidates) + " candidates in " +
                         figures::seconds(plan.search.seconds) +
                         (plan.search.exhaustive ? "" : ", stopped by the clock"));

@@ -23,6 +23,27 @@ std::string valueText(const SoftwareStack &stack, const StackFigure &figure) {
   return figure.quantity ? printExact(value, *figure.quantity) : exactText(value);
 }
 
+void addSpace(const StackFile &file, Table &table) {
+  const LegalSpace &space = file.stack.space;
+  for (const SpaceFlag &flag : spaceFlags())
+    table.addRow({flag.key.str(), space.*flag.member ? "true" : "false", file.saidBy.at(flag.key),
+                  flag.meaning.str()});
+  for (const SpaceSet &set : spaceSets())
+    table.addRow({set.key.str(), space.*set.member ? wordsOf(set, space) : "none",
+                  file.saidBy.at(set.key), set.meaning.str()});
+}
+
+void writeSpace(const LegalSpace &space, llvm::json::OStream &json) {
+  for (const SpaceFlag &flag : spaceFlags())
+    json.attribute(flag.key, space.*flag.member);
+  for (const SpaceSet &set : spaceSets())
+    json.attributeArray(set.key, [&] {
+      for (auto [index, word] : llvm::enumerate(set.words))
+        if (space.*set.member >> index & 1)
+          json.value(word);
+    });
+}
+
 } // namespace
 
 void showText(const StackFile &file, llvm::raw_ostream &out) {
@@ -43,6 +64,8 @@ void showText(const StackFile &file, llvm::raw_ostream &out) {
       if (figure.table == name)
         table.addRow({figure.key.str(), valueText(stack, figure), file.saidBy.at(figure.key),
                       figure.meaning.str()});
+    if (name == kSpaceTable)
+      addSpace(file, table);
     table.print(out, 2);
   }
 }
@@ -67,6 +90,8 @@ void showJson(const StackFile &file, llvm::raw_ostream &out) {
         for (const StackFigure &figure : stackFigures())
           if (figure.table == name)
             json.attribute(figure.key, stack.*figure.member);
+        if (name == kSpaceTable)
+          writeSpace(stack.space, json);
       });
     json.attributeObject("said_by", [&] {
       for (const auto &[key, name] : file.saidBy)
@@ -82,6 +107,10 @@ std::string fingerprintOf(const SoftwareStack &stack) {
     text += stack.*flag.member ? " 1" : " 0";
   for (const StackFigure &figure : stackFigures())
     text += " " + exactText(stack.*figure.member);
+  for (const SpaceFlag &flag : spaceFlags())
+    text += stack.space.*flag.member ? " 1" : " 0";
+  for (const SpaceSet &set : spaceSets())
+    text += " " + std::to_string(stack.space.*set.member);
   return text;
 }
 

@@ -8,6 +8,16 @@
 
 namespace dtc {
 
+// What plans for a stack may ask for. Each set has a bit for each word of its key, in the order of
+// spaceSets() (StackFields.h), which is that of the enumerators that the words name.
+struct LegalSpace {
+  bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
+       expertsBesideTensor = false, zeroGroups = false, offload = false, unevenStages = false,
+       fillsStages = false, evenRecompute = false;
+  uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, schedules = 0,
+           recompute = 0, recomputeMixes = 0, axisOrders = 0;
+};
+
 // The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds
 // and the key of each member are in StackFields.cpp. Seconds and bytes.
 struct SoftwareStack {
@@ -40,6 +50,8 @@ struct SoftwareStack {
   double gatherShare = 0, reduceBytes = 0;
   // [memory]
   double reservedBytes = 0, communicatorBytes = 0, fragmentation = 0, gradientBytes = 0;
+  // [space]
+  LegalSpace space;
 };
 
 // dtc itself: what plans are for unless the request says otherwise.

@@ -1,13 +1,16 @@
 // The keys of a stack file.
 #include "compiler/stack/StackFields.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace dtc {
 namespace {
 
 using Stack = SoftwareStack;
 
-constexpr llvm::StringRef tables[] = {"planner",       "kernels", "traffic",     "host",  "kept",
-                                      "recomputation", "overlap", "collectives", "memory"};
+constexpr llvm::StringRef tables[] = {"planner", "kernels",       "traffic", "host",
+                                      "kept",    "recomputation", "overlap", "collectives",
+                                      "memory",  kSpaceTable};
 
 // clang-format off
 constexpr StackFlag flags[] = {
@@ -92,9 +95,56 @@ constexpr StackFigure figures[] = {
     {"memory", "gradient_bytes", &Stack::gradientBytes, 0.5, 8,
      "bytes of an accumulated gradient, of training in 16 or 8 bits"},
 };
+constexpr llvm::StringRef switches[] = {"off", "on"};
+constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all"};
+constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
+constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", "zb-v"};
+constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
+constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
+constexpr llvm::StringRef orders[] = {"any", "tp-cp-dp-pp", "tp-cp-pp-dp"};
+
+constexpr SpaceFlag spaces[] = {
+    {"tensor_parallel", &LegalSpace::tensorParallel, "tp may be more than 1"},
+    {"pipeline_parallel", &LegalSpace::pipelineParallel, "pp may be more than 1"},
+    {"expert_parallel", &LegalSpace::expertParallel, "ep may be more than 1"},
+    {"experts_beside_tensor", &LegalSpace::expertsBesideTensor, "ep and tp may both be more than 1"},
+    {"zero_groups", &LegalSpace::zeroGroups, "ZeRO may shard within groups of ranks (HSDP)"},
+    {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
+    {"uneven_stages", &LegalSpace::unevenStages,
+     "stages may have unlike numbers of layers; else as many each, embedding and head counted as a layer where that divides"},
+    {"fills_stages", &LegalSpace::fillsStages, "interleaving wants as many micro-batches as stages, or more"},
+    {"even_recompute", &LegalSpace::evenRecompute,
+     "where some layers recompute more than others, as many of each stage's every part do"},
+};
+
+constexpr SpaceSet sets[] = {
+    {"sequence_parallel", &LegalSpace::sequenceParallel, switches, "between the parts that tp splits"},
+    {"context_kinds", &LegalSpace::contextKinds, contextKinds, "ways of context parallelism; none: cp is 1"},
+    {"zero", &LegalSpace::zero, zeroStages, "stages of ZeRO"},
+    {"zero_of_pipelines", &LegalSpace::zeroOfPipelines, zeroStages, "the same where pp is more than 1"},
+    {"schedules", &LegalSpace::schedules, schedules, "of pipelines"},
+    {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute"},
+    {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others"},
+    {"axis_orders", &LegalSpace::axisOrders, orders, "orders of the axes on the links, the innermost first"},
+};
 // clang-format on
 
 } // namespace
+
+llvm::ArrayRef<SpaceFlag> spaceFlags() { return spaces; }
+llvm::ArrayRef<SpaceSet> spaceSets() { return sets; }
+
+const SpaceSet &spaceSet(llvm::StringRef key) {
+  return *llvm::find_if(sets, [&](const SpaceSet &set) { return set.key == key; });
+}
+
+std::string wordsOf(const SpaceSet &set, const LegalSpace &space) {
+  std::string words;
+  for (auto [index, word] : llvm::enumerate(set.words))
+    if (space.*set.member >> index & 1)
+      words += (words.empty() ? "" : ", ") + word.str();
+  return words;
+}
 
 llvm::ArrayRef<llvm::StringRef> stackTables() { return tables; }
 llvm::ArrayRef<StackFigure> stackFigures() { return figures; }
@@ -108,6 +158,12 @@ std::vector<llvm::StringRef> keysOf(llvm::StringRef table) {
   for (const StackFigure &figure : figures)
     if (figure.table == table)
       keys.push_back(figure.key);
+  if (table == kSpaceTable) {
+    for (const SpaceFlag &flag : spaces)
+      keys.push_back(flag.key);
+    for (const SpaceSet &set : sets)
+      keys.push_back(set.key);
+  }
   return keys;
 }
 

@@ -49,6 +49,7 @@ private:
   Result<NamedText> baseNamed(const std::string &named) const;
   std::string readOnGpu(TableReader &reader);
   void readTable(TableReader &root, llvm::StringRef table);
+  void readSpace(TableReader &reader);
   bool isSaid(TableReader &reader, llvm::StringRef table, llvm::StringRef key);
 
   std::vector<std::string> above;
@@ -181,6 +182,17 @@ void StackReader::readTable(TableReader &root, llvm::StringRef name) {
         figure.quantity ? reader.quantity(figure.key, *figure.quantity, figure.least, figure.most)
                         : reader.number(figure.key, figure.least, figure.most, figure.least);
   }
+  if (name == kSpaceTable)
+    readSpace(reader);
+}
+
+void StackReader::readSpace(TableReader &reader) {
+  for (const SpaceFlag &flag : spaceFlags())
+    if (isSaid(reader, kSpaceTable, flag.key))
+      file.stack.space.*flag.member = reader.flag(flag.key, false);
+  for (const SpaceSet &set : spaceSets())
+    if (isSaid(reader, kSpaceTable, set.key))
+      file.stack.space.*set.member = reader.choices(set.key, set.words);
 }
 
 } // namespace

@@ -303,6 +303,21 @@ std::vector<std::string> TableReader::words(llvm::StringRef key, size_t length) 
   return result;
 }
 
+uint32_t TableReader::choices(llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> choices) {
+  std::string wanted = "of '" + llvm::join(choices, "', '") + "', each once at most";
+  uint32_t chosen = 0;
+  const toml::array *values = array(key, 0, choices.size(), wanted);
+  for (size_t i = 0; values && i < values->size(); ++i) {
+    const auto *text = (*values)[i].as_string();
+    const auto *word = text ? llvm::find(choices, text->get()) : choices.end();
+    uint32_t bit = word == choices.end() ? 0 : 1u << (word - choices.begin());
+    if (bit == 0 || (chosen & bit) != 0)
+      failElement(key, *values, i, wanted);
+    chosen |= bit;
+  }
+  return chosen;
+}
+
 const toml::table *TableReader::table(llvm::StringRef key) {
   const toml::node *node = require(key);
   if (node && !node->is_table())

@@ -57,6 +57,8 @@ public:
   std::vector<int64_t> counts(llvm::StringRef key, int64_t low, int64_t high, size_t most);
   std::vector<double> quantities(llvm::StringRef key, Quantity quantity, size_t length);
   std::vector<std::string> words(llvm::StringRef key, size_t length);
+  // Some of `choices`, none of them twice; a bit for each, in their order. At most 32 choices.
+  uint32_t choices(llvm::StringRef key, llvm::ArrayRef<llvm::StringRef> choices);
 
   // A table, or an array of tables; empty after an error.
   const toml::table *table(llvm::StringRef key);

@@ -13,10 +13,11 @@ inline constexpr int kInternalError = 70;
 // Flags that more than one command takes.
 struct PlanningFlags {
   std::string model, topology = "cpu", precision = "f32", optimizer = "adamw", gradDtype = "f32",
-                     maxMemory;
+                     maxMemory, memoryMargin;
   std::string fix, stack = "dtc";
   int64_t sequence = 0, nodes = 0, devices = 0, globalBatch = 0;
   bool executable = false;
+  std::optional<double> risk;
 
   // `planGiven`: the flags may be left out because a plan file may stand for them.
   void add(CLI::App &command, bool planGiven);
@@ -35,6 +36,7 @@ void addVerify(CLI::App &app, int &exitCode);
 void addSimulate(CLI::App &app, int &exitCode);
 void addExplain(CLI::App &app, int &exitCode);
 void addDiff(CLI::App &app, int &exitCode);
+void addExport(CLI::App &app, int &exitCode);
 void addCheckpoint(CLI::App &app, int &exitCode);
 void addCheckpointExport(CLI::App &group, int &exitCode); // into `dtc checkpoint`
 void addCheckpointImport(CLI::App &group, int &exitCode);

@@ -46,6 +46,19 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
       .add_option("--max-memory", maxMemory,
                   "bytes a device may use ('64 GiB' or a number), or none")
       ->check(notEmpty());
+  auto *margin =
+      command
+          .add_option(
+              "--memory-margin", memoryMargin,
+              "leave so much of a device's memory free: a share of it, such as 0.1, or bytes")
+          ->check(notEmpty());
+  command
+      .add_option(
+          "--risk", risk,
+          "leave so much free that a plan does not fit with this probability at most, by the "
+          "errors that estimates of memory were found to have (default: 0.2)")
+      ->check(CLI::Range(0.01, 0.99))
+      ->excludes(margin);
   command
       .add_option("--stack", stack,
                   "the software that runs the plan: a name of 'dtc stack list', or a TOML file")
@@ -61,6 +74,31 @@ mlir::OwningOpRef<mlir::ModuleOp> loadModelOf(mlir::MLIRContext &context,
                                               const PlanningFlags &flags) {
   loadDialects(context);
   return loadModel(&context, flags.model, flags.sequence, llvm::errs());
+}
+
+// "0.1" is a share; anything else bytes.
+static Outcome readMargin(const std::string &text, PlanRequest &request) {
+  double share = 0;
+  if (text.empty())
+    return {};
+  if (!llvm::StringRef(text).getAsDouble(share) && share < 1) {
+    if (share < 0)
+      return UserError("--memory-margin " + text + ": a margin is 0 or more",
+                       "give a share, such as 0.1, or bytes, such as 4GiB");
+    request.marginShare = share;
+    return {};
+  }
+  Result<int64_t> bytes = parseBytes(text);
+  if (!bytes)
+    return UserError("--memory-margin: " + bytes.error().message, bytes.error().note);
+  int64_t has = request.maxMemoryBytes.value_or(request.topology.device.memoryBytes);
+  if (*bytes >= has)
+    return UserError("--memory-margin " + text + " leaves nothing of the " +
+                         printRounded(static_cast<double>(has), Quantity::Bytes) +
+                         " that a device has",
+                     "give a share, such as 0.1, or fewer bytes");
+  request.marginBytes = *bytes;
+  return {};
 }
 
 Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module) {
@@ -97,6 +135,9 @@ Result<PlanRequest> requestOf(const PlanningFlags &flags, mlir::ModuleOp module)
       return UserError("--max-memory: " + bytes.error().message, bytes.error().note);
     request.maxMemoryBytes = *bytes;
   }
+  if (Outcome read = readMargin(flags.memoryMargin, request); !read)
+    return read.error();
+  request.risk = flags.risk;
   return request;
 }
 

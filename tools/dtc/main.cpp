@@ -57,6 +57,7 @@ int main(int argc, char **argv) {
   dtc::addValidate(app, exitCode);
   dtc::addExplain(app, exitCode);
   dtc::addDiff(app, exitCode);
+  dtc::addExport(app, exitCode);
   dtc::addCheckpoint(app, exitCode);
   dtc::addCalibrate(app, exitCode);
   try {

@@ -72,6 +72,10 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
               result.lossScale);
   metrics.count(result.hasSkippedSteps, "dtc_skipped_steps_total",
                 "Steps that changed nothing, as gradients were not finite.", result.skippedSteps);
+  metrics.count(true, "dtc_roll_backs_total", "Times that a loss took the run back to a checkpoint.",
+                static_cast<double>(report.rollBacks));
+  metrics.count(true, "dtc_skipped_batches_total", "Batches of data that roll-backs left out.",
+                static_cast<double>(report.skippedBatches));
   metrics.add(true, "dtc_step_seconds", "Duration of the last step.", report.seconds);
   addSplit(report, metrics);
   metrics.add(true, "dtc_checkpoint_stall_seconds",

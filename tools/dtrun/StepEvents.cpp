@@ -22,6 +22,8 @@ std::vector<Scalar> scalarsOf(const StepReport &report) {
   add(true, "train/lr", report.learningRate);
   add(result.hasLossScale, "train/loss_scale", result.lossScale);
   add(result.hasSkippedSteps, "train/skipped_steps", result.skippedSteps);
+  add(report.rollBacks > 0, "train/roll_backs", static_cast<double>(report.rollBacks));
+  add(report.rollBacks > 0, "train/skipped_batches", static_cast<double>(report.skippedBatches));
   add(true, "speed/step_time_s", report.seconds);
   add(true, "speed/samples_per_s", report.samplesPerSecond);
   add(report.sequenceLength > 0, "speed/tokens_per_s",

@@ -167,6 +167,11 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
             "goodput/training=0.500000\ngoodput/start_up=0.000000\ngoodput/input_wait=0.000000\n"
             "goodput/checkpoint=0.000000\ngoodput/evaluation=0.000000\ngoodput/lost=0.000000\n"
             "goodput/other=0.000000\nparam_norm/h.0=1.500000\n");
+  report.rollBacks = 2;
+  report.skippedBatches = 5;
+  EXPECT_NE(asText(report).find("train/roll_backs=2.000000\ntrain/skipped_batches=5.000000\n"),
+            std::string::npos);
+  report.rollBacks = report.skippedBatches = 0;
   report.loads = {};
   report.residentBytes = 0;
   report.norms.clear();

@@ -169,6 +169,8 @@ StepReport example() {
   report.peakMemoryBytes = 1500000;
   report.loads = loadsOf({0.03, 0.04}, 0.125);
   report.goodput = {0.75, 0.25};
+  report.rollBacks = 2;
+  report.skippedBatches = 5;
   return report;
 }
 
@@ -184,6 +186,8 @@ TEST(MetricsPage, HasWhatIsKnownOfAStep) {
   EXPECT_EQ(values["dtc_step"], 250);
   EXPECT_EQ(values["dtc_loss"], 4.125);
   EXPECT_EQ(values["dtc_step_seconds"], 0.125);
+  EXPECT_EQ(values["dtc_roll_backs_total"], 2);
+  EXPECT_EQ(values["dtc_skipped_batches_total"], 5);
   EXPECT_NEAR(values["dtc_step_part_seconds{part=compute}"], 0.03, 1e-12);
   EXPECT_EQ(values["dtc_step_part_seconds{part=exposed_communication}"], 0.0625);
   EXPECT_EQ(values["dtc_step_part_seconds{part=input_wait}"], 0.0125);

@@ -1,5 +1,6 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
+#include "compiler/estimate/Relaxation.h"
 #include "compiler/frontend/Frontend.h"
 
 #include "compiler/plan/DecisionNames.h"
@@ -53,6 +54,13 @@ struct Case {
   Pins pins;
   EstimateRequest request;
 };
+
+std::string textOf(const Decisions &d) {
+  std::string text;
+  for (const DecisionName &name : decisionNames())
+    text += name.key.str() + "=" + name.value(d) + " ";
+  return text;
+}
 
 // The best of all candidates, each timed by its schedule.
 SearchResult costEverything(CellStore &cells, const std::vector<Decisions> &meshes, const Case &c,
@@ -124,6 +132,13 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       EXPECT_EQ(found.ranked.front().step.stepSeconds, all.ranked.front().step.stepSeconds)
           << "model " << model << " variant " << variant;
       EXPECT_LE(found.lowerBound, all.ranked.front().step.stepSeconds * (1 + 1e-12));
+      double relaxed =
+          relaxedStepSeconds(applyStack(*cells.get(1, false), software, ComputeType::BF16),
+                             c.limits.globalBatch, *topology, c.request.precision);
+      EXPECT_GT(relaxed, 0);
+      for (const Candidate &candidate : all.ranked)
+        ASSERT_LE(relaxed, candidate.step.stepSeconds)
+            << textOf(candidate.decisions) << " model " << model << " variant " << variant;
       offloaded += found.ranked.front().decisions.offloadOptimizer;
     }
   }

@@ -58,23 +58,26 @@ TEST(StackCatalogue, NamesAreThoseOfTheFiles) {
   }
 }
 
-// On the line of the figure, or in the comment right above it.
+// On the line of the figure, or in the comment right above it; of [space] above the table.
 TEST(StackCatalogue, EachFigureSaysItsSource) {
   for (const std::string &file : allFiles()) {
     Result<std::string> text = readFile(file);
     ASSERT_TRUE(text.ok());
     llvm::SmallVector<llvm::StringRef> lines;
     llvm::StringRef(*text).split(lines, '\n');
-    bool inTable = false;
+    bool inTable = false, isSourced = false;
     std::string above;
     for (llvm::StringRef line : lines) {
-      inTable |= line.starts_with("[");
+      if (line.starts_with("[")) {
+        inTable = true;
+        isSourced = line == "[space]" && namesASource(above);
+      }
       if (line.starts_with("#")) {
         above += line.str();
         continue;
       }
       if (inTable && line.contains('=')) {
-        EXPECT_TRUE(namesASource(line.split('#').second) || namesASource(above))
+        EXPECT_TRUE(isSourced || namesASource(line.split('#').second) || namesASource(above))
             << file << ": " << line.str();
       }
       above.clear();
@@ -92,7 +95,8 @@ TEST(StackCatalogue, KeysAreInOneTableEach) {
       ++count;
     }
   EXPECT_EQ(keys.size(), count);
-  EXPECT_EQ(count, stackFlags().size() + stackFigures().size());
+  EXPECT_EQ(count,
+            stackFlags().size() + stackFigures().size() + spaceFlags().size() + spaceSets().size());
 }
 
 TEST(LoadStackFor, TakesTheStackOfTheDevice) {
@@ -122,5 +126,11 @@ TEST(StackCatalogue, DtcOnGpusHasKernelsOfMegatronCoreAndHidesNoTensorCollective
   EXPECT_EQ(own.tpHidden, 0);
   EXPECT_EQ(own.reservedBytes, 2.9e9);
   EXPECT_TRUE(own.choosesBuckets && own.runsPrograms && own.searchesPlacements);
+  // Its space is dtc's, not that of the stack whose kernels it is taken to have.
+  SoftwareStack dtc = *loadStack("dtc");
+  for (const SpaceFlag &flag : spaceFlags())
+    EXPECT_EQ(own.space.*flag.member, dtc.space.*flag.member) << flag.key.str();
+  for (const SpaceSet &set : spaceSets())
+    EXPECT_EQ(own.space.*set.member, dtc.space.*set.member) << set.key.str();
   EXPECT_FALSE(core.choosesBuckets || core.runsPrograms || core.searchesPlacements);
 }

@@ -56,6 +56,61 @@ TEST(ParseStack, ReadsEachKey) {
     }
 }
 
+TEST(ParseStack, ReadsTheSpace) {
+  for (const SpaceFlag &flag : spaceFlags())
+    for (bool value : {false, true}) {
+      Result<SoftwareStack> stack = parseStack(
+          kHead + ("[space]\n" + flag.key + " = ").str() + (value ? "true" : "false"), "s.toml");
+      ASSERT_TRUE(stack.ok()) << stack.error().text();
+      EXPECT_EQ(stack->space.*flag.member, value) << flag.key.str();
+    }
+  for (const SpaceSet &set : spaceSets())
+    for (auto [index, word] : llvm::enumerate(set.words)) {
+      Result<SoftwareStack> stack =
+          parseStack(kHead + ("[space]\n" + set.key + " = ['" + word + "']").str(), "s.toml");
+      ASSERT_TRUE(stack.ok()) << stack.error().text();
+      EXPECT_EQ(stack->space.*set.member, 1u << index) << word.str();
+      EXPECT_EQ(wordsOf(set, stack->space), word);
+    }
+  LegalSpace core = loadStack("megatron-core")->space;
+  EXPECT_EQ(wordsOf(spaceSet("schedules"), core), "1f1b, interleaved");
+  EXPECT_EQ(wordsOf(spaceSet("zero"), core), "0, 1");
+  EXPECT_EQ(wordsOf(spaceSet("recompute_mixes"), core), "none-full");
+}
+
+TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
+  auto flag = [](llvm::StringRef key) {
+    return llvm::find_if(spaceFlags(), [&](const SpaceFlag &each) { return each.key == key; })
+        ->member;
+  };
+  EXPECT_EQ(flag("tensor_parallel"), &LegalSpace::tensorParallel);
+  EXPECT_EQ(flag("pipeline_parallel"), &LegalSpace::pipelineParallel);
+  EXPECT_EQ(flag("expert_parallel"), &LegalSpace::expertParallel);
+  EXPECT_EQ(flag("experts_beside_tensor"), &LegalSpace::expertsBesideTensor);
+  EXPECT_EQ(flag("zero_groups"), &LegalSpace::zeroGroups);
+  EXPECT_EQ(flag("offload"), &LegalSpace::offload);
+  EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
+  EXPECT_EQ(flag("fills_stages"), &LegalSpace::fillsStages);
+  EXPECT_EQ(flag("even_recompute"), &LegalSpace::evenRecompute);
+  EXPECT_EQ(spaceSet("sequence_parallel").member, &LegalSpace::sequenceParallel);
+  EXPECT_EQ(spaceSet("context_kinds").member, &LegalSpace::contextKinds);
+  EXPECT_EQ(spaceSet("zero").member, &LegalSpace::zero);
+  EXPECT_EQ(spaceSet("zero_of_pipelines").member, &LegalSpace::zeroOfPipelines);
+  EXPECT_EQ(spaceSet("schedules").member, &LegalSpace::schedules);
+  EXPECT_EQ(spaceSet("recompute").member, &LegalSpace::recompute);
+  EXPECT_EQ(spaceSet("recompute_mixes").member, &LegalSpace::recomputeMixes);
+  EXPECT_EQ(spaceSet("axis_orders").member, &LegalSpace::axisOrders);
+}
+
+TEST(ParseStack, RefusesWordsThatASetDoesNotHave) {
+  EXPECT_EQ(errorOf(std::string(kHead) + "[space]\nzero = ['1', '4']\n"),
+            "s.toml:4:14: error: 'zero' of [space] holds '4', wanted of '0', '1', '2', '3', each "
+            "once at most");
+  EXPECT_EQ(errorOf(std::string(kHead) + "[space]\nzero = ['1', '1']\n").find("s.toml:4:14: "), 0u);
+  EXPECT_EQ(errorOf(std::string(kHead) + "[space]\nzero = [1]\n").find("s.toml:4:9: "), 0u);
+  EXPECT_EQ(errorOf(std::string(kHead) + "[space]\nzero = 1\n").find("s.toml:4:8: "), 0u);
+}
+
 // Keys and members by name, one by one: the table could pair them wrongly.
 TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
   auto figure = [](llvm::StringRef key) {
@@ -173,6 +228,16 @@ TEST(Fingerprint, DiffersWhereAFigureDoes) {
     SoftwareStack other = own;
     other.*flag.member = !(other.*flag.member);
     EXPECT_NE(fingerprintOf(own), fingerprintOf(other)) << flag.key.str();
+  }
+  for (const SpaceFlag &flag : spaceFlags()) {
+    SoftwareStack other = own;
+    other.space.*flag.member = !(other.space.*flag.member);
+    EXPECT_NE(fingerprintOf(own), fingerprintOf(other)) << flag.key.str();
+  }
+  for (const SpaceSet &set : spaceSets()) {
+    SoftwareStack other = own;
+    other.space.*set.member ^= 1;
+    EXPECT_NE(fingerprintOf(own), fingerprintOf(other)) << set.key.str();
   }
   EXPECT_EQ(fingerprintOf(own), fingerprintOf(*loadStack(kOwnStack)));
 }

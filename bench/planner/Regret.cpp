@@ -1,0 +1,43 @@
+// What is lost by running the configuration that the planner would pick of those that were measured.
+#include "bench/planner/Regret.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace dtc::published {
+
+double Regret::median() const { return quantileOf(lost, 0.5); }
+double Regret::p90() const { return quantileOf(lost, 0.9); }
+
+Regret regretOf(const std::vector<const Outcome *> &outcomes, const Fits &fits) {
+  Regret regret;
+  for (const auto &[key, group] : groupBy(outcomes, comparableKey)) {
+    // What does not fit comes after what does; then the best, then the first of the table.
+    std::vector<std::tuple<bool, double, size_t, const Outcome *>> order;
+    double best = 0, worst = 0;
+    for (const Outcome *outcome : group) {
+      double seconds = outcome->item->seconds;
+      if (seconds > 0 || outcome->item->ranOutOfMemory)
+        order.emplace_back(!fits(*outcome),
+                           fits(*outcome) ? outcome->estimate.stepSeconds
+                                          : outcome->estimate.peakBytes,
+                           outcome->item->row->line, outcome);
+      if (seconds > 0)
+        best = best == 0 ? seconds : std::min(best, seconds);
+      worst = std::max(worst, seconds);
+    }
+    if (best == worst)
+      continue;
+    std::sort(order.begin(), order.end());
+    const auto &[misfit, measure, line, first] = order.front();
+    regret.nothingFits += misfit;
+    regret.ranOutOfMemory += first->item->ranOutOfMemory;
+    auto pick = llvm::find_if(
+        order, [](const auto &each) { return std::get<const Outcome *>(each)->item->seconds > 0; });
+    regret.lost.push_back(std::get<const Outcome *>(*pick)->item->seconds / best - 1);
+  }
+  std::sort(regret.lost.begin(), regret.lost.end());
+  return regret;
+}
+
+} // namespace dtc::published

@@ -1,0 +1,48 @@
+// Which decisions of a plan a launcher can be told, for the checks that all of them share. What one
+// has of its own is in its file. Internal to this folder.
+#pragma once
+
+#include "compiler/export/PlanView.h"
+
+namespace dtc::launch {
+
+// What selective recomputation runs again.
+enum class Selective : uint8_t {
+  Attention,      // attention alone: Megatron's core_attn
+  AllButProducts, // all that costs no matrix product: MaxText's minimal_with_context
+  Share, // as a stack's recomputation.selective_share has it: every second product of torchtitan's
+  InModel, // the model's code says
+};
+Selective selectiveOf(const SoftwareStack &software);
+
+struct Capabilities {
+  llvm::StringRef name;  // for people
+  llvm::StringRef stack; // of the catalogue: its plans are meant for this launcher
+  llvm::ArrayRef<ScheduleKind> schedules;
+  bool unevenStages = false;
+  // Interleaving wants numbers of micro-batches that stages divide.
+  bool roundsOfStages = false;
+  llvm::ArrayRef<int64_t> zero, zeroOfPipelines;
+  bool zeroGroups = false;
+  bool contextParallel = false, expertParallel = false;
+  // Experts may be split by tensor parallelism, too.
+  bool expertTensorParallel = false;
+  bool sequenceParallel = false;
+  // Query heads of one kv head may be on several ranks.
+  bool splitsKvGroups = false;
+  llvm::ArrayRef<llvm::StringRef> precisions, optimizers;
+  // Gradients may be reduced in 16 bits.
+  bool halfReductions = false;
+  bool offload = false;
+  Selective selective = Selective::AllButProducts;
+};
+
+// A decision that the launcher can't be told, with how to plan for it.
+std::optional<UserError> findInexpressible(const PlanView &view, const Capabilities &launcher);
+
+// The error of a decision. `has` is what the launcher has of it, `found` what the plan has, `fix`
+// what --fix takes for the nearest plan; the last may be empty. Examples in Export.h.
+UserError inexpressible(const Capabilities &launcher, const std::string &has,
+                        const std::string &found, const std::string &fix);
+
+} // namespace dtc::launch

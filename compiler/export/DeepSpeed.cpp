@@ -1,0 +1,193 @@
+// DeepSpeed's JSON configuration. Pipelines, recomputation and attention are the model code's there:
+// notes say what it has to be given.
+#include "compiler/export/Capabilities.h"
+#include "compiler/export/Launchers.h"
+
+#include <nlohmann/json.hpp>
+
+namespace dtc::launch {
+namespace {
+
+using Found = std::optional<UserError>;
+using Json = nlohmann::ordered_json;
+
+Capabilities capabilities() {
+  static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward};
+  static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
+  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
+  static constexpr llvm::StringRef optimizers[] = {"adamw", "lamb", "sgd"};
+  Capabilities can;
+  can.name = "DeepSpeed";
+  can.stack = "deepspeed";
+  can.schedules = schedules;
+  can.zero = zero;
+  can.zeroOfPipelines = zeroOfPipelines;
+  can.zeroGroups = true; // of stage 3: checkZero
+  can.expertParallel = true;
+  can.precisions = precisions;
+  can.optimizers = optimizers;
+  can.halfReductions = can.offload = true;
+  can.selective = Selective::InModel;
+  return can;
+}
+
+Found checkZero(const PlanView &view, const Capabilities &launcher) {
+  const Decisions &d = view.d;
+  if (d.zero > 0 && d.zero < 3 && view.replicas() > 1)
+    return inexpressible(launcher, "groups of ZeRO-3 alone (MiCS)",
+                         "groups of " + std::to_string(view.shards()) + " ranks of ZeRO " +
+                             std::to_string(d.zero),
+                         "zero_group=" + std::to_string(d.dp));
+  if (d.offloadOptimizer && d.zero == 0)
+    return inexpressible(launcher, "the optimizer on the host with ZeRO-1 to 3", "ZeRO 0",
+                         "zero=1");
+  if (view.plan.optimizer == "lamb" && d.zero > 0)
+    return inexpressible(launcher, "lamb without ZeRO", "ZeRO " + std::to_string(d.zero), "zero=0");
+  // engine.py: "unsupported mix of model_dtype and grad_accum_dtype".
+  if (view.plan.precision != "f32" && d.zero == 0 && view.accumulated == Width::Full)
+    return inexpressible(launcher, "gradients of 32 bits beside a model of 16 with ZeRO-1 to 3",
+                         "ZeRO 0", "zero=1");
+  return std::nullopt;
+}
+
+// Whether gradients can be reduced beside the backward pass. Pipelines reduce them after it, and so
+// does BF16_Optimizer, which DeepSpeed takes for ZeRO-1 in bf16 with gradients of 32 bits.
+bool mayOverlap(const PlanView &view) {
+  bool isBf16Optimizer = view.d.zero == 1 && view.plan.precision == "bf16" &&
+                         view.accumulated == Width::Full && !view.d.offloadOptimizer;
+  return view.d.zero > 0 && view.d.pp == 1 && !isBf16Optimizer;
+}
+
+Found checkSplits(const PlanView &view, const Capabilities &launcher) {
+  const Decisions &d = view.d;
+  if (view.gradientRanks() > 1 && d.overlapGradients && !mayOverlap(view))
+    return inexpressible(
+        launcher,
+        "gradients reduced behind the backward pass of pipelines, of ZeRO-0 and of "
+        "ZeRO-1 in bf16 with gradients of 32 bits",
+        "them beside it", d.pp > 1 ? "overlap=0" : "zero=2");
+  if (d.tp > 1 && d.zero == 3)
+    return inexpressible(launcher, "tensor parallelism with ZeRO-0 to 2",
+                         "ZeRO 3 with tp " + std::to_string(d.tp), "zero=2");
+  if (d.ep > 1 && (d.tp > 1 || d.pp > 1))
+    return inexpressible(launcher, "expert parallelism without tp and pp",
+                         "ep " + std::to_string(d.ep) + " with tp " + std::to_string(d.tp) +
+                             " and pp " + std::to_string(d.pp),
+                         "tp=1,pp=1");
+  return std::nullopt;
+}
+
+std::string widthName(const PlanView &view, Width width) {
+  return width == Width::Full ? "fp32" : view.plan.precision == "bf16" ? "bf16" : "fp16";
+}
+
+Json zeroOf(const PlanView &view) {
+  const Decisions &d = view.d;
+  Json zero{{"stage", d.zero}};
+  if (d.zero == 0)
+    return zero;
+  bool overlaps = view.gradientRanks() > 1 && d.overlapGradients;
+  zero["overlap_comm"] = overlaps;
+  zero["contiguous_gradients"] = true;
+  if (overlaps && view.bucketElements() > 0) {
+    zero["reduce_bucket_size"] = view.bucketElements();
+    if (d.zero < 3)
+      zero["allgather_bucket_size"] = view.bucketElements();
+  }
+  if (d.zero == 3 && view.replicas() > 1)
+    zero["mics_shard_size"] = view.shards();
+  if (d.offloadOptimizer)
+    zero["offload_optimizer"] = {{"device", "cpu"}, {"pin_memory", true}};
+  return zero;
+}
+
+void addPrecision(const PlanView &view, Json &config) {
+  const std::string &precision = view.plan.precision;
+  if (precision == "f32")
+    return;
+  config[precision == "bf16" ? "bf16" : "fp16"] = {{"enabled", true}};
+  config["data_types"] = {{"grad_accum_dtype", widthName(view, view.accumulated)}};
+  config["communication_data_type"] = widthName(view, view.reduced);
+}
+
+void addOptimizer(const PlanView &view, Json &config) {
+  const std::string &optimizer = view.plan.optimizer;
+  config["optimizer"] = {{"type", optimizer == "adamw"  ? "AdamW"
+                                  : optimizer == "lamb" ? "Lamb"
+                                                        : "SGD"},
+                         {"params", Json::object()}};
+  if (optimizer == "sgd" && view.d.zero > 0)
+    config["zero_allow_untested_optimizer"] = true;
+}
+
+// How many layers of each stage recompute, for a model whose layers do so unlike each other.
+std::string recomputedLayers(const PlanView &view) {
+  std::string text;
+  for (const Chunk &chunk : view.chunks)
+    text += (text.empty() ? "" : ", ") + std::string("stage ") + std::to_string(chunk.stage) +
+            ": " + std::to_string(chunk.full) + " in full and " + std::to_string(chunk.selective) +
+            " selectively of " + std::to_string(chunk.layers());
+  return text;
+}
+
+void addNotes(const PlanView &view, ExportedPlan &out) {
+  const Decisions &d = view.d;
+  out.notes.push_back("launch " + std::to_string(view.plan.nodes) + " nodes with " +
+                      std::to_string(view.devicesPerNode()) +
+                      " devices each (deepspeed --num_nodes " + std::to_string(view.plan.nodes) +
+                      " --num_gpus " + std::to_string(view.devicesPerNode()) +
+                      "), and give sequences of " + std::to_string(view.plan.sequenceLength) +
+                      " tokens; learning rate and betas go into optimizer.params");
+  if (d.pp > 1)
+    out.notes.push_back("the model code makes the pipeline: PipelineModule(layers, "
+                        "topology=PipeModelDataParallelTopology("
+                        "num_pp=" +
+                        std::to_string(d.pp) + ", num_mp=" + std::to_string(d.tp) +
+                        ", num_dp=" + std::to_string(d.dp) +
+                        "), partition_method=\"type:<the layer's class>\"), " +
+                        std::to_string(view.chunks.front().layers()) + " layers a stage");
+  if (d.pp > 1 && d.tp > 1)
+    out.notes.push_back("the model code splits layers over the " + std::to_string(d.tp) +
+                        " ranks of tp under a pipeline; tensor_parallel is of models without one");
+  if (!view.recomputesAlike())
+    out.notes.push_back(
+        "the model code recomputes layers with deepspeed.checkpointing.checkpoint: " +
+        recomputedLayers(view));
+  else if (d.recompute != Recompute::None)
+    out.notes.push_back(
+        d.recompute == Recompute::Full
+            ? "the model code recomputes every layer (deepspeed.checkpointing.checkpoint, "
+              "activation_checkpoint_interval=1 of a PipelineModule, or transformers' "
+              "gradient_checkpointing_enable)"
+            : "the model code recomputes selectively in every layer, as the stack '" +
+                  view.software.name + "' has it");
+  if (d.zero == 3 && view.replicas() > 1)
+    out.notes.push_back("the model code builds the model within deepspeed.zero.MiCS_Init");
+  noteRanks(view, "DeepSpeed", kMegatronOrder, out.notes);
+}
+
+} // namespace
+
+Result<ExportedPlan> exportToDeepSpeed(const PlanView &view) {
+  Capabilities can = capabilities();
+  for (auto check : {findInexpressible, checkZero, checkSplits})
+    if (Found found = check(view, can))
+      return *found;
+  const Decisions &d = view.d;
+  Json config{{"train_batch_size", view.plan.globalBatch},
+              {"train_micro_batch_size_per_gpu", d.microBatch},
+              {"gradient_accumulation_steps", d.numMicroBatches},
+              {"zero_optimization", zeroOf(view)}};
+  addPrecision(view, config);
+  addOptimizer(view, config);
+  if (d.tp > 1 && d.pp == 1)
+    config["tensor_parallel"] = {{"autotp_size", d.tp}};
+  if (d.ep > 1)
+    config["expert_parallel"] = {{"enabled", true}, {"autoep_size", d.ep}};
+  ExportedPlan out;
+  out.text = config.dump(2) + "\n";
+  addNotes(view, out);
+  return out;
+}
+
+} // namespace dtc::launch

@@ -1,0 +1,158 @@
+#include "compiler/export/MegatronSettings.h"
+
+#include "compiler/plan/DecisionNames.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+namespace dtc::launch {
+namespace {
+
+using Found = std::optional<UserError>;
+
+constexpr AxisOrder kPipelineBeforeData{'t', 'c', 'p', 'd'};
+
+// "t*4"; nothing for a stage without layers.
+std::string layersText(int64_t count) {
+  return count > 1 ? "t*" + std::to_string(count) : count == 1 ? "t" : "";
+}
+
+std::string layoutOf(const PlanView &view) {
+  std::string text;
+  for (auto [index, chunk] : llvm::enumerate(view.chunks)) {
+    std::string stage = layersText(chunk.layers());
+    if (index == 0)
+      stage = "E," + stage;
+    if (index + 1 == view.chunks.size())
+      stage += ",L";
+    text += (index == 0 ? "" : "|") + stage;
+  }
+  return text;
+}
+
+// The layers that each chunk recomputes, where one number says it: a chunk of fewer layers
+// recomputes all of its own.
+std::optional<int64_t> blockSize(const PlanView &view) {
+  int64_t most = 0;
+  for (const Chunk &chunk : view.chunks)
+    most = std::max(most, chunk.full);
+  for (const Chunk &chunk : view.chunks)
+    if (chunk.full != std::min(most, chunk.layers()))
+      return std::nullopt;
+  return most;
+}
+
+Found setRecompute(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+  int64_t selective = 0, full = 0;
+  for (const Chunk &chunk : view.chunks) {
+    selective += chunk.selective;
+    full += chunk.full;
+  }
+  if (selective + full == 0)
+    return std::nullopt;
+  if (selective > 0 && selective < view.layers)
+    return inexpressible(launcher, "selective recomputation of all layers or of none",
+                         std::to_string(selective) + " of " + std::to_string(view.layers) +
+                             " layers with it",
+                         "recompute=selective");
+  if (selective > 0) {
+    out.granularity = "selective";
+    return std::nullopt;
+  }
+  out.granularity = "full";
+  if (full == view.layers) {
+    out.method = "uniform";
+    out.recomputedLayers = 1;
+    return std::nullopt;
+  }
+  std::optional<int64_t> size = blockSize(view);
+  if (!size)
+    return inexpressible(
+        launcher,
+        "full recomputation of as many layers on each stage, and in each chunk, as on the others",
+        "stages that differ in it", "recompute=full");
+  out.method = "block";
+  out.recomputedLayers = *size;
+  return std::nullopt;
+}
+
+Found setZero(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+  const Decisions &d = view.d;
+  bool isShared = view.gradientRanks() > 1;
+  out.distributedOptimizer = d.zero > 0;
+  out.optimizerInstances = d.zero > 0 ? view.replicas() : 1;
+  if (d.zero >= 2)
+    out.fsdpStrategy = d.zero == 2 ? "optim_grads" : "optim_grads_params";
+  if (d.zero >= 2 && isShared && !d.overlapGradients)
+    return inexpressible(launcher,
+                         "Megatron-FSDP, which reduces gradients beside the backward pass,",
+                         "overlap 0", "overlap=1");
+  if (d.offloadOptimizer && (d.zero == 0 || view.plan.optimizer != "adamw"))
+    return inexpressible(launcher, "the optimizer on the host with ZeRO-1 and adamw",
+                         "ZeRO " + std::to_string(d.zero) + " with " + view.plan.optimizer,
+                         "zero=1");
+  out.overlapsReduce = isShared && d.overlapGradients;
+  out.overlapsGather = out.overlapsReduce && d.zero > 0;
+  if (out.overlapsReduce)
+    out.bucketElements = view.bucketElements();
+  return std::nullopt;
+}
+
+void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
+  // Megatron-FSDP has the first order alone.
+  out.pipelineBeforeData =
+      !view.liesAs(kMegatronOrder) && view.liesAs(kPipelineBeforeData) && view.d.zero < 2;
+  noteRanks(view, launcher.name, out.pipelineBeforeData ? kPipelineBeforeData : kMegatronOrder,
+            out.notes);
+}
+
+} // namespace
+
+Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
+  static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward,
+                                               ScheduleKind::Interleaved};
+  static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
+  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
+  static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
+  Capabilities can;
+  can.name = name;
+  can.stack = stack;
+  can.schedules = schedules;
+  can.unevenStages = can.roundsOfStages = true;
+  can.zero = zero;
+  can.zeroOfPipelines = zeroOfPipelines;
+  can.zeroGroups = can.contextParallel = can.expertParallel = can.expertTensorParallel = true;
+  can.sequenceParallel = can.splitsKvGroups = true;
+  can.precisions = precisions;
+  can.optimizers = optimizers;
+  can.halfReductions = can.offload = true;
+  can.selective = Selective::Attention;
+  return can;
+}
+
+Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher) {
+  if (Found found = findInexpressible(view, launcher))
+    return *found;
+  const Decisions &d = view.d;
+  MegatronSettings out;
+  if (view.hasExperts && d.tp > 1 && !d.sequenceParallel)
+    return inexpressible(launcher, "experts under tensor parallelism with sequence parallelism",
+                         "sp 0", "sp=1");
+  if (d.pp > 1) {
+    out.virtualStages = d.virtualStages;
+    if (!view.hasEvenChunks())
+      out.layout = layoutOf(view);
+  }
+  for (auto set : {setRecompute, setZero})
+    if (Found found = set(view, launcher, out))
+      return *found;
+  setOrder(view, launcher, out);
+  out.overlapsTensor = d.tp > 1 && d.sequenceParallel && view.software.tpHidden > 0;
+  out.tensorParallelExperts = view.hasExperts && d.tp > 1;
+  if (d.ep > 1)
+    out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";
+  out.optimizer = view.plan.optimizer == "adamw" ? "adam" : view.plan.optimizer;
+  out.needsOneConnection = out.fsdpStrategy.empty() && (d.tp > 1 || d.cp > 1);
+  return out;
+}
+
+} // namespace dtc::launch

@@ -1,0 +1,40 @@
+// A plan in Megatron-Core's terms, which Megatron-LM and Megatron-Bridge call alike. Internal to
+// this folder.
+#pragma once
+
+#include "compiler/export/Capabilities.h"
+
+namespace dtc::launch {
+
+struct MegatronSettings {
+  // Where stages or chunks differ, the layers of each: "E,t*3|t*4|t*3,L" of
+  // --pipeline-model-parallel-layout; else "".
+  std::string layout;
+  // 1: no virtual stages.
+  int64_t virtualStages = 1;
+  std::string granularity, method; // of recomputation; "": none
+  int64_t recomputedLayers = 0;    // of each chunk
+  // ZeRO-2 and 3: Megatron-FSDP's sharding strategy; else "".
+  std::string fsdpStrategy;
+  bool distributedOptimizer = false;
+  int64_t optimizerInstances = 1; // copies of what ZeRO shards
+  bool overlapsReduce = false, overlapsGather = false;
+  // The stack hides collectives of tensor parallelism, which takes TransformerEngine's buffers.
+  bool overlapsTensor = false;
+  int64_t bucketElements = 0;      // 0: its own, or the units of Megatron-FSDP
+  bool pipelineBeforeData = false; // ranks of a pipeline are nearer than those of dp
+  bool tensorParallelExperts = false;
+  // "alltoall", or "flex" with DeepEP where a token is sent once to each rank; "" without expert
+  // parallelism.
+  std::string dispatcher;
+  std::string optimizer;
+  bool needsOneConnection = false; // CUDA_DEVICE_MAX_CONNECTIONS=1 before Blackwell
+  std::vector<std::string> notes;
+};
+
+Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabilities &launcher);
+
+// What both of them can be told.
+Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack);
+
+} // namespace dtc::launch

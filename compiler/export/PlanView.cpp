@@ -1,0 +1,160 @@
+#include "compiler/export/PlanView.h"
+
+#include "compiler/pipeline/Schedule.h"
+#include "compiler/plan/DecisionNames.h"
+#include "compiler/support/Units.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace dtc::launch {
+namespace {
+
+std::vector<Chunk> chunksOf(const Plan &plan) {
+  std::vector<Chunk> chunks;
+  for (auto [number, stage] : llvm::enumerate(plan.stages)) {
+    std::vector<std::pair<int64_t, int64_t>> runs = stage.chunks;
+    if (runs.empty())
+      runs.push_back({stage.firstLayer, stage.lastLayer});
+    size_t layer = 0; // of the stage
+    for (auto [first, last] : runs) {
+      Chunk &chunk = chunks.emplace_back();
+      chunk.first = first;
+      chunk.last = last;
+      chunk.stage = static_cast<int64_t>(number);
+      for (int64_t i = first; i <= last; ++i, ++layer) {
+        Recompute of = plan.decisions.recompute;
+        if (layer < stage.recompute.size())
+          of = recomputeFrom(stage.recompute[layer]).value_or(of);
+        chunk.selective += of == Recompute::Selective;
+        chunk.full += of == Recompute::Full;
+      }
+    }
+  }
+  llvm::sort(chunks, [](const Chunk &a, const Chunk &b) { return a.first < b.first; });
+  return chunks;
+}
+
+// A name of the plan within a comment, which no line break may end.
+std::string oneLine(const std::string &name) {
+  std::string line = name;
+  for (char &c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      c = '?';
+  return line;
+}
+
+// Of axes with several ranks.
+llvm::SmallVector<char> orderOf(const Decisions &d, const AxisOrder &order) {
+  llvm::SmallVector<char> axes;
+  for (char axis : order)
+    if (d.sizeOf(axis) > 1)
+      axes.push_back(axis);
+  return axes;
+}
+
+} // namespace
+
+PlanView::PlanView(const Plan &plan, const SoftwareStack &software)
+    : plan(plan), d(plan.decisions), software(software), chunks(chunksOf(plan)) {
+  for (const Chunk &chunk : chunks)
+    layers += chunk.layers();
+  hasExperts = d.ep > 1;
+  for (const auto &[name, axes] : plan.tensors) {
+    hasExperts |= llvm::StringRef(name).contains("experts");
+    auto tensor = axes.find("tp");
+    splitsKvGroups |= tensor != axes.end() && llvm::StringRef(tensor->second).contains('/');
+  }
+  if (plan.precision == "f32")
+    return;
+  if (plan.origin.gradDtype != "f32" || software.reduceBytes < 4)
+    reduced = Width::Half;
+  if (software.gradientBytes < 4)
+    accumulated = Width::Half;
+}
+
+bool PlanView::hasEvenChunks() const {
+  return llvm::all_of(
+      chunks, [&](const Chunk &chunk) { return chunk.layers() == chunks.front().layers(); });
+}
+
+bool PlanView::liesAs(const AxisOrder &order) const {
+  return orderOf(d, d.order) == orderOf(d, order);
+}
+
+bool PlanView::hasRanksOfOrder() const {
+  int64_t stride = 1; // between ranks of neighbouring stages
+  for (char axis : d.order) {
+    if (axis == 'p')
+      break;
+    stride *= d.sizeOf(axis);
+  }
+  for (auto [stage, of] : llvm::enumerate(plan.stages))
+    for (int64_t rank : of.ranks)
+      if (rank / stride % d.pp != static_cast<int64_t>(stage))
+        return false;
+  return true;
+}
+
+std::vector<std::string> PlanView::summary() const {
+  std::string what = "dtc's plan";
+  if (!plan.modelName.empty())
+    what += " of '" + oneLine(plan.modelName) + "'";
+  what += " (" + std::to_string(plan.parameters) + " parameters, " + std::to_string(layers) +
+          " layers) for " + std::to_string(plan.devices) + " devices on " +
+          std::to_string(plan.nodes) + (plan.nodes == 1 ? " node" : " nodes") + " of '" +
+          oneLine(plan.topologyName) + "'";
+  std::string mesh = "dp " + std::to_string(d.dp) + ", tp " + std::to_string(d.tp) + ", pp " +
+                     std::to_string(d.pp) + ", cp " + std::to_string(d.cp) + ", ep " +
+                     std::to_string(d.ep);
+  std::string costs =
+      "predicted for the stack '" + plan.origin.software +
+      "': " + printRounded(plan.predicted.stepSeconds, Quantity::Seconds) + " a step, " +
+      printRounded(static_cast<double>(plan.predicted.peakMemoryBytes), Quantity::Bytes) +
+      " of the fullest device";
+  return {what, mesh, costs};
+}
+
+std::string findMisplacedChunk(const PlanView &view) {
+  const Decisions &d = view.d;
+  for (auto [index, chunk] : llvm::enumerate(view.chunks)) {
+    int stage = stageOfChunk(d.schedule, static_cast<int>(d.pp), static_cast<int>(index));
+    if (chunk.stage != stage)
+      return "layers " + std::to_string(chunk.first) + " to " + std::to_string(chunk.last) +
+             " are on stage " + std::to_string(chunk.stage) + ", and the schedule " +
+             planNameOf(d.schedule).str() + " has them on stage " + std::to_string(stage);
+  }
+  return "";
+}
+
+void noteRanks(const PlanView &view, llvm::StringRef name, const AxisOrder &order,
+               std::vector<std::string> &notes) {
+  if (!view.liesAs(order)) {
+    std::string fix = orderText(order);
+    std::replace(fix.begin(), fix.end(), ' ', '-');
+    notes.push_back(("on the links the plan has its axes in the order " + orderText(view.d.order) +
+                     ", the innermost first, and " + name + " in the order " + orderText(order) +
+                     "; 'dtc plan --fix axis_order=" + fix + "' says what that costs")
+                        .str());
+    return;
+  }
+  if (view.hasRanksOfOrder())
+    return;
+  std::string places;
+  for (auto [index, stage] : llvm::enumerate(view.plan.stages))
+    places += (index == 0 ? "" : ", ") + std::to_string(stage.ranks.front()) + " to " +
+              std::to_string(stage.ranks.back());
+  notes.push_back(("the plan has its stages on the devices " + places + " of the system, and " +
+                   name + " on ranks in their order: list the nodes to it in that order")
+                      .str());
+}
+
+std::string listOf(llvm::ArrayRef<std::string> words) {
+  std::string list;
+  for (auto [index, word] : llvm::enumerate(words))
+    list += (index == 0 ? "" : index + 1 == words.size() ? " and " : ", ") + word;
+  return list;
+}
+
+} // namespace dtc::launch

@@ -1,0 +1,129 @@
+// What the software that runs a plan can do of it.
+#include "compiler/planner/LegalPlans.h"
+
+#include "compiler/plan/DecisionNames.h"
+#include "compiler/stack/StackFields.h"
+
+namespace dtc {
+namespace {
+
+bool has(uint32_t words, size_t index) { return (words >> index & 1) != 0; }
+template <typename Enum> bool hasOne(uint32_t words, Enum value) {
+  return has(words, static_cast<size_t>(value));
+}
+
+// The axes of more than one rank, from the innermost on: others make no difference.
+std::string keyOf(const AxisOrder &order, const Decisions &d) {
+  std::string key;
+  for (char axis : order)
+    if (d.sizeOf(axis) > 1)
+      key += axis;
+  return key;
+}
+
+bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
+  constexpr AxisOrder orders[] = {kMegatronOrder, {'t', 'c', 'p', 'd'}};
+  if (has(space.axisOrders, 0))
+    return true;
+  for (auto [index, order] : llvm::enumerate(orders))
+    if (has(space.axisOrders, index + 1) && keyOf(order, d) == keyOf(d.order, d))
+      return true;
+  return false;
+}
+
+bool isLegalZero(const Decisions &d, const LegalSpace &space) {
+  return hasOne(d.pp > 1 ? space.zeroOfPipelines : space.zero, d.zero) &&
+         (d.zeroGroup == 0 || space.zeroGroups) && (!d.offloadOptimizer || space.offload);
+}
+
+bool isLegalRecompute(const Decisions &d, const LegalSpace &space) {
+  return d.mayRecomputeMore() ? mayMix(d.recompute, d.recomputeMost, space)
+                              : hasOne(space.recompute, d.recompute);
+}
+
+// As many layers in each chunk, or embedding and head count as a layer each.
+bool dividesEvenly(const Decisions &d, int64_t layers) {
+  int64_t chunks = d.pp * d.virtualStages;
+  return layers % chunks == 0 || (layers + 2) % chunks == 0;
+}
+
+bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers) {
+  return d.pp == 1 ||
+         (hasOne(space.schedules, d.schedule) && (space.unevenStages || dividesEvenly(d, layers)) &&
+          (!space.fillsStages || d.schedule != ScheduleKind::Interleaved ||
+           d.numMicroBatches >= d.pp));
+}
+
+} // namespace
+
+bool mayMix(Recompute least, Recompute most, const LegalSpace &space) {
+  bool fromNone = least == Recompute::None, toFull = most == Recompute::Full;
+  return has(space.recomputeMixes, !fromNone ? 2 : toFull ? 1 : 0);
+}
+
+bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
+  return (d.tp == 1 ||
+          (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
+         (d.pp == 1 || space.pipelineParallel) && (d.cp == 1 || has(space.contextKinds, 0)) &&
+         (d.ep == 1 || (space.expertParallel && (d.tp == 1 || space.expertsBesideTensor))) &&
+         isLegalOrder(d, space);
+}
+
+bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
+  return isLegalMesh(decisions, space) && isLegalZero(decisions, space) &&
+         isLegalRecompute(decisions, space) && isLegalSchedule(decisions, space, layers);
+}
+
+std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software) {
+  const LegalSpace &space = software.space;
+  auto refuse = [&](const std::string &pin, const std::string &has) {
+    return UserError("--fix " + pin + ": software '" + software.name + "' can't do that",
+                     has + "; 'dtc stack show " + software.name + "' lists all under [space]");
+  };
+  auto wordsOfKey = [&](llvm::StringRef key) {
+    std::string words = wordsOf(spaceSet(key), space);
+    return key.str() + " can be " + (words.empty() ? "nothing" : words);
+  };
+  auto size = [](const std::optional<int64_t> &pin) { return pin.value_or(1); };
+  const std::tuple<const char *, int64_t, bool> sizes[] = {
+      {"tp", size(pins.tp), space.tensorParallel},
+      {"pp", size(pins.pp), space.pipelineParallel},
+      {"cp", size(pins.cp), has(space.contextKinds, 0)},
+      {"ep", size(pins.ep), space.expertParallel}};
+  for (auto [name, ranks, isLegal] : sizes)
+    if (ranks > 1 && !isLegal)
+      return refuse(std::string(name) + "=" + std::to_string(ranks),
+                    std::string("use ") + name + "=1");
+  if (size(pins.ep) > 1 && size(pins.tp) > 1 && !space.expertsBesideTensor)
+    return refuse("tp=" + std::to_string(*pins.tp) + ",ep=" + std::to_string(*pins.ep),
+                  "one of them has to be 1");
+  if (pins.sp && size(pins.tp) > 1 && !hasOne(space.sequenceParallel, *pins.sp))
+    return refuse("sp=" + std::to_string(*pins.sp), wordsOfKey("sequence_parallel"));
+  bool isPipeline = size(pins.pp) > 1;
+  if (pins.zero && !hasOne(isPipeline ? space.zeroOfPipelines : space.zero, *pins.zero))
+    return refuse("zero=" + std::to_string(*pins.zero) +
+                      (isPipeline ? ",pp=" + std::to_string(*pins.pp) : ""),
+                  wordsOfKey(isPipeline ? "zero_of_pipelines" : "zero"));
+  if (pins.zeroGroup.value_or(0) > 0 && !space.zeroGroups)
+    return refuse("zero_group=" + std::to_string(*pins.zeroGroup), "leave it out");
+  if (pins.offload.value_or(0) > 0 && !space.offload)
+    return refuse("offload=1", "use offload=0");
+  bool isScheduled = !pins.schedule;
+  for (auto [index, word] : llvm::enumerate(spaceSet("schedules").words))
+    isScheduled |= has(space.schedules, index) && pins.allows(static_cast<ScheduleKind>(index));
+  if (!isScheduled)
+    return refuse("schedule=" + planNameOf(*pins.schedule).str(), wordsOfKey("schedules"));
+  if (pins.recompute && !hasOne(space.recompute, *pins.recompute))
+    return refuse("recompute=" + toString(*pins.recompute).str(), wordsOfKey("recompute"));
+  Decisions d = pins.decisions();
+  for (auto [axis, pin] : {std::pair{&d.tp, &pins.tp}, {&d.cp, &pins.cp}, {&d.dp, &pins.dp}, {&d.pp, &pins.pp}})
+    *axis = pin->value_or(2); // of an axis that is left open the place counts
+  if (pins.order && !isLegalOrder(d, space)) {
+    std::string order = orderText(*pins.order);
+    std::replace(order.begin(), order.end(), ' ', '-');
+    return refuse("axis_order=" + order, wordsOfKey("axis_orders"));
+  }
+  return std::nullopt;
+}
+
+} // namespace dtc

@@ -1,0 +1,22 @@
+// What the software that runs a plan can do of it: the [space] of its stack. Internal to this
+// folder.
+#pragma once
+
+#include "compiler/planner/Pins.h"
+#include "compiler/stack/SoftwareStack.h"
+
+namespace dtc {
+
+// Whether some layers of a stage may recompute more than the others.
+bool mayMix(Recompute least, Recompute most, const LegalSpace &space);
+
+// What is decided of axes and their order alone.
+bool isLegalMesh(const Decisions &decisions, const LegalSpace &space);
+
+// Whether the software can train that way, of a model with so many layers.
+bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers);
+
+// A pin that the software can't obey: names it, the software and what it has instead.
+std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
+
+} // namespace dtc

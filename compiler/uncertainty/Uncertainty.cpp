@@ -1,0 +1,83 @@
+// How far measured runs are from estimates of seconds and bytes.
+#include "compiler/uncertainty/Uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+namespace {
+
+constexpr size_t last = kErrorLevels.size() - 1;
+
+// What is beyond the outermost levels, 1 % on either side, falls off exponentially, as fast as it
+// does from the outermost tenth on.
+constexpr size_t kTenth = 3;
+double falloffBelow(const ErrorQuantiles &at) { return (at[kTenth] - at[0]) / std::log(10); }
+double falloffAbove(const ErrorQuantiles &at) {
+  return (at[last] - at[last - kTenth]) / std::log(10);
+}
+
+double shareBelow(const ErrorQuantiles &at, double value) {
+  if (value < at[0])
+    return kErrorLevels[0] * std::exp((value - at[0]) / falloffBelow(at));
+  if (value >= at[last])
+    return 1 - (1 - kErrorLevels[last]) * std::exp((at[last] - value) / falloffAbove(at));
+  size_t i = static_cast<size_t>(std::upper_bound(at.begin(), at.end(), value) - at.begin());
+  double part = (value - at[i - 1]) / (at[i] - at[i - 1]);
+  return kErrorLevels[i - 1] + part * (kErrorLevels[i] - kErrorLevels[i - 1]);
+}
+
+double valueAt(const ErrorQuantiles &at, double share) {
+  if (share < kErrorLevels[0])
+    return at[0] + falloffBelow(at) * std::log(share / kErrorLevels[0]);
+  if (share >= kErrorLevels[last])
+    return at[last] - falloffAbove(at) * std::log((1 - share) / (1 - kErrorLevels[last]));
+  size_t i = static_cast<size_t>(std::upper_bound(kErrorLevels.begin(), kErrorLevels.end(), share) -
+                                 kErrorLevels.begin());
+  double part = (share - kErrorLevels[i - 1]) / (kErrorLevels[i] - kErrorLevels[i - 1]);
+  return at[i - 1] + part * (at[i] - at[i - 1]);
+}
+
+} // namespace
+
+Uncertainty Uncertainty::of(const ErrorClass &key) {
+  return Uncertainty(errorsOf(errorTable(), key));
+}
+
+double Uncertainty::stepLowSeconds(double estimate) const {
+  return errors ? estimate * std::exp(errors->timeLow) : estimate;
+}
+
+double Uncertainty::stepHighSeconds(double estimate) const {
+  return errors ? estimate * std::exp(errors->timeHigh) : estimate;
+}
+
+double Uncertainty::fitProbability(double estimatedBytes, double limitBytes) const {
+  if (!errors || estimatedBytes <= 0 || limitBytes <= 0)
+    return estimatedBytes <= limitBytes ? 1 : 0;
+  return shareBelow(errors->memory, std::log(limitBytes / estimatedBytes));
+}
+
+double Uncertainty::memoryFactor(double probability) const {
+  return errors ? std::exp(valueAt(errors->memory, probability)) : 1;
+}
+
+std::string Uncertainty::basis() const {
+  if (!errors)
+    return "programs that dtc plans to the byte";
+  std::string text = std::to_string(errors->runs) + " runs";
+  if (errors->kind)
+    text += *errors->kind == ModelKind::Dense ? " of dense models" : " of mixtures of experts";
+  if (!errors->stack.empty())
+    text += " with " + errors->stack;
+  llvm::SmallVector<llvm::StringRef> devices;
+  llvm::StringRef(errors->devices).split(devices, '+');
+  text += " on ";
+  for (size_t i = 0; i < devices.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < devices.size() ? ", " : " and ") + devices[i].str();
+  if (errors->runs < kFewRuns)
+    text += ", and those of like classes";
+  return text;
+}
+
+} // namespace dtc

@@ -1,0 +1,123 @@
+// Plans in Megatron-Core's terms.
+#include "ExportPlans.h"
+
+#include "compiler/export/MegatronSettings.h"
+
+#include "gtest/gtest.h"
+
+using namespace dtc;
+using namespace dtc::launch;
+
+namespace {
+
+Result<MegatronSettings> settingsOf(const Plan &plan, const SoftwareStack &stack) {
+  PlanView view(plan, stack);
+  return megatronSettings(view, megatronCapabilities("M", "megatron-core"));
+}
+
+Result<MegatronSettings> settingsOf(const Plan &plan) { return settingsOf(plan, plainStack()); }
+
+// Full recomputation of so many first layers of each chunk.
+void recompute(Plan &plan, std::vector<std::vector<std::string>> layers) {
+  for (size_t stage = 0; stage < layers.size(); ++stage)
+    plan.stages[stage].recompute = layers[stage];
+  plan.decisions.recompute = Recompute::None;
+  plan.decisions.recomputeMost = Recompute::Full;
+}
+
+} // namespace
+
+// Even stages need no layout.
+TEST(MegatronSettings, SaysWhatStagesHoldWhereTheyDiffer) {
+  EXPECT_EQ(settingsOf(planOf({4, 4}))->layout, "");
+  EXPECT_EQ(settingsOf(planOf({3, 5}))->layout, "E,t*3|t*5,L");
+  EXPECT_EQ(settingsOf(planOf({1, 2, 2, 1}, 2))->layout, "E,t|t*2|t*2|t,L");
+  EXPECT_EQ(settingsOf(planOf({1, 2, 2, 1}, 2))->virtualStages, 2);
+}
+
+TEST(MegatronSettings, RecomputesBlocksOfTheFirstLayersOfEachChunk) {
+  Plan plan = planOf({3, 3});
+  recompute(plan, {{"full", "full", "none"}, {"full", "full", "none"}});
+  Result<MegatronSettings> settings = settingsOf(plan);
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->method, "block");
+  EXPECT_EQ(settings->recomputedLayers, 2);
+}
+
+// A chunk of fewer layers recomputes all of them.
+TEST(MegatronSettings, RecomputesWholeChunksThatAreSmallerThanTheBlock) {
+  Plan plan = planOf({2, 4});
+  recompute(plan, {{"full", "full"}, {"full", "full", "full", "none"}});
+  Result<MegatronSettings> settings = settingsOf(plan);
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->recomputedLayers, 3);
+}
+
+TEST(MegatronSettings, RefusesStagesThatRecomputeUnlikeEachOther) {
+  Plan plan = planOf({3, 3});
+  recompute(plan, {{"full", "full", "none"}, {"full", "none", "none"}});
+  Result<MegatronSettings> settings = settingsOf(plan);
+  ASSERT_FALSE(settings);
+  EXPECT_EQ(
+      settings.error().message,
+      "M has full recomputation of as many layers on each stage, and in each chunk, as on the "
+      "others, and the plan has stages that differ in it; plan again with '--fix "
+      "recompute=full', or with '--stack megatron-core'");
+}
+
+TEST(MegatronSettings, RefusesSelectiveRecomputationOfSomeLayers) {
+  Plan plan = planOf({2});
+  recompute(plan, {{"selective", "full"}});
+  Result<MegatronSettings> settings = settingsOf(plan);
+  ASSERT_FALSE(settings);
+  EXPECT_EQ(
+      settings.error().message.substr(0, 88),
+      "M has selective recomputation of all layers or of none, and the plan has 1 of 2 layers w");
+}
+
+// An order of Megatron's own needs a flag, another one is noted.
+TEST(MegatronSettings, LaysPipelinesInsideData) {
+  Plan plan = planOf({4, 4});
+  EXPECT_FALSE(settingsOf(plan)->pipelineBeforeData);
+  plan.decisions.order = {'t', 'c', 'p', 'd'};
+  plan.stages[0].ranks = {0, 2};
+  plan.stages[1].ranks = {1, 3};
+  EXPECT_TRUE(settingsOf(plan)->pipelineBeforeData);
+  EXPECT_TRUE(settingsOf(plan)->notes.empty());
+  plan.decisions.order = {'p', 't', 'd', 'c'};
+  EXPECT_TRUE(settingsOf(plan)->pipelineBeforeData);
+}
+
+TEST(MegatronSettings, ShardsInInstancesOfTheDistributedOptimizer) {
+  Plan plan = planOf({4});
+  plan.decisions.dp = plan.devices = 8;
+  plan.decisions.zeroGroup = 2;
+  EXPECT_EQ(settingsOf(plan)->optimizerInstances, 4);
+  EXPECT_TRUE(settingsOf(plan)->overlapsGather);
+  plan.decisions.overlapGradients = false;
+  EXPECT_FALSE(settingsOf(plan)->overlapsGather);
+  plan.decisions.overlapGradients = true;
+  plan.decisions.zero = 3;
+  EXPECT_EQ(settingsOf(plan)->fsdpStrategy, "optim_grads_params");
+  plan.decisions.zero = 2;
+  EXPECT_EQ(settingsOf(plan)->fsdpStrategy, "optim_grads");
+}
+
+// What a stack hides or sends takes TransformerEngine's buffers or DeepEP.
+TEST(MegatronSettings, TakesWhatTheStackCountsOn) {
+  Plan plan = planOf({4});
+  Decisions &d = plan.decisions;
+  d.tp = 2;
+  d.dp = 4;
+  d.ep = 2;
+  d.sequenceParallel = true;
+  SoftwareStack stack = plainStack();
+  EXPECT_FALSE(settingsOf(plan, stack)->overlapsTensor);
+  EXPECT_EQ(settingsOf(plan, stack)->dispatcher, "alltoall");
+  stack.tpHidden = 0.5;
+  stack.sendsTokensOnce = true;
+  EXPECT_TRUE(settingsOf(plan, stack)->overlapsTensor);
+  EXPECT_EQ(settingsOf(plan, stack)->dispatcher, "flex");
+  d.sequenceParallel = false;
+  EXPECT_FALSE(settingsOf(plan, stack)); // experts under tp want it
+}

@@ -1,0 +1,188 @@
+// What the search leaves out for a stack, and what it says of pins that the stack can't obey.
+#include "compiler/planner/SearchSpace.h"
+#include "compiler/stack/StackFields.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+LegalSpace spaceOf(const char *stack) { return loadStack(stack)->space; }
+
+Decisions decisions(int64_t dp, int64_t tp, int64_t pp) {
+  Decisions d;
+  d.dp = dp;
+  d.tp = tp;
+  d.pp = pp;
+  d.numMicroBatches = 8;
+  return d;
+}
+
+std::string errorOf(const std::map<std::string, std::string> &fixed, const char *stack) {
+  Result<Pins> pins = readPins(fixed);
+  EXPECT_TRUE(pins.ok());
+  std::optional<UserError> error = checkLegal(*pins, *loadStack(stack));
+  return error ? error->message : "";
+}
+
+} // namespace
+
+TEST(IsLegal, HasAllThatIsCostedForDtc) {
+  LegalSpace own = spaceOf("dtc");
+  for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::Interleaved,
+                            ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV}) {
+    Decisions d = decisions(2, 2, 4);
+    d.schedule = kind;
+    d.virtualStages = kind == ScheduleKind::ZeroBubbleV ? 2 : 1;
+    d.zero = 3;
+    d.recomputeMost = Recompute::Selective;
+    d.order = {'p', 't', 'c', 'd'};
+    EXPECT_TRUE(isLegal(d, own, 7));
+  }
+}
+
+TEST(IsLegal, KeepsToSchedulesOfTheStack) {
+  LegalSpace core = spaceOf("megatron-core");
+  Decisions d = decisions(1, 1, 4);
+  EXPECT_TRUE(isLegal(d, core, 8));
+  d.schedule = ScheduleKind::ZeroBubbleH1;
+  EXPECT_FALSE(isLegal(d, core, 8));
+  EXPECT_TRUE(isLegal(decisions(4, 1, 1), core, 8));
+  d.schedule = ScheduleKind::Interleaved;
+  d.virtualStages = 2;
+  EXPECT_TRUE(isLegal(d, core, 8));
+  d.numMicroBatches = 3; // fewer than stages
+  EXPECT_FALSE(isLegal(d, core, 8));
+}
+
+TEST(IsLegal, KeepsToZeroWithAndWithoutStages) {
+  LegalSpace deepspeed = spaceOf("deepspeed");
+  Decisions d = decisions(4, 1, 1);
+  d.zero = 3;
+  EXPECT_TRUE(isLegal(d, deepspeed, 8));
+  d.pp = 2;
+  EXPECT_FALSE(isLegal(d, deepspeed, 8));
+  d.zero = 1;
+  EXPECT_TRUE(isLegal(d, deepspeed, 8));
+  d.zeroGroup = 2;
+  EXPECT_TRUE(isLegal(d, deepspeed, 8));
+  deepspeed.zeroGroups = false;
+  EXPECT_FALSE(isLegal(d, deepspeed, 8));
+  d.zeroGroup = 0;
+  d.offloadOptimizer = true;
+  EXPECT_TRUE(isLegal(d, deepspeed, 8));
+  EXPECT_FALSE(isLegal(d, spaceOf("torchtitan"), 8));
+}
+
+TEST(IsLegal, CutsEvenlyWhereStagesAre) {
+  LegalSpace maxtext = spaceOf("maxtext");
+  Decisions d = decisions(1, 1, 4);
+  d.schedule = ScheduleKind::GPipe;
+  EXPECT_TRUE(isLegal(d, maxtext, 8));
+  EXPECT_TRUE(isLegal(d, maxtext, 6)); // embedding and head count as a layer each
+  EXPECT_FALSE(isLegal(d, maxtext, 7));
+}
+
+TEST(IsLegal, KeepsToAxesAndTheirOrder) {
+  LegalSpace core = spaceOf("megatron-core"), deepspeed = spaceOf("deepspeed");
+  EXPECT_FALSE(isLegalMesh(decisions(2, 2, 1), deepspeed));
+  Decisions d = decisions(2, 2, 2);
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.order = {'t', 'c', 'p', 'd'};
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.order = {'p', 't', 'c', 'd'};
+  EXPECT_FALSE(isLegalMesh(d, core));
+  d.pp = 1; // the rest is in Megatron's order
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.cp = 2;
+  EXPECT_TRUE(isLegalMesh(d, core));
+  core.contextKinds = 0;
+  EXPECT_FALSE(isLegalMesh(d, core));
+  d.cp = 1;
+  d.ep = 2;
+  EXPECT_TRUE(isLegalMesh(d, core));
+  core.expertsBesideTensor = false;
+  EXPECT_FALSE(isLegalMesh(d, core));
+  core.expertsBesideTensor = true;
+  core.expertParallel = false;
+  EXPECT_FALSE(isLegalMesh(d, core));
+  d.ep = 1;
+  core.sequenceParallel = 1; // off
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.sequenceParallel = true;
+  EXPECT_FALSE(isLegalMesh(d, core));
+}
+
+TEST(IsLegal, MixesRecomputationWhereTheStackDoes) {
+  LegalSpace core = spaceOf("megatron-core"), titan = spaceOf("torchtitan"), own = spaceOf("dtc");
+  Decisions d = decisions(8, 1, 1);
+  for (Recompute all : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+    d.recompute = d.recomputeMost = all;
+    EXPECT_TRUE(isLegal(d, core, 8));
+  }
+  for (auto [least, most] : {std::pair(Recompute::None, Recompute::Selective),
+                             {Recompute::None, Recompute::Full},
+                             {Recompute::Selective, Recompute::Full}}) {
+    d.recompute = least;
+    d.recomputeMost = most;
+    EXPECT_FALSE(isLegal(d, titan, 8));
+    EXPECT_TRUE(isLegal(d, own, 8));
+  }
+  EXPECT_TRUE(mayMix(Recompute::None, Recompute::Full, core));
+  EXPECT_FALSE(mayMix(Recompute::None, Recompute::Selective, core));
+  EXPECT_FALSE(mayMix(Recompute::Selective, Recompute::Full, core));
+}
+
+TEST(EnumerateDetails, HasEachRecomputationOfAStackOnce) {
+  SpaceLimits limits;
+  limits.devices = 8;
+  limits.globalBatch = 8;
+  limits.layers = 8;
+  limits.sequence = 1024;
+  limits.space = spaceOf("torchtitan");
+  Pins pins;
+  pins.zero = 3;
+  std::vector<std::pair<Recompute, Recompute>> found;
+  for (const Decisions &d : enumerateDetails(decisions(8, 1, 1), limits, pins))
+    found.push_back({d.recompute, d.recomputeMost});
+  using R = Recompute;
+  EXPECT_EQ(found, (std::vector<std::pair<R, R>>{{R::None, R::None},
+                                                 {R::Selective, R::Selective},
+                                                 {R::Full, R::Full}}));
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
+  ASSERT_TRUE(meshes.ok());
+  limits.space = spaceOf("deepspeed");
+  Result<std::vector<Decisions>> fewer = enumerateMeshes(limits, Pins());
+  ASSERT_TRUE(fewer.ok());
+  EXPECT_LT(fewer->size(), meshes->size());
+  for (const Decisions &d : *fewer)
+    EXPECT_EQ(d.tp, 1);
+}
+
+TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
+  EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "megatron-core"),
+            "--fix schedule=zero-bubble: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "torchtitan"), ""); // ZB-V
+  EXPECT_EQ(errorOf({{"zero", "3"}}, "megatron-core"),
+            "--fix zero=3: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "3"}, {"pp", "2"}}, "deepspeed"),
+            "--fix zero=3,pp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "3"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"),
+            "--fix tp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"),
+            "--fix ep=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"),
+            "--fix cp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
+            "--fix recompute=selective: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),
+            "--fix offload=1: software 'torchtitan' can't do that");
+  EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}}, "megatron-core"),
+            "--fix axis_order=pp-tp-cp-dp: software 'megatron-core' can't do that");
+  EXPECT_EQ(errorOf({{"axis_order", "tp-cp-pp-dp"}}, "megatron-core"), "");
+  EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}, {"pp", "1"}}, "megatron-core"), "");
+  for (const char *stack : {"megatron-core", "megatron-bridge", "torchtitan", "maxtext", "dtc"})
+    EXPECT_EQ(errorOf({{"tp", "8"}, {"pp", "4"}, {"sp", "1"}}, stack), "");
+}
