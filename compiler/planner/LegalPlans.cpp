@@ -51,7 +51,7 @@ bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers
   return d.pp == 1 ||
          (hasOne(space.schedules, d.schedule) && (space.unevenStages || dividesEvenly(d, layers)) &&
           (!space.fillsStages || d.schedule != ScheduleKind::Interleaved ||
-           d.numMicroBatches >= d.pp));
+           d.numMicroBatches % d.pp == 0));
 }
 
 } // namespace

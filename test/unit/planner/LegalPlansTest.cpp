@@ -52,7 +52,7 @@ TEST(IsLegal, KeepsToSchedulesOfTheStack) {
   d.schedule = ScheduleKind::Interleaved;
   d.virtualStages = 2;
   EXPECT_TRUE(isLegal(d, core, 8));
-  d.numMicroBatches = 3; // fewer than stages
+  d.numMicroBatches = 6; // which 4 does not divide
   EXPECT_FALSE(isLegal(d, core, 8));
 }
 
