@@ -147,9 +147,8 @@ TEST(EnumerateDetails, HasEachRecomputationOfAStackOnce) {
   for (const Decisions &d : enumerateDetails(decisions(8, 1, 1), limits, pins))
     found.push_back({d.recompute, d.recomputeMost});
   using R = Recompute;
-  EXPECT_EQ(found, (std::vector<std::pair<R, R>>{{R::None, R::None},
-                                                 {R::Selective, R::Selective},
-                                                 {R::Full, R::Full}}));
+  EXPECT_EQ(found, (std::vector<std::pair<R, R>>{
+                       {R::None, R::None}, {R::Selective, R::Selective}, {R::Full, R::Full}}));
   Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
   ASSERT_TRUE(meshes.ok());
   limits.space = spaceOf("deepspeed");
@@ -169,12 +168,9 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"zero", "3"}, {"pp", "2"}}, "deepspeed"),
             "--fix zero=3,pp=2: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"zero", "3"}}, "deepspeed"), "");
-  EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"),
-            "--fix tp=2: software 'deepspeed' can't do that");
-  EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"),
-            "--fix ep=2: software 'deepspeed' can't do that");
-  EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"),
-            "--fix cp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"), "--fix tp=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"), "--fix ep=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "--fix cp=2: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
             "--fix recompute=selective: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),
