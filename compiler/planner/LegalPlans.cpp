@@ -116,7 +116,8 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   if (pins.recompute && !hasOne(space.recompute, *pins.recompute))
     return refuse("recompute=" + toString(*pins.recompute).str(), wordsOfKey("recompute"));
   Decisions d = pins.decisions();
-  for (auto [axis, pin] : {std::pair{&d.tp, &pins.tp}, {&d.cp, &pins.cp}, {&d.dp, &pins.dp}, {&d.pp, &pins.pp}})
+  for (auto [axis, pin] :
+       {std::pair{&d.tp, &pins.tp}, {&d.cp, &pins.cp}, {&d.dp, &pins.dp}, {&d.pp, &pins.pp}})
     *axis = pin->value_or(2); // of an axis that is left open the place counts
   if (pins.order && !isLegalOrder(d, space)) {
     std::string order = orderText(*pins.order);

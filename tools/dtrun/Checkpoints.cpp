@@ -275,7 +275,7 @@ Status Checkpoints::advance() {
     conclude(status);
     return {};
   }
-  DTC_RETURN_IF_ERROR(gatherHashes(std::move(own)));
+  DTC_RETURN_IF_ERROR(gatherHashes(own));
   isCommitting = true;
   if (world->rank() == 0)
     committer.start([this] { return commit(); });
@@ -290,12 +290,12 @@ void Checkpoints::conclude(const Status &status) {
   isCommitting = false;
 }
 
-Status Checkpoints::gatherHashes(std::vector<std::string> own) {
+Status Checkpoints::gatherHashes(const std::vector<std::string> &own) {
   hashes.assign(layout.shards.size(), {});
   for (size_t i = 0; i < layout.shards.size(); ++i) {
     int owner = layout.shards[i].rank;
     if (owner == 0 && world->rank() == 0)
-      hashes[i] = std::move(own);
+      hashes[i] = own;
     if (owner == 0 || (world->rank() != 0 && world->rank() != owner))
       continue;
     constexpr size_t digits = 32;

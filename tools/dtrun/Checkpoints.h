@@ -70,7 +70,7 @@ private:
   Status waitForWriters(bool forEver);
   Status advance();
   void conclude(const Status &status);
-  Status gatherHashes(std::vector<std::string> mine);
+  Status gatherHashes(const std::vector<std::string> &own);
   Status commit();
   void explainFailure(const Status &status);
   std::string manifestOf() const;

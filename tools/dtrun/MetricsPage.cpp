@@ -72,7 +72,8 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
               result.lossScale);
   metrics.count(result.hasSkippedSteps, "dtc_skipped_steps_total",
                 "Steps that changed nothing, as gradients were not finite.", result.skippedSteps);
-  metrics.count(true, "dtc_roll_backs_total", "Times that a loss took the run back to a checkpoint.",
+  metrics.count(true, "dtc_roll_backs_total",
+                "Times that a loss took the run back to a checkpoint.",
                 static_cast<double>(report.rollBacks));
   metrics.count(true, "dtc_skipped_batches_total", "Batches of data that roll-backs left out.",
                 static_cast<double>(report.skippedBatches));
