@@ -41,17 +41,11 @@ bool isLegalRecompute(const Decisions &d, const LegalSpace &space) {
                               : hasOne(space.recompute, d.recompute);
 }
 
-// As many layers in each chunk, or embedding and head count as a layer each.
-bool dividesEvenly(const Decisions &d, int64_t layers) {
-  int64_t chunks = d.pp * d.virtualStages;
-  return layers % chunks == 0 || (layers + 2) % chunks == 0;
-}
-
 bool isLegalSchedule(const Decisions &d, const LegalSpace &space, int64_t layers) {
-  return d.pp == 1 ||
-         (hasOne(space.schedules, d.schedule) && (space.unevenStages || dividesEvenly(d, layers)) &&
-          (!space.fillsStages || d.schedule != ScheduleKind::Interleaved ||
-           d.numMicroBatches % d.pp == 0));
+  return d.pp == 1 || (hasOne(space.schedules, d.schedule) &&
+                       (space.unevenStages || layers % (d.pp * d.virtualStages) == 0) &&
+                       (!space.fillsStages || d.schedule != ScheduleKind::Interleaved ||
+                        d.numMicroBatches % d.pp == 0));
 }
 
 } // namespace

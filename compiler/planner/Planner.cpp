@@ -114,9 +114,7 @@ public:
                        "these pins",
                        "placements are searched where tp is 2 or more; use placement=megatron");
     if (!found.leanest)
-      return capture.errorOr(
-          UserError("planning '" + facts.name + "': no plan has all that --fix asks for",
-                    "leave out one of its keys, so that the planner chooses it"));
+      return capture.errorOr(noPlan());
     if (found.ranked.empty())
       return nothingFits(*found.leanest);
     PlanOutcome outcome;
@@ -155,9 +153,7 @@ public:
     SearchOptions options = searchOptions();
     SearchResult found = searchJointly(cells, *meshes, limits, pins, estimate, options);
     if (!found.leanest)
-      return capture.errorOr(
-          UserError("planning '" + facts.name + "': no plan has all that --fix asks for",
-                    "leave out one of its keys, so that the planner chooses it"));
+      return capture.errorOr(noPlan());
     Plan plan = describePlan(*found.leanest, request, facts);
     tellErrors(plan, *found.leanest);
     tellRanks(plan, *found.leanest, request.topology);
@@ -236,6 +232,21 @@ private:
     const Plan *smallest = nullptr; // of these
     std::string whyNot;             // the first plan that is not executable is not
   };
+
+  // Why nothing of the space is left.
+  UserError noPlan() const {
+    std::string planning = "planning '" + facts.name + "': ";
+    if (!request.fixed.empty())
+      return UserError(planning + "no plan has all that --fix asks for",
+                       "leave out one of its keys, so that the planner chooses it");
+    const std::string &name = estimate.software->name;
+    return UserError(
+        planning + "software '" + name + "' can't spread it over " + number(limits.devices) +
+            " devices with a global batch of " + number(limits.globalBatch),
+        "use fewer devices or a larger --global-batch; what it can do is under [space] of "
+        "'dtc stack show " +
+            name + "'");
+  }
 
   // That a step of any plan takes; 0 where that is not known.
   double relaxedSeconds() {

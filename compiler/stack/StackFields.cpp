@@ -111,7 +111,7 @@ constexpr SpaceFlag spaces[] = {
     {"zero_groups", &LegalSpace::zeroGroups, "ZeRO may shard within groups of ranks (HSDP)"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"uneven_stages", &LegalSpace::unevenStages,
-     "stages may have unlike numbers of layers; else as many each, embedding and head counted as a layer where that divides"},
+     "stages may have unlike numbers of layers"},
     {"fills_stages", &LegalSpace::fillsStages, "interleaving wants a number of micro-batches that pp divides"},
     {"even_recompute", &LegalSpace::evenRecompute,
      "where some layers recompute more than others, as many of each stage's every part do"},

@@ -80,7 +80,7 @@ TEST(IsLegal, CutsEvenlyWhereStagesAre) {
   Decisions d = decisions(1, 1, 4);
   d.schedule = ScheduleKind::GPipe;
   EXPECT_TRUE(isLegal(d, maxtext, 8));
-  EXPECT_TRUE(isLegal(d, maxtext, 6)); // embedding and head count as a layer each
+  EXPECT_FALSE(isLegal(d, maxtext, 6));
   EXPECT_FALSE(isLegal(d, maxtext, 7));
 }
 
