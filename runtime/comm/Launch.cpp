@@ -398,7 +398,9 @@ static void explain(const Launcher &launcher, int waitStatus, LaunchResult &resu
     return;
   }
   if (launcher.stopSignal) {
-    result.exitCode = 128 + launcher.stopSignal;
+    // A run that could not take its last checkpoint says so itself, and so does its exit code.
+    bool isUnsaved = launcher.savesAtStop && WIFEXITED(waitStatus) && WEXITSTATUS(waitStatus) == 1;
+    result.exitCode = isUnsaved ? 1 : 128 + launcher.stopSignal;
     result.byUser = true;
     result.message = text("stopped by signal ", launcher.stopSignal, " (",
                           ::strsignal(launcher.stopSignal), ")");
