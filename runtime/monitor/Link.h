@@ -3,6 +3,8 @@
 
 #include "runtime/monitor/Frames.h"
 
+#include <poll.h>
+
 namespace dtc::rt {
 
 class Link {
@@ -16,7 +18,8 @@ public:
   int descriptor() const { return socket; }
   // Whether both ends have one address, which are those of one machine then.
   bool isNear() const;
-  bool wantsToWrite() const { return !out.empty(); }
+  // What to poll it for.
+  short events() const { return static_cast<short>(POLLIN | (out.empty() ? 0 : POLLOUT)); }
   // Sends what can be sent now, the rest when flush() is called. An end that does not read gets no
   // more than some beats: what comes then is dropped where it `mayBeDropped`, else the link fails.
   void send(const Frame &frame, bool mayBeDropped = false);

@@ -165,7 +165,8 @@ private:
   uint32_t enteredStep = 0, enteredEntry = 0;
 };
 
-// Nanoseconds of CLOCK_MONOTONIC.
+// Of CLOCK_MONOTONIC.
 int64_t monotonicNanos();
+inline double monotonicSeconds() { return static_cast<double>(monotonicNanos()) * 1e-9; }
 
 } // namespace dtc::rt

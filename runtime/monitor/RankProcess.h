@@ -1,0 +1,74 @@
+// The process of a rank, as the one knows it that has started it: what it says of itself, what becomes of
+// it, and the signals to both.
+#pragma once
+
+#include "runtime/comm/Environment.h"
+#include "runtime/monitor/Frames.h"
+
+#include <csignal>
+#include <functional>
+#include <sys/types.h>
+
+namespace dtc::rt {
+
+class RankProcess {
+public:
+  explicit RankProcess(const LaunchEnvironment &launch);
+
+  // Before start(): what the two processes share. Signals to this one are its readSignals()'s from now on.
+  Status prepare();
+  // In the child, true.
+  bool start();
+  int become(const std::function<int(Progress &)> &run);
+  bool hasStarted() const { return child > 0; }
+
+  // What came since: signals, which are passed on to the rank, and whether it stopped, went on or ended.
+  void readSignals();
+  // Becomes readable where readSignals() has something to read.
+  int descriptor() const { return signalQueue; }
+  // Whether SIGUSR1 to either process has asked for a flight record since this was asked last.
+  bool takeWish();
+  // A signal that ends jobs and came to this process; 0: none.
+  int passedOn() const { return passed; }
+
+  int id() const { return child; }
+  const std::string &hostName() const { return host; }
+  ProgressPage &page() { return *shared; }
+  const ProgramNotes &notes() const { return program; }
+  // As the rank stands now, or has ended.
+  Frame frameOf(FrameKind kind);
+  std::string stacks();
+
+  bool isStopped() const { return stopped; } // by a signal
+  bool hasEnded() const { return ended; }
+  double endedAt() const { return endTime; }
+  const Ending &ending() const { return end; }
+  void kill();
+
+private:
+  void reap(int waitStatus);
+  void followStop(bool stops);
+  void readNotes();
+
+  int rank;
+  std::string host;
+  ProgressPage *shared = nullptr;
+  int notesFile = -1, stacksFile = -1, signalQueue = -1;
+  sigset_t signalsBefore = {};
+  pid_t child = -1;
+  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
+  bool knowsClock = false;
+  ProgramNotes program;
+  bool hasReadNotes = false;
+  bool isWished = false;
+  uint32_t wishes = 0; // through the page, that were taken
+  int passed = 0;
+  bool stopped = false, ended = false;
+  int64_t stoppedAt = 0;
+  uint64_t stoppedNanos = 0;
+  double endTime = 0;
+  Ending end;
+  uint64_t memoryKills = 0;
+};
+
+} // namespace dtc::rt
