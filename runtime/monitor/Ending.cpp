@@ -11,6 +11,9 @@
 namespace dtc::rt {
 using format::text;
 
+// Of those that dtrun gives (docs/running.md, "Exit codes").
+enum : int { kError = 1, kDiverged = 4, kInternalError = 70 };
+
 bool isOwn(const Ending &ending) {
   return ending.signal != 0 || ending.exitCode == 0 || ending.words.empty();
 }
@@ -19,11 +22,31 @@ int exitCodeOf(const Ending &ending) {
   return ending.signal != 0 || ending.exitCode == 0 ? kExitRankDied : ending.exitCode;
 }
 
+bool isWorthRecord(const Ending &ending, bool hasTrained) {
+  if (ending.signal != 0 || ending.exitCode == 0 || !ending.words.empty())
+    return true;
+  return ending.exitCode != kExitRankStopped && (hasTrained || ending.exitCode == kInternalError);
+}
+
+// What dtrun means by an exit code of its own; empty where that says nothing.
+static const char *meaningOf(int exitCode) {
+  switch (exitCode) {
+  case kError:
+    return ", an error that it has told";
+  case kDiverged:
+    return ", as training diverged";
+  case kInternalError:
+    return ", an internal error";
+  default:
+    return "";
+  }
+}
+
 std::string describe(const Ending &ending) {
   if (ending.signal == 0 && ending.exitCode == 0)
     return "exited with code 0 before the job's end";
   if (ending.signal == 0)
-    return text("exited with code ", ending.exitCode);
+    return text("exited with code ", ending.exitCode, meaningOf(ending.exitCode));
   const char *name = ::strsignal(ending.signal);
   std::string out = text("died (signal ", ending.signal, ", ", name ? name : "unknown", ")");
   if (ending.outOfMemory)

@@ -20,6 +20,10 @@ bool isOwn(const Ending &ending);
 // The exit code for the job.
 int exitCodeOf(const Ending &ending);
 
+// Whether what the rank did before is worth a flight record: not where it was asked to stop, nor where it
+// had an error before there was a step.
+bool isWorthRecord(const Ending &ending, bool hasTrained);
+
 // "died (signal 9, Killed); memory ran out: the kernel's out-of-memory killer chose it"
 std::string describe(const Ending &ending);
 

@@ -91,8 +91,10 @@ std::vector<uint8_t> encode(const Frame &frame) {
   }
   if (frame.kind == FrameKind::Ended || frame.kind == FrameKind::Stacks)
     out.words(frame.stacks.substr(0, kMostStackBytes));
-  if (frame.kind == FrameKind::Verdict)
+  if (frame.kind == FrameKind::Verdict) {
     out.small(frame.exitCode);
+    out.words(frame.reason.substr(0, kMostReasonBytes));
+  }
   auto length = static_cast<uint32_t>(out.out.size() - kFrameHeader);
   for (size_t i = 0; i < 4; ++i)
     out.out[i] = static_cast<uint8_t>(length >> (8 * i));
@@ -124,8 +126,10 @@ Status decode(uint32_t kind, std::span<const uint8_t> content, Frame &frame) {
   }
   if (frame.kind == FrameKind::Ended || frame.kind == FrameKind::Stacks)
     frame.stacks = in.words();
-  if (frame.kind == FrameKind::Verdict)
+  if (frame.kind == FrameKind::Verdict) {
     frame.exitCode = in.small();
+    frame.reason = printable(in.words(), kMostReasonBytes);
+  }
   in.failed = in.failed || frame.stacks.size() > kMostStackBytes || frame.exitCode > 255;
   if (!in.failed && in.rest.empty())
     return {};

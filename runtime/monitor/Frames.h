@@ -24,6 +24,7 @@ inline constexpr uint32_t kFrameKinds = 9;
 inline constexpr size_t kFrameHeader = 8;
 inline constexpr size_t kMostFrameBytes = 32 << 10;
 inline constexpr size_t kMostStackBytes = 24 << 10;
+inline constexpr size_t kMostReasonBytes = 1 << 10;
 
 // What a frame may say; each kind has its own part of it.
 struct Frame {
@@ -40,6 +41,7 @@ struct Frame {
   std::string stacks;
   // Verdict
   uint32_t exitCode = 0;
+  std::string reason; // as the verdict's
 };
 
 // With its header.

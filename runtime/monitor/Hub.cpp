@@ -207,6 +207,11 @@ std::optional<Verdict> Hub::tick(double now) {
   return verdict;
 }
 
+bool Hub::haveTrained() const {
+  return std::any_of(ranks.begin(), ranks.end(),
+                     [](const Rank &rank) { return rank.standing.trainingStep > 0; });
+}
+
 std::string Hub::name(int index) const {
   const Rank &rank = ranks[static_cast<size_t>(index)];
   return text("rank ", index, " on host '", rank.host, "' (process ", rank.process, ")");
@@ -280,20 +285,25 @@ static std::string indented(const std::string &lines) {
 
 Verdict Hub::judgeFallen(int culprit) const {
   const Rank &rank = ranks[static_cast<size_t>(culprit)];
-  Verdict verdict{culprit, kExitRankDied, {}};
+  Verdict verdict{culprit, kExitRankDied, {}, {}};
   if (rank.ended)
     verdict.exitCode = exitCodeOf(rank.ending);
   if (rank.ended && rank.ending.signal == 0 && rank.ending.exitCode != 0) {
     // It said why, or would have, had another not been there to say it first.
+    verdict.reason = rank.ending.words;
     if (!rank.ending.words.empty())
       verdict.report = text("dtrun: ", rank.ending.words, "\n");
+    else if (isWorthRecord(rank.ending,
+                           haveTrained())) // the first of them, where all do by agreement
+      verdict.reason = text(name(culprit), " ", describe(rank.ending));
     return verdict;
   }
-  verdict.report =
-      text("dtrun: ", name(culprit), " ",
+  verdict.reason =
+      text(name(culprit), " ",
            rank.ended ? describe(rank.ending)
                       : text("is lost: its keeper (process ", rank.keeper, ") ", rank.lostWhy),
-           "; it was in ", rank.standing.place, "\n");
+           "; it was in ", rank.standing.place);
+  verdict.report = text("dtrun: ", verdict.reason, "\n");
   if (!rank.ended)
     verdict.report += describeHost(culprit);
   if (!rank.stacks.empty())
@@ -306,15 +316,15 @@ Verdict Hub::judgeHung(int culprit, double now) const {
   const Rank &rank = ranks[static_cast<size_t>(culprit)];
   const Standing &standing = rank.standing;
   bool waits = !standing.computes && !standing.waits.empty();
-  std::string report =
-      text("dtrun: ", name(culprit), " ",
-           standing.isStopped ? "is stopped by a signal, and has been"
-           : waits            ? "waits for ranks that are there, and has been"
-                              : "does not get on: it has been",
-           " in ", standing.place, " for ", std::floor(now - rank.movedAt), " s\n");
+  std::string reason = text(name(culprit), " ",
+                            standing.isStopped ? "is stopped by a signal, and has been"
+                            : waits            ? "waits for ranks that are there, and has been"
+                                               : "does not get on: it has been",
+                            " in ", standing.place, " for ", std::floor(now - rank.movedAt), " s");
+  std::string report = text("dtrun: ", reason, "\n");
   if (!rank.stacks.empty())
     report += text("  its stacks:\n", indented(rank.stacks));
-  return {culprit, kExitRankDied, report + describeOthers(culprit)};
+  return {culprit, kExitRankDied, report + describeOthers(culprit), reason};
 }
 
 } // namespace dtc::rt

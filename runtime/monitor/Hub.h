@@ -26,6 +26,7 @@ struct Verdict {
   int culprit = -1;
   int exitCode = 0;
   std::string report; // lines for the user; empty where the culprit has said why
+  std::string reason; // for flight records; empty where none are to be written
 };
 
 class Hub {
@@ -84,6 +85,8 @@ private:
   Verdict judgeFallen(int culprit) const;
   Verdict judgeHung(int culprit, double now) const;
   std::string name(int rank) const;
+  // Whether a rank has begun to train.
+  bool haveTrained() const;
   std::string describeOthers(int culprit) const;
   // Where no rank of its host is heard of: that it is the host, or its network; else nothing.
   std::string describeHost(int culprit) const;

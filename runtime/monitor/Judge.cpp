@@ -52,8 +52,10 @@ double patienceWith(const WatchedRank &rank, const Patience &patience) {
     return std::max(patience.hangSeconds,
                     std::min(patience.hangSeconds + moving, patience.longestSeconds));
   }
-  bool isElsewhere = standing.activity != Activity::Stepping || !standing.reportsStreams;
   bool isBusy = rank.cpuShare > kBusyShare;
+  if (standing.activity == Activity::Starting)
+    return isBusy ? patience.longestSeconds : patience.startSeconds;
+  bool isElsewhere = standing.activity != Activity::Stepping || !standing.reportsStreams;
   return isElsewhere || isBusy ? patience.longestSeconds : patience.hangSeconds;
 }
 

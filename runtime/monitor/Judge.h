@@ -11,7 +11,9 @@ namespace dtc::rt {
 struct Patience {
   // Stopped, in a call that all others have begun, or in an instruction without using a processor.
   double hangSeconds = 60;
-  // Computing, or at work on its own (start, files, data); of a device that does not tell where it is, a step.
+  // At work on its own before the first step, without computing, reading or writing.
+  double startSeconds = 120;
+  // Computing, or at work on its own (files, data); of a device that does not tell where it is, a step.
   double longestSeconds = 600;
   // What the slowest network moves: a call of many bytes may take longer by as much.
   double bytesPerSecond = 10e6;

@@ -56,7 +56,7 @@ private:
 
   // As rank 0's keeper.
   void judge(double now);
-  void askAll(FrameKind kind, int code = 0);
+  void askAll(FrameKind kind);
   void give(const Verdict &verdict, double now);
   void tellHub(const Frame &frame) { (void)hub->hear(0, frame, monotonicSeconds()); }
 
@@ -143,32 +143,35 @@ void Keeper::leave(int code, double now, double grace) {
 // Nobody is there to say who was first.
 void Keeper::decideAlone() {
   const Ending &ending = child.ending();
-  std::string who =
-      text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(), ") ");
-  if (ending.signal || ending.exitCode == 0) {
-    tell(text("dtrun: ", who, describe(ending), "; it was in ",
-              child.frameOf(FrameKind::Beat).standing.place, "\n"));
-    dump(describe(ending));
-  } else if (!ending.words.empty()) {
-    tell(text("dtrun: ", ending.words, "\n"));
-    dump(ending.words);
-  }
+  Standing standing = child.frameOf(FrameKind::Beat).standing;
+  std::string reason =
+      isOwn(ending) ? text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(),
+                           ") ", describe(ending), "; it was in ", standing.place)
+                    : ending.words;
+  bool hasTold = isOwn(ending) && !ending.signal && ending.exitCode;
+  if (!hasTold)
+    tell(text("dtrun: ", reason, "\n"));
+  if (isWorthRecord(ending, standing.trainingStep > 0))
+    dump(reason);
   leave(exitCodeOf(ending), monotonicSeconds());
 }
 
 // To the keepers of all other ranks.
-void Keeper::askAll(FrameKind kind, int code) {
+void Keeper::askAll(FrameKind kind) {
   Frame frame;
   frame.kind = kind;
-  frame.exitCode = static_cast<uint32_t>(code);
   peers->tellAll(frame);
 }
 
 void Keeper::give(const Verdict &verdict, double now) {
   tell(verdict.report);
-  askAll(FrameKind::Verdict, verdict.exitCode);
-  if (!verdict.report.empty())
-    dump(verdict.report.substr(0, verdict.report.find('\n')));
+  Frame frame;
+  frame.kind = FrameKind::Verdict;
+  frame.exitCode = static_cast<uint32_t>(verdict.exitCode);
+  frame.reason = verdict.reason;
+  peers->tellAll(frame);
+  if (!verdict.reason.empty())
+    dump(verdict.reason);
   leave(verdict.exitCode, now, isOwnExit(verdict.exitCode) ? kGraceSeconds : 0);
 }
 
@@ -194,8 +197,8 @@ void Keeper::hearHub(const Frame &frame, double now) {
     link.send(stacksFrame());
   if (frame.kind == FrameKind::Verdict && !isLeaving) {
     auto code = static_cast<int>(frame.exitCode);
-    if (!isOwnExit(code))
-      dump("the job was ended");
+    if (!frame.reason.empty())
+      dump(frame.reason);
     leave(code, now, isOwnExit(code) ? kGraceSeconds : 0);
   }
 }
@@ -208,7 +211,7 @@ void Keeper::readHub(double now) {
   if (!link.isWelcome() || !link.isBroken(now))
     return;
   if (hubHasLeft || isLeaving)
-    leaveBy = std::min(leaveBy, std::max(now, killAt));
+    leaveBy = std::min(leaveBy, child.hasEnded() ? now : std::max(now, killAt));
   else
     loseHub(now);
 }
@@ -250,6 +253,7 @@ void Keeper::tick(double now) {
   } else if (link.isWelcome() && beats && !child.hasEnded()) {
     link.send(child.frameOf(FrameKind::Beat), /*mayBeDropped=*/true);
   }
+  child.page().isWatched = hub ? hub->joined() == options.launch.size : link.isWelcome();
   if (beats)
     lastBeat = now;
   if (beats && hub)

@@ -58,6 +58,8 @@ struct ProgressPage {
   static constexpr size_t kWords = 2048;
 
   std::atomic<uint32_t> activity;
+  std::atomic<uint32_t> phase;          // of the start (StartUp.h), from 1; 0: none yet
+  std::atomic<uint32_t> isWatched;      // by its keeper: that of rank 0 hears the keepers of all ranks
   std::atomic<uint32_t> reportsStreams; // whether its device tells where its streams are
   std::atomic<uint64_t> hostMoves;
   std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
@@ -106,6 +108,13 @@ public:
     page.activity.store(static_cast<uint32_t>(activity), std::memory_order_relaxed);
     page.hostMoves.fetch_add(1, std::memory_order_relaxed);
   }
+  // `phase` of the start, as a number.
+  void enterPhase(uint32_t phase) {
+    page.phase.store(phase + 1, std::memory_order_relaxed);
+    page.hostMoves.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Whether keepers notice a rank that does not get on: where rank 0 asks, any rank, elsewhere this one.
+  bool isWatched() const { return page.isWatched.load(std::memory_order_relaxed) != 0; }
   Activity activity() const {
     return static_cast<Activity>(page.activity.load(std::memory_order_relaxed));
   }

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Text.h"
 #include "runtime/comm/Launch.h"
+#include "runtime/monitor/BytesMoved.h"
 #include "runtime/monitor/Stacks.h"
 
 #include <algorithm>
@@ -169,6 +170,9 @@ Frame RankProcess::frameOf(FrameKind kind) {
             frame.secret.begin());
   frame.standing = standingOf(*shared, program, rank);
   frame.standing.isStopped = stopped;
+  // Files may be large and far away at the start; in a call, what is read is not the rank's own work.
+  if (frame.standing.activity == Activity::Starting && frame.standing.waits.empty())
+    frame.standing.moves += bytesMovedBy(child);
   frame.standing.work.stoppedNanos =
       stoppedNanos + (stopped ? static_cast<uint64_t>(monotonicNanos() - stoppedAt) : 0);
   timespec used = {};

@@ -1,6 +1,7 @@
 #include "runtime/monitor/Standing.h"
 
 #include "runtime/base/Text.h"
+#include "runtime/comm/StartUp.h"
 
 #include <algorithm>
 
@@ -123,6 +124,9 @@ Standing StandingReader::read() {
     standing.place = !waitingPlace.empty() ? waitingPlace : around;
   constexpr const char *hosts[] = {"starting", "between instructions", "reading or writing files",
                                    "ending"};
+  uint32_t phase = page.phase.load(std::memory_order_relaxed);
+  if (standing.place.empty() && standing.activity == Activity::Starting && phase > 0)
+    standing.place = text("the start (", nameOf(static_cast<Phase>(phase - 1)), ")");
   if (standing.place.empty())
     standing.place = text(hosts[static_cast<size_t>(standing.activity)],
                           standing.trainingStep ? text(", step ", standing.trainingStep) : "");

@@ -246,10 +246,16 @@ TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
 
 TEST_F(Job, EndsAlikeWhenTrainingDiverges) {
   Result result =
-      run("s2.dte -n 2 --data synthetic --steps 50 --lr 1e30 --timeout 30 --dump-params x");
+      run("s2.dte -n 2 --data synthetic --steps 50 --lr 1e30 --timeout 30 --dump-params x "
+          "--log-dir logs");
   EXPECT_EQ(result.exitCode, 4) << result.output;
   EXPECT_NE(result.output.find(": training diverged; "), std::string::npos) << result.output;
   EXPECT_FALSE(std::filesystem::exists(path("x")));
+  for (const char *record : {"logs/flight-rank-0.json", "logs/flight-rank-1.json"})
+    EXPECT_NE(shell(std::string("cat ") + record)
+                  .output.find(" exited with code 4, as training diverged\", \"place\""),
+              std::string::npos)
+        << record;
 }
 
 std::vector<std::string> linesWith(const std::string &word, const std::string &text) {
@@ -282,11 +288,13 @@ TEST_F(Job, EndsAlikeWhenOneRankAloneDiverges) {
   int onFirst = 0, onSecond = 0;
   for (int seed : {3, 4}) { // the sample is rank 0's, rank 1's
     Result result = run("own.dte -n 2 --data tokens=t.npy,targets=t.npy --init w.safetensors "
-                        "--steps 4 --timeout 30 --dump-params x --format json --seed " +
+                        "--steps 4 --timeout 30 --dump-params x --format json --log-dir logs "
+                        "--seed " +
                         std::to_string(seed));
     EXPECT_EQ(result.exitCode, 4) << result.output;
     std::vector<std::string> said = linesWith("dtrun: ", result.output);
-    ASSERT_EQ(said.size(), 1u) << result.output;
+    ASSERT_EQ(said.size(), 2u) << result.output;
+    EXPECT_EQ(said[1], "dtrun: flight records are in logs/flight-rank-R.json");
     EXPECT_NE(said[0].find("the loss of step "), std::string::npos) << said[0];
     EXPECT_NE(said[0].find(": training diverged; "), std::string::npos) << said[0];
     ++(said[0].find(" on rank 1: ") == std::string::npos ? onFirst : onSecond);

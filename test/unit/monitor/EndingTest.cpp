@@ -28,6 +28,22 @@ protected:
   std::string root;
 };
 
+// Not of a job that was asked to stop, nor of one whose input was found wrong before it did anything.
+TEST(Ending, IsWorthARecordWhereSomethingFailed) {
+  auto ends = [](int exitCode, int signal, bool hasTrained, const char *words = "") {
+    return isWorthRecord({exitCode, signal, false, false, words}, hasTrained);
+  };
+  for (int exitCode : {1, 4, 70})
+    EXPECT_TRUE(ends(exitCode, 0, true)) << exitCode;
+  EXPECT_TRUE(ends(70, 0, false));
+  EXPECT_TRUE(ends(0, 9, false));
+  EXPECT_TRUE(ends(0, 0, false)); // before the job's end
+  EXPECT_TRUE(ends(3, 0, false, "all-reduce: not complete"));
+  EXPECT_FALSE(ends(1, 0, false));
+  EXPECT_FALSE(ends(2, 0, false));
+  EXPECT_FALSE(ends(143, 0, true));
+}
+
 TEST_F(MemoryKills, AreThoseOfTheGroup) {
   write("/proc/self/cgroup", "0::/job/rank\n");
   write("/sys/fs/cgroup/job/rank/memory.events", "low 0\nhigh 3\nmax 4\noom 2\noom_kill 5\n");

@@ -29,8 +29,10 @@ Frame fullFrame(FrameKind kind) {
     frame.ending = {0, 11, true, false, "words"};
     frame.stacks = "#0\n#1\n";
   }
-  if (kind == FrameKind::Verdict)
+  if (kind == FrameKind::Verdict) {
     frame.exitCode = 3;
+    frame.reason = "rank 1 died";
+  }
   return frame;
 }
 

@@ -210,6 +210,20 @@ TEST_F(HubTest, IsQuietAboutAnErrorThatWasTold) {
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->exitCode, 1);
   EXPECT_EQ(verdict->report, "");
+  EXPECT_EQ(verdict->reason,
+            "rank 1 on host 'h' (process 101) exited with code 1, an error that it has told");
+}
+
+// An error that was found before a step has run.
+TEST_F(HubTest, WantsNoRecordsWhereNothingRan) {
+  joinAll();
+  Frame frame = end(1, 0);
+  frame.standing.trainingStep = 0;
+  EXPECT_TRUE(hub.hear(1, frame, now));
+  std::optional<Verdict> verdict = pass(2, {});
+  ASSERT_TRUE(verdict);
+  EXPECT_EQ(verdict->exitCode, 1);
+  EXPECT_EQ(verdict->reason, "");
 }
 
 TEST_F(HubTest, NamesOneThatEndsTooEarly) {

@@ -226,6 +226,45 @@ TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
     EXPECT_TRUE(std::filesystem::exists(folder + name));
 }
 
+// Whatever ends a job that has trained, each rank leaves a record that says why; a request leaves none.
+TEST_F(TwoKeepers, WriteRecordsOfEachFailure) {
+  const struct {
+    int code;
+    uint32_t steps;
+    const char *reason; // nullptr: there is no record
+  } cases[] = {
+      {70, 0, "exited with code 70, an internal error"},
+      {1, 9, "exited with code 1, an error that it has told"},
+      {143, 9, nullptr},
+  };
+  for (const auto &each : cases) {
+    auto run = [&](int rank) {
+      return [&each, rank, this](Progress &progress) {
+        if (each.steps)
+          progress.enterStep(0, 0, each.steps);
+        meet(progress, rank, told);
+        ::usleep(rank == 1 ? 300000 : 450000);
+        return each.code;
+      };
+    };
+    pid_t processes[] = {start(run(0), 0), start(run(1), 1)};
+    EXPECT_EQ(end(processes[1], 1), each.code);
+    EXPECT_EQ(said, "");
+    EXPECT_EQ(end(processes[0], 0), each.code);
+    EXPECT_EQ(said, each.reason ? "dtrun: flight records are in " + folder + "/flight-rank-R.json\n"
+                                : "");
+    for (const char *name : {"/flight-rank-0.json", "/flight-rank-1.json"}) {
+      std::ifstream file(folder + name);
+      std::string json(std::istreambuf_iterator<char>(file), {});
+      EXPECT_EQ(json.empty(), !each.reason) << each.code;
+      if (each.reason)
+        EXPECT_NE(json.find(std::string(") ") + each.reason + "\", \"place\""), std::string::npos)
+            << json;
+      std::filesystem::remove(folder + name);
+    }
+  }
+}
+
 int connectTo(const KeeperAddress &address) {
   sockaddr_in to = {};
   to.sin_family = AF_INET;
