@@ -1,0 +1,13 @@
+// How much a process reads and writes: what shows that it gets on while it does nothing else.
+#pragma once
+
+#include <cstdint>
+#include <sys/types.h>
+
+namespace dtc::rt {
+
+// Bytes that the first thread of `process` has read and written by calls to the system, ever, from whatever file or socket;
+// 0 where the system does not tell. Other threads do not count: one that answers to somebody outside is no progress.
+uint64_t bytesMovedBy(pid_t process);
+
+} // namespace dtc::rt
