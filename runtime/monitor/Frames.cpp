@@ -14,7 +14,8 @@ void write(ByteWriter &out, const Standing &standing) {
   out.small(static_cast<uint32_t>(standing.activity));
   out.small(static_cast<uint32_t>(standing.reportsStreams) |
             static_cast<uint32_t>(standing.computes) << 1 |
-            static_cast<uint32_t>(standing.isStopped) << 2);
+            static_cast<uint32_t>(standing.isStopped) << 2 |
+            static_cast<uint32_t>(standing.isInStep) << 3);
   out.number(standing.moves);
   out.number(standing.cpuMillis);
   out.small(standing.trainingStep);
@@ -38,11 +39,12 @@ void write(ByteWriter &out, const Standing &standing) {
 
 void read(ByteReader &in, Standing &standing) {
   uint32_t activity = in.small(), flags = in.small();
-  in.failed = in.failed || activity > static_cast<uint32_t>(Activity::Finished) || flags > 7;
+  in.failed = in.failed || activity > static_cast<uint32_t>(Activity::Finished) || flags > 15;
   standing.activity = static_cast<Activity>(in.failed ? 0 : activity);
   standing.reportsStreams = flags & 1;
   standing.computes = flags & 2;
   standing.isStopped = flags & 4;
+  standing.isInStep = flags & 8;
   standing.moves = in.number();
   standing.cpuMillis = in.number();
   standing.trainingStep = in.small();

@@ -14,6 +14,8 @@ using format::text;
 // How long a rank that ended because of others waits for one that has ended by itself.
 static constexpr double kSecondThoughts = 2;
 static constexpr double kStackSeconds = 2;
+// Which say nothing of how long steps take, as they prepare what later ones use.
+static constexpr uint64_t kFirstSteps = 2;
 // How long ranks have to tell where they are when one has fallen.
 static constexpr double kSettleSeconds = 0.5;
 
@@ -32,15 +34,23 @@ int Hub::joined() const {
 }
 
 void Hub::take(Rank &rank, const Standing &standing, double now) {
-  if (standing.moves != rank.standing.moves || standing.activity != rank.standing.activity) {
+  // One that was stopped has as long as any other from when it goes on.
+  if (standing.moves != rank.standing.moves || standing.activity != rank.standing.activity ||
+      standing.isStopped != rank.standing.isStopped) {
     rank.movedAt = now;
     rank.cpuAtMove = standing.cpuMillis;
   }
-  const WorkTotals &before = rank.standing.work;
-  if (standing.work.steps > before.steps && standing.work.workNanos >= before.workNanos)
+  const WorkTotals &before = rank.standing.work, &work = standing.work;
+  if (work.steps > before.steps && work.workNanos >= before.workNanos) {
+    auto steps = static_cast<double>(work.steps - before.steps);
     rank.work = {standing.trainingStep,
-                 static_cast<double>(standing.work.workNanos - before.workNanos) * 1e-9 /
-                     static_cast<double>(standing.work.steps - before.steps)};
+                 static_cast<double>(work.workNanos - before.workNanos) * 1e-9 / steps};
+    double spent = static_cast<double>(work.stepNanos) - static_cast<double>(before.stepNanos);
+    double stopped =
+        static_cast<double>(work.stoppedNanos) - static_cast<double>(before.stoppedNanos);
+    if (before.steps >= kFirstSteps)
+      rank.longestStep = std::max(rank.longestStep, (spent - stopped) * 1e-9 / steps);
+  }
   rank.standing = standing;
 }
 
@@ -159,8 +169,10 @@ int Hub::findHungNow(double now) const {
     WatchedRank &each = watched.emplace_back();
     each.standing = rank.standing;
     // One that has not joined, or is done, is nobody to wait for; nor does it wait.
-    if (!rank.joined || rank.ended || rank.gone)
+    each.isThere = rank.joined && !rank.ended && !rank.gone;
+    if (!each.isThere)
       continue;
+    each.longestStepSeconds = rank.longestStep;
     each.quietSeconds = now - rank.movedAt;
     double used =
         static_cast<double>(rank.standing.cpuMillis) - static_cast<double>(rank.cpuAtMove);

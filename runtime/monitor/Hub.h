@@ -67,6 +67,8 @@ private:
     uint32_t process = 0, keeper = 0;
     Standing standing;
     RankWork work;
+    // Seconds, but for the first steps; of means over a second, where steps are shorter; 0: not known.
+    double longestStep = 0;
     double heardAt = 0, movedAt = 0;
     uint64_t cpuAtMove = 0;
     Ending ending;

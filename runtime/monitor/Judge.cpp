@@ -55,8 +55,31 @@ double patienceWith(const WatchedRank &rank, const Patience &patience) {
   bool isBusy = rank.cpuShare > kBusyShare;
   if (standing.activity == Activity::Starting)
     return isBusy ? patience.longestSeconds : patience.startSeconds;
-  bool isElsewhere = standing.activity != Activity::Stepping || !standing.reportsStreams;
-  return isElsewhere || isBusy ? patience.longestSeconds : patience.hangSeconds;
+  if (standing.activity != Activity::Stepping)
+    return patience.longestSeconds;
+  if (standing.reportsStreams && !isBusy)
+    return patience.hangSeconds;
+  bool isKnown = standing.isInStep && rank.longestStepSeconds > 0;
+  return isKnown ? std::min(patience.longestSeconds,
+                            std::max(patience.hangSeconds,
+                                     patience.longestSteps * rank.longestStepSeconds))
+                 : patience.longestSeconds;
+}
+
+// Of a rank whose device does not tell whom it waits for: -1 where all are as far, and none is stopped.
+int blockerOfStep(const std::vector<WatchedRank> &ranks, int rank) {
+  int behind = -1;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    const WatchedRank &other = ranks[i];
+    if (static_cast<int>(i) == rank || !other.isThere)
+      continue;
+    if (other.standing.isStopped)
+      return static_cast<int>(i);
+    uint32_t step = ranks[static_cast<size_t>(behind < 0 ? rank : behind)].standing.trainingStep;
+    if (other.standing.trainingStep < step)
+      behind = static_cast<int>(i);
+  }
+  return behind;
 }
 
 } // namespace
@@ -85,6 +108,21 @@ int blockerOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, 
   return found;
 }
 
+// Whom `rank` waits for, as far as that is known; -1: nobody.
+static int nextOf(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes, int rank) {
+  const Standing &standing = ranks[static_cast<size_t>(rank)].standing;
+  if (standing.isStopped)
+    return -1;
+  if (isInSilentStep(standing))
+    return blockerOfStep(ranks, rank);
+  int next = -1;
+  if (waits(ranks[static_cast<size_t>(rank)]))
+    for (const Waiting &waiting : standing.waits)
+      if (next < 0)
+        next = blockerOf(ranks, notes, rank, waiting);
+  return next;
+}
+
 int findHung(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
              const Patience &patience) {
   // The longest quiet first.
@@ -100,12 +138,7 @@ int findHung(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
     std::vector<bool> seen(ranks.size());
     for (;;) {
       seen[static_cast<size_t>(at)] = true;
-      const WatchedRank &rank = ranks[static_cast<size_t>(at)];
-      int next = -1;
-      if (waits(rank) && !rank.standing.isStopped)
-        for (const Waiting &waiting : rank.standing.waits)
-          if (next < 0)
-            next = blockerOf(ranks, notes, at, waiting);
+      int next = nextOf(ranks, notes, at);
       if (next < 0 || seen[static_cast<size_t>(next)])
         break;
       at = next;

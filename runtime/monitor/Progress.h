@@ -58,9 +58,10 @@ struct ProgressPage {
   static constexpr size_t kWords = 2048;
 
   std::atomic<uint32_t> activity;
-  std::atomic<uint32_t> phase;          // of the start (StartUp.h), from 1; 0: none yet
-  std::atomic<uint32_t> isWatched;      // by its keeper: that of rank 0 hears the keepers of all ranks
+  std::atomic<uint32_t> phase;     // of the start (StartUp.h), from 1; 0: none yet
+  std::atomic<uint32_t> isWatched; // by its keeper: that of rank 0 hears the keepers of all ranks
   std::atomic<uint32_t> reportsStreams; // whether its device tells where its streams are
+  std::atomic<uint32_t> isInStep;       // of training, from its enqueue until its end
   std::atomic<uint64_t> hostMoves;
   std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
   std::atomic<uint32_t> dumpsWanted; // by SIGUSR1 to the rank
@@ -118,11 +119,12 @@ public:
   Activity activity() const {
     return static_cast<Activity>(page.activity.load(std::memory_order_relaxed));
   }
-  // Tags of the host's enqueue number `number` are of this entry and step.
+  // Tags of the host's enqueue number `number` are of this entry (0: a step of training) and step.
   void enterStep(uint64_t number, uint32_t entry, uint32_t trainingStep) {
     StepPlaceName &name = page.steps[number % ProgressPage::kSteps];
     name.entry.store(entry, std::memory_order_relaxed);
     name.trainingStep.store(trainingStep, std::memory_order_relaxed);
+    page.isInStep.store(entry == 0, std::memory_order_relaxed);
     page.hostMoves.fetch_add(1, std::memory_order_relaxed);
     enteredStep = trainingStep;
     enteredEntry = entry;

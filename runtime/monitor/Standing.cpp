@@ -16,6 +16,11 @@ std::string printable(std::string_view words, size_t most) {
   return out;
 }
 
+bool isInSilentStep(const Standing &standing) {
+  return standing.isInStep && !standing.reportsStreams && standing.waits.empty() &&
+         standing.activity == Activity::Stepping;
+}
+
 static std::string hostPlace(uint64_t tag) {
   auto peer = static_cast<int64_t>(tag >> 32 & 0x7fffffff) - 1;
   auto call = static_cast<HostCall>(static_cast<uint32_t>(tag));
@@ -111,6 +116,7 @@ Standing StandingReader::read() {
   standing.activity = static_cast<Activity>(
       std::min(page.activity.load(), static_cast<uint32_t>(Activity::Finished)));
   standing.reportsStreams = page.reportsStreams.load() != 0;
+  standing.isInStep = page.isInStep.load() != 0;
   standing.moves = page.hostMoves.load();
   for (const StepPlaceName &step : page.steps)
     standing.trainingStep = std::max(standing.trainingStep, step.trainingStep.load());
@@ -127,9 +133,13 @@ Standing StandingReader::read() {
   uint32_t phase = page.phase.load(std::memory_order_relaxed);
   if (standing.place.empty() && standing.activity == Activity::Starting && phase > 0)
     standing.place = text("the start (", nameOf(static_cast<Phase>(phase - 1)), ")");
+  bool isSilent = isInSilentStep(standing);
   if (standing.place.empty())
-    standing.place = text(hosts[static_cast<size_t>(standing.activity)],
-                          standing.trainingStep ? text(", step ", standing.trainingStep) : "");
+    standing.place =
+        isSilent
+            ? text("step ", standing.trainingStep, ", on a device that does not tell where it is")
+            : text(hosts[static_cast<size_t>(standing.activity)],
+                   standing.trainingStep ? text(", step ", standing.trainingStep) : "");
   standing.place = printable(standing.place, Standing::kPlaceBytes);
   return standing;
 }

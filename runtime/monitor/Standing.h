@@ -24,6 +24,7 @@ struct Standing {
   bool reportsStreams = false; // else nothing is known of what the device does
   bool computes = false;       // in an instruction that meets nobody
   bool isStopped = false;      // by a signal
+  bool isInStep = false;       // of training
   uint64_t moves = 0;          // changes whenever the rank gets on
   uint64_t cpuMillis = 0;      // of all of its threads, ever
   uint32_t trainingStep = 0;
@@ -36,6 +37,9 @@ struct Standing {
 
 // What `page` says of `rank`; the place has words where `notes` has.
 Standing standingOf(const ProgressPage &page, const ProgramNotes &notes, int rank);
+
+// Whether the rank is in a step, for whose end it waits, on a device that does not tell where it is.
+bool isInSilentStep(const Standing &standing);
 
 // The words for a tag: "step 3, task 'step', micro-batch 0, instruction 4, gemm (h.0.mlp)".
 std::string placeOf(const ProgressPage &page, const ProgramNotes &notes, uint64_t tag);

@@ -35,6 +35,7 @@ void Progress::addWork(uint32_t program, double workSeconds, double stepSeconds)
   add(page.work.workNanos, workSeconds);
   add(page.work.stepNanos, stepSeconds);
   page.work.steps.fetch_add(1, relaxed);
+  page.isInStep.store(0, relaxed);
 }
 
 RankWork Progress::workOf(int rank) const {

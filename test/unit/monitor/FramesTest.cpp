@@ -19,6 +19,7 @@ Frame fullFrame(FrameKind kind) {
   }
   if (kind == FrameKind::Beat || kind == FrameKind::Ended) {
     frame.standing.activity = Activity::Stepping;
+    frame.standing.isInStep = true;
     frame.standing.moves = 99;
     frame.standing.waits = {{1, Meets::Send, 12, -1, 64}, {0, Meets::Collective, 5, 2, 0}};
     frame.standing.started[3][1] = 8;

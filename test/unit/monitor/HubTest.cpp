@@ -300,6 +300,68 @@ TEST_F(HubTest, NamesAHangWithItsStacks) {
       << verdict->report;
 }
 
+// Steps of `seconds`, `count` of them; then rank 2 computes in one instruction. After how long that is a hang.
+class HubTestOfSteps : public HubTest {
+protected:
+  double hangAfter(double seconds, uint64_t steps) {
+    joinAll();
+    for (uint64_t step = 1; step <= steps; ++step) {
+      now += seconds;
+      for (int rank = 0; rank < 4; ++rank)
+        EXPECT_TRUE(hub.hear(rank, busyBeat(++count, step, seconds), now));
+      EXPECT_FALSE(hub.tick(now));
+    }
+    double begin = now;
+    std::optional<Verdict> verdict;
+    for (; !verdict && now < begin + 1000; now += 0.5) {
+      for (int rank : {0, 1, 3})
+        EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
+      EXPECT_TRUE(hub.hear(2, busyBeat(20, steps, seconds), now));
+      verdict = hub.tick(now);
+    }
+    EXPECT_EQ(verdict->culprit, 2);
+    return now - begin;
+  }
+  // At work all the time.
+  Frame busyBeat(uint64_t moves, uint64_t steps, double seconds) {
+    Frame frame = beat(moves);
+    frame.standing.isInStep = true;
+    frame.standing.cpuMillis = static_cast<uint64_t>(now * 1000);
+    auto nanos = static_cast<uint64_t>(seconds * 1e9) * steps;
+    frame.standing.work = {0, steps, nanos, nanos, 0};
+    return frame;
+  }
+};
+
+TEST_F(HubTestOfSteps, FindsAHangSoonWhereStepsAreShort) {
+  EXPECT_NEAR(hangAfter(1, 5), 63, 2); // and the time for stacks
+}
+TEST_F(HubTestOfSteps, WaitsForTenSteps) { EXPECT_NEAR(hangAfter(20, 5), 203, 2); }
+TEST_F(HubTestOfSteps, WaitsForTheTimeoutWhileTheFirstStepsRun) {
+  EXPECT_NEAR(hangAfter(1, 2), 603, 2);
+}
+
+// While it was stopped it could not get on.
+TEST_F(HubTestOfSteps, GivesOneThatWasStoppedItsTime) {
+  joinAll();
+  auto passBusy = [&](double seconds, bool isStopped) {
+    for (double until = now + seconds; now < until; now += 0.5) {
+      for (int rank : {0, 1, 3})
+        EXPECT_TRUE(hub.hear(rank, beat(20, false), now));
+      Frame frame = busyBeat(20, 0, 1);
+      frame.standing.isStopped = isStopped;
+      frame.standing.cpuMillis = 0;
+      EXPECT_TRUE(hub.hear(2, frame, now));
+      if (std::optional<Verdict> verdict = hub.tick(now))
+        return verdict->culprit;
+    }
+    return -1;
+  };
+  EXPECT_EQ(passBusy(50, true), -1);
+  EXPECT_EQ(passBusy(50, false), -1);
+  EXPECT_EQ(passBusy(20, false), 2);
+}
+
 TEST(ListOfRanks, IsBounded) {
   EXPECT_EQ(listOfRanks({3}), "rank 3");
   EXPECT_EQ(listOfRanks({0, 1, 5}), "ranks 0, 1 and 5");

@@ -7,7 +7,7 @@ namespace dtc::rt {
 namespace {
 
 const ProgramNotes notes = test::smallNotes();
-const Patience patience{.hangSeconds = 60, .longestSeconds = 600};
+const Patience patience{.hangSeconds = 60, .startSeconds = 120, .longestSeconds = 600};
 
 WatchedRank computes(double quiet, double cpu) {
   WatchedRank rank;
@@ -46,6 +46,64 @@ TEST(Judge, LetsAComputingRankCompute) {
   EXPECT_EQ(findHung(ranks, notes, patience), 2);
 }
 
+// As far as it is known how long its steps take.
+TEST(Judge, LetsNoInstructionTakeManySteps) {
+  std::vector<WatchedRank> ranks = {waitsIn(0, 7, 300), computes(1, 1), computes(61, 0.9),
+                                    computes(1, 1)};
+  WatchedRank &busy = ranks[2];
+  busy.standing.isInStep = true;
+  busy.longestStepSeconds = 2;
+  EXPECT_EQ(findHung(ranks, notes, patience), 2);
+  busy.longestStepSeconds = 20;
+  busy.quietSeconds = 199;
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  busy.quietSeconds = 201;
+  EXPECT_EQ(findHung(ranks, notes, patience), 2);
+  busy.standing.isInStep = false; // it evaluates
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  busy.standing.isInStep = true;
+  busy.standing.activity = Activity::Working; // it reads the next batch meanwhile
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  busy.standing.activity = Activity::Stepping;
+  busy.longestStepSeconds = 100;
+  busy.quietSeconds = 599;
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  busy.quietSeconds = 601;
+  EXPECT_EQ(findHung(ranks, notes, patience), 2);
+}
+
+WatchedRank isOnASilentDevice(uint32_t step, double quiet) {
+  WatchedRank rank = computes(quiet, 0.1);
+  rank.standing.computes = rank.standing.reportsStreams = false;
+  rank.standing.isInStep = true;
+  rank.standing.trainingStep = step;
+  rank.longestStepSeconds = 2;
+  return rank;
+}
+
+TEST(Judge, LetsNoStepOnASilentDeviceTakeMany) {
+  std::vector<WatchedRank> ranks = {isOnASilentDevice(8, 59), isOnASilentDevice(8, 59)};
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  for (WatchedRank &rank : ranks)
+    rank.quietSeconds = 61;
+  EXPECT_GE(findHung(ranks, notes, patience), 0);
+  for (WatchedRank &rank : ranks)
+    rank.longestStepSeconds = 0; // the first ones
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+}
+
+// Who is stopped, or has not come as far, holds those up that are in a step; one that is no longer there does not.
+TEST(Judge, FindsTheOneThatSilentDevicesWaitFor) {
+  std::vector<WatchedRank> ranks = {isOnASilentDevice(8, 90), isOnASilentDevice(8, 80),
+                                    isOnASilentDevice(7, 61), isOnASilentDevice(3, 0)};
+  ranks[3].isThere = false;
+  EXPECT_EQ(findHung(ranks, notes, patience), 2);
+  ranks[2].standing.isInStep = false; // it is still busy with what comes before
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  ranks[1].standing.isStopped = true;
+  EXPECT_EQ(findHung(ranks, notes, patience), 1);
+}
+
 TEST(Judge, LetsARankWriteFiles) {
   std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 7, 300), computes(300, 0)};
   ranks[1].standing.computes = false;
@@ -58,6 +116,21 @@ TEST(Judge, LetsARankWriteFiles) {
   ranks[1].standing.reportsStreams = false;
   ranks[1].quietSeconds = 300;
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
+}
+
+// What it reads counts as moves, so that it is quiet where nothing comes.
+TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
+  std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 7, 300), computes(121, 0.1)};
+  ranks[0].standing.activity = ranks[1].standing.activity = Activity::Starting;
+  ranks[1].standing.computes = ranks[1].standing.reportsStreams = false;
+  EXPECT_EQ(findHung(ranks, notes, patience), 1);
+  ranks[1].quietSeconds = 119;
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  ranks[1].quietSeconds = 599;
+  ranks[1].cpuShare = 0.9;
+  EXPECT_EQ(findHung(ranks, notes, patience), -1);
+  ranks[1].quietSeconds = 601;
+  EXPECT_EQ(findHung(ranks, notes, patience), 1);
 }
 
 // 1 waits for 3, which waits for 2 by the host's group, which is stopped in a call that 0 is in, too.

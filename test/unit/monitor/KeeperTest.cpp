@@ -197,6 +197,47 @@ TEST_F(TwoKeepers, NameAHangWithItsStack) {
   EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
 }
 
+// Steps were short, so that an instruction which computes for so long hangs; --timeout would be 600 s.
+TEST_F(TwoKeepers, NameAnInstructionThatComputesForEver) {
+  EXPECT_EQ(keep([&](Progress &progress) {
+              meet(progress, 0, told);
+              progress.deviceReports();
+              progress.enter(Activity::Stepping);
+              for (uint32_t step = 1; step <= 25; ++step) { // for more than two beats
+                progress.enterStep(step, 0, step);
+                ::usleep(100000);
+                progress.addWork(0, 0.1, 0.1);
+              }
+              progress.enterStep(26, 0, 26);
+              progress.begin(0, uint64_t(26) << 32, 0, 0);
+              for (std::atomic<int> turns = 0;; ++turns)
+                ;
+              return 0;
+            }),
+            3);
+  EXPECT_NE(said.find(" does not get on: it has been in step 26, issue 0 for "), std::string::npos)
+      << said;
+}
+
+// Of a GPU in a step the host knows no more than that it is in one.
+TEST(Standing, TellsASilentDeviceFromAHostAtWork) {
+  auto page = std::make_unique<ProgressPage>();
+  Progress progress(*page, -1);
+  progress.enter(Activity::Stepping);
+  auto place = [&] { return standingOf(*page, {}, 0).place; };
+  EXPECT_EQ(place(), "between instructions");
+  progress.enterStep(0, 0, 5);
+  EXPECT_EQ(place(), "step 5, on a device that does not tell where it is");
+  EXPECT_TRUE(standingOf(*page, {}, 0).isInStep);
+  progress.enter(Activity::Working);
+  EXPECT_EQ(place(), "reading or writing files, step 5");
+  progress.enter(Activity::Stepping);
+  progress.addWork(0, 1, 1); // it is over
+  EXPECT_EQ(place(), "between instructions, step 5");
+  progress.enterStep(1, 1, 5); // an evaluation
+  EXPECT_FALSE(standingOf(*page, {}, 0).isInStep);
+}
+
 TEST_F(TwoKeepers, EndTogetherAndNameTheOneThatCrashed) {
   pid_t first = start(
       [&](Progress &progress) {
