@@ -303,7 +303,8 @@ TEST_F(HubTest, NamesAHangWithItsStacks) {
 // Steps of `seconds`, `count` of them; then rank 2 computes in one instruction. After how long that is a hang.
 class HubTestOfSteps : public HubTest {
 protected:
-  double hangAfter(double seconds, uint64_t steps) {
+  double hangAfter(double seconds, uint64_t steps, double stoppedShare = 0) {
+    share = stoppedShare;
     joinAll();
     for (uint64_t step = 1; step <= steps; ++step) {
       now += seconds;
@@ -328,15 +329,20 @@ protected:
     frame.standing.isInStep = true;
     frame.standing.cpuMillis = static_cast<uint64_t>(now * 1000);
     auto nanos = static_cast<uint64_t>(seconds * 1e9) * steps;
-    frame.standing.work = {0, steps, nanos, nanos, 0};
+    auto stopped = static_cast<uint64_t>(share * static_cast<double>(nanos));
+    frame.standing.work = {0, steps, nanos, nanos, stopped};
     return frame;
   }
+  double share = 0; // of each step, for which signals keep the ranks stopped
 };
 
 TEST_F(HubTestOfSteps, FindsAHangSoonWhereStepsAreShort) {
   EXPECT_NEAR(hangAfter(1, 5), 63, 2); // and the time for stacks
 }
 TEST_F(HubTestOfSteps, WaitsForTenSteps) { EXPECT_NEAR(hangAfter(20, 5), 203, 2); }
+TEST_F(HubTestOfSteps, CountsNoTimeForWhichARankWasStopped) {
+  EXPECT_NEAR(hangAfter(20, 5, 0.9), 63, 2);
+}
 TEST_F(HubTestOfSteps, WaitsForTheTimeoutWhileTheFirstStepsRun) {
   EXPECT_NEAR(hangAfter(1, 2), 603, 2);
 }
