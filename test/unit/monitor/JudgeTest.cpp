@@ -102,6 +102,9 @@ TEST(Judge, FindsTheOneThatSilentDevicesWaitFor) {
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].standing.isStopped = true;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
+  ranks = {isOnASilentDevice(8, 90), isOnASilentDevice(8, 80)};
+  ranks[1].standing.isStopped = true;
+  EXPECT_EQ(findHung(ranks, notes, patience), 1);
 }
 
 TEST(Judge, LetsARankWriteFiles) {
