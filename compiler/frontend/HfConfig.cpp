@@ -3,6 +3,8 @@
 
 #include "compiler/support/JsonText.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cmath>
 
 namespace dtc {
@@ -23,6 +25,7 @@ HfConfig::HfConfig(std::string path, std::string text)
 const nlohmann::json *HfConfig::find(const char *key) const {
   if (!root.is_object())
     return nullptr;
+  asked.insert(key);
   auto it = root.find(key);
   return it == root.end() || it->is_null() ? nullptr : &*it;
 }
@@ -31,12 +34,26 @@ bool HfConfig::has(const char *key) const { return find(key) != nullptr; }
 
 bool HfConfig::mentions(const char *key) const { return root.is_object() && root.contains(key); }
 
-void HfConfig::fail(const char *key, const std::string &what) {
-  if (!ok())
-    return;
-  size_t at = text.find("\"" + std::string(key) + "\"", begin);
-  SourcePlace place = placeAt(path, text, at == std::string::npos ? begin : at);
-  failure.emplace("'" + std::string(key) + "' " + what, "", place);
+size_t HfConfig::placeOf(const std::string &key) const {
+  std::vector<std::string> keys = within;
+  keys.push_back(key);
+  return findInJson(text, keys);
+}
+
+std::vector<std::pair<std::string, const nlohmann::json *>> HfConfig::unread() const {
+  std::vector<std::pair<std::string, const nlohmann::json *>> keys;
+  for (const auto &[key, value] : root.items())
+    if (!asked.count(key))
+      keys.emplace_back(key, &value);
+  llvm::sort(keys, [&](const auto &a, const auto &b) {
+    return std::pair(placeOf(a.first), a.first) < std::pair(placeOf(b.first), b.first);
+  });
+  return keys;
+}
+
+void HfConfig::fail(const char *key, const std::string &what, const std::string &note) {
+  if (ok())
+    failure.emplace("'" + std::string(key) + "' " + what, note, placeAt(path, text, placeOf(key)));
 }
 
 void HfConfig::refuse(const char *key, const std::string &wanted) {
@@ -99,20 +116,45 @@ std::string HfConfig::word(const char *key, const std::string &fallback) {
   return value->get<std::string>();
 }
 
+std::vector<std::string> HfConfig::words(const char *key) {
+  const nlohmann::json *value = find(key);
+  std::vector<std::string> words;
+  if (!value)
+    return words;
+  if (!value->is_array()) {
+    refuse(key, "a list of strings");
+    return words;
+  }
+  for (const nlohmann::json &each : *value) {
+    if (!each.is_string()) {
+      refuse(key, "a list of strings");
+      return {};
+    }
+    words.push_back(each.get<std::string>());
+  }
+  return words;
+}
+
 HfConfig HfConfig::child(const char *key) const {
   HfConfig child = *this;
   const nlohmann::json *value = find(key);
   child.root = value && value->is_object() ? *value : nlohmann::json::object();
-  size_t at = text.find("\"" + std::string(key) + "\"", begin);
-  child.begin = at == std::string::npos ? begin : at;
+  child.asked.clear();
   if (value && !value->is_object())
     child.fail(key, "is " + value->dump() + ", wanted an object");
+  child.within.emplace_back(key);
   return child;
 }
 
 void HfConfig::adopt(const HfConfig &child) {
   if (ok())
     failure = child.failure;
+}
+
+std::string shownValue(const nlohmann::json &value) {
+  if (value.is_object())
+    return "an object";
+  return value.is_array() ? "a list" : value.dump();
 }
 
 } // namespace dtc

@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <set>
 #include <string>
 
 namespace dtc {
@@ -32,24 +33,35 @@ public:
   double probability(const char *key, double fallback);
   bool flag(const char *key, bool fallback);
   std::string word(const char *key, const std::string &fallback);
+  // A list of strings; empty where the key is absent or null.
+  std::vector<std::string> words(const char *key);
   // The object under `key`, or an empty one.
   HfConfig child(const char *key) const;
   // Takes over a child's error.
   void adopt(const HfConfig &child);
 
-  // Records an error at `key` (the start of the file where it is absent).
-  void fail(const char *key, const std::string &what);
+  // The keys of this object that no call above has asked for, in the order of the text.
+  std::vector<std::pair<std::string, const nlohmann::json *>> unread() const;
+
+  // Records an error at `key` (the start of the object where it is absent).
+  void fail(const char *key, const std::string &what, const std::string &note = "");
   // The same with the value as it is written. Example: refuse("factor", "a number greater than 0").
   void refuse(const char *key, const std::string &wanted);
 
 private:
   const nlohmann::json *find(const char *key) const;
 
+  size_t placeOf(const std::string &key) const;
+
   std::string path, text;
   nlohmann::json root;
-  size_t begin = 0; // where `root` starts in the text: keys are looked for after it
+  std::vector<std::string> within;     // the keys that lead to `root` in the text
+  mutable std::set<std::string> asked; // for
   std::optional<UserError> failure;
 };
+
+// For messages: what a number, word or flag is, and of what kind a list or an object is.
+std::string shownValue(const nlohmann::json &value);
 
 mlir::OwningOpRef<mlir::ModuleOp> importHfConfig(mlir::MLIRContext *context, HfConfig &config,
                                                  int64_t sequence);

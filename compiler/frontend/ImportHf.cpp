@@ -1,5 +1,6 @@
 // Builds the model that a Hugging Face config.json describes.
 #include "compiler/frontend/HfConfig.h"
+#include "compiler/frontend/HfKeys.h"
 
 #include "models/Gpt2.h"
 #include "models/Llama.h"
@@ -14,6 +15,13 @@ namespace {
 // Of a vocabulary or a sequence.
 constexpr int64_t kMostTokens = int64_t(1) << 31;
 constexpr int64_t kMostLayers = 10000, kMostExperts = 1 << 16;
+
+// The class of transformers' whose model each model_type becomes.
+const std::map<std::string, std::string> kBuilt{{"gpt2", "GPT2LMHeadModel"},
+                                                {"llama", "LlamaForCausalLM"},
+                                                {"mistral", "MistralForCausalLM"},
+                                                {"mixtral", "MixtralForCausalLM"},
+                                                {"qwen2", "Qwen2ForCausalLM"}};
 
 std::string number(int64_t value) { return std::to_string(value); }
 
@@ -79,7 +87,14 @@ OwningOpRef<ModuleOp> importGpt2(MLIRContext *context, HfConfig &json, int64_t s
               "is '" + activation + "'; dtc knows gelu, gelu_new and gelu_pytorch_tanh");
   requireDivides(json, "n_head", config.heads, "n_embd", config.width);
   sequence = chooseSequence(json, sequence, config.positions, "n_positions");
+  refuseUnreadKeys(json, "gpt2");
   return json.ok() ? buildGpt2(context, config, sequence) : nullptr;
+}
+
+std::string mendOfRotary(const std::string &key) {
+  return "set '" + key +
+         "' to null where sequences are no longer than the model was trained on, or " +
+         kWriteItYourself;
 }
 
 // Both spellings: `rope_theta` beside `rope_scaling`, and (transformers 5) `rope_parameters` with
@@ -89,26 +104,34 @@ RotarySpec importRotary(HfConfig &json, int64_t positions, double defaultBase) {
   const char *key = nested ? "rope_parameters" : "rope_scaling";
   HfConfig rope = json.child(key);
   RotarySpec rotary;
-  rotary.base = (nested ? rope : json).number("rope_theta", defaultBase);
+  HfConfig &holder = nested && rope.has("rope_theta") ? rope : json;
+  rotary.base = holder.number("rope_theta", defaultBase);
   std::string type = rope.word("rope_type", rope.word("type", "default"));
   if (rotary.base <= 0)
-    (nested ? rope : json).refuse("rope_theta", "a number greater than 0");
+    holder.refuse("rope_theta", "a number greater than 0");
+  if (nested && json.number("rope_theta", rotary.base) != rotary.base)
+    json.refuse("rope_theta", "what 'rope_parameters' have");
   double factor = rope.number("factor", 1);
   if (factor <= 0)
     rope.refuse("factor", "a number greater than 0");
   if (type == "linear" || type == "llama3")
     rotary.factor = factor;
   else if (type != "default")
-    rope.fail("rope_type", "is '" + type + "'; dtc knows default, linear and llama3");
+    rope.fail(rope.has("rope_type") ? "rope_type" : "type",
+              "is '" + type + "'; dtc knows default, linear and llama3", mendOfRotary(key));
+  // These say nothing of the other types.
+  double low = rope.number("low_freq_factor", 1), high = rope.number("high_freq_factor", 4);
+  int64_t original = rope.integer("original_max_position_embeddings", positions, 1, kMostTokens);
   if (type == "llama3") {
-    rotary.low = rope.number("low_freq_factor", 1);
-    rotary.high = rope.number("high_freq_factor", 4);
+    rotary.low = low;
+    rotary.high = high;
     if (*rotary.low <= 0)
       rope.refuse("low_freq_factor", "a number greater than 0");
     else if (*rotary.high <= *rotary.low)
       rope.refuse("high_freq_factor", "a number greater than 'low_freq_factor'");
-    rotary.positions = rope.integer("original_max_position_embeddings", positions, 1, kMostTokens);
+    rotary.positions = original;
   }
+  refuseUnreadKeys(rope, type + " rotary embedding");
   json.adopt(rope);
   return rotary;
 }
@@ -164,31 +187,56 @@ void importAttention(HfConfig &json, LlamaConfig &config) {
   }
 }
 
+// How many layers newer files list as having a window; nothing where they do not say.
+std::optional<int64_t> listedWindows(HfConfig &json, int64_t layers) {
+  std::vector<std::string> kinds = json.words("layer_types");
+  if (kinds.empty())
+    return std::nullopt;
+  if (static_cast<int64_t>(kinds.size()) != layers)
+    json.fail("layer_types", "has the kinds of " + number(static_cast<int64_t>(kinds.size())) +
+                                 " layers, wanted " + number(layers) +
+                                 " as 'num_hidden_layers' says");
+  for (const std::string &kind : kinds)
+    if (kind != "full_attention" && kind != "sliding_attention")
+      json.fail("layer_types", "has '" + kind + "'; dtc knows full_attention and sliding_attention",
+                kWriteItYourself);
+  return llvm::count(kinds, "sliding_attention");
+}
+
 // A window as long as the sequence is none.
 void importWindow(HfConfig &json, LlamaConfig &config, int64_t sequence) {
-  if (config.name == "llama")
-    return;
-  // Null is no window; Mistral's class assumes one where the key is absent.
-  int64_t window = json.integer("sliding_window", 0, 1, kMostTokens);
-  if (config.name == "mistral" && !json.mentions("sliding_window"))
+  int64_t window = 0, windows = config.layers; // how many layers have it
+  const char *key = "max_window_layers";
+  // Null is no window; the classes of Mistral and Qwen2 assume one where the key is absent.
+  if (config.name != "llama")
+    window = json.integer("sliding_window", 0, 1, kMostTokens);
+  if ((config.name == "mistral" || config.name == "qwen2") && !json.mentions("sliding_window"))
     window = 4096;
   if (config.name == "qwen2") {
-    if (!json.flag("use_sliding_window", false))
-      return;
-    if (!json.mentions("sliding_window"))
-      window = 4096;
     // Layers from max_window_layers on have the window.
-    int64_t first = json.integer("max_window_layers", 28, 0);
-    if (first >= config.layers)
-      return;
-    if (first > 0 && window > 0 && window < sequence)
-      json.fail("max_window_layers", "is " + number(first) + ", so that only some of the " +
-                                         number(config.layers) +
-                                         " layers have the sliding window of " + number(window) +
-                                         "; dtc builds layers that are alike: use --seq-len " +
-                                         number(window) + " or less, or set it to 0");
+    windows = std::max<int64_t>(0, config.layers - json.integer(key, 28, 0));
+    if (!json.flag("use_sliding_window", false))
+      window = 0;
   }
-  config.sliding = window < sequence ? window : 0;
+  std::optional<int64_t> listed = listedWindows(json, config.layers);
+  if (listed && *listed != windows && config.name == "qwen2") {
+    windows = *listed;
+    key = "layer_types";
+  }
+  if (listed && window < sequence && *listed != (window > 0 ? windows : 0))
+    json.fail("layer_types", "has sliding_attention " + number(*listed) + " times, but " +
+                                 number(window > 0 ? windows : 0) + " layers of this " +
+                                 config.name + " have a window");
+  if (window == 0 || windows == 0 || window >= sequence)
+    return;
+  if (windows < config.layers)
+    json.fail(key, (key == std::string("layer_types") ? std::string("is a list")
+                                                      : "is " + number(config.layers - windows)) +
+                       ", so that only some of the " + number(config.layers) +
+                       " layers have the sliding window of " + number(window) +
+                       "; dtc builds layers that are alike: use --seq-len " + number(window) +
+                       " or less" + (key == std::string("layer_types") ? "" : ", or set it to 0"));
+  config.sliding = window;
 }
 
 void importExperts(HfConfig &json, LlamaConfig &config) {
@@ -223,7 +271,8 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const st
   config.epsilon = epsilonOf(json, "rms_norm_eps", config.epsilon);
   config.initializerRange = deviationOf(json, config.initializerRange);
   config.tied = json.flag("tie_word_embeddings", false);
-  if (std::string activation = json.word("hidden_act", "silu"); activation != "silu")
+  std::string activation = json.word("hidden_act", "silu");
+  if (activation != "silu" && activation != "swish")
     json.fail("hidden_act", "is '" + activation + "'; dtc builds " + type + " with silu");
   if (config.experts > 0)
     importExperts(json, config);
@@ -231,6 +280,7 @@ OwningOpRef<ModuleOp> importLlama(MLIRContext *context, HfConfig &json, const st
   config.rotary = importRotary(json, positions, defaults.theta);
   sequence = chooseSequence(json, sequence, positions, "max_position_embeddings");
   importWindow(json, config, sequence);
+  refuseUnreadKeys(json, type);
   return json.ok() ? buildLlama(context, config, sequence) : nullptr;
 }
 
@@ -240,14 +290,25 @@ OwningOpRef<ModuleOp> importHfConfig(MLIRContext *context, HfConfig &config, int
   std::string type = config.word("model_type", "");
   if (!config.ok())
     return nullptr;
-  if (type == "gpt2")
-    return importGpt2(context, config, sequence);
-  for (const char *kin : {"llama", "mistral", "mixtral", "qwen2"})
-    if (type == kin)
-      return importLlama(context, config, type, sequence);
-  std::string known = "; dtc imports gpt2, llama, mistral, mixtral and qwen2";
-  config.fail("model_type", (type.empty() ? "is missing" : "is '" + type + "'") + known);
-  return nullptr;
+  auto built = kBuilt.find(type);
+  if (built == kBuilt.end()) {
+    std::string known = "; dtc imports gpt2, llama, mistral, mixtral and qwen2";
+    std::string part = unknownPartOf(type);
+    std::string why = type.empty()   ? "set it to what the model is, or "
+                      : part.empty() ? ""
+                                     : type + " has " + part + ", which dtc can't import; ";
+    config.fail("model_type", (type.empty() ? "is missing" : "is '" + type + "'") + known,
+                why + kWriteItYourself);
+    return nullptr;
+  }
+  for (const std::string &name : config.words("architectures"))
+    if (name != built->second)
+      config.fail("architectures", "is '" + name + "'; dtc builds " + built->second + " of " + type,
+                  "set it to [\"" + built->second + "\"] to train the language model");
+  if (!config.ok())
+    return nullptr;
+  return type == "gpt2" ? importGpt2(context, config, sequence)
+                        : importLlama(context, config, type, sequence);
 }
 
 } // namespace dtc
