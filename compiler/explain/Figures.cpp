@@ -75,6 +75,17 @@ std::string counted(int64_t count, llvm::StringRef thing) {
   return std::to_string(count) + " " + thing.str() + (count == 1 ? "" : "s");
 }
 
+std::string causalUtilisation(const PlanPrediction &predicted) {
+  if (predicted.mfuCausal == 0 || predicted.mfuCausal == predicted.mfu)
+    return "";
+  return percent(predicted.mfuCausal, 1) + " counting attention causal";
+}
+
+std::string utilisation(const PlanPrediction &predicted) {
+  std::string full = percent(predicted.mfu, 1), causal = causalUtilisation(predicted);
+  return causal.empty() ? full : full + " (" + causal + ")";
+}
+
 Throughput throughputOf(const Plan &plan) {
   const PlanPrediction &p = plan.predicted;
   if (plan.sequenceLength > 0)

@@ -70,7 +70,7 @@ void printTime(llvm::raw_ostream &out, const Plan &plan) {
   Throughput rate = throughputOf(plan);
   out << "  step              " << seconds(p.stepSeconds) << ", "
       << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
-      << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << percent(p.mfu, 1) << "\n";
+      << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << utilisation(p) << "\n";
   if (p.stepHighSeconds > 0)
     out << "                    " << seconds(p.stepLowSeconds) << " to "
         << seconds(p.stepHighSeconds) << " in nine of ten runs, by errors of " << p.basis << "\n";

@@ -62,6 +62,8 @@ struct PlanTimes {
 struct PlanPrediction {
   double stepSeconds = 0, tokensPerSecond = 0, tflopsPerDevice = 0, mfu = 0, bubbleFraction = 0,
          exposedCommSeconds = 0;
+  // MFU by half of the products of causal attention; 0 in plans that do not say.
+  double mfuCausal = 0;
   int64_t peakMemoryBytes = 0;
   bool fits = true;
   PlanMemory memory;           // of the fullest rank

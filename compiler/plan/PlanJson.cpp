@@ -82,6 +82,8 @@ Json predictedToJson(const PlanPrediction &p) {
             {"peak_memory_bytes", p.peakMemoryBytes}, {"fits", p.fits},
             {"memory", memoryToJson(p.memory)},       {"time", timesToJson(p.times)},
             {"transfer_s", p.transferSeconds},        {"loop_s", p.loopSeconds}};
+  if (p.mfuCausal > 0)
+    json["mfu_causal"] = p.mfuCausal;
   if (p.stepHighSeconds > 0) {
     json["step_time_low_s"] = p.stepLowSeconds;
     json["step_time_high_s"] = p.stepHighSeconds;
@@ -395,6 +397,8 @@ public:
     number(*value, "tokens_per_s", p.tokensPerSecond);
     number(*value, "tflops_per_device", p.tflopsPerDevice);
     number(*value, "mfu", p.mfu);
+    if (optional(*value, "mfu_causal"))
+      number(*value, "mfu_causal", p.mfuCausal);
     number(*value, "bubble_fraction", p.bubbleFraction);
     number(*value, "exposed_comm_s", p.exposedCommSeconds);
     integer(*value, "peak_memory_bytes", 0, p.peakMemoryBytes);

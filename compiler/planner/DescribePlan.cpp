@@ -101,7 +101,8 @@ void tellRecompute(Decisions &d, llvm::ArrayRef<StageEstimate> stages) {
   d.recomputeMost = most;
 }
 
-void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
+void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
+             const ModelFacts &facts) {
   PlanPrediction &p = plan.predicted;
   double devices = static_cast<double>(plan.devices);
   p.stepSeconds = step.stepSeconds;
@@ -110,6 +111,8 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request) {
   ComputeType type = computeTypeFrom(request.precision).value_or(ComputeType::F32);
   double peak = peakOf(request.topology, type);
   p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
+  if (facts.flopsPerSample > 0)
+    p.mfuCausal = p.mfu * facts.causalFlopsPerSample / facts.flopsPerSample;
   p.bubbleFraction = step.bubbleSeconds / step.stepSeconds;
   p.exposedCommSeconds = step.exposedCommSeconds();
   p.peakMemoryBytes = plan.stages[step.fullestStage].peakMemoryBytes;
@@ -174,7 +177,7 @@ Plan describePlan(const Candidate &candidate, const PlanRequest &request, const 
   plan.optimizer = request.optimizer;
   for (size_t stage = 0; stage < candidate.step.stages.size(); ++stage)
     plan.stages.push_back(stageOf(candidate.step.stages[stage], d));
-  predict(plan, candidate.step, request);
+  predict(plan, candidate.step, request, facts);
   return plan;
 }
 

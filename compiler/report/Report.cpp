@@ -37,8 +37,10 @@ std::string headerOf(const Plan &plan, int64_t limit) {
                     std::to_string(plan.search.candidates) + " candidates in " +
                         figures::seconds(plan.search.seconds) +
                         (plan.search.exhaustive ? "" : ", stopped by the clock"));
+  std::string causal = figures::causalUtilisation(p);
   html += keyFigure("Utilisation", figures::percent(p.mfu, 1),
-                    figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops");
+                    figures::number(p.tflopsPerDevice) + " TFLOP/s a device, model flops" +
+                        (causal.empty() ? "" : "; " + causal));
   html += keyFigure("Memory", figures::bytes(p.peakMemoryBytes),
                     p.fits ? "of " + figures::bytes(limit)
                            : "does not fit into " + figures::bytes(limit),

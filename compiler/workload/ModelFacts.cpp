@@ -8,14 +8,15 @@ using namespace mlir;
 
 namespace dtc {
 
-double matrixFlops(ModuleOp module, graph::FuncOp func) {
+double matrixFlops(ModuleOp module, graph::FuncOp func, CausalPairs pairs) {
   double flops = 0;
   llvm::StringMap<double> blocks;
   for (Operation &op : func.getBody().front()) {
     if (auto call = dyn_cast<graph::BlockCallOpInterface>(op)) {
       auto [it, isNew] = blocks.try_emplace(call.getBlockName(), 0);
       if (isNew)
-        it->second = matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()));
+        it->second =
+            matrixFlops(module, module.lookupSymbol<graph::FuncOp>(call.getBlockName()), pairs);
       flops += it->second * static_cast<double>(call.getNumExecutions());
       continue;
     }
@@ -28,6 +29,8 @@ double matrixFlops(ModuleOp module, graph::FuncOp func) {
     double points = rule.flopsPerPoint * rule.modelShare;
     for (const graph::Loop &loop : rule.loops)
       points *= ShapedType::isDynamic(loop.size) ? 1 : loop.size;
+    if (pairs == CausalPairs::Seen && rule.isCausal)
+      points /= 2; // rules count a window, too, as twice the pairs that it leaves
     flops += points;
   }
   return flops;
@@ -73,6 +76,7 @@ ModelFacts readModelFacts(ModuleOp module) {
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();
   facts.flopsPerSample = 3 * matrixFlops(module, loss);
+  facts.causalFlopsPerSample = 3 * matrixFlops(module, loss, CausalPairs::Seen);
   facts.shape = shapeOf(module);
   return facts;
 }

@@ -18,6 +18,9 @@ struct ModelFacts {
   // only, attention's included and counted in full, backward twice the forward. Of experts, the
   // rows that tokens fill when all experts are used alike.
   double flopsPerSample = 0;
+  // The same with half of the products of causal attention, what a kernel does that skips masked
+  // pairs.
+  double causalFlopsPerSample = 0;
   // Of all ops with their types and whole numbers, in hexadecimal: models that differ in the number
   // of heads alone differ in it, those that differ in names or in an epsilon do not.
   std::string shape;
@@ -26,8 +29,11 @@ struct ModelFacts {
 // `module` holds '@loss' with an unbound batch (checkModel).
 ModelFacts readModelFacts(mlir::ModuleOp module);
 
+// Of causal attention: all pairs of queries and keys, or those that a query sees.
+enum class CausalPairs { All, Seen };
+
 // Floating-point operations of matrix products in `func` and the blocks it calls; an unbound batch
 // counts as 1.
-double matrixFlops(mlir::ModuleOp module, graph::FuncOp func);
+double matrixFlops(mlir::ModuleOp module, graph::FuncOp func, CausalPairs pairs = CausalPairs::All);
 
 } // namespace dtc

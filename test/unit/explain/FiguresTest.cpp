@@ -27,6 +27,16 @@ TEST(Figures, GiveShares) {
   EXPECT_EQ(signedPercent(-0.0001), "0.0 %");
 }
 
+TEST(Figures, TellBothCountsOfAttention) {
+  PlanPrediction predicted;
+  predicted.mfu = 0.452;
+  EXPECT_EQ(utilisation(predicted), "45.2 %"); // a plan that does not say
+  predicted.mfuCausal = 0.452;
+  EXPECT_EQ(utilisation(predicted), "45.2 %"); // a model without causal attention
+  predicted.mfuCausal = 0.439;
+  EXPECT_EQ(utilisation(predicted), "45.2 % (43.9 % counting attention causal)");
+}
+
 TEST(Figures, CountThings) {
   EXPECT_EQ(counted(1, "stage"), "1 stage");
   EXPECT_EQ(counted(2, "stage"), "2 stages");

@@ -84,6 +84,19 @@ TEST(PublishedModels, CountEveryProductOfDenseOnes) {
                    6 * products + 12 * layers * 2048 * width);
 }
 
+// GPT-2, a token: 6 flops for each parameter in a product, 12 h^2 a layer and the head's V h, and
+// 12 L s h for scores and their use, of which a causal count has half: 6 (12 * 12 * 768^2 + 50257 *
+// 768) + 6 * 12 * 1024 * 768 = 797,815,296 against 854,438,400.
+TEST(ModelFlops, CountHalfOfCausalAttention) {
+  ModelFacts gpt2 = factsOf("gpt2", 1024);
+  EXPECT_DOUBLE_EQ(gpt2.flopsPerSample / 1024, 854438400);
+  EXPECT_DOUBLE_EQ(gpt2.causalFlopsPerSample / 1024, 797815296);
+  // A window of 4096 in 8192 leaves 3/4 of the causal pairs, 3/8 of all: 12 L h (8192 * 3/8).
+  ModelFacts mistral = factsOf("mistral-7b", 8192);
+  EXPECT_DOUBLE_EQ((mistral.flopsPerSample - mistral.causalFlopsPerSample) / 8192,
+                   12 * 32 * 4096.0 * 8192 * 3 / 8);
+}
+
 // Rows that no token fills are no work of the model: more capacity changes nothing.
 TEST(ModelFlops, DoNotGrowWithCapacity) {
   auto flopsWith = [](const std::string &capacity) {

@@ -15,6 +15,8 @@ Plan unusual() {
   plan.sequenceLength = 128;
   plan.globalBatch = 48;
   plan.predicted.stepSeconds = 1;
+  plan.predicted.mfu = 0.5;
+  plan.predicted.mfuCausal = 0.25;
   Decisions &d = plan.decisions;
   d.dp = 2;
   d.tp = 4;
@@ -67,6 +69,7 @@ TEST(PlanJson, KeepsEveryDecision) {
   ASSERT_EQ(read(text, again), "");
   EXPECT_EQ(again.decisions, plan.decisions);
   EXPECT_EQ(planToJson(again), text);
+  EXPECT_EQ(again.predicted.mfuCausal, 0.25);
 }
 
 // A decision that is not in the JSON would be lost; one that is usual here could be.

@@ -37,6 +37,15 @@ bool has(const std::string &page, const std::string &text) {
 
 } // namespace
 
+TEST(ReportPage, HasBothCountsOfAttention) {
+  Plan plan = oneStage();
+  plan.predicted.mfu = 0.5;
+  plan.predicted.mfuCausal = 0.25;
+  std::string page = pageOf(plan);
+  EXPECT_TRUE(has(page, "<dt>Utilisation</dt><dd>50.0 %"));
+  EXPECT_TRUE(has(page, "model flops; 25.0 % counting attention causal"));
+}
+
 TEST(ReportPage, DrawsAllOfASmallStep) {
   std::string page = pageOf(oneStage());
   EXPECT_TRUE(has(page, "<h1>Plan for m on t</h1>"));
