@@ -144,8 +144,8 @@ void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
          bytes(plan.predicted.peakMemoryBytes), why});
   };
   row(best, settingsText(best), "(chosen)");
-  for (const Plan *other : runners)
-    row(*other, settingsThatDiffer(best, *other), whyNot(best, *other));
+  for (auto [other, label] : llvm::zip(runners, labelsOf(best, runners)))
+    row(*other, label, whyNot(best, *other));
   table.print(out, 4);
   if (double noise = best.predicted.noise; noise > 0)
     out << "    plans within " << percent(noise, 1)
@@ -156,8 +156,8 @@ void printOthers(llvm::raw_ostream &out, const PlanOutcome &outcome) {
     return;
   out << "  with less memory\n";
   Table frontier({"plan", "memory", "saves", "step", "slower by"});
-  for (const Plan *other : leaner)
-    frontier.addRow({settingsThatDiffer(best, *other), bytes(other->predicted.peakMemoryBytes),
+  for (auto [other, label] : llvm::zip(leaner, labelsOf(best, leaner)))
+    frontier.addRow({label, bytes(other->predicted.peakMemoryBytes),
                      bytes(best.predicted.peakMemoryBytes - other->predicted.peakMemoryBytes),
                      seconds(other->predicted.stepSeconds),
                      signedPercent(other->predicted.stepSeconds / best.predicted.stepSeconds - 1)});

@@ -5,8 +5,11 @@
 #include "compiler/plan/DecisionNames.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/bit.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace dtc {
 namespace {
@@ -14,6 +17,108 @@ namespace {
 // Differences that are noise of adding up, and those between orders of axes that are not worth a
 // row, as shares of the step.
 constexpr double kNoise = 1e-9, kSmall = 1e-3;
+
+// Joined by ", ".
+void add(std::string &list, const std::string &phrase) {
+  list += (list.empty() ? "" : ", ") + phrase;
+}
+
+std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
+  std::string list;
+  for (const DecisionName &name : decisionNames()) {
+    std::string phrase = name.phraseOf(other.decisions);
+    bool isSaid = name.listing != Listing::Never && !phrase.empty();
+    if (isSaid && phrase != name.phraseOf(plan.decisions))
+      add(list, phrase);
+  }
+  return list;
+}
+
+// Example: {9, 8, 8, 8} is "9+3*8".
+std::string sumText(llvm::ArrayRef<int64_t> numbers) {
+  std::string list;
+  while (!numbers.empty()) {
+    size_t run = numbers.take_while([&](int64_t each) { return each == numbers.front(); }).size();
+    list += (list.empty() ? "" : "+") + (run > 1 ? std::to_string(run) + "*" : "") +
+            std::to_string(numbers.front());
+    numbers = numbers.drop_front(run);
+  }
+  return list;
+}
+
+std::string layersThat(const Plan &plan, llvm::StringRef recompute) {
+  std::vector<int64_t> counts;
+  for (const PlanStage &stage : plan.stages)
+    counts.push_back(llvm::count(stage.recompute, recompute));
+  return recompute.str() + " in " + sumText(counts) + " layers";
+}
+
+std::string recomputeRange(const Plan &plan) {
+  const Decisions &d = plan.decisions;
+  return "layers recompute " + toString(d.recompute).str() + " to " +
+         toString(d.recomputeMost).str();
+}
+std::string fullLayers(const Plan &plan) { return layersThat(plan, "full"); }
+std::string selectiveLayers(const Plan &plan) { return layersThat(plan, "selective"); }
+std::string cutOf(const Plan &plan) {
+  std::vector<int64_t> layers;
+  for (const PlanStage &stage : plan.stages)
+    for (auto [first, last] : stage.chunks)
+      layers.push_back(last - first + 1);
+  return "chunks of " + sumText(layers) + " layers";
+}
+std::string gradientsOf(const Plan &plan) {
+  const Decisions &d = plan.decisions;
+  if (!d.overlapGradients)
+    return "gradients after the backward pass";
+  return d.bucketBytes > 0 ? "gradients in buckets of " + figures::bytes(d.bucketBytes)
+                           : "gradients beside the backward pass";
+}
+std::string searchedPlacement(const Plan &plan) {
+  return "placements " + std::to_string(plan.decisions.placement) + " of those searched";
+}
+std::string firstRanks(const Plan &plan) {
+  std::string list;
+  for (const PlanStage &stage : plan.stages)
+    list += (list.empty() ? "" : ", ") +
+            (stage.ranks.empty() ? std::string("?") : std::to_string(stage.ranks.front()));
+  return "stages from ranks " + list;
+}
+
+// What no setting says, for plans whose settings are the same. None is ever empty.
+using Detail = std::string (*)(const Plan &);
+constexpr Detail kDetails[] = {recomputeRange, fullLayers,        selectiveLayers, cutOf,
+                               gradientsOf,    searchedPlacement, firstRanks};
+
+std::string textOf(const Plan &plan, unsigned details) {
+  std::string list;
+  for (auto [index, detail] : llvm::enumerate(kDetails))
+    if (details >> index & 1)
+      add(list, detail(plan));
+  return list;
+}
+
+constexpr unsigned kAllDetails = (1u << std::size(kDetails)) - 1;
+
+// The fewest details of `plan` that none of `others` has.
+std::string detailsBeside(const Plan &plan, llvm::ArrayRef<const Plan *> others) {
+  std::vector<unsigned> sets(kAllDetails);
+  std::iota(sets.begin(), sets.end(), 1u);
+  llvm::sort(sets, [](unsigned a, unsigned b) {
+    return std::pair(llvm::popcount(a), a) < std::pair(llvm::popcount(b), b);
+  });
+  for (unsigned details : sets) {
+    std::string text = textOf(plan, details);
+    if (llvm::none_of(others, [&](const Plan *other) { return textOf(*other, details) == text; }))
+      return text;
+  }
+  return textOf(plan, kAllDetails);
+}
+
+bool saySame(const Plan &a, const Plan &b) {
+  return settingsThatDiffer(a, b).empty() && settingsThatDiffer(b, a).empty() &&
+         textOf(a, kAllDetails) == textOf(b, kAllDetails);
+}
 
 bool differInOrderOnly(const Plan &a, const Plan &b) {
   for (const DecisionName &name : decisionNames())
@@ -32,7 +137,9 @@ std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most) {
   for (const Plan &other : outcome.others) {
     if (shown.size() > most)
       break;
-    if (llvm::none_of(shown, [&](const Plan *plan) { return differInOrderOnly(*plan, other); }))
+    if (llvm::none_of(shown, [&](const Plan *plan) {
+          return differInOrderOnly(*plan, other) || saySame(*plan, other);
+        }))
       shown.push_back(&other);
   }
   shown.erase(shown.begin());
@@ -46,7 +153,9 @@ std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower,
   for (const Plan &other : outcome.others) {
     if (other.predicted.stepSeconds > limit || leaner.size() == most)
       break;
-    if (other.predicted.peakMemoryBytes >= least)
+    bool isLess = other.predicted.peakMemoryBytes < least;
+    if (!isLess || saySame(outcome.best, other) ||
+        llvm::any_of(leaner, [&](const Plan *plan) { return saySame(*plan, other); }))
       continue;
     least = other.predicted.peakMemoryBytes;
     leaner.push_back(&other);
@@ -54,15 +163,22 @@ std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower,
   return leaner;
 }
 
-std::string settingsThatDiffer(const Plan &plan, const Plan &other) {
-  std::string list;
-  for (const DecisionName &name : decisionNames()) {
-    std::string phrase = name.phraseOf(other.decisions);
-    bool isSaid = name.listing != Listing::Never && !phrase.empty();
-    if (isSaid && phrase != name.phraseOf(plan.decisions))
-      list += (list.empty() ? "" : ", ") + phrase;
+std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *> others) {
+  std::vector<std::string> labels;
+  for (const Plan *other : others)
+    labels.push_back(settingsThatDiffer(plan, *other));
+  const std::vector<std::string> settings = labels;
+  for (auto [index, label] : llvm::enumerate(labels)) {
+    std::vector<const Plan *> alike; // in settings
+    if (label.empty())
+      alike.push_back(&plan);
+    for (auto [at, text] : llvm::enumerate(settings))
+      if (at != index && text == settings[index])
+        alike.push_back(others[at]);
+    if (!alike.empty())
+      add(label, detailsBeside(*others[index], alike));
   }
-  return list.empty() ? "the same but for where layers are cut or recomputed" : list;
+  return labels;
 }
 
 std::string losesOn(const Plan &plan, const Plan &other) {

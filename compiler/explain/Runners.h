@@ -6,7 +6,8 @@
 namespace dtc {
 
 // The fastest others, at most `most`. What differs from one before it in nothing but the order of
-// axes, and by less than a thousandth of the step, is left out.
+// axes, and by less than a thousandth of the step, is left out, and what is the same in all that a
+// plan says.
 std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most);
 
 // Others that need less memory than the plan and than all that are faster, within `slower` of its
@@ -14,9 +15,11 @@ std::vector<const Plan *> runnersUp(const PlanOutcome &outcome, size_t most);
 // saved.
 std::vector<const Plan *> leanerPlans(const PlanOutcome &outcome, double slower, size_t most);
 
-// The settings of `other` that `plan` does not have: "sp=1, recompute selective"; "the same" where
-// there are none but what no setting says.
-std::string settingsThatDiffer(const Plan &plan, const Plan &other);
+// What tells each of `others` from `plan` and from the rest of them: the settings that `plan` does not
+// have, "sp=1, recompute selective"; where those are another's, too, also the fewest details that it
+// does not have: "recompute mixed, full in 3+2*1 layers". No two that runnersUp or leanerPlans
+// give are the same.
+std::vector<std::string> labelsOf(const Plan &plan, llvm::ArrayRef<const Plan *> others);
 
 // What `other` spends more time on than `plan`, the most first, at most two: "bubble +1.1 s".
 std::string losesOn(const Plan &plan, const Plan &other);

@@ -96,8 +96,9 @@ std::string candidateTable(const PlanOutcome &outcome) {
                  &plan == &best ? "best" : "");
   };
   row(best, "the plan", "");
-  for (const Plan *other : runnersUp(outcome, most))
-    row(*other, settingsThatDiffer(best, *other), losesOn(best, *other));
+  std::vector<const Plan *> runners = runnersUp(outcome, most);
+  for (auto [other, label] : llvm::zip(runners, labelsOf(best, runners)))
+    row(*other, label, losesOn(best, *other));
   return table.finish();
 }
 

@@ -39,9 +39,10 @@ void drawBar(Svg &svg, const Plan &plan, const Scale &x, double y, double height
 
 std::string timeFigure(const PlanOutcome &outcome) {
   constexpr double width = 1056, left = 10, right = 12, pitch = 46;
-  std::vector<const Plan *> plans{&outcome.best};
-  for (const Plan *other : runnersUp(outcome, kMostOthers))
-    plans.push_back(other);
+  std::vector<const Plan *> plans = runnersUp(outcome, kMostOthers);
+  std::vector<std::string> labels = labelsOf(outcome.best, plans);
+  plans.insert(plans.begin(), &outcome.best);
+  labels.insert(labels.begin(), figures::settingsText(outcome.best) + "  (the plan)");
   double most = 0;
   for (const Plan *plan : plans)
     most = std::max(most, plan->predicted.stepSeconds);
@@ -53,10 +54,7 @@ std::string timeFigure(const PlanOutcome &outcome) {
   horizontalAxis(svg, x, 4, bottom, secondsUnit(most), "time of a step");
   for (auto [row, plan] : llvm::enumerate(plans)) {
     double y = 8 + pitch * static_cast<double>(row);
-    svg.text(left + 2, y + 11,
-             figures::seconds(plan->predicted.stepSeconds) + ":  " +
-                 (row == 0 ? figures::settingsText(*plan) + "  (the plan)"
-                           : settingsThatDiffer(outcome.best, *plan)),
+    svg.text(left + 2, y + 11, figures::seconds(plan->predicted.stepSeconds) + ":  " + labels[row],
              row == 0 ? "small strong halo" : "small halo");
     drawBar(svg, *plan, x, y + 16, 19);
   }

@@ -1,7 +1,13 @@
 // The candidates beside the chosen plan.
 #include "compiler/explain/Runners.h"
 
+#include "compiler/plan/DecisionNames.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
+
+#include <random>
+#include <set>
 
 using namespace dtc;
 
@@ -23,6 +29,8 @@ TEST(RunnersUp, LeaveOutOrdersThatMakeNoDifference) {
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10, 100), candidate(11, 100), candidate(12, 100)};
   outcome.others[0].decisions.order = {'p', 't', 'c', 'd'};
+  outcome.others[1].decisions.zero = 1;
+  outcome.others[2].decisions.zero = 2;
   std::vector<const Plan *> shown = runnersUp(outcome, 1);
   ASSERT_EQ(shown.size(), 1u);
   EXPECT_EQ(shown[0], &outcome.others[1]);
@@ -35,19 +43,122 @@ TEST(LeanerPlans, AreTheFrontierNearThePlan) {
   outcome.best = candidate(10, 100);
   outcome.others = {candidate(10.5, 120), candidate(11, 80), candidate(11.5, 90), candidate(12, 60),
                     candidate(13, 10)};
+  for (auto [index, other] : llvm::enumerate(outcome.others))
+    other.decisions.microBatch += static_cast<int64_t>(index);
   std::vector<const Plan *> leaner = leanerPlans(outcome, 0.25, 4);
   ASSERT_EQ(leaner.size(), 2u);
   EXPECT_EQ(leaner[0], &outcome.others[1]);
   EXPECT_EQ(leaner[1], &outcome.others[3]);
 }
 
-TEST(SettingsThatDiffer, NamesOnlyThose) {
-  Plan plan = candidate(10, 100), other = plan;
-  EXPECT_EQ(settingsThatDiffer(plan, other), "the same but for where layers are cut or recomputed");
+TEST(LabelsOf, NameSettingsThatDiffer) {
+  Plan plan = candidate(10, 100), other = plan, third = plan;
   other.decisions.dp = 4;
   other.decisions.pp = 2;
   other.decisions.recompute = other.decisions.recomputeMost = Recompute::Full;
-  EXPECT_EQ(settingsThatDiffer(plan, other), "dp=4, pp=2, 1f1b, recompute full");
+  third.decisions.zero = 1;
+  EXPECT_EQ(labelsOf(plan, {&other, &third}),
+            (std::vector<std::string>{"dp=4, pp=2, 1f1b, recompute full", "zero=1"}));
+}
+
+// Three that mix recomputation: one recomputes up to full, the others fewer layers and more of one
+// stage; the chosen plan has the settings of the last.
+TEST(LabelsOf, TellPlansOfTheSameSettingsApart) {
+  auto mixed = [](Recompute most, std::vector<int64_t> layers) {
+    Plan plan = candidate(10, 100);
+    plan.decisions.recomputeMost = most;
+    int64_t first = 0;
+    for (int64_t count : layers) {
+      PlanStage &stage = plan.stages.emplace_back();
+      stage.chunks = {{first, first + 7}};
+      first += 8;
+      stage.recompute.assign(8, "none");
+      for (int64_t layer = 0; layer < count; ++layer)
+        stage.recompute[static_cast<size_t>(layer)] = toString(most).str();
+    }
+    return plan;
+  };
+  Plan plan = candidate(10, 100), full = mixed(Recompute::Full, {3, 2, 2, 2}),
+       some = mixed(Recompute::Selective, {5, 5, 5, 5}),
+       more = mixed(Recompute::Selective, {6, 5, 5, 5});
+  EXPECT_EQ(labelsOf(plan, {&full, &some, &more}),
+            (std::vector<std::string>{"recompute mixed, layers recompute none to full",
+                                      "recompute mixed, selective in 4*5 layers",
+                                      "recompute mixed, selective in 6+3*5 layers"}));
+  Plan buckets = plan;
+  buckets.decisions.bucketBytes = 1 << 20;
+  EXPECT_EQ(labelsOf(plan, {&buckets}),
+            (std::vector<std::string>{"gradients in buckets of 1 MiB"}));
+}
+
+namespace {
+
+// Few values of each decision, so that many are the same but for a detail.
+Plan randomPlan(std::mt19937 &random) {
+  auto one = [&](int64_t most) { return static_cast<int64_t>(random() % (most + 1)); };
+  Plan plan = candidate(10 + static_cast<double>(one(3)), 100 - one(40));
+  Decisions &d = plan.decisions;
+  d.pp = 1 + one(1);
+  d.dp = 8 / d.pp;
+  d.zero = one(1);
+  d.recompute = static_cast<Recompute>(one(1));
+  d.recomputeMost = static_cast<Recompute>(std::max<int64_t>(one(2), one(1)));
+  d.recomputeMost = std::max(d.recompute, d.recomputeMost);
+  d.overlapGradients = one(3) > 0;
+  d.bucketBytes = one(1) << 20;
+  d.placement = static_cast<int>(one(2));
+  if (one(4) == 0)
+    d.order = {'t', 'd', 'c', 'p'};
+  int64_t cut = 3 + one(1), first = 0;
+  for (int64_t stage = 0; stage < d.pp; ++stage) {
+    PlanStage &out = plan.stages.emplace_back();
+    int64_t last = stage + 1 == d.pp ? 7 : cut;
+    out.chunks = {{first, last}};
+    out.ranks = {stage == 0 ? 8 * one(1) : 4};
+    for (int64_t layer = first; layer <= last; ++layer)
+      out.recompute.push_back(toString(one(1) ? d.recompute : d.recomputeMost).str());
+    first = last + 1;
+  }
+  return plan;
+}
+
+} // namespace
+
+TEST(LabelsOf, AreNeverTheSameInAList) {
+  std::mt19937 random(3);
+  size_t labels = 0, detailed = 0;
+  for (int list = 0; list < 200; ++list) {
+    PlanOutcome outcome;
+    outcome.best = randomPlan(random);
+    for (int other = 0; other < 40; ++other)
+      outcome.others.push_back(randomPlan(random));
+    llvm::sort(outcome.others, [](const Plan &a, const Plan &b) {
+      return a.predicted.stepSeconds < b.predicted.stepSeconds;
+    });
+    for (const std::vector<const Plan *> &shown :
+         {runnersUp(outcome, 12), leanerPlans(outcome, 0.25, 12)}) {
+      std::set<std::string> seen{""};
+      for (const std::string &label : labelsOf(outcome.best, shown)) {
+        EXPECT_TRUE(seen.insert(label).second) << "list " << list << ": '" << label << "'";
+        detailed += label.find(" layers") != std::string::npos;
+      }
+      labels += shown.size();
+    }
+  }
+  EXPECT_GT(labels, 2000u);
+  EXPECT_GT(detailed, 100u);
+}
+
+// A plan that says nothing else than one before it is that one.
+TEST(RunnersUp, HaveEachPlanOnce) {
+  std::mt19937 random(5);
+  PlanOutcome outcome;
+  outcome.best = randomPlan(random);
+  outcome.others = {outcome.best, randomPlan(random), outcome.best};
+  outcome.others[0].predicted.peakMemoryBytes -= 60;
+  EXPECT_EQ(runnersUp(outcome, 5), (std::vector<const Plan *>{&outcome.others[1]}));
+  outcome.others[1] = outcome.best;
+  EXPECT_TRUE(leanerPlans(outcome, 10, 5).empty());
 }
 
 TEST(LosesOn, NamesTheLargestParts) {
