@@ -4,15 +4,49 @@
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace dtc {
 namespace {
 
-constexpr llvm::StringRef kKeys =
-    "keys are dp, tp, pp, cp, ep, zero, zero_group, sp, micro_batch, schedule, "
-    "virtual_stages, recompute, overlap, bucket_mib, offload, placement, "
-    "axis_order";
+// Above every size that is meant; larger ones are slips of the pen.
+constexpr int64_t kMost = 1 << 20, kMostSamples = 1 << 30;
+
+constexpr PinKey kKeys[] = {
+    {"dp", "ranks of data parallelism", &Pins::dp, 1, kMost},
+    {"tp", "ranks of tensor parallelism", &Pins::tp, 1, kMost},
+    {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
+    {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
+    {"ep", "ranks of expert parallelism, inside dp and cp", &Pins::ep, 1, kMost},
+    {"zero",
+     "what ranks of dp split: 1 optimizer states, 2 gradients as well, 3 parameters as well",
+     &Pins::zero, 0, 3},
+    {"zero_group", "ranks of dp that split it among them; 0 all", &Pins::zeroGroup, 0, kMost},
+    {"sp", "sequence parallelism between the tensor-parallel parts", &Pins::sp, 0, 1},
+    {"micro_batch", "samples that a rank takes through the model at once", &Pins::microBatch, 1,
+     kMostSamples},
+    {"schedule", "of the pipeline; zero-bubble has 1 (H1) or 2 (V) virtual stages", nullptr, 0, 0,
+     "gpipe, 1f1b, interleaved or zero-bubble"},
+    {"virtual_stages", "parts of the model that a stage holds", &Pins::virtualStages, 1, kMost},
+    {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
+     "none, selective or full"},
+    {"overlap", "gradients travel beside the backward pass", &Pins::overlap, 0, 1},
+    {"bucket_mib", "MiB of gradients that travel as one", &Pins::bucketMebibytes, 1, kMost},
+    {"offload", "optimizer states in the host's memory", &Pins::offload, 0, 1},
+    {"placement", "weights split in Megatron's pattern, or as a search over all ops finds", nullptr,
+     0, 0, "megatron or searched"},
+    {"axis_order", "axes from the innermost links out", nullptr, 0, 0,
+     "tp, cp, dp and pp in some order: tp-cp-dp-pp"},
+};
+
+std::string allNames() {
+  std::string list;
+  for (const PinKey &key : kKeys)
+    list += (list.empty() ? "" : ", ") + key.name.str();
+  return list;
+}
 
 std::string given(const std::string &name, const std::string &text) {
   return "--fix " + name + "=" + text;
@@ -94,37 +128,37 @@ bool Pins::allows(ScheduleKind kind) const {
   return !schedule || planNameOf(*schedule) == planNameOf(kind);
 }
 
+std::string PinKey::values() const {
+  if (!number)
+    return words.str();
+  if (high >= kMost)
+    return std::to_string(low) + " or more";
+  return std::to_string(low) + (high == low + 1 ? " or " : " to ") + std::to_string(high);
+}
+
+llvm::ArrayRef<PinKey> pinKeys() { return kKeys; }
+
+std::string pinKeysText() {
+  std::string text;
+  for (const PinKey &key : kKeys)
+    text +=
+        (text.empty() ? "" : "\n") + key.name.str() + "=" + key.values() + "; " + key.meaning.str();
+  return text;
+}
+
 Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
   Pins pins;
-  struct Key {
-    const char *name;
-    int64_t low, high;
-    std::optional<int64_t> *pin;
-  };
-  const Key keys[] = {{"dp", 1, 1 << 20, &pins.dp},
-                      {"tp", 1, 1 << 20, &pins.tp},
-                      {"pp", 1, 1 << 20, &pins.pp},
-                      {"cp", 1, 1 << 20, &pins.cp},
-                      {"ep", 1, 1 << 20, &pins.ep},
-                      {"zero", 0, 3, &pins.zero},
-                      {"zero_group", 0, 1 << 20, &pins.zeroGroup},
-                      {"sp", 0, 1, &pins.sp},
-                      {"micro_batch", 1, 1 << 30, &pins.microBatch},
-                      {"virtual_stages", 1, 1 << 20, &pins.virtualStages},
-                      {"overlap", 0, 1, &pins.overlap},
-                      {"bucket_mib", 1, 1 << 20, &pins.bucketMebibytes},
-                      {"offload", 0, 1, &pins.offload}};
   for (const auto &pin : fixed) {
     const std::string &name = pin.first, &text = pin.second;
-    if (name == "schedule" || name == "recompute" || name == "placement" || name == "axis_order") {
+    const PinKey *key = llvm::find_if(kKeys, [&](const PinKey &k) { return name == k.name; });
+    if (key == std::end(kKeys))
+      return UserError(given(name, text) + ": there is no key '" + name + "'",
+                       "keys are " + allNames());
+    if (!key->number) {
       if (std::optional<UserError> error = readWord(name, text, pins))
         return *error;
       continue;
     }
-    const Key *key = std::find_if(std::begin(keys), std::end(keys),
-                                  [&](const Key &k) { return name == k.name; });
-    if (key == std::end(keys))
-      return UserError(given(name, text) + ": there is no key '" + name + "'", kKeys.str());
     int64_t value = 0;
     if (llvm::StringRef(text).getAsInteger(10, value))
       return UserError(given(name, text) + ": '" + text + "' is not a whole number");
@@ -133,7 +167,7 @@ Result<Pins> readPins(const std::map<std::string, std::string> &fixed) {
                            " to " + std::to_string(key->high),
                        "the nearest choice is " + name + "=" +
                            std::to_string(std::clamp(value, key->low, key->high)));
-    *key->pin = value;
+    pins.*key->number = value;
   }
   if (std::optional<UserError> error = checkVirtualStages(pins))
     return *error;

@@ -1,4 +1,4 @@
-// The choices that a person has made with --fix. Internal to this folder.
+// The choices that a person has made with --fix.
 #pragma once
 
 #include "compiler/estimate/StepEstimate.h"
@@ -25,6 +25,22 @@ struct Pins {
   bool beyondExecutable() const;
   bool allows(ScheduleKind kind) const;
 };
+
+// A key of --fix: a whole number from `low` to `high`, or one of `words`.
+struct PinKey {
+  llvm::StringRef name, meaning;
+  std::optional<int64_t> Pins::*number = nullptr;
+  int64_t low = 0, high = 0;
+  llvm::StringRef words = "";
+
+  // Example: "0 to 3", "1 or more", "none, selective or full".
+  std::string values() const;
+};
+
+llvm::ArrayRef<PinKey> pinKeys();
+
+// A line for each key, for --help: "zero  0 to 3: ...".
+std::string pinKeysText();
 
 // Errors: a key that does not exist, a value that is not of its kind.
 Result<Pins> readPins(const std::map<std::string, std::string> &fixed);

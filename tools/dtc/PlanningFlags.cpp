@@ -2,6 +2,7 @@
 #include "tools/dtc/Planning.h"
 
 #include "compiler/frontend/Frontend.h"
+#include "compiler/planner/Pins.h"
 #include "compiler/support/File.h"
 #include "compiler/support/Units.h"
 #include "passes/Pipelines.h"
@@ -37,11 +38,9 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
   command
       .add_option("--grad-dtype", gradDtype, "dtype in which gradients are reduced: f32 or bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  command.add_option(
-      "--fix", fix,
-      "pin choices: key=value[,key=value...] with keys dp tp pp cp ep axis_order zero "
-      "zero_group sp micro_batch schedule virtual_stages recompute overlap bucket_mib offload "
-      "placement; says what each costs");
+  command.add_option("--fix", fix,
+                     "pin choices, key=value[,key=value...], and say what each costs; keys are\n" +
+                         pinKeysText());
   command
       .add_option("--max-memory", maxMemory,
                   "bytes a device may use ('64 GiB' or a number), or none")

@@ -1,0 +1,140 @@
+// The keys of --fix: what their table says is what is read.
+#include "compiler/planner/Pins.h"
+
+#include "compiler/plan/DecisionNames.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+std::string errorOf(const std::string &key, const std::string &value) {
+  Result<Pins> pins = readPins({{key, value}});
+  return pins ? "" : pins.error().text();
+}
+
+const PinKey &keyOf(llvm::StringRef name) {
+  for (const PinKey &key : pinKeys())
+    if (key.name == name)
+      return key;
+  ADD_FAILURE() << "no key " << name.str();
+  return pinKeys().front();
+}
+
+// "none, selective or full" is none, selective and full.
+llvm::SmallVector<llvm::StringRef> wordsOf(const PinKey &key) {
+  llvm::SmallVector<llvm::StringRef> words, last;
+  key.words.split(words, ", ");
+  words.pop_back_val().split(last, " or ");
+  words.append(last);
+  return words;
+}
+
+} // namespace
+
+TEST(PinKeys, SayWhatIsRead) {
+  for (const PinKey &key : pinKeys()) {
+    std::string name = key.name.str();
+    EXPECT_FALSE(key.values().empty()) << name;
+    EXPECT_FALSE(key.meaning.empty()) << name;
+    EXPECT_NE(errorOf(name, "no-such-word"), "") << name;
+    if (!key.number)
+      continue;
+    for (int64_t value : {key.low, key.high})
+      EXPECT_EQ(errorOf(name, std::to_string(value)), "") << name;
+    for (int64_t value : {key.low - 1, key.high + 1})
+      EXPECT_NE(errorOf(name, std::to_string(value)), "") << name;
+    Result<Pins> pins = readPins({{name, std::to_string(key.low)}});
+    EXPECT_EQ((*pins).*key.number, key.low) << name;
+  }
+}
+
+TEST(PinKeys, ListTheirWords) {
+  for (llvm::StringRef name : {"schedule", "recompute", "placement"}) {
+    EXPECT_GE(wordsOf(keyOf(name)).size(), 2u) << name.str();
+    for (llvm::StringRef word : wordsOf(keyOf(name)))
+      EXPECT_EQ(errorOf(name.str(), word.str()), "") << name.str() << " " << word.str();
+  }
+  for (ScheduleKind kind :
+       {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
+        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV})
+    EXPECT_TRUE(llvm::is_contained(wordsOf(keyOf("schedule")), planNameOf(kind)));
+  EXPECT_EQ(keyOf("recompute").values(), "none, selective or full");
+  EXPECT_EQ(keyOf("zero").values(), "0 to 3");
+  EXPECT_EQ(keyOf("sp").values(), "0 or 1");
+  EXPECT_EQ(keyOf("tp").values(), "1 or more");
+}
+
+TEST(PinKeys, AreListedWhereOneIsUnknown) {
+  Result<Pins> pins = readPins({{"stages", "2"}});
+  ASSERT_FALSE(pins);
+  EXPECT_EQ(pins.error().message, "--fix stages=2: there is no key 'stages'");
+  std::string list = ", " + pins.error().note.substr(std::string("keys are ").size()) + ",";
+  std::string help = "\n" + pinKeysText();
+  for (const PinKey &key : pinKeys()) {
+    EXPECT_NE(list.find(", " + key.name.str() + ","), std::string::npos) << key.name.str();
+    EXPECT_NE(help.find("\n" + key.name.str() + "=" + key.values() + "; "), std::string::npos);
+  }
+}
+
+// Each word and number arrives where the planner looks for it.
+TEST(ReadPins, FillsEveryPin) {
+  Result<Pins> pins = readPins({{"dp", "2"},
+                                {"tp", "3"},
+                                {"pp", "4"},
+                                {"cp", "5"},
+                                {"ep", "6"},
+                                {"zero", "1"},
+                                {"zero_group", "7"},
+                                {"sp", "1"},
+                                {"micro_batch", "8"},
+                                {"schedule", "interleaved"},
+                                {"virtual_stages", "9"},
+                                {"recompute", "full"},
+                                {"overlap", "0"},
+                                {"bucket_mib", "10"},
+                                {"offload", "1"},
+                                {"placement", "searched"},
+                                {"axis_order", "pp-tp-cp-dp"}});
+  ASSERT_TRUE(pins);
+  EXPECT_EQ(*pins->overlap, 0);
+  EXPECT_EQ(*pins->bucketMebibytes, 10);
+  EXPECT_TRUE(*pins->searchedPlacements);
+  Decisions d = pins->decisions();
+  EXPECT_EQ(std::vector<int64_t>(
+                {d.dp, d.tp, d.pp, d.cp, d.ep, d.zero, d.zeroGroup, d.microBatch, d.virtualStages}),
+            std::vector<int64_t>({2, 3, 4, 5, 6, 1, 7, 8, 9}));
+  EXPECT_TRUE(d.sequenceParallel);
+  EXPECT_TRUE(d.offloadOptimizer);
+  EXPECT_EQ(d.schedule, ScheduleKind::Interleaved);
+  EXPECT_EQ(d.recompute, Recompute::Full);
+  EXPECT_EQ(d.recomputeMost, Recompute::Full);
+  EXPECT_EQ(d.order, (AxisOrder{'p', 't', 'c', 'd'}));
+  EXPECT_FALSE(*readPins({{"placement", "megatron"}})->searchedPlacements);
+}
+
+TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
+  auto messageOf = [](const std::map<std::string, std::string> &fixed) {
+    Result<Pins> pins = readPins(fixed);
+    return pins ? "" : pins.error().message;
+  };
+  EXPECT_EQ(messageOf({{"pp", "1"}, {"virtual_stages", "2"}}),
+            "--fix pp=1,virtual_stages=2: only a pipeline has virtual stages");
+  EXPECT_EQ(messageOf({{"pp", "2"}, {"virtual_stages", "2"}}), "");
+  EXPECT_EQ(messageOf({{"schedule", "1f1b"}, {"virtual_stages", "2"}}),
+            "--fix schedule=1f1b,virtual_stages=2: 1f1b has at most 1");
+  EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "2"}}), "");
+  EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
+            "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2");
+}
+
+TEST(Pins, AllowBothZeroBubbles) {
+  Pins pins;
+  EXPECT_TRUE(pins.allows(ScheduleKind::GPipe));
+  pins.schedule = ScheduleKind::ZeroBubbleH1;
+  EXPECT_TRUE(pins.allows(ScheduleKind::ZeroBubbleH1));
+  EXPECT_TRUE(pins.allows(ScheduleKind::ZeroBubbleV));
+  EXPECT_FALSE(pins.allows(ScheduleKind::GPipe));
+}
