@@ -1,0 +1,158 @@
+// Blocks under context and expert parallelism, by hand: sizes from the shapes of small models.
+#include "compiler/estimate/ModelCost.h"
+#include "compiler/frontend/Frontend.h"
+#include "compiler/planner/PlacementSearch.h"
+#include "models/Gpt2.h"
+#include "models/Llama.h"
+#include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// Each part grows and shrinks with what it is of: samples, 1 / cp, 1 / ep, ep.
+TEST(CostBlock, ScalesEachAmount) {
+  BlockCell cell;
+  cell.input.parts[ScalesWithBatch | ScalesWithSequence] = 100;
+  cell.kept.parts[ScalesWithBatch | ScalesWithSequence] = 1000;
+  cell.kept.parts[ScalesWithBatch | ScalesWithExperts | ScalesWithCapacity] = 600;
+  cell.keptSelective.parts[ScalesWithBatch] = 300;
+  cell.backwardTransient.parts[ScalesWithBatch] = 50;
+  cell.parameters.parts[0] = 70;
+  cell.parameters.parts[ScalesWithExperts] = 80;
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  Decisions d;
+  d.cp = 2;
+  d.dp = 4;
+  d.ep = 4;
+  CellPrecision half;
+  half.activationShare = 0.5;
+  BlockCost cost =
+      costBlock(cell, {/*samples=*/3, /*cp=*/2, /*ep=*/4}, groupsOf(d), topology, half);
+  EXPECT_DOUBLE_EQ(cost.input, 0.5 * 3 * 100 / 2);
+  EXPECT_DOUBLE_EQ(cost.kept, 0.5 * (3 * 1000 / 2.0 + 3 * 600));
+  EXPECT_DOUBLE_EQ(cost.keptSelective, 0.5 * 3 * 300);
+  EXPECT_DOUBLE_EQ(cost.transient, 0.5 * 3 * 50);
+  EXPECT_DOUBLE_EQ(cost.denseParameters, 70);
+  EXPECT_DOUBLE_EQ(cost.expertParameters, 80 / 4.0);
+}
+
+// Collectives are among the ranks of their axis, and take the time of what they send there.
+TEST(CostBlock, SendsAmongTheRanksOfTheAxis) {
+  BlockCell cell;
+  auto add = [&](CellAxis axis, CollectiveKind kind, CellPhase phase, uint8_t bits, double bytes) {
+    CellCollective &collective = cell.collectives.emplace_back();
+    collective.axis = axis;
+    collective.kind = kind;
+    collective.phase = phase;
+    collective.bytes.parts[bits] = bytes;
+  };
+  add(CellAxis::Cp, CollectiveKind::AllGather, CellPhase::Forward, ScalesWithBatch, 1e8);
+  add(CellAxis::Cp, CollectiveKind::ReduceScatter, CellPhase::BackwardInput, ScalesWithBatch, 2e8);
+  add(CellAxis::Ep, CollectiveKind::AllToAll, CellPhase::Forward,
+      ScalesWithBatch | ScalesWithSequence, 3e8);
+  add(CellAxis::Tp, CollectiveKind::AllReduce, CellPhase::BackwardWeight, 0, 4e8);
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  Decisions d; // cp inside dp: ep = 4 is cp and half of dp
+  d.cp = 2;
+  d.dp = 4;
+  d.ep = 4;
+  BlockCost cost = costBlock(cell, {3, 2, 4}, groupsOf(d), topology, CellPrecision());
+  EXPECT_DOUBLE_EQ(cost.forwardCp,
+                   collectiveSeconds(CollectiveKind::AllGather, 3e8, {{2, 1}}, topology));
+  EXPECT_DOUBLE_EQ(cost.backwardCp,
+                   collectiveSeconds(CollectiveKind::ReduceScatter, 6e8, {{2, 1}}, topology));
+  EXPECT_DOUBLE_EQ(cost.forwardEp, collectiveSeconds(CollectiveKind::AllToAll, 3 * 3e8 / 2,
+                                                     {{2, 1}, {2, 2}}, topology));
+  EXPECT_EQ(cost.backwardTp, 0); // tp = 1
+  EXPECT_EQ(cost.backwardEp, 0);
+}
+
+class CellsByHand : public testing::Test {
+protected:
+  CellsByHand() : context(mlir::MLIRContext::Threading::DISABLED) { loadDialects(context); }
+
+  ModelCells cellsOf(mlir::OwningOpRef<mlir::ModuleOp> built) {
+    module = completed(std::move(built));
+    folded = foldLayers(*module);
+    return *readCells(folded, 1, false);
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FoldedModel folded;
+};
+
+// One layer of 4 heads of 16 and their 64 x 128 tokens. Whatever cp is, ranks gather the keys and the values
+// of all 128 tokens, 2 tensors of 128 x 64 x 4 bytes, once more for the backward pass, which scatters the
+// gradients of both. What else a rank keeps shrinks with cp.
+TEST_F(CellsByHand, ContextParallelismGathersWholeKeysAndValues) {
+  Gpt2Config config;
+  config.vocabulary = 64;
+  config.positions = 128;
+  config.width = 64;
+  config.layers = 1;
+  config.heads = 4;
+  ModelCells cells = cellsOf(buildGpt2(&context, config, 128));
+  const double tensor = 128 * 64 * 4;
+  std::map<std::pair<CollectiveKind, CellPhase>, std::vector<double>> found;
+  for (const CellCollective &each : cells.blocks.front().collectives) {
+    ASSERT_EQ(each.axis, CellAxis::Cp);
+    for (double cp : {1.0, 4.0})
+      found[{each.kind, each.phase}].push_back(each.bytes.at({3, cp, 1}));
+  }
+  const std::vector<double> both(4, 3 * tensor);
+  EXPECT_EQ(found.size(), 3u);
+  EXPECT_EQ((found[{CollectiveKind::AllGather, CellPhase::Forward}]), both);
+  EXPECT_EQ((found[{CollectiveKind::AllGather, CellPhase::BackwardInput}]), both);
+  EXPECT_EQ((found[{CollectiveKind::ReduceScatter, CellPhase::BackwardInput}]), both);
+  const BlockCell &layer = cells.blocks.front();
+  EXPECT_DOUBLE_EQ(layer.input.at({1, 4, 1}), tensor / 4);
+  EXPECT_DOUBLE_EQ(layer.kept.at({1, 4, 1}), layer.kept.at({1, 1, 1}) / 4);
+  EXPECT_DOUBLE_EQ(layer.parameters.at({1, 4, 1}), layer.parameters.at({1, 1, 1}));
+}
+
+// A layer of 8 experts of 3 matrices 32 x 48: 36864 parameters that ep divides. Beside them attention with 2
+// of 4 heads for keys (32 x 32 twice, 16 x 32 twice), the router's 8 x 32 and two norms of 32.
+TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
+  LlamaConfig config;
+  config.vocabulary = 64;
+  config.width = 32;
+  config.innerWidth = 48;
+  config.layers = 1;
+  config.heads = 4;
+  config.kvHeads = 2;
+  config.headDim = 8;
+  config.experts = 8;
+  config.top = 2;
+  ModelCells cells = cellsOf(buildLlama(&context, config, 128));
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  for (int64_t ep : {1, 2, 8}) {
+    Decisions d;
+    d.dp = 8;
+    d.ep = ep;
+    ModelCost cost = costModel(cells, d, topology, CellPrecision());
+    EXPECT_DOUBLE_EQ(cost.blocks.front().expertParameters,
+                     8 * 3 * 32 * 48 / static_cast<double>(ep));
+    EXPECT_DOUBLE_EQ(cost.blocks.front().denseParameters,
+                     2 * 32 * 32 + 2 * 16 * 32 + 8 * 32 + 2 * 32);
+    EXPECT_EQ(cost.blocks.front().forwardEp > 0, ep > 1);
+  }
+  // 128 tokens of 32 numbers go to two experts each, there and back again, and their gradients as well.
+  int exchanges[2] = {};
+  for (const CellCollective &each : cells.blocks.front().collectives)
+    if (each.axis == CellAxis::Ep) {
+      EXPECT_EQ(each.kind, CollectiveKind::AllToAll);
+      EXPECT_DOUBLE_EQ(each.bytes.at({1, 1, 4}), 2 * 128 * 32 * 4);
+      EXPECT_DOUBLE_EQ(each.copies, 2);
+      ++exchanges[each.phase != CellPhase::Forward];
+    }
+  EXPECT_EQ(exchanges[0], 2);
+  EXPECT_EQ(exchanges[1], 2);
+}
+
+} // namespace
+} // namespace dtc

@@ -1,0 +1,340 @@
+// Seconds and bytes of steps whose blocks have round numbers, each worked out by hand.
+#include "compiler/estimate/HostOffload.h"
+#include "compiler/estimate/StageCoster.h"
+#include "compiler/estimate/StepEstimate.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// Four equal layers of 2 + 3 + 4 = 9 seconds a micro-batch, 18 a stage of two. In f32 with AdamW: 4 bytes
+// of a parameter, 4 of its gradient, 8 of its states.
+class StepByHand : public testing::Test {
+protected:
+  StepByHand() {
+    topology = *loadTopology("dgx-h100", 1, 8);
+    cells.chain = {0, 0, 0, 0};
+    cells.overlap = {};
+    BlockCost layer;
+    layer.forward = 2;
+    layer.backwardInput = 3;
+    layer.backwardWeight = 4;
+    layer.selective = 0.5;
+    layer.input = 10;
+    layer.kept = 100;
+    layer.keptSelective = 60;
+    layer.transient = 7;
+    model.cells = &cells;
+    model.blocks = {layer};
+    request.topology = &topology;
+    request.software = &ownStack();
+    request.memoryLimit = 1e18;
+  }
+
+  BlockCost &layer() { return model.blocks.front(); }
+
+  static Decisions pipeline(ScheduleKind kind, int64_t virtualStages, int64_t microBatches) {
+    Decisions d;
+    d.pp = 2;
+    d.schedule = kind;
+    d.virtualStages = virtualStages;
+    d.numMicroBatches = microBatches;
+    return d;
+  }
+
+  StepEstimate estimate(const Decisions &d) {
+    model.groups = groupsOf(d);
+    model.allDense =
+        model.embedding.denseParameters + model.head.denseParameters + 4 * layer().denseParameters;
+    model.allExpert = 4 * layer().expertParameters;
+    return estimateStep(model, d, request);
+  }
+
+  double updateSeconds(double bytes) const {
+    OpWork work;
+    work.bytes = bytes;
+    return secondsOf(work, topology.device);
+  }
+
+  Topology topology;
+  ModelCells cells;
+  ModelCost model;
+  EstimateRequest request;
+};
+
+// m micro-batches of the slowest stage's 18 s, and the fill: (p - 1) = 1 stage's 18 s, over v with v
+// virtual stages.
+TEST_F(StepByHand, FillsGPipeAnd1F1B) {
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::GPipe, 1, 4)).loopSeconds, 4 * 18 + 18);
+  StepEstimate step = estimate(pipeline(ScheduleKind::OneForwardOneBackward, 1, 4));
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 4 * 18 + 18);
+  EXPECT_DOUBLE_EQ(step.stepSeconds, 90); // nothing to exchange or to update
+  EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18);
+  EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * 18);
+}
+
+TEST_F(StepByHand, FillsInterleavedByItsVirtualStages) {
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::Interleaved, 2, 4)).loopSeconds,
+                   4 * 18 + 18 / 2.0);
+}
+
+// Each stage waits for forward and the input's gradient, less what gradients of weights fill: of two layers
+// of 2 + 5 + 1 s 4 + 10 - 2 = 12 s, of which (p - 1) / p is left.
+TEST_F(StepByHand, FillsZeroBubbleH1ByWhatWeightsLeave) {
+  layer().backwardInput = 5;
+  layer().backwardWeight = 1;
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleH1, 1, 4)).loopSeconds,
+                   4 * 16 + 2 * 12 * (1 / 2.0));
+}
+
+// Below 2 p = 4 micro-batches each that is missing leaves a quarter of one idle. From there on the second
+// stage waits for the first chunk's forward, 3 s, and for nothing else.
+TEST_F(StepByHand, FillsZeroBubbleVBelowTwiceTheStages) {
+  layer().forward = layer().backwardInput = layer().backwardWeight = 3;
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleV, 2, 8)).loopSeconds, 8 * 18 + 3);
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleV, 2, 4)).loopSeconds, 4 * 18 + 3);
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleV, 2, 3)).loopSeconds,
+                   3 * 18 + 1 * 18 / 4.0);
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubbleV, 2, 2)).loopSeconds,
+                   2 * 18 + 2 * 18 / 4.0);
+}
+
+// Half a second from stage to stage: the way down and up, and twice a micro-batch where nothing hides it;
+// beside compute the way alone.
+TEST_F(StepByHand, WaitsForTransfers) {
+  model.transferSeconds = 0.5;
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5 + 2 * 4 * 0.5);
+  EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 90 + 5);
+  cells.overlap.transfers = 1;
+  EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5);
+}
+
+// Stage 0 has the embedding's table and two layers, stage 1 two layers and the head with its own copy of
+// the table; one stage has it once.
+TEST_F(StepByHand, HoldsParametersByStage) {
+  layer().denseParameters = 100;
+  model.embedding.denseParameters = model.head.denseParameters = 1000;
+  model.tiedParameters = 1000;
+  StepEstimate two = estimate(pipeline(ScheduleKind::OneForwardOneBackward, 1, 4));
+  for (const StageEstimate &stage : two.stages) {
+    EXPECT_DOUBLE_EQ(stage.memory.parameters, 4 * 1200);
+    EXPECT_DOUBLE_EQ(stage.memory.gradients, 4 * 1200);
+    EXPECT_DOUBLE_EQ(stage.memory.optimizer, 8 * 1200);
+  }
+  EXPECT_DOUBLE_EQ(estimate(Decisions()).stages.front().memory.parameters, 4 * 1400);
+}
+
+// Of 1F1B on two stages two micro-batches are alive on the first, one on the second, of 2 x 100 bytes;
+// the head's 30 bytes are alive once. The largest transient counts, not the sum.
+TEST_F(StepByHand, HoldsActivationsOfMicroBatchesInFlight) {
+  model.head.kept = 30;
+  model.head.transient = 9;
+  cells.process.fragmentation = 1.5;
+  cells.process.perCommunicator = 1000;
+  cells.process.reserved = 5000;
+  StepEstimate step = estimate(pipeline(ScheduleKind::OneForwardOneBackward, 1, 4));
+  const MemoryParts &first = step.stages[0].memory, &second = step.stages[1].memory;
+  EXPECT_DOUBLE_EQ(first.activations, 1.5 * 2 * 200);
+  EXPECT_DOUBLE_EQ(second.activations, 1.5 * (1 * 200 + 30));
+  EXPECT_DOUBLE_EQ(first.temporaries, 1.5 * 7);
+  EXPECT_DOUBLE_EQ(second.temporaries, 1.5 * 9);
+  EXPECT_DOUBLE_EQ(first.communication, 1000); // pp alone
+  EXPECT_DOUBLE_EQ(first.reserved, 5000);
+  EXPECT_DOUBLE_EQ(step.peakBytes, 600 + 10.5 + 6000);
+  EXPECT_EQ(step.fullestStage, 0u);
+  // GPipe keeps all four.
+  step = estimate(pipeline(ScheduleKind::GPipe, 1, 4));
+  EXPECT_DOUBLE_EQ(step.stages[1].memory.activations, 1.5 * (4 * 200 + 30));
+}
+
+// Recomputation frees what it makes again: a layer keeps 60 or its input's 10, and takes 0.5 s or all of
+// the forward pass once more. The layer that is made again is whole for a while: 100 - 10 bytes.
+TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  d.recompute = d.recomputeMost = Recompute::Selective;
+  StepEstimate step = estimate(d);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.activations, 2 * 2 * 60);
+  EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 0.5);
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 19);
+  d.recompute = d.recomputeMost = Recompute::Full;
+  step = estimate(d);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.activations, 2 * 2 * 10);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.temporaries, 7 + 90);
+  EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 2);
+  EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 22);
+}
+
+// Experts are on ep = 2 of the dp x cp = 8 ranks, copies of one expert on 8 / 2 = 4: ZeRO divides dense
+// ones by 8, those of experts by 4. Stages 2 and 3 have two whole layers in passing.
+TEST_F(StepByHand, DividesExpertsByTheRanksThatShareThem) {
+  layer().denseParameters = 800;
+  layer().expertParameters = 400; // of this rank, under ep
+  Decisions d;
+  d.dp = 4;
+  d.cp = 2;
+  d.ep = 2;
+  cells.process.perCommunicator = 1;
+  auto memory = [&](int64_t zero) {
+    d.zero = zero;
+    return estimate(d).stages.front().memory;
+  };
+  const double whole = 4 * (800 + 400), part = 4 * (800 / 8.0 + 400 / 4.0), two = 2 * 1200;
+  EXPECT_DOUBLE_EQ(memory(0).optimizer, 8 * whole);
+  EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * part);
+  EXPECT_DOUBLE_EQ(memory(1).gradients, 4 * whole);
+  EXPECT_DOUBLE_EQ(memory(2).gradients, 4 * part + 4 * two);
+  EXPECT_DOUBLE_EQ(memory(2).parameters, 4 * whole);
+  EXPECT_DOUBLE_EQ(memory(3).parameters, 4 * part + 4 * two);
+  EXPECT_DOUBLE_EQ(memory(0).communication, 3); // of dp, cp and ep
+  // Within groups of 2 of the 4 ranks of dp there are half as many parts.
+  d.zeroGroup = 2;
+  EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 4.0 + 400 / 2.0));
+}
+
+// In f32 AdamW moves 2 x 8 bytes of states, 2 x 4 of gradients and 2 x 4 of parameters: 32 a parameter.
+// With 2-byte parameters and a master copy 2 x 12 + 2 x 4 + 2 = 34.
+TEST_F(StepByHand, UpdatesEachParameterOnce) {
+  layer().denseParameters = 4e9;
+  Decisions d;
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(32 * 16e9));
+  d.dp = 4;
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(32 * 16e9));
+  d.zero = 1;
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(32 * 4e9));
+  layer().expertParameters = 2e9;
+  d.ep = 2; // 16e9 / 4 dense ones and 8e9 / 2 of experts
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(32 * 8e9));
+  request.precision.parameterBytes = 2;
+  request.precision.optimizerBytes = 12;
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(34 * 8e9));
+  // 8e9 parameters at 3.352 TB/s are some 81 ms and more.
+  EXPECT_GT(updateSeconds(34 * 8e9), 34 * 8e9 / 3.352e12);
+  EXPECT_LT(updateSeconds(34 * 8e9), 2 * 34 * 8e9 / 3.352e12);
+}
+
+// Stages update beside each other: the step takes what the larger does.
+TEST_F(StepByHand, UpdatesStagesBesideEachOther) {
+  layer().denseParameters = 1e9;
+  model.head.denseParameters = 3e9;
+  StepEstimate step = estimate(pipeline(ScheduleKind::OneForwardOneBackward, 1, 4));
+  EXPECT_DOUBLE_EQ(step.optimizerSeconds, updateSeconds(32 * 5e9));
+  EXPECT_DOUBLE_EQ(step.stages[0].optimizerSeconds, updateSeconds(32 * 2e9));
+  EXPECT_DOUBLE_EQ(step.stepSeconds, 90 + updateSeconds(32 * 5e9));
+}
+
+// On the host the device holds no states; the copies of gradients hide behind backward.
+TEST_F(StepByHand, OffloadsStates) {
+  layer().denseParameters = 1e9;
+  Decisions d;
+  d.offloadOptimizer = true;
+  StepEstimate step = estimate(d);
+  HostUpdate update = updateOnHost(4e9, request.precision, topology.device.hostShare());
+  EXPECT_EQ(step.stages.front().memory.optimizer, 0);
+  EXPECT_DOUBLE_EQ(step.stages.front().hostBytes, update.bytes);
+  EXPECT_DOUBLE_EQ(step.optimizerSeconds, update.toHostSeconds + update.updateSeconds);
+  cells.overlap.gradients = 1; // 4 x 7 s of backward
+  EXPECT_LT(update.toHostSeconds, 28);
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, update.updateSeconds);
+}
+
+// A quarter of tensor-parallel seconds and half of context-parallel ones run beside compute and slow it by a
+// tenth of their time; nothing hides those of experts.
+TEST_F(StepByHand, WaitsForWhatNothingHides) {
+  layer().forwardTp = 0.4;
+  layer().backwardTp = 0.8;
+  layer().forwardCp = 0.2;
+  layer().backwardCp = 0.6;
+  layer().forwardEp = 0.1;
+  layer().backwardEp = 0.3;
+  cells.overlap.tp = 0.25;
+  cells.overlap.cp = 0.5;
+  cells.overlap.slowdown = 1.1;
+  Decisions d;
+  d.tp = 2;
+  d.cp = 2;
+  d.dp = 2;
+  d.ep = 2;
+  d.numMicroBatches = 3;
+  StepEstimate step = estimate(d);
+  EXPECT_DOUBLE_EQ(step.exposedTpSeconds, 3 * 4 * 0.75 * 1.2);
+  EXPECT_DOUBLE_EQ(step.exposedCpSeconds, 3 * 4 * 0.5 * 0.8);
+  EXPECT_DOUBLE_EQ(step.exposedEpSeconds, 3 * 4 * 0.4);
+  double slow = 0.1 * (0.25 * 1.2 + 0.5 * 0.8);
+  EXPECT_DOUBLE_EQ(step.computeSeconds, 3 * 4 * (9 + slow));
+  EXPECT_NEAR(step.loopSeconds, 3 * 4 * (9 + slow + 0.9 + 0.4 + 0.4), 1e-9);
+  // Run again, a forward pass waits again: 2 s, 0.1 x (0.25 x 0.4 + 0.5 x 0.2) and 0.3 + 0.1 + 0.1 of waits.
+  d.recompute = d.recomputeMost = Recompute::Full;
+  EXPECT_DOUBLE_EQ(estimate(d).recomputeSeconds, 3 * 4 * (2 + 0.02 + 0.5));
+}
+
+// ZeRO-3 gathers a layer's parameters for each pass and scatters its gradients, beside compute as far as
+// that goes.
+TEST_F(StepByHand, GathersLayersUnderZero3) {
+  layer().denseParameters = 1e9;
+  Decisions d;
+  d.dp = 8;
+  d.zero = 3;
+  d.numMicroBatches = 2;
+  auto seconds = [&](CollectiveKind kind) { // of 4 bytes each
+    return collectiveSeconds(kind, 4e9, {{8, 1}}, topology);
+  };
+  double gather = seconds(CollectiveKind::AllGather),
+         scatter = seconds(CollectiveKind::ReduceScatter);
+  EXPECT_DOUBLE_EQ(estimate(d).exposedGatherSeconds, 2 * 4 * (2 * gather + scatter));
+  d.zero = 2;
+  EXPECT_DOUBLE_EQ(estimate(d).exposedGatherSeconds, 2 * 4 * scatter);
+  d.zero = 1;
+  EXPECT_EQ(estimate(d).exposedGatherSeconds, 0);
+  d.zero = 3;
+  cells.overlap.gathers = 1; // 2 s of forward hide all
+  ASSERT_LT(2 * gather + scatter, 2);
+  EXPECT_EQ(estimate(d).exposedGatherSeconds, 0);
+}
+
+// 36 s of layers on two stages, four micro-batches: 4 x 36 / 2 and half a layer of the way; with one chunk
+// a stage at least 36 / (1 - (3/4)^2). Split backward passes start the way up before weights: half of 2 s.
+TEST_F(StepByHand, BoundsTheLoopFromBelow) {
+  auto bound = [&](ScheduleKind kind, int64_t virtualStages) {
+    Decisions d = pipeline(kind, virtualStages, 4);
+    model.groups = groupsOf(d);
+    return lowerBoundSeconds(model, d, request);
+  };
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::Interleaved, 2), 72 + 9 / 2.0);
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::OneForwardOneBackward, 1), 36 / (1 - 9 / 16.0));
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleH1, 1), 72 + 2 / 2.0);
+  // Five layers: a stage has three of them.
+  cells.chain.push_back(0);
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 4 * 3 * 9);
+}
+
+// The mean stage of two holds 2 of 4 layers and 4 + 4 + 8 bytes of 100 parameters each, divided as ZeRO
+// does, beside 50 bytes reserved.
+TEST_F(StepByHand, MayFitWhereTheMeanStageDoes) {
+  layer().denseParameters = 60;
+  layer().expertParameters = 40;
+  cells.process.reserved = 50;
+  auto least = [&](const Decisions &d) {
+    estimate(d); // counts parameters
+    for (request.memoryLimit = 1; !mayFit(model, d, request);)
+      ++request.memoryLimit;
+    return request.memoryLimit;
+  };
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  EXPECT_EQ(least(d), 50 + 2 * 16 * 100);
+  d.dp = 4;
+  d.ep = 2;
+  d.zero = 1; // 60 / 4 and 40 / 2 are 35
+  EXPECT_EQ(least(d), 50 + 2 * (8 * 100 + 8 * 35));
+  d.zero = 2;
+  EXPECT_EQ(least(d), 50 + 2 * (4 * 100 + 12 * 35));
+  d.zero = 3;
+  EXPECT_EQ(least(d), 50 + 2 * 16 * 35);
+  d.offloadOptimizer = true;
+  EXPECT_EQ(least(d), 50 + 2 * 8 * 35);
+}
+
+} // namespace
+} // namespace dtc
