@@ -261,6 +261,18 @@ void RankLog::goOnAfter(uint64_t step) {
 Status RankLog::write(const StepReport &report) {
   if (descriptor < 0)
     return {};
+  std::string line = "{" + fields(report) + ",\"class_seconds\":{";
+  for (size_t i = 0; i < numTimeClasses; ++i)
+    line += text(i ? "," : "", "\"", nameOf(static_cast<TimeClass>(i)),
+                 "\":", number(report.result.classSeconds[i]));
+  return append(line + "}}\n");
+}
+
+Status RankLog::write(const EvaluationReport &report) {
+  return descriptor < 0 ? Status() : append(evaluationAsJson(report) + "\n");
+}
+
+Status RankLog::append(const std::string &line) {
   // Only a regular file can be cut; a device has nothing that could stay.
   auto end = static_cast<off_t>(wholeBytes);
   if (!isCut && ((::ftruncate(descriptor, end) != 0 && errno != EINVAL) ||
@@ -268,11 +280,6 @@ Status RankLog::write(const StepReport &report) {
     return failure();
   isCut = true;
   hasLines = true;
-  std::string line = "{" + fields(report) + ",\"class_seconds\":{";
-  for (size_t i = 0; i < numTimeClasses; ++i)
-    line += text(i ? "," : "", "\"", nameOf(static_cast<TimeClass>(i)),
-                 "\":", number(report.result.classSeconds[i]));
-  line += "}}\n";
   for (size_t done = 0; done < line.size();) {
     ssize_t now = ::write(descriptor, line.data() + done, line.size() - done);
     if (now < 0 && errno != EINTR)

@@ -76,7 +76,8 @@ std::string speedAsText(const StepReport &report);
 // "1.5 GB": a size for people, powers of 1000.
 std::string humanBytes(uint64_t bytes);
 
-// The metrics of one rank: stepAsJson and the seconds of each class of instruction, a line a step.
+// The metrics of one rank: stepAsJson and the seconds of each class of instruction, a line a step;
+// and evaluationAsJson, a line an evaluation.
 class RankLog {
 public:
   RankLog() = default;
@@ -94,8 +95,10 @@ public:
   // Nothing where open() was not called. The line is in the file when this returns ok; else there is
   // nothing of it, and the next may be written all the same.
   Status write(const StepReport &report);
+  Status write(const EvaluationReport &report);
 
 private:
+  Status append(const std::string &line);
   Status failure() const;
 
   std::string folder, path;

@@ -117,6 +117,23 @@ TEST_F(Dtrun, EvaluatesAllOfItsOwnData) {
   EXPECT_NE(result.output.find(" over 64 tokens\n"), std::string::npos) << result.output;
 }
 
+// A log has each evaluation behind the line of its step, once, also where a run goes on.
+TEST_F(Dtrun, LogsEvaluationsLikeSteps) {
+  writeProgramThatEvaluates("e1.dte", 1);
+  const std::string command =
+      "e1.dte --data synthetic --eval-data synthetic --eval-every 2 --steps 6 --checkpoint-dir "
+      "saved --checkpoint-every 4 --log-dir logs --format json ";
+  Result result = run(command);
+  ASSERT_EQ(result.exitCode, 0) << result.output;
+  std::filesystem::remove_all(path("saved/step-6"));
+  result = run(command + "--resume");
+  ASSERT_EQ(result.exitCode, 0) << result.output;
+  EXPECT_EQ(shell("sed -E 's/.\"step\":([0-9]+),\"(e?)[a-z_]*\".*/\\1\\2/' logs/rank-0.jsonl | tr "
+                  "'\\n' ' '")
+                .output,
+            "1 2 2e 3 4 4e 5 6 6e ");
+}
+
 TEST_F(Dtrun, SaysInOneLineWhyItCannotEvaluate) {
   writeProgramThatEvaluates("e1.dte", 1);
   writeSamples("one.npy", 1); // which is no batch, and enough

@@ -1,0 +1,72 @@
+#include "tools/dtrun/RunFiles.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/comm/Agree.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtc::rt {
+
+using format::text;
+
+// "trace.json" is rank 0's; rank 2 writes "trace.rank2.json".
+static std::string traceFile(const std::string &path, int rank) {
+  if (path.empty() || rank == 0)
+    return path;
+  size_t dot = path.rfind('.');
+  if (dot == std::string::npos || path.find('/', dot) != std::string::npos)
+    dot = path.size();
+  return text(path.substr(0, dot), ".rank", rank, path.substr(dot));
+}
+
+// `path` without symbolic links; empty where there is no such file.
+static std::string realPath(const std::string &path) {
+  char *found = ::realpath(path.c_str(), nullptr);
+  std::string result = found ? found : "";
+  std::free(found);
+  return result;
+}
+
+Status RunFiles::checkApart(const Options &options) const {
+  std::vector<std::pair<std::string, std::string>> known = {
+      {"the program", realPath(options.model)},
+      {"--data", realPath(options.data)},
+      {"--eval-data", realPath(options.evalData)}};
+  size_t inputs = known.size();
+  if (profile.isOpen())
+    known.push_back({"--profile", profile.target()});
+  if (parameters)
+    known.push_back({"--dump-params", parameters->file->target()});
+  if (gradients)
+    known.push_back({"--dump-grads", gradients->file->target()});
+  for (size_t i = 0; i < known.size(); ++i)
+    for (size_t j = std::max(i + 1, inputs); j < known.size(); ++j)
+      if (!known[i].second.empty() && known[i].second == known[j].second)
+        return Status::invalidArgument(text(known[j].first, " and ", known[i].first,
+                                            " are one file, '", known[i].second,
+                                            "'; name another for ", known[j].first));
+  return {};
+}
+
+Status RunFiles::open(const Options &options, const Executable &executable, Control &world) {
+  DTC_RETURN_IF_ERROR(agree(world, options.profile.empty()
+                                       ? Status()
+                                       : profile.open(traceFile(options.profile, world.rank()))));
+  if (!options.dumpParams.empty())
+    DTC_RETURN_IF_ERROR(
+        openDump(executable, world, options.dumpParams, DumpedTensors::Parameters, parameters));
+  if (!options.dumpGrads.empty())
+    DTC_RETURN_IF_ERROR(openGradients(options, executable, world));
+  return agree(world, checkApart(options));
+}
+
+Status RunFiles::openGradients(const Options &options, const Executable &executable,
+                               Control &world) {
+  return openDump(executable, world, options.dumpGrads, DumpedTensors::Gradients, gradients);
+}
+
+} // namespace dtc::rt
