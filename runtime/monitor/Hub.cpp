@@ -212,7 +212,7 @@ std::optional<Verdict> Hub::tick(double now) {
     askedAt = now;
   } else {
     const Rank &rank = ranks[static_cast<size_t>(asked)];
-    if (!rank.stacks.empty() || rank.standing.isStopped || now - askedAt > kStackSeconds)
+    if (!rank.stacks.empty() || now - askedAt > kStackSeconds)
       verdict = judgeHung(asked, now);
   }
   isOver = verdict.has_value();

@@ -193,7 +193,7 @@ Frame Keeper::stacksFrame() {
 void Keeper::hearHub(const Frame &frame, double now) {
   if (frame.kind == FrameKind::AskBeat && !child.hasEnded())
     link.send(child.frameOf(FrameKind::Beat));
-  if (frame.kind == FrameKind::AskStacks && !child.hasEnded() && !child.isStopped())
+  if (frame.kind == FrameKind::AskStacks && !child.hasEnded())
     link.send(stacksFrame());
   if (frame.kind == FrameKind::Verdict && !isLeaving) {
     auto code = static_cast<int>(frame.exitCode);
@@ -306,7 +306,7 @@ void Keeper::judge(double now) {
   Frame frame;
   frame.kind = FrameKind::AskStacks;
   peers->tell(wanted, frame);
-  if (wanted == 0 && !child.isStopped())
+  if (wanted == 0)
     tellHub(stacksFrame());
 }
 

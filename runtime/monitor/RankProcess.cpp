@@ -4,6 +4,7 @@
 #include "runtime/comm/Launch.h"
 #include "runtime/monitor/BytesMoved.h"
 #include "runtime/monitor/Stacks.h"
+#include "runtime/monitor/StoppedStacks.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -186,7 +187,9 @@ Frame RankProcess::frameOf(FrameKind kind) {
   return frame;
 }
 
-std::string RankProcess::stacks() { return collectStacks(child, *shared, stacksFile); }
+std::string RankProcess::stacks() {
+  return stopped ? stacksOfStopped(child, *shared) : collectStacks(child, *shared, stacksFile);
+}
 
 void RankProcess::kill() {
   if (ended)

@@ -39,7 +39,6 @@ public:
   Frame frameOf(FrameKind kind);
   std::string stacks();
 
-  bool isStopped() const { return stopped; } // by a signal
   bool hasEnded() const { return ended; }
   double endedAt() const { return endTime; }
   const Ending &ending() const { return end; }

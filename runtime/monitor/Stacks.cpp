@@ -3,6 +3,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Text.h"
 #include "runtime/monitor/Frames.h"
+#include "runtime/monitor/StoppedStacks.h"
 
 #include <algorithm>
 #include <atomic>
@@ -81,24 +82,33 @@ static std::string readFrom(int file, off_t begin) {
 
 std::string readStacks(int file) { return withNames(readFrom(file, 0)); }
 
-std::string collectStacks(int process, const ProgressPage &page, int file) {
-  std::string out;
-  int64_t deadline = monotonicNanos() + 1000000000;
+std::vector<WatchedThread> watchedThreads(const ProgressPage &page) {
+  std::vector<WatchedThread> out;
   for (size_t i = 0; i < ProgressPage::kStreams; ++i) {
     bool isHost = i == ProgressPage::kHostStream;
     int thread = page.streams[i].thread.load();
-    if (thread <= 0 || (!isHost && page.streams[i].moves.load() % 2 == 0))
-      continue;
+    if (thread > 0 && (isHost || page.streams[i].moves.load() % 2 == 1))
+      out.push_back(
+          {text(isHost ? std::string("the host's thread") : text("the thread of stream ", i), " (",
+                thread, ")"),
+           thread});
+  }
+  return out;
+}
+
+std::string collectStacks(int process, const ProgressPage &page, int file) {
+  std::string out;
+  int64_t deadline = monotonicNanos() + 1000000000;
+  for (const WatchedThread &thread : watchedThreads(page)) {
     uint32_t before = page.stacks.load();
     off_t begin = ::lseek(file, 0, SEEK_END);
-    if (::syscall(SYS_tgkill, process, thread, askSignal()) != 0)
+    if (::syscall(SYS_tgkill, process, thread.id, askSignal()) != 0)
       continue;
     while (page.stacks.load() == before && monotonicNanos() < deadline)
       ::usleep(2000);
-    if (page.stacks.load() == before)
-      continue;
-    out += text(isHost ? std::string("the host's thread") : text("the thread of stream ", i), " (",
-                thread, "):\n", readFrom(file, begin));
+    out += thread.name;
+    out += page.stacks.load() != before ? ":\n" + readFrom(file, begin)
+                                        : placeOfThread(process, thread.id) + "\n";
   }
   return withNames(out);
 }

@@ -4,6 +4,7 @@
 #include "runtime/monitor/Progress.h"
 
 #include <string>
+#include <vector>
 
 namespace dtc::rt {
 
@@ -11,8 +12,16 @@ namespace dtc::rt {
 // signal, as do threads that collectStacks() asks. A handler that is there already stays.
 void installStackHandlers(ProgressPage &page, int file);
 
-// In the keeper: the stacks of the host's thread and of those of streams that run something, asked
-// one after another; empty where the rank does not answer. Takes a second at most.
+// "the thread of stream 0 (4711)", and so on.
+struct WatchedThread {
+  std::string name;
+  int id = 0;
+};
+// The host's thread and those of streams that run something, the host's last.
+std::vector<WatchedThread> watchedThreads(const ProgressPage &page);
+
+// In the keeper: the stacks of the threads that are watched, asked one after another; of one that does not
+// answer where it is, as the system knows. Takes a second at most.
 std::string collectStacks(int process, const ProgressPage &page, int file);
 
 // What a crash has left in `file`.

@@ -197,6 +197,22 @@ TEST_F(TwoKeepers, NameAHangWithItsStack) {
   EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
 }
 
+[[gnu::noinline]] int stopWhereNobodyAnswers() { return ::raise(SIGSTOP) + 1; }
+
+TEST_F(TwoKeepers, NameAStoppedRankWithItsStack) {
+  EXPECT_EQ(keep([&](Progress &progress) {
+              meet(progress, 0, told);
+              progress.enter(Activity::Stepping);
+              return stopWhereNobodyAnswers();
+            }),
+            3);
+  EXPECT_NE(said.find(" is stopped by a signal, and has been in between instructions for 1 s\n"
+                      "  its stacks:\n    the host's thread ("),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("stopWhereNobodyAnswers"), std::string::npos) << said;
+}
+
 // Steps were short, so that an instruction which computes for so long hangs; --timeout would be 600 s.
 TEST_F(TwoKeepers, NameAnInstructionThatComputesForEver) {
   EXPECT_EQ(keep([&](Progress &progress) {
