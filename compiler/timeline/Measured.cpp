@@ -1,8 +1,7 @@
 #include "compiler/timeline/Measured.h"
 
+#include "compiler/timeline/ReadTrace.h"
 #include "runtime/format/InstructionKinds.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -10,46 +9,8 @@
 namespace dtc {
 namespace {
 
-using Json = nlohmann::json;
-
-struct Event {
-  uint64_t step;
-  std::string task, name;
-  uint32_t instruction;
-  double begin, end;
-};
-
 const char *kindName(const format::Instruction &instruction) {
   return format::opName(instruction.op_type());
-}
-
-Result<std::vector<Event>> readEvents(const std::string &text, const std::string &file,
-                                      uint32_t &rank) {
-  UserError wrong("reading '" + file + "': it is no trace of 'dtrun --profile'",
-                  "give the file that dtrun wrote with --profile");
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("traceEvents") || !json["traceEvents"].is_array())
-    return wrong;
-  std::vector<Event> events;
-  for (const Json &each : json["traceEvents"]) {
-    if (!each.is_object() || each.value("ph", "") != "X")
-      continue;
-    Json args = each.value("args", Json::object());
-    auto isNumber = [](const Json &in, const char *key) {
-      return in.contains(key) && in[key].is_number();
-    };
-    if (!args.is_object() || !isNumber(args, "step") || !isNumber(args, "instruction") ||
-        !isNumber(each, "ts") || !isNumber(each, "dur") || !isNumber(each, "pid"))
-      return wrong;
-    rank = each["pid"].get<uint32_t>();
-    double begin = each["ts"].get<double>() * 1e-6;
-    events.push_back({args["step"].get<uint64_t>(), args.value("task", ""), each.value("name", ""),
-                      args["instruction"].get<uint32_t>(), begin,
-                      begin + each["dur"].get<double>() * 1e-6});
-  }
-  if (events.empty())
-    return wrong;
-  return events;
 }
 
 } // namespace
@@ -58,7 +19,7 @@ Result<Comparison> compareWithTrace(const format::Manifest &manifest,
                                     const ProgramSimulation &simulation, const std::string &text,
                                     const std::string &file) {
   Comparison comparison;
-  Result<std::vector<Event>> events = readEvents(text, file, comparison.rank);
+  Result<std::vector<TracedRun>> events = readTrace(text, file, comparison.rank);
   if (!events)
     return events.error();
   UserError other("reading '" + file + "': it is of another program",
@@ -90,7 +51,7 @@ Result<Comparison> compareWithTrace(const format::Manifest &manifest,
   }
 
   uint64_t first = ~uint64_t(0), last = 0;
-  for (const Event &event : *events) {
+  for (const TracedRun &event : *events) {
     first = std::min(first, event.step);
     last = std::max(last, event.step);
   }
@@ -98,7 +59,7 @@ Result<Comparison> compareWithTrace(const format::Manifest &manifest,
     ++first;
   comparison.steps = last - first + 1;
   std::map<uint64_t, std::pair<double, double>> spans;
-  for (const Event &event : *events) {
+  for (const TracedRun &event : *events) {
     auto task = tasks.find(event.task);
     auto at = task == tasks.end() ? found.end() : found.find({task->second, event.instruction});
     if (at == found.end() || comparison.instructions[at->second].name != event.name)
