@@ -16,6 +16,7 @@
 #include <execinfo.h>
 #include <functional>
 #include <random>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -175,9 +176,26 @@ TEST_F(StoppedProcess, StaysAsItIs) {
   for (int i = 0; i < 500 && told->turns == turns; ++i)
     ::usleep(10000);
   EXPECT_GT(told->turns, turns);
-  // One that runs is left alone.
+}
+
+// A tracer that stops it would end its call to the system.
+TEST_F(StoppedProcess, LeavesOneAloneThatRuns) {
+  child = ::fork();
+  if (child == 0) {
+    told->turns = 1;
+    epoll_event event;
+    (void)::epoll_wait(::epoll_create1(0), &event, 1, -1);
+    told->turns = 2;
+    ::_exit(1);
+  }
+  while (told->turns == 0)
+    ::usleep(1000);
+  ::usleep(20000);
   EXPECT_TRUE(framesOfStopped(child, child, mappingsOf(child)).empty());
+  int status = 0;
   EXPECT_EQ(::waitpid(child, &status, WNOHANG | WUNTRACED), 0);
+  ::usleep(20000);
+  EXPECT_EQ(told->turns, 1u);
 }
 
 // One that blocks signals does not answer.
