@@ -1,11 +1,15 @@
 // Matrix products: the special cases, the split into independent pieces, and the library calls.
 #include "kernels/cpu/GemmBackends.h"
 #include "kernels/cpu/IsaKernels.h"
+#include "kernels/cpu/OutOfMemory.h"
 #include "kernels/cpu/ThreadPool.h"
 
 #include <algorithm>
 #include <cblas.h>
 #include <dnnl.h>
+#include <mutex>
+#include <utility>
+#include <vector>
 
 // oneDNN runs its loops through libgomp, whose number of threads is a setting of each calling
 // thread. Declared here because clang's omp.h belongs to another runtime.
@@ -30,6 +34,31 @@ const float *columnsOfB(const GemmArgs &args, int64_t column) {
   return args.b + (args.transB ? column * args.ldb : column);
 }
 
+// oneDNN writes the code of a kind of product at the first one of it.
+void makeProductsOfOneDnn() {
+  constexpr dnnl_dim_t size = 64;
+  std::vector<float> operand(size * size), result(size * size);
+  for (char transA : {'N', 'T'})
+    for (char transB : {'N', 'T'})
+      for (float beta : {0.0f, 1.0f})
+        (void)dnnl_sgemm(transA, transB, size, size, size, 1, operand.data(), size, operand.data(),
+                         size, beta, result.data(), size);
+}
+
+// What libraries take at the first calls of a thread they take here, one thread after another, so that
+// no other takes meanwhile what there was.
+void takeLibraries() {
+  static std::mutex mutex;
+  static bool isFirst = true;
+  std::lock_guard lock(mutex);
+  needMemory(libraryBytes);
+  omp_set_num_threads(1);
+  if (std::exchange(isFirst, false)) {
+    openblas_set_num_threads(1);
+    makeProductsOfOneDnn();
+  }
+}
+
 GemmArgs matrixOfBatch(GemmArgs args, int64_t index) {
   args.a += index * args.strideA;
   args.b += index * args.strideB;
@@ -41,10 +70,8 @@ GemmArgs matrixOfBatch(GemmArgs args, int64_t index) {
 } // namespace
 
 void keepLibrariesOnThisThread() {
-  static const bool openBlasIsSerial = (openblas_set_num_threads(1), true);
-  thread_local const bool openMpIsSerial = (omp_set_num_threads(1), true);
-  (void)openBlasIsSerial;
-  (void)openMpIsSerial;
+  thread_local const bool isReady = (takeLibraries(), true);
+  (void)isReady;
 }
 
 void libraryGemm(GemmBackend backend, const GemmArgs &args) {

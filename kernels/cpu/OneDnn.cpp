@@ -1,6 +1,7 @@
 #include "kernels/cpu/OneDnn.h"
 
 #include "kernels/cpu/GemmBackends.h"
+#include "kernels/cpu/OutOfMemory.h"
 #include "kernels/cpu/Scratch.h"
 
 #include <array>
@@ -10,6 +11,9 @@
 namespace dtc::cpu::onednn {
 
 namespace {
+
+// More than the code of a primitive takes, and than the allocator has at hand.
+constexpr size_t codeBytes = size_t(64) << 20;
 
 dnnl_stream_t stream() {
   struct Own {
@@ -26,6 +30,8 @@ dnnl_stream_t stream() {
 void check(dnnl_status_t status, const char *call) {
   if (status == dnnl_success)
     return;
+  if (status == dnnl_out_of_memory)
+    endWithoutMemory();
   std::fprintf(stderr, "%s of oneDNN gives status %d\n", call, static_cast<int>(status));
   std::abort();
 }
@@ -42,6 +48,8 @@ dnnl_engine_t engine() {
 Primitive make(const_dnnl_op_desc_t operation, dnnl_primitive_attr_t attributes,
                const_dnnl_primitive_desc_t hint) {
   Primitive made{};
+  keepLibrariesOnThisThread();
+  needMemory(codeBytes);
   check(dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
         "dnnl_primitive_attr_set_scratchpad_mode");
   dnnl_primitive_desc_t described = nullptr;

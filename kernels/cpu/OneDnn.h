@@ -8,7 +8,7 @@
 
 namespace dtc::cpu::onednn {
 
-// What remains is running out of memory, which ends the process as it does for operator new.
+// What remains is running out of memory, which ends the process (OutOfMemory.h), and what must not be.
 void check(dnnl_status_t status, const char *call);
 
 dnnl_engine_t engine();

@@ -1,9 +1,10 @@
 // Per-thread working memory that only grows, so that a step in steady state allocates nothing.
 #pragma once
 
+#include "kernels/cpu/OutOfMemory.h"
+
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 
 namespace dtc::cpu {
@@ -16,17 +17,14 @@ public:
   Scratch &operator=(const Scratch &) = delete;
   ~Scratch() { std::free(data); }
 
-  // At least `count` floats, valid until the next call. Out of memory ends the process, as it does
-  // for operator new without exceptions.
+  // At least `count` floats, valid until the next call.
   float *reserve(int64_t count) {
     if (count > capacity) {
       std::free(data);
       size_t bytes = (static_cast<size_t>(count) * sizeof(float) + 4095) / 4096 * 4096;
       data = static_cast<float *>(std::aligned_alloc(4096, bytes));
-      if (!data) {
-        std::fprintf(stderr, "kernel scratch: no memory for %zu bytes\n", bytes);
-        std::abort();
-      }
+      if (!data)
+        endWithoutMemory();
       capacity = static_cast<int64_t>(bytes / sizeof(float));
     }
     return data;
