@@ -6,58 +6,23 @@ import os
 import re
 import signal
 import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 
 from dtc_tools import BIN
+from jobs import Job, fail
 
 
 LITTLE = 80 << 10  # bytes: less than a rank's part of a checkpoint
 
 
-def fail(message):
-    sys.exit(f"FAILED: {message}")
-
-
-class Job:
-    """A run that only a fault ends, and what it says on stderr."""
+class Endless(Job):
+    """A run that only a fault ends."""
 
     def __init__(self, folder, ranks, logs, *flags):
-        self.job = subprocess.Popen([str(word) for word in (
-            BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
-            "--log-dir", logs, *flags)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True)
-        for _ in range(3):
-            self.job.stdout.readline()
-        self.errors = []
-        self.threads = [threading.Thread(target=lambda: self.errors.extend(self.job.stderr)),
-                        threading.Thread(target=lambda: [None for _ in self.job.stdout])]
-        for thread in self.threads:
-            thread.start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.job.poll() is None:
-            os.killpg(self.job.pid, signal.SIGTERM)
-            try:
-                self.job.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                os.killpg(self.job.pid, signal.SIGKILL)
-        for thread in self.threads:
-            thread.join()
-
-    def text(self):
-        return "".join(self.errors)
-
-    def wait_for(self, pattern, seconds):
-        end = time.monotonic() + seconds
-        while not re.search(pattern, self.text()) and time.monotonic() < end:
-            time.sleep(0.02)
-        return re.search(pattern, self.text())
+        super().__init__([BIN / "dtrun", folder / "a.dte", "-n", ranks, "--data", folder / "text.txt", "--steps", 1000000000,
+                          "--threads", 1, "--log-dir", logs, *flags])
+        self.wait_for_lines(3)
 
 
 def memory_group():
@@ -83,9 +48,9 @@ def memory_group():
 
 def run_out_of_memory(folder, saved, ranks_of, ranks, group, limit):
     """Whether it was told; what was said."""
-    with Job(folder, ranks, folder / "short", "--checkpoint-dir", saved) as job:
+    with Endless(folder, ranks, folder / "short", "--checkpoint-dir", saved) as job:
         # A checkpoint takes memory, which now is that of this group.
-        keeper, process = ranks_of(job.job, folder / "a.dte", ranks)[1]
+        keeper, process = ranks_of(job, folder / "a.dte", ranks)[1]
         for each in keeper, process:
             (group / "cgroup.procs").write_text(str(each))
         try:
@@ -93,10 +58,8 @@ def run_out_of_memory(folder, saved, ranks_of, ranks, group, limit):
         except OSError as error:  # it has taken more meanwhile
             return False, str(error)
         os.kill(process, signal.SIGUSR2)
-        job.job.wait(timeout=60)
-        time.sleep(0.1)
-        if job.job.returncode != 3:
-            fail(f"memory that ran out gives exit code {job.job.returncode}\n{job.text()}")
+        if job.end(60) != 3:
+            fail(f"memory that ran out gives exit code {job.code}\n{job.text()}")
         wanted = r"rank 1 on host .* died \(signal 9, Killed\); memory ran out: the kernel's out-of-memory killer chose it"
         return bool(re.search(wanted, job.text())), job.text()
 
@@ -143,12 +106,12 @@ def check_lost_output(folder, ranks):
 
 def check_straggler(folder, ranks_of, ranks):
     """A rank that is stopped again and again is named while training goes on."""
-    with Job(folder, ranks, folder / "slow") as job:
-        _, process = ranks_of(job.job, folder / "a.dte", ranks)[1]
+    with Endless(folder, ranks, folder / "slow") as job:
+        _, process = ranks_of(job, folder / "a.dte", ranks)[1]
         wanted = r"dtrun: rank 1 on host .* holds the others up: .* that costs (\d+) % of a step"
         end = time.monotonic() + 60
         while not re.search(wanted, job.text()):
-            if time.monotonic() > end or job.job.poll() is not None:
+            if time.monotonic() > end or job.code is not None:
                 fail(f"a slow rank is not named\n{job.text()}")
             os.kill(process, signal.SIGSTOP)
             time.sleep(0.4)

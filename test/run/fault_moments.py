@@ -13,12 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import nullcontext
 from pathlib import Path
 
 from dtc_tools import BIN, dtc
+from jobs import Job, fail
 from namespaces import Hosts, reason_to_skip
 
 STEPS, EVERY, RESTARTS, RANKS_EACH = 60, 6, 3, 2
@@ -32,10 +32,6 @@ FAULTS = list(KILLS) + list(DISKS)
 # Seconds by which it is said.
 BOUNDS = {fault: HANG + 4 if fault == "SIGSTOP" else 5.0 for fault in FAULTS}
 LIBRARY = Path(os.environ.get("DTC_DISK_FAULTS", BIN.parent / "lib" / "libdtc_disk_faults.so"))
-
-
-def fail(message):
-    sys.exit(f"FAILED: {message}")
 
 
 class Program:
@@ -75,7 +71,7 @@ def values_of(line):
     return tuple(step[key] for key in ("step", "loss", "grad_norm", "lr"))
 
 
-class Run:
+class Run(Job):
     """A job that starts again by itself, with what it has printed so far."""
 
     def __init__(self, program, fault, chance):
@@ -94,36 +90,14 @@ class Run:
                             "FAULT_COUNT": str(chance.randrange(1, 20)), "FAULT_ONCE": str(program.folder / "struck")}
             if fault == "crash in a checkpoint":
                 environment["FAULT_COUNT"] = "1"
-        self.job = subprocess.Popen(program.command("--checkpoint-dir", self.saved, "--checkpoint-every", EVERY, "--restarts", RESTARTS),
-                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    env=environment, start_new_session=True)
-        self.lines, self.errors = [], []
-        self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.job.stdout, self.lines),
-                                                                                  (self.job.stderr, self.errors))]
-        for thread in self.threads:
-            thread.start()
+        super().__init__(program.command("--checkpoint-dir", self.saved, "--checkpoint-every", EVERY, "--restarts", RESTARTS),
+                         f"{program.name}, {fault}", env=environment)
 
-    def take(self, stream, lines):
-        for line in stream:
-            lines.append((time.time(), line))
-
-    def wait_for(self, step):
-        """Until that step has been printed; False where the job ended first."""
-        while len(self.lines) < step and self.job.poll() is None:
+    def has_reached(self, step):
+        """Waits until that step has been printed; False where the job ended first."""
+        while len(self.lines) < step and self.code is None:
             time.sleep(0.002)
-        return self.job.poll() is None
-
-    def end(self):
-        try:
-            self.job.wait(timeout=120)
-        except subprocess.TimeoutExpired:
-            os.killpg(self.job.pid, signal.SIGKILL)
-            fail(f"{self.program.name}: the job goes on for 120 s\n{self.text()}")
-        for thread in self.threads:
-            thread.join()
-
-    def text(self):
-        return "".join(line for _, line in self.errors)
+        return self.code is None
 
 
 def spoil(path, cuts, chance):
@@ -155,14 +129,14 @@ def mpirun_of(job):
 
 def strike(run, fault, chance, ranks_of):
     """Does it, and returns when, and the checkpoint that was spoilt; None where the job ended before."""
-    if not run.wait_for(chance.randrange(1, STEPS * 9 // 10)):
+    if not run.has_reached(chance.randrange(1, STEPS * 9 // 10)):
         return None
     time.sleep(chance.uniform(0, 0.02))
     try:
-        keeper, process = ranks_of(run.job, run.program.folder / "a.dte", run.program.ranks)[run.rank]
+        keeper, process = ranks_of(run, run.program.folder / "a.dte", run.program.ranks)[run.rank]
         target = keeper if fault == "kill -9 of a keeper" else process
         if fault == "kill -9 of mpirun":
-            target = mpirun_of(run.job.pid)
+            target = mpirun_of(run.pid)
         spoilt = spoil(run.saved, "cut" in fault, chance) if "," in fault else None
         now = time.time()
         os.kill(target, KILLS[fault])
@@ -176,8 +150,8 @@ def check(run, fault):
     program, what = run.program, f"{run.program.name}, {fault} of rank {run.rank}"
     # Where the last checkpoint finds no place, all else is written, and the exit code is 1.
     is_last = fault in ("disk full", "read-only") and "the last checkpoint was not written" in run.text()
-    if run.job.returncode != is_last:
-        fail(f"{what}: exit code {run.job.returncode}\n{run.text()}")
+    if run.code != is_last:
+        fail(f"{what}: exit code {run.code}\n{run.text()}")
     lines = [values_of(line) for _, line in run.lines]
     for line in lines:
         if line != program.lines[line[0] - 1]:
@@ -201,12 +175,11 @@ def run_moment(program, fault, chance, ranks_of):
     mark = program.folder / "struck"
     try:
         struck = strike(run, fault, chance, ranks_of) if fault in KILLS else None
-        run.end()
+        run.end(120)
     finally:
-        if run.job.poll() is None:
-            os.killpg(run.job.pid, signal.SIGKILL)
+        run.stop()
     errors = run.text()
-    if fault in DISKS and run.job.returncode == 1 and not run.lines and REASONS.get(fault, "-") in errors:
+    if fault in DISKS and run.code == 1 and not run.lines and REASONS.get(fault, "-") in errors:
         return "start"  # refused before the first step: nothing is lost
     lost = check(run, fault)
     if (fault in KILLS and not struck) or (fault in DISKS and not mark.exists()):

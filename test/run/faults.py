@@ -13,16 +13,15 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 from dtc_tools import BIN, dtc
 from fault_causes import check_lost_output, check_out_of_memory, check_straggler
 from fault_moments import campaign
+from jobs import Job, fail
 
 RANKS = 4
 TIMEOUT = 3.0  # --timeout: after which a rank that is stopped is one that hangs
@@ -34,10 +33,6 @@ ENTRY_KEYS = {"record_id", "pg_id", "process_group", "collective_seq_id", "p2p_s
               "profiling_name", "input_sizes", "input_dtypes", "output_sizes", "output_dtypes", "time_created_ns",
               "time_discovered_started_ns", "time_discovered_completed_ns", "duration_ms", "timeout_ms", "state",
               "retired", "frames"}
-
-
-def fail(message):
-    sys.exit(f"FAILED: {message}")
 
 
 def stat_of(process):
@@ -70,14 +65,8 @@ def rank_of(process):
 
 
 def start(folder, logs):
-    job = subprocess.Popen([str(BIN / "dtrun"), str(folder / "a.dte"), "-n", str(RANKS), "--data", str(folder / "text.txt"),
-                            "--steps", "1000000000", "--threads", "1", "--timeout", str(TIMEOUT), "--log-dir", str(logs)],
-                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                           start_new_session=True)
-    for _ in range(2):
-        if "step" not in job.stdout.readline() and job.poll() is not None:
-            fail(f"the job did not start\n{job.stderr.read()}")
-    return job
+    return Job([BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", 1000000000, "--threads", 1,
+                "--timeout", TIMEOUT, "--log-dir", logs]).wait_for_lines(2)
 
 
 def ranks_of(job, dte, ranks=RANKS):
@@ -94,50 +83,36 @@ def ranks_of(job, dte, ranks=RANKS):
 
 def run_trial(folder, fault, chance):
     """Seconds until it was said, and until the job had ended, and whether the right rank was named."""
-    logs = folder / "logs"
-    job = start(folder, logs)
-    try:
+    with start(folder, folder / "logs") as job:
         time.sleep(chance.uniform(0, 0.5))
         ranks = ranks_of(job, folder / "a.dte")
         rank = chance.randrange(RANKS)
         keeper, process = ranks[rank]
         target = keeper if fault == "kill -9 of a keeper" else process
         number = {"SIGSEGV": signal.SIGSEGV, "SIGSTOP": signal.SIGSTOP}.get(fault, signal.SIGKILL)
-        lines = []
-        threads = [threading.Thread(target=lambda: lines.extend((time.monotonic(), line) for line in job.stderr)),
-                   threading.Thread(target=job.stdout.read)]
-        for thread in threads:
-            thread.start()
-        begin = time.monotonic()
+        job.name = f"{fault} of rank {rank}"
+        begin = time.time()
         os.kill(target, number)
-        try:
-            job.wait(timeout=60)
-        except subprocess.TimeoutExpired:
-            fail(f"{fault} of rank {rank}: the job goes on for 60 s")
-        seconds = time.monotonic() - begin
-        for thread in threads:
-            thread.join()
-        errors = "".join(line for _, line in lines)
-        noticed = lines[0][0] - begin if lines else seconds
-        if job.returncode != 3:
-            fail(f"{fault} of rank {rank}: exit code {job.returncode}, wanted 3\n{errors}")
+        code = job.end(60)
+        seconds = time.time() - begin
+        noticed = job.errors[0][0] - begin if job.errors else seconds
+        errors = job.text()
+        if code != 3:
+            fail(f"{job.name}: exit code {code}, wanted 3\n{errors}")
         left = list(processes_of(folder / "a.dte"))
         for _ in range(30):
             if left:
                 time.sleep(0.1)
                 left = list(processes_of(folder / "a.dte"))
         if left:
-            fail(f"{fault} of rank {rank}: processes {left} are left\n{errors}")
+            fail(f"{job.name}: processes {left} are left\n{errors}")
         named = re.search(r"\brank (\d+) ", errors)
         is_right = bool(named) and int(named.group(1)) == rank and SAYS[fault] in errors
         if not is_right:
-            print(f"{fault} of rank {rank}:\n{errors}", file=sys.stderr)
+            print(f"{job.name}:\n{errors}", file=sys.stderr)
         if noticed > BOUNDS[fault]:
-            fail(f"{fault} of rank {rank}: noticed after {noticed:.1f} s, wanted at most {BOUNDS[fault]} s\n{errors}")
+            fail(f"{job.name}: noticed after {noticed:.1f} s, wanted at most {BOUNDS[fault]} s\n{errors}")
         return noticed, seconds, is_right
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
 
 
 def check_records(logs, fault):
@@ -169,24 +144,17 @@ def check_records(logs, fault):
 def check_request(folder):
     """SIGUSR1 to the job writes a record of each rank, and training goes on."""
     logs = folder / "asked"
-    job = start(folder, logs)
-    try:
+    with start(folder, logs) as job:
         os.kill(job.pid, signal.SIGUSR1)
         for _ in range(100):
             if all((logs / f"flight-rank-{rank}.json").exists() for rank in range(RANKS)):
                 break
             time.sleep(0.1)
         check_records(logs, "SIGUSR1")
-        for _ in range(20):
-            if "step" not in job.stdout.readline():
-                fail("training does not go on after SIGUSR1")
-        job.terminate()
-        job.communicate(timeout=30)
-        if job.returncode != 128 + signal.SIGTERM:
-            fail(f"SIGTERM gives exit code {job.returncode}")
-    finally:
-        if job.poll() is None:
-            os.killpg(job.pid, signal.SIGKILL)
+        job.wait_for_lines(len(job.lines) + 20)
+        os.kill(job.pid, signal.SIGTERM)
+        if job.end(30) != 128 + signal.SIGTERM:
+            fail(f"SIGTERM gives exit code {job.code}")
 
 
 def main():

@@ -1,6 +1,6 @@
 """Faults of networks: 6 ranks on 3 hosts, which are network namespaces with addresses of their own behind a switch (namespaces.py).
 
-  networks.py [--trials N] [--seed S]      one cut of one link and no slow links with --trials 1
+  networks.py [--trials N] [--seed S] [--comm gloo]      one cut of one link and no slow links with --trials 1
 
 1. Slow links (1 MB/s, 100 kB/s), and links that lose 1, 3 and 5 % of their packets: training goes on, to the same bits.
 2. A link that is cut at a random moment: it is noticed within 5 s, the host behind it is named, or that it is rank 0's own link, and with
@@ -13,73 +13,34 @@ import os
 import random
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
 from dtc_tools import BIN, dtc
 from fault_moments import values_of
-from namespaces import Hosts, reason_to_skip
+from jobs import Job, fail
+from namespaces import NETWORK, Hosts, reason_to_skip
 
 HOSTS, RANKS, STEPS, EVERY, BOUND = 3, 6, 16, 4, 5.0
 
 
-def fail(message):
-    sys.exit(f"FAILED: {message}")
+class Training(Job):
+    """A run on all hosts, which rank 0's mpirun starts."""
 
-
-class Job:
-    def __init__(self, hosts, folder, *flags):
+    def __init__(self, hosts, folder, what, *flags, **variables):
         command = [BIN / "dtrun", folder / "a.dte", "-n", RANKS, "--data", folder / "text.txt", "--steps", STEPS, "--threads", 1,
                    "--format", "json", "--dump-params", folder / "parameters.safetensors", *flags]
-        self.job = subprocess.Popen(hosts.command(0, command), env=dict(os.environ, **hosts.environment(RANKS // HOSTS)),
-                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                    start_new_session=True)
-        self.lines, self.errors = [], []
-        self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.job.stdout, self.lines),
-                                                                                  (self.job.stderr, self.errors))]
-        for thread in self.threads:
-            thread.start()
-
-    def take(self, stream, lines):
-        for line in stream:
-            lines.append((time.monotonic(), line))
-
-    def text(self):
-        return "".join(line for _, line in self.errors)
+        super().__init__(hosts.command(0, command), what,
+                         env=dict(os.environ, **hosts.environment(RANKS // HOSTS), **variables))
 
     def said(self):
         """What dtrun itself has said, and when: mpirun has warnings of its own."""
         return [(when, line) for when, line in self.errors if line.startswith("dtrun: ")]
 
-    def wait_for(self, is_there, seconds, what):
-        end = time.monotonic() + seconds
-        while not is_there():
-            if time.monotonic() > end or self.job.poll() is not None:
-                self.stop()
-                fail(f"{what}: not within {seconds} s; exit code {self.job.returncode}\n{self.text()}")
-            time.sleep(0.005)
-
-    def end(self, what):
-        try:
-            self.job.wait(timeout=180)
-        except subprocess.TimeoutExpired:
-            self.stop()
-            fail(f"{what}: the job goes on for 180 s\n{self.text()}")
-        for thread in self.threads:
-            thread.join()
-        if self.job.returncode:
-            fail(f"{what}: exit code {self.job.returncode}\n{self.text()}")
-
-    def stop(self):
-        if self.job.poll() is None:
-            os.killpg(self.job.pid, signal.SIGTERM)
-            time.sleep(2)
-            os.killpg(self.job.pid, signal.SIGKILL)
+    def end_well(self):
+        if self.end(180):
+            fail(f"{self.name}: exit code {self.code}\n{self.text()}")
 
 
 def check_same(job, folder, wanted, what):
@@ -100,9 +61,9 @@ def seconds_a_step(job):
     return (job.lines[-1][0] - job.lines[0][0]) / (len(job.lines) - 1)
 
 
-def run_whole(hosts, folder, what, wanted):
-    job = Job(hosts, folder)
-    job.end(what)
+def run_whole(hosts, folder, what, wanted, **variables):
+    job = Training(hosts, folder, what, **variables)
+    job.end_well()
     if job.said():
         fail(f"{what}: {job.text()}")
     if wanted:
@@ -114,18 +75,18 @@ def run_cut(hosts, folder, host, chance, wanted):
     """Seconds until it was said, and steps that ran again."""
     what, saved = f"link of h{host} cut", folder / "checkpoints"
     shutil.rmtree(saved, ignore_errors=True)
-    job = Job(hosts, folder, "--checkpoint-dir", saved, "--checkpoint-every", EVERY, "--restarts", 3)
+    job = Training(hosts, folder, what, "--checkpoint-dir", saved, "--checkpoint-every", EVERY, "--restarts", 3)
     try:
         step = chance.randrange(2, STEPS - 4)
-        job.wait_for(lambda: len(job.lines) >= step, 120, f"{what}: step {step}")
+        job.wait_for(lambda: len(job.lines) >= step, 120, f"step {step}")
         time.sleep(chance.uniform(0, 0.1))
-        begin = time.monotonic()
+        begin = time.time()
         hosts.links[host].cut.value = 1
-        job.wait_for(job.said, 60, what)
+        job.wait_for(job.said, 60, "its word on it")
         noticed = job.said()[0][0] - begin
         time.sleep(1)
         hosts.links[host].cut.value = 0
-        job.end(what)
+        job.end_well()
     finally:
         job.stop()
         hosts.links[host].cut.value = 0
@@ -145,10 +106,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=1, help="of cuts")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--comm", choices=("mpi", "gloo"), default="mpi", help="what ranks talk through")
     arguments = parser.parse_args()
     if reason := reason_to_skip():
         print(f"skipped: {reason}")
         return
+    os.environ |= {"DTC_COMM": arguments.comm, "MASTER_ADDR": f"{NETWORK}.1"}
     chance = random.Random(arguments.seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -13,18 +13,14 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 from dtc_tools import BIN, dtc, run
+from jobs import Job, fail
 
 LAUNCHERS = ("OMPI_", "PMI", "SLURM_", "MASTER_", "TORCHELASTIC_", "DTC_", "DTRUN_")
-
-
-def fail(message):
-    sys.exit(f"FAILED: {message}")
 
 
 def free_port():
@@ -33,35 +29,26 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Job:
+class Ranks:
     """`ranks` of `size` processes of dtrun, each with the variables of one rank."""
 
     def __init__(self, folder, size, arguments, ranks=None, **variables):
         base = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
         base |= {"WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1", "DTC_JOB_ID": f"{folder} {random.random()}"} | variables
         base.setdefault("MASTER_PORT", str(free_port()))
-        self.begin, self.size = time.monotonic(), size
-        self.ranks = {}
-        for rank in range(size) if ranks is None else ranks:
-            self.ranks[rank] = subprocess.Popen([str(BIN / "dtrun"), *map(str, arguments)], cwd=folder, env=base | {"RANK": str(rank)},
-                                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.begin = time.monotonic()
+        self.ranks = {rank: Job([BIN / "dtrun", *arguments], f"rank {rank} of {size}", cwd=folder, env=base | {"RANK": str(rank)})
+                      for rank in (range(size) if ranks is None else ranks)}
 
     def end(self, seconds=60):
         """Exit codes and what each rank printed, by rank."""
-        codes, outputs, errors = {}, {}, {}
-        for rank, process in self.ranks.items():
-            try:
-                outputs[rank], errors[rank] = process.communicate(timeout=max(1, self.begin + seconds - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                self.kill()
-                fail(f"rank {rank} of {self.size} goes on for {seconds} s")
-            codes[rank] = process.returncode
-        return codes, outputs, errors
-
-    def kill(self):
-        for process in self.ranks.values():
-            if process.poll() is None:
-                process.kill()
+        try:
+            codes = {rank: job.end(max(1, self.begin + seconds - time.monotonic())) for rank, job in self.ranks.items()}
+        finally:
+            for job in self.ranks.values():
+                job.stop()
+        return (codes, {rank: job.output() for rank, job in self.ranks.items()},
+                {rank: job.text() for rank, job in self.ranks.items()})
 
 
 def finish(job, what):
@@ -81,7 +68,7 @@ def check_bits(folder, ranks, dte):
     arguments = [dte, "--data", "text.txt", "--steps", 6, "--format", "json", "--threads", 1, "--dump-params"]
     os.environ["DTC_PEER_BYTES"] = "0"
     wanted = losses(run([BIN / "dtrun", folder / dte, "-n", ranks, "--data", folder / "text.txt", *arguments[3:], folder / "mpi"]))
-    over_gloo = finish(Job(folder, ranks, [*arguments, "gloo"]), f"{ranks} ranks over Gloo")
+    over_gloo = finish(Ranks(folder, ranks, [*arguments, "gloo"]), f"{ranks} ranks over Gloo")
     if len(wanted) != 12 or losses(over_gloo) != wanted:
         fail(f"{ranks} ranks: {wanted} by dtrun -n, {losses(over_gloo)} over Gloo")
     if (folder / "mpi").read_bytes() != (folder / "gloo").read_bytes():
@@ -97,14 +84,14 @@ def check_bits(folder, ranks, dte):
 def check_missing(folder, dte):
     """Rank 2 never comes."""
     arguments = [dte, "--data", "text.txt", "--timeout", 2]
-    job = Job(folder, 4, arguments, ranks=(0, 1, 3))
+    job = Ranks(folder, 4, arguments, ranks=(0, 1, 3))
     codes, _, errors = job.end(20)
     seconds = time.monotonic() - job.begin
     host = socket.gethostname()
     wanted = f"rank 0 on host '{host}' waited 2 s at port {{}}: rank 2 of 4 has not come; here are ranks 1 and 3 on host '{host}'; "
     if set(codes.values()) != {3} or not re.search(re.escape(wanted).replace(r"\{\}", r"\d+"), errors[0]) or seconds > 12:
         fail(f"rank 2 is missing: exit codes {codes} after {seconds:.1f} s\n{errors}")
-    job = Job(folder, 2, arguments, ranks=(1,))
+    job = Ranks(folder, 2, arguments, ranks=(1,))
     codes, _, errors = job.end(20)
     if codes != {1: 3} or "waited 2 s for rank 0: no rank 0 of this job is at '127.0.0.1' (MASTER_ADDR), ports " not in errors[1]:
         fail(f"rank 0 is missing: exit codes {codes}\n{errors}")
@@ -121,9 +108,8 @@ def child_of(process):
 
 def check_killed(folder, dte, fault, rank):
     """A rank dies or hangs while it trains: its keeper and the others say which, and end with code 3."""
-    job = Job(folder, 4, [dte, "--data", "text.txt", "--steps", 10**9, "--threads", 1, "--timeout", 3, "--log-dir", "logs"])
-    job.ranks[0].stdout.readline()
-    job.ranks[0].stdout.readline()
+    job = Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 10**9, "--threads", 1, "--timeout", 3, "--log-dir", "logs"])
+    job.ranks[0].wait_for_lines(2)
     begin = time.monotonic()
     os.kill(child_of(job.ranks[rank].pid), fault)
     codes, _, errors = job.end()
@@ -143,7 +129,7 @@ def check_strangers(folder, dte):
     port = free_port()
     variables = {"MASTER_PORT": str(port)}
     arguments = [dte, "--data", "text.txt", "--steps", 2]
-    early = Job(folder, 2, arguments, ranks=(0,), **variables, DTC_JOB_ID="first")
+    early = Ranks(folder, 2, arguments, ranks=(0,), **variables, DTC_JOB_ID="first")
     scanners = []
     while len(scanners) < 20:
         try:
@@ -151,9 +137,9 @@ def check_strangers(folder, dte):
             scanners[-1].sendall(b"GET / HTTP/1.0\r\n\r\n" if len(scanners) % 2 else b"")
         except OSError:
             time.sleep(0.05)
-    other = Job(folder, 2, arguments, **variables, DTC_JOB_ID="second")
+    other = Ranks(folder, 2, arguments, **variables, DTC_JOB_ID="second")
     finish(other, "a second job of the port")
-    late = Job(folder, 2, arguments, ranks=(1,), **variables, DTC_JOB_ID="first")
+    late = Ranks(folder, 2, arguments, ranks=(1,), **variables, DTC_JOB_ID="first")
     early.ranks |= late.ranks
     finish(early, "a job with strangers")
     for scanner in scanners:
@@ -166,7 +152,7 @@ def check_plugin(folder, dte):
                                "dtc_gloo (which needs libgloo-dev) or set DTC_GLOO_LIBRARY"),
                               ({"DTC_COMM": "tcp"}, "environment variable DTC_COMM is 'tcp'; wanted mpi or gloo"),
                               ({"MASTER_PORT": "http"}, "reading the launch environment: MASTER_PORT is 'http'; wanted a port, 1 to 65535")):
-        codes, _, errors = Job(folder, 2, [dte, "--data", "text.txt"], **variables).end()
+        codes, _, errors = Ranks(folder, 2, [dte, "--data", "text.txt"], **variables).end()
         if codes != {0: 1, 1: 1} or errors[0] != f"dtrun: {wanted}\n":
             fail(f"{variables}: exit codes {codes}\n{errors}")
 
@@ -174,7 +160,7 @@ def check_plugin(folder, dte):
 def check_torchrun(folder, dte, torchrun):
     """The real one, with the agent's store at MASTER_PORT and without."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith(LAUNCHERS)}
-    wanted = losses(finish(Job(folder, 4, [dte, "--data", "text.txt", "--steps", 6, "--format", "json"]), "4 ranks over Gloo"))
+    wanted = losses(finish(Ranks(folder, 4, [dte, "--data", "text.txt", "--steps", 6, "--format", "json"]), "4 ranks over Gloo"))
     for flags in (["--standalone"], ["--master-port", str(free_port())]):
         done = subprocess.run([torchrun, *flags, "--nnodes", "1", "--nproc-per-node", "4", "--no-python", str(BIN / "dtrun"), dte, "--data",
                                "text.txt", "--steps", "6", "--format", "json"], cwd=folder, env=clean, capture_output=True, text=True, timeout=120)

@@ -1,0 +1,88 @@
+"""A job that runs while a test does something to it, and what it has said so far. Standard library only."""
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+
+def fail(message):
+    sys.exit(f"FAILED: {message}")
+
+
+class Job:
+    """`with Job(command) as job`: a process in a session of its own. Its lines on stdout and stderr are in `lines` and `errors`, each
+    with the time (of time.time) at which it came. What is left of the session at the end is ended."""
+
+    def __init__(self, command, name="the job", **options):
+        self.name = name
+        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, start_new_session=True, **options)
+        self.lines, self.errors = [], []
+        self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.process.stdout, self.lines),
+                                                                                  (self.process.stderr, self.errors))]
+        for thread in self.threads:
+            thread.start()
+
+    def take(self, stream, lines):
+        for line in stream:
+            lines.append((time.time(), line))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def code(self):
+        """The exit code; None while it runs."""
+        return self.process.poll()
+
+    def text(self):
+        """What it has said on stderr."""
+        return "".join(line for _, line in self.errors)
+
+    def output(self):
+        return "".join(line for _, line in self.lines)
+
+    def wait_for(self, is_there, seconds, what):
+        """Until is_there(); it fails where that takes longer, or the job ends before."""
+        end = time.monotonic() + seconds
+        while not is_there():
+            if time.monotonic() > end or (self.code is not None and not is_there()):
+                self.stop()
+                fail(f"{self.name}: {what}: not within {seconds} s; exit code {self.code}\n{self.text()}")
+            time.sleep(0.005)
+
+    def wait_for_lines(self, count, seconds=60):
+        self.wait_for(lambda: len(self.lines) >= count, seconds, f"line {count} of its output")
+        return self
+
+    def end(self, seconds):
+        """Its exit code, once it has ended by itself."""
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.stop()
+            fail(f"{self.name}: it goes on for {seconds} s\n{self.text()}")
+        for thread in self.threads:
+            thread.join()
+        return self.code
+
+    def stop(self):
+        """Ends it, at first politely: what it has started is to end, too."""
+        if self.code is None:
+            os.killpg(self.pid, signal.SIGTERM)
+            try:
+                self.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.pid, signal.SIGKILL)
+                self.process.wait()
+        for thread in self.threads:
+            thread.join()
