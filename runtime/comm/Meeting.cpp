@@ -3,6 +3,7 @@
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
+#include "runtime/comm/MeetingPlace.h"
 #include "runtime/comm/MeetingSides.h"
 #include "runtime/comm/MeetingWire.h"
 
@@ -24,7 +25,9 @@ using format::text;
 namespace {
 constexpr uint16_t kDefaultPort = 29500; // torchrun's
 constexpr int kMorePorts = 8;            // behind the first
-constexpr int kMostRanks = 1024;         // each is connected to each
+// Of jobs that launchers name: below those that Linux gives to whoever asks for any (32768), and far enough apart.
+constexpr uint16_t kFirstJobPort = 20000, kJobPorts = 512, kPortsApart = 16;
+constexpr int kMostRanks = 1024; // each is connected to each
 constexpr double kConnectSeconds = 2, kAnswerSeconds = 5;
 // Rank 0 knows more than a guest: it speaks first.
 constexpr double kPatience = 5;
@@ -86,12 +89,44 @@ static Status portOf(const char *name, const char *value, uint16_t &port) {
                                       "'; wanted a port, 1 to 65535"));
 }
 
+// Jobs of one machine hardly ever have the same; where they do, their names keep them apart.
+static uint16_t portOf(const std::string &job) {
+  return static_cast<uint16_t>(kFirstJobPort + kPortsApart * (hashOf(job) % kJobPorts));
+}
+
+static std::string textOf(const EnvironmentReader &read, const char *name) {
+  const char *value = read(name);
+  return value ? value : "";
+}
+
+// The host, and the job's name, which is empty where nothing gives it one.
+static Status planHost(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                       MeetingPlace &place, MeetingOptions &options) {
+  // What dtrun -n started has a name of its own.
+  std::string child = textOf(read, envInfo(EnvVar::Child).name);
+  bool isChild = child.size() > 1;
+  options.host = textOf(read, "MASTER_ADDR");
+  options.hostVariable = "MASTER_ADDR";
+  if (options.host.empty()) {
+    DTC_RETURN_IF_ERROR(findMeetingPlace(launch, read, place));
+    options.host = place.host;
+    options.hostVariable = place.variable;
+  }
+  if (options.host.empty() && isChild) {
+    options.host = "127.0.0.1";
+    options.hostVariable = envInfo(EnvVar::Child).name;
+  }
+  if (options.host.empty())
+    return Status::invalidArgument(text("joining the job of ", launch.source,
+                                        ": MASTER_ADDR is not set; it names rank 0's host"));
+  options.job = textOf(read, envInfo(EnvVar::JobId).name);
+  if (options.job.empty())
+    options.job = isChild ? child : place.job;
+  return {};
+}
+
 Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
                    MeetingOptions &options) {
-  auto textOf = [&](const char *name) {
-    const char *value = read(name);
-    return std::string(value ? value : "");
-  };
   options.rank = launch.rank;
   options.size = launch.size;
   options.seconds = seconds;
@@ -99,22 +134,14 @@ Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &rea
   if (launch.size > kMostRanks)
     return Status::invalidArgument(text("joining the job of ", launch.source, ": more than ",
                                         kMostRanks, " ranks need MPI: mpirun or srun --mpi=pmix"));
-  // What dtrun -n started has a name of its own, and all of it is here.
-  std::string child = textOf(envInfo(EnvVar::Child).name);
-  bool isLocal = child.size() > 1;
-  options.host = textOf("MASTER_ADDR");
-  if (options.host.empty() && !isLocal)
-    return Status::invalidArgument(text("joining the job of ", launch.source,
-                                        ": MASTER_ADDR is not set; it names rank 0's host"));
-  if (options.host.empty())
-    options.host = "127.0.0.1";
-  options.job = textOf(envInfo(EnvVar::JobId).name);
-  bool isNamed = isLocal || !options.job.empty();
-  if (options.job.empty())
-    options.job = isLocal ? child : textOf("TORCHELASTIC_RUN_ID");
-
-  std::string chosen = textOf(envInfo(EnvVar::RendezvousPort).name), given = textOf("MASTER_PORT");
-  uint16_t port = kDefaultPort;
+  MeetingPlace place;
+  DTC_RETURN_IF_ERROR(planHost(launch, read, place, options));
+  uint16_t port = place.job.empty() ? kDefaultPort : portOf(place.job);
+  std::string chosen = textOf(read, envInfo(EnvVar::RendezvousPort).name),
+              given = textOf(read, "MASTER_PORT");
+  bool isNamed = !options.job.empty();
+  if (!isNamed)
+    options.job = textOf(read, "TORCHELASTIC_RUN_ID");
   if (!chosen.empty()) {
     DTC_RETURN_IF_ERROR(portOf(envInfo(EnvVar::RendezvousPort).name, chosen.c_str(), port));
     options.ports = {port};
@@ -125,7 +152,7 @@ Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &rea
   // Two jobs of one name, as torchrun calls all "none" that were given no other, keep apart.
   if (!isNamed)
     options.job += text(" at port ", port);
-  bool isTaken = textOf("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  bool isTaken = textOf(read, "TORCHELASTIC_USE_AGENT_STORE") == "True";
   options.ports.clear();
   for (int next = port + (isTaken ? 1 : 0); next <= std::min(port + kMorePorts, 65535); ++next)
     options.ports.push_back(static_cast<uint16_t>(next));
@@ -150,9 +177,14 @@ public:
 private:
   enum class Outcome { Met, NotHere, Silent, Refused };
   Outcome tryAddress(const addrinfo &each, double deadline);
+  Outcome tryHost(const std::string &host, double deadline);
   Outcome tryAll(double deadline);
+  static bool isFinal(Outcome outcome) {
+    return outcome == Outcome::Met || outcome == Outcome::Refused;
+  }
   // Of a connection that is open: whether the host of this job is there.
   Outcome sayHello(double deadline);
+  std::string describeAbsence() const;
   // The host's next message, which is to be a `word`.
   Status hear(Word word, double seconds, std::string &payload);
 
@@ -195,27 +227,37 @@ Guest::Outcome Guest::tryAddress(const addrinfo &each, double deadline) {
   return sayHello(deadline);
 }
 
-// Each address of the host, and each port where rank 0 may listen.
-Guest::Outcome Guest::tryAll(double deadline) {
+// Each address of a host, and each port where rank 0 may listen.
+Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
-  if (int error = ::getaddrinfo(options.host.c_str(), std::to_string(options.ports[0]).c_str(),
-                                &hints, &found)) {
+  if (int error =
+          ::getaddrinfo(host.c_str(), std::to_string(options.ports[0]).c_str(), &hints, &found)) {
     words = text("the name has no address: ", ::gai_strerror(error));
     return Outcome::NotHere;
   }
   Outcome outcome = Outcome::NotHere;
-  for (const addrinfo *each = found; each && outcome != Outcome::Met && outcome != Outcome::Refused;
-       each = each->ai_next)
+  for (const addrinfo *each = found; each && !isFinal(outcome); each = each->ai_next)
     for (uint16_t port : options.ports) {
       auto *name = reinterpret_cast<sockaddr_in *>(each->ai_addr);
       name->sin_port = htons(port); // where IPv6 has it as well
-      outcome = now() < deadline ? tryAddress(*each, deadline) : Outcome::Silent;
+      bool isLate = now() >= deadline || (options.isOver && *options.isOver);
+      outcome = isLate ? Outcome::Silent : tryAddress(*each, deadline);
       if (outcome != Outcome::NotHere)
         break;
     }
   ::freeaddrinfo(found);
+  return outcome;
+}
+
+Guest::Outcome Guest::tryAll(double deadline) {
+  Outcome outcome = Outcome::NotHere;
+  for (std::string_view rest = options.host; !rest.empty() && !isFinal(outcome);) {
+    std::string host(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(std::min(host.size() + 1, rest.size()));
+    outcome = tryHost(host, deadline);
+  }
   return outcome;
 }
 
@@ -225,6 +267,8 @@ Status Guest::hear(Word word, double seconds, std::string &payload) {
   if (!wire->await(mostBytes(options.size), now() + seconds + kPatience, message, words))
     return Status::aborted(
         text(who, "rank 0 on host '", options.host, "' ", words, " while the ranks meet"));
+  if (message.word == Word::Failed && options.isOver)
+    return Status::aborted(message.payload);
   if (message.word == Word::Failed)
     return Status::aborted(options.isQuiet ? std::string() : who + message.payload);
   if (message.word != word)
@@ -233,22 +277,31 @@ Status Guest::hear(Word word, double seconds, std::string &payload) {
   return {};
 }
 
+// "no rank 0 of this job is at 'a' (MASTER_ADDR), ports 29500 to 29508 (connecting to it: Connection refused)"
+std::string Guest::describeAbsence() const {
+  return text("no rank 0 of this job is at '", options.host, "' (", options.hostVariable, "), port",
+              options.ports.size() > 1 ? text("s ", options.ports.front(), " to ") : " ",
+              options.ports.back(), " (", words, ")");
+}
+
 Status Guest::join() {
   double deadline = now() + options.seconds, pause = 0.02;
   for (;;) {
     Outcome outcome = tryAll(deadline);
     if (outcome == Outcome::Met)
       break;
+    if (options.isOver && *options.isOver)
+      return Status::unavailable("");
     std::string who = text("rank ", options.rank, " on host '", ownHostName(), "'");
     if (outcome == Outcome::Refused)
       return Status::invalidArgument(text(who, " is refused by rank 0: ", words));
     if (now() + pause > deadline)
-      return Status::aborted(
-          text(who, " waited ", options.seconds, " s for rank 0: no rank 0 of this job is at '",
-               options.host, "' (MASTER_ADDR), port",
-               options.ports.size() > 1 ? text("s ", options.ports.front(), " to ") : " ",
-               options.ports.back(), " (", words, "); where ranks need longer to start, raise ",
-               envInfo(EnvVar::StartTimeout).name, " or --timeout"));
+      return Status::aborted(options.isOver
+                                 ? describeAbsence() + ": it has not started dtrun, or is elsewhere"
+                                 : text(who, " waited ", options.seconds,
+                                        " s for rank 0: ", describeAbsence(),
+                                        "; where ranks need longer to start, raise ",
+                                        envInfo(EnvVar::StartTimeout).name, " or --timeout"));
     std::this_thread::sleep_for(std::chrono::duration<double>(pause));
     pause = std::min(pause * 1.5, 0.5);
   }

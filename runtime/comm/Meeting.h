@@ -7,6 +7,7 @@
 
 #include "runtime/comm/Environment.h"
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -30,15 +31,21 @@ public:
 
 struct MeetingOptions {
   int rank = 0, size = 1;
-  std::string host;            // of rank 0, a name or an address
-  std::vector<uint16_t> ports; // of which rank 0 takes the first that is free
-  std::string job;             // what ranks of one job have alike, and others not
-  double seconds = 120;        // that all ranks may take to come, and then to speak
-  bool isQuiet = false;        // says nothing of what rank 0 says as well
+  std::string host; // of rank 0: names or addresses, parted by commas, of which one will do
+  std::string hostVariable = "MASTER_ADDR"; // that names it, for messages
+  std::vector<uint16_t> ports;              // of which rank 0 takes the first that is free
+  std::string job;                          // what ranks of one job have alike, and others not
+  double seconds = 120;                     // that all ranks may take to come, and then to speak
+  bool isQuiet = false;                     // says nothing of what rank 0 says as well
+  // Of a meeting on which nothing depends (Attendance.h): messages say who has come, and no more; and it ends, Unavailable,
+  // when this becomes true.
+  const std::atomic<bool> *isOver = nullptr;
 };
 
-// Where the ranks of the job meet, by the environment: MASTER_ADDR and DTC_RENDEZVOUS_PORT, or MASTER_PORT and the ports
-// behind it, without that port itself where torchrun's agent listens there. InvalidArgument where a variable is no port.
+// Where the ranks of the job meet, by the environment. The host: MASTER_ADDR, or what the launcher tells (MeetingPlace.h). The
+// port: DTC_RENDEZVOUS_PORT, or MASTER_PORT and those behind it, without that port itself where torchrun's agent listens
+// there; without either, one that follows from the job's name where the launcher gives it one, else 29500.
+// InvalidArgument where a variable is no port, and where nothing tells the host.
 Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
                    MeetingOptions &options);
 

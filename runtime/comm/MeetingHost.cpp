@@ -65,6 +65,7 @@ private:
   // Tells the guests, too.
   Status fail(const std::string &reason);
   std::vector<int> missing() const;
+  std::string describeMissing() const;
   std::string describePresent() const;
   // Waits for a parcel of each guest.
   Status collect(std::vector<std::vector<std::string>> &parcels);
@@ -228,20 +229,28 @@ Status Host::fail(const std::string &reason) {
   return Status::aborted(reason);
 }
 
+// "rank 2 of 4 has not come; here are ranks 1 and 3 on host 'b'"
+std::string Host::describeMissing() const {
+  std::string present = describePresent();
+  std::vector<int> ranks = missing();
+  return text(
+      listRanks(ranks), " of ", options.size, ranks.size() == 1 ? " has" : " have", " not come",
+      options.isOver ? text(" to port ", port, " of host '", ownHostName(), "'") : "",
+      present.empty() ? "" : "; here are ", present, lastRefused.empty() ? "" : "; ", lastRefused);
+}
+
 Status Host::gather() {
   double deadline = now() + options.seconds;
   while (!missing().empty()) {
-    if (now() > deadline) {
-      std::string present = describePresent();
-      std::vector<int> ranks = missing();
+    if (options.isOver && *options.isOver)
+      return Status::unavailable("");
+    if (now() > deadline && options.isOver)
+      return fail(describeMissing());
+    if (now() > deadline)
       return fail(text("rank 0 on host '", ownHostName(), "' waited ", options.seconds,
-                       " s at port ", port, ": ", listRanks(ranks), " of ", options.size,
-                       ranks.size() == 1 ? " has" : " have", " not come",
-                       present.empty() ? "" : "; here are ", present,
-                       lastRefused.empty() ? "" : "; ", lastRefused,
+                       " s at port ", port, ": ", describeMissing(),
                        "; where ranks need longer to start, raise ",
                        envInfo(EnvVar::StartTimeout).name, " or --timeout"));
-    }
     poll(deadline);
     accept();
     dropLost();
@@ -267,7 +276,7 @@ Status Host::welcome() {
   }
   ownAddress = outer.empty() ? loopback : outer;
   bool isSix = ownAddress.find(':') != std::string::npos;
-  if (ownAddress.starts_with("fe80:"))
+  if (ownAddress.starts_with("fe80:") && !options.isOver)
     return fail(text("rank 0 is reached at ", ownAddress,
                      ", an address of one link, which says nothing on other machines; set "
                      "MASTER_ADDR to a global one"));
@@ -275,7 +284,7 @@ Status Host::welcome() {
     if (!place.wire)
       continue;
     std::string theirs = isLoopback(place.hello.address) ? ownAddress : place.hello.address;
-    if ((theirs.find(':') != std::string::npos) != isSix)
+    if ((theirs.find(':') != std::string::npos) != isSix && !options.isOver)
       return fail(text("rank 0 is reached over IPv4 by some ranks, over IPv6 by others (rank ",
                        place.hello.rank, " on host '", place.hello.host, "' has ", theirs,
                        ", rank 0 ", ownAddress, "); set MASTER_ADDR to an address of one kind"));

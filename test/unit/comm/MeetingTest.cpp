@@ -277,6 +277,17 @@ TEST(Meeting, LetsARankComeAgain) {
 }
 
 // Two jobs that were told the same port: the second takes the next, and its ranks find it.
+// Of a host that has several names, not all of which lead to it from here.
+TEST(Meeting, FindsRankZeroByAnyOfItsNames) {
+  uint16_t port = test::freePort();
+  std::string job = test::ownJobName(), none(300, 'a'); // longer than names are
+  onRanks(2, [&](int rank) {
+    MeetingOptions options = optionsOf(rank, 2, port, job);
+    options.host = none + "," + "127.0.0.1," + none;
+    meetAndTalk(options);
+  });
+}
+
 TEST(Meeting, KeepsJobsOfOnePortApart) {
   uint16_t port = test::freePort();
   std::string job = test::ownJobName();

@@ -1,0 +1,56 @@
+#include "runtime/comm/Attendance.h"
+
+#include "runtime/base/Text.h"
+#include "runtime/comm/Meeting.h"
+
+#include <string_view>
+#include <sys/resource.h>
+
+namespace dtc::rt {
+using format::text;
+
+// Rank 0 has a connection to each, and leaves MPI as many files as it may want.
+static bool mayConnectTo(int ranks) {
+  constexpr rlim_t kOthers = 512;
+  rlimit files = {};
+  return ::getrlimit(RLIMIT_NOFILE, &files) == 0 &&
+         files.rlim_cur >= static_cast<rlim_t>(ranks) + kOthers;
+}
+
+Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader &read,
+                       double seconds) {
+  if (launch.localSize >= launch.size || (launch.rank == 0 && !mayConnectTo(launch.size)))
+    return;
+  // What is meant for ranks that have no MPI is not meant for these.
+  EnvironmentReader others = [&read](const char *name) {
+    return std::string_view(name).starts_with("MASTER_") ? nullptr : read(name);
+  };
+  MeetingOptions options;
+  if (!planMeeting(launch, others, seconds, options).ok())
+    return;
+  options.isOver = &isOver;
+  thread = std::thread([this, options] {
+    std::unique_ptr<Meeting> meeting;
+    Status status = meet(options, meeting);
+    std::lock_guard lock(mutex);
+    if (status.ok())
+      known = text("all ", options.size,
+                   " ranks of the job have started dtrun, so that one of another host hangs, or "
+                   "the network between hosts does not carry MPI's messages");
+    else if (status.statusCode() == StatusCode::Aborted)
+      known = status.message();
+  });
+}
+
+Attendance::~Attendance() {
+  isOver = true;
+  if (thread.joinable())
+    thread.join();
+}
+
+std::string Attendance::words() {
+  std::lock_guard lock(mutex);
+  return known;
+}
+
+} // namespace dtc::rt
