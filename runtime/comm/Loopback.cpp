@@ -111,13 +111,6 @@ bool sameCall(const Call &a, const Call &b) {
 
 constexpr size_t kBlockBytes = 4096; // of a reduction's intermediate result
 
-char *at(void *base, size_t elements, DataType type) {
-  return static_cast<char *>(base) + elements * bytesOf(type);
-}
-const char *at(const void *base, size_t elements, DataType type) {
-  return static_cast<const char *>(base) + elements * bytesOf(type);
-}
-
 // out[i] = reduction over the sources of `calls`, in order, of element first + i.
 void reduceBlock(const std::vector<Call> &calls, size_t first, size_t count, DataType type,
                  Reduction op, void *out) {

@@ -7,29 +7,13 @@
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
-#include <string>
-
 namespace dtc::rt {
 
 struct MpiJob;
 
-// What a member is doing. It becomes words only in an error: calls are many and should not
-// allocate.
-struct MpiCall {
-  const Comm *comm; // null: no group yet
-  const char *operation;
-  size_t count = 0;
-  DataType type = DataType::U8;
-  int peer = -1; // root, sender or receiver
-  bool hasData = true;
-
-  // "send of 4 f32, peer 1, on group 'dp' (rank 0 of 2)"
-  std::string words() const;
-};
-
 // "all-reduce of 4 f32 on group 'dp' (rank 1 of 4): MPI_Test(...): MPI_ERR_TRUNCATE: message
 // truncated"; Aborted, since the job cannot go on, and `job` is marked so.
-Status mpiError(MpiJob &job, int code, const char *text, const MpiCall &call);
+Status mpiError(MpiJob &job, int code, const char *text, const CommCall &call);
 
 } // namespace dtc::rt
 

@@ -46,7 +46,7 @@ public:
     if (type != MPI_DATATYPE_NULL)
       MPI_Type_free(&type);
   }
-  Status make(MpiJob &job, const MpiCall &call, int count, size_t stride) {
+  Status make(MpiJob &job, const CommCall &call, int count, size_t stride) {
     MPI_Datatype contiguous;
     DTC_MPI(job, call, MPI_Type_contiguous(count, mpiType(call.type), &contiguous));
     auto extent = static_cast<MPI_Aint>(stride * bytesOf(call.type));
@@ -62,13 +62,6 @@ private:
   MPI_Datatype type = MPI_DATATYPE_NULL;
 };
 
-char *at(void *base, size_t elements, DataType type) {
-  return static_cast<char *>(base) + elements * bytesOf(type);
-}
-const char *at(const void *base, size_t elements, DataType type) {
-  return static_cast<const char *>(base) + elements * bytesOf(type);
-}
-
 class MpiComm final : public Comm {
 public:
   MpiComm(std::shared_ptr<MpiJob> job, MPI_Comm comm, std::string name, bool isWorld)
@@ -77,7 +70,7 @@ public:
 
   // Reads rank and size; before any other call.
   Status start() {
-    MpiCall call{this, "joining", 0, DataType::U8, -1, false};
+    CommCall call{this, "joining", 0, DataType::U8, -1, false};
     DTC_MPI(*job, call, MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
     DTC_MPI(*job, call, MPI_Comm_rank(comm, &myRank));
     DTC_MPI(*job, call, MPI_Comm_size(comm, &numRanks));
@@ -111,14 +104,15 @@ private:
     return Status::okStatus();
   }
   // Aborted when the job was given up.
-  Status begin(const MpiCall &call) const;
+  Status begin(const CommCall &call) const;
   // Whether a collective whose larger buffer has `elements` of the call reads the memory of peers.
-  bool usesPeers(const MpiCall &call, size_t elements) const {
+  bool usesPeers(const CommCall &call, size_t elements) const {
     return peers && elements * bytesOf(call.type) >= job->peerBytes;
   }
-  Status checkPeer(const MpiCall &call, int peer) const;
-  Status wait(MPI_Request &request, const MpiCall &call) { return waitForMpi(*job, request, call); }
-  Status scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op);
+  Status wait(MPI_Request &request, const CommCall &call) {
+    return waitForMpi(*job, request, call);
+  }
+  Status scatterPieces(const CommCall &call, const void *src, void *dst, Reduction op);
   // Of floats of 16 bits, which MPI does not know.
   Status reduceNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
   Status scatterNarrow(const void *src, void *dst, size_t count, DataType type, Reduction op);
@@ -144,13 +138,13 @@ MpiComm::~MpiComm() {
     MPI_Finalize();
 }
 
-Status MpiComm::begin(const MpiCall &call) const {
+Status MpiComm::begin(const CommCall &call) const {
   return job->failed ? Status::aborted(text(call.words(), ": ", job->reason()))
                      : Status::okStatus();
 }
 
 Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType type, Reduction op) {
-  MpiCall call{this, "all-reduce", count, type};
+  CommCall call{this, "all-reduce", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "all-reduce"));
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count))
@@ -168,7 +162,7 @@ Status MpiComm::allReduce(const void *src, void *dst, size_t count, DataType typ
 }
 
 Status MpiComm::allGather(const void *src, void *dst, size_t count, DataType type) {
-  MpiCall call{this, "all-gather", count, type};
+  CommCall call{this, "all-gather", count, type};
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count * static_cast<size_t>(numRanks)))
     return peers->allGather(call, src, dst);
@@ -221,7 +215,7 @@ Status MpiComm::reduceNarrow(const void *src, void *dst, size_t count, DataType 
 }
 
 // Predefined reductions take predefined types only, so the pieces are packed.
-Status MpiComm::scatterPieces(const MpiCall &call, const void *src, void *dst, Reduction op) {
+Status MpiComm::scatterPieces(const CommCall &call, const void *src, void *dst, Reduction op) {
   size_t count = call.count;
   DataType type = call.type;
   std::vector<char> packed;
@@ -240,7 +234,7 @@ Status MpiComm::scatterPieces(const MpiCall &call, const void *src, void *dst, R
 
 Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType type,
                               Reduction op) {
-  MpiCall call{this, "reduce-scatter", count, type};
+  CommCall call{this, "reduce-scatter", count, type};
   DTC_RETURN_IF_ERROR(checkReducible(type, "reduce-scatter"));
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count * static_cast<size_t>(numRanks)))
@@ -257,7 +251,7 @@ Status MpiComm::reduceScatter(const void *src, void *dst, size_t count, DataType
 }
 
 Status MpiComm::allToAll(const void *src, void *dst, size_t count, DataType type) {
-  MpiCall call{this, "all-to-all", count, type};
+  CommCall call{this, "all-to-all", count, type};
   DTC_RETURN_IF_ERROR(begin(call));
   if (usesPeers(call, count * static_cast<size_t>(numRanks)))
     return peers->allToAll(call, src, dst);
@@ -272,15 +266,9 @@ Status MpiComm::allToAll(const void *src, void *dst, size_t count, DataType type
   });
 }
 
-Status MpiComm::checkPeer(const MpiCall &call, int peer) const {
-  if (peer >= 0 && peer < numRanks)
-    return Status::okStatus();
-  return Status::invalidArgument(text(call.words(), ": rank ", peer, " is outside the group"));
-}
-
 Status MpiComm::broadcast(void *data, size_t count, DataType type, int root) {
-  MpiCall call{this, "broadcast", count, type, root};
-  DTC_RETURN_IF_ERROR(checkPeer(call, root));
+  CommCall call{this, "broadcast", count, type, root};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/true));
   DTC_RETURN_IF_ERROR(begin(call));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
@@ -291,11 +279,9 @@ Status MpiComm::broadcast(void *data, size_t count, DataType type, int root) {
 }
 
 Status MpiComm::send(const void *data, size_t count, DataType type, int peer) {
-  MpiCall call{this, "send", count, type, peer};
-  DTC_RETURN_IF_ERROR(checkPeer(call, peer));
+  CommCall call{this, "send", count, type, peer};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/false));
   DTC_RETURN_IF_ERROR(begin(call));
-  if (peer == myRank)
-    return Status::invalidArgument(text(call.words(), ": to itself"));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     DTC_MPI(*job, call,
@@ -305,11 +291,9 @@ Status MpiComm::send(const void *data, size_t count, DataType type, int peer) {
 }
 
 Status MpiComm::receive(void *data, size_t count, DataType type, int peer) {
-  MpiCall call{this, "receive", count, type, peer};
-  DTC_RETURN_IF_ERROR(checkPeer(call, peer));
+  CommCall call{this, "receive", count, type, peer};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/false));
   DTC_RETURN_IF_ERROR(begin(call));
-  if (peer == myRank)
-    return Status::invalidArgument(text(call.words(), ": from itself"));
   return inPieces(count, [&](size_t first, int length) -> Status {
     MPI_Request request;
     DTC_MPI(*job, call,
@@ -319,7 +303,7 @@ Status MpiComm::receive(void *data, size_t count, DataType type, int peer) {
 }
 
 Status MpiComm::barrier() {
-  MpiCall call{this, "barrier", 0, DataType::U8, -1, false};
+  CommCall call{this, "barrier", 0, DataType::U8, -1, false};
   DTC_RETURN_IF_ERROR(begin(call));
   MPI_Request request;
   DTC_MPI(*job, call, MPI_Ibarrier(comm, &request));
@@ -327,7 +311,7 @@ Status MpiComm::barrier() {
 }
 
 Status MpiComm::split(int colour, int key, std::unique_ptr<Comm> &group) {
-  MpiCall call{this, "split", 0, DataType::U8, -1, false};
+  CommCall call{this, "split", 0, DataType::U8, -1, false};
   DTC_RETURN_IF_ERROR(begin(call));
   if (colour < 0)
     return Status::invalidArgument(text(call.words(), ": colour ", colour, "; wanted 0 or more"));
@@ -350,7 +334,7 @@ static Status createWorld(const MpiOptions &options, std::unique_ptr<Comm> &worl
   job->phases = options.phases;
   job->maxElements = static_cast<int>(
       options.maxElements ? std::min<uint64_t>(options.maxElements, INT_MAX) : INT_MAX);
-  MpiCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};
+  CommCall call{nullptr, "starting MPI", 0, DataType::U8, -1, false};
   int given = 0;
   auto enter = [&](Phase phase) {
     if (options.phases)

@@ -11,14 +11,7 @@
 namespace dtc::rt {
 using format::text;
 
-std::string MpiCall::words() const {
-  std::string out = hasData ? describeCall(operation, count, type) : operation;
-  if (peer >= 0)
-    out += text(", peer ", peer, ",");
-  return comm ? out + describeMember(*comm) : out;
-}
-
-Status mpiError(MpiJob &job, int code, const char *text, const MpiCall &call) {
+Status mpiError(MpiJob &job, int code, const char *text, const CommCall &call) {
   char words[MPI_MAX_ERROR_STRING] = {};
   int length = 0;
   if (MPI_Error_string(code, words, &length) != MPI_SUCCESS)
@@ -41,7 +34,7 @@ std::string MpiJob::reason() {
   return firstReason;
 }
 
-Status waitForMpi(MpiJob &job, MPI_Request &request, const MpiCall &call) {
+Status waitForMpi(MpiJob &job, MPI_Request &request, const CommCall &call) {
   using Clock = std::chrono::steady_clock;
   constexpr int spins = 100;                                // some microseconds
   constexpr auto yieldFor = std::chrono::microseconds(500); // about one round of messages

@@ -31,6 +31,6 @@ private:
 // Tests `request` until it is done: at first at once, then letting others run between two tests,
 // then sleeping for up to job.pollMicros. Aborted after the time-out, or when the job was given up;
 // then the request is left alone, as only the end of the process can end it.
-Status waitForMpi(MpiJob &job, MPI_Request &request, const MpiCall &call);
+Status waitForMpi(MpiJob &job, MPI_Request &request, const CommCall &call);
 
 } // namespace dtc::rt

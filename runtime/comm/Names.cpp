@@ -59,6 +59,22 @@ std::string describeMember(const Comm &comm) {
   return text(" on group '", comm.name(), "' (rank ", comm.rank(), " of ", comm.size(), ")");
 }
 
+std::string CommCall::words() const {
+  std::string out = hasData ? describeCall(operation, count, type) : operation;
+  if (peer >= 0)
+    out += text(", peer ", peer, ",");
+  return comm ? out + describeMember(*comm) : out;
+}
+
+Status checkPeer(const CommCall &call, bool mayBeSelf) {
+  if (call.peer < 0 || call.peer >= call.comm->size())
+    return Status::invalidArgument(
+        text(call.words(), ": rank ", call.peer, " is outside the group"));
+  if (call.peer == call.comm->rank() && !mayBeSelf)
+    return Status::invalidArgument(text(call.words(), ": to or from itself"));
+  return {};
+}
+
 std::string listRanks(const std::vector<int> &ranks) {
   constexpr size_t most = 16;
   std::string out = ranks.size() == 1 ? "rank " : "ranks ";

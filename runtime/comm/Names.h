@@ -19,6 +19,22 @@ std::string describeCall(const char *operation, size_t count, DataType type);
 // " on group 'dp' (rank 1 of 4)" for messages.
 std::string describeMember(const Comm &comm);
 
+// What a member is doing. It becomes words only in an error: calls are many and should not allocate.
+struct CommCall {
+  const Comm *comm; // null: no group yet
+  const char *operation;
+  size_t count = 0;
+  DataType type = DataType::U8;
+  int peer = -1; // root, sender or receiver
+  bool hasData = true;
+
+  // "send of 4 f32, peer 1, on group 'dp' (rank 0 of 2)"
+  std::string words() const;
+};
+
+// InvalidArgument unless the call's peer is of the group, and another than this rank where it must be.
+Status checkPeer(const CommCall &call, bool mayBeSelf);
+
 // "rank 1" or "ranks 1, 2 and 5", of the first sixteen.
 std::string listRanks(const std::vector<int> &ranks);
 

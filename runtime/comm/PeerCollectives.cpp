@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kBlockBytes = 64 * 1024; // two blocks stay in a core's own cache
 } // namespace
 
-Status PeerCollectives::create(MpiJob &job, MPI_Comm comm, const MpiCall &call,
+Status PeerCollectives::create(MpiJob &job, MPI_Comm comm, const CommCall &call,
                                std::unique_ptr<PeerCollectives> &made) {
   int rank = 0, size = 1;
   DTC_MPI(job, call, MPI_Comm_rank(comm, &rank));
@@ -41,7 +41,7 @@ Status PeerCollectives::create(MpiJob &job, MPI_Comm comm, const MpiCall &call,
   return Status::okStatus();
 }
 
-Status PeerCollectives::post(const MpiCall &call, const void *address, size_t bytes) {
+Status PeerCollectives::post(const CommCall &call, const void *address, size_t bytes) {
   Posted mine = {reinterpret_cast<uint64_t>(address), bytes};
   MPI_Request request;
   DTC_MPI(job, call,
@@ -55,13 +55,13 @@ Status PeerCollectives::post(const MpiCall &call, const void *address, size_t by
   return Status::okStatus();
 }
 
-Status PeerCollectives::meet(const MpiCall &call) {
+Status PeerCollectives::meet(const CommCall &call) {
   MPI_Request request;
   DTC_MPI(job, call, MPI_Ibarrier(comm, &request));
   return waitForMpi(job, request, call);
 }
 
-Status PeerCollectives::fetch(const MpiCall &call, size_t rank, size_t offset, void *to,
+Status PeerCollectives::fetch(const CommCall &call, size_t rank, size_t offset, void *to,
                               size_t bytes) {
   const auto *from = reinterpret_cast<const char *>(posted[rank].address) + offset;
   if (rank == me) {
@@ -76,7 +76,7 @@ Status PeerCollectives::fetch(const MpiCall &call, size_t rank, size_t offset, v
   return Status::aborted(text(call.words(), ": ", status.message()));
 }
 
-Status PeerCollectives::reduce(const MpiCall &call, size_t offset, void *to, size_t count,
+Status PeerCollectives::reduce(const CommCall &call, size_t offset, void *to, size_t count,
                                Reduction op) {
   size_t element = bytesOf(call.type);
   size_t perBlock = kBlockBytes / bytesOf(accumulatorOf(call.type));
@@ -97,7 +97,7 @@ Status PeerCollectives::reduce(const MpiCall &call, size_t offset, void *to, siz
   return Status::okStatus();
 }
 
-Status PeerCollectives::allReduce(const MpiCall &call, const void *src, void *dst, Reduction op) {
+Status PeerCollectives::allReduce(const CommCall &call, const void *src, void *dst, Reduction op) {
   size_t element = bytesOf(call.type), ranks = posted.size();
   auto beginOf = [&](size_t rank) {
     return call.count / ranks * rank + std::min(call.count % ranks, rank);
@@ -116,7 +116,7 @@ Status PeerCollectives::allReduce(const MpiCall &call, const void *src, void *ds
   return meet(call);
 }
 
-Status PeerCollectives::allGather(const MpiCall &call, const void *src, void *dst) {
+Status PeerCollectives::allGather(const CommCall &call, const void *src, void *dst) {
   size_t bytes = call.count * bytesOf(call.type);
   DTC_RETURN_IF_ERROR(post(call, src, bytes));
   for (size_t rank = 0; rank < posted.size(); ++rank)
@@ -124,7 +124,7 @@ Status PeerCollectives::allGather(const MpiCall &call, const void *src, void *ds
   return meet(call);
 }
 
-Status PeerCollectives::reduceScatter(const MpiCall &call, const void *src, void *dst,
+Status PeerCollectives::reduceScatter(const CommCall &call, const void *src, void *dst,
                                       Reduction op) {
   size_t bytes = call.count * bytesOf(call.type);
   DTC_RETURN_IF_ERROR(post(call, src, bytes * posted.size()));
@@ -132,7 +132,7 @@ Status PeerCollectives::reduceScatter(const MpiCall &call, const void *src, void
   return meet(call);
 }
 
-Status PeerCollectives::allToAll(const MpiCall &call, const void *src, void *dst) {
+Status PeerCollectives::allToAll(const CommCall &call, const void *src, void *dst) {
   size_t bytes = call.count * bytesOf(call.type);
   DTC_RETURN_IF_ERROR(post(call, src, bytes * posted.size()));
   for (size_t rank = 0; rank < posted.size(); ++rank)

@@ -17,14 +17,14 @@ namespace dtc::rt {
 class PeerCollectives {
 public:
   // Collective over `comm`. `made` stays null on all ranks where one can't read the memory of another.
-  static Status create(MpiJob &job, MPI_Comm comm, const MpiCall &call,
+  static Status create(MpiJob &job, MPI_Comm comm, const CommCall &call,
                        std::unique_ptr<PeerCollectives> &made);
 
   // As in Comm.h; `call` has count and type.
-  Status allReduce(const MpiCall &call, const void *src, void *dst, Reduction op);
-  Status allGather(const MpiCall &call, const void *src, void *dst);
-  Status reduceScatter(const MpiCall &call, const void *src, void *dst, Reduction op);
-  Status allToAll(const MpiCall &call, const void *src, void *dst);
+  Status allReduce(const CommCall &call, const void *src, void *dst, Reduction op);
+  Status allGather(const CommCall &call, const void *src, void *dst);
+  Status reduceScatter(const CommCall &call, const void *src, void *dst, Reduction op);
+  Status allToAll(const CommCall &call, const void *src, void *dst);
 
 private:
   struct Posted { // of every rank, at the start of a collective
@@ -33,13 +33,13 @@ private:
 
   PeerCollectives(MpiJob &job, MPI_Comm comm) : job(job), comm(comm) {}
   // Tells the others what to read from this rank, and returns when all have done so.
-  Status post(const MpiCall &call, const void *address, size_t bytes);
+  Status post(const CommCall &call, const void *address, size_t bytes);
   // Returns when all ranks are here: what they read has been read, what they wrote is there.
-  Status meet(const MpiCall &call);
+  Status meet(const CommCall &call);
   // Copies bytes from `offset` of what `rank` posted.
-  Status fetch(const MpiCall &call, size_t rank, size_t offset, void *to, size_t bytes);
+  Status fetch(const CommCall &call, size_t rank, size_t offset, void *to, size_t bytes);
   // to[i] = reduction over ranks of the element at byte offset + i * size of what each posted.
-  Status reduce(const MpiCall &call, size_t offset, void *to, size_t count, Reduction op);
+  Status reduce(const CommCall &call, size_t offset, void *to, size_t count, Reduction op);
 
   MpiJob &job;
   MPI_Comm comm;

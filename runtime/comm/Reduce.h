@@ -1,5 +1,5 @@
-// Reductions of blocks of host memory, which the backends share. Floats of 16 bits are summed in
-// f32 and rounded once, at the end.
+// Blocks of elements in host memory, and their reductions, which the backends share. Floats of 16 bits are
+// summed in f32 and rounded once, at the end.
 //
 // Example, a block of three ranks:
 //   startReduction(sums, a, count, type);
@@ -11,6 +11,14 @@
 #include "runtime/comm/Comm.h"
 
 namespace dtc::rt {
+
+// Where element `index` is.
+inline char *at(void *base, size_t index, DataType type) {
+  return static_cast<char *>(base) + index * bytesOf(type);
+}
+inline const char *at(const void *base, size_t index, DataType type) {
+  return static_cast<const char *>(base) + index * bytesOf(type);
+}
 
 // The type of sums: f32 for floats of 16 bits, else `type`, which is one that checkReducible takes.
 DataType accumulatorOf(DataType type);

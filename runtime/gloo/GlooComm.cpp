@@ -27,13 +27,6 @@ constexpr size_t kSmallBytes = 4096;
 constexpr size_t kPieceBytes = 8 << 20;
 constexpr size_t kBlockBytes = 64 * 1024; // of a sum; stays in a core's own cache
 
-char *at(void *base, size_t elements, DataType type) {
-  return static_cast<char *>(base) + elements * bytesOf(type);
-}
-const char *at(const void *base, size_t elements, DataType type) {
-  return static_cast<const char *>(base) + elements * bytesOf(type);
-}
-
 enum class Kind : uint64_t {
   AllReduce,
   AllGather,
@@ -45,15 +38,9 @@ enum class Kind : uint64_t {
   Split
 };
 
-// What a member is doing. It becomes words only in an error.
-struct Call {
+struct Call : CommCall {
   Kind kind;
-  const char *operation;
-  size_t count = 0;
-  DataType type = DataType::U8;
-  int peer = -1; // root, sender or receiver
   uint64_t reduction = 0;
-  bool hasData = true;
   uint64_t number = 0; // of its kind of order: of collectives, or of messages between two ranks
 };
 
@@ -97,10 +84,8 @@ public:
   bool isWorld = false;
 
 private:
-  std::string words(const Call &call) const;
   // Aborted when the job was given up; else the call has a number.
   Status begin(Call &call, uint64_t &counter);
-  Status checkPeer(const Call &call, int peer, bool mayBeSelf) const;
   uint64_t slotOf(const Call &call, uint64_t round) const;
   size_t ranks() const { return members.size(); }
   size_t me() const { return static_cast<size_t>(myRank); }
@@ -139,26 +124,10 @@ private:
 };
 } // namespace
 
-std::string GlooComm::words(const Call &call) const {
-  std::string out =
-      call.hasData ? describeCall(call.operation, call.count, call.type) : call.operation;
-  if (call.peer >= 0)
-    out += text(", peer ", call.peer, ",");
-  return out + describeMember(*this);
-}
-
 Status GlooComm::begin(Call &call, uint64_t &counter) {
   if (mesh->hasFailed())
-    return Status::aborted(text(words(call), ": ", mesh->reason()));
+    return Status::aborted(text(call.words(), ": ", mesh->reason()));
   call.number = counter++;
-  return {};
-}
-
-Status GlooComm::checkPeer(const Call &call, int peer, bool mayBeSelf) const {
-  if (peer < 0 || peer >= size())
-    return Status::invalidArgument(text(words(call), ": rank ", peer, " is outside the group"));
-  if (peer == myRank && !mayBeSelf)
-    return Status::invalidArgument(text(words(call), ": to or from itself"));
   return {};
 }
 
@@ -175,7 +144,7 @@ Status GlooComm::go(const Call &call, uint64_t round) {
     parcel.slot = slot;
   bool isThere = mesh->transfer(parcels, timeoutSeconds);
   parcels.clear();
-  return isThere ? Status() : Status::aborted(text(words(call), ": ", mesh->reason()));
+  return isThere ? Status() : Status::aborted(text(call.words(), ": ", mesh->reason()));
 }
 
 Status GlooComm::gather(const Call &call, uint64_t round, const void *src, void *dst,
@@ -246,7 +215,7 @@ Status GlooComm::reducePiece(const Call &call, uint64_t round, const void *src, 
 }
 
 Status GlooComm::allReduce(const void *src, void *dst, size_t count, DataType type, Reduction op) {
-  Call call{Kind::AllReduce, "all-reduce", count, type};
+  Call call{{this, "all-reduce", count, type}, Kind::AllReduce};
   call.reduction = static_cast<uint64_t>(op);
   DTC_RETURN_IF_ERROR(checkReducible(type, "all-reduce"));
   DTC_RETURN_IF_ERROR(begin(call, calls));
@@ -262,7 +231,7 @@ Status GlooComm::allReduce(const void *src, void *dst, size_t count, DataType ty
 
 Status GlooComm::reduceScatter(const void *src, void *dst, size_t count, DataType type,
                                Reduction op) {
-  Call call{Kind::ReduceScatter, "reduce-scatter", count, type};
+  Call call{{this, "reduce-scatter", count, type}, Kind::ReduceScatter};
   call.reduction = static_cast<uint64_t>(op);
   DTC_RETURN_IF_ERROR(checkReducible(type, "reduce-scatter"));
   DTC_RETURN_IF_ERROR(begin(call, calls));
@@ -283,13 +252,13 @@ Status GlooComm::reduceScatter(const void *src, void *dst, size_t count, DataTyp
 }
 
 Status GlooComm::allGather(const void *src, void *dst, size_t count, DataType type) {
-  Call call{Kind::AllGather, "all-gather", count, type};
+  Call call{{this, "all-gather", count, type}, Kind::AllGather};
   DTC_RETURN_IF_ERROR(begin(call, calls));
   return gather(call, 0, src, dst, count);
 }
 
 Status GlooComm::allToAll(const void *src, void *dst, size_t count, DataType type) {
-  Call call{Kind::AllToAll, "all-to-all", count, type};
+  Call call{{this, "all-to-all", count, type}, Kind::AllToAll};
   DTC_RETURN_IF_ERROR(begin(call, calls));
   size_t bytes = count * bytesOf(type);
   for (size_t step = 1; step < ranks(); ++step) {
@@ -305,8 +274,8 @@ Status GlooComm::allToAll(const void *src, void *dst, size_t count, DataType typ
 
 // Along a tree: of the ranks counted from the root, each hears from the one without its highest bit.
 Status GlooComm::broadcast(void *data, size_t count, DataType type, int root) {
-  Call call{Kind::Broadcast, "broadcast", count, type, root};
-  DTC_RETURN_IF_ERROR(checkPeer(call, root, true));
+  Call call{{this, "broadcast", count, type, root}, Kind::Broadcast};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/true));
   DTC_RETURN_IF_ERROR(begin(call, calls));
   size_t bytes = count * bytesOf(type), first = static_cast<size_t>(root);
   size_t place = (me() + ranks() - first) % ranks(), bit = 1;
@@ -322,16 +291,16 @@ Status GlooComm::broadcast(void *data, size_t count, DataType type, int root) {
 }
 
 Status GlooComm::send(const void *data, size_t count, DataType type, int peer) {
-  Call call{Kind::Message, "send", count, type, peer};
-  DTC_RETURN_IF_ERROR(checkPeer(call, peer, false));
+  Call call{{this, "send", count, type, peer}, Kind::Message};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/false));
   DTC_RETURN_IF_ERROR(begin(call, sends[static_cast<size_t>(peer)]));
   addSend(static_cast<size_t>(peer), data, count * bytesOf(type));
   return go(call, 0);
 }
 
 Status GlooComm::receive(void *data, size_t count, DataType type, int peer) {
-  Call call{Kind::Message, "receive", count, type, peer};
-  DTC_RETURN_IF_ERROR(checkPeer(call, peer, false));
+  Call call{{this, "receive", count, type, peer}, Kind::Message};
+  DTC_RETURN_IF_ERROR(checkPeer(call, /*mayBeSelf=*/false));
   DTC_RETURN_IF_ERROR(begin(call, receives[static_cast<size_t>(peer)]));
   addReceive(static_cast<size_t>(peer), data, count * bytesOf(type));
   return go(call, 0);
@@ -339,7 +308,7 @@ Status GlooComm::receive(void *data, size_t count, DataType type, int peer) {
 
 // In round k each rank tells the one 2^k behind it that all of the 2^k before it are here.
 Status GlooComm::barrier() {
-  Call call{Kind::Barrier, "barrier"};
+  Call call{{this, "barrier"}, Kind::Barrier};
   call.hasData = false;
   DTC_RETURN_IF_ERROR(begin(call, calls));
   uint64_t round = 0;
@@ -353,10 +322,10 @@ Status GlooComm::barrier() {
 }
 
 Status GlooComm::split(int colour, int key, std::unique_ptr<Comm> &group) {
-  Call call{Kind::Split, "split"};
+  Call call{{this, "split"}, Kind::Split};
   call.hasData = false;
   if (colour < 0)
-    return Status::invalidArgument(text(words(call), ": colour ", colour, "; wanted 0 or more"));
+    return Status::invalidArgument(text(call.words(), ": colour ", colour, "; wanted 0 or more"));
   DTC_RETURN_IF_ERROR(begin(call, calls));
   call.type = DataType::I64;
   const int64_t mine[] = {colour, key};
