@@ -85,6 +85,8 @@ std::string toJson(const CheckpointManifest &manifest) {
   };
   if (!manifest.config.empty())
     root["config"] = manifest.config;
+  for (const auto &[cause, seconds] : run.spent) // whose sums may be more than may be read again
+    root["spent_s"][cause] = std::min(seconds, kMostSpentSeconds);
   for (const auto &[axis, size] : manifest.mesh)
     root["mesh"].push_back({{"axis", axis}, {"size", size}});
   for (size_t i = 0; i < manifest.shards.size(); ++i)

@@ -21,6 +21,8 @@
 namespace dtc::rt {
 
 inline constexpr uint64_t kCheckpointBlock = uint64_t(1) << 20;
+// Of a cause that a job's time went to; 30,000 years.
+inline constexpr double kMostSpentSeconds = 1e12;
 
 // XXH3-128 as 32 hex digits.
 std::string hashOf(std::span<const std::byte> bytes);
@@ -61,6 +63,8 @@ struct CheckpointRun {
   double meanLoss = 0;                       // of meanLossSteps steps, as LossMean of dtrun has it
   uint64_t meanLossSteps = 0;
   double lossScale = 0; // for people: the state has it; 0 where there is none
+  // Seconds of the job until then, by cause; empty of a start, and of older checkpoints.
+  std::vector<std::pair<std::string, double>> spent;
 };
 
 struct CheckpointManifest {

@@ -18,7 +18,7 @@ using format::text;
 using Json = nlohmann::json;
 
 // What no run makes, and would take long to check.
-constexpr size_t kMostDims = 16, kMostPieces = 1 << 16;
+constexpr size_t kMostDims = 16, kMostPieces = 1 << 16, kMostCauses = 64;
 constexpr int kMostDepth = 7;
 
 class ManifestReader {
@@ -38,6 +38,7 @@ private:
   Status list(const Json &from, const char *key, const Json *&value) const;
   Status numbers(const Json &from, const char *key, std::vector<uint64_t> &values) const;
   Status readRun(const Json &root);
+  Status readSpent(const Json &from);
   Status readMesh(const Json &root);
   Status readShards(const Json &root);
   Status readTensor(const Json &from);
@@ -121,10 +122,26 @@ Status ManifestReader::readRun(const Json &root) {
     DTC_RETURN_IF_ERROR(real(root, "mean_loss", run.meanLoss));
     DTC_RETURN_IF_ERROR(number(root, "mean_loss_steps", run.meanLossSteps));
   }
+  if (auto spent = root.find("spent_s"); spent != root.end()) // since dtrun adds up jobs
+    DTC_RETURN_IF_ERROR(readSpent(*spent));
   run.baseLearningRate = static_cast<float>(rate);
   if (run.skippedRow > run.skippedSteps || run.skippedSteps > run.step)
     return damaged(text("of ", run.step, " steps ", run.skippedSteps, " were skipped, the last ",
                         run.skippedRow, " one after another, which cannot be"));
+  return {};
+}
+
+Status ManifestReader::readSpent(const Json &from) {
+  if (!from.is_object() || from.size() > kMostCauses)
+    return damaged(text("'spent_s' is no object of at most ", kMostCauses, " numbers"));
+  for (const auto &[cause, value] : from.items()) {
+    double seconds = 0;
+    DTC_RETURN_IF_ERROR(real(from, cause.c_str(), seconds));
+    if (seconds < 0 || seconds > kMostSpentSeconds)
+      return damaged(text("'", cause, "' of 'spent_s' is ", value.dump(),
+                          ", wanted seconds from 0 to ", kMostSpentSeconds));
+    manifest.run.spent.emplace_back(cause, seconds);
+  }
   return {};
 }
 

@@ -480,6 +480,8 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, La
   DTC_RETURN_IF_ERROR(launcher.start(program, command));
   int waitStatus = 0;
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));
+  double endedAt =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   endLeftovers();
   result = {};
   explain(launcher, waitStatus, result);
@@ -489,6 +491,8 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, La
     result.message = text("the keeper of rank 0 died (signal ", WTERMSIG(waitStatus), ", ",
                           ::strsignal(WTERMSIG(waitStatus)), ")");
   result.cause = launcher.roll.cause();
+  result.note = launcher.roll.note();
+  result.endedAt = result.cause.empty() ? endedAt : launcher.roll.causeTime();
   return Status::okStatus();
 }
 

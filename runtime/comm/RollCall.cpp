@@ -5,6 +5,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/format/Printable.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,8 @@ using format::text;
 
 constexpr std::string_view kPrefix = "dtrun-launch-";
 constexpr size_t kMostCause = 2000; // bytes
+// In place of a rank, before words.
+constexpr int32_t kCause = -1, kNote = -2;
 
 // An abstract address begins with a zero byte, and is as long as it says.
 static socklen_t addressOf(const std::string &name, sockaddr_un &address) {
@@ -49,7 +52,7 @@ void RollCall::open() {
     address = std::move(name);
 }
 
-// A rank and nothing, or -1 and words.
+// A rank and nothing, or another number and words.
 void RollCall::read() {
   char message[sizeof(int32_t) + kMostCause];
   for (;;) {
@@ -61,13 +64,18 @@ void RollCall::read() {
     std::string_view words(message + sizeof(rank), static_cast<size_t>(size) - sizeof(rank));
     if (rank >= 0)
       present.insert(rank);
-    else if (told.empty())
+    else if (rank == kNote)
+      left = words;
+    else if (told.empty()) {
       told = format::printable(words);
+      toldAt = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
+                   .count();
+    }
   }
 }
 
-// To the launcher, if one started this process, which has some seconds to read it.
-static void sendToLauncher(int32_t rank, std::string_view words) {
+// To the launcher, if one started this process, which has some seconds to read it unless this does not wait.
+static void sendToLauncher(int32_t rank, std::string_view words, int flags = 0) {
   std::string name = envText(EnvVar::Child);
   if (name.rfind(kPrefix, 0) != 0 || name.size() >= sizeof(sockaddr_un::sun_path) - 1)
     return;
@@ -81,7 +89,7 @@ static void sendToLauncher(int32_t rank, std::string_view words) {
   std::string message(sizeof(rank), '\0');
   std::memcpy(message.data(), &rank, sizeof(rank));
   message += words.substr(0, kMostCause);
-  (void)::sendto(socket, message.data(), message.size(), MSG_NOSIGNAL,
+  (void)::sendto(socket, message.data(), message.size(), MSG_NOSIGNAL | flags,
                  reinterpret_cast<sockaddr *>(&where), length);
   ::close(socket);
 }
@@ -92,7 +100,9 @@ void tellLauncher(std::string_view cause) {
   constexpr std::string_view prefix = "dtrun: ";
   if (cause.starts_with(prefix))
     cause.remove_prefix(prefix.size());
-  sendToLauncher(-1, cause.substr(0, cause.find('\n')));
+  sendToLauncher(kCause, cause.substr(0, cause.find('\n')));
 }
+
+void leaveNote(std::string_view note) { sendToLauncher(kNote, note, MSG_DONTWAIT); }
 
 } // namespace dtc::rt

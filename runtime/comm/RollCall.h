@@ -28,19 +28,27 @@ public:
   void read();
   // Whether none of `ranks` has answered. Of some hosts, those of others cannot.
   bool isDeserted() const { return socket >= 0 && present.empty(); }
-  // Why the job ended, of the first that said so; empty where none has.
+  // Why the job ended, of the first that said so; empty where none has. And when that came, in seconds
+  // since 1970.
   const std::string &cause() const { return told; }
+  double causeTime() const { return toldAt; }
+  // What a rank left for the next start of the job, at last; empty where none has.
+  const std::string &note() const { return left; }
 
 private:
   int socket = -1;
   std::string address = "1";
   std::set<int> present;
-  std::string told;
+  std::string told, left;
+  double toldAt = 0;
 };
 
 // The rank's side: answers the launcher that this process was started by, if it was started by one.
 void answerRollCall(int rank);
 // And tells it why the job ends, in one line; for a rank or its keeper that is the first to know.
 void tellLauncher(std::string_view cause);
+// And leaves it what the next start of the job is to know; the last note counts. It never waits, so that
+// one may get lost.
+void leaveNote(std::string_view note);
 
 } // namespace dtc::rt

@@ -15,7 +15,7 @@ from dtc_tools import BIN, dtc, train
 CONFIG = Path(__file__).resolve().parents[2] / "models" / "configs" / "gpt2-quickstart.json"
 STEP_KEYS = ["step", "loss", "grad_norm", "lr", "step_time_s", "samples_per_s", "tokens_per_s", "mfu", "exposed_comm_fraction",
              "peak_memory_bytes", "skipped_steps", "loss_scale", "roll_backs", "skipped_batches", "checkpoint_stall_s", "compute_s", "exposed_comm_s", "input_wait_s",
-             "other_s", "resident_bytes", "rank_work_s", "slowest_rank", "slowest_excess", "straggler", "straggler_cost", "goodput",
+             "other_s", "resident_bytes", "rank_work_s", "slowest_rank", "slowest_excess", "straggler", "straggler_cost", "elapsed_s", "goodput",
              "param_norms"]
 PLAN_KEYS = ["schema", "model", "topology", "mesh", "sp", "zero", "micro_batch", "num_micro_batches", "global_batch",
              "schedule", "virtual_stages", "recompute", "precision", "optimizer", "stages", "tensors", "predicted",

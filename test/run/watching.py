@@ -6,6 +6,7 @@
 2. Prometheus reads at --metrics-port what the log has; a port or an address that cannot be had ends the run before its first step.
 3. On a terminal a view is drawn over itself, of one rank and of two; a pipe gets plain lines; a signal leaves the terminal tidy.
 4. --check-replicas says nothing of a sound run, whatever the plan, and names the rank one bit of whose parameters was flipped.
+5. Goodput is the job's: steps that run again as a rank was killed, and the time until they do, are told apart, and a resume goes on.
 """
 import argparse
 import fcntl
@@ -30,7 +31,7 @@ from pathlib import Path
 from dtc_tools import BIN, dtc, read_safetensors, train
 
 MODEL = {"model_type": "gpt2", "vocab_size": 61, "n_positions": 16, "n_embd": 24, "n_layer": 3, "n_head": 2, "initializer_range": 0.08}
-SPENT = {"training", "start_up", "input_wait", "checkpoint", "evaluation", "lost", "other"}
+SPENT = {"training", "start_up", "input_wait", "checkpoint", "evaluation", "lost", "lost_to_failures", "restarting", "other"}
 
 
 def check(holds, message):
@@ -412,20 +413,81 @@ def check_replicas(folder, generator):
         _, values = next(tensor for key, tensor in read_safetensors(dump).items() if key == name)
         row = generator.randrange(len(values) - 16)
         run = subprocess.Popen([BIN / "dtrun", program, "-n", str(ranks), "--data", "synthetic", "--steps", "1000000", "--lr", "0",
-                                "--check-replicas", "5", "--checkpoint-dir", folder / f"kept-{ranks}"], stdin=subprocess.DEVNULL,
+                                "--check-replicas", "5", "--checkpoint-dir", folder / f"kept-{ranks}", "--log-dir", folder / f"logs-{ranks}"], stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while not run.stdout.readline().startswith("step     20"):
             check(run.poll() is None, f"{ranks} replicas: exit {run.returncode}")
         check(flip(ranks_of(program)[odd], values[row: row + 16].tobytes()) > 0, "the parameter is not where it was looked for")
         _, errors = run.communicate(timeout=60)
         wanted = words.format(odd=odd, name=name)
-        check(run.returncode == 1 and re.search(wanted, errors) and errors.count("dtrun:") == 1,
+        check(run.returncode == 1 and re.search(wanted, errors) and errors.count("dtrun:") == 2 and "flight records are in" in errors,
               f"{ranks} replicas, rank {odd}: exit {run.returncode}\n{errors}")
         check(not list((folder / f"kept-{ranks}").glob("step-*")), "a checkpoint was taken of replicas that differ")
     print("replicas that differ are named", flush=True)
 
 
-PARTS = ("record", "prometheus", "terminal", "replicas")
+# 5. Goodput over failures and resumes.
+
+def seconds_of(line):
+    return {cause: share * line["elapsed_s"] for cause, share in line["goodput"].items()}
+
+
+def between(what, low, value, high):
+    check(low <= value <= high, f"{what} is {value:.3f} s, wanted {low:.3f} to {high:.3f} s")
+
+
+def check_goodput(folder):
+    program, ranks = compiled(folder, "dp=2,tp=1", words=16000)
+    saved, logs, errors, steps, kill_at, slack = folder / "goodput", folder / "goodput-logs", folder / "errors.txt", 60, 38, 0.3
+    flags = ["--threads", "1", "--checkpoint-dir", saved, "--checkpoint-every", "20", "--log-dir", logs]
+    begin = time.monotonic()
+    lines, times, killed = [], [], None
+    with errors.open("w") as file, subprocess.Popen([BIN / "dtrun", program, "-n", str(ranks), "--data", "synthetic", "--steps", str(steps), "--format", "json",
+                                                     "--restarts", "2", *flags], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=file, text=True) as run:
+        for line in run.stdout:
+            lines.append(json.loads(line))
+            times.append(time.monotonic() - begin)
+            if killed is None and lines[-1]["step"] == kill_at:
+                os.kill(ranks_of(program)[1], signal.SIGKILL)
+                killed = times[-1]
+    check(run.returncode == 0 and errors.read_text().count("dtrun: restart 1 of 2") == 1, f"exit {run.returncode}\n{errors.read_text()}")
+    (again,) = [i for i in range(1, len(lines)) if lines[i]["step"] <= lines[i - 1]["step"]]
+    kept = lines[again]["step"] - 1  # of the checkpoint
+    found, computed = seconds_of(lines[-1]), [line["step_time_s"] - line["input_wait_s"] for line in lines]
+    check(close(sum(found.values()), lines[-1]["elapsed_s"], 1e-4), f"goodput is {found}, of {lines[-1]['elapsed_s']} s")
+    lost, rest = sum(computed[kept:again]), sum(computed[:kept] + computed[again:])
+    # From the line of the last step that is kept to the first line of the next start; what else happened in it is in other causes.
+    window = times[again] - (times[kept - 1] if kept else times[0] - computed[0])
+    others = sum(found[cause] for cause in ("input_wait", "checkpoint", "other")) + lines[again]["step_time_s"]
+    between("lost_to_failures", 0.95 * lost - 0.05, found["lost_to_failures"], window + slack)
+    between("restarting", 0.02, found["restarting"], times[again] - killed + slack)
+    between("what the failure took", window - others - slack, found["lost_to_failures"] + found["restarting"], window + slack)
+    between("training", 0.9 * rest - slack, found["training"], 1.1 * rest + slack)
+    between("start_up", 0.01, found["start_up"], times[0] + slack)
+    between("elapsed_s", times[-1] - times[0] - slack, lines[-1]["elapsed_s"], times[-1] + slack)
+    other = seconds_of(log_of(logs, 1)[-1])
+    between("restarting, by rank 1", found["restarting"] - slack, other["restarting"], found["restarting"] + slack)
+    check_resumed_goodput(folder, program, ranks, steps, flags, found)
+    print(f"of {lines[-1]['elapsed_s']:.2f} s {found['training']:.2f} s are training, {found['lost_to_failures']:.2f} s were lost with {again - kept} "
+          f"steps to a failure and {found['restarting']:.2f} s to starting again, and a resume knows", flush=True)
+
+
+def check_resumed_goodput(folder, program, ranks, steps, flags, before):
+    manifest = folder / "goodput" / f"step-{steps}" / "manifest.json"
+    spent = json.loads(manifest.read_text())["spent_s"]
+    check(spent.keys() == SPENT and all(spent[cause] >= 0.99 * before[cause] for cause in SPENT), f"the checkpoint has {spent}, not {before}")
+    time.sleep(1)  # which counts for nobody
+    begin = time.monotonic()
+    last = train(program, ranks, "synthetic", steps + 20, "--resume", *flags)[-1]
+    took, found = time.monotonic() - begin, seconds_of(last)
+    between("elapsed_s of a resume", sum(spent.values()), last["elapsed_s"], sum(spent.values()) + took)
+    for cause in ("lost_to_failures", "restarting"):
+        between(f"{cause} of a resume", 0.999 * spent[cause], found[cause], 1.001 * spent[cause])
+    for cause in ("training", "start_up"):
+        check(found[cause] > spent[cause], f"{cause} of a resume is {found[cause]}, the checkpoint has {spent[cause]}")
+
+
+PARTS = ("record", "prometheus", "terminal", "replicas", "goodput")
 
 
 def main():
@@ -442,6 +504,8 @@ def main():
             check_terminal(Path(folder))
         if arguments.only in (None, "replicas"):
             check_replicas(Path(folder), random.Random(arguments.seed))
+        if arguments.only in (None, "goodput"):
+            check_goodput(Path(folder))
 
 
 if __name__ == "__main__":

@@ -334,7 +334,10 @@ std::string Checkpoints::manifestOf() const {
                   .skippedRow = underWay->skippedRow,
                   .meanLoss = underWay->meanLoss.value,
                   .meanLossSteps = underWay->meanLoss.steps,
-                  .lossScale = underWay->lossScale};
+                  .lossScale = underWay->lossScale,
+                  .spent = {}};
+  for (size_t i = 0; i < numSpent; ++i)
+    contents.run.spent.emplace_back(nameOf(static_cast<Spent>(i)), underWay->spent[i]);
   for (const format::Axis *axis : *manifest.mesh())
     contents.mesh.emplace_back(axis->name()->str(), axis->size());
   for (size_t i = 0; i < layout.shards.size(); ++i)

@@ -9,6 +9,7 @@
 #include "runtime/checkpoint/ShardFileWriter.h"
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
+#include "tools/dtrun/Goodput.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/Spikes.h"
 
@@ -27,7 +28,8 @@ public:
     uint64_t skippedSteps = 0, skippedRow = 0;
     double lossScale = 0;
     uint64_t skippedBatches = 0;
-    LossMean meanLoss; // of rank 0
+    LossMean meanLoss;       // of rank 0
+    SpentSeconds spent = {}; // of the job, by rank 0
   };
 
   // Takes the folder of --checkpoint-dir, and SIGTERM and SIGUSR2, after which afterStep() ends the

@@ -1,47 +1,126 @@
 #include "tools/dtrun/Goodput.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <numeric>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace dtc::rt {
 
 const char *nameOf(Spent what) {
-  constexpr const char *names[numSpent] = {"training",   "start_up", "input_wait", "checkpoint",
-                                           "evaluation", "lost",     "other"};
+  constexpr const char *names[numSpent] = {"training",         "start_up",   "input_wait",
+                                           "checkpoint",       "evaluation", "lost",
+                                           "lost_to_failures", "restarting", "other"};
   return names[static_cast<size_t>(what)];
 }
 
 Spent Goodput::enter(Spent what, double now) {
-  seconds[static_cast<size_t>(current)] += now - last;
+  spent[static_cast<size_t>(current)] += now - last;
   last = now;
-  Spent before = current;
-  current = what;
-  return before;
+  return std::exchange(current, what);
 }
 
 void Goodput::move(double some, Spent from, Spent to) {
-  double &source = seconds[static_cast<size_t>(from)];
+  double &source = spent[static_cast<size_t>(from)];
   double moved = std::clamp(some, 0.0, std::max(source, 0.0));
   source -= moved;
-  seconds[static_cast<size_t>(to)] += moved;
+  spent[static_cast<size_t>(to)] += moved;
 }
 
-std::array<double, numSpent> Goodput::shares(double now) const {
-  std::array<double, numSpent> result = seconds;
+void Goodput::addEarlier(const SpentSeconds &earlier) {
+  for (size_t i = 0; i < numSpent; ++i)
+    spent[i] += earlier[i];
+}
+
+// A checkpoint may have steps that the job's last word does not: what followed that was taken for
+// lost.
+void Goodput::startAgain(const SpentSeconds &job, double kept, double ago, double now) {
+  adopt(job, Spent::Restarting, now);
+  spent[static_cast<size_t>(Spent::Restarting)] += std::max(ago, 0.0);
+  double again = job[static_cast<size_t>(Spent::Training)] - kept;
+  move(again, Spent::Training, Spent::LostToFailures);
+  move(-again, Spent::LostToFailures, Spent::Training);
+}
+
+void Goodput::adopt(const SpentSeconds &others, Spent what, double now) {
+  spent = others;
+  current = what;
+  last = now;
+}
+
+SpentSeconds Goodput::seconds(double now) const {
+  SpentSeconds result = spent;
   result[static_cast<size_t>(current)] += now - last;
-  for (double &share : result)
-    share = now > began ? share / (now - began) : 0;
   return result;
 }
 
-double clockSeconds() {
+double Goodput::elapsed(double now) const {
+  SpentSeconds all = seconds(now);
+  return std::accumulate(all.begin(), all.end(), 0.0);
+}
+
+SpentSeconds Goodput::shares(double now) const {
+  SpentSeconds result = seconds(now);
+  double all = elapsed(now);
+  for (double &share : result)
+    share = all > 0 ? share / all : 0;
+  return result;
+}
+
+std::string asText(const JobSpent &job) {
+  char number[64];
+  std::snprintf(number, sizeof(number), "%.6f", job.until);
+  std::string words = number;
+  if (job.seconds)
+    for (double seconds : *job.seconds) {
+      std::snprintf(number, sizeof(number), " %.6f", seconds);
+      words += number;
+    }
+  return words;
+}
+
+std::optional<JobSpent> jobSpentOf(std::string_view words) {
+  std::vector<double> numbers;
+  for (const char *at = words.data(), *end = at + words.size(); at < end;) {
+    double value = 0;
+    auto [rest, error] = std::from_chars(at, end, value);
+    constexpr double kMost = 1e12; // whatever follows from it can be told again
+    if (error != std::errc() || !(value >= 0 && value <= kMost) || (rest < end && *rest != ' '))
+      return std::nullopt;
+    numbers.push_back(value);
+    at = std::min(rest + 1, end);
+  }
+  if (numbers.size() != 1 && numbers.size() != 1 + numSpent)
+    return std::nullopt;
+  JobSpent job{.until = numbers[0], .seconds = std::nullopt};
+  if (numbers.size() > 1)
+    std::copy_n(numbers.begin() + 1, numSpent, job.seconds.emplace().begin());
+  return job;
+}
+
+JobSpent afterFailure(const JobSpent &before, std::string_view note, double failed) {
+  std::optional<JobSpent> said = jobSpentOf(note);
+  if (!said || !said->seconds)
+    return before;
+  (*said->seconds)[static_cast<size_t>(Spent::LostToFailures)] +=
+      std::max(failed - said->until, 0.0);
+  said->until = failed;
+  return *said;
+}
+
+static double secondsOf(clockid_t clock) {
   struct timespec now = {};
-  (void)::clock_gettime(CLOCK_BOOTTIME, &now);
+  (void)::clock_gettime(clock, &now);
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
+
+double clockSeconds() { return secondsOf(CLOCK_BOOTTIME); }
+double calendarSeconds() { return secondsOf(CLOCK_REALTIME); }
 
 // Field 22 of proc(5)'s stat, in ticks since the machine began. The second field, a name, may have
 // spaces and parentheses.

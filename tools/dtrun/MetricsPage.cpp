@@ -95,7 +95,9 @@ std::vector<Metric> metricsOf(const StepReport &report, const std::vector<BlockN
   metrics.add(report.residentBytes > 0, "dtc_memory_resident_bytes",
               "Host memory that rank 0's process has.", static_cast<double>(report.residentBytes));
   addRanks(report.loads, metrics);
-  metrics.begin("dtc_goodput_ratio", "Share of the time since rank 0 began, by cause.");
+  metrics.add(true, "dtc_elapsed_seconds", "The job's time so far, of all its starts.",
+              report.elapsed);
+  metrics.begin("dtc_goodput_ratio", "Share of the job's time, by cause.");
   for (size_t i = 0; i < numSpent; ++i)
     metrics.sample("cause", nameOf(static_cast<Spent>(i)), report.goodput[i]);
   metrics.begin("dtc_param_norm", "Norm of the parameters of a block, as last measured.");

@@ -97,7 +97,7 @@ std::string goodputField(const StepReport &report) {
   for (size_t i = 0; i < numSpent; ++i)
     shares += text(shares.empty() ? "{" : ",", quoted(nameOf(static_cast<Spent>(i))), ":",
                    number(report.goodput[i], true, "%.6g"));
-  return text(",\"goodput\":", shares, "}");
+  return text(",\"elapsed_s\":", number(report.elapsed), ",\"goodput\":", shares, "}");
 }
 
 std::string normsField(const StepReport &report) {

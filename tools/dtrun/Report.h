@@ -29,8 +29,9 @@ struct StepReport {
   bool isSkipped = false;
   double inputWait = 0; // seconds of this step in which nothing but data was missing
   RankLoads loads;
-  std::array<double, numSpent> goodput = {}; // shares of the time since the process began
-  std::vector<BlockNorm> norms;              // of parameters; empty where they were not measured
+  SpentSeconds goodput = {};    // shares of the job's time so far
+  double elapsed = 0;           // seconds of that
+  std::vector<BlockNorm> norms; // of parameters; empty where they were not measured
 };
 
 // Where a step's seconds went on this rank; together those of the step.
@@ -45,7 +46,7 @@ std::optional<StepSplit> splitOf(const StepReport &report);
 // exposed_comm_fraction, peak_memory_bytes, skipped_steps (so far), loss_scale, roll_backs,
 // skipped_batches, checkpoint_stall_s,
 // compute_s, exposed_comm_s, input_wait_s, other_s, resident_bytes, rank_work_s (a list), slowest_rank,
-// slowest_excess, straggler, straggler_cost, goodput (an object), and where they were measured param_norms (an object). What is
+// slowest_excess, straggler, straggler_cost, elapsed_s, goodput (an object), and where they were measured param_norms (an object). What is
 // not known or not finite is null, and so are the tokens of a model without sequences and the scale
 // of a program that has none. docs/watching.md says what each of them means.
 std::string stepAsJson(const StepReport &report);

@@ -1,14 +1,17 @@
 #include "tools/dtrun/Restarts.h"
 
+#include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
 #include "runtime/checkpoint/Folder.h"
 #include "runtime/comm/Launch.h"
 #include "runtime/exec/Loader.h"
 #include "runtime/format/Printable.h"
+#include "tools/dtrun/Goodput.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include <poll.h>
@@ -88,17 +91,23 @@ Status runWithRestarts(const Options &options, std::vector<std::string> argument
   LaunchOptions launch{.savesAtStop = !options.checkpointDir.empty(),
                        .isAlone = options.ranks <= 1};
   int ranks = std::max(options.ranks, 1);
+  const char *spentVariable = envInfo(EnvVar::Spent).name;
+  (void)::unsetenv(spentVariable);
   if (options.restarts == 0)
     return launchLocalRanks(ranks, arguments, result, launch);
   uint64_t program = 0;
   DTC_RETURN_IF_ERROR(hashProgram(options, program));
   RestartBudget budget(options.restarts, newestCheckpoint(options));
+  JobSpent spent{.until = calendarSeconds() - (clockSeconds() - processBegan()),
+                 .seconds = std::nullopt};
   for (bool resumes = options.resume;; resumes = true) {
     if (resumes != options.resume && arguments.back() != "--resume")
       arguments.push_back("--resume");
     DTC_RETURN_IF_ERROR(launchLocalRanks(ranks, arguments, result, launch));
     if (!mayMend(result))
       return {};
+    spent = afterFailure(spent, result.note, result.endedAt);
+    (void)::setenv(spentVariable, asText(spent).c_str(), 1);
     uint64_t step = newestCheckpoint(options);
     if (!budget.take(step)) {
       say(text("no restart: ", budget.used(),

@@ -164,6 +164,18 @@ Status Checkpoints::load(CheckpointReader &reader) {
   return {};
 }
 
+// A cause that this dtrun does not know is none of its own.
+static SpentSeconds spentOf(const CheckpointRun &run) {
+  SpentSeconds spent = {};
+  for (const auto &[cause, seconds] : run.spent) {
+    size_t at = 0;
+    while (at < numSpent && cause != nameOf(static_cast<Spent>(at)))
+      ++at;
+    spent[at < numSpent ? at : static_cast<size_t>(Spent::Other)] += seconds;
+  }
+  return spent;
+}
+
 // From the first of `steps` that is good; a line says why those before it are not.
 Status Checkpoints::goOn(const std::vector<uint64_t> &steps, std::optional<Progress> &progress,
                          bool &isChanged) {
@@ -196,7 +208,8 @@ Status Checkpoints::goOn(const std::vector<uint64_t> &steps, std::optional<Progr
                 .skippedRow = run.skippedRow,
                 .lossScale = run.lossScale,
                 .skippedBatches = run.skippedBatches,
-                .meanLoss = {run.meanLoss, run.meanLossSteps}};
+                .meanLoss = {run.meanLoss, run.meanLossSteps},
+                .spent = spentOf(run)};
     bool isStart = reader.manifest().isStart();
     say(text(isStart ? "starting with the parameters" : text("going on after step ", step), " of '",
              path, "'; rank 0 read ", reader.bytesRead(), " of its ", reader.manifest().bytes(),

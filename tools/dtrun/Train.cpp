@@ -123,6 +123,7 @@ Status Trainer::startState() {
   Spent before = watch.enter(Spent::Checkpoint);
   DTC_RETURN_IF_ERROR(checkpoints.resume(progress));
   watch.enter(before);
+  DTC_RETURN_IF_ERROR(watch.goOn(progress ? progress->spent : SpentSeconds(), world));
   if (!progress)
     return agree(
         world, fillParameters(executable, *executor, *device, options.seed, options.init, threads));
@@ -299,7 +300,7 @@ Status Trainer::runSteps(TrainEnd &end) {
   if (lastStep == options.steps)
     return {};
   (void)lap();
-  watch.enter(Spent::Training);
+  watch.beginSteps();
   DTC_RETURN_IF_ERROR(agree(world, loadAndWait(lastStep + 1)));
   enter(Activity::Stepping);
   for (uint64_t step = lastStep + 1; step <= options.steps; ++step) {
@@ -370,6 +371,7 @@ Status Trainer::saveAfter(uint64_t step, const StepResult &result, TrainEnd &end
   now.step = step;
   now.lossScale = static_cast<double>(result.lossScale);
   now.skippedBatches = skippedBatches;
+  now.spent = watch.spent();
   divergence.fill(now);
   return doBetweenSteps(Spent::Checkpoint, [&] { return checkpoints.afterStep(now, end.stopped); });
 }

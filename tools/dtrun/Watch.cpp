@@ -1,5 +1,9 @@
 #include "tools/dtrun/Watch.h"
 
+#include "runtime/base/Env.h"
+#include "runtime/comm/Launch.h"
+#include "runtime/comm/RollCall.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
@@ -26,6 +30,7 @@ Status Watch::open(const Options &options, const Executable &executable, Control
                    const Executor &executor, Device &device, const Progress *told) {
   world = &control;
   progress = told;
+  hasLauncher = options.restarts > 0 && isLaunchedRank() && control.rank() == 0;
   // Each rank has options of its own of where to; those of rank 0 count.
   int64_t hasReader = options.json || options.hasMetricsPort || !options.logDir.empty();
   DTC_RETURN_IF_ERROR(control.broadcast(&hasReader, 1, DataType::I64, 0));
@@ -38,6 +43,41 @@ Status Watch::open(const Options &options, const Executable &executable, Control
   return norms.open(executable, control, executor, device, every);
 }
 
+Status Watch::goOn(const SpentSeconds &kept, Control &control) {
+  double now = clockSeconds();
+  std::optional<JobSpent> job;
+  if (isLaunchedRank())
+    job = jobSpentOf(envText(EnvVar::Spent));
+  if (job)
+    goodput.startAgain(job->seconds.value_or(kept), kept[static_cast<size_t>(Spent::Training)],
+                       calendarSeconds() - job->until, now);
+  else
+    goodput.addEarlier(kept);
+  struct {
+    SpentSeconds seconds;
+    Spent doing;
+  } firsts{goodput.seconds(now), goodput.doing()};
+  DTC_RETURN_IF_ERROR(control.broadcast(&firsts, sizeof(firsts), DataType::U8, 0));
+  goodput.adopt(firsts.seconds, firsts.doing, now);
+  return {};
+}
+
+void Watch::beginSteps() {
+  enter(Spent::Training);
+  tellLauncher();
+}
+
+// What is told is what the next start knows of this one. Steps that are not told of count as lost to
+// the failure, which those since the last checkpoint are.
+void Watch::tellLauncher() {
+  constexpr double kBetween = 0.1; // seconds
+  double now = clockSeconds();
+  if (!hasLauncher || now - lastTold < kBetween)
+    return;
+  lastTold = now;
+  leaveNote(asText({.until = calendarSeconds(), .seconds = goodput.seconds(now)}));
+}
+
 void Watch::afterStep(StepReport &report) {
   double beyond = std::max(std::exchange(readSeconds, 0) - report.result.seconds, 0.0);
   report.inputWait = std::min(std::exchange(inputWait, 0) + beyond, report.seconds);
@@ -46,7 +86,10 @@ void Watch::afterStep(StepReport &report) {
   goodput.move(report.inputWait, Spent::Training, Spent::InputWait);
   if (report.isSkipped)
     goodput.move(report.seconds - report.inputWait, Spent::Training, Spent::Lost);
-  report.goodput = goodput.shares(clockSeconds());
+  double now = clockSeconds();
+  report.goodput = goodput.shares(now);
+  report.elapsed = goodput.elapsed(now);
+  tellLauncher();
   if (progress && world->rank() == 0)
     report.loads = readLoads(*progress, world->size(), report.seconds);
 }

@@ -18,6 +18,15 @@ public:
   Status open(const Options &options, const Executable &executable, Control &world,
               const Executor &executor, Device &device, const Progress *progress);
 
+  // The time of the job before this process: what the checkpoint that it goes on from has of it, and
+  // what the launcher knows where it started a job again that failed. All ranks count what rank 0
+  // counts from here on. Collective, before the first step.
+  Status goOn(const SpentSeconds &kept, Control &world);
+  // The first step begins.
+  void beginSteps();
+  // Of the job so far.
+  SpentSeconds spent() const { return goodput.seconds(clockSeconds()); }
+
   // What the run does from now on.
   Spent enter(Spent what) { return goodput.enter(what, clockSeconds()); }
   // Of the step that is under way: data was waited for.
@@ -39,12 +48,16 @@ public:
   Status checkReplicas(uint64_t step) const;
 
 private:
+  void tellLauncher();
+
   Control *world = nullptr;
   Goodput goodput{processBegan(), clockSeconds()};
   const Progress *progress = nullptr;
   BlockNorms norms;
   Replicas replicas;
   double inputWait = 0, readSeconds = 0;
+  bool hasLauncher = false; // that may start the job again
+  double lastTold = 0;      // to it
 };
 
 // Bytes of this process that are in memory; 0 where the system does not say.

@@ -22,7 +22,8 @@ CheckpointManifest small() {
                   .skippedRow = 1,
                   .meanLoss = 2.5,
                   .meanLossSteps = 4,
-                  .lossScale = 65536};
+                  .lossScale = 65536,
+                  .spent = {{"other", 0.5}, {"training", 12.25}}};
   manifest.mesh = {{"dp", 2}};
   for (int i = 0; i < 2; ++i)
     manifest.shards.push_back({96, {std::string(32, 'a')}});
@@ -53,12 +54,49 @@ TEST(CheckpointManifest, IsReadAsWritten) {
   EXPECT_EQ(read.run.skippedBatches, 5u);
   EXPECT_EQ(read.run.meanLoss, 2.5);
   EXPECT_EQ(read.run.meanLossSteps, 4u);
+  EXPECT_EQ(read.run.spent, small().run.spent);
   EXPECT_EQ(read.config, small().config);
   EXPECT_EQ(read.run.baseLearningRate, 0.1f);
   EXPECT_EQ(read.bytes(), 192u);
   ASSERT_NE(read.find("w"), nullptr);
   EXPECT_EQ(read.find("v"), nullptr);
   EXPECT_EQ(entryName(*read.find("w"), read.find("w")->pieces[1]), "w[3:4, 0:2]");
+}
+
+// Those of dtrun before it added up the time of jobs.
+TEST(CheckpointManifest, NeedsNoTimes) {
+  CheckpointManifest manifest = small(), read;
+  manifest.run.spent.clear();
+  std::string json = toJson(manifest);
+  EXPECT_EQ(json.find("spent_s"), std::string::npos);
+  ASSERT_TRUE(parseManifest("m.json", json, read).ok());
+  EXPECT_TRUE(read.run.spent.empty());
+}
+
+TEST(CheckpointManifest, WritesNoTimesThatItRefuses) {
+  CheckpointManifest manifest = small(), read;
+  manifest.run.spent = {{"training", 1e300 * 1e300}};
+  ASSERT_TRUE(parseManifest("m.json", toJson(manifest), read).ok());
+  EXPECT_EQ(read.run.spent[0].second, kMostSpentSeconds);
+}
+
+TEST(CheckpointManifest, RefusesTimesThatAreNone) {
+  auto refused = [&](const std::string &to) {
+    std::string json = toJson(small()), from = "{\"other\":0.5,\"training\":12.25}";
+    json.replace(json.find(from), from.size(), to);
+    CheckpointManifest read;
+    return parseManifest("m.json", json, read).message();
+  };
+  std::string many;
+  for (int i = 0; i < 65; ++i)
+    many += (i ? ",\"c" : "{\"c") + std::to_string(i) + "\":1";
+  for (const std::string &to : {std::string("[1]"), std::string("3"), many + "}"})
+    EXPECT_NE(refused(to).find("'spent_s' is no object of at most 64 numbers"), std::string::npos)
+        << to;
+  EXPECT_NE(refused("{\"x\":-1}").find("'x' of 'spent_s' is -1, wanted seconds from 0"),
+            std::string::npos);
+  EXPECT_NE(refused("{\"x\":1e13}").find("wanted seconds from 0 to 1e+12"), std::string::npos);
+  EXPECT_NE(refused("{\"x\":\"1\"}").find("'x' is no finite number"), std::string::npos);
 }
 
 TEST(CheckpointManifest, RefusesPiecesThatDoNotFit) {

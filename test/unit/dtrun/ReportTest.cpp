@@ -40,8 +40,9 @@ TEST(Report, JsonHasTheKeysThatOtherProgramsRead) {
       "\"exposed_comm_s\":0.0625,"
       "\"input_wait_s\":0.015625,\"other_s\":0.015625,\"resident_bytes\":null,"
       "\"rank_work_s\":null,\"slowest_rank\":null,\"slowest_excess\":null,\"straggler\":null,"
-      "\"straggler_cost\":null,\"goodput\":{\"training\":0,\"start_up\":0,\"input_wait\":0,"
-      "\"checkpoint\":0,\"evaluation\":0,\"lost\":0,\"other\":0}}");
+      "\"straggler_cost\":null,\"elapsed_s\":0,\"goodput\":{\"training\":0,\"start_up\":0,"
+      "\"input_wait\":0,\"checkpoint\":0,\"evaluation\":0,\"lost\":0,\"lost_to_failures\":0,"
+      "\"restarting\":0,\"other\":0}}");
 }
 
 TEST(Report, JsonHasWhatIsKnownOfRanksAndBlocks) {
@@ -50,12 +51,13 @@ TEST(Report, JsonHasWhatIsKnownOfRanksAndBlocks) {
   report.loads = loadsOf({0.25, 0.5}, 1);
   report.loads.straggler = {.rank = 1, .costShare = 0.25};
   report.goodput = {0.5, 0.25};
+  report.elapsed = 8;
   report.norms = {{"h.0", 1.5}, {"odd \"name\"", 2}};
   std::string json = stepAsJson(report);
   for (const char *field :
        {"\"resident_bytes\":4096,", "\"rank_work_s\":[0.25,0.5],\"slowest_rank\":1,",
         "\"slowest_excess\":0.125,\"straggler\":1,\"straggler_cost\":0.25,",
-        "\"goodput\":{\"training\":0.5,\"start_up\":0.25,",
+        "\"elapsed_s\":8,\"goodput\":{\"training\":0.5,\"start_up\":0.25,",
         ",\"param_norms\":{\"h.0\":1.5,\"odd \\\"name\\\"\":2}}"})
     EXPECT_NE(json.find(field), std::string::npos) << field << " in " << json;
 }
@@ -166,6 +168,7 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
             "ranks/slowest_excess=0.125000\n"
             "goodput/training=0.500000\ngoodput/start_up=0.000000\ngoodput/input_wait=0.000000\n"
             "goodput/checkpoint=0.000000\ngoodput/evaluation=0.000000\ngoodput/lost=0.000000\n"
+            "goodput/lost_to_failures=0.000000\ngoodput/restarting=0.000000\n"
             "goodput/other=0.000000\nparam_norm/h.0=1.500000\n");
   report.rollBacks = 2;
   report.skippedBatches = 5;
@@ -189,6 +192,7 @@ TEST(Report, EventsHaveWhatIsKnownOfAStep) {
             "memory/peak_bytes=123456.000000\n"
             "goodput/training=0.500000\ngoodput/start_up=0.000000\ngoodput/input_wait=0.000000\n"
             "goodput/checkpoint=0.000000\ngoodput/evaluation=0.000000\ngoodput/lost=0.000000\n"
+            "goodput/lost_to_failures=0.000000\ngoodput/restarting=0.000000\n"
             "goodput/other=0.000000\n");
 }
 

@@ -1,6 +1,5 @@
 #include "tools/dtrun/Watch.h"
 #include "tools/dtrun/BlockNorms.h"
-#include "tools/dtrun/Goodput.h"
 #include "tools/dtrun/MetricsPage.h"
 #include "tools/dtrun/RankLoads.h"
 #include "tools/dtrun/Replicas.h"
@@ -10,46 +9,9 @@
 
 #include <cmath>
 #include <map>
-#include <numeric>
 
 namespace dtc::rt {
 namespace {
-
-double shareOf(const Goodput &goodput, Spent what, double now) {
-  return goodput.shares(now)[static_cast<size_t>(what)];
-}
-
-TEST(Goodput, SharesAddUpToOne) {
-  Goodput goodput(100, 104);
-  EXPECT_EQ(shareOf(goodput, Spent::StartUp, 108), 1);
-  EXPECT_EQ(goodput.enter(Spent::Training, 110), Spent::StartUp);
-  EXPECT_EQ(goodput.enter(Spent::Evaluation, 118), Spent::Training);
-  goodput.enter(Spent::Training, 119);
-  goodput.move(2, Spent::Training, Spent::InputWait);
-  EXPECT_DOUBLE_EQ(shareOf(goodput, Spent::StartUp, 120), 0.5);
-  EXPECT_DOUBLE_EQ(shareOf(goodput, Spent::Training, 120), 0.35);
-  EXPECT_DOUBLE_EQ(shareOf(goodput, Spent::InputWait, 120), 0.1);
-  EXPECT_DOUBLE_EQ(shareOf(goodput, Spent::Evaluation, 120), 0.05);
-  std::array<double, numSpent> all = goodput.shares(120);
-  EXPECT_DOUBLE_EQ(std::accumulate(all.begin(), all.end(), 0.0), 1);
-}
-
-TEST(Goodput, MovesNoMoreThanThereIs) {
-  Goodput goodput(0, 2);
-  goodput.enter(Spent::Training, 2);
-  goodput.enter(Spent::Other, 3);
-  goodput.move(5, Spent::Training, Spent::Lost);
-  goodput.move(-5, Spent::StartUp, Spent::Lost);
-  EXPECT_EQ(shareOf(goodput, Spent::Training, 4), 0);
-  EXPECT_EQ(shareOf(goodput, Spent::Lost, 4), 0.25);
-}
-
-TEST(Goodput, KnowsWhenTheProcessBegan) {
-  double began = processBegan(), now = clockSeconds();
-  EXPECT_LE(began, now);
-  EXPECT_GT(began, now - 3600);
-  EXPECT_GT(residentBytes(), 1u << 20);
-}
 
 TEST(Watch, KnowsWhatStepsWaitedForAndLost) {
   Watch watch;
@@ -169,6 +131,7 @@ StepReport example() {
   report.peakMemoryBytes = 1500000;
   report.loads = loadsOf({0.03, 0.04}, 0.125);
   report.goodput = {0.75, 0.25};
+  report.elapsed = 80;
   report.rollBacks = 2;
   report.skippedBatches = 5;
   return report;
@@ -196,6 +159,7 @@ TEST(MetricsPage, HasWhatIsKnownOfAStep) {
   EXPECT_EQ(values["dtc_rank_work_seconds{rank=1}"], 0.04);
   EXPECT_EQ(values["dtc_slowest_rank"], 1);
   EXPECT_EQ(values["dtc_goodput_ratio{cause=start_up}"], 0.25);
+  EXPECT_EQ(values["dtc_elapsed_seconds"], 80);
   EXPECT_EQ(values["dtc_param_norm{block=h.0}"], 2.5);
   EXPECT_EQ(values.count("dtc_grad_norm"), 0u);
   EXPECT_EQ(values.count("dtc_loss_scale"), 0u);
