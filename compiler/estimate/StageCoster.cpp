@@ -132,6 +132,14 @@ double StageCoster::leastSecondsOfChunk(bool isDownOnly) const {
   return least;
 }
 
+double StageCoster::leastForwardShare() const {
+  double least = 1;
+  for (const Place &place : places)
+    for (const PartTimes &times : place.blocks)
+      least = std::min(least, times.forward / leastOf(times));
+  return least;
+}
+
 double StageCoster::leastSecondsOncePerStep() const {
   if (!d.offloadOptimizer)
     return 0;
@@ -186,6 +194,94 @@ LayerChunks StageCoster::cut() const {
   for (int64_t layer = 0; layer < layers; ++layer)
     seconds.push_back(leastOf(place.timesOfLayer(layer)));
   return cut = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+}
+
+// Layers [first, last] as the only chunk of a stage, which takes in one layer before the others after
+// another.
+class StageCoster::GrowingRun {
+public:
+  explicit GrowingRun(const StageCoster &coster)
+      : coster(coster), place(coster.places.front()), fragmentation(coster.process.fragmentation) {}
+
+  // Seconds of a micro-batch, with as few layers that recompute more as let the stage fit; infinite
+  // where it does not. As costStage and recomputeUntilItFits have it, without the rest.
+  double seconds(size_t stage, int64_t first, int64_t last) {
+    if (stage != this->stage || last != this->last || first + 1 != this->first)
+      start(stage, last);
+    while (this->first > first)
+      add(--this->first);
+    return secondsThatFit();
+  }
+
+private:
+  void start(size_t of, int64_t end) {
+    stage = of;
+    last = end;
+    first = end + 1;
+    sums = PartSums();
+    plain = kept = 0;
+    inFlight = coster.inFlightOf(stage);
+    if (stage == 0) {
+      sums.add(place.model.embedding, false);
+      plain += place.embedding.total();
+      kept += place.model.embedding.kept;
+    }
+    if (stage + 1 == static_cast<size_t>(coster.d.pp)) {
+      sums.add(place.model.head, false);
+      sums.headKept = place.model.head.kept;
+      plain += place.head.total();
+    }
+  }
+
+  void add(int64_t layer) {
+    sums.add(place.blockOf(layer), true);
+    plain += coster.leastOf(place.timesOfLayer(layer));
+    kept += coster.keptOf(place.blockOf(layer), coster.d.recompute);
+  }
+
+  double secondsThatFit() const {
+    Recompute least = coster.d.recompute, most = coster.d.recomputeMost;
+    double over = coster.memoryOf(sums, place, inFlight, kept, least == Recompute::Full).total() -
+                  place.memoryLimit;
+    double seconds = plain;
+    if (over > 0 && least != Recompute::Full && most == Recompute::Full)
+      over += fragmentation * sums.largestKept; // of the layer that is computed again
+    for (int64_t layer = first; over > 0; ++layer) {
+      if (layer > last)
+        return std::numeric_limits<double>::infinity();
+      const PartTimes &times = place.timesOfLayer(layer);
+      const BlockCost &block = place.blockOf(layer);
+      seconds += times.recomputeOf(most) - times.recomputeOf(least);
+      over -= fragmentation * inFlight * (coster.keptOf(block, least) - coster.keptOf(block, most));
+    }
+    return seconds;
+  }
+
+  const StageCoster &coster;
+  const Place &place;
+  double fragmentation;
+  size_t stage = 0;
+  int64_t first = 0, last = -1;
+  PartSums sums;
+  double plain = 0, kept = 0, inFlight = 0; // seconds, bytes, without recomputing more
+};
+
+// Early stages keep more micro-batches alive, and have to recompute more where memory is short: with
+// fewer layers they are as fast as late ones. Empty where `stages`, those of the usual cut, are as
+// fast.
+LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const {
+  double most = 0;
+  bool fits = true;
+  for (const StageEstimate &stage : stages) {
+    most = std::max(most, stage.microBatch());
+    fits &= stage.memory.total() <= stage.memoryLimit;
+  }
+  GrowingRun run(*this);
+  auto seconds = [&](int64_t stage, int64_t first, int64_t last) {
+    return run.seconds(static_cast<size_t>(stage), first, last);
+  };
+  return cutByRuns(static_cast<int64_t>(model.cells->chain.size()), d.pp, seconds,
+                   fits ? most : std::numeric_limits<double>::infinity());
 }
 
 LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
@@ -258,21 +354,51 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
 }
 
 std::vector<StageEstimate> StageCoster::stages() {
-  const LayerChunks chunks = cut();
+  std::vector<StageEstimate> stages = recomputedStages(cut());
+  if (isCutByMemory)
+    if (LayerChunks other = cutByMemory(stages); !other.empty())
+      stages = recomputedStages(other);
+  chooseExchange(stages);
+  return stages;
+}
+
+std::vector<StageEstimate> StageCoster::recomputedStages(const LayerChunks &chunks) {
+  std::vector<StageEstimate> stages =
+      costStages(chunks, std::vector<Recompute>(model.cells->chain.size(), d.recompute));
+  if (!d.mayRecomputeMore())
+    return stages;
+  if (d.evenRecompute) {
+    recomputeEvenly(stages);
+    return stages;
+  }
+  bool isFree = places.size() == 1 && d.pp > 1 && d.virtualStages == 1 && !d.evenStages;
+  for (auto [index, stage] : llvm::enumerate(stages))
+    if (recomputeUntilItFits(stage, placeOf(index)))
+      isCutByMemory |= isFree;
+  return stages;
+}
+
+std::vector<StageEstimate> StageCoster::stagesOf(const LayerChunks &chunks,
+                                                 llvm::ArrayRef<Recompute> recompute) {
+  std::vector<StageEstimate> stages = costStages(chunks, recompute);
+  chooseExchange(stages);
+  return stages;
+}
+
+std::vector<StageEstimate> StageCoster::costStages(const LayerChunks &chunks,
+                                                   llvm::ArrayRef<Recompute> recompute) {
   std::vector<StageEstimate> stages(static_cast<size_t>(d.pp));
   exposed.assign(stages.size(), {});
   std::vector<llvm::SmallVector<size_t, 4>> held(stages.size());
   for (size_t chunk = 0; chunk < chunks.size(); ++chunk)
     held[stageOf(chunk)].push_back(chunk);
   for (size_t index = 0; index < stages.size(); ++index)
-    costStage(index, chunks, held[index], stages[index]);
-  if (d.mayRecomputeMore() && d.evenRecompute)
-    recomputeEvenly(stages);
-  chooseExchange(stages);
+    costStage(index, chunks, recompute, held[index], stages[index]);
   return stages;
 }
 
-void StageCoster::costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<size_t> held,
+void StageCoster::costStage(size_t index, const LayerChunks &chunks,
+                            llvm::ArrayRef<Recompute> recompute, llvm::ArrayRef<size_t> held,
                             StageEstimate &stage) {
   std::vector<const BlockCost *> parts;
   int64_t layers = 0;
@@ -293,8 +419,11 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks, llvm::Array
       parts.push_back(&cost.embedding);
     }
     for (int64_t layer = chunks[chunk].first; layer <= chunks[chunk].second; ++layer) {
-      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), d.recompute);
+      Recompute again = recompute[static_cast<size_t>(layer)];
+      addPart(stage, waits, place.blockOf(layer), place.timesOfLayer(layer), again);
       parts.push_back(&place.blockOf(layer));
+      stage.fullLayers += again == Recompute::Full;
+      stage.selectiveLayers += again == Recompute::Selective;
     }
     if (chunk + 1 == chunks.size()) {
       addPart(stage, waits, cost.head, place.head, Recompute::None);
@@ -303,14 +432,8 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks, llvm::Array
       stage.keptPerMicroBatch -= cost.head.kept;
     }
   }
-  if (d.recompute == Recompute::Full)
-    stage.fullLayers = layers;
-  if (d.recompute == Recompute::Selective)
-    stage.selectiveLayers = layers;
   stage.inFlight = inFlightOf(index);
   addMemory(index, parts, stage);
-  if (d.mayRecomputeMore() && !d.evenRecompute)
-    recomputeUntilItFits(stage, place);
   noteWithoutStates(stage);
 }
 
@@ -327,59 +450,73 @@ double StageCoster::inFlightOf(size_t index) const {
   return static_cast<double>(chunks.activations) / static_cast<double>(d.virtualStages);
 }
 
+void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
+  dense += part.denseParameters;
+  expert += part.expertParameters;
+  summed += part.sharedGradients;
+  transient = std::max(transient, part.transient);
+  if (!isLayer)
+    return;
+  largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
+  largestKept = std::max(largestKept, part.kept - part.input);
+}
+
 void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
                             StageEstimate &stage) {
-  const CellPrecision &p = request.precision;
   const Place &place = placeOf(index);
-  double dense = 0, expert = 0, summed = 0, transient = 0, largestLayer = 0, largestKept = 0;
-  bool hasHead = false;
+  PartSums sums;
   for (const BlockCost *part : parts) {
-    dense += part->denseParameters;
-    expert += part->expertParameters;
-    summed += part->sharedGradients;
-    transient = std::max(transient, part->transient);
-    hasHead |= part == &place.model.head;
-    bool isLayer = part != &place.model.head && part != &place.model.embedding;
-    if (isLayer) {
-      largestLayer = std::max(largestLayer, part->denseParameters + part->expertParameters);
-      largestKept = std::max(largestKept, part->kept - part->input);
-    }
+    bool isHead = part == &place.model.head;
+    sums.add(*part, !isHead && part != &place.model.embedding);
+    if (isHead)
+      sums.headKept = part->kept;
+    // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+    if (isHead && index == 0)
+      sums.dense -= model.tiedParameters;
   }
-  // A matrix that embedding and head share is on both ends of a pipeline, once without one.
-  if (hasHead && index == 0)
-    dense -= model.tiedParameters;
+  stage.memory =
+      memoryOf(sums, place, stage.inFlight, stage.keptPerMicroBatch, stage.fullLayers > 0);
+  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
+}
+
+MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, double inFlight,
+                                  double keptPerMicroBatch, bool isAnyFull) const {
+  const CellPrecision &p = request.precision;
   auto shared = [&](double bytes, bool isSplit) {
-    return bytes * (isSplit ? dense / dataRanks + expert / expertRanks : dense + expert);
+    return bytes * (isSplit ? sums.dense / dataRanks + sums.expert / expertRanks
+                            : sums.dense + sums.expert);
   };
-  MemoryParts &memory = stage.memory;
+  MemoryParts memory;
   memory.parameters = shared(p.parameterBytes, d.zero >= 3);
   if (d.zero >= 3 && dataRanks > 1)
-    memory.parameters += 2 * largestLayer * p.parameterBytes;
+    memory.parameters += 2 * sums.largestLayer * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
   // Of one layer they are whole while they are made, of the one before while they are on the wire.
   if (d.zero >= 2 && dataRanks > 1)
-    memory.gradients += 2 * largestLayer * p.reduceBytes;
+    memory.gradients += 2 * sums.largestLayer * p.reduceBytes;
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
-  double fragmentation = process.fragmentation;
-  memory.activations = fragmentation * (stage.inFlight * stage.keptPerMicroBatch +
-                                        (hasHead ? place.model.head.kept : 0));
-  if (stage.fullLayers > 0)
-    transient += largestKept;
-  memory.temporaries = fragmentation * transient;
+  memory.activations = process.fragmentation * (inFlight * keptPerMicroBatch + sums.headKept);
+  memory.temporaries =
+      process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));
   double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
   memory.communication = axes * process.perCommunicator;
   memory.reserved = process.reserved;
-  addOncePerStep(stage, dense, expert, summed, place);
+  return memory;
 }
 
-void StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
+// Whether any layer has to.
+bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
+  bool isAny = false;
   for (auto [index, chunk] : llvm::enumerate(stage.chunks))
     for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
       noteWithoutStates(stage);
       if (stage.memory.total() <= place.memoryLimit)
-        return;
+        return isAny;
       recomputeMore(stage, place, index, layer);
+      isAny = true;
     }
+  noteWithoutStates(stage);
+  return isAny;
 }
 
 // The n-th layer of every chunk does, for one n after another, until all stages fit.

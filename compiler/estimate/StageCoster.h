@@ -11,8 +11,13 @@ public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
   std::vector<StageEstimate> stages();
-  // Whether the cut into stages depends on what memory holds.
-  bool cutsByMemory() const { return places.size() > 1 && !d.evenStages; }
+  // The same where that is given: the layers of each chunk, and what each layer recomputes, no less
+  // than the decisions' least.
+  std::vector<StageEstimate> stagesOf(const LayerChunks &chunks,
+                                      llvm::ArrayRef<Recompute> recompute);
+  // Whether the cut into stages depends on what memory holds: of unlike devices always; of alike
+  // ones after stages() has found some that have to recompute more.
+  bool cutsByMemory() const { return isCutByMemory || (places.size() > 1 && !d.evenStages); }
   // Bytes that the host of a stage has for what it keeps of it; 0 where it is not known.
   double hostLimitOf(size_t index, const StageEstimate &stage) const;
 
@@ -31,6 +36,9 @@ public:
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
+  // Of these, what the embedding takes; and the least share that the forward pass has of a layer.
+  double leastSecondsOfEmbedding() const { return placeOf(0).embedding.total(); }
+  double leastForwardShare() const;
   // What follows the last micro-batch at the least: the update, where that is on the host.
   double leastSecondsOncePerStep() const;
 
@@ -75,16 +83,30 @@ private:
   double leastOf(const PartTimes &layer) const {
     return layer.total() + layer.recomputeOf(d.recompute);
   }
+  // What the parts of a stage add up to, as far as its memory follows from it.
+  struct PartSums {
+    double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
+    double transient = 0, largestLayer = 0, largestKept = 0;
+    double headKept = 0; // alive for one micro-batch: its backward follows at once
+    void add(const BlockCost &part, bool isLayer);
+  };
   LayerChunks cut() const;
+  LayerChunks cutByMemory(llvm::ArrayRef<StageEstimate> stages) const;
+  class GrowingRun;
   LayerChunks cutOverPlaces(int64_t layers, int64_t chunks) const;
   int64_t mostLayersOf(size_t stage) const;
   size_t stageOf(size_t chunk) const;
   void addPart(StageEstimate &stage, Exposed &exposed, const BlockCost &block,
                const PartTimes &times, Recompute recompute) const;
-  void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<size_t> held,
-                 StageEstimate &stage);
+  std::vector<StageEstimate> costStages(const LayerChunks &chunks,
+                                        llvm::ArrayRef<Recompute> recompute);
+  void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
+                 llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
-  void recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
+  MemoryParts memoryOf(const PartSums &sums, const Place &place, double inFlight,
+                       double keptPerMicroBatch, bool isAnyFull) const;
+  std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
+  bool recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
   void recomputeEvenly(std::vector<StageEstimate> &stages) const;
   void recomputeMore(StageEstimate &stage, const Place &place, size_t chunk, int64_t layer) const;
   void noteWithoutStates(StageEstimate &stage) const;
@@ -112,6 +134,7 @@ private:
   double dataRanks, expertRanks; // that share dense and expert parameters
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of request.bucketSizes
+  bool isCutByMemory = false;
 };
 
 } // namespace dtc

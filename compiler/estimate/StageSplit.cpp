@@ -143,6 +143,57 @@ LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks) {
   return cut;
 }
 
+// From the last run backwards, each as full as `limit` allows. Empty where it does not go; `slowest`
+// is what the slowest run takes.
+static LayerChunks fillRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit,
+                            double &slowest) {
+  LayerChunks cut(static_cast<size_t>(chunks));
+  int64_t end = layers - 1;
+  slowest = 0;
+  for (int64_t chunk = chunks - 1; chunk >= 0; --chunk) {
+    int64_t first = chunk == 0 ? 0 : end;
+    double own = end < chunk ? limit : seconds(chunk, first, end);
+    if (!(own < limit))
+      return {};
+    while (first > chunk) {
+      double more = seconds(chunk, first - 1, end);
+      if (!(more < limit))
+        break;
+      own = more;
+      --first;
+    }
+    cut[static_cast<size_t>(chunk)] = {first, end};
+    slowest = std::max(slowest, own);
+    end = first - 1;
+  }
+  return cut;
+}
+
+LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit) {
+  double low = 0, high = 0, slowest = 0;
+  LayerChunks best = fillRuns(layers, chunks, seconds, limit * (1 - 1e-9), high);
+  if (best.empty())
+    return best;
+  while (high - low > high * 1e-3) {
+    double middle = (low + high) / 2;
+    LayerChunks cut = fillRuns(layers, chunks, seconds, middle, slowest);
+    if (cut.empty()) {
+      low = middle;
+    } else {
+      best = std::move(cut);
+      high = slowest;
+    }
+  }
+  // Few runs take what is between: one after another.
+  for (;;) {
+    LayerChunks cut = fillRuns(layers, chunks, seconds, high * (1 - 1e-9), slowest);
+    if (cut.empty())
+      return best;
+    best = std::move(cut);
+    high = slowest;
+  }
+}
+
 LayerChunks cutEvenly(int64_t layers, int64_t chunks) {
   bool countsEnds = layers % chunks != 0 && (layers + 2) % chunks == 0;
   int64_t all = layers + (countsEnds ? 2 : 0), least = all / chunks, more = all % chunks, next = 0;

@@ -1,6 +1,8 @@
 // Cuts a chain of layers into stages.
 #pragma once
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -29,6 +31,14 @@ struct ChunkPlace {
 // possible, later chunks as full as that allows. Empty where memory can't hold all layers. Exact,
 // as cutChain. Wants as many seconds in each chunk, and at least as many layers as chunks.
 LayerChunks cutOverUnlike(const std::vector<ChunkPlace> &chunks);
+
+// Seconds of layers [first, last] as chunk `chunk`: no less than of a part of them; infinite where its
+// memory does not hold them.
+using RunSeconds = llvm::function_ref<double(int64_t chunk, int64_t first, int64_t last)>;
+
+// The same where a chunk's seconds are not a sum over its layers. Empty where no cut has a slowest
+// chunk of less than `limit` seconds. Exact, to a share of 1e-9.
+LayerChunks cutByRuns(int64_t layers, int64_t chunks, RunSeconds seconds, double limit);
 
 // Runs of as many layers each. Where `layers` does not divide and `layers` + 2 does, the first and
 // the last run have one layer less, for embedding and head; otherwise the last runs have one less.

@@ -183,6 +183,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
     takeProgram(step.stages.front(), *request.programs, model,
                 withBuckets(decisions, coster.bucketBytes()));
   step.bucketBytes = coster.bucketBytes();
+  step.isCutByMemory = coster.cutsByMemory();
   double fullest = 0; // of its memory
   for (auto [index, stage] : llvm::enumerate(step.stages)) {
     double bytes = stage.memory.total(), share = bytes / stage.memoryLimit;
@@ -206,7 +207,7 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   step.exposedCpSeconds = m * exposed.cp;
   step.exposedEpSeconds = m * exposed.ep;
   step.exposedGatherSeconds = m * exposed.gather;
-  if (!decisions.offloadOptimizer && !coster.cutsByMemory())
+  if (!decisions.offloadOptimizer && !step.isCutByMemory)
     step.leastWithHostSeconds = leastWithHost(step, m);
   return step;
 }
@@ -263,6 +264,16 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
          request.memoryLimit;
 }
 
+// Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
+// each layer's seconds in its forward and e in the embedding, S_s the seconds of the first s stages:
+// L >= m t_1 and L >= m t_s + f (S_(s-1) - e), s > 1. Least where all of these are equal:
+// S_s - e = q (S_(s-1) - e) + L / m, q = 1 - f / m.
+static double leastSecondsOfSplit(double total, double embedding, double forwardShare, double m,
+                                  double p) {
+  double q = std::pow(1 - forwardShare / m, p - 1);
+  return (total - embedding + q * embedding) / (q / m + (1 - q) / forwardShare);
+}
+
 double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request) {
   StageCoster coster(model, decisions, request);
@@ -276,6 +287,9 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   // One chunk per stage: L >= m t_s + sum of t_i, i < s; least where all of these are equal.
   if (!isSplit && decisions.virtualStages == 1)
     loop = std::max(loop, total / (1 - std::pow(1 - 1 / m, p)));
+  if (isSplit && decisions.virtualStages == 1)
+    loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
+                                              coster.leastForwardShare(), m, p));
   loop = std::max(loop, m * coster.leastSecondsOfSlowestStage());
   return loop + coster.leastSecondsOncePerStep();
 }

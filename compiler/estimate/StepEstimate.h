@@ -38,6 +38,8 @@ struct StepEstimate {
   double leastWithHostSeconds = 0;
   double leastLoopSeconds = 0; // that loopSeconds can be when it is refined
   bool isRefined = false;      // loopSeconds is that of the schedule itself
+  // Memory has a say in the cut: some stage of the usual one has to recompute more.
+  bool isCutByMemory = false;
 
   // The step can't be faster than this when it is refined.
   double leastSeconds() const { return stepSeconds - loopSeconds + leastLoopSeconds; }
@@ -65,7 +67,8 @@ struct EstimateRequest {
 };
 
 // Cuts the chain of layers into pp x virtualStages chunks so that the slowest stage is as fast as
-// possible, chooses recomputation per stage, and adds up. The pipeline's time is that of the
+// possible, chooses recomputation per stage, and adds up. Where stages of one chunk have to recompute
+// more to fit, what they recompute counts in the cut. The pipeline's time is that of the
 // schedule's closed form with unequal stages, or its lower bound where that is more;
 // refineBySchedule makes it exact. Wants layers >= pp x virtualStages.
 // The decisions, with gradients in buckets of what the estimate chose: kOneBucket is no overlap.

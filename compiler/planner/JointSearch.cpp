@@ -222,7 +222,7 @@ private:
   }
 
   // Layers that recompute some make another step only where, in the candidate that comes before,
-  // some had to recompute all. Unlike stages are also cut by what layers may recompute.
+  // some had to recompute all, or were moved to other stages instead. Unlike stages are also cut by what layers may recompute.
   bool maySelectiveHelp(Decisions d) const {
     bool isMix = d.recompute == Recompute::None && d.recomputeMost == Recompute::Selective;
     d.offloadOptimizer = false; // its twin need not have been looked at
@@ -233,9 +233,10 @@ private:
 
   void noteMix(const Candidate &candidate) {
     Decisions d = candidate.decisions;
-    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full ||
-        llvm::all_of(candidate.step.stages,
-                     [](const StageEstimate &stage) { return stage.fullLayers == 0; }))
+    bool isAnyFull = candidate.step.isCutByMemory ||
+                     llvm::any_of(candidate.step.stages,
+                                  [](const StageEstimate &stage) { return stage.fullLayers > 0; });
+    if (d.recompute != Recompute::None || d.recomputeMost != Recompute::Full || !isAnyFull)
       return;
     d.recomputeMost = Recompute::Selective;
     d.offloadOptimizer = false;
@@ -249,7 +250,10 @@ private:
     lastCosted = d;
     noteMix(candidate);
     leastWithHost = candidate.step.leastWithHostSeconds;
-    leastWithoutRecomputation = candidate.step.leastSeconds() - candidate.step.recomputeSeconds;
+    // Another cut may need less of it.
+    leastWithoutRecomputation = candidate.step.isCutByMemory ? 0
+                                                             : candidate.step.leastSeconds() -
+                                                                   candidate.step.recomputeSeconds;
     if (options.fitProbability)
       candidate.fitProbability = options.fitProbability(candidate.step);
     noteLeanest(candidate);
