@@ -1,4 +1,5 @@
 // Seconds and bytes of steps whose blocks have round numbers, each worked out by hand.
+#include "compiler/estimate/GradientExchange.h"
 #include "compiler/estimate/HostOffload.h"
 #include "compiler/estimate/StageCoster.h"
 #include "compiler/estimate/StepEstimate.h"
@@ -75,9 +76,12 @@ TEST_F(StepByHand, FillsGPipeAnd1F1B) {
   EXPECT_DOUBLE_EQ(step.computeSeconds, 4 * 18);
 }
 
+// Of stages of 4 + 18 and 18 s the slowest takes 22 a micro-batch, and the other one's 18 are halved.
 TEST_F(StepByHand, FillsInterleavedByItsVirtualStages) {
-  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::Interleaved, 2, 4)).loopSeconds,
-                   4 * 18 + 18 / 2.0);
+  Decisions d = pipeline(ScheduleKind::Interleaved, 2, 4);
+  EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 4 * 18 + 18 / 2.0);
+  model.embedding.forward = 4;
+  EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 4 * 22 + 18 / 2.0);
 }
 
 // Each stage waits for forward and the input's gradient, less what gradients of weights fill: of two layers
@@ -165,6 +169,30 @@ TEST_F(StepByHand, RecomputesWhatItDoesNotKeep) {
   EXPECT_DOUBLE_EQ(step.stages[0].memory.temporaries, 7 + 90);
   EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2 * 2);
   EXPECT_DOUBLE_EQ(step.loopSeconds, 5 * 22);
+}
+
+// 2 micro-batches of 2 x 100 bytes and the transient 7 do not fit in 400 on the first stage. One of its layers
+// frees 2 x (100 - 60) where it recomputes some, 2 x (100 - 10) where all, and is whole for a while then; the
+// second stage fits.
+TEST_F(StepByHand, RecomputesAsFewLayersAsNeedBe) {
+  request.memoryLimit = 400;
+  Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
+  d.recomputeMost = Recompute::Selective;
+  StepEstimate step = estimate(d);
+  EXPECT_TRUE(step.fits);
+  EXPECT_EQ(step.stages[0].selectiveLayers, 1);
+  EXPECT_EQ(step.stages[1].selectiveLayers, 0);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 407 - 2 * 40);
+  EXPECT_DOUBLE_EQ(step.stages[1].memory.total(), 207);
+  EXPECT_DOUBLE_EQ(step.stages[0].microBatch(), 18.5);
+  EXPECT_EQ(step.stages[0].chunkTimes.front().activationBytes, 160);
+  d.recomputeMost = Recompute::Full;
+  step = estimate(d);
+  EXPECT_EQ(step.stages[0].fullLayers, 1);
+  EXPECT_DOUBLE_EQ(step.stages[0].memory.total(), 407 - 2 * 90 + 90);
+  EXPECT_DOUBLE_EQ(step.recomputeSeconds, 4 * 2);
+  request.memoryLimit = 100;
+  EXPECT_FALSE(estimate(d).fits);
 }
 
 // Experts are on ep = 2 of the dp x cp = 8 ranks, copies of one expert on 8 / 2 = 4: ZeRO divides dense
@@ -292,6 +320,56 @@ TEST_F(StepByHand, GathersLayersUnderZero3) {
   cells.overlap.gathers = 1; // 2 s of forward hide all
   ASSERT_LT(2 * gather + scatter, 2);
   EXPECT_EQ(estimate(d).exposedGatherSeconds, 0);
+}
+
+// Gradients that tensor parallelism adds up, of 4 layers with 1e7 elements each: of all with ZeRO-0, of the
+// quarter that a rank is left with from ZeRO-1 on.
+TEST_F(StepByHand, AddsUpWhatTensorParallelismShares) {
+  layer().sharedGradients = 1e7;
+  Decisions d;
+  d.tp = 2;
+  d.dp = 4;
+  auto sums = [&](double bytes) {
+    return bucketedSeconds(CollectiveKind::AllReduce, bytes, {{2, 1}}, topology);
+  };
+  EXPECT_DOUBLE_EQ(estimate(d).exposedGradientSeconds, sums(4 * 4e7));
+  d.zero = 1;
+  EXPECT_DOUBLE_EQ(estimate(d).exposedGradientSeconds, sums(4e7));
+}
+
+// With two chunks a stage the last chunk's reduction and the first one's gather wait for half of what the
+// passes cannot hide, here half: a quarter of each.
+TEST_F(StepByHand, ExchangesTheLastChunkAlone) {
+  layer().denseParameters = 1e9;
+  cells.overlap.gradients = 0.5;
+  Decisions d = pipeline(ScheduleKind::Interleaved, 2, 4);
+  d.dp = 2;
+  d.zero = 1;
+  StepEstimate step = estimate(d);
+  GradientExchange exchange = exchangeIn(kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d),
+                                         topology, request.precision);
+  ASSERT_LT(exchange.reduce.all + exchange.gather.all, 1); // the passes take longer
+  EXPECT_DOUBLE_EQ(step.stages[0].gradientSeconds, exchange.reduce.all + exchange.gather.all);
+  EXPECT_DOUBLE_EQ(step.exposedGradientSeconds,
+                   0.25 * exchange.reduce.all + 0.25 * exchange.gather.all);
+}
+
+// Other micro-batches hide them, too, as many as there are: one here, whose passes of 14 and 4 ms are all.
+TEST_F(StepByHand, ExchangesBesideTheMicroBatchesThatThereAre) {
+  for (double BlockCost::*part :
+       {&BlockCost::forward, &BlockCost::backwardInput, &BlockCost::backwardWeight})
+    layer().*part *= 1e-3;
+  layer().denseParameters = 1e9;
+  cells.overlap.gradients = 1;
+  Decisions d = pipeline(ScheduleKind::Interleaved, 2, 1);
+  d.dp = 2;
+  d.zero = 1;
+  StepEstimate step = estimate(d);
+  GradientExchange exchange = exchangeIn(kStackBuckets, 2e9, 0, 1, ShardGroups(model.groups, d),
+                                         topology, request.precision);
+  ASSERT_GT(exchange.reduce.all, 0.014);
+  EXPECT_NEAR(step.exposedGradientSeconds,
+              exchange.reduce.all - 0.014 + exchange.gather.all - 0.004, 1e-12);
 }
 
 // 36 s of layers on two stages, four micro-batches: 4 x 36 / 2 and half a layer of the way; with one chunk

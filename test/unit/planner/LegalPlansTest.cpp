@@ -84,6 +84,26 @@ TEST(IsLegal, CutsEvenlyWhereStagesAre) {
   EXPECT_FALSE(isLegal(d, maxtext, 7));
 }
 
+TEST(IsLegal, CutsVirtualStagesEvenlyToo) {
+  LegalSpace own = spaceOf("dtc");
+  own.unevenStages = false;
+  Decisions d = decisions(1, 1, 4);
+  d.schedule = ScheduleKind::Interleaved;
+  d.virtualStages = 2;
+  EXPECT_TRUE(isLegal(d, own, 16));
+  EXPECT_FALSE(isLegal(d, own, 12)); // three layers a stage, for two chunks
+}
+
+TEST(IsLegal, HasExpertsWithoutTensorParallelism) {
+  LegalSpace core = spaceOf("megatron-core");
+  core.expertsBesideTensor = false;
+  Decisions d = decisions(4, 1, 1);
+  d.ep = 2;
+  EXPECT_TRUE(isLegalMesh(d, core));
+  d.tp = 2;
+  EXPECT_FALSE(isLegalMesh(d, core));
+}
+
 TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   LegalSpace core = spaceOf("megatron-core"), deepspeed = spaceOf("deepspeed");
   EXPECT_FALSE(isLegalMesh(decisions(2, 2, 1), deepspeed));

@@ -1,0 +1,112 @@
+// What a search says of itself: its bound, whether it is a proof, and what needs least.
+#include "compiler/planner/JointSearch.h"
+
+#include "compiler/frontend/Frontend.h"
+#include "models/Gpt2.h"
+#include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+namespace dtc {
+namespace {
+
+// GPT-2 of four small layers on four H100.
+class SearchOutcome : public testing::Test {
+protected:
+  SearchOutcome() : context(mlir::MLIRContext::Threading::DISABLED) {
+    loadDialects(context);
+    Gpt2Config config;
+    config.vocabulary = 512;
+    config.positions = 1024;
+    config.width = 256;
+    config.layers = 4;
+    config.heads = 4;
+    module = completed(buildGpt2(&context, config, 1024));
+    folded = foldLayers(*module);
+    cells.emplace(folded);
+    topology = *loadTopology("dgx-h100", 1, 4);
+    software = ownStack(topology.device);
+    limits.topologyName = topology.name;
+    limits.devices = limits.globalBatch = limits.layers = 4;
+    limits.sequence = 1024;
+    request.topology = &topology;
+    request.software = &software;
+    request.precision = cellPrecision("bf16", "adamw", software);
+    request.memoryLimit = 80e9;
+    options.devicesPerNode = 4;
+  }
+
+  SearchResult search() {
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    EXPECT_TRUE(meshes.ok());
+    return searchJointly(*cells, *meshes, limits, pins, request, options);
+  }
+
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  FoldedModel folded;
+  std::optional<CellStore> cells;
+  Topology topology;
+  SoftwareStack software;
+  SpaceLimits limits;
+  Pins pins;
+  EstimateRequest request;
+  SearchOptions options;
+};
+
+// Without time nothing but what engineers set by hand is costed. That is no proof: the bound is of what was
+// not looked at, and is not above the plan that a whole search finds.
+TEST_F(SearchOutcome, ClaimsNoMoreThanTheClockLeftToKnow) {
+  pins.zero = 2; // what nobody sets by hand
+  SearchResult whole = search();
+  ASSERT_TRUE(whole.complete);
+  double fastest = whole.ranked.front().step.stepSeconds;
+  EXPECT_LE(whole.lowerBound, fastest);
+  options.seconds = -1;
+  options.fasterThan = 2 * fastest; // a plan that is known already
+  SearchResult stopped = search();
+  EXPECT_FALSE(stopped.complete);
+  EXPECT_TRUE(stopped.ranked.empty());
+  EXPECT_LE(stopped.lowerBound, fastest);
+  EXPECT_GT(stopped.lowerBound, 0);
+}
+
+// The fastest plan, a pipeline, is not sure to fit, and another one is chosen; the bound is of seconds all
+// the same, also where the fastest is not among those that are kept.
+TEST_F(SearchOutcome, BoundsSecondsWhereASlowerPlanIsChosen) {
+  SearchResult whole = search();
+  ASSERT_EQ(whole.ranked.front().decisions.pp, 2);
+  double fastest = whole.ranked.front().step.stepSeconds;
+  options.keep = options.refined = 1;
+  options.fitProbability = [](const StepEstimate &step) {
+    return step.stages.size() > 1 ? 0.0 : 1.0;
+  };
+  SearchResult found = search();
+  ASSERT_EQ(found.ranked.size(), 1u);
+  EXPECT_GT(found.ranked.front().step.stepSeconds, fastest);
+  EXPECT_LE(found.lowerBound, fastest);
+}
+
+// Software in which all layers recompute the same, and a search that had no time: what needs least is looked
+// for all the same, and recomputes all.
+TEST_F(SearchOutcome, NamesTheLeanestOfSoftwareThatMixesNothing) {
+  limits.space = loadStack("torchtitan")->space;
+  request.memoryLimit = 1;
+  options.seconds = -1;
+  SearchResult found = search();
+  ASSERT_TRUE(found.ranked.empty() && found.leanest);
+  options.seconds = 60;
+  options.prune = false;
+  options.ignoreMemory = true;
+  options.keep = options.refined = size_t(1) << 30;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate &candidate : search().ranked)
+    least = std::min(least, candidate.step.memoryNeed);
+  EXPECT_EQ(found.leanest->step.memoryNeed, least);
+  EXPECT_EQ(found.leanest->decisions.recompute, Recompute::Full);
+}
+
+} // namespace
+} // namespace dtc

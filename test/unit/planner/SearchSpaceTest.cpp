@@ -1,0 +1,215 @@
+// What there is to choose, by hand for small cases.
+#include "compiler/planner/SearchSpace.h"
+
+#include "gtest/gtest.h"
+
+#include <set>
+
+namespace dtc {
+namespace {
+
+SpaceLimits limitsOf(int64_t devices, int64_t batch, int64_t layers, int64_t sequence) {
+  SpaceLimits limits;
+  limits.devices = devices;
+  limits.globalBatch = batch;
+  limits.layers = layers;
+  limits.sequence = sequence;
+  return limits;
+}
+
+// What `choose` says of all meshes.
+template <typename Choose> auto chosen(const SpaceLimits &limits, const Pins &pins, Choose choose) {
+  std::set<decltype(choose(Decisions()))> found;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  EXPECT_TRUE(meshes.ok());
+  if (meshes)
+    for (const Decisions &d : *meshes)
+      found.insert(choose(d));
+  return found;
+}
+
+using Numbers = std::set<int64_t>;
+using Pairs = std::set<std::pair<int64_t, int64_t>>;
+
+TEST(EnumerateMeshes, HasEveryDivisor) {
+  SpaceLimits limits = limitsOf(16, 16, 4, 128);
+  EXPECT_EQ(chosen(limits, {}, [](const Decisions &d) { return d.tp; }), (Numbers{1, 2, 4, 8, 16}));
+  EXPECT_EQ(chosen(limits, {}, [](const Decisions &d) { return d.pp; }), (Numbers{1, 2, 4}));
+  Pins pins;
+  pins.dp = 4;
+  limits.globalBatch = 24; // 6 samples a rank
+  EXPECT_EQ(chosen(limits, pins, [](const Decisions &d) { return d.microBatch; }),
+            (Numbers{1, 2, 3, 6}));
+  EXPECT_EQ(
+      chosen(limits, pins, [](const Decisions &d) { return d.microBatch * d.numMicroBatches; }),
+      (Numbers{6}));
+}
+
+// Micro-batches beyond 32 samples are for those who ask for them.
+TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
+  SpaceLimits limits = limitsOf(1, 64, 1, 128);
+  Pins pins;
+  auto microBatch = [](const Decisions &d) { return d.microBatch; };
+  EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{1, 2, 4, 8, 16, 32}));
+  pins.microBatch = 64;
+  EXPECT_EQ(chosen(limits, pins, microBatch), (Numbers{64}));
+}
+
+// A rank has two parts of a sequence, so that causal work is even, and 512 tokens unless cp is fixed.
+TEST(EnumerateMeshes, CutsSequencesInTwoPartsARank) {
+  auto cpOf = [](const Decisions &d) { return d.cp; };
+  EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2048), {}, cpOf), (Numbers{1, 2, 4}));
+  EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2044), {}, cpOf),
+            (Numbers{1, 2})); // 2 x 4 does not divide 2044
+  EXPECT_EQ(chosen(limitsOf(8, 8, 1, 2046), {}, cpOf), (Numbers{1}));
+  Pins pins;
+  pins.cp = 4;
+  EXPECT_EQ(chosen(limitsOf(8, 8, 1, 64), pins, cpOf), (Numbers{4}));
+}
+
+// Sequence parallelism cuts each of cp's parts in tp.
+TEST(EnumerateMeshes, SharesWhatIsLeftOfTheSequence) {
+  SpaceLimits limits = limitsOf(8, 8, 1, 2052); // 4 x 513
+  Pairs found;
+  for (const Decisions &d : *enumerateMeshes(limits, {}))
+    if (d.sequenceParallel)
+      found.insert({d.tp, d.cp});
+  EXPECT_EQ(found, (Pairs{{2, 1}, {4, 1}, {2, 2}}));
+}
+
+TEST(EnumerateMeshes, SharesOutExpertsEvenly) {
+  SpaceLimits limits = limitsOf(8, 8, 1, 128);
+  auto epOf = [](const Decisions &d) { return d.ep; };
+  EXPECT_EQ(chosen(limits, {}, epOf), (Numbers{1}));
+  limits.experts = 12;
+  EXPECT_EQ(chosen(limits, {}, epOf), (Numbers{1, 2, 4}));
+}
+
+// Orders that differ in axes of one rank are one; of stages on unlike devices pp is outermost.
+TEST(EnumerateMeshes, OrdersAxesThatAreThere) {
+  SpaceLimits limits = limitsOf(4, 4, 2, 128);
+  Pins pins;
+  pins.tp = pins.pp = 2;
+  pins.sp = 0;
+  pins.microBatch = 1;
+  auto orderOf = [](const Decisions &d) { return d.order; };
+  EXPECT_EQ(chosen(limits, pins, orderOf),
+            (std::set<AxisOrder>{kMegatronOrder, {'p', 't', 'c', 'd'}}));
+  Topology mixed = loadTopology("mixed-a100-h100")->slice(24, 16);
+  limits.devices = 16;
+  limits.groups = mixed.groups;
+  pins.dp = 4;
+  for (const AxisOrder &order : chosen(limits, pins, orderOf))
+    EXPECT_EQ(order.back(), 'p');
+}
+
+std::set<std::pair<ScheduleKind, int64_t>> schedulesOf(int64_t pp, int64_t layers, Pins pins = {}) {
+  Decisions mesh;
+  mesh.pp = pp;
+  mesh.numMicroBatches = 8;
+  std::set<std::pair<ScheduleKind, int64_t>> found;
+  for (const Decisions &d : enumerateDetails(mesh, limitsOf(pp, 8, layers, 128), pins))
+    found.insert({d.schedule, d.virtualStages});
+  return found;
+}
+
+// A chunk needs a layer.
+TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
+  using K = ScheduleKind;
+  using Schedules = std::set<std::pair<K, int64_t>>;
+  EXPECT_EQ(schedulesOf(1, 4), (Schedules{{K::OneForwardOneBackward, 1}}));
+  EXPECT_EQ(schedulesOf(4, 7),
+            (Schedules{{K::OneForwardOneBackward, 1}, {K::GPipe, 1}, {K::ZeroBubbleH1, 1}}));
+  EXPECT_EQ(schedulesOf(2, 6), (Schedules{{K::OneForwardOneBackward, 1},
+                                          {K::GPipe, 1},
+                                          {K::ZeroBubbleH1, 1},
+                                          {K::Interleaved, 2},
+                                          {K::Interleaved, 3},
+                                          {K::ZeroBubbleV, 2}}));
+  Pins pins;
+  pins.schedule = K::ZeroBubbleH1;
+  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleH1, 1}, {K::ZeroBubbleV, 2}}));
+  pins.virtualStages = 2;
+  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleV, 2}}));
+}
+
+// ZeRO shares out among the ranks of dp and cp; groups of it hold whole groups of experts.
+TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
+  SpaceLimits limits = limitsOf(8, 8, 1, 2048);
+  auto zeros = [&](const Decisions &mesh, const Pins &pins) {
+    Pairs found;
+    for (const Decisions &d : enumerateDetails(mesh, limits, pins))
+      found.insert({d.zero, d.zeroGroup});
+    return found;
+  };
+  Decisions mesh;
+  EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}}));
+  mesh.cp = 2;
+  EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
+  mesh.cp = 1;
+  mesh.dp = 8;
+  Pins pins;
+  pins.zeroGroup = 2;
+  EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
+  mesh.ep = 4; // more than a group
+  EXPECT_EQ(zeros(mesh, pins), Pairs());
+  pins.zeroGroup = 8; // all of dp
+  EXPECT_EQ(zeros(mesh, pins), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
+}
+
+// Each with the optimizer on the device, then on the host where something is known of that.
+TEST(EnumerateDetails, PutsTheOptimizerOnTheHostNext) {
+  SpaceLimits limits = limitsOf(1, 1, 1, 128);
+  Pins pins;
+  pins.recompute = Recompute::None;
+  auto hosts = [&] {
+    std::vector<bool> found;
+    for (const Decisions &d : enumerateDetails(Decisions(), limits, pins))
+      found.push_back(d.offloadOptimizer);
+    return found;
+  };
+  EXPECT_EQ(hosts(), (std::vector<bool>{false}));
+  limits.mayOffload = true;
+  EXPECT_EQ(hosts(), (std::vector<bool>{false, true}));
+  pins.offload = 1;
+  EXPECT_EQ(hosts(), (std::vector<bool>{true}));
+}
+
+std::string errorOf(const SpaceLimits &limits, const Pins &pins) {
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  return meshes ? "" : meshes.error().text();
+}
+
+TEST(EnumerateMeshes, NamesTheNearestOfAPin) {
+  SpaceLimits limits = limitsOf(12, 12, 4, 128);
+  limits.topologyName = "t";
+  limits.experts = 6;
+  Pins pins;
+  pins.pp = 4;
+  EXPECT_EQ(errorOf(limits, pins), ""); // a layer each
+  pins.pp = 6;
+  EXPECT_NE(errorOf(limits, pins).find("the nearest choice is pp=4"), std::string::npos);
+  pins = {};
+  pins.tp = 5;
+  EXPECT_NE(errorOf(limits, pins).find("the nearest that does is tp=4"), std::string::npos);
+  pins = {};
+  pins.ep = 4;
+  EXPECT_NE(errorOf(limits, pins).find("the nearest that does is ep=3"), std::string::npos);
+}
+
+// Megatron's of one node, tensor parallelism with sp, and FSDP's over all devices. Where dp is 1 ZeRO has
+// nothing to share out.
+TEST(ExpertTemplates, AreMegatronsAndFsdps) {
+  SpaceLimits limits = limitsOf(16, 16, 4, 128);
+  Pairs found;
+  for (const Decisions &d : expertTemplates(limits, {}, 8)) {
+    EXPECT_EQ(d.zero, d.tp == 1 && d.pp == 1 && d.zero == 3 ? 3 : 1);
+    EXPECT_TRUE(d.tp == 1 || d.sequenceParallel);
+    EXPECT_EQ(d.cp, 1);
+    found.insert({d.tp, d.pp});
+  }
+  EXPECT_EQ(found, (Pairs{{1, 1}, {1, 2}, {1, 4}, {2, 1}, {4, 1}, {8, 1}}));
+}
+
+} // namespace
+} // namespace dtc
