@@ -61,7 +61,7 @@ struct ProgressPage {
   std::atomic<uint32_t> phase;     // of the start (StartUp.h), from 1; 0: none yet
   std::atomic<uint32_t> isWatched; // by its keeper: that of rank 0 hears the keepers of all ranks
   std::atomic<uint32_t> reportsStreams; // whether its device tells where its streams are
-  std::atomic<uint32_t> isInStep;       // of training, from its enqueue until its end
+  std::atomic<uint32_t> isInStep;       // of training: from its enqueue until addWork
   std::atomic<uint64_t> hostMoves;
   std::atomic<uint32_t> hasAddress, hasNotes, hasWords;
   std::atomic<uint32_t> dumpsWanted; // by SIGUSR1 to the rank

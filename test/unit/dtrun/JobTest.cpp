@@ -118,7 +118,7 @@ TEST_F(Job, SaysWhoIsStoppedWhileItTrains) {
       shell("touch out; $DTRUN s2.dte -n 2 --data synthetic --steps 1000000000 --timeout 2 "
             "--log-dir logs --format json > out & "
             "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
-            "rank=$(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]-//p' /proc/net/unix | while read p; do "
+            "rank=$(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]*-//p' /proc/net/unix | while read p; do "
             // Sockets of other jobs may be there, whose processes have ended.
             "  test \"$(ps -o ppid= -p $(ps -o ppid= -p $p) | tr -d ' ')\" = \"$(pgrep -P $! "
             "mpirun)\" && "
@@ -129,6 +129,8 @@ TEST_F(Job, SaysWhoIsStoppedWhileItTrains) {
   EXPECT_NE(result.output.find(") is stopped by a signal, and has been in "), std::string::npos)
       << result.output;
   EXPECT_NE(result.output.find("  rank 0 waits in "), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("\n    the host's thread ("), std::string::npos) << result.output;
+  EXPECT_NE(result.output.find("    dtrun: main +0x"), std::string::npos) << result.output;
 }
 
 TEST_F(Job, RefusesRanksThatEvaluateOtherwise) {
