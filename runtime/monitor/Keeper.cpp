@@ -66,7 +66,6 @@ private:
   void hearHub(const Frame &frame, double now);
   void loseHub(double now);
 
-  Frame stacksFrame();
   void decideAlone();
   void dump(const std::string &reason);
   // The job is over for this keeper once its rank has ended, for which that has `grace` seconds, and
@@ -184,17 +183,11 @@ void Keeper::connect(double now) {
              "alone\n"));
 }
 
-Frame Keeper::stacksFrame() {
-  Frame frame = child.frameOf(FrameKind::Stacks);
-  frame.stacks = child.stacks();
-  return frame;
-}
-
 void Keeper::hearHub(const Frame &frame, double now) {
   if (frame.kind == FrameKind::AskBeat && !child.hasEnded())
     link.send(child.frameOf(FrameKind::Beat));
   if (frame.kind == FrameKind::AskStacks && !child.hasEnded())
-    link.send(stacksFrame());
+    link.send(child.frameOf(FrameKind::Stacks));
   if (frame.kind == FrameKind::Verdict && !isLeaving) {
     auto code = static_cast<int>(frame.exitCode);
     if (!frame.reason.empty())
@@ -307,7 +300,7 @@ void Keeper::judge(double now) {
   frame.kind = FrameKind::AskStacks;
   peers->tell(wanted, frame);
   if (wanted == 0)
-    tellHub(stacksFrame());
+    tellHub(child.frameOf(FrameKind::Stacks));
 }
 
 // Whether nobody is left to wait for.

@@ -184,11 +184,10 @@ Frame RankProcess::frameOf(FrameKind kind) {
     frame.ending = end;
     frame.stacks = readStacks(stacksFile);
   }
+  if (kind == FrameKind::Stacks)
+    frame.stacks =
+        stopped ? stacksOfStopped(child, *shared) : collectStacks(child, *shared, stacksFile);
   return frame;
-}
-
-std::string RankProcess::stacks() {
-  return stopped ? stacksOfStopped(child, *shared) : collectStacks(child, *shared, stacksFile);
 }
 
 void RankProcess::kill() {

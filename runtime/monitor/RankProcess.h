@@ -35,9 +35,8 @@ public:
   const std::string &hostName() const { return host; }
   ProgressPage &page() { return *shared; }
   const ProgramNotes &notes() const { return program; }
-  // As the rank stands now, or has ended.
+  // As the rank stands now, or has ended; stacks of one that is there take a second at most.
   Frame frameOf(FrameKind kind);
-  std::string stacks();
 
   bool hasEnded() const { return ended; }
   double endedAt() const { return endTime; }
