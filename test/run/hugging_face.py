@@ -5,7 +5,8 @@
    Mixtral) are imported, and evaluated on one rank and on several: the loss is the one that transformers gives.
 2. What is exported again has every tensor to the bit, and says the same in its config.json.
 3. Training goes on from an imported checkpoint, is saved and exported; the parameters are those of --dump-params, and imported again
-   they give the same loss. Where transformers is installed it loads what was exported, and gives that loss, too.
+   they give the same loss. Names and shapes of what is exported are those that transformers saves, also of a model that began from a seed;
+   where transformers is installed it loads what was exported, and gives that loss, too.
 4. What is no model, not of it, or damaged is refused with one line; nothing is left.
 """
 import argparse
@@ -69,6 +70,22 @@ def weights_of(folder):
     return weights
 
 
+def check_like_saved(folder, model):
+    """That a folder has the tensors of a model that transformers saved, each in its shape, and its config, whatever the dtype."""
+    found, wanted = ({name: shape for name, (_, shape, _) in weights_of(path).items()} for path in (folder, STORED / model))
+    check(found == wanted, f"{model}: tensors are {found}, transformers saves {wanted}")
+    found, wanted = ({**json.loads((path / "config.json").read_text()), "dtype": None} for path in (folder, STORED / model))
+    check(found == {"tie_word_embeddings": "lm_head.weight" not in weights_of(folder), **wanted}, f"{model}: its config is {found}")
+
+
+def check_fresh(folder, model, fix):
+    """A model that began from a seed, with the config of one that transformers saved."""
+    program, ranks = compiled(folder, STORED / model / "config.json", fix)
+    train(program, ranks, TOKENS, 1, "--checkpoint-dir", folder / "saved", "--threads", 1)
+    dtc("checkpoint", "export", folder / "saved", "-o", folder / "out")
+    check_like_saved(folder / "out", model)
+
+
 def check_there_and_back(folder, model, fixes):
     stored, saved, again = STORED / model, folder / "saved", folder / "again"
     out = dtc("checkpoint", "import", stored, "-o", saved)
@@ -106,6 +123,7 @@ def check_training(folder, model, *flags):
     begun = train(program, ranks, TOKENS, 4, "--lr", 0.01, "--init", STORED / model, "--threads", 1)
     check([line["loss"] for line in begun] == [line["loss"] for line in lines[:4]], f"{model}: {begun} is not {lines}")
     dtc("checkpoint", "export", saved, "-o", out)
+    check_like_saved(out, model)
     parameters = read_safetensors(dump)
     check({name: values for name, (_, values) in read_safetensors(out / "model.safetensors").items()} ==
           {name: values for name, (_, values) in parameters.items()}, f"{model}: other parameters are exported")
@@ -210,6 +228,8 @@ def main():
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     for model, fixes in MODELS.items():
         in_folder(check_there_and_back, model, fixes)
+    for model, fix in (("gpt2", "pp=2"), ("llama", "dp=1,tp=2"), ("qwen2", "")):
+        in_folder(check_fresh, model, fix)
     loaded = [in_folder(check_trained, model, *flags) for model, *flags in
               (("gpt2",), ("gpt2", "--precision", "f16"), ("qwen2",), ("llama-bf16", "--precision", "bf16"))]
     in_folder(check_refusals)
