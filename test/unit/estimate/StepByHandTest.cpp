@@ -112,6 +112,12 @@ TEST_F(StepByHand, WaitsForTransfers) {
   Decisions d = pipeline(ScheduleKind::OneForwardOneBackward, 1, 4);
   EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5 + 2 * 4 * 0.5);
   EXPECT_DOUBLE_EQ(estimate(d).loopSeconds, 90 + 5);
+  // Of the schedule itself they are part of what the mean stage, which works 4 x 18 s, is idle.
+  StepEstimate step = estimate(d);
+  EXPECT_DOUBLE_EQ(step.bubbleSeconds, 18);
+  refineBySchedule(step, d);
+  EXPECT_EQ(step.p2pSeconds, 0);
+  EXPECT_DOUBLE_EQ(step.bubbleSeconds, step.loopSeconds - 72);
   cells.overlap.transfers = 1;
   EXPECT_DOUBLE_EQ(estimate(d).p2pSeconds, 2 * 0.5);
 }
@@ -263,6 +269,14 @@ TEST_F(StepByHand, OffloadsStates) {
   EXPECT_EQ(step.stages.front().memory.optimizer, 0);
   EXPECT_DOUBLE_EQ(step.stages.front().hostBytes, update.bytes);
   EXPECT_DOUBLE_EQ(step.optimizerSeconds, update.toHostSeconds + update.updateSeconds);
+  EXPECT_LT(step.memoryNeed, 1);
+  // Of the host's memory training may use nine tenths.
+  topology.device.host.memoryBytes = static_cast<int64_t>(update.bytes) / 9;
+  step = estimate(d);
+  EXPECT_FALSE(step.fits);
+  EXPECT_TRUE(step.hostIsShort);
+  EXPECT_NEAR(step.memoryNeed, 10, 1e-6);
+  EXPECT_DOUBLE_EQ(step.hostBytes, update.bytes);
   cells.overlap.gradients = 1; // 4 x 7 s of backward
   EXPECT_LT(update.toHostSeconds, 28);
   EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, update.updateSeconds);
@@ -382,7 +396,9 @@ TEST_F(StepByHand, BoundsTheLoopFromBelow) {
   };
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::Interleaved, 2), 72 + 9 / 2.0);
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::OneForwardOneBackward, 1), 36 / (1 - 9 / 16.0));
-  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleH1, 1), 72 + 2 / 2.0);
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 72 + 2 / 2.0);
+  // Of ZB-H1 stages of x and y s: 4 x = 4 y + 2 / 9 x, so that y is 17 / 18 x.
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleH1, 1), 4 * 36 / (1 + 17 / 18.0));
   // Five layers: a stage has three of them.
   cells.chain.push_back(0);
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 4 * 3 * 9);
