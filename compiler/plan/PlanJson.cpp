@@ -53,10 +53,11 @@ Json stageToJson(const PlanStage &stage) {
             {"backward_weight_s", stage.backwardWeightSeconds},
             {"in_flight", stage.inFlight},
             {"kept_bytes", stage.keptBytes},
-            {"memory", memoryToJson(stage.memory)},
-            {"chunk_times", chunksToJson(stage.chunkTimes)},
-            {"gradients_s", stage.gradientSeconds},
-            {"optimizer_s", stage.optimizerSeconds}};
+            {"memory", memoryToJson(stage.memory)}};
+  if (!stage.chunkTimes.empty()) // empty in a plan that was read without them
+    json["chunk_times"] = chunksToJson(stage.chunkTimes);
+  json["gradients_s"] = stage.gradientSeconds;
+  json["optimizer_s"] = stage.optimizerSeconds;
   if (stage.hostBytes > 0)
     json["host_bytes"] = stage.hostBytes;
   return json;
