@@ -438,7 +438,7 @@ def between(what, low, value, high):
 
 def check_goodput(folder):
     program, ranks = compiled(folder, "dp=2,tp=1", words=16000)
-    saved, logs, errors, steps, kill_at, slack = folder / "goodput", folder / "goodput-logs", folder / "errors.txt", 60, 38, 0.3
+    saved, logs, errors, steps, kill_at, slack = folder / "goodput", folder / "goodput-logs", folder / "errors.txt", 60, 38, 0.6
     flags = ["--threads", "1", "--checkpoint-dir", saved, "--checkpoint-every", "20", "--log-dir", logs]
     begin = time.monotonic()
     lines, times, killed = [], [], None
@@ -447,8 +447,10 @@ def check_goodput(folder):
         for line in run.stdout:
             lines.append(json.loads(line))
             times.append(time.monotonic() - begin)
+            if len(lines) == 1:
+                second = ranks_of(program)[1]
             if killed is None and lines[-1]["step"] == kill_at:
-                os.kill(ranks_of(program)[1], signal.SIGKILL)
+                os.kill(second, signal.SIGKILL)
                 killed = times[-1]
     check(run.returncode == 0 and errors.read_text().count("dtrun: restart 1 of 2") == 1, f"exit {run.returncode}\n{errors.read_text()}")
     (again,) = [i for i in range(1, len(lines)) if lines[i]["step"] <= lines[i - 1]["step"]]
