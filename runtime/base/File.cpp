@@ -19,6 +19,8 @@ using format::text;
 
 // Linux moves at most 2^31 - 4096 bytes a call.
 constexpr size_t kMostPerCall = size_t(1) << 30;
+// The system counts what a call has read when it is over: the pieces of a slow file show that it goes on.
+constexpr size_t kMostPerRead = size_t(16) << 20;
 
 // A Status for errno after `doing` something to `path`.
 static Status systemError(const char *doing, const std::string &path) {
@@ -68,7 +70,7 @@ Status InputFile::open(const std::string &path) {
 
 Status InputFile::read(uint64_t offset, std::span<uint8_t> out) const {
   for (size_t done = 0; done < out.size();) {
-    ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostPerCall),
+    ssize_t got = ::pread(descriptor, out.data() + done, std::min(out.size() - done, kMostPerRead),
                           static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR)
       continue;

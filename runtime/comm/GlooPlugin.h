@@ -8,7 +8,7 @@
 namespace dtc::rt {
 
 // Raised when anything that crosses the door changes: both sides come from one build.
-inline constexpr int kGlooPluginVersion = 1;
+inline constexpr int kGlooPluginVersion = 2;
 
 struct GlooOptions {
   int rank = 0, size = 1;

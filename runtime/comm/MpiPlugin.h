@@ -7,7 +7,7 @@
 namespace dtc::rt {
 
 // Raised when anything that crosses the door changes: both sides come from one build.
-inline constexpr int kMpiPluginVersion = 5;
+inline constexpr int kMpiPluginVersion = 6;
 
 struct MpiOptions {
   double timeoutSeconds = 600;

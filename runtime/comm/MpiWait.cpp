@@ -51,7 +51,8 @@ Status waitForMpi(MpiJob &job, MPI_Request &request, const CommCall &call) {
       return Status::aborted(text(call.words(), ": ", job.reason()));
     auto waited = Clock::now() - started;
     double seconds = std::chrono::duration<double>(waited).count();
-    if (seconds > job.timeoutSeconds) {
+    if (seconds > job.timeoutSeconds &&
+        (!job.phases || seconds > job.phases->patienceOf(job.timeoutSeconds))) {
       std::string suspects = job.phases ? job.phases->suspects() : std::string();
       std::string failure =
           text("not complete after ", job.timeoutSeconds, " s; ",

@@ -2,6 +2,7 @@
 
 #include "runtime/base/Env.h"
 #include "runtime/base/Text.h"
+#include "runtime/comm/Attendance.h"
 #include "runtime/comm/Launch.h"
 #include "runtime/comm/Names.h"
 #include "runtime/comm/RankMarks.h"
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <unistd.h>
 
@@ -17,14 +19,29 @@ namespace dtc::rt {
 using format::text;
 
 const char *nameOf(Phase phase) {
-  constexpr const char *names[] = {"starting MPI", "meeting the other ranks",
+  constexpr const char *names[] = {"starting MPI",
+                                   "meeting the other ranks",
                                    "joining all ranks in one communicator",
-                                   "comparing the job of the ranks", "making groups of ranks"};
-  return names[static_cast<size_t>(phase)];
+                                   "comparing the job of the ranks",
+                                   "reading the program, and what it starts with",
+                                   "opening its device",
+                                   "making groups of ranks",
+                                   "opening its outputs",
+                                   "opening its data",
+                                   "reading a checkpoint",
+                                   "filling its parameters",
+                                   "reading its first batch"};
+  // A mark may hold anything.
+  auto index = static_cast<size_t>(phase);
+  return index < std::size(names) ? names[index] : "starting";
 }
 
-StartUp::StartUp(const LaunchEnvironment &launch, double seconds)
-    : launch(launch), seconds(seconds) {
+bool isOwnWork(Phase phase) {
+  return phase >= Phase::ReadingProgram && phase != Phase::MakingGroups;
+}
+
+StartUp::StartUp(const LaunchEnvironment &launch, const StartUpOptions &options)
+    : launch(launch), options(options) {
   if (launch.size < 2)
     return;
   marks = std::make_unique<RankMarks>(launch);
@@ -37,22 +54,44 @@ StartUp::~StartUp() {
     watcher.join();
 }
 
-std::chrono::steady_clock::duration StartUp::duration() const {
-  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-      std::chrono::duration<double>(std::min(seconds, 1e9)));
+constexpr double kForEver = 1e9; // seconds
+
+double StartUp::secondsOf(Phase phase) const {
+  return std::min(isOwnWork(phase) ? options.workSeconds : options.seconds, kForEver);
 }
+
+std::chrono::steady_clock::time_point StartUp::deadlineOf(Phase phase) const {
+  // The rendezvous knows better who is missing, and has this deadline itself.
+  double seconds = secondsOf(phase) + (phase == Phase::MeetingRanks ? 15 : 0);
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+             std::chrono::duration<double>(seconds));
+}
+
+// So that what is known comes before a phase's deadline.
+static double attendanceSeconds(double seconds) { return seconds - std::min(2.0, seconds / 4); }
 
 void StartUp::enter(Phase entered) {
   if (!marks)
     return;
+  if (options.tell)
+    options.tell(entered);
+  if (entered == Phase::StartingMpi)
+    attendance = std::make_unique<Attendance>(
+        launch, [](const char *name) -> const char * { return std::getenv(name); },
+        attendanceSeconds(options.seconds));
+  else if (entered > Phase::JoiningWorld && attendance)
+    attendance->end();
   std::lock_guard lock(mutex);
   marks->leave(static_cast<int>(entered));
   phase = static_cast<int>(entered);
-  deadline = std::chrono::steady_clock::now() + duration();
-  // The rendezvous knows better who is missing, and has this deadline itself.
-  if (entered == Phase::MeetingRanks)
-    deadline += std::chrono::seconds(15);
+  deadline = deadlineOf(entered);
   changed.notify_all();
+}
+
+double StartUp::patienceOf(double seconds) {
+  std::lock_guard lock(mutex);
+  return !finished && phase >= 0 && isOwnWork(static_cast<Phase>(phase)) ? kForEver : seconds;
 }
 
 std::string StartUp::suspects() { return marks ? describeLost(launch, *marks) : std::string(); }
@@ -73,12 +112,13 @@ void StartUp::watch() {
         lock, end, [&] { return finished || phase != watched || deadline != end; });
     if (moved)
       continue;
+    auto waiting = static_cast<Phase>(watched);
+    bool isWatched = isOwnWork(waiting) && options.isWatched && options.isWatched();
     // A process that was stopped itself has nothing to say of the others: it waits anew.
-    auto now = std::chrono::steady_clock::now();
-    if (now - end > std::chrono::milliseconds(500))
-      deadline = now + duration();
+    if (isWatched || std::chrono::steady_clock::now() - end > std::chrono::milliseconds(500))
+      deadline = deadlineOf(waiting);
     else
-      giveUp(static_cast<Phase>(watched));
+      giveUp(waiting);
   }
 }
 
@@ -116,7 +156,8 @@ std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks
   return out;
 }
 
-std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase) {
+std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase,
+                            const std::string &others) {
   std::vector<RankMark> seen = marks.read();
   std::string out;
   auto add = [&](const std::string &words) { out += (out.empty() ? "" : "; ") + words; };
@@ -136,14 +177,16 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
              " ranks of this host have not started dtrun, or ended"));
   }
   if (!out.empty())
-    return out;
+    return others.empty() ? out : text(out, "; ", others);
   if (launch.localSize == launch.size)
     return "all ranks are here and none is stopped";
   std::vector<int> here;
   for (const RankMark &mark : seen)
     here.push_back(mark.rank);
-  return text(listRanks(here), " of this host are here; a rank of another host is missing, or the "
-                               "network between hosts does not carry their messages");
+  return text(listRanks(here), " of this host are here; ",
+              others.empty() ? "a rank of another host is missing, or the network between hosts "
+                               "does not carry their messages"
+                             : others);
 }
 
 // One rank of a machine speaks for all. The others wait for it: whoever ends first may end them.
@@ -155,8 +198,9 @@ void StartUp::giveUp(Phase waiting) {
   if (speaker != seen.end() && speaker->rank != launch.rank)
     std::this_thread::sleep_for(std::chrono::seconds(3));
   std::string line =
-      text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ", seconds, " s ",
-           nameOf(waiting), ": ", describeMissing(launch, *marks, waiting),
+      text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ", secondsOf(waiting),
+           " s ", nameOf(waiting), ": ",
+           describeMissing(launch, *marks, waiting, attendance ? attendance->words() : ""),
            "; where ranks need longer to start, raise ", envInfo(EnvVar::StartTimeout).name,
            " or --timeout\n");
   tellLauncher(line);

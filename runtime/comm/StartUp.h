@@ -3,13 +3,19 @@
 // MPI waits for ever in MPI_Init, MPI_Comm_dup and MPI_Comm_split for a rank that never comes. So
 // each phase of the start has a deadline, after which this process says who is missing and ends.
 // What is known without MPI: a rank that begins a phase leaves a mark that the other ranks of its
-// machine can see (RankMarks.h), and the machine knows which of them are stopped.
+// machine can see (RankMarks.h), and the machine knows which of them are stopped. Of those of other machines the ranks know
+// who has started, where they find each other without MPI (Attendance.h).
+//
+// In some phases a rank is at work on its own, for as long as its files are large. There the keepers of all ranks say who
+// does not get on (Judge.h), and this deadline is for jobs that they don't watch.
 #pragma once
 
 #include "runtime/comm/Environment.h"
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -17,12 +23,29 @@
 
 namespace dtc::rt {
 
+class Attendance;
 class RankMarks;
 
-// In the order in which every rank goes through them. Ranks start MPI or meet, by what started them.
-enum class Phase { StartingMpi, MeetingRanks, JoiningWorld, ComparingJob, MakingGroups };
-// "starting MPI"
+// In the order in which every rank goes through them. Ranks start MPI or meet, by what started them; not all read a
+// checkpoint, or fill parameters.
+enum class Phase : uint32_t {
+  StartingMpi,
+  MeetingRanks,
+  JoiningWorld,
+  ComparingJob,
+  ReadingProgram,
+  OpeningDevice,
+  MakingGroups,
+  OpeningOutputs,
+  OpeningData,
+  ReadingCheckpoint,
+  FillingParameters,
+  ReadingBatch,
+};
+// "starting MPI"; "starting" for what is none of them.
 const char *nameOf(Phase phase);
+// Whether ranks are at work on their own in it, and wait for each other only at its end.
+bool isOwnWork(Phase phase);
 
 // Hears of phases, and knows what this machine says of its ranks; the MPI plugin knows no more of StartUp.
 class PhaseListener {
@@ -32,12 +55,21 @@ public:
   // Which ranks of this machine cannot go on, for a message; empty where none is known:
   //   "rank 1 (process 4711) is stopped by a signal; rank 2 has ended"
   virtual std::string suspects() = 0;
+  // How long a call on all ranks may take now that usually may take `seconds`.
+  virtual double patienceOf(double seconds) { return seconds; }
+};
+
+struct StartUpOptions {
+  double seconds = 120;                 // that a phase may take
+  double workSeconds = 600;             // the same of one where ranks are at work on their own
+  std::function<bool()> isWatched = {}; // whether the keepers of all ranks watch now; empty: never
+  std::function<void(Phase)> tell = {}; // hears of each phase
 };
 
 class StartUp final : public PhaseListener {
 public:
-  // Each phase may take `seconds`. Nothing is watched in a job of one rank.
-  StartUp(const LaunchEnvironment &launch, double seconds);
+  // Nothing is watched in a job of one rank.
+  StartUp(const LaunchEnvironment &launch, const StartUpOptions &options);
   ~StartUp() override;
   StartUp(const StartUp &) = delete;
   StartUp &operator=(const StartUp &) = delete;
@@ -45,17 +77,21 @@ public:
   // This rank begins `phase`; what came before is done.
   void enter(Phase phase) override;
   std::string suspects() override;
-  // The start is over: all ranks were met.
+  // For ever while ranks are at work on their own: this class has the deadline then.
+  double patienceOf(double seconds) override;
+  // The start is over: the first step begins.
   void done();
 
 private:
-  std::chrono::steady_clock::duration duration() const;
+  double secondsOf(Phase phase) const;
+  std::chrono::steady_clock::time_point deadlineOf(Phase phase) const;
   void watch();
   void giveUp(Phase phase);
 
   LaunchEnvironment launch;
-  double seconds;
+  StartUpOptions options;
   std::unique_ptr<RankMarks> marks;
+  std::unique_ptr<Attendance> attendance; // while MPI starts
 
   std::mutex mutex;
   std::condition_variable changed;
@@ -67,8 +103,9 @@ private:
 
 // Who keeps the others waiting in `phase`, as the ranks of this machine see it, for a message:
 //   "rank 1 has not started dtrun"
-// `marks` must be of the job that `launch` describes.
-std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase);
+// `marks` must be of the job that `launch` describes; `others` is what is known of all hosts, or empty.
+std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase,
+                            const std::string &others = {});
 
 // The same of ranks that have all been here: who of them is stopped or has ended; empty where none.
 std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks);

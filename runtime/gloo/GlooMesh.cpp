@@ -275,6 +275,8 @@ bool Mesh::wait(Buffer &buffer, const Parcel &parcel, std::chrono::steady_clock:
 }
 
 bool Mesh::transfer(std::span<const Parcel> parcels, double seconds) {
+  if (options.phases)
+    seconds = options.phases->patienceOf(seconds);
   auto end = std::chrono::steady_clock::now() + millis(seconds);
   std::vector<std::unique_ptr<Buffer>> buffers;
   const Parcel *current = nullptr;

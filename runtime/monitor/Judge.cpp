@@ -131,9 +131,10 @@ int findHung(const std::vector<WatchedRank> &ranks, const ProgramNotes &notes,
   auto quiet = [&](int rank) { return ranks[static_cast<size_t>(rank)].quietSeconds; };
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return quiet(a) != quiet(b) ? quiet(a) > quiet(b) : a < b; });
+  double leastSeconds = std::min(patience.hangSeconds, patience.startSeconds);
   for (int start : order) {
     int at = start;
-    if (ranks[static_cast<size_t>(at)].quietSeconds < patience.hangSeconds)
+    if (ranks[static_cast<size_t>(at)].quietSeconds < leastSeconds)
       break;
     std::vector<bool> seen(ranks.size());
     for (;;) {

@@ -36,7 +36,7 @@ struct WatchedRank {
 // The rank that the others wait for, which has stayed where it is for longer than it may; -1 where
 // nobody has.
 //
-// 1. From each rank that has been quiet for hangSeconds, go on to the one that it waits for: of those
+// 1. From each rank that has been quiet for the least that any may, go on to the one that it waits for: of those
 //    that have not begun the call which it is in, a stopped one, else one that waits for nobody, else
 //    the one that has begun the fewest calls of the group. From one that is in a step on a device which
 //    does not tell whom it waits for, to a stopped rank, else to one that has not come as far.

@@ -5,7 +5,8 @@
 // FAULT_RANK  of Open MPI, that is meant; 0
 // FAULT_AT    the number of the call, from 1; 0: none
 // FAULT_KIND  kill: SIGKILL before the call, of a write after half of it; full: this call and the FAULT_COUNT - 1 after it give
-//             ENOSPC; readonly: EROFS; slow: they take FAULT_SECONDS longer
+//             ENOSPC; readonly: EROFS; slow: they take FAULT_SECONDS longer; stall: what is counted are the reads of files
+//             there, and they take FAULT_SECONDS longer
 // FAULT_ONCE  a file: nothing happens where it is there, and it is made before the first fault, so that a job that is started again
 //             is left alone
 // FAULT_REPORT  a file that gets the number of calls at the end
@@ -27,6 +28,7 @@ struct Plan {
   const char *folder = nullptr;
   long at = 0, count = 1;
   bool kills = false;
+  bool countsReads = false;
   long slowSeconds = 0;
   int error = ENOSPC;
   const char *once = nullptr;
@@ -46,7 +48,9 @@ Plan readPlan() {
   plan.at = numberOf("FAULT_AT", 0);
   plan.count = numberOf("FAULT_COUNT", 1);
   plan.kills = kind && std::strcmp(kind, "kill") == 0;
-  plan.slowSeconds = kind && std::strcmp(kind, "slow") == 0 ? numberOf("FAULT_SECONDS", 1) : 0;
+  plan.countsReads = kind && std::strcmp(kind, "stall") == 0;
+  if (plan.countsReads || (kind && std::strcmp(kind, "slow") == 0))
+    plan.slowSeconds = numberOf("FAULT_SECONDS", 1);
   if (kind && std::strcmp(kind, "readonly") == 0)
     plan.error = EROFS;
   plan.once = std::getenv("FAULT_ONCE");
@@ -78,8 +82,8 @@ bool isMeant(int descriptor) {
 
 // Whether the call is to fail. One that takes no space does not.
 template <typename Place>
-bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true) {
-  if (!isMeant(place))
+bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true, bool reads = false) {
+  if (reads != plan().countsReads || !isMeant(place))
     return false;
   long number = ++calls;
   if (number < plan().at || number >= plan().at + plan().count || plan().at == 0)
@@ -88,7 +92,9 @@ bool strikes(Place place, bool mayBeKilled = true, bool takesSpace = true) {
     if (FILE *file = std::fopen(plan().once, "w"))
       std::fclose(file);
   if (plan().slowSeconds > 0) {
-    ::sleep(static_cast<unsigned>(plan().slowSeconds));
+    // A disk answers no sooner for a signal, as that by which a keeper asks for stacks.
+    for (auto left = static_cast<unsigned>(plan().slowSeconds); left > 0;)
+      left = ::sleep(left);
     return false;
   }
   if (!plan().kills) {
@@ -129,6 +135,11 @@ int open(const char *path, int flags, ...) {
   if (changes && strikes(path))
     return -1;
   return real<int(const char *, int, ...)>("open")(path, flags, mode);
+}
+
+ssize_t pread(int descriptor, void *data, size_t bytes, off_t offset) {
+  (void)strikes(descriptor, false, false, /*reads=*/true);
+  return real<ssize_t(int, void *, size_t, off_t)>("pread")(descriptor, data, bytes, offset);
 }
 
 ssize_t write(int descriptor, const void *data, size_t bytes) {

@@ -27,11 +27,11 @@ using format::text;
 class Trainer {
 public:
   Trainer(const Options &options, const Executable &executable, Comm &world, int threads,
-          Progress *progress)
-      : options(options), executable(executable), world(world), threads(threads),
+          StartUp &startUp, Progress *progress)
+      : options(options), executable(executable), world(world), threads(threads), startUp(startUp),
         progress(progress), record(options, executable, world), divergence(options, world) {}
 
-  Status prepare(StartUp &startUp);
+  Status prepare();
   Status runSteps(TrainEnd &end);
   Status finish(const TrainEnd &end);
 
@@ -68,6 +68,7 @@ private:
   const Executable &executable;
   Comm &world;
   int threads;
+  StartUp &startUp;
   Progress *progress; // null in a job of one rank
   RankDevice rankDevice;
   Device *device = nullptr; // of rankDevice
@@ -94,18 +95,20 @@ Status Trainer::openData(std::vector<Trait> &traits) {
   return batches.traits(reach, traits);
 }
 
-Status Trainer::prepare(StartUp &startUp) {
+Status Trainer::prepare() {
+  startUp.enter(Phase::OpeningDevice);
   DTC_RETURN_IF_ERROR(
       agree(world, makeDevice(executable, world, threads, options.timeoutSeconds, rankDevice)));
   device = rankDevice.device.get();
   startUp.enter(Phase::MakingGroups);
   ExecutorOptions wanted{.trace = !options.profile.empty(), .progress = progress};
   DTC_RETURN_IF_ERROR(Executor::create(executable, world, *device, wanted, executor));
-  startUp.done();
+  startUp.enter(Phase::OpeningOutputs);
   baseLearningRate =
       options.hasLearningRate ? options.learningRate : executable.manifest().default_lr();
   DTC_RETURN_IF_ERROR(agree(world, record.open()));
   DTC_RETURN_IF_ERROR(files.open(options, executable, world));
+  startUp.enter(Phase::OpeningData);
   std::vector<Trait> traits;
   DTC_RETURN_IF_ERROR(agree(world, openData(traits)));
   DTC_RETURN_IF_ERROR(evaluation.open(options, executable, *executor, world));
@@ -117,6 +120,7 @@ Status Trainer::prepare(StartUp &startUp) {
 
 // From the last checkpoint, or from the seed or --init.
 Status Trainer::startState() {
+  startUp.enter(Phase::ReadingCheckpoint);
   DTC_RETURN_IF_ERROR(checkpoints.open(options, executable, world, *executor, *device,
                                        batches.samples(), baseLearningRate));
   std::optional<Checkpoints::Progress> progress;
@@ -124,6 +128,7 @@ Status Trainer::startState() {
   DTC_RETURN_IF_ERROR(checkpoints.resume(progress));
   watch.enter(before);
   DTC_RETURN_IF_ERROR(watch.goOn(progress ? progress->spent : SpentSeconds(), world));
+  startUp.enter(Phase::FillingParameters);
   if (!progress)
     return agree(
         world, fillParameters(executable, *executor, *device, options.seed, options.init, threads));
@@ -291,6 +296,10 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
 // finite, so that no rank goes on alone. The next batch is read while a step runs; that it could not
 // be is told after the step.
 Status Trainer::runSteps(TrainEnd &end) {
+  if (lastStep == options.steps) {
+    startUp.done();
+    enter(Activity::Working);
+  }
   if (options.steps == 0)
     return evaluation.isDue(0) ? evaluate(0, end) : Status();
   if (lastStep == options.steps && files.gradients)
@@ -301,7 +310,9 @@ Status Trainer::runSteps(TrainEnd &end) {
     return {};
   (void)lap();
   watch.beginSteps();
+  startUp.enter(Phase::ReadingBatch);
   DTC_RETURN_IF_ERROR(agree(world, loadAndWait(lastStep + 1)));
+  startUp.done();
   enter(Activity::Stepping);
   for (uint64_t step = lastStep + 1; step <= options.steps; ++step) {
     StepReport report;
@@ -398,8 +409,8 @@ Status Trainer::finish(const TrainEnd &end) {
 
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
              StartUp &startUp, Progress *progress, TrainEnd &end) {
-  Trainer trainer(options, executable, world, threads, progress);
-  DTC_RETURN_IF_ERROR(trainer.prepare(startUp));
+  Trainer trainer(options, executable, world, threads, startUp, progress);
+  DTC_RETURN_IF_ERROR(trainer.prepare());
   DTC_RETURN_IF_ERROR(trainer.runSteps(end));
   return trainer.finish(end);
 }

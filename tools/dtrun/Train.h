@@ -18,8 +18,8 @@ struct TrainEnd {
 };
 
 // Runs `executable` on this rank of `world` with `threads` compute threads, and prints the step
-// lines on rank 0. Collective. `startUp` is told when all ranks have met, `progress`, which may be
-// null, where this one stands.
+// lines on rank 0. Collective. `startUp` hears of the phases up to the first step, `progress`, which
+// may be null, where this rank stands.
 Status train(const Options &options, const Executable &executable, Comm &world, int threads,
              StartUp &startUp, Progress *progress, TrainEnd &end);
 

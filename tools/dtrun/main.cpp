@@ -112,6 +112,7 @@ Status runInWorld(const Options &options, Comm &world, StartUp &startUp, Progres
   DTC_RETURN_IF_ERROR(checkSameDtrun(world));
   if (progress)
     DTC_RETURN_IF_ERROR(introduceKeepers(world, *progress));
+  startUp.enter(Phase::ReadingProgram);
   std::unique_ptr<Executable> executable;
   Status loaded = Executable::load(options.model, executable);
   if (loaded.ok())
@@ -140,8 +141,18 @@ Status readTimeouts(const Options &options, Timeouts &timeouts) {
   DTC_RETURN_IF_ERROR(envSeconds(EnvVar::HangTimeout, timeouts.patience.hangSeconds));
   DTC_RETURN_IF_ERROR(envSeconds(EnvVar::SilenceTimeout, timeouts.silenceSeconds));
   timeouts.startSeconds = std::min(timeouts.startSeconds, seconds);
+  timeouts.patience.startSeconds = timeouts.startSeconds;
   timeouts.patience.hangSeconds = std::min(timeouts.patience.hangSeconds, seconds);
   return {};
+}
+
+StartUpOptions startOptions(double seconds, double workSeconds, Progress *progress, bool isKept) {
+  StartUpOptions options{.seconds = seconds, .workSeconds = workSeconds};
+  if (isKept)
+    options.isWatched = [progress] { return progress->isWatched(); };
+  if (progress)
+    options.tell = [progress](Phase phase) { progress->enterPhase(static_cast<uint32_t>(phase)); };
+  return options;
 }
 
 // This process as one rank of the job. `progress` is null in a job of one; `isKept`: it has a keeper.
@@ -149,7 +160,7 @@ int runRank(const Options &options, const LaunchEnvironment &launch, const Timeo
             Progress *progress, bool isKept) {
   // A collective ends by itself only where no keeper has ended the job before.
   double seconds = timeouts.patience.longestSeconds + (isKept ? 10 : 0);
-  StartUp startUp(launch, timeouts.startSeconds);
+  StartUp startUp(launch, startOptions(timeouts.startSeconds, seconds, progress, isKept));
   std::unique_ptr<Comm> world;
   Status status = createWorld({.launch = launch,
                                .timeoutSeconds = seconds,

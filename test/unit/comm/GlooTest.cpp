@@ -26,7 +26,7 @@ using Worlds = std::vector<std::unique_ptr<Comm>>;
 
 // The world of `ranks` ranks, which met over TCP. A world of one is made by the plugin, too.
 Worlds makeGlooWorld(int ranks, double timeoutSeconds = 20, size_t maxElements = 0,
-                     const std::string &host = "127.0.0.1") {
+                     const std::string &host = "127.0.0.1", PhaseListener *phases = nullptr) {
   ::setenv("DTC_GLOO_LIBRARY", DTC_GLOO_PLUGIN, 1);
   std::string port = std::to_string(test::freePort()), job = test::ownJobName();
   auto read = [&](const char *name) -> const char * {
@@ -46,6 +46,7 @@ Worlds makeGlooWorld(int ranks, double timeoutSeconds = 20, size_t maxElements =
                                  .timeoutSeconds = timeoutSeconds,
                                  .startSeconds = 20,
                                  .maxElements = maxElements,
+                                 .phases = phases,
                                  .environment = read},
                                 world[static_cast<size_t>(rank)]);
     ASSERT_TRUE(status.ok()) << status.message();
@@ -139,6 +140,24 @@ TEST(Gloo, NamesGroupOperationAndRankOfATimeOut) {
   EXPECT_EQ(status.statusCode(), StatusCode::Aborted);
   EXPECT_NE(status.message().find("rank 1 of the job is lost: "), std::string::npos)
       << status.message();
+}
+
+// Ranks that are at work on their own before the first step may be late.
+TEST(Gloo, WaitsAsLongAsTheStartWantsIt) {
+  struct Patient final : PhaseListener {
+    void enter(Phase) override {}
+    std::string suspects() override { return ""; }
+    double patienceOf(double) override { return 30; }
+  } patient;
+  Worlds world = makeGlooWorld(2, 0.3, 0, "127.0.0.1", &patient);
+  ASSERT_TRUE(isComplete(world));
+  onEach(world, [](Comm &comm) {
+    if (comm.rank() == 1)
+      ::usleep(1'000'000);
+    Status status = comm.barrier();
+    EXPECT_TRUE(status.ok()) << status.message();
+  });
+  leave(world);
 }
 
 TEST(Gloo, NamesARankThatIsGone) {

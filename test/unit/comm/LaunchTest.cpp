@@ -173,6 +173,14 @@ TEST(MpiComm, GivesUpAfterTheTimeOut) {
   EXPECT_LT(run.seconds, 20);
 }
 
+// Ranks that are at work on their own before the first step may be late.
+TEST(MpiComm, WaitsAsLongAsTheStartWantsIt) {
+  Outcome run = runRanks({"--ranks", "2", "--mode", "worker"});
+  SKIP_WITHOUT_MPI(run);
+  EXPECT_EQ(WEXITSTATUS(run.status), 0) << run.output;
+  EXPECT_EQ(run.output, "");
+}
+
 TEST(MpiComm, EndsTheJobWhenARankGivesUp) {
   Outcome run = runRanks({"--ranks", "2", "--mode", "abandon"});
   SKIP_WITHOUT_MPI(run);

@@ -1,6 +1,7 @@
 // A program of several MPI ranks. Without a launcher it starts itself on as many as --ranks says:
 //   MpiRanks --ranks N [--max-elements M]   the conformance suite
 //   MpiRanks --mode kill|exit|leave|late|sleep  one way for rank 1 to end or hang (see LaunchTest)
+//   MpiRanks --mode worker   rank 1 is late by more than the time-out, and is waited for
 // Exit code 77 when there is no MPI here.
 #include "runtime/comm/Bootstrap.h"
 #include "runtime/comm/Launch.h"
@@ -63,6 +64,8 @@ int runMode(const std::string &mode, std::unique_ptr<Comm> &world) {
       std::_Exit(0);
     if (mode == "late")
       ::sleep(60);
+    if (mode == "worker")
+      ::sleep(2);
   }
   if (mode == "sleep") {
     std::printf("asleep\n");
@@ -81,10 +84,16 @@ int runMode(const std::string &mode, std::unique_ptr<Comm> &world) {
 }
 
 int runRank(const LaunchEnvironment &launch, const std::string &mode, size_t maxElements) {
+  StartUp start(launch, {});
   std::unique_ptr<Comm> world;
-  double timeout = mode == "late" ? 1 : 30;
-  Status status =
-      createWorld({.launch = launch, .timeoutSeconds = timeout, .maxElements = maxElements}, world);
+  double timeout = mode == "late" || mode == "worker" ? 1 : 30;
+  Status status = createWorld({.launch = launch,
+                               .timeoutSeconds = timeout,
+                               .maxElements = maxElements,
+                               .phases = mode == "worker" ? &start : nullptr},
+                              world);
+  if (mode == "worker")
+    start.enter(Phase::OpeningData);
   if (int code = report(status, 1))
     return code;
   return mode.empty() ? runSuite(world) : runMode(mode, world);

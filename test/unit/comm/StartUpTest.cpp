@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdio>
+#include <set>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +92,10 @@ TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
   EXPECT_EQ(describeMissing(rankOf(0, 8, 2), mine, Phase::JoiningWorld),
             "ranks 0 and 2 of this host are here; a rank of another host is missing, or the "
             "network between hosts does not carry their messages");
+  EXPECT_EQ(describeMissing(rankOf(0, 8, 2), mine, Phase::JoiningWorld, "rank 5 has not come"),
+            "ranks 0 and 2 of this host are here; rank 5 has not come");
+  EXPECT_EQ(describeMissing(rankOf(0, 8, 3), mine, Phase::JoiningWorld, "rank 5 has not come"),
+            "1 of the 3 ranks of this host have not started dtrun, or ended; rank 5 has not come");
   EXPECT_EQ(describeMissing(rankOf(0, 2, 2), mine, Phase::JoiningWorld),
             "all ranks are here and none is stopped");
 }
@@ -98,7 +104,7 @@ TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        StartUp startUp(rankOf(0, 2, 2), 0.3);
+        StartUp startUp(rankOf(0, 2, 2), {.seconds = 0.3});
         startUp.enter(Phase::StartingMpi);
         ::sleep(30);
       },
@@ -108,7 +114,7 @@ TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
 }
 
 TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
-  StartUp startUp(rankOf(0, 2, 2), 0.4);
+  StartUp startUp(rankOf(0, 2, 2), {.seconds = 0.4});
   for (Phase phase : {Phase::StartingMpi, Phase::JoiningWorld, Phase::ComparingJob}) {
     startUp.enter(phase);
     ::usleep(200'000);
@@ -118,12 +124,55 @@ TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
 }
 
 TEST(StartUp, APhaseThatBeginsAnewHasTheWholeTimeAgain) {
-  StartUp startUp(rankOf(0, 2, 2), 0.4);
+  StartUp startUp(rankOf(0, 2, 2), {.seconds = 0.4});
   for (int times = 0; times < 4; ++times) {
     startUp.enter(Phase::JoiningWorld);
     ::usleep(250'000);
   }
   startUp.done();
+}
+
+// Where ranks are at work on their own: others do not know how long that takes, unless all are watched.
+TEST(StartUpDeathTest, EndsTheProcessWhereNobodyWatchesWorkThatGoesOn) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        StartUp startUp(rankOf(0, 2, 2),
+                        {.seconds = 0.05, .workSeconds = 0.6, .isWatched = [] { return false; }});
+        startUp.enter(Phase::ReadingCheckpoint);
+        ::usleep(300'000); // more than other phases may take
+        std::fputs("waits on\n", stderr);
+        ::sleep(30);
+      },
+      testing::ExitedWithCode(3),
+      "waits on\ndtrun: rank 0 on host '.*' waited 0.6 s reading a checkpoint: rank 1 has not "
+      "started dtrun, or ended; ");
+}
+
+TEST(StartUp, LeavesWorkThatKeepersWatchToThem) {
+  std::vector<Phase> told;
+  StartUp startUp(rankOf(0, 2, 2), {.seconds = 30,
+                                    .workSeconds = 0.1,
+                                    .isWatched = [] { return true; },
+                                    .tell = [&](Phase phase) { told.push_back(phase); }});
+  EXPECT_EQ(startUp.patienceOf(7), 7);
+  startUp.enter(Phase::MakingGroups);
+  EXPECT_EQ(startUp.patienceOf(7), 7);
+  startUp.enter(Phase::OpeningData);
+  EXPECT_GT(startUp.patienceOf(7), 1e6);
+  ::usleep(500'000);
+  startUp.done();
+  EXPECT_EQ(startUp.patienceOf(7), 7);
+  EXPECT_EQ(told, (std::vector<Phase>{Phase::MakingGroups, Phase::OpeningData}));
+}
+
+TEST(StartUp, HasANameForEachPhase) {
+  std::set<std::string> names;
+  for (uint32_t phase = 0; phase <= static_cast<uint32_t>(Phase::ReadingBatch); ++phase)
+    names.insert(nameOf(static_cast<Phase>(phase)));
+  EXPECT_EQ(names.size(), static_cast<size_t>(Phase::ReadingBatch) + 1);
+  EXPECT_EQ(names.count("starting"), 0u);
+  EXPECT_STREQ(nameOf(static_cast<Phase>(4711)), "starting"); // of a mark that is nobody's
 }
 
 } // namespace

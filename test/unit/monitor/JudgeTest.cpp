@@ -134,6 +134,12 @@ TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 601;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
+  // Whatever the other limits are.
+  Patience brief = patience;
+  brief.startSeconds = 5;
+  ranks[0].quietSeconds = ranks[1].quietSeconds = 6;
+  ranks[1].cpuShare = 0.1;
+  EXPECT_EQ(findHung(ranks, notes, brief), 1);
 }
 
 // 1 waits for 3, which waits for 2 by the host's group, which is stopped in a call that 0 is in, too.

@@ -183,6 +183,44 @@ protected:
   int told[2] = {-1, -1};
 };
 
+bool isWatchedSoon(const Progress &progress) {
+  for (int i = 0; i < 500 && !progress.isWatched(); ++i)
+    ::usleep(10000);
+  return progress.isWatched();
+}
+
+// Before, ranks cannot rely on them.
+TEST_F(TwoKeepers, SayThatTheyWatchOnceBothHaveMet) {
+  int go[2];
+  ASSERT_EQ(::pipe(go), 0);
+  pid_t first = start(
+      [&](Progress &progress) {
+        meet(progress, 0, told);
+        ::usleep(500000);
+        int code = progress.isWatched() ? 5 : 0;
+        if (::write(go[1], "x", 1) != 1 || (code == 0 && !isWatchedSoon(progress)))
+          code = 6;
+        progress.enter(Activity::Finished);
+        return code;
+      },
+      0);
+  pid_t second = start(
+      [&](Progress &progress) {
+        char byte;
+        int code = ::read(go[0], &byte, 1) == 1 && !progress.isWatched() ? 0 : 5;
+        meet(progress, 1, told);
+        if (code == 0 && !isWatchedSoon(progress))
+          code = 6;
+        progress.enter(Activity::Finished);
+        return code;
+      },
+      1);
+  EXPECT_EQ(end(first, 0), 0) << said;
+  EXPECT_EQ(end(second, 1), 0) << said;
+  ::close(go[0]);
+  ::close(go[1]);
+}
+
 TEST_F(TwoKeepers, NameAHangWithItsStack) {
   EXPECT_EQ(keep([&](Progress &progress) {
               meet(progress, 0, told);
