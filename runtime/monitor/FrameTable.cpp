@@ -60,6 +60,10 @@ private:
   bool step(DwarfReader &in, uint8_t code);
   bool move(DwarfReader &in, uint8_t code);
   bool define(DwarfReader &in, uint8_t code);
+  // Of two's complement: damaged tables have any numbers.
+  int64_t inUnits(uint64_t count) const {
+    return static_cast<int64_t>(count * static_cast<uint64_t>(common.dataUnit));
+  }
   void set(uint64_t number, const RegisterRule &rule) {
     if (number < kRegisters) // vectors and flags are nobody's base
       row.rules[number] = rule;
@@ -94,7 +98,7 @@ bool RowBuilder::step(DwarfReader &in, uint8_t code) {
     at += low * common.codeUnit;
     return true;
   case 0x80: // offset
-    set(low, {RegisterRule::At, static_cast<int64_t>(in.leb()) * common.dataUnit});
+    set(low, {RegisterRule::At, inUnits(in.leb())});
     return true;
   case 0xc0: // restore
     if (low < kRegisters)
@@ -124,7 +128,7 @@ bool RowBuilder::define(DwarfReader &in, uint8_t code) {
   switch (code) {
   case 0x05: // offset_extended
     number = in.leb();
-    set(number, {RegisterRule::At, static_cast<int64_t>(in.leb()) * common.dataUnit});
+    set(number, {RegisterRule::At, inUnits(in.leb())});
     return true;
   case 0x06: // restore_extended
     number = in.leb();
@@ -152,7 +156,7 @@ bool RowBuilder::define(DwarfReader &in, uint8_t code) {
   case 0x0c: // def_cfa
   case 0x12: // def_cfa_sf
     row.base = in.leb();
-    row.offset = code == 0x0c ? static_cast<int64_t>(in.leb()) : in.signedLeb() * common.dataUnit;
+    row.offset = code == 0x0c ? static_cast<int64_t>(in.leb()) : inUnits(in.leb(true));
     row.expression = {};
     return row.base < kRegisters;
   case 0x0d: // def_cfa_register
@@ -162,7 +166,7 @@ bool RowBuilder::define(DwarfReader &in, uint8_t code) {
     row.offset = static_cast<int64_t>(in.leb());
     return true;
   case 0x13: // def_cfa_offset_sf
-    row.offset = in.signedLeb() * common.dataUnit;
+    row.offset = inUnits(in.leb(true));
     return true;
   case 0x0f: // def_cfa_expression
     row.expression = in.block(in.leb());
@@ -176,12 +180,11 @@ bool RowBuilder::define(DwarfReader &in, uint8_t code) {
   case 0x11: // offset_extended_sf
   case 0x15: // val_offset_sf
     number = in.leb();
-    set(number,
-        {code == 0x11 ? RegisterRule::At : RegisterRule::Is, in.signedLeb() * common.dataUnit});
+    set(number, {code == 0x11 ? RegisterRule::At : RegisterRule::Is, inUnits(in.leb(true))});
     return true;
   case 0x14: // val_offset
     number = in.leb();
-    set(number, {RegisterRule::Is, static_cast<int64_t>(in.leb()) * common.dataUnit});
+    set(number, {RegisterRule::Is, inUnits(in.leb())});
     return true;
   case 0x2e: // GNU_args_size, which handlers of exceptions want
     (void)in.leb();
