@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <vector>
 
@@ -130,6 +132,20 @@ std::optional<std::string> mutateJson(std::string_view text, Random &random) {
   for (uint64_t changes = 1 + random.below(3); changes > 0; --changes)
     change(root, random);
   return root.dump(1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<std::string> mutateSafetensors(std::string_view file, Random &random) {
+  uint64_t length = 0;
+  if (file.size() < sizeof(length))
+    return std::nullopt;
+  std::memcpy(&length, file.data(), sizeof(length));
+  std::string_view rest = file.substr(sizeof(length));
+  std::optional<std::string> header = mutateJson(rest.substr(0, length), random);
+  if (!header)
+    return std::nullopt;
+  uint64_t changed = header->size();
+  std::string out(reinterpret_cast<const char *>(&changed), sizeof(changed));
+  return out + *header + std::string(rest.substr(std::min<uint64_t>(length, rest.size())));
 }
 
 } // namespace dtc::fuzz

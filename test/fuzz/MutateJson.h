@@ -14,4 +14,7 @@ namespace dtc::fuzz {
 // Example: {"a": 1, "b": [2]} may become {"a": [2], "b": [2, 2]}.
 std::optional<std::string> mutateJson(std::string_view text, Random &random);
 
+// The same of the header of a safetensors file, whose length follows; the tensors stay.
+std::optional<std::string> mutateSafetensors(std::string_view file, Random &random);
+
 } // namespace dtc::fuzz

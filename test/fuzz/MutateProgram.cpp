@@ -1,6 +1,7 @@
 #include "test/fuzz/MutateProgram.h"
 
 #include "runtime/format/Header.h"
+#include "runtime/format/Target.h"
 #include "runtime/format/Write.h"
 
 #include <algorithm>
@@ -112,6 +113,29 @@ void changeSegments(Program &program, Random &random) {
   }
 }
 
+// The same program for another device, whose kernels are in PTX, with a cubin behind it or none, or in simt's code.
+void changeDevice(Program &program, Random &random) {
+  constexpr std::string_view devices[] = {cpuDevice, cudaDevice, simtDevice};
+  std::string_view device = devices[random.below(3)];
+  program.manifest.device = device;
+  program.manifest.gpu_arch = device == cudaDevice ? gpuArchs[random.below(3)] : "";
+  std::vector<SegmentBytes> segments;
+  std::vector<uint32_t> moved;
+  for (SegmentBytes &segment : program.segments) {
+    moved.push_back(static_cast<uint32_t>(segments.size()));
+    bool hasKernels = segment.kind != SegmentKind::constants;
+    segments.push_back({hasKernels ? kernelSegments(device) : segment.kind, segment.bytes});
+    if (hasKernels && device == cudaDevice && random.below(2))
+      segments.push_back({SegmentKind::cubin, std::move(segment.bytes)});
+  }
+  program.segments = std::move(segments);
+  for (auto &kernel : program.manifest.kernels) {
+    if (kernel->code_segment < moved.size())
+      kernel->code_segment = moved[kernel->code_segment];
+    kernel->threads = device == cpuDevice ? 0 : 128;
+  }
+}
+
 std::string otherName(const ManifestT &manifest, Random &random) {
   switch (random.below(5)) {
   case 0:
@@ -197,12 +221,19 @@ void sign(std::span<uint8_t> file) {
   writeHeader(header, file.first<headerBytes>());
 }
 
+void mutateCode(std::vector<uint8_t> &code, Random &random) {
+  for (uint64_t changes = 1 + random.below(3); changes > 0; --changes)
+    changeCode(code, random);
+}
+
 std::optional<std::vector<uint8_t>> mutateProgram(std::span<const uint8_t> file, Random &random) {
   std::unique_ptr<Program> program = readProgram(file);
   if (!program)
     return std::nullopt;
   for (uint64_t changes = 1 + random.below(3); changes > 0; --changes)
-    if (random.below(2))
+    if (uint64_t what = random.below(9); what == 0)
+      changeDevice(*program, random);
+    else if (what < 5)
       changeSegments(*program, random);
     else
       changeKernel(program->manifest, random);

@@ -17,8 +17,11 @@ void sign(std::span<uint8_t> file);
 // Makes the header's own hash right and changes nothing else of it.
 void signHeader(std::span<uint8_t> file);
 
-// One to three changes to machine code, to the lengths, kinds and number of segments, or to entries of
-// kernels; offsets and hashes follow. Nothing where the manifest can't be read.
+// One to three changes to machine code, to the lengths, kinds and number of segments, to entries of kernels,
+// or to the device that all of it is for; offsets and hashes follow. Nothing where the manifest can't be read.
 std::optional<std::vector<uint8_t>> mutateProgram(std::span<const uint8_t> file, Random &random);
+
+// One to three changes to fields of an ELF file, most of them near its begin or its end.
+void mutateCode(std::vector<uint8_t> &code, Random &random);
 
 } // namespace dtc::fuzz

@@ -1,87 +1,40 @@
-// outside-fuzz: what the runtime reads, under libFuzzer. The first byte says what the rest is: machine
-// code, a .dte file (with all hashes made right, or the header's alone), safetensors, a .npy file, tokens
-// of one of the formats, or a checkpoint.
+// outside-fuzz: what the runtime reads, under libFuzzer. The first byte says what the rest is (README.md
+// has the letters).
 //
 // A reader may refuse with an error that names the file, or accept; it may not crash, read beyond what it
-// was given, or say what is not fit for a terminal once it is printed. CMakeLists.txt has the commands.
+// was given, or say what is not fit for a terminal once it is printed.
 #include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/HuggingFace.h"
 #include "runtime/checkpoint/Reader.h"
 #include "runtime/checkpoint/Safetensors.h"
+#include "runtime/cuda/ElfImage.h"
+#include "runtime/cuda/TuningFile.h"
 #include "runtime/data/NpyHeader.h"
 #include "runtime/data/TokenSource.h"
 #include "runtime/format/CodeObject.h"
-#include "runtime/format/Printable.h"
+#include "runtime/format/Header.h"
 #include "runtime/format/Verify.h"
-#include "test/fuzz/MutateJson.h"
 #include "test/fuzz/MutateProgram.h"
+#include "test/fuzz/Outside.h"
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fcntl.h>
+#include <filesystem>
 #include <memory>
 #include <string>
-#include <sys/stat.h>
 #include <unistd.h>
 
-// Names that libFuzzer looks for.
-// NOLINTBEGIN(readability-identifier-naming)
-extern "C" size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
+// NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-// NOLINTEND(readability-identifier-naming)
 
+namespace dtc::fuzz {
 namespace {
 
-using namespace dtc;
 using rt::Status;
-using Bytes = std::span<const uint8_t>;
-
-void check(const Status &status) {
-  std::string printed = format::printable(status.message());
-  for (char c : printed)
-    if (c != '\n' && c != '\t' && (static_cast<unsigned char>(c) < 0x20 || c == 0x7f))
-      std::abort();
-  if (printed.size() > 2 * format::mostMessageBytes)
-    std::abort();
-}
-
-void check(const Status &status, const std::string &file) {
-  check(status);
-  if (!status.ok() && status.message().find(file) == std::string::npos)
-    std::abort();
-}
-
-// A folder of this process in memory, as readers take paths.
-const std::string &folder() {
-  static const std::string path = [] {
-    std::string pattern = "/dev/shm/outside-fuzz-XXXXXX";
-    return std::string(::mkdtemp(pattern.data()) ? pattern : "/tmp");
-  }();
-  static const int removed = std::atexit([] {
-    for (const char *name : {"x", "x.bin", "x.idx", "step-1/manifest.json", "step-1/COMPLETE",
-                             "step-1/shard-00000.safetensors", "step-1/shard-00001.safetensors"})
-      ::unlink((folder() + "/" + name).c_str());
-    ::rmdir((folder() + "/step-1").c_str());
-    ::rmdir(folder().c_str());
-  });
-  (void)removed;
-  return path;
-}
-
-std::string write(const char *name, Bytes bytes) {
-  std::string path = folder() + "/" + name;
-  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool done =
-      file >= 0 && ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-  ::close(file);
-  if (!done)
-    std::abort();
-  return path;
-}
 
 void readCode(Bytes bytes) {
   format::CodeFacts facts;
@@ -109,8 +62,12 @@ void readProgram(Bytes bytes, bool wholly) {
   if (!status.ok())
     return;
   for (const format::Segment *segment : *manifest->segments())
-    if (segment->kind() == format::SegmentKind::code)
-      readCode(Bytes(whole).subspan(segment->offset(), segment->bytes()));
+    if (Bytes code = Bytes(whole).subspan(segment->offset(), segment->bytes());
+        segment->kind() == format::SegmentKind::code ||
+        segment->kind() == format::SegmentKind::simt)
+      readCode(code);
+    else if (segment->kind() == format::SegmentKind::cubin)
+      (void)rt::isWholeElf(code);
 }
 
 void readSafetensors(Bytes bytes) {
@@ -143,50 +100,20 @@ void readTokens(const std::string &path) {
   check(source->read(source->size() - count, std::span(tokens).first(count)));
 }
 
-// What a checkpoint's files are made of: two bytes each for the sizes of the manifest and the first
-// shard, then these, then the second shard.
-struct CheckpointParts {
-  std::string_view manifest, shards[2];
-};
-
-CheckpointParts splitCheckpoint(std::string_view text) {
-  auto take = [&](size_t size) {
-    std::string_view part = text.substr(0, size);
-    text.remove_prefix(part.size());
-    return part;
-  };
-  std::string_view sizes = take(4);
-  auto sizeAt = [&](size_t at) {
-    uint16_t size = 0;
-    if (sizes.size() == 4)
-      std::memcpy(&size, sizes.data() + at, sizeof(size));
-    return size;
-  };
-  CheckpointParts parts;
-  parts.manifest = take(sizeAt(0));
-  parts.shards[0] = take(sizeAt(2));
-  parts.shards[1] = text;
-  return parts;
-}
-
 // The manifest with sizes and hashes as the shards have them.
-std::string signManifest(const CheckpointParts &parts) {
+std::string signManifest(const std::vector<std::string_view> &parts) {
   using Json = nlohmann::ordered_json;
-  Json root = Json::parse(parts.manifest, nullptr, /*allow_exceptions=*/false);
+  Json root = Json::parse(parts[0], nullptr, /*allow_exceptions=*/false);
   if (!root.is_object() || !root.contains("shards") || !root["shards"].is_array())
-    return std::string(parts.manifest);
+    return std::string(parts[0]);
   for (size_t i = 0; i < std::min<size_t>(root["shards"].size(), 2); ++i) {
     Json &shard = root["shards"][i];
     if (!shard.is_object())
       continue;
-    shard["bytes"] = parts.shards[i].size();
-    shard["xxh3_128"] = Json::array({rt::hashOf(std::as_bytes(std::span(parts.shards[i])))});
+    shard["bytes"] = parts[1 + i].size();
+    shard["xxh3_128"] = Json::array({rt::hashOf(std::as_bytes(std::span(parts[1 + i])))});
   }
   return root.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-Bytes bytesOf(std::string_view text) {
-  return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
 }
 
 // What was found good can be read.
@@ -205,23 +132,51 @@ void readTensors(rt::CheckpointReader &reader) {
   }
 }
 
+// And written as weights, or refused for its config or names.
+void writeWeights(rt::CheckpointReader &reader) {
+  std::string out = folder() + "/exported";
+  rt::WrittenWeights written;
+  check(rt::exportHuggingFace(reader, reader.manifest().config, out, /*mostBytes=*/40, written));
+  std::filesystem::remove_all(out);
+}
+
+// A manifest and two shards.
 void readCheckpoint(Bytes bytes, bool isSigned) {
-  CheckpointParts parts =
-      splitCheckpoint({reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  std::vector<std::string_view> parts =
+      splitParts({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, 3);
   std::string step = folder() + "/step-1";
-  ::mkdir(step.c_str(), 0700);
-  std::string manifest = isSigned ? signManifest(parts) : std::string(parts.manifest);
+  std::filesystem::create_directory(step);
+  std::string manifest = isSigned ? signManifest(parts) : std::string(parts[0]);
   (void)write("step-1/manifest.json", bytesOf(manifest));
   (void)write("step-1/COMPLETE", bytesOf(rt::markerOf(manifest)));
   for (size_t i = 0; i < 2; ++i)
-    (void)write(("step-1/" + rt::shardFile(i)).c_str(), bytesOf(parts.shards[i]));
+    (void)write("step-1/" + rt::shardFile(i), bytesOf(parts[1 + i]));
   rt::CheckpointReader reader;
   std::vector<std::string> problems;
   rt::verifyCheckpoint(step, reader, problems);
   for (const std::string &problem : problems)
     check(Status::dataLoss(problem), step);
-  if (problems.empty())
-    readTensors(reader);
+  if (!problems.empty())
+    return;
+  readTensors(reader);
+  writeWeights(reader);
+}
+
+// With its hash made right.
+void readTuning(Bytes bytes) {
+  const rt::TuningKey key{"p", "NVIDIA H100", 90, 13000, 130100, 91200};
+  std::string file(bytes.begin(), bytes.end());
+  file.resize(std::min(file.size(), file.rfind("end ")));
+  format::Hash128 hash = format::hash128(bytesOf(file));
+  std::array<char, 40> end;
+  std::snprintf(end.data(), end.size(), "end %016llx%016llx\n",
+                static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  rt::TuningChoices choices, again;
+  if (!rt::readChoices(file + end.data(), key, choices))
+    return;
+  if (!rt::readChoices(rt::writeChoices(key, choices), key, again) || again != choices)
+    std::abort();
 }
 
 // The second byte says where the index ends.
@@ -234,9 +189,11 @@ void readMegatron(Bytes bytes) {
 }
 
 } // namespace
+} // namespace dtc::fuzz
 
 // NOLINTNEXTLINE(readability-identifier-naming)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  using namespace dtc::fuzz;
   if (size == 0)
     return 0;
   Bytes rest(data + 1, size - 1);
@@ -267,54 +224,32 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   case 'm':
     readMegatron(rest);
     break;
+  case 'e':
+    (void)dtc::rt::isWholeElf(rest);
+    break;
+  case 'u':
+    readTuning(rest);
+    break;
+  case 'w':
+    readWeights(rest);
+    break;
+  case 'f':
+    readFrames(rest);
+    break;
+  case 'l':
+    readStream(rest);
+    break;
+  case 'p':
+    readNotes(rest);
+    break;
+  case 'h':
+    readMeeting(rest);
+    break;
+  case 'a':
+    readPlace(rest);
+    break;
   default:
     return -1; // not kept in the corpus
   }
   return 0;
-}
-
-namespace {
-
-// Puts `changed` in place of `count` bytes at `at`; the new size, or 0 where there is no room.
-size_t replace(uint8_t *data, size_t size, size_t most, size_t at, size_t count, Bytes changed) {
-  if (size - count + changed.size() > most)
-    return 0;
-  std::memmove(data + at + changed.size(), data + at + count, size - at - count);
-  std::copy(changed.begin(), changed.end(), data + at);
-  return size - count + changed.size();
-}
-
-size_t mutateManifest(uint8_t *data, size_t size, size_t most, fuzz::Random &random) {
-  CheckpointParts parts = splitCheckpoint({reinterpret_cast<char *>(data) + 1, size - 1});
-  std::optional<std::string> changed = fuzz::mutateJson(parts.manifest, random);
-  if (!changed || changed->size() > UINT16_MAX)
-    return 0;
-  auto bytes = static_cast<uint16_t>(changed->size());
-  size_t result = replace(data, size, most, 5, parts.manifest.size(), bytesOf(*changed));
-  if (result > 0)
-    std::memcpy(data + 1, &bytes, sizeof(bytes));
-  return result;
-}
-
-size_t mutateProgram(uint8_t *data, size_t size, size_t most, fuzz::Random &random) {
-  // As aligned as readers want it.
-  std::vector<uint8_t> file(data + 1, data + size);
-  std::optional<std::vector<uint8_t>> changed =
-      random.below(2) ? fuzz::mutateProgram(file, random) : fuzz::mutateSigned(file, random);
-  return changed ? replace(data, size, most, 1, size - 1, *changed) : 0;
-}
-
-} // namespace
-
-// What is behind hashes and parsers is changed, most of the time.
-extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
-  if (size == 0)
-    return LLVMFuzzerMutate(data, size, most);
-  fuzz::Random random(seed);
-  size_t changed = 0;
-  if (random.below(4) != 0 && (data[0] == 'k' || data[0] == 'K'))
-    changed = mutateManifest(data, size, most, random);
-  else if (random.below(4) != 0 && data[0] == 'd')
-    changed = mutateProgram(data, size, most, random);
-  return changed > 0 ? changed : 1 + LLVMFuzzerMutate(data + 1, size - 1, most - 1);
 }

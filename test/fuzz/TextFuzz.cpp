@@ -1,23 +1,27 @@
-// text-fuzz: texts that the compiler reads, under libFuzzer. The first byte says what the rest is: a
-// model (.mlir), a config.json, a topology, NCCL's description of a node, a stack, a plan, or a problem
-// of dtc-solve.
+// text-fuzz: texts that the compiler reads, under libFuzzer. The first byte says what the rest is (README.md
+// has the letters).
 //
 // A reader may accept, or refuse with a message that begins with the place; it may not crash. What was
-// accepted and can be written is read back. By hand, for hours:
-//   build/test/text-fuzz -max_total_time=3600 -dict=test/fuzz/text.dict build/test/fuzz/text-corpus
+// accepted and can be written is read back.
+#include "compiler/export/Export.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/plan/Plan.h"
+#include "compiler/planner/PlanCache.h"
 #include "compiler/solver/Problem.h"
 #include "compiler/stack/SoftwareStack.h"
+#include "compiler/timeline/ReadTrace.h"
+#include "compiler/topology/Calibration.h"
 #include "compiler/topology/Description.h"
 #include "compiler/topology/Inventory.h"
 #include "compiler/topology/NcclXml.h"
+#include "compiler/uncertainty/ErrorTable.h"
 #include "test/fuzz/MutateJson.h"
 
 #include "mlir/IR/MLIRContext.h"
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -101,22 +105,45 @@ void readModel(StringRef text, int64_t sequence) {
     checkMessage(errors, !isConfig);
 }
 
+void checkReadsBack(const SystemDescription &system) {
+  std::string printed = printDescription(system);
+  if (Result<SystemDescription> again = parseDescription(printed, path()); !again)
+    fail("does not read back", again.error().text() + "\n" + printed);
+}
+
+// Parts of it, as planners take them.
+void checkParts(const Topology &topology) {
+  int64_t devices = topology.numDevices(), half = devices / 2;
+  if (half == 0)
+    return;
+  if (topology.isHomogeneous() && topology.slice(half / 2, half).numDevices() != half)
+    fail("another number of devices", topology.name);
+  if (Path path = pathBetween({0, half - 1}, {half, devices - 1}, topology);
+      !(path.bandwidth > 0) || !(path.latency >= 0))
+    fail("nothing goes from half of the devices to the other half", topology.name);
+}
+
 void readTopology(StringRef text) {
   Result<SystemDescription> system = parseDescription(text, path());
   if (!system)
     return check(system.error(), true);
-  std::string printed = printDescription(*system);
-  if (Result<SystemDescription> again = parseDescription(printed, path()); !again)
-    fail("does not read back", again.error().text() + "\n" + printed);
+  checkReadsBack(*system);
   for (auto [nodes, devices] : {std::pair<int64_t, int64_t>{0, 0}, {2, 0}, {0, 16}})
-    if (Result<Topology> topology = resolve(*system, nodes, devices); !topology)
-      if (topology.error().message.empty())
-        fail("no words", text);
+    if (Result<Topology> topology = resolve(*system, nodes, devices))
+      checkParts(*topology);
+    else if (topology.error().message.empty())
+      fail("no words", text);
 }
 
 void readInventory(StringRef text) {
-  if (Result<Inventory> inventory = readNcclXml(text, path()); !inventory)
-    check(inventory.error(), false);
+  Result<Inventory> inventory = readNcclXml(text, path());
+  if (!inventory)
+    return check(inventory.error(), false);
+  for (const char *device : {"", "dgx-h100"})
+    if (Result<SystemDescription> system = describeInventory(*inventory, device))
+      checkReadsBack(*system);
+    else if (system.error().message.empty())
+      fail("no words", text);
 }
 
 void readStack(StringRef text) {
@@ -124,12 +151,86 @@ void readStack(StringRef text) {
     check(stack.error(), true);
 }
 
-void readPlan(StringRef text) {
-  Plan plan, again;
-  if (Outcome read = planFromJson(text.str(), path(), plan); !read)
-    return check(read.error(), true);
+void checkPlanReadsBack(const Plan &plan) {
+  Plan again;
   if (Outcome read = planFromJson(planToJson(plan), path(), again); !read)
     fail("does not read back", read.error().text());
+}
+
+// A refusal says something; what is written is a text of lines.
+void writeForLaunchers(const Plan &plan) {
+  Result<SoftwareStack> stack = stackOf(plan);
+  if (!stack)
+    return;
+  for (StringRef name : launcherNames()) {
+    Result<ExportedPlan> exported = exportPlan(plan, *stack, *launcherFrom(name));
+    StringRef words = exported ? StringRef(exported->text) : exported.error().message;
+    if (words.empty() || words.contains('\0'))
+      fail("no words", name);
+  }
+}
+
+void readPlan(StringRef text) {
+  Plan plan;
+  if (Outcome read = planFromJson(text.str(), path(), plan); !read)
+    return check(read.error(), true);
+  checkPlanReadsBack(plan);
+  writeForLaunchers(plan);
+}
+
+// An entry of a cache, under the key "0".
+void readCached(StringRef text) {
+  static const std::string folder = [] {
+    std::string name = "/dev/shm/text-fuzz-cache-XXXXXX";
+    if (!::mkdtemp(name.data()))
+      fail("no folder", name);
+    return name;
+  }();
+  static const int removed = std::atexit([] {
+    ::unlink((folder + "/0.json").c_str());
+    ::rmdir(folder.c_str());
+  });
+  (void)removed;
+  std::ofstream(folder + "/0.json", std::ios::binary) << std::string_view(text.data(), text.size());
+  static const Result<PlanCache> cache = PlanCache::open(folder, "/dev/null");
+  if (std::optional<PlanOutcome> found = cache->find("0")) {
+    checkPlanReadsBack(found->best);
+    for (const Plan &other : found->others)
+      checkPlanReadsBack(other);
+  }
+}
+
+void readMeasured(StringRef text) {
+  write(text);
+  if (Result<Calibration> curves = readCurves(path(), "dgx-h100"); !curves) {
+    if (curves.error().message.empty())
+      fail("no words", text);
+  } else if (Result<std::string> whole = withCalibration("dgx-h100", *curves); !whole) {
+    fail("does not read back", whole.error().text());
+  }
+}
+
+void readErrors(StringRef text) {
+  Result<std::vector<ClassErrors>> table = parseErrorTable(text);
+  if (!table) {
+    if (table.error().message.empty() || table.error().place.line < 0)
+      fail("no words or no line", text);
+    return;
+  }
+  std::string printed = errorTableHeader() + "\n";
+  for (const ClassErrors &errors : *table)
+    printed += errorTableLine(errors) + "\n";
+  (void)errorsOf(*table, {{"megatron-core"}, "H100", ModelKind::Mixture});
+}
+
+void readRuns(StringRef text) {
+  uint32_t rank = 0;
+  Result<std::vector<TracedRun>> runs = readTrace(text.str(), path(), rank);
+  if (!runs)
+    return runs.error().message.empty() ? fail("no words", text) : void();
+  for (const TracedRun &run : *runs)
+    if (!std::isfinite(run.begin) || !std::isfinite(run.end))
+      fail("a time without end", text);
 }
 
 void readProblem(StringRef text) {
@@ -164,6 +265,18 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   case 'p':
     readPlan(text);
     break;
+  case 'k':
+    readCached(text);
+    break;
+  case 'a':
+    readMeasured(text);
+    break;
+  case 'e':
+    readErrors(text);
+    break;
+  case 'v':
+    readRuns(text);
+    break;
   case 'r':
     readProblem(text);
     break;
@@ -176,7 +289,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 // JSON stays JSON half of the time.
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed) {
   fuzz::Random random(seed);
-  if (size > 1 && std::strchr("cpr", data[0]) && random.below(2)) {
+  if (size > 1 && std::strchr("cprkv", data[0]) && random.below(2)) {
     std::string_view text(reinterpret_cast<const char *>(data) + 1, size - 1);
     std::optional<std::string> changed = fuzz::mutateJson(text, random);
     if (changed && changed->size() < most) {

@@ -3,11 +3,15 @@
 
   write_text_corpus.py FOLDER
 """
-import shutil
+import json
 import sys
 from pathlib import Path
 
+import corpus
+
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "test" / "export"))
+import plans  # noqa: E402  of all kinds that launchers tell apart
 
 KINDS = {
     "m": ["models/*.mlir", "models/digits/*.mlir", "test/dialects/graph/*.mlir"],
@@ -17,18 +21,35 @@ KINDS = {
     "s": ["stacks/*.toml", "test/stack/*.toml"],
     "p": ["test/fuzz/seeds/plan*.json"],
     "r": ["test/solver/Inputs/*.json"],
+    "a": ["test/calibrate/Inputs/gpu-curves.toml"],
 }
 
 
+def cached():
+    plan, other = plans.make(dp=4, pp=2), plans.make(dp=8)
+    return json.dumps({"schema": "dtc.plan-cache/1", "key": "0", "plan": plan, "others": [other]})
+
+
+def trace():
+    run = {"ph": "X", "name": "gemm", "pid": 0, "ts": 0.5, "dur": 1.5, "args": {"step": 1, "task": "step", "instruction": 0}}
+    return json.dumps({"displayTimeUnit": "ms", "traceEvents": [{"ph": "M", "name": "thread_name", "pid": 0}, run, run]})
+
+
+def errors():
+    lines = (ROOT / "compiler/uncertainty/errors.csv").read_text().splitlines()
+    return "\n".join(lines[:5] + lines[-2:]) + "\n"
+
+
 def main():
-    folder = Path(sys.argv[1])
-    shutil.rmtree(folder, ignore_errors=True)  # what earlier runs added would make this one another
-    folder.mkdir(parents=True)
+    seeds = {"k-cached": "k" + cached(), "v-trace": "v" + trace(), "e-errors": "e" + errors()}
+    seeds |= {f"p-{name}": "p" + json.dumps(plans.make(**arguments)) for name, arguments in plans.PLANS.items()}
+    seeds = {name: text.encode() for name, text in seeds.items()}
     for kind, patterns in KINDS.items():
         files = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
         assert files, patterns
         for path in files:
-            (folder / f"{kind}-{path.parent.name}-{path.name}").write_bytes(kind.encode() + path.read_bytes())
+            seeds[f"{kind}-{path.parent.name}-{path.name}"] = kind.encode() + path.read_bytes()
+    corpus.write(sys.argv[1], "text", seeds)
 
 
 main()

@@ -1,0 +1,89 @@
+// Weights of Hugging Face's: the index and two files of a folder, or the first file alone where there is
+// no index. What is taken must be a sound checkpoint afterwards, and can be written out again.
+#include "runtime/checkpoint/Folder.h"
+#include "runtime/checkpoint/HuggingFace.h"
+#include "runtime/checkpoint/Parameters.h"
+#include "runtime/checkpoint/Reader.h"
+#include "runtime/checkpoint/WeightFiles.h"
+#include "test/fuzz/Outside.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace dtc::fuzz {
+namespace {
+
+using rt::Status;
+
+rt::TensorSpec specOf(const char *name, const std::vector<uint64_t> &shape) {
+  rt::TensorSpec spec;
+  spec.name = name;
+  spec.globalShape = spec.storedShape = spec.localShape = shape;
+  return spec;
+}
+
+// A small model with all that names can be: prefixes, a parameter in several tensors, no dimensions, no
+// elements.
+std::vector<rt::TensorSpec> model() {
+  return {specOf("transformer.wte.weight", {4, 2}), specOf("h.0.w", {2, 3}),
+          specOf("h.0.experts.*.w", {2, 3}), specOf("scale", {}), specOf("none", {0})};
+}
+
+// The folder with what the input says; its path.
+std::string writeFolder(Bytes bytes) {
+  std::vector<std::string_view> parts =
+      splitParts({reinterpret_cast<const char *>(bytes.data()), bytes.size()}, 3);
+  std::filesystem::remove_all(folder() + "/weights");
+  std::filesystem::create_directory(folder() + "/weights");
+  if (parts[0].empty()) {
+    (void)write(std::string("weights/") + rt::kWeightsFile, bytesOf(parts[1]));
+  } else {
+    (void)write(std::string("weights/") + rt::kWeightsIndex, bytesOf(parts[0]));
+    (void)write("weights/a.safetensors", bytesOf(parts[1]));
+    (void)write("weights/b.safetensors", bytesOf(parts[2]));
+  }
+  return folder() + "/weights";
+}
+
+void mustBeFine(const Status &status) {
+  if (!status.ok())
+    std::abort();
+}
+
+// As they are, and cut to files of a few bytes.
+void writeAgain(rt::CheckpointReader &reader) {
+  std::string out = folder() + "/exported";
+  rt::WrittenWeights written;
+  mustBeFine(rt::exportHuggingFace(reader, "{}", out, /*mostBytes=*/40, written));
+  rt::WeightFiles files;
+  std::vector<rt::StoredTensor> stored;
+  mustBeFine(files.open(out));
+  mustBeFine(files.match(model(), stored));
+  std::filesystem::remove_all(out);
+}
+
+} // namespace
+
+void readWeights(Bytes bytes) {
+  std::string from = writeFolder(bytes), into = folder() + "/imported";
+  rt::WrittenWeights written;
+  Status imported = rt::importHuggingFace(from, "m", "{}", model(), into, written);
+  check(imported, from);
+  std::vector<rt::TensorSpec> tensors = model();
+  format::RankMesh one(std::vector<uint32_t>{1});
+  Status loaded = rt::loadParameters(from, tensors, one, 0,
+                                     [](size_t, std::span<const float>) { return Status(); });
+  check(loaded, from);
+  if (!imported.ok())
+    return;
+  mustBeFine(loaded);
+  rt::CheckpointReader reader;
+  std::vector<std::string> problems;
+  rt::verifyCheckpoint(into + "/step-0", reader, problems);
+  if (!problems.empty())
+    std::abort();
+  writeAgain(reader);
+  std::filesystem::remove_all(into);
+}
+
+} // namespace dtc::fuzz
