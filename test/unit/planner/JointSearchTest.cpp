@@ -1,14 +1,12 @@
 // The search agrees with costing everything, on many small cases.
 #include "compiler/planner/JointSearch.h"
 #include "compiler/estimate/Relaxation.h"
-#include "compiler/frontend/Frontend.h"
 
 #include "compiler/plan/DecisionNames.h"
 #include "compiler/workload/ApplyStack.h"
-#include "models/Gpt2.h"
-#include "models/Llama.h"
 #include "passes/Pipelines.h"
 #include "test/unit/estimate/OwnStack.h"
+#include "test/unit/planner/SmallModels.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -27,28 +25,6 @@ protected:
 
   MLIRContext context;
 };
-
-OwningOpRef<ModuleOp> gpt2(MLIRContext &context, int64_t layers, int64_t sequence) {
-  Gpt2Config config;
-  config.vocabulary = 512;
-  config.positions = sequence;
-  config.width = 256;
-  config.layers = layers;
-  config.heads = 4;
-  return completed(buildGpt2(&context, config, sequence));
-}
-
-OwningOpRef<ModuleOp> mixture(MLIRContext &context, int64_t layers, int64_t sequence) {
-  LlamaConfig config;
-  config.vocabulary = 512;
-  config.width = 256;
-  config.innerWidth = 512;
-  config.layers = layers;
-  config.heads = config.kvHeads = 4;
-  config.headDim = 64;
-  config.experts = 4;
-  return completed(buildLlama(&context, config, sequence));
-}
 
 struct Case {
   SpaceLimits limits;
@@ -82,7 +58,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
     int64_t layers = 1 + model, sequence = model % 2 ? 1024 : 128;
     bool experts = model % 3 == 2;
     OwningOpRef<ModuleOp> module =
-        experts ? mixture(context, layers, sequence) : gpt2(context, layers, sequence);
+        experts ? smallMixture(context, layers, sequence) : smallGpt2(context, layers, sequence);
     FoldedModel folded = foldLayers(*module);
     CellStore cells(folded);
     for (int variant = 0; variant < 55; ++variant) {
@@ -161,7 +137,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
 // Where nothing fits, what needs least of all that there is: the micro-batch is the smallest, all is
 // recomputed, and the optimizer is on the host.
 TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
-  OwningOpRef<ModuleOp> module = gpt2(context, 4, 1024);
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 4, 1024);
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("dgx-h100", 1, 4);
@@ -198,7 +174,7 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastWhereNothingFits) {
 // Memory decides: the optimizer is on the device where it fits there, on the host where only that
 // does, and on the host for fewer recomputed layers where its update costs less than they do.
 TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
-  OwningOpRef<ModuleOp> module = gpt2(context, 4, 1024);
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 4, 1024);
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("dgx-a100-80g", 1, 1);
@@ -237,7 +213,7 @@ TEST_F(JointSearchTest, PutsTheOptimizerOnTheHostWhereThatHelps) {
 }
 
 TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
-  OwningOpRef<ModuleOp> module = gpt2(context, 6, 1024);
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("mixed-a100-h100");
@@ -269,7 +245,7 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
 
 // No schedule is faster than the bound of its decisions, nor than that of its cut into stages.
 TEST_F(JointSearchTest, BoundsHold) {
-  OwningOpRef<ModuleOp> module = gpt2(context, 6, 1024);
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);
   FoldedModel folded = foldLayers(*module);
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
@@ -304,7 +280,7 @@ TEST_F(JointSearchTest, BoundsHold) {
 
 // Where a little memory is missing, as few layers as need be recompute what is cheap.
 TEST_F(JointSearchTest, SomeLayersRecomputeSome) {
-  OwningOpRef<ModuleOp> module = gpt2(context, 8, 1024);
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 8, 1024);
   FoldedModel folded = foldLayers(*module);
   std::optional<ModelCells> cells = readCells(folded, 1, false);
   Result<Topology> topology = loadTopology("dgx-h100", 1, 1);

@@ -1,0 +1,320 @@
+// What the search and its bounds say of small problems, against every plan that there is.
+#include "test/unit/planner/PlanEnumerator.h"
+#include "test/unit/planner/SmallModels.h"
+
+#include "compiler/estimate/Relaxation.h"
+#include "compiler/estimate/SharedEstimates.h"
+#include "compiler/workload/ApplyStack.h"
+#include "passes/Pipelines.h"
+#include "test/unit/estimate/OwnStack.h"
+#include "test/unit/planner/EstimateCheck.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "gtest/gtest.h"
+
+#include <random>
+
+using namespace mlir;
+
+namespace dtc {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Sums in another order differ by as much.
+constexpr double kRounding = 1e-9;
+
+// A model, and random problems of planning it.
+class SmallPlanning {
+public:
+  SmallPlanning(OwningOpRef<ModuleOp> module, int64_t layers, int64_t sequence, int64_t experts)
+      : module(std::move(module)), folded(foldLayers(*this->module)), cells(folded) {
+    problem.limits.layers = layers;
+    problem.limits.sequence = sequence;
+    problem.limits.experts = experts;
+  }
+
+  // Two nodes with half of the devices each, or one.
+  void choose(std::mt19937 &random, std::initializer_list<int64_t> deviceCounts) {
+    auto pick = [&](std::initializer_list<int64_t> values) {
+      return *(values.begin() + random() % values.size());
+    };
+    const char *names[] = {"dgx-h100", "dgx-a100-80g"};
+    int64_t devices = pick(deviceCounts);
+    Topology nodes = *loadTopology(names[random() % 2], 2, 0);
+    bool isOnBorder = devices > 1 && random() % 2;
+    use(nodes.slice(isOnBorder ? 8 - devices / 2 : 0, devices));
+    problem.limits.globalBatch = pick({4, 8, 12, 16});
+    problem.limits.mayOffload = random() % 2;
+    problem.pins = Pins();
+    if (random() % 2)
+      problem.pins.zero = pick({0, 1, 2, 3});
+    std::vector<int64_t> buckets[] = {
+        {kStackBuckets}, {4 << 20, 64 << 20, kOneBucket}, {8 << 20, 256 << 20}};
+    problem.request.bucketSizes = buckets[random() % 3];
+    if (random() % 2)
+      software.communicatorBytes = 0; // little memory then binds on every mesh
+    limitMemory(static_cast<double>(pick({101, 110, 130, 160, 220, 10000})) / 100);
+    problem.limits.searchesPlacements = random() % 4 == 0;
+  }
+
+  // Many micro-batches through two or four stages, where memory binds.
+  void choosePipeline(std::mt19937 &random) {
+    choose(random, {4});
+    problem.limits.globalBatch = 16;
+    problem.pins.microBatch = 1;
+    problem.pins.pp = random() % 2 ? 2 : 4;
+    limitMemory(1.01 + static_cast<double>(random() % 8) / 16);
+  }
+
+  // So many times what the leanest plan needs.
+  void limitMemory(double share) {
+    problem.limits.searchesPlacements = false;
+    problem.request.memoryLimit = 1;
+    problem.request.memoryLimit = share * search().leanest->step.peakBytes;
+  }
+
+  void use(Topology of) {
+    topology = std::move(of);
+    SpaceLimits &limits = problem.limits;
+    limits.topologyName = topology.name;
+    limits.devices = topology.numDevices();
+    limits.groups.clear();
+    if (!topology.isUniform())
+      limits.groups = topology.groups;
+    software = ownStack(topology.device);
+    EstimateRequest &request = problem.request;
+    request.topology = &topology;
+    request.software = &software;
+    request.precision = cellPrecision("bf16", "adamw", software);
+  }
+
+  // As the planner calls it: estimates share what they have in common.
+  SearchResult search() {
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(problem.limits, problem.pins);
+    EXPECT_TRUE(meshes.ok());
+    SharedEstimates shared;
+    EstimateRequest request = problem.request;
+    request.shared = &shared;
+    SearchOptions options;
+    options.devicesPerNode = topology.devicesPerNode;
+    return searchJointly(cells, *meshes, problem.limits, problem.pins, request, options);
+  }
+
+  double relaxedSeconds() {
+    return relaxedStepSeconds(
+        applyStack(*cells.get(1, false), software, problem.request.precision.compute),
+        problem.limits.globalBatch, topology, problem.request.precision);
+  }
+
+  OwningOpRef<ModuleOp> module;
+  FoldedModel folded;
+  CellStore cells;
+  Topology topology;
+  SoftwareStack software;
+  PlanProblem problem;
+};
+
+class CertificateTest : public testing::Test {
+protected:
+  CertificateTest() : context(MLIRContext::Threading::DISABLED) {
+    loadDialects(context);
+    auto add = [&](OwningOpRef<ModuleOp> module, int64_t layers, int64_t sequence,
+                   int64_t experts) {
+      models.push_back(
+          std::make_unique<SmallPlanning>(std::move(module), layers, sequence, experts));
+    };
+    add(smallGpt2(context, 4, 128), 4, 128, 1);
+    add(smallGpt2(context, 5, 1024, 1024), 5, 1024, 1);
+    add(smallMixture(context, 4, 256), 4, 256, 4);
+  }
+
+  MLIRContext context;
+  std::vector<std::unique_ptr<SmallPlanning>> models;
+};
+
+// Counts of a test, so that it can't pass by looking at nothing.
+struct Seen {
+  int64_t cases = 0, feasible = 0, plans = 0;
+};
+
+// The best of the space that docs/planner.md describes is what the search finds.
+void checkSearch(SmallPlanning &planning, Seen &seen) {
+  SharedEstimates shared;
+  EstimateRequest request = planning.problem.request;
+  request.shared = &shared;
+  double best = kInfinity;
+  // No less, says the estimate with the optimizer on the device, than those seconds with it on the
+  // host; infinite where its own are no more.
+  std::map<Decisions, double> leastWithHost;
+  PlanEnumerator(planning.cells, planning.problem)
+      .visit([&](const ModelCost &model, const Decisions &outline) {
+        for (auto [least, most] : searchedRecomputation(planning.problem.pins)) {
+          Decisions d = outline;
+          d.recompute = least;
+          d.recomputeMost = most;
+          StepEstimate step = estimateStep(model, d, request);
+          refineBySchedule(step, d);
+          checkEstimate(model, d, planning.problem.request, step);
+          if (!d.offloadOptimizer)
+            leastWithHost[d] = step.leastWithHostSeconds < kInfinity || !step.fits
+                                   ? step.leastWithHostSeconds
+                                   : step.stepSeconds;
+          d.offloadOptimizer = false;
+          if (outline.offloadOptimizer && step.fits)
+            EXPECT_LE(leastWithHost.at(d), step.stepSeconds * (1 + kRounding)) << textOf(d);
+          if (step.fits)
+            best = std::min(best, step.stepSeconds);
+          ++seen.plans;
+        }
+      });
+  SearchResult found = planning.search();
+  ++seen.cases;
+  ASSERT_EQ(found.ranked.empty(), best == kInfinity);
+  if (found.ranked.empty())
+    return;
+  ++seen.feasible;
+  EXPECT_TRUE(found.complete);
+  EXPECT_EQ(found.ranked.front().step.stepSeconds, best);
+  EXPECT_EQ(found.lowerBound, best);
+}
+
+TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
+  constexpr ScheduleKind kinds[] = {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
+                                    ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1};
+  std::mt19937 random(3);
+  Seen seen;
+  for (std::unique_ptr<SmallPlanning> &model : models)
+    for (int variant = 0; variant < 6; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      model->choose(random, {1, 2, 4, 8});
+      if (variant % 2) // not only those that win
+        model->problem.pins.schedule = kinds[random() % 4];
+      checkSearch(*model, seen);
+    }
+  EXPECT_GE(seen.feasible, 15);
+  EXPECT_GE(seen.plans, 10000);
+}
+
+// Where stages have many layers it is a question whether to move them or to recompute.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
+  std::mt19937 random(4);
+  Seen seen;
+  SmallPlanning planning(smallGpt2(context, 16, 1024), 16, 1024, 1);
+  for (int variant = 0; variant < 12; ++variant) {
+    SCOPED_TRACE("variant " + std::to_string(variant));
+    planning.choosePipeline(random);
+    planning.problem.pins.pp = 2;
+    planning.problem.pins.schedule = ScheduleKind::OneForwardOneBackward;
+    planning.problem.limits.searchesPlacements = random() % 3 == 0;
+    checkSearch(planning, seen);
+  }
+  EXPECT_GE(seen.feasible, 10);
+}
+
+// How much faster than what the search finds some plan is, as shares of its step.
+struct Missed {
+  double most = 0, sum = 0;
+};
+
+// Bounds hold for every cut and all recomputation of each layer.
+void checkWholeSpace(SmallPlanning &planning, Seen &seen, Missed &missed) {
+  const EstimateRequest &request = planning.problem.request;
+  double relaxed = planning.relaxedSeconds(), best = kInfinity;
+  EXPECT_GT(relaxed, 0);
+  PlanEnumerator(planning.cells, planning.problem)
+      .visit([&](const ModelCost &model, const Decisions &outline) {
+        SweptPlans swept = sweep(model, outline, request);
+        seen.plans += swept.plans;
+        EXPECT_LE(relaxed, swept.least.front()) << textOf(outline);
+        for (Recompute least : {Recompute::None, Recompute::Selective, Recompute::Full}) {
+          Decisions d = outline;
+          d.recompute = d.recomputeMost = least;
+          EXPECT_LE(lowerBoundSeconds(model, d, request),
+                    swept.least[static_cast<size_t>(least)] * (1 + kRounding))
+              << textOf(d);
+        }
+        EXPECT_TRUE(swept.leastFitting == kInfinity || mayFit(model, outline, request))
+            << textOf(outline);
+        best = std::min(best, swept.leastFitting);
+      });
+  SearchResult found = planning.search();
+  ++seen.cases;
+  if (found.ranked.empty())
+    return;
+  ++seen.feasible;
+  double faster = found.ranked.front().step.stepSeconds / best - 1;
+  EXPECT_GE(faster, -kRounding);
+  missed.sum += faster;
+  missed.most = std::max(missed.most, faster);
+}
+
+// `--gtest_output=xml:FILE` writes the figures.
+void report(const Seen &seen, const Missed &missed) {
+  testing::Test::RecordProperty("plans", std::to_string(seen.plans));
+  testing::Test::RecordProperty("most_missed", std::to_string(missed.most));
+  testing::Test::RecordProperty("mean_missed",
+                                std::to_string(missed.sum / static_cast<double>(seen.feasible)));
+}
+
+TEST_F(CertificateTest, NoPlanAtAllBeatsTheBounds) {
+  std::mt19937 random(5);
+  Seen seen;
+  Missed missed;
+  for (std::unique_ptr<SmallPlanning> &model : models)
+    for (int variant = 0; variant < 5; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      model->choose(random, {1, 2, 4});
+      checkWholeSpace(*model, seen, missed);
+    }
+  report(seen, missed);
+  EXPECT_GE(seen.feasible, 12);
+  EXPECT_GE(seen.plans, 100000);
+  // docs/planner.md says where it comes from.
+  EXPECT_LE(missed.most, 0.05);
+}
+
+TEST_F(CertificateTest, NoPipelineAtAllBeatsTheBounds) {
+  std::mt19937 random(6);
+  Seen seen;
+  Missed missed;
+  SmallPlanning &planning = *models[1];
+  for (int variant = 0; variant < 16; ++variant) {
+    SCOPED_TRACE("variant " + std::to_string(variant));
+    planning.choosePipeline(random);
+    checkWholeSpace(planning, seen, missed);
+  }
+  report(seen, missed);
+  EXPECT_GE(seen.feasible, 12);
+  EXPECT_LE(missed.most, 0.01);
+}
+
+// Stages on parts of a system, where layers are also cut by memory: bounds have to hold all the same.
+TEST_F(CertificateTest, HoldsOnUnlikeDevices) {
+  SmallPlanning &planning = *models[1];
+  Seen seen;
+  Missed missed;
+  for (double memory : {6e8, 4e9, 4e10}) {
+    planning.use(loadTopology("mixed-a100-h100")->slice(30, 4)); // two of each kind
+    planning.problem.limits.globalBatch = 8;
+    planning.problem.request.bucketSizes = {8 << 20, kOneBucket};
+    planning.problem.request.memoryLimit = planning.software.reservedBytes + memory;
+    checkSearch(planning, seen);
+    checkWholeSpace(planning, seen, missed);
+  }
+  EXPECT_GE(seen.feasible, 4);
+}
+
+// A step of large products on one device leaves little to waste: the bound is close to it.
+TEST_F(CertificateTest, RelaxationIsNotFarFromLargeProducts) {
+  SmallPlanning planning(smallGpt2(context, 2, 2048, 8192), 2, 2048, 1);
+  planning.use(loadTopology("dgx-h100")->slice(0, 1));
+  planning.problem.limits.globalBatch = 32;
+  planning.problem.request.memoryLimit = 1e15;
+  double best = planning.search().ranked.front().step.stepSeconds;
+  double relaxed = planning.relaxedSeconds();
+  EXPECT_LE(relaxed, best);
+  EXPECT_GE(relaxed, 0.95 * best);
+}
+
+} // namespace
+} // namespace dtc

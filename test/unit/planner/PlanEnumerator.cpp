@@ -1,0 +1,283 @@
+// Every plan of a small problem.
+#include "test/unit/planner/PlanEnumerator.h"
+
+#include "compiler/workload/ApplyStack.h"
+#include "test/unit/planner/EventSimulation.h"
+
+#include <set>
+
+namespace dtc {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
+
+bool allows(const Pins &pins, ScheduleKind kind) {
+  return !pins.schedule || *pins.schedule == kind ||
+         (*pins.schedule == ScheduleKind::ZeroBubbleH1 && kind == ScheduleKind::ZeroBubbleV);
+}
+
+// The axes that have ranks, from the innermost.
+std::string namesOf(const Decisions &d, const char *order) {
+  std::string names;
+  for (const char *axis = order; *axis; ++axis)
+    if (d.sizeOf(*axis) > 1)
+      names += *axis;
+  return names;
+}
+
+} // namespace
+
+PlanEnumerator::PlanEnumerator(CellStore &cells, const PlanProblem &problem)
+    : problem(problem), frontier(cells, problem.request,
+                                 {problem.limits.searchesPlacements,
+                                  /*keepsDominated=*/false, problem.pins.tp.has_value()}) {}
+
+void PlanEnumerator::visit(OutlineVisitor visitor) {
+  const SpaceLimits &limits = problem.limits;
+  const Pins &pins = problem.pins;
+  Decisions d;
+  for (d.dp = 1; d.dp <= limits.devices; ++d.dp)
+    for (d.pp = 1; d.pp <= std::min(limits.devices, limits.layers); ++d.pp)
+      for (d.cp = 1; d.cp <= limits.devices; ++d.cp)
+        for (d.tp = 1; d.tp <= limits.devices; ++d.tp) {
+          bool isCut = d.cp > 1;
+          if (d.devices() != limits.devices || limits.globalBatch % d.dp != 0 ||
+              (isCut && (limits.sequence % (2 * d.cp) != 0 || limits.sequence / d.cp < 512)) ||
+              !allows(pins.tp, d.tp) || !allows(pins.pp, d.pp) || !allows(pins.dp, d.dp))
+            continue;
+          for (d.ep = 1; d.ep <= d.dp * d.cp; ++d.ep)
+            if (d.dp * d.cp % d.ep == 0 && limits.experts % d.ep == 0)
+              visitMesh(d, visitor);
+        }
+}
+
+void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
+  const SpaceLimits &limits = problem.limits;
+  int64_t samples = limits.globalBatch / d.dp;
+  for (d.microBatch = 1; d.microBatch <= 32; ++d.microBatch) {
+    if (samples % d.microBatch != 0 || !allows(problem.pins.microBatch, d.microBatch))
+      continue;
+    d.numMicroBatches = samples / d.microBatch;
+    for (bool sp : {false, true}) {
+      d.sequenceParallel = sp;
+      if (sp && (d.tp == 1 || limits.sequence % (d.tp * d.cp) != 0))
+        continue;
+      std::set<std::string> seen;
+      for (const char *order : {"tcdp", "tcpd", "tdcp", "tpcd", "ctdp", "dtcp", "ptcd"}) {
+        bool stagesAreOutside = d.pp == 1 || order[3] == 'p';
+        if ((!limits.groups.empty() && !stagesAreOutside) || !seen.insert(namesOf(d, order)).second)
+          continue;
+        std::copy_n(order, 4, d.order.begin());
+        // Two parts of a system can be gone over from either end.
+        int ways = !limits.groups.empty() && d.pp > 1 ? 2 : 1;
+        for (d.partOrder = 0; d.partOrder < ways; ++d.partOrder)
+          visitPlaced(d, visitor);
+      }
+      d.partOrder = 0;
+    }
+  }
+}
+
+void PlanEnumerator::visitPlaced(const Decisions &mesh, OutlineVisitor visitor) {
+  const EstimateRequest &request = problem.request;
+  Decisions d = mesh;
+  for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel)) {
+    auto [cells, isNew] = applied.try_emplace(&point->cells);
+    if (isNew)
+      cells->second = applyStack(point->cells, *request.software, request.precision.compute);
+    ModelCost model = costModel(cells->second, d, *request.topology, request.precision);
+    visitSchedules(model, d, visitor);
+    ++d.placement;
+  }
+}
+
+void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mesh,
+                                    OutlineVisitor visitor) const {
+  Decisions d = mesh;
+  for (ScheduleKind kind :
+       {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
+        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV})
+    for (int64_t v = 1; v <= 12; ++v) {
+      bool isAny = d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward;
+      bool hasChunks = kind == ScheduleKind::Interleaved   ? v >= 2 || problem.pins.schedule
+                       : kind == ScheduleKind::ZeroBubbleV ? v == 2
+                                                           : v == 1;
+      bool isChoice = d.pp > 1 && hasChunks && (v == 1 || d.pp * v <= problem.limits.layers) &&
+                      allows(problem.pins, kind);
+      if (!isAny && !isChoice)
+        continue;
+      d.schedule = isAny ? problem.pins.schedule.value_or(kind) : kind;
+      d.virtualStages = v;
+      visitMemory(model, d, visitor);
+    }
+}
+
+void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
+                                 OutlineVisitor visitor) const {
+  for (d.zero = 0; d.zero <= 3; ++d.zero) {
+    bool isChoice = d.zero == 0 || d.dp * d.cp > 1 || problem.pins.zero;
+    if (!isChoice || !allows(problem.pins.zero, d.zero))
+      continue;
+    for (bool offload : {false, true}) {
+      d.offloadOptimizer = offload;
+      if (!offload || problem.limits.mayOffload)
+        visitor(model, d);
+    }
+  }
+}
+
+std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins) {
+  if (pins.recompute)
+    return {{*pins.recompute, *pins.recompute}};
+  return {{Recompute::None, Recompute::Selective},
+          {Recompute::None, Recompute::Full},
+          {Recompute::Selective, Recompute::Full},
+          {Recompute::Full, Recompute::Full}};
+}
+
+std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks) {
+  if (chunks == 1)
+    return {{{0, layers - 1}}};
+  std::vector<LayerChunks> cuts;
+  for (int64_t first = chunks - 1; first < layers; ++first) // of the last run
+    for (LayerChunks &cut : everyCut(first, chunks - 1)) {
+      cut.emplace_back(first, layers - 1);
+      cuts.push_back(std::move(cut));
+    }
+  return cuts;
+}
+
+std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
+                                                       llvm::ArrayRef<int> chain) {
+  std::vector<std::vector<Recompute>> all{{}};
+  for (auto [first, last] : cut)
+    for (int64_t layer = first; layer <= last; ++layer) {
+      std::vector<std::vector<Recompute>> longer;
+      bool isAlike = layer > first &&
+                     chain[static_cast<size_t>(layer)] == chain[static_cast<size_t>(layer) - 1];
+      for (const std::vector<Recompute> &some : all)
+        for (Recompute next : {Recompute::None, Recompute::Selective, Recompute::Full})
+          if (!isAlike || next <= some.back()) {
+            longer.push_back(some);
+            longer.back().push_back(next);
+          }
+      all = std::move(longer);
+    }
+  return all;
+}
+
+// Buckets of what every micro-batch sends end with a layer: none holds less, and none is for all.
+bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
+  const std::vector<int64_t> &sizes = request.bucketSizes;
+  bool isLayerByLayer = outline.zero >= 2 && outline.dp * outline.cp > 1;
+  if (!isLayerByLayer || sizes.size() == 1)
+    return true;
+  int64_t largest = 0; // that is a size
+  for (int64_t size : sizes)
+    if (size != kOneBucket)
+      largest = std::max(largest, size);
+  double layer = 0,
+         wide = std::max(request.precision.parameterBytes, request.precision.reduceBytes);
+  for (const BlockCost &block : model.blocks)
+    layer = std::max(layer, (block.denseParameters + block.expertParameters) * wide);
+  return bucket != kOneBucket && (bucket == largest || static_cast<double>(bucket) >= layer);
+}
+
+std::vector<std::unique_ptr<OutlinedPlans::Coster>> &OutlinedPlans::costersOf(Recompute least) {
+  std::vector<std::unique_ptr<Coster>> &list = costers[least];
+  Decisions d = outline;
+  d.recompute = d.recomputeMost = least;
+  if (list.empty())
+    for (int64_t bucket : request.bucketSizes)
+      if (mayTravelIn(bucket))
+        list.push_back(std::make_unique<Coster>(model, d, request, bucket));
+  return list;
+}
+
+OutlinedPlans::Plan OutlinedPlans::planOf(const LayerChunks &cut,
+                                          llvm::ArrayRef<Recompute> recompute) {
+  StageCoster &coster = costersOf(*llvm::min_element(recompute)).front()->coster;
+  Plan plan;
+  plan.stages = coster.stagesOf(cut, recompute);
+  for (auto [index, stage] : llvm::enumerate(plan.stages)) {
+    plan.slowest = std::max(plan.slowest, stage.microBatch());
+    plan.fits &= stage.memory.total() <= stage.memoryLimit;
+    if (outline.offloadOptimizer) {
+      double limit = coster.hostLimitOf(index, stage);
+      plan.fits &= limit > 0 && stage.hostBytes <= limit;
+    }
+  }
+  return plan;
+}
+
+double OutlinedPlans::secondsOnce(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute) {
+  double least = kInfinity;
+  for (std::unique_ptr<Coster> &each : costersOf(*llvm::min_element(recompute))) {
+    double gradients = 0, update = 0;
+    for (const StageEstimate &stage : each->coster.stagesOf(cut, recompute)) {
+      gradients = std::max(gradients, stage.exposedGradientSeconds);
+      update = std::max(update, stage.optimizerSeconds);
+    }
+    least = std::min(least, gradients + update);
+  }
+  return least;
+}
+
+PipelineProblem OutlinedPlans::pipelineOf(llvm::ArrayRef<StageEstimate> stages) const {
+  PipelineProblem pipeline;
+  pipeline.kind = outline.schedule;
+  pipeline.stages = static_cast<int>(outline.pp);
+  pipeline.virtualStages = static_cast<int>(outline.virtualStages);
+  pipeline.microBatches = static_cast<int>(outline.numMicroBatches);
+  // Down through the stages, and for each further chunk down again or, of ZB-V, up.
+  for (size_t turn = 0; turn < static_cast<size_t>(outline.virtualStages); ++turn)
+    for (size_t index = 0; index < stages.size(); ++index) {
+      bool isUp = outline.schedule == ScheduleKind::ZeroBubbleV && turn == 1;
+      pipeline.chunks.push_back(stages[isUp ? stages.size() - 1 - index : index].chunkTimes[turn]);
+    }
+  addSendSeconds(pipeline, model.transferSeconds, model.transfers);
+  return pipeline;
+}
+
+double OutlinedPlans::loopSeconds(llvm::ArrayRef<StageEstimate> stages) const {
+  return simulatedSeconds(pipelineOf(stages));
+}
+
+SweptPlans sweep(const ModelCost &model, const Decisions &outline, const EstimateRequest &request) {
+  SweptPlans swept;
+  swept.least.fill(kInfinity);
+  swept.leastFitting = kInfinity;
+  OutlinedPlans plans(model, outline, request);
+  llvm::ArrayRef<int> chain = model.cells->chain;
+  for (const LayerChunks &cut :
+       everyCut(static_cast<int64_t>(chain.size()), outline.pp * outline.virtualStages))
+    for (const std::vector<Recompute> &recompute : everyRecomputation(cut, chain)) {
+      ++swept.plans;
+      OutlinedPlans::Plan plan = plans.planOf(cut, recompute);
+      double &least = swept.least[static_cast<size_t>(*llvm::min_element(recompute))];
+      // Whatever its pipeline, it may be none of the fastest.
+      auto isSlow = [&](double seconds) {
+        return seconds >= least && (!plan.fits || seconds >= swept.leastFitting);
+      };
+      if (isSlow(plans.leastLoopSeconds(plan)))
+        continue;
+      double once = plans.secondsOnce(cut, recompute);
+      if (isSlow(plans.leastLoopSeconds(plan) + once))
+        continue;
+      double seconds = plans.loopSeconds(plan.stages) + once;
+      least = std::min(least, seconds);
+      if (plan.fits && seconds < swept.leastFitting) {
+        swept.leastFitting = seconds;
+        swept.cut = cut;
+        swept.recompute = recompute;
+      }
+    }
+  // Who recomputes more recomputes no less.
+  swept.least[1] = std::min(swept.least[1], swept.least[2]);
+  swept.least[0] = std::min(swept.least[0], swept.least[1]);
+  return swept;
+}
+
+} // namespace dtc

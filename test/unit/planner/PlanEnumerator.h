@@ -1,0 +1,107 @@
+// Every plan of a small problem, by loops that share no code with the planner's search: not its
+// space, nor its cuts into stages, its recomputation, its buckets, its bounds. What a plan that decides
+// everything costs is the cost model's word (StageCoster::stagesOf), how long its pipeline takes an
+// event simulation's. So a mistake of the search shows, one of the cost model does not.
+#pragma once
+
+#include "compiler/estimate/StageCoster.h"
+#include "compiler/planner/JointSearch.h"
+
+namespace dtc {
+
+// What is asked for. Limits and pins are read, none of their functions called.
+struct PlanProblem {
+  SpaceLimits limits;
+  Pins pins;
+  EstimateRequest request;
+};
+
+// An outline is a plan but for its cut, its recomputation and its buckets.
+using OutlineVisitor = llvm::function_ref<void(const ModelCost &, const Decisions &)>;
+
+class PlanEnumerator {
+public:
+  PlanEnumerator(CellStore &cells, const PlanProblem &problem);
+
+  // Every mesh, micro-batch, order of axes, sequence parallelism, placement, schedule, ZeRO stage
+  // and place of the optimizer that docs/planner.md lists.
+  void visit(OutlineVisitor visitor);
+
+private:
+  void visitMesh(Decisions d, OutlineVisitor visitor);
+  void visitPlaced(const Decisions &mesh, OutlineVisitor visitor);
+  void visitSchedules(const ModelCost &model, const Decisions &mesh, OutlineVisitor visitor) const;
+  void visitMemory(const ModelCost &model, Decisions outline, OutlineVisitor visitor) const;
+
+  const PlanProblem &problem;
+  PlacementFrontier frontier;
+  std::map<const ModelCells *, ModelCells> applied;
+};
+
+// What every layer of a plan of the search recomputes at least and at most.
+std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins);
+
+// Every way to cut layers into runs of one layer at least.
+std::vector<LayerChunks> everyCut(int64_t layers, int64_t chunks);
+
+// Every choice of what each layer recomputes. Of layers of a run that are alike (`chain`) it matters
+// only how many make a choice: those that recompute more come first.
+std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
+                                                       llvm::ArrayRef<int> chain);
+
+// The plans of one outline.
+class OutlinedPlans {
+public:
+  OutlinedPlans(const ModelCost &model, const Decisions &outline, const EstimateRequest &request)
+      : model(model), outline(outline), request(request) {}
+
+  struct Plan {
+    std::vector<StageEstimate> stages; // but for gradients
+    double slowest = 0;                // seconds of a micro-batch on the slowest stage
+    bool fits = true;
+  };
+  Plan planOf(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute);
+  // Seconds of all micro-batches; no less than so many times the slowest stage.
+  double loopSeconds(llvm::ArrayRef<StageEstimate> stages) const;
+  double leastLoopSeconds(const Plan &plan) const {
+    return static_cast<double>(outline.numMicroBatches) * plan.slowest;
+  }
+  // Seconds of what follows them, in the best of all buckets.
+  double secondsOnce(const LayerChunks &cut, llvm::ArrayRef<Recompute> recompute);
+  PipelineProblem pipelineOf(llvm::ArrayRef<StageEstimate> stages) const;
+
+private:
+  // A fixed size of buckets, and the decisions that have the plan's least recomputation.
+  struct Coster {
+    Decisions decisions;
+    EstimateRequest request;
+    StageCoster coster;
+    Coster(const ModelCost &model, const Decisions &d, const EstimateRequest &of, int64_t bucket)
+        : decisions(d), request(with(of, bucket)), coster(model, decisions, request) {}
+    static EstimateRequest with(EstimateRequest request, int64_t bucket) {
+      request.bucketSizes = {bucket};
+      return request;
+    }
+  };
+  bool mayTravelIn(int64_t bucket) const;
+  std::vector<std::unique_ptr<Coster>> &costersOf(Recompute least);
+
+  const ModelCost &model;
+  Decisions outline;
+  const EstimateRequest &request;
+  std::map<Recompute, std::vector<std::unique_ptr<Coster>>> costers; // by size of buckets
+};
+
+// The fastest of an outline's plans, over all cuts and all recomputation.
+struct SweptPlans {
+  int64_t plans = 0;
+  // Seconds of a step, whatever it needs of memory, of plans whose layers recompute no less than
+  // each of Recompute; of those that fit.
+  std::array<double, 3> least;
+  double leastFitting;
+  LayerChunks cut; // of the one that fits
+  std::vector<Recompute> recompute;
+};
+SweptPlans sweep(const ModelCost &model, const Decisions &outline, const EstimateRequest &request);
+
+} // namespace dtc

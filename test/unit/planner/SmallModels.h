@@ -1,0 +1,35 @@
+// Models that are planned in milliseconds.
+#pragma once
+
+#include "compiler/frontend/Frontend.h"
+#include "models/Gpt2.h"
+#include "models/Llama.h"
+
+namespace dtc {
+
+inline mlir::OwningOpRef<mlir::ModuleOp> smallGpt2(mlir::MLIRContext &context, int64_t layers,
+                                                   int64_t sequence, int64_t width = 256) {
+  Gpt2Config config;
+  config.vocabulary = 512;
+  config.positions = sequence;
+  config.width = width;
+  config.layers = layers;
+  config.heads = width / 64;
+  return completed(buildGpt2(&context, config, sequence));
+}
+
+// With four experts a layer.
+inline mlir::OwningOpRef<mlir::ModuleOp> smallMixture(mlir::MLIRContext &context, int64_t layers,
+                                                      int64_t sequence) {
+  LlamaConfig config;
+  config.vocabulary = 512;
+  config.width = 256;
+  config.innerWidth = 512;
+  config.layers = layers;
+  config.heads = config.kvHeads = 4;
+  config.headDim = 64;
+  config.experts = 4;
+  return completed(buildLlama(&context, config, sequence));
+}
+
+} // namespace dtc
