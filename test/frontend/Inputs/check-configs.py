@@ -148,6 +148,7 @@ def main():
         if result.returncode != 1 or not result.stderr.startswith(start) or note not in result.stderr or \
                 len(re.findall("error:", result.stderr)) != 1 or (folder / "x.mlir").exists():
             wrong.append(f"wanted {start}\n  {note}\nfound {result.stderr}")
+        (folder / "x.mlir").unlink(missing_ok=True)
     planned = run(folder, "plan", REFUSED[0][0], "plan", "--topology", "cpu", "--devices", "1", "--global-batch", "2")[1]
     if planned.returncode != 1 or "'model_type' is 'qwen3'" not in planned.stderr:
         wrong.append(f"dtc plan: {planned.stderr}")
