@@ -3,6 +3,7 @@
 #include "runtime/base/Text.h"
 #include "runtime/comm/Meeting.h"
 
+#include <chrono>
 #include <string_view>
 #include <sys/resource.h>
 
@@ -29,10 +30,13 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
   if (!planMeeting(launch, others, seconds, options).ok())
     return;
   options.isOver = &isOver;
+  isAsking = true;
   thread = std::thread([this, options] {
     std::unique_ptr<Meeting> meeting;
     Status status = meet(options, meeting);
     std::lock_guard lock(mutex);
+    isAsking = false;
+    changed.notify_all();
     if (status.ok())
       known = text("all ", options.size,
                    " ranks of the job have started dtrun, so that one of another host hangs, or "
@@ -48,8 +52,9 @@ Attendance::~Attendance() {
     thread.join();
 }
 
-std::string Attendance::words() {
-  std::lock_guard lock(mutex);
+std::string Attendance::words(double patience) {
+  std::unique_lock lock(mutex);
+  (void)changed.wait_for(lock, std::chrono::duration<double>(patience), [&] { return !isAsking; });
   return known;
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/comm/Environment.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -23,13 +24,16 @@ public:
 
   // Ranks have met otherwise.
   void end() { isOver = true; }
-  // What is known, for a message; empty where that is nothing, and before the time has passed unless all have come:
+  // What is known within `patience` seconds, for a message: who has come when the time has passed, or that all have; empty
+  // where that is nothing. Ranks that started before rank 0 hear of it later than their own time has passed.
   //   "rank 5 of 6 has not come to port 20016 of host 'a'; here are rank 1 on host 'a', ranks 2 and 3 on host 'b'"
-  std::string words();
+  std::string words(double patience = 0);
 
 private:
   std::atomic<bool> isOver = false;
   std::mutex mutex;
+  std::condition_variable changed;
+  bool isAsking = false; // until it is known
   std::string known;
   std::thread thread;
 };

@@ -68,6 +68,9 @@ std::chrono::steady_clock::time_point StartUp::deadlineOf(Phase phase) const {
              std::chrono::duration<double>(seconds));
 }
 
+// How much later than its own deadline a rank hears who is missing.
+constexpr double kAttendancePatience = 3;
+
 // So that what is known comes before a phase's deadline.
 static double attendanceSeconds(double seconds) { return seconds - std::min(2.0, seconds / 4); }
 
@@ -191,6 +194,7 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
 
 // One rank of a machine speaks for all. The others wait for it: whoever ends first may end them.
 void StartUp::giveUp(Phase waiting) {
+  std::string others = attendance ? attendance->words(kAttendancePatience) : "";
   std::vector<RankMark> seen = marks->read();
   auto speaker = std::find_if(seen.begin(), seen.end(), [&](const RankMark &mark) {
     return !mark.isStopped && mark.phase == static_cast<int>(waiting);
@@ -199,8 +203,7 @@ void StartUp::giveUp(Phase waiting) {
     std::this_thread::sleep_for(std::chrono::seconds(3));
   std::string line =
       text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ", secondsOf(waiting),
-           " s ", nameOf(waiting), ": ",
-           describeMissing(launch, *marks, waiting, attendance ? attendance->words() : ""),
+           " s ", nameOf(waiting), ": ", describeMissing(launch, *marks, waiting, others),
            "; where ranks need longer to start, raise ", envInfo(EnvVar::StartTimeout).name,
            " or --timeout\n");
   tellLauncher(line);

@@ -48,6 +48,10 @@ class Job:
         """What it has said on stderr."""
         return "".join(line for _, line in self.errors)
 
+    def said(self):
+        """What dtrun itself has said there, and when: mpirun has warnings of its own."""
+        return [(when, line) for when, line in self.errors if line.startswith("dtrun: ")]
+
     def output(self):
         return "".join(line for _, line in self.lines)
 

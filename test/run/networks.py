@@ -34,10 +34,6 @@ class Training(Job):
         super().__init__(hosts.command(0, command), what,
                          env=dict(os.environ, **hosts.environment(RANKS // HOSTS), **variables))
 
-    def said(self):
-        """What dtrun itself has said, and when: mpirun has warnings of its own."""
-        return [(when, line) for when, line in self.errors if line.startswith("dtrun: ")]
-
     def end_well(self):
         if self.end(180):
             fail(f"{self.name}: exit code {self.code}\n{self.text()}")
