@@ -44,7 +44,7 @@ void expectNamed(const Result &result, const std::string &phase) {
 }
 
 TEST_F(Start, NamesARankThatDoesNotGetOn) {
-  const std::string start = "--data synthetic --timeout 30 --steps 4 ";
+  const std::string start = "--data synthetic --timeout 30 --steps 4 --log-dir logs ";
   ::setenv("DTC_START_TIMEOUT", "1", 1);
   expectNamed(runSlowly("p", 1, 1, 60, start + "--init inputs/p"),
               "reading the program, and what it starts with");
