@@ -18,7 +18,8 @@ void sign(std::span<uint8_t> file);
 void signHeader(std::span<uint8_t> file);
 
 // One to three changes to machine code, to the lengths, kinds and number of segments, to entries of kernels,
-// or to the device that all of it is for; offsets and hashes follow. Nothing where the manifest can't be read.
+// or to the device that all of it is for; offsets and hashes follow. Nothing where the verifier would
+// refuse the file.
 std::optional<std::vector<uint8_t>> mutateProgram(std::span<const uint8_t> file, Random &random);
 
 // One to three changes to fields of an ELF file, most of them near its begin or its end.
