@@ -110,7 +110,8 @@ private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   double &ready(std::vector<double> &of, int chunk, int microBatch) {
-    return of[static_cast<size_t>(chunk * problem.microBatches + microBatch)];
+    return of[static_cast<size_t>(chunk) * static_cast<size_t>(problem.microBatches) +
+              static_cast<size_t>(microBatch)];
   }
 
   // False where an input is missing.

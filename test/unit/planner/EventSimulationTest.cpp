@@ -12,7 +12,7 @@ PipelineProblem pipeline(ScheduleKind kind, int stages, int virtualStages, int m
   problem.stages = stages;
   problem.virtualStages = virtualStages;
   problem.microBatches = microBatches;
-  problem.chunks.assign(static_cast<size_t>(stages * virtualStages),
+  problem.chunks.assign(static_cast<size_t>(stages) * static_cast<size_t>(virtualStages),
                         {/*forward=*/1, /*backwardInput=*/1, /*backwardWeight=*/1});
   return problem;
 }
