@@ -1,0 +1,167 @@
+// Where a model is cut into stages.
+#include "compiler/estimate/StageCoster.h"
+#include "compiler/estimate/StageSplit.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace dtc {
+
+size_t StageCoster::stageOf(size_t chunk) const {
+  return static_cast<size_t>(
+      stageOfChunk(d.schedule, static_cast<int>(d.pp), static_cast<int>(chunk)));
+}
+
+LayerChunks StageCoster::cut() const {
+  int64_t layers = static_cast<int64_t>(model.cells->chain.size());
+  int64_t chunks = d.pp * d.virtualStages;
+  if (d.evenStages && chunks > 1)
+    return cutEvenly(layers, chunks);
+  // ZeRO from stage 2 on changes the times of layers; on unlike devices memory matters, too.
+  SharedEstimates::CutKey key{chunks, d.recompute, {}, std::max<int64_t>(1, d.zero), false, {}};
+  if (places.size() > 1)
+    key = {chunks, d.recompute, d.recomputeMost, d.zero, d.offloadOptimizer, d.schedule};
+  LayerChunks &cut = known.cuts[key];
+  if (!cut.empty())
+    return cut;
+  if (chunks == 1)
+    return cut = {{0, layers - 1}};
+  if (places.size() > 1)
+    return cut = cutOverPlaces(layers, chunks);
+  const Place &place = places.front();
+  std::vector<double> seconds;
+  for (int64_t layer = 0; layer < layers; ++layer)
+    seconds.push_back(leastOf(place.timesOfLayer(layer)));
+  return cut = cutChain(seconds, chunks, place.embedding.total(), place.head.total());
+}
+
+// Layers [first, last] as the only chunk of a stage, which takes in one layer before the others after
+// another.
+class StageCoster::GrowingRun {
+public:
+  explicit GrowingRun(const StageCoster &coster)
+      : coster(coster), place(coster.places.front()), fragmentation(coster.process.fragmentation) {}
+
+  // Seconds of a micro-batch, with as few layers that recompute more as let the stage fit; infinite
+  // where it does not. As costStage and recomputeUntilItFits have it, without the rest.
+  double seconds(size_t stage, int64_t first, int64_t last) {
+    if (stage != this->stage || last != this->last || first + 1 != this->first)
+      start(stage, last);
+    while (this->first > first)
+      add(--this->first);
+    return secondsThatFit();
+  }
+
+private:
+  void start(size_t of, int64_t end) {
+    stage = of;
+    last = end;
+    first = end + 1;
+    sums = PartSums();
+    plain = kept = 0;
+    inFlight = coster.inFlightOf(stage);
+    if (stage == 0) {
+      sums.add(place.model.embedding, false);
+      plain += place.embedding.total();
+      kept += place.model.embedding.kept;
+    }
+    if (stage + 1 == static_cast<size_t>(coster.d.pp)) {
+      sums.add(place.model.head, false);
+      sums.headKept = place.model.head.kept;
+      plain += place.head.total();
+    }
+  }
+
+  void add(int64_t layer) {
+    sums.add(place.blockOf(layer), true);
+    plain += coster.leastOf(place.timesOfLayer(layer));
+    kept += coster.keptOf(place.blockOf(layer), coster.d.recompute);
+  }
+
+  double secondsThatFit() const {
+    Recompute least = coster.d.recompute, most = coster.d.recomputeMost;
+    double over = coster.memoryOf(sums, place, inFlight, kept, least == Recompute::Full).total() -
+                  place.memoryLimit;
+    double seconds = plain;
+    if (over > 0 && least != Recompute::Full && most == Recompute::Full)
+      over += fragmentation * sums.largestKept; // of the layer that is computed again
+    for (int64_t layer = first; over > 0; ++layer) {
+      if (layer > last)
+        return std::numeric_limits<double>::infinity();
+      const PartTimes &times = place.timesOfLayer(layer);
+      const BlockCost &block = place.blockOf(layer);
+      seconds += times.recomputeOf(most) - times.recomputeOf(least);
+      over -= fragmentation * inFlight * (coster.keptOf(block, least) - coster.keptOf(block, most));
+    }
+    return seconds;
+  }
+
+  const StageCoster &coster;
+  const Place &place;
+  double fragmentation;
+  size_t stage = 0;
+  int64_t first = 0, last = -1;
+  PartSums sums;
+  double plain = 0, kept = 0, inFlight = 0; // seconds, bytes, without recomputing more
+};
+
+// Early stages keep more micro-batches alive, and have to recompute more where memory is short: with
+// fewer layers they are as fast as late ones. Empty where `stages`, those of the usual cut, are as
+// fast.
+LayerChunks StageCoster::cutByMemory(llvm::ArrayRef<StageEstimate> stages) const {
+  double most = 0;
+  bool fits = true;
+  for (const StageEstimate &stage : stages) {
+    most = std::max(most, stage.microBatch());
+    fits &= stage.memory.total() <= stage.memoryLimit;
+  }
+  GrowingRun run(*this);
+  auto seconds = [&](int64_t stage, int64_t first, int64_t last) {
+    return run.seconds(static_cast<size_t>(stage), first, last);
+  };
+  return cutByRuns(static_cast<int64_t>(model.cells->chain.size()), d.pp, seconds,
+                   fits ? most : std::numeric_limits<double>::infinity());
+}
+
+LayerChunks StageCoster::cutOverPlaces(int64_t layers, int64_t chunks) const {
+  std::vector<ChunkPlace> list;
+  for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+    size_t stage = stageOf(static_cast<size_t>(chunk));
+    const Place &place = placeOf(stage);
+    ChunkPlace each;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      each.seconds.push_back(leastOf(place.timesOfLayer(layer)));
+    each.extra =
+        (chunk == 0 ? place.embedding.total() : 0) + (chunk + 1 == chunks ? place.head.total() : 0);
+    each.mostLayers = std::max<int64_t>(1, mostLayersOf(stage) / d.virtualStages);
+    list.push_back(std::move(each));
+  }
+  LayerChunks cut = cutOverUnlike(list);
+  if (!cut.empty())
+    return cut;
+  for (ChunkPlace &each : list) // it does not fit, whatever the cut
+    each.mostLayers = layers;
+  return cutOverUnlike(list);
+}
+
+// How many of the largest layers a stage's memory holds, with as little kept as is allowed.
+int64_t StageCoster::mostLayersOf(size_t stage) const {
+  const Place &place = placeOf(stage);
+  const CellPrecision &p = request.precision;
+  double most = 1, transient = 0;
+  for (const BlockCost &block : place.model.blocks) {
+    double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
+    double whole = block.denseParameters + block.expertParameters;
+    double part = block.denseParameters / dataRanks + block.expertParameters / expertRanks;
+    double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
+                   p.gradientBytes * (d.zero >= 2 ? part : whole) +
+                   (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
+                   process.fragmentation * inFlightOf(stage) * kept;
+    most = std::max(most, bytes);
+    transient = std::max(transient, block.transient);
+  }
+  double room = place.memoryLimit - process.reserved - process.fragmentation * transient;
+  return static_cast<int64_t>(std::clamp(room / most, 0.0, 1e9));
+}
+
+} // namespace dtc

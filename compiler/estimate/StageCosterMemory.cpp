@@ -1,0 +1,140 @@
+// What stages hold, and what they recompute so as to hold less.
+#include "compiler/estimate/StageCoster.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace dtc {
+
+double StageCoster::keptOf(const BlockCost &block, Recompute recompute) const {
+  return recompute == Recompute::Full        ? block.input
+         : recompute == Recompute::Selective ? block.keptSelective
+                                             : block.kept;
+}
+
+// Where stages start to fit without the optimizer's states, they would stop to recompute more.
+void StageCoster::noteWithoutStates(StageEstimate &stage) const {
+  double bytes = stage.memory.total() - stage.memory.optimizer;
+  if (std::isinf(stage.microBatchWithoutStates) && bytes <= stage.memoryLimit * (1 + 1e-9))
+    stage.microBatchWithoutStates = stage.microBatch();
+}
+
+double StageCoster::inFlightOf(size_t index) const {
+  InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
+                             static_cast<int>(d.numMicroBatches), static_cast<int>(index));
+  return static_cast<double>(chunks.activations) / static_cast<double>(d.virtualStages);
+}
+
+void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
+  dense += part.denseParameters;
+  expert += part.expertParameters;
+  summed += part.sharedGradients;
+  transient = std::max(transient, part.transient);
+  if (!isLayer)
+    return;
+  largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
+  largestKept = std::max(largestKept, part.kept - part.input);
+}
+
+void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &parts,
+                            StageEstimate &stage) {
+  const Place &place = placeOf(index);
+  PartSums sums;
+  for (const BlockCost *part : parts) {
+    bool isHead = part == &place.model.head;
+    sums.add(*part, !isHead && part != &place.model.embedding);
+    if (isHead)
+      sums.headKept = part->kept;
+    // A matrix that embedding and head share is on both ends of a pipeline, once without one.
+    if (isHead && index == 0)
+      sums.dense -= model.tiedParameters;
+  }
+  stage.memory =
+      memoryOf(sums, place, stage.inFlight, stage.keptPerMicroBatch, stage.fullLayers > 0);
+  addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
+}
+
+MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, double inFlight,
+                                  double keptPerMicroBatch, bool isAnyFull) const {
+  const CellPrecision &p = request.precision;
+  auto shared = [&](double bytes, bool isSplit) {
+    return bytes * (isSplit ? sums.dense / dataRanks + sums.expert / expertRanks
+                            : sums.dense + sums.expert);
+  };
+  MemoryParts memory;
+  memory.parameters = shared(p.parameterBytes, d.zero >= 3);
+  if (d.zero >= 3 && dataRanks > 1)
+    memory.parameters += 2 * sums.largestLayer * p.parameterBytes;
+  memory.gradients = shared(p.gradientBytes, d.zero >= 2);
+  // Of one layer they are whole while they are made, of the one before while they are on the wire.
+  if (d.zero >= 2 && dataRanks > 1)
+    memory.gradients += 2 * sums.largestLayer * p.reduceBytes;
+  memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
+  memory.activations = process.fragmentation * (inFlight * keptPerMicroBatch + sums.headKept);
+  memory.temporaries =
+      process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));
+  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
+  memory.communication = axes * process.perCommunicator;
+  memory.reserved = process.reserved;
+  return memory;
+}
+
+// Whether any layer has to.
+bool StageCoster::recomputeUntilItFits(StageEstimate &stage, const Place &place) const {
+  bool isAny = false;
+  for (auto [index, chunk] : llvm::enumerate(stage.chunks))
+    for (int64_t layer = chunk.first; layer <= chunk.second; ++layer) {
+      noteWithoutStates(stage);
+      if (stage.memory.total() <= place.memoryLimit)
+        return isAny;
+      recomputeMore(stage, place, index, layer);
+      isAny = true;
+    }
+  noteWithoutStates(stage);
+  return isAny;
+}
+
+// The n-th layer of every chunk does, for one n after another, until all stages fit.
+void StageCoster::recomputeEvenly(std::vector<StageEstimate> &stages) const {
+  auto isFull = [](const StageEstimate &stage) { return stage.memory.total() > stage.memoryLimit; };
+  bool isDone = false;
+  for (int64_t n = 0; !isDone && llvm::any_of(stages, isFull); ++n) {
+    isDone = true;
+    for (auto [number, stage] : llvm::enumerate(stages)) {
+      noteWithoutStates(stage);
+      for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk)
+        if (int64_t layer = stage.chunks[chunk].first + n; layer <= stage.chunks[chunk].second) {
+          recomputeMore(stage, placeOf(number), chunk, layer);
+          isDone = false;
+        }
+    }
+  }
+  for (StageEstimate &stage : stages)
+    noteWithoutStates(stage);
+}
+
+void StageCoster::recomputeMore(StageEstimate &stage, const Place &place, size_t chunk,
+                                int64_t layer) const {
+  double fragmentation = process.fragmentation;
+  const BlockCost &block = place.blockOf(layer);
+  const PartTimes &times = place.timesOfLayer(layer);
+  double less = keptOf(block, d.recompute) - keptOf(block, d.recomputeMost);
+  double again = times.recomputeOf(d.recomputeMost) - times.recomputeOf(d.recompute);
+  bool isFull = d.recomputeMost == Recompute::Full;
+  if (isFull && stage.fullLayers == 0)
+    stage.memory.temporaries += fragmentation * (block.kept - block.input);
+  ++(isFull ? stage.fullLayers : stage.selectiveLayers);
+  if (d.recompute == Recompute::Selective)
+    --stage.selectiveLayers;
+  stage.keptPerMicroBatch -= less;
+  stage.memory.activations -= fragmentation * stage.inFlight * less;
+  stage.backwardInput += again;
+  stage.computeSeconds += again;
+  stage.recomputeSeconds += again;
+  stage.chunkTimes[chunk].backwardInput += again;
+  stage.chunkTimes[chunk].activationBytes -= static_cast<int64_t>(less);
+}
+
+} // namespace dtc
