@@ -190,9 +190,9 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
       times.exposed.tp + times.exposed.cp + times.exposed.ep + times.exposed.gather;
 }
 
-std::vector<StageEstimate> StageCoster::stages() {
+std::vector<StageEstimate> StageCoster::stages(bool mayCutByMemory) {
   std::vector<StageEstimate> stages = recomputedStages(cut());
-  if (isCutByMemory)
+  if (isCutByMemory && mayCutByMemory)
     if (LayerChunks other = cutByMemory(stages); !other.empty())
       stages = recomputedStages(other);
   chooseExchange(stages);

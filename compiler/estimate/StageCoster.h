@@ -10,7 +10,8 @@ class StageCoster {
 public:
   StageCoster(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
-  std::vector<StageEstimate> stages();
+  // `mayCutByMemory`: else the cut is that of equal seconds, whatever has to be recomputed.
+  std::vector<StageEstimate> stages(bool mayCutByMemory = true);
   // The same where that is given: the layers of each chunk, and what each layer recomputes, no less
   // than the decisions' least.
   std::vector<StageEstimate> stagesOf(const LayerChunks &chunks,

@@ -172,13 +172,13 @@ static void noteNeed(StepEstimate &step, double share, double hostBytes, double 
   }
 }
 
-StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
-                          const EstimateRequest &request) {
+static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisions,
+                                const EstimateRequest &request, bool mayCutByMemory) {
   StepEstimate step;
   StageCoster coster(model, decisions, request);
   step.transferSeconds = model.transferSeconds;
   step.transfers = model.transfers;
-  step.stages = coster.stages();
+  step.stages = coster.stages(mayCutByMemory);
   if (request.programs)
     takeProgram(step.stages.front(), *request.programs, model,
                 withBuckets(decisions, coster.bucketBytes()));
@@ -210,6 +210,17 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
   if (!decisions.offloadOptimizer && !step.isCutByMemory)
     step.leastWithHostSeconds = leastWithHost(step, m);
   return step;
+}
+
+StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
+                          const EstimateRequest &request) {
+  StepEstimate step = estimateCut(model, decisions, request, /*mayCutByMemory=*/true);
+  if (!step.isCutByMemory || !model.kinds.empty())
+    return step;
+  // The slowest stage is faster so, but what others wait for, or an update, may take longer.
+  StepEstimate usual = estimateCut(model, decisions, request, /*mayCutByMemory=*/false);
+  bool isBetter = usual.fits && (!step.fits || usual.stepSeconds < step.stepSeconds);
+  return isBetter ? usual : step;
 }
 
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions) {

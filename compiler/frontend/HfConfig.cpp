@@ -41,13 +41,14 @@ size_t HfConfig::placeOf(const std::string &key) const {
 }
 
 std::vector<std::pair<std::string, const nlohmann::json *>> HfConfig::unread() const {
-  std::vector<std::pair<std::string, const nlohmann::json *>> keys;
+  std::vector<std::tuple<size_t, std::string, const nlohmann::json *>> placed;
   for (const auto &[key, value] : root.items())
     if (!asked.count(key))
-      keys.emplace_back(key, &value);
-  llvm::sort(keys, [&](const auto &a, const auto &b) {
-    return std::pair(placeOf(a.first), a.first) < std::pair(placeOf(b.first), b.first);
-  });
+      placed.emplace_back(placeOf(key), key, &value);
+  llvm::sort(placed);
+  std::vector<std::pair<std::string, const nlohmann::json *>> keys;
+  for (const auto &[place, key, value] : placed)
+    keys.emplace_back(key, value);
   return keys;
 }
 

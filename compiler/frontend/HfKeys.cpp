@@ -18,11 +18,12 @@ const llvm::StringSet<> &harmless() {
   static const llvm::StringSet<> keys{
       // what the file is, and how transformers loads, runs and saves the model
       "architectures", "attn_implementation", "chunk_size_feed_forward", "dtype",
-      "gradient_checkpointing", "is_decoder", "model_type", "n_ctx", "name_or_path",
-      "output_attentions", "output_hidden_states", "output_past", "output_router_logits",
-      "pretraining_tp", "reorder_and_upcast_attn", "return_dict", "tf_legacy_loss", "torch_dtype",
-      "torchscript", "transformers.js_config", "transformers_version", "unsloth_fixed",
-      "unsloth_version", "use_bfloat16", "use_cache", "use_return_dict",
+      "gradient_checkpointing", "is_decoder", "is_llama_config", "max_sequence_length",
+      "model_type", "n_ctx", "name_or_path", "output_attentions", "output_hidden_states",
+      "output_past", "output_router_logits", "predict_special_tokens", "pretraining_tp",
+      "reorder_and_upcast_attn", "return_dict", "tf_legacy_loss", "torch_dtype", "torchscript",
+      "transformers.js_config", "transformers_version", "unsloth_fixed", "unsloth_version",
+      "use_bfloat16", "use_cache", "use_return_dict",
       // heads that are not built
       "classifier_dropout", "finetuning_task", "id2label", "label2id", "num_labels", "problem_type",
       "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
@@ -55,6 +56,7 @@ constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"hidden_dropout", "0", kLlamas},
                                  {"is_encoder_decoder", "false", kAll},
                                  {"mlp_bias", "false", "mistral mixtral qwen2"},
+                                 {"n_special", "0", "gpt2"},
                                  {"num_experts", "0", "gpt2 llama mistral qwen2"},
                                  {"num_nextn_predict_layers", "0", kAll},
                                  {"parallel_attn", "false", kAll},
@@ -63,10 +65,12 @@ constexpr Feature kFeatures[] = {{"add_cross_attention", "false", kAll},
                                  {"qk_layernorm", "false", kAll},
                                  {"qk_norm", "false", kAll},
                                  {"resid_pdrop", "0", kLlamas},
+                                 {"rope_interleaved", "false", kLlamas},
                                  {"tie_encoder_decoder", "false", kAll},
+                                 {"use_mrope", "false", kLlamas},
                                  {"use_parallel_residual", "false", kAll},
                                  {"use_qk_norm", "false", kAll},
-                                 {"use_sliding_window", "false", "llama"}};
+                                 {"use_sliding_window", "false", "llama mistral mixtral"}};
 
 bool isOff(llvm::StringRef key, const nlohmann::json &value, llvm::StringRef type) {
   return llvm::any_of(kFeatures, [&](const Feature &feature) {

@@ -112,7 +112,7 @@ void predict(Plan &plan, const StepEstimate &step, const PlanRequest &request,
   double peak = peakOf(request.topology, type);
   p.mfu = peak > 0 ? p.tflopsPerDevice * 1e12 / peak : 0;
   if (facts.flopsPerSample > 0)
-    p.mfuCausal = p.mfu * facts.causalFlopsPerSample / facts.flopsPerSample;
+    p.mfuCausal = p.mfu * (facts.causalFlopsPerSample / facts.flopsPerSample);
   p.bubbleFraction = step.bubbleSeconds / step.stepSeconds;
   p.exposedCommSeconds = step.exposedCommSeconds();
   p.peakMemoryBytes = plan.stages[step.fullestStage].peakMemoryBytes;

@@ -20,6 +20,8 @@ struct BoundedMesh {
 
 // For the plan that needs least memory, after a search that found none that fits.
 constexpr double kSecondsOfLeanest = 10;
+// How much less it is to need for another look.
+constexpr double kFinerNeed = 2e-3;
 
 // How much faster at most a part of the model is under other placements: the least ratio of the
 // seconds of a block, forward or backward, collectives included.
@@ -149,12 +151,30 @@ private:
     return order;
   }
 
-  // The bound of a mesh is that of its best schedule.
+  // The bound of a mesh is that of its best schedule: with several chunks a stage, those before it are waited
+  // for less, and ZB-V has the head on the first stage.
   double leastOf(const ModelCost &model, Decisions mesh) const {
-    mesh.schedule = mesh.pp > 1 && pins.allows(ScheduleKind::ZeroBubbleV)
-                        ? ScheduleKind::ZeroBubbleV
-                        : ScheduleKind::OneForwardOneBackward;
-    return lowerBoundSeconds(model, mesh, request);
+    if (mesh.pp == 1) // all schedules are the same
+      return lowerBoundSeconds(model, mesh, request);
+    double least = std::numeric_limits<double>::infinity();
+    bool maySplit = 2 * mesh.pp <= limits.layers;
+    for (auto [kind, chunks] : {std::pair(ScheduleKind::ZeroBubbleV, 2),
+                                {ScheduleKind::ZeroBubbleH1, 1},
+                                {ScheduleKind::Interleaved, 2},
+                                {ScheduleKind::Interleaved, 1},
+                                {ScheduleKind::OneForwardOneBackward, 1},
+                                {ScheduleKind::GPipe, 1}}) {
+      bool isThere = chunks == 1 || (maySplit && pins.virtualStages.value_or(chunks) >= chunks);
+      if (!isThere || !pins.allows(kind))
+        continue;
+      mesh.schedule = kind;
+      mesh.virtualStages = chunks;
+      least = std::min(least, lowerBoundSeconds(model, mesh, request));
+      // On alike devices none has fewer terms.
+      if (kind == ScheduleKind::ZeroBubbleV && model.kinds.empty())
+        break;
+    }
+    return least;
   }
 
   // The first point tells the others what they have to beat.
@@ -290,6 +310,33 @@ private:
           if (d.recompute == most)
             noteLeanest({d, estimateStep(model, d, request), ++result.costed});
         }
+      }
+    }
+    if (result.leanest)
+      cutLeanest();
+  }
+
+  // Stages that memory cuts may need less than those above, which seconds cut.
+  void cutLeanest() {
+    const Decisions least = result.leanest->decisions;
+    const ModelCost &model = *costOf(least);
+    if (!model.kinds.empty() || request.programs || result.leanest->step.hostIsShort)
+      return;
+    for (const Decisions &d : enumerateDetails(least, limits, pins)) {
+      if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost ||
+          std::tie(d.schedule, d.virtualStages, d.zero, d.offloadOptimizer) !=
+              std::tie(least.schedule, least.virtualStages, least.zero, least.offloadOptimizer))
+        continue;
+      EstimateRequest less = request;
+      while (!outOfTime(kSecondsOfLeanest)) {
+        less.memoryLimit = result.leanest->step.peakBytes * (1 - kFinerNeed);
+        StepEstimate step = estimateStep(model, d, less);
+        ++result.costed;
+        if (!step.fits)
+          break;
+        step.fits = false;
+        step.memoryNeed *= less.memoryLimit / request.memoryLimit;
+        result.leanest = Candidate{d, std::move(step), result.costed};
       }
     }
   }

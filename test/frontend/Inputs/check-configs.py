@@ -53,6 +53,11 @@ IMPORTED = {
         "task_specific_params": {"text-generation": {"do_sample": True, "max_length": 50}}, "vocab_size": 50257},
     "off": {**LLAMA, "use_qk_norm": False, "use_parallel_residual": False, "partial_rotary_factor": 1.0, "num_experts": 0,
             "pruned_heads": {}, "attn_logit_softcapping": None, "sliding_window": None, "layer_types": [FULL] * 4},
+    # What models of these families say beside: SmolLM2, huggyllama's Llama, gpt2-medium, Qwen2.5-0.5B.
+    "llama-kin": {**LLAMA, "is_llama_config": True, "rope_interleaved": False, "max_sequence_length": 64},
+    "gpt2-kin": {**GPT2, "n_special": 0, "predict_special_tokens": True},
+    "qwen2-kin": {**QWEN2, "use_mrope": False},
+    "mistral-kin": {**MISTRAL, "use_sliding_window": False},
     "swish": {**LLAMA, "hidden_act": "swish"},
     "all-sliding": {**QWEN2, "use_sliding_window": True, "sliding_window": 16, "layer_types": [SLIDING] * 4},
     "long-window": {**QWEN2, "use_sliding_window": True, "sliding_window": 64, "layer_types": [FULL, SLIDING] * 2},

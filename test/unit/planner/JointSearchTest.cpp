@@ -243,6 +243,69 @@ TEST_F(JointSearchTest, AgreesOnUnlikeDevices) {
     }
 }
 
+// Deep pipelines of small batches, where several chunks a stage win: their meshes are not bounded as if
+// a stage had one.
+TEST_F(JointSearchTest, AgreesWhereStagesHaveSeveralChunks) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 16, 1024, 1024);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 4);
+  ASSERT_TRUE(topology.ok());
+  for (std::optional<ScheduleKind> schedule :
+       {std::optional(ScheduleKind::Interleaved), std::optional<ScheduleKind>()}) {
+    Case c;
+    c.limits.devices = 4;
+    c.limits.globalBatch = 16;
+    c.limits.layers = 16;
+    c.limits.sequence = 1024;
+    c.pins.pp = 4;
+    c.pins.schedule = schedule;
+    c.request.topology = &*topology;
+    c.request.software = &ownStack(topology->device);
+    c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+    c.request.memoryLimit = 80e9;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+    ASSERT_TRUE(meshes.ok());
+    SearchOptions options;
+    options.devicesPerNode = 4;
+    SearchResult found = searchJointly(cells, *meshes, c.limits, c.pins, c.request, options);
+    SearchResult all = costEverything(cells, *meshes, c, options);
+    ASSERT_FALSE(all.ranked.empty());
+    EXPECT_EQ(found.ranked.front().score(), all.ranked.front().score())
+        << textOf(all.ranked.front().decisions);
+  }
+}
+
+// A little less than what needs least does not fit, and that much does: also where memory cuts the stages.
+TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
+  OwningOpRef<ModuleOp> module = smallGpt2(context, 24, 1024, 1024, 50257);
+  FoldedModel folded = foldLayers(*module);
+  CellStore cells(folded);
+  Result<Topology> topology = loadTopology("dgx-h100", 1, 4);
+  ASSERT_TRUE(topology.ok());
+  Case c;
+  c.limits.devices = 4;
+  c.limits.globalBatch = 32;
+  c.limits.layers = 24;
+  c.limits.sequence = 1024;
+  c.pins.pp = c.pins.microBatch = 4;
+  c.pins.schedule = ScheduleKind::OneForwardOneBackward;
+  c.request.topology = &*topology;
+  c.request.software = &ownStack(topology->device);
+  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
+  ASSERT_TRUE(meshes.ok());
+  auto search = [&](double memory) {
+    c.request.memoryLimit = memory;
+    return searchJointly(cells, *meshes, c.limits, c.pins, c.request, SearchOptions());
+  };
+  SearchResult none = search(1);
+  ASSERT_TRUE(none.leanest.has_value());
+  double least = none.leanest->step.peakBytes;
+  EXPECT_FALSE(search(least).ranked.empty());
+  EXPECT_TRUE(search(least * (1 - 3e-3)).ranked.empty());
+}
+
 // No schedule is faster than the bound of its decisions, nor than that of its cut into stages.
 TEST_F(JointSearchTest, BoundsHold) {
   OwningOpRef<ModuleOp> module = smallGpt2(context, 6, 1024);

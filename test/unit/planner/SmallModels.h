@@ -8,9 +8,10 @@
 namespace dtc {
 
 inline mlir::OwningOpRef<mlir::ModuleOp> smallGpt2(mlir::MLIRContext &context, int64_t layers,
-                                                   int64_t sequence, int64_t width = 256) {
+                                                   int64_t sequence, int64_t width = 256,
+                                                   int64_t vocabulary = 512) {
   Gpt2Config config;
-  config.vocabulary = 512;
+  config.vocabulary = vocabulary;
   config.positions = sequence;
   config.width = width;
   config.layers = layers;
