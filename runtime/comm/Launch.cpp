@@ -480,8 +480,7 @@ Status launchLocalRanks(int ranks, const std::vector<std::string> &arguments, La
   DTC_RETURN_IF_ERROR(launcher.start(program, command));
   int waitStatus = 0;
   DTC_RETURN_IF_ERROR(launcher.wait(waitStatus));
-  double endedAt =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  double endedAt = launchClock();
   endLeftovers();
   result = {};
   explain(launcher, waitStatus, result);

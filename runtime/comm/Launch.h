@@ -17,7 +17,7 @@ struct LaunchResult {
   int exitCode = 0;
   std::string message; // what to tell the user where exitCode is not 0; may be empty
   std::string cause;   // what a rank or its keeper said of why the job ended; may be empty
-  double endedAt = 0;  // when that was said, else when the last rank had ended; seconds since 1970
+  double endedAt = 0;  // when that was said, else when the last rank had ended; of launchClock()
   std::string note;    // what a rank left for the next start of the job; may be empty
   bool byRank = false; // a rank ended by itself with this code
   bool byUser = false; // a signal to this process asked for the end

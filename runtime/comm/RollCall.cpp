@@ -5,10 +5,10 @@
 #include "runtime/base/Text.h"
 #include "runtime/format/Printable.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -52,6 +52,12 @@ void RollCall::open() {
     address = std::move(name);
 }
 
+double launchClock() {
+  struct timespec now = {};
+  (void)::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
 // A rank and nothing, or another number and words.
 void RollCall::read() {
   char message[sizeof(int32_t) + kMostCause];
@@ -68,8 +74,7 @@ void RollCall::read() {
       left = words;
     else if (told.empty()) {
       told = format::printable(words);
-      toldAt = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch())
-                   .count();
+      toldAt = launchClock();
     }
   }
 }

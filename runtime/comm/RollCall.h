@@ -28,8 +28,8 @@ public:
   void read();
   // Whether none of `ranks` has answered. Of some hosts, those of others cannot.
   bool isDeserted() const { return socket >= 0 && present.empty(); }
-  // Why the job ended, of the first that said so; empty where none has. And when that came, in seconds
-  // since 1970.
+  // Why the job ended, of the first that said so; empty where none has. And when that came, of
+  // launchClock().
   const std::string &cause() const { return told; }
   double causeTime() const { return toldAt; }
   // What a rank left for the next start of the job, at last; empty where none has.
@@ -42,6 +42,9 @@ private:
   std::string told, left;
   double toldAt = 0;
 };
+
+// Seconds since this machine began, on which the launcher and the ranks that it hears are. Nobody sets this clock.
+double launchClock();
 
 // The rank's side: answers the launcher that this process was started by, if it was started by one.
 void answerRollCall(int rank);

@@ -23,6 +23,7 @@ class Job:
         self.threads = [threading.Thread(target=self.take, args=pair) for pair in ((self.process.stdout, self.lines),
                                                                                   (self.process.stderr, self.errors))]
         for thread in self.threads:
+            thread.daemon = True  # a test that has failed waits for no other job
             thread.start()
 
     def take(self, stream, lines):
@@ -70,13 +71,17 @@ class Job:
 
     def end(self, seconds):
         """Its exit code, once it has ended by itself."""
+        finish = time.monotonic() + seconds
         try:
             self.process.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
             self.stop()
             fail(f"{self.name}: it goes on for {seconds} s\n{self.text()}")
         for thread in self.threads:
-            thread.join()
+            thread.join(max(1, finish - time.monotonic()))
+        if any(thread.is_alive() for thread in self.threads):
+            self.stop()
+            fail(f"{self.name}: it has ended, and what it started has not\n{self.text()}")
         return self.code
 
     def stop(self):
@@ -86,7 +91,11 @@ class Job:
             try:
                 self.process.wait(timeout=10)
             except subprocess.TimeoutExpired:
-                os.killpg(self.pid, signal.SIGKILL)
-                self.process.wait()
+                pass
+        try:
+            os.killpg(self.pid, signal.SIGKILL)  # what is left of its session
+        except ProcessLookupError:
+            pass
+        self.process.wait()
         for thread in self.threads:
-            thread.join()
+            thread.join(10)

@@ -1,10 +1,11 @@
 #include "tools/dtrun/Goodput.h"
 
+#include "runtime/comm/RollCall.h"
+
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <numeric>
 #include <unistd.h>
 #include <utility>
@@ -30,6 +31,12 @@ void Goodput::move(double some, Spent from, Spent to) {
   double moved = std::clamp(some, 0.0, std::max(source, 0.0));
   source -= moved;
   spent[static_cast<size_t>(to)] += moved;
+}
+
+void Goodput::takeBack(const SpentSeconds &kept, double now) {
+  (void)enter(current, now);
+  constexpr auto training = static_cast<size_t>(Spent::Training);
+  move(spent[training] - kept[training], Spent::Training, Spent::Lost);
 }
 
 void Goodput::addEarlier(const SpentSeconds &earlier) {
@@ -113,14 +120,7 @@ JobSpent afterFailure(const JobSpent &before, std::string_view note, double fail
   return *said;
 }
 
-static double secondsOf(clockid_t clock) {
-  struct timespec now = {};
-  (void)::clock_gettime(clock, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-double clockSeconds() { return secondsOf(CLOCK_BOOTTIME); }
-double calendarSeconds() { return secondsOf(CLOCK_REALTIME); }
+double clockSeconds() { return launchClock(); }
 
 // Field 22 of proc(5)'s stat, in ticks since the machine began. The second field, a name, may have
 // spaces and parentheses.

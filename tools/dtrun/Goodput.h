@@ -42,6 +42,9 @@ public:
   Spent enter(Spent what, double now);
   // Some of the time that went to `from` went to `to` in truth; never more than there is.
   void move(double some, Spent from, Spent to);
+  // The run stands again where a checkpoint has `kept` of the job: what was trained since is lost. What it
+  // waited for meanwhile has causes of its own.
+  void takeBack(const SpentSeconds &kept, double now);
   // The process goes on from a checkpoint that has `earlier` of the job.
   void addEarlier(const SpentSeconds &earlier);
   // The process is a new start of a job that had spent `job` when it failed, `ago` seconds before
@@ -65,13 +68,13 @@ private:
   SpentSeconds spent;
 };
 
-// What a job had spent at a moment, in seconds since 1970; nothing known of causes where no start has
+// What a job had spent at a moment, of launchClock(); nothing known of causes where no start has
 // come to its first step.
 struct JobSpent {
   double until = 0;
   std::optional<SpentSeconds> seconds;
 };
-// One line, for a launcher and the ranks that it starts: "1795702338.250000 12.500000 ...".
+// One line, for a launcher and the ranks that it starts: "5338.250000 12.500000 ...".
 std::string asText(const JobSpent &job);
 // Nothing where `words` are no such line.
 std::optional<JobSpent> jobSpentOf(std::string_view words);
@@ -83,7 +86,5 @@ JobSpent afterFailure(const JobSpent &before, std::string_view note, double fail
 double clockSeconds();
 // When this process began, of the same clock; now where the system does not say.
 double processBegan();
-// Since 1970, which all hosts of a job have alike.
-double calendarSeconds();
 
 } // namespace dtc::rt

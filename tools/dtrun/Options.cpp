@@ -177,7 +177,8 @@ void declare(CLI::App &app, Options &options, std::string &format) {
       ->check(notEmpty())
       ->type_name("PATH");
   app.add_option("--log-dir", options.logDir,
-                 "write metrics of each rank to DIR/rank-R.jsonl, a line a step, and those of "
+                 "write metrics of each rank to DIR/rank-R.jsonl, a line a step (of rank 0 also a "
+                 "line an evaluation), and those of "
                  "the job there for TensorBoard")
       ->check(notEmpty())
       ->type_name("DIR");

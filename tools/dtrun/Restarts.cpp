@@ -98,8 +98,7 @@ Status runWithRestarts(const Options &options, std::vector<std::string> argument
   uint64_t program = 0;
   DTC_RETURN_IF_ERROR(hashProgram(options, program));
   RestartBudget budget(options.restarts, newestCheckpoint(options));
-  JobSpent spent{.until = calendarSeconds() - (clockSeconds() - processBegan()),
-                 .seconds = std::nullopt};
+  JobSpent spent{.until = processBegan(), .seconds = std::nullopt};
   for (bool resumes = options.resume;; resumes = true) {
     if (resumes != options.resume && arguments.back() != "--resume")
       arguments.push_back("--resume");

@@ -50,7 +50,7 @@ Status Watch::goOn(const SpentSeconds &kept, Control &control) {
     job = jobSpentOf(envText(EnvVar::Spent));
   if (job)
     goodput.startAgain(job->seconds.value_or(kept), kept[static_cast<size_t>(Spent::Training)],
-                       calendarSeconds() - job->until, now);
+                       now - job->until, now);
   else
     goodput.addEarlier(kept);
   struct {
@@ -62,9 +62,16 @@ Status Watch::goOn(const SpentSeconds &kept, Control &control) {
   return {};
 }
 
-void Watch::beginSteps() {
-  enter(Spent::Training);
+// What has ended is told: an evaluation may take longer than many steps.
+Spent Watch::enter(Spent what) {
+  Spent before = goodput.enter(what, clockSeconds());
   tellLauncher();
+  return before;
+}
+
+void Watch::beginSteps() {
+  isStepping = true;
+  enter(Spent::Training);
 }
 
 // What is told is what the next start knows of this one. Steps that are not told of count as lost to
@@ -72,10 +79,10 @@ void Watch::beginSteps() {
 void Watch::tellLauncher() {
   constexpr double kBetween = 0.1; // seconds
   double now = clockSeconds();
-  if (!hasLauncher || now - lastTold < kBetween)
+  if (!hasLauncher || !isStepping || now - lastTold < kBetween)
     return;
   lastTold = now;
-  leaveNote(asText({.until = calendarSeconds(), .seconds = goodput.seconds(now)}));
+  leaveNote(asText({.until = now, .seconds = goodput.seconds(now)}));
 }
 
 void Watch::afterStep(StepReport &report) {

@@ -28,15 +28,15 @@ public:
   SpentSeconds spent() const { return goodput.seconds(clockSeconds()); }
 
   // What the run does from now on.
-  Spent enter(Spent what) { return goodput.enter(what, clockSeconds()); }
+  Spent enter(Spent what);
   // Of the step that is under way: data was waited for.
   void waitedForInput(double seconds) { inputWait += seconds; }
   // The host began to enqueue a step `hostSeconds` ago, and has read the next batch since: what that
   // took longer than the step itself, nothing else ran.
   void readInput(double hostSeconds) { readSeconds = hostSeconds; }
 
-  // Steps that took `seconds` together were taken back.
-  void tookBack(double seconds) { goodput.move(seconds, Spent::Training, Spent::Lost); }
+  // The run stands again where a checkpoint has `kept` of the job: the training since then is lost.
+  void tookBack(const SpentSeconds &kept) { goodput.takeBack(kept, clockSeconds()); }
 
   // Adds what it has measured to the report of a step.
   void afterStep(StepReport &report);
@@ -57,6 +57,7 @@ private:
   Replicas replicas;
   double inputWait = 0, readSeconds = 0;
   bool hasLauncher = false; // that may start the job again
+  bool isStepping = false;  // the first step has begun
   double lastTold = 0;      // to it
 };
 

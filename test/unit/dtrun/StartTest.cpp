@@ -36,16 +36,15 @@ protected:
 void expectNamed(const Result &result, const std::string &phase) {
   EXPECT_EQ(result.exitCode, 3) << result.output;
   EXPECT_EQ(result.output.find("dtrun: rank 1 on host '"), 0u) << result.output;
-  EXPECT_NE(
-      result.output.find(") does not get on: it has been in the start (" + phase + ") for 1 s\n"),
-      std::string::npos)
+  EXPECT_NE(result.output.find(") does not get on: it has been in the start (" + phase + ") for "),
+            std::string::npos)
       << result.output;
   EXPECT_EQ(result.output.find("\nstep "), std::string::npos) << result.output;
 }
 
 TEST_F(Start, NamesARankThatDoesNotGetOn) {
   const std::string start = "--data synthetic --timeout 30 --steps 4 --log-dir logs ";
-  ::setenv("DTC_START_TIMEOUT", "1", 1);
+  ::setenv("DTC_START_TIMEOUT", "4", 1); // which joining has, too, on a machine that is busy
   expectNamed(runSlowly("p", 1, 1, 60, start + "--init inputs/p"),
               "reading the program, and what it starts with");
   expectNamed(runSlowly("saved", 1, 1, 60, start + "--checkpoint-dir inputs/saved --resume"),
