@@ -8,6 +8,8 @@ namespace {
 
 // Above which a rank is at work: those that wait for others poll, and take less.
 constexpr double kBusyShare = 0.3;
+// The same before the first step, where who waits for others does so in a call: many ranks may share few processors.
+constexpr double kStartBusyShare = 0.03;
 
 bool isRank(const std::vector<WatchedRank> &ranks, int64_t rank) {
   return rank >= 0 && rank < static_cast<int64_t>(ranks.size());
@@ -52,12 +54,11 @@ double patienceWith(const WatchedRank &rank, const Patience &patience) {
     return std::max(patience.hangSeconds,
                     std::min(patience.hangSeconds + moving, patience.longestSeconds));
   }
-  bool isBusy = rank.cpuShare > kBusyShare;
   if (standing.activity == Activity::Starting)
-    return isBusy ? patience.longestSeconds : patience.startSeconds;
+    return rank.cpuShare > kStartBusyShare ? patience.longestSeconds : patience.startSeconds;
   if (standing.activity != Activity::Stepping)
     return patience.longestSeconds;
-  if (standing.reportsStreams && !isBusy)
+  if (standing.reportsStreams && rank.cpuShare <= kBusyShare)
     return patience.hangSeconds;
   bool isKnown = standing.isInStep && rank.longestStepSeconds > 0;
   return isKnown ? std::min(patience.longestSeconds,

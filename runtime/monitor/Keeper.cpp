@@ -299,8 +299,10 @@ void Keeper::judge(double now) {
   Frame frame;
   frame.kind = FrameKind::AskStacks;
   peers->tell(wanted, frame);
-  if (wanted == 0)
+  if (wanted == 0) {
     tellHub(child.frameOf(FrameKind::Stacks));
+    lastTick = monotonicSeconds(); // this keeper was busy for seconds, the machine did not sleep
+  }
 }
 
 // Whether nobody is left to wait for.

@@ -159,6 +159,17 @@ void RankProcess::readNotes() {
     (void)ProgramNotes::decode(bytes, program); // places have numbers where it is damaged
 }
 
+// A rank that writes its stacks for this keeper does not get on by that.
+std::string RankProcess::takeStacks() {
+  if (stopped)
+    return stacksOfStopped(child, *shared);
+  uint64_t before = bytesMovedBy(child);
+  std::string stacks = collectStacks(child, *shared, stacksFile);
+  uint64_t after = bytesMovedBy(child);
+  answered += std::max(after, before) - before; // of one that ended meanwhile the system tells none
+  return stacks;
+}
+
 Frame RankProcess::frameOf(FrameKind kind) {
   readNotes();
   Frame frame;
@@ -173,7 +184,7 @@ Frame RankProcess::frameOf(FrameKind kind) {
   frame.standing.isStopped = stopped;
   // Files may be large and far away at the start; in a call, what is read is not the rank's own work.
   if (frame.standing.activity == Activity::Starting && frame.standing.waits.empty())
-    frame.standing.moves += bytesMovedBy(child);
+    frame.standing.moves += bytesMovedBy(child) - answered;
   frame.standing.work.stoppedNanos =
       stoppedNanos + (stopped ? static_cast<uint64_t>(monotonicNanos() - stoppedAt) : 0);
   timespec used = {};
@@ -185,8 +196,7 @@ Frame RankProcess::frameOf(FrameKind kind) {
     frame.stacks = readStacks(stacksFile);
   }
   if (kind == FrameKind::Stacks)
-    frame.stacks =
-        stopped ? stacksOfStopped(child, *shared) : collectStacks(child, *shared, stacksFile);
+    frame.stacks = takeStacks();
   return frame;
 }
 

@@ -47,6 +47,7 @@ private:
   void reap(int waitStatus);
   void followStop(bool stops);
   void readNotes();
+  std::string takeStacks();
 
   int rank;
   std::string host;
@@ -64,6 +65,7 @@ private:
   bool stopped = false, ended = false;
   int64_t stoppedAt = 0;
   uint64_t stoppedNanos = 0;
+  uint64_t answered = 0; // bytes that the rank moved while it was asked for stacks
   double endTime = 0;
   Ending end;
   uint64_t memoryKills = 0;

@@ -8,6 +8,7 @@
 #include "runtime/comm/RollCall.h"
 #include "runtime/exec/Loader.h"
 #include "runtime/format/Printable.h"
+#include "runtime/monitor/BytesMoved.h"
 #include "runtime/monitor/Keeper.h"
 #include "runtime/monitor/WatchedComm.h"
 #include "tools/cli/AddressSpace.h"
@@ -143,6 +144,9 @@ Status readTimeouts(const Options &options, Timeouts &timeouts) {
   timeouts.startSeconds = std::min(timeouts.startSeconds, seconds);
   timeouts.patience.startSeconds = timeouts.startSeconds;
   timeouts.patience.hangSeconds = std::min(timeouts.patience.hangSeconds, seconds);
+  // Where nothing tells a rank that reads from one that hangs.
+  if (bytesMovedBy(::getpid()) == 0)
+    timeouts.patience.startSeconds = seconds;
   return {};
 }
 

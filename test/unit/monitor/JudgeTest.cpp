@@ -123,14 +123,14 @@ TEST(Judge, LetsARankWriteFiles) {
 
 // What it reads counts as moves, so that it is quiet where nothing comes.
 TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
-  std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 7, 300), computes(121, 0.1)};
+  std::vector<WatchedRank> ranks = {waitsIn(ProgressPage::kHostGroup, 7, 300), computes(121, 0.01)};
   ranks[0].standing.activity = ranks[1].standing.activity = Activity::Starting;
   ranks[1].standing.computes = ranks[1].standing.reportsStreams = false;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
   ranks[1].quietSeconds = 119;
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 599;
-  ranks[1].cpuShare = 0.9;
+  ranks[1].cpuShare = 0.1; // of ten on one processor
   EXPECT_EQ(findHung(ranks, notes, patience), -1);
   ranks[1].quietSeconds = 601;
   EXPECT_EQ(findHung(ranks, notes, patience), 1);
@@ -138,7 +138,7 @@ TEST(Judge, LetsARankComputeBeforeTheFirstStep) {
   Patience brief = patience;
   brief.startSeconds = 5;
   ranks[0].quietSeconds = ranks[1].quietSeconds = 6;
-  ranks[1].cpuShare = 0.1;
+  ranks[1].cpuShare = 0.01;
   EXPECT_EQ(findHung(ranks, notes, brief), 1);
 }
 

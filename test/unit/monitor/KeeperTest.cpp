@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -39,6 +41,7 @@ protected:
     KeeperOptions options;
     options.flightFolder = folder;
     options.patience.hangSeconds = 1;
+    options.patience.startSeconds = startSeconds;
     options.launch.rank = rank;
     options.launch.size = 2;
     int code = keepRank(options, run);
@@ -59,6 +62,7 @@ protected:
   }
 
   std::string folder, said;
+  double startSeconds = 120;
 };
 
 TEST_F(KeeperTest, PassesOnTheEnd) {
@@ -233,6 +237,35 @@ TEST_F(TwoKeepers, NameAHangWithItsStack) {
             std::string::npos)
       << said;
   EXPECT_NE(said.find("stayInAnInstruction"), std::string::npos) << said;
+}
+
+// Its keeper is as long about its stacks as a machine that sleeps, and it writes something meanwhile.
+int elsewhere = -1;
+void answerSlowly(int) {
+  static std::atomic<int> times{0};
+  if (times.fetch_add(1) > 0)
+    ::_exit(9); // it is asked again
+  (void)!::write(elsewhere, "x", 1);
+  (void)::kill(::getppid(), SIGSTOP);
+  ::usleep(2200000);
+  (void)::kill(::getppid(), SIGCONT);
+}
+
+// That rank 0's stacks are asked for makes it no rank that gets on.
+TEST_F(TwoKeepers, AskForStacksOnce) {
+  startSeconds = 1;
+  EXPECT_EQ(keep([&](Progress &progress) {
+              elsewhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+              (void)std::signal(SIGRTMIN + 9, answerSlowly);
+              progress.beginThread(ProgressPage::kHostStream);
+              meet(progress, 0, told);
+              for (;;)
+                ::pause();
+              return 0;
+            }),
+            3);
+  EXPECT_NE(said.find(" does not get on: it has been in starting for 3 s\n"), std::string::npos)
+      << said;
 }
 
 [[gnu::noinline]] int stopWhereNobodyAnswers() { return ::raise(SIGSTOP) + 1; }
