@@ -64,9 +64,19 @@ bool Evaluation::isDue(uint64_t step) const {
   return isOn && (step == steps || (every > 0 && step > 0 && step % every == 0));
 }
 
-Status Evaluation::runBatch(uint64_t batch, Executor &executor, Control &world, Sum &sum,
-                            bool &isOwn) {
-  DTC_RETURN_IF_ERROR(agree(world, batches.load(batch + 1, executor)));
+Status Evaluation::load(uint64_t batch, Executor &executor, Progress *progress) {
+  if (!progress)
+    return batches.load(batch + 1, executor);
+  Activity before = progress->activity();
+  progress->enter(Activity::Working);
+  Status status = batches.load(batch + 1, executor);
+  progress->enter(before);
+  return status;
+}
+
+Status Evaluation::runBatch(uint64_t batch, Executor &executor, Control &world, Progress *progress,
+                            Sum &sum, bool &isOwn) {
+  DTC_RETURN_IF_ERROR(agree(world, load(batch, executor, progress)));
   StepResult result;
   if (Status status = executor.run(format::EntryKind::evaluate, result); !status.ok()) {
     isOwn = true;
@@ -78,21 +88,21 @@ Status Evaluation::runBatch(uint64_t batch, Executor &executor, Control &world, 
   return {};
 }
 
-Status Evaluation::run(uint64_t afterStep, Executor &executor, Control &world,
+Status Evaluation::run(uint64_t afterStep, Executor &executor, Control &world, Progress *progress,
                        EvaluationReport &report, bool &isOwn) {
   DTC_RETURN_IF_ERROR(agree(
       world, executor.setScalars({.step = 0, .totalSteps = steps, .baseLr = 0, .seed = seed})));
   Sum total;
   for (uint64_t batch = 0; batch < samples / globalBatch; ++batch) {
     Sum whole;
-    DTC_RETURN_IF_ERROR(runBatch(batch, executor, world, whole, isOwn));
+    DTC_RETURN_IF_ERROR(runBatch(batch, executor, world, progress, whole, isOwn));
     total.add(whole, 1);
   }
   if (uint64_t rest = samples % globalBatch) {
     Sum filledUp, filling;
     uint64_t last = samples / globalBatch;
-    DTC_RETURN_IF_ERROR(runBatch(last, executor, world, filledUp, isOwn));
-    DTC_RETURN_IF_ERROR(runBatch(last + 1, executor, world, filling, isOwn));
+    DTC_RETURN_IF_ERROR(runBatch(last, executor, world, progress, filledUp, isOwn));
+    DTC_RETURN_IF_ERROR(runBatch(last + 1, executor, world, progress, filling, isOwn));
     total.add(filledUp, 1);
     total.add(filling, -static_cast<double>(globalBatch - rest) / static_cast<double>(globalBatch));
   }

@@ -5,6 +5,7 @@
 #include "runtime/comm/Agree.h"
 #include "runtime/comm/Control.h"
 #include "runtime/exec/Executor.h"
+#include "runtime/monitor/Progress.h"
 #include "tools/dtrun/Batches.h"
 #include "tools/dtrun/Options.h"
 #include "tools/dtrun/Report.h"
@@ -33,9 +34,9 @@ public:
   // batches. Samples at the end that fill no batch are filled up with the first sample, whose part
   // a batch of nothing else says. Fills the inputs of the program and sets its scalars. Collective.
   // `isOwn` becomes true for an error of this rank in the middle of a batch, of which the others do
-  // not know.
-  Status run(uint64_t afterStep, Executor &executor, Control &world, EvaluationReport &report,
-             bool &isOwn);
+  // not know. `progress` hears when this rank reads, which may take longer than a step; it may be null.
+  Status run(uint64_t afterStep, Executor &executor, Control &world, Progress *progress,
+             EvaluationReport &report, bool &isOwn);
 
 private:
   // Losses of samples, added up, and what they are divided by.
@@ -49,7 +50,9 @@ private:
 
   Status openData(const Options &options, const Executable &executable, const Executor &executor,
                   std::vector<Trait> &traits);
-  Status runBatch(uint64_t batch, Executor &executor, Control &world, Sum &sum, bool &isOwn);
+  Status load(uint64_t batch, Executor &executor, Progress *progress);
+  Status runBatch(uint64_t batch, Executor &executor, Control &world, Progress *progress, Sum &sum,
+                  bool &isOwn);
   // The last of which may be filled up.
   uint64_t numBatches() const { return (samples + globalBatch - 1) / globalBatch; }
 

@@ -252,7 +252,7 @@ Status Trainer::rollBack(uint64_t &step, const StepReport &report, Spike &spike,
     return {};
   uint64_t batches = step - progress->step;
   divergence.wentBack(report, *progress, batches);
-  watch.tookBack(static_cast<double>(batches) * report.seconds);
+  watch.tookBack(progress->spent);
   skippedBatches += batches;
   step = progress->step;
   goOnFrom(*progress);
@@ -278,7 +278,8 @@ Status Trainer::loadAndWait(uint64_t step) {
 Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   EvaluationReport report;
   Spent before = watch.enter(Spent::Evaluation);
-  if (Status status = evaluation.run(step, *executor, world, report, end.isOwn); !status.ok()) {
+  if (Status status = evaluation.run(step, *executor, world, progress, report, end.isOwn);
+      !status.ok()) {
     if (end.isOwn)
       world.abandon(status.message());
     return status;
@@ -286,8 +287,11 @@ Status Trainer::evaluate(uint64_t step, TrainEnd &end) {
   Status mine = record.write(report);
   (void)lap(); // evaluation is no part of a step
   watch.enter(before);
-  if (mine.ok() && step < options.steps)
+  if (mine.ok() && step < options.steps) {
+    enter(Activity::Working);
     mine = loadAndWait(step + 1);
+    enter(Activity::Stepping);
+  }
   return agree(world, mine);
 }
 
