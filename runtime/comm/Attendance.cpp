@@ -10,7 +10,8 @@
 namespace dtc::rt {
 using format::text;
 
-// Rank 0 has a connection to each, and leaves MPI as many files as it may want.
+// Rank 0 has a connection to each, and leaves MPI as many files as it may want. Limits are alike on all hosts, as a rule, so that
+// nobody looks for a rank 0 that may not.
 static bool mayConnectTo(int ranks) {
   constexpr rlim_t kOthers = 512;
   rlimit files = {};
@@ -20,7 +21,7 @@ static bool mayConnectTo(int ranks) {
 
 Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader &read,
                        double seconds) {
-  if (launch.localSize >= launch.size || (launch.rank == 0 && !mayConnectTo(launch.size)))
+  if (launch.localSize >= launch.size || !mayConnectTo(launch.size))
     return;
   // What is meant for ranks that have no MPI is not meant for these.
   EnvironmentReader others = [&read](const char *name) {
@@ -29,6 +30,11 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
   MeetingOptions options;
   if (!planMeeting(launch, others, seconds, options).ok())
     return;
+  // MPI changes the environment, which asking for names reads, once this constructor is left.
+  if (Status status = launch.rank == 0 ? Status() : findAddresses(options); !status.ok()) {
+    known = status.message();
+    return;
+  }
   options.isOver = &isOver;
   isAsking = true;
   thread = std::thread([this, options] {
@@ -37,10 +43,9 @@ Attendance::Attendance(const LaunchEnvironment &launch, const EnvironmentReader 
     std::lock_guard lock(mutex);
     isAsking = false;
     changed.notify_all();
-    if (status.ok())
-      known = text("all ", options.size,
-                   " ranks of the job have started dtrun, so that one of another host hangs, or "
-                   "the network between hosts does not carry MPI's messages");
+    isComplete = status.ok();
+    if (isComplete)
+      known = text("all ", options.size, " ranks of the job have started dtrun");
     else if (status.statusCode() == StatusCode::Aborted)
       known = status.message();
   });
@@ -56,6 +61,11 @@ std::string Attendance::words(double patience) {
   std::unique_lock lock(mutex);
   (void)changed.wait_for(lock, std::chrono::duration<double>(patience), [&] { return !isAsking; });
   return known;
+}
+
+bool Attendance::haveAllCome() {
+  std::lock_guard lock(mutex);
+  return isComplete;
 }
 
 } // namespace dtc::rt

@@ -28,6 +28,8 @@ public:
   // where that is nothing. Ranks that started before rank 0 hear of it later than their own time has passed.
   //   "rank 5 of 6 has not come to port 20016 of host 'a'; here are rank 1 on host 'a', ranks 2 and 3 on host 'b'"
   std::string words(double patience = 0);
+  // Whether all ranks have come.
+  bool haveAllCome();
 
 private:
   std::atomic<bool> isOver = false;
@@ -35,6 +37,7 @@ private:
   std::condition_variable changed;
   bool isAsking = false; // until it is known
   std::string known;
+  bool isComplete = false;
   std::thread thread;
 };
 

@@ -6,6 +6,7 @@
 #include "runtime/comm/MeetingPlace.h"
 #include "runtime/comm/MeetingSides.h"
 #include "runtime/comm/MeetingWire.h"
+#include "runtime/format/Printable.h"
 
 #include <algorithm>
 #include <charconv>
@@ -31,6 +32,10 @@ constexpr int kMostRanks = 1024; // each is connected to each
 constexpr double kConnectSeconds = 2, kAnswerSeconds = 5;
 // Rank 0 knows more than a guest: it speaks first.
 constexpr double kPatience = 5;
+// Between tries of a guest, at last; the other of a meeting on which nothing depends, which burdens nobody.
+constexpr double kMostPause = 0.5, kMostIdlePause = 3;
+// Of what is said at rank 0's port, where a stranger may listen. Ranks say less.
+constexpr size_t kMostWords = 2000;
 } // namespace
 
 std::string encode(const Hello &hello) {
@@ -164,6 +169,46 @@ Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &rea
   return {};
 }
 
+// "a,b" is "a" and then "b".
+static std::string takeHost(std::string_view &hosts) {
+  std::string host(hosts.substr(0, hosts.find(',')));
+  hosts.remove_prefix(std::min(host.size() + 1, hosts.size()));
+  return host;
+}
+
+Status findAddresses(MeetingOptions &options) {
+  std::string why = "there is none";
+  for (std::string_view rest = options.host; !rest.empty();) {
+    addrinfo hints = {}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    if (int error = ::getaddrinfo(takeHost(rest).c_str(), nullptr, &hints, &found)) {
+      why = ::gai_strerror(error);
+      continue;
+    }
+    for (const addrinfo *each = found; each; each = each->ai_next) {
+      char number[NI_MAXHOST];
+      if (::getnameinfo(each->ai_addr, each->ai_addrlen, number, sizeof(number), nullptr, 0,
+                        NI_NUMERICHOST) == 0)
+        options.addresses += (options.addresses.empty() ? "" : ",") + std::string(number);
+    }
+    ::freeaddrinfo(found);
+  }
+  return options.addresses.empty()
+             ? Status::unavailable(text("rank 0 is looked for at '", options.host, "' (",
+                                        options.hostVariable,
+                                        "), a name without an address: ", why))
+             : Status();
+}
+
+// On one line, without what would steer a terminal.
+static std::string quoted(std::string_view words) {
+  std::string out = format::printable(words.substr(0, kMostWords));
+  for (char &letter : out)
+    if (letter == '\n' || letter == '\t')
+      letter = ' ';
+  return out;
+}
+
 namespace {
 class Guest final : public Meeting {
 public:
@@ -185,6 +230,8 @@ private:
   // Of a connection that is open: whether the host of this job is there.
   Outcome sayHello(double deadline);
   std::string describeAbsence() const;
+  bool isOver() const { return options.isOver && *options.isOver; }
+  void pauseFor(double seconds) const;
   // The host's next message, which is to be a `word`.
   Status hear(Word word, double seconds, std::string &payload);
 
@@ -212,7 +259,7 @@ Guest::Outcome Guest::sayHello(double deadline) {
     return Outcome::NotHere;
   if (answer.word == Word::Taken)
     return Outcome::Met;
-  words = answer.payload;
+  words = quoted(answer.payload);
   return answer.word == Word::Refused && !words.starts_with(kOtherJob) ? Outcome::Refused
                                                                        : Outcome::NotHere;
 }
@@ -231,7 +278,7 @@ Guest::Outcome Guest::tryAddress(const addrinfo &each, double deadline) {
 Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
   addrinfo hints = {}, *found = nullptr;
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_flags = AI_NUMERICSERV | (options.addresses.empty() ? 0 : AI_NUMERICHOST);
   if (int error =
           ::getaddrinfo(host.c_str(), std::to_string(options.ports[0]).c_str(), &hints, &found)) {
     words = text("the name has no address: ", ::gai_strerror(error));
@@ -242,8 +289,7 @@ Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
     for (uint16_t port : options.ports) {
       auto *name = reinterpret_cast<sockaddr_in *>(each->ai_addr);
       name->sin_port = htons(port); // where IPv6 has it as well
-      bool isLate = now() >= deadline || (options.isOver && *options.isOver);
-      outcome = isLate ? Outcome::Silent : tryAddress(*each, deadline);
+      outcome = now() >= deadline || isOver() ? Outcome::Silent : tryAddress(*each, deadline);
       if (outcome != Outcome::NotHere)
         break;
     }
@@ -253,11 +299,9 @@ Guest::Outcome Guest::tryHost(const std::string &host, double deadline) {
 
 Guest::Outcome Guest::tryAll(double deadline) {
   Outcome outcome = Outcome::NotHere;
-  for (std::string_view rest = options.host; !rest.empty() && !isFinal(outcome);) {
-    std::string host(rest.substr(0, rest.find(',')));
-    rest.remove_prefix(std::min(host.size() + 1, rest.size()));
-    outcome = tryHost(host, deadline);
-  }
+  std::string_view rest = options.addresses.empty() ? options.host : options.addresses;
+  while (!rest.empty() && !isFinal(outcome))
+    outcome = tryHost(takeHost(rest), deadline);
   return outcome;
 }
 
@@ -268,9 +312,9 @@ Status Guest::hear(Word word, double seconds, std::string &payload) {
     return Status::aborted(
         text(who, "rank 0 on host '", options.host, "' ", words, " while the ranks meet"));
   if (message.word == Word::Failed && options.isOver)
-    return Status::aborted(message.payload);
+    return Status::aborted(quoted(message.payload));
   if (message.word == Word::Failed)
-    return Status::aborted(options.isQuiet ? std::string() : who + message.payload);
+    return Status::aborted(options.isQuiet ? std::string() : who + quoted(message.payload));
   if (message.word != word)
     return Status::aborted(text(who, "rank 0 says what it could not say then"));
   payload = std::move(message.payload);
@@ -284,26 +328,33 @@ std::string Guest::describeAbsence() const {
               options.ports.back(), " (", words, ")");
 }
 
+// Ends early where all is over: somebody waits for that.
+void Guest::pauseFor(double seconds) const {
+  for (double until = now() + seconds; now() < until && !isOver();)
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(until - now(), 0.1)));
+}
+
 Status Guest::join() {
   double deadline = now() + options.seconds, pause = 0.02;
   for (;;) {
     Outcome outcome = tryAll(deadline);
     if (outcome == Outcome::Met)
       break;
-    if (options.isOver && *options.isOver)
+    if (isOver())
       return Status::unavailable("");
     std::string who = text("rank ", options.rank, " on host '", ownHostName(), "'");
     if (outcome == Outcome::Refused)
       return Status::invalidArgument(text(who, " is refused by rank 0: ", words));
-    if (now() + pause > deadline)
-      return Status::aborted(options.isOver
-                                 ? describeAbsence() + ": it has not started dtrun, or is elsewhere"
-                                 : text(who, " waited ", options.seconds,
-                                        " s for rank 0: ", describeAbsence(),
-                                        "; where ranks need longer to start, raise ",
-                                        envInfo(EnvVar::StartTimeout).name, " or --timeout"));
-    std::this_thread::sleep_for(std::chrono::duration<double>(pause));
-    pause = std::min(pause * 1.5, 0.5);
+    if (now() >= deadline)
+      return Status::aborted(
+          options.isOver
+              ? describeAbsence() +
+                    ": it has not started dtrun, is elsewhere, or its port is closed"
+              : text(who, " waited ", options.seconds, " s for rank 0: ", describeAbsence(),
+                     "; where ranks need longer to start, raise ",
+                     envInfo(EnvVar::StartTimeout).name, " or --timeout"));
+    pauseFor(std::min(pause, deadline - now()));
+    pause = std::min(pause * 1.5, options.isOver ? kMostIdlePause : kMostPause);
   }
   std::string payload;
   DTC_RETURN_IF_ERROR(hear(Word::Welcome, options.seconds, payload));

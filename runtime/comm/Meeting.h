@@ -33,10 +33,11 @@ struct MeetingOptions {
   int rank = 0, size = 1;
   std::string host; // of rank 0: names or addresses, parted by commas, of which one will do
   std::string hostVariable = "MASTER_ADDR"; // that names it, for messages
-  std::vector<uint16_t> ports;              // of which rank 0 takes the first that is free
-  std::string job;                          // what ranks of one job have alike, and others not
-  double seconds = 120;                     // that all ranks may take to come, and then to speak
-  bool isQuiet = false;                     // says nothing of what rank 0 says as well
+  std::string addresses;       // of the host, as numbers, parted by commas; empty: as its names say
+  std::vector<uint16_t> ports; // of which rank 0 takes the first that is free
+  std::string job;             // what ranks of one job have alike, and others not
+  double seconds = 120;        // that all ranks may take to come, and then to speak
+  bool isQuiet = false;        // says nothing of what rank 0 says as well
   // Of a meeting on which nothing depends (Attendance.h): messages say who has come, and no more; and it ends, Unavailable,
   // when this becomes true.
   const std::atomic<bool> *isOver = nullptr;
@@ -48,6 +49,10 @@ struct MeetingOptions {
 // InvalidArgument where a variable is no port, and where nothing tells the host.
 Status planMeeting(const LaunchEnvironment &launch, const EnvironmentReader &read, double seconds,
                    MeetingOptions &options);
+
+// Where the names of `options.host` lead to, as numbers, into `options.addresses`. Unavailable where none leads anywhere.
+// For threads that may not ask for names themselves: that reads the environment, which others may be changing.
+Status findAddresses(MeetingOptions &options);
 
 // Returns when all ranks have come. Aborted after the time, naming those that are missing, and the hosts of the others;
 // its message is empty on a quiet rank that rank 0 has told. InvalidArgument where this rank cannot be one of the job.

@@ -160,7 +160,7 @@ std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks
 }
 
 std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase,
-                            const std::string &others) {
+                            const std::string &others, bool haveAllCome) {
   std::vector<RankMark> seen = marks.read();
   std::string out;
   auto add = [&](const std::string &words) { out += (out.empty() ? "" : "; ") + words; };
@@ -186,26 +186,30 @@ std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &ma
   std::vector<int> here;
   for (const RankMark &mark : seen)
     here.push_back(mark.rank);
+  const char *network = "or the network between hosts does not carry their messages";
   return text(listRanks(here), " of this host are here; ",
-              others.empty() ? "a rank of another host is missing, or the network between hosts "
-                               "does not carry their messages"
+              others.empty() ? text("a rank of another host is missing, ", network)
+              : haveAllCome  ? text(others, ", so that one of another host hangs, ", network)
                              : others);
 }
 
 // One rank of a machine speaks for all. The others wait for it: whoever ends first may end them.
 void StartUp::giveUp(Phase waiting) {
-  std::string others = attendance ? attendance->words(kAttendancePatience) : "";
+  // Later phases are none that a rank which never started would hold up.
+  bool isAsked = attendance && waiting <= Phase::JoiningWorld;
+  std::string others = isAsked ? attendance->words(kAttendancePatience) : "";
+  bool haveAllCome = isAsked && attendance->haveAllCome();
   std::vector<RankMark> seen = marks->read();
   auto speaker = std::find_if(seen.begin(), seen.end(), [&](const RankMark &mark) {
     return !mark.isStopped && mark.phase == static_cast<int>(waiting);
   });
   if (speaker != seen.end() && speaker->rank != launch.rank)
     std::this_thread::sleep_for(std::chrono::seconds(3));
-  std::string line =
-      text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ", secondsOf(waiting),
-           " s ", nameOf(waiting), ": ", describeMissing(launch, *marks, waiting, others),
-           "; where ranks need longer to start, raise ", envInfo(EnvVar::StartTimeout).name,
-           " or --timeout\n");
+  std::string line = text("dtrun: rank ", launch.rank, " on host '", hostName(), "' waited ",
+                          secondsOf(waiting), " s ", nameOf(waiting), ": ",
+                          describeMissing(launch, *marks, waiting, others, haveAllCome),
+                          "; where ranks need longer to start, raise ",
+                          envInfo(EnvVar::StartTimeout).name, " or --timeout\n");
   tellLauncher(line);
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);

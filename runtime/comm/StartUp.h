@@ -103,9 +103,10 @@ private:
 
 // Who keeps the others waiting in `phase`, as the ranks of this machine see it, for a message:
 //   "rank 1 has not started dtrun"
-// `marks` must be of the job that `launch` describes; `others` is what is known of all hosts, or empty.
+// `marks` must be of the job that `launch` describes; `others` is what is known of all hosts, or empty, and `haveAllCome` whether
+// that is that all ranks have started.
 std::string describeMissing(const LaunchEnvironment &launch, const RankMarks &marks, Phase phase,
-                            const std::string &others = {});
+                            const std::string &others = {}, bool haveAllCome = false);
 
 // The same of ranks that have all been here: who of them is stopped or has ended; empty where none.
 std::string describeLost(const LaunchEnvironment &launch, const RankMarks &marks);

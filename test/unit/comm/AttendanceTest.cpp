@@ -9,16 +9,17 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <sys/resource.h>
 
 namespace dtc::rt {
 namespace {
 
 class AttendanceTest : public testing::Test {
 protected:
-  // As of mpirun, with two ranks on each host.
+  // With two ranks on each host.
   std::unique_ptr<Attendance> attend(int rank, int size, double seconds, int localSize = 2) {
     LaunchEnvironment launch;
-    launch.launcher = Launcher::OpenMpi;
+    launch.launcher = launcher;
     launch.rank = rank;
     launch.size = size;
     launch.localSize = localSize;
@@ -31,6 +32,7 @@ protected:
         seconds);
   }
 
+  Launcher launcher = Launcher::OpenMpi;
   std::string port = std::to_string(test::freePort());
   std::map<std::string, std::string> variables = {
       {"PMIX_NAMESPACE", test::ownJobName()},
@@ -47,7 +49,8 @@ TEST_F(AttendanceTest, KnowsThatAllHaveStarted) {
   double begin = now();
   auto fourth = attend(3, 4, 20);
   for (Attendance *each : {first.get(), second.get(), third.get(), fourth.get()})
-    EXPECT_EQ(each->words(5).find("all 4 ranks of the job have started dtrun"), 0u);
+    EXPECT_EQ(each->words(5), "all 4 ranks of the job have started dtrun");
+  EXPECT_TRUE(first->haveAllCome() && fourth->haveAllCome());
   EXPECT_LT(now() - begin, 5); // as soon as it is known
 }
 
@@ -57,6 +60,7 @@ TEST_F(AttendanceTest, TellsAllRanksWhoIsMissing) {
   for (Attendance *each : {first.get(), second.get()})
     EXPECT_EQ(each->words(5), "ranks 1 and 3 of 4 have not come to port " + port + " of host '" +
                                   host + "'; here are rank 2 on host '" + host + "'");
+  EXPECT_FALSE(first->haveAllCome() || second->haveAllCome());
 }
 
 TEST_F(AttendanceTest, SaysWhereRankZeroIsLookedFor) {
@@ -66,7 +70,127 @@ TEST_F(AttendanceTest, SaysWhereRankZeroIsLookedFor) {
                                 "port " +
                                 port + " ("))
       << words;
-  EXPECT_TRUE(words.ends_with("): it has not started dtrun, or is elsewhere")) << words;
+  EXPECT_TRUE(words.ends_with("): it has not started dtrun, is elsewhere, or its port is closed"))
+      << words;
+}
+
+// As nodes of srun have, which are looked up before MPI starts.
+TEST_F(AttendanceTest, KnowsAHostByItsName) {
+  launcher = Launcher::Slurm;
+  variables["SLURM_STEP_ID"] = "0";
+  variables["SLURM_STEP_NODELIST"] = "localhost";
+  auto second = attend(2, 4, 0.3);
+  std::string words = second->words(5);
+  EXPECT_TRUE(words.starts_with("no rank 0 of this job is at 'localhost' (SLURM_STEP_NODELIST), "
+                                "port " +
+                                port + " ("))
+      << words;
+  auto first = attend(0, 2, 20, 1), third = attend(1, 2, 20, 1);
+  EXPECT_EQ(third->words(5), "all 2 ranks of the job have started dtrun");
+  std::string none(200, 'a'); // longer than a part of a name may be
+  variables["SLURM_STEP_NODELIST"] = none;
+  auto lost = attend(2, 4, 20);
+  words = lost->words();
+  EXPECT_TRUE(words.starts_with("rank 0 is looked for at '" + none +
+                                "' (SLURM_STEP_NODELIST), a name without an address: "))
+      << words;
+}
+
+// Who listens at rank 0's port, answers what comes there with `answers`, and counts it.
+class Stranger {
+public:
+  Stranger(const std::string &port, std::vector<Message> answers) : answers(std::move(answers)) {
+    int error = 0;
+    EXPECT_TRUE(listenOn(static_cast<uint16_t>(std::stoi(port)), listener, error).ok());
+    thread = std::thread([this] { listen(); });
+  }
+  ~Stranger() {
+    isOver = true;
+    thread.join();
+    ::close(listener);
+  }
+  int calls() const { return count; }
+
+private:
+  void listen() {
+    while (!isOver) {
+      int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (socket < 0) {
+        ::usleep(1000);
+        continue;
+      }
+      ++count;
+      Wire wire(socket);
+      Message message;
+      std::string why;
+      if (answers.empty() || !wire.await(4096, now() + 5, message, why))
+        continue;
+      for (const Message &answer : answers)
+        wire.send(answer.word, answer.payload);
+      (void)wire.await(4096, now() + 5, message, why); // until the guest has gone
+    }
+  }
+
+  std::vector<Message> answers;
+  int listener = -1;
+  std::atomic<bool> isOver = false;
+  std::atomic<int> count = 0;
+  std::thread thread;
+};
+
+// What is said at rank 0's port is printed, whoever says it.
+TEST_F(AttendanceTest, MakesWordsOfStrangersFitForATerminal) {
+  std::string hostile = "\x1b[2J\x9b"
+                        "31m gone\ndtrun: rank 3 died\t" +
+                        std::string(7000, 'x');
+  auto expectFit = [](const std::string &words) {
+    EXPECT_EQ(words.find("\\x1b[2J\\x9b31m gone dtrun: rank 3 died x"), words.find("\\x1b"));
+    EXPECT_NE(words.find("\\x1b"), std::string::npos) << words;
+    EXPECT_TRUE(std::all_of(words.begin(), words.end(), [](char letter) {
+      return letter >= ' ' && letter <= '~';
+    })) << words;
+    EXPECT_LT(words.size(), 2500u);
+  };
+  {
+    Stranger stranger(port, {{Word::Taken, ""}, {Word::Failed, hostile}});
+    expectFit(attend(2, 4, 20)->words(5));
+  }
+  Stranger stranger(port, {{Word::Refused, hostile}});
+  MeetingOptions options;
+  options.rank = 1;
+  options.size = 4;
+  options.host = "127.0.0.1";
+  options.ports = {static_cast<uint16_t>(std::stoi(port))};
+  options.seconds = 20;
+  std::unique_ptr<Meeting> meeting;
+  Status status = meet(options, meeting);
+  EXPECT_EQ(status.statusCode(), StatusCode::InvalidArgument);
+  expectFit(status.message());
+}
+
+// A thousand ranks may look for a rank 0 that never comes. By tries half a second apart this one would have 15.
+TEST_F(AttendanceTest, CallsLessAndLessOftenAndLeavesAtOnce) {
+  Stranger stranger(port, {});
+  auto second = attend(2, 4, 60);
+  EXPECT_EQ(second->words(4), "");
+  EXPECT_GE(stranger.calls(), 3);
+  EXPECT_LT(stranger.calls(), 14);
+  double begin = now();
+  second.reset();
+  EXPECT_LT(now() - begin, 0.5);
+}
+
+// Of 4 ranks and more, where there are files for so many connections and no more than 512 for MPI.
+TEST_F(AttendanceTest, LooksForNoRankZeroThatMayNotListen) {
+  rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit few = before;
+  few.rlim_cur = 516;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  EXPECT_NE(attend(2, 4, 0.1)->words(5), "");
+  EXPECT_EQ(attend(2, 5, 0.1)->words(5), "");
+  EXPECT_EQ(attend(0, 5, 0.1)->words(5), "");
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 // Nothing is known, nothing is waited for, and no port is open.

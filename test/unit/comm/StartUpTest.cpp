@@ -100,6 +100,22 @@ TEST(StartUp, NamesRanksThatDidNotComeOrStayBehind) {
             "all ranks are here and none is stopped");
 }
 
+// That all have started says something of other hosts only where nothing is wrong on this one.
+TEST(StartUp, BlamesNoOtherHostForARankOfThisOne) {
+  RankMarks mine(rankOf(0, 4, 2), ownJob()), slow(rankOf(1, 4, 2), ownJob());
+  mine.leave(static_cast<int>(Phase::JoiningWorld));
+  slow.leave(static_cast<int>(Phase::StartingMpi));
+  auto describe = [&] {
+    return describeMissing(rankOf(0, 4, 2), mine, Phase::JoiningWorld, "all 4 have started", true);
+  };
+  EXPECT_EQ(describe(), "rank 1 (process " + std::to_string(::getpid()) +
+                            ") is still starting MPI; all 4 have started");
+  slow.leave(static_cast<int>(Phase::JoiningWorld));
+  EXPECT_EQ(describe(), "ranks 0 and 1 of this host are here; all 4 have started, so that one of "
+                        "another host hangs, or the network between hosts does not carry their "
+                        "messages");
+}
+
 TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
@@ -111,6 +127,27 @@ TEST(StartUpDeathTest, EndsTheProcessAfterTheDeadlineOfAPhase) {
       testing::ExitedWithCode(3),
       "dtrun: rank 0 on host '.*' waited 0.3 s starting MPI: rank 1 has not started dtrun, or "
       "ended; .*DTC_START_TIMEOUT");
+}
+
+// Who has never started is told where that is what holds the others up, and no later.
+TEST(StartUpDeathTest, TellsWhoHasStartedWhileMpiStarts) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  auto start = [](Phase last) {
+    ::setenv("SLURM_STEP_ID", "0", 1);
+    ::setenv("SLURM_STEP_NODELIST", std::string(200, 'a').c_str(), 1); // which leads nowhere
+    LaunchEnvironment launch = rankOf(2, 4, 2);
+    launch.launcher = Launcher::Slurm;
+    StartUp startUp(launch, {.seconds = 0.2});
+    startUp.enter(Phase::StartingMpi);
+    startUp.enter(last);
+    ::sleep(30);
+  };
+  EXPECT_EXIT(start(Phase::JoiningWorld), testing::ExitedWithCode(3),
+              "joining all ranks in one communicator: 1 of the 2 ranks of this host have not "
+              "started dtrun, or ended; rank 0 is looked for at 'a*' ");
+  EXPECT_EXIT(start(Phase::ComparingJob), testing::ExitedWithCode(3),
+              "comparing the job of the ranks: 1 of the 2 ranks of this host have not started "
+              "dtrun, or ended; where ranks need longer");
 }
 
 TEST(StartUp, EachPhaseHasTheWholeTimeAndNothingIsWatchedAfterwards) {
