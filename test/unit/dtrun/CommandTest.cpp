@@ -211,7 +211,7 @@ TEST_F(Dtrun, KeepsTheLogOfTheRunBeforeUntilTheFirstStep) {
 TEST_F(Dtrun, LeavesTheLogOfAnotherJobAlone) {
   Result result =
       shell("$DTRUN s1.dte --data synthetic --steps 1000000000 --log-dir logs > out & "
-            "for i in $(seq 300); do grep -q 'step *3 ' out && break; sleep 0.1; done; "
+            "for i in $(seq 300); do grep -qs 'step *3 ' out && break; sleep 0.1; done; "
             "$DTRUN s1.dte --data synthetic --steps 2 --log-dir logs; echo exit $?; kill $!; "
             "wait $!; test $(wc -l < logs/rank-0.jsonl) -ge 3 || echo lines are gone");
   EXPECT_EQ(result.output, "dtrun: opening the log 'logs/rank-0.jsonl': another job is writing it; "
@@ -236,7 +236,7 @@ TEST_F(Dtrun, GoesOnWhereItsLogHasNoSpace) {
 // A file that is cut while it is read gives an error, and one that was loaded runs on.
 TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
   writeSamples("t.npy", 9);
-  const std::string wait = "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; "
+  const std::string wait = "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; "
                            "done; ";
   Result result = shell("$DTRUN s1.dte --data tokens=t.npy,targets=t.npy --steps 1000000000 "
                         "--format json > out & " +
@@ -258,7 +258,7 @@ TEST_F(Dtrun, StopsWhereItsDataIsWrittenTo) {
   Result result =
       shell("$DTRUN s1.dte --data tokens=t.npy,targets=t.npy --steps 1000000000 "
             "--format json > out & "
-            "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+            "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
             "head -c 4 /dev/zero | dd of=t.npy seek=100 bs=1 conv=notrunc status=none; "
             "wait $!");
   EXPECT_EQ(result.exitCode, 1) << result.output;

@@ -1,6 +1,7 @@
 // Ranks that are to be one job, and are not.
 #include "test/unit/dtrun/DtrunRunner.h"
 
+#include <cstdlib>
 #include <sstream>
 
 namespace dtc::rt {
@@ -37,6 +38,8 @@ TEST_F(Job, RefusesRanksThatDiffer) {
   std::filesystem::create_directory(path("there"));
   std::ofstream(path("t.txt")) << std::string(4000, '\1');
   std::ofstream(path("there/t.txt")) << std::string(2000, '\1') + '\2' + std::string(1999, '\1');
+  for (const char *variable : {"OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA"})
+    ::unsetenv(variable); // which a machine may have set for all ranks
   std::filesystem::copy(DTC_DTRUN, path("dtrun"));
   std::ofstream(path("dtrun"), std::ios::app) << "another build";
   ASSERT_EQ(shell("$DTRUN s2.dte -n 2 --data synthetic --steps 0 --dump-params p; "
@@ -117,7 +120,7 @@ TEST_F(Job, SaysWhoIsStoppedWhileItTrains) {
   Result result =
       shell("touch out; $DTRUN s2.dte -n 2 --data synthetic --steps 1000000000 --timeout 2 "
             "--log-dir logs --format json > out & "
-            "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+            "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
             "rank=$(sed -n 's/.*@dtrun-[0-9]*-1-[0-9]*-//p' /proc/net/unix | while read p; do "
             // Sockets of other jobs may be there, whose processes have ended.
             "  test \"$(ps -o ppid= -p $(ps -o ppid= -p $p) | tr -d ' ')\" = \"$(pgrep -P $! "
@@ -170,7 +173,7 @@ TEST_F(Job, EndsAlikeWhereOneRankCannotEvaluate) {
       "mkdir a b; cp e.txt a/; cp e.txt b/\n"
       "COMMAND=\"$DTRUN e2.dte --data synthetic --steps 1000000000 --format json --eval-every 1\"\n"
       "mpirun -q -n 1 $COMMAND --eval-data a/e.txt : -n 1 $COMMAND --eval-data b/e.txt > out & "
-      "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+      "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
       "truncate --size=10 b/e.txt; wait $!");
   EXPECT_EQ(result.exitCode, 1) << result.output;
   EXPECT_NE(result.output.find("dtrun: rank 1: reading 'b/e.txt': "), std::string::npos)
@@ -239,7 +242,7 @@ TEST_F(Job, EndsAlikeWhereOneRankCannotGoOn) {
             "COMMAND=\"$DTRUN s2.dte --steps 1000000000 --format json\"\n"
             "mpirun -q -n 1 $COMMAND --data tokens=a/t.npy,targets=a/t.npy : "
             "-n 1 $COMMAND --data tokens=b/t.npy,targets=b/t.npy > out & "
-            "for i in $(seq 300); do grep -q '\"step\":3,' out && break; sleep 0.1; done; "
+            "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; done; "
             "truncate --size=100 b/t.npy; wait $!");
   EXPECT_EQ(result.exitCode, 1) << result.output;
   EXPECT_NE(result.output.find("dtrun: rank 1: reading 'b/t.npy': "), std::string::npos)
