@@ -236,8 +236,9 @@ TEST_F(Dtrun, GoesOnWhereItsLogHasNoSpace) {
 // A file that is cut while it is read gives an error, and one that was loaded runs on.
 TEST_F(Dtrun, OutlivesChangesOfItsFiles) {
   writeSamples("t.npy", 9);
-  const std::string wait = "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; "
-                           "done; ";
+  const std::string wait =
+      "for i in $(seq 300); do grep -qs '\"step\":3,' out && break; sleep 0.1; "
+      "done; ";
   Result result = shell("$DTRUN s1.dte --data tokens=t.npy,targets=t.npy --steps 1000000000 "
                         "--format json > out & " +
                         wait +
