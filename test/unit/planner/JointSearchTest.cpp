@@ -32,6 +32,21 @@ struct Case {
   EstimateRequest request;
 };
 
+// Plans in bf16 of a model with sequences of 1024 tokens; with `memory` bytes a device.
+Case caseOf(const Topology &topology, int64_t devices, int64_t batch, int64_t layers,
+            double memory = 80e9) {
+  Case c;
+  c.limits.devices = devices;
+  c.limits.globalBatch = batch;
+  c.limits.layers = layers;
+  c.limits.sequence = 1024;
+  c.request.topology = &topology;
+  c.request.software = &ownStack(topology.device);
+  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
+  c.request.memoryLimit = memory;
+  return c;
+}
+
 std::string textOf(const Decisions &d) {
   std::string text;
   for (const DecisionName &name : decisionNames())
@@ -253,17 +268,9 @@ TEST_F(JointSearchTest, AgreesWhereStagesHaveSeveralChunks) {
   ASSERT_TRUE(topology.ok());
   for (std::optional<ScheduleKind> schedule :
        {std::optional(ScheduleKind::Interleaved), std::optional<ScheduleKind>()}) {
-    Case c;
-    c.limits.devices = 4;
-    c.limits.globalBatch = 16;
-    c.limits.layers = 16;
-    c.limits.sequence = 1024;
+    Case c = caseOf(*topology, 4, 16, 16);
     c.pins.pp = 4;
     c.pins.schedule = schedule;
-    c.request.topology = &*topology;
-    c.request.software = &ownStack(topology->device);
-    c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
-    c.request.memoryLimit = 80e9;
     Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
     ASSERT_TRUE(meshes.ok());
     SearchOptions options;
@@ -283,16 +290,9 @@ TEST_F(JointSearchTest, FindsWhatNeedsLeastOfStagesThatMemoryCuts) {
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("dgx-h100", 1, 4);
   ASSERT_TRUE(topology.ok());
-  Case c;
-  c.limits.devices = 4;
-  c.limits.globalBatch = 32;
-  c.limits.layers = 24;
-  c.limits.sequence = 1024;
+  Case c = caseOf(*topology, 4, 32, 24);
   c.pins.pp = c.pins.microBatch = 4;
   c.pins.schedule = ScheduleKind::OneForwardOneBackward;
-  c.request.topology = &*topology;
-  c.request.software = &ownStack(topology->device);
-  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
   auto search = [&](double memory) {
@@ -313,15 +313,7 @@ TEST_F(JointSearchTest, BoundsHold) {
   CellStore cells(folded);
   Result<Topology> topology = loadTopology("dgx-h100", 1, 8);
   ASSERT_TRUE(topology.ok());
-  Case c;
-  c.limits.devices = 8;
-  c.limits.globalBatch = 24;
-  c.limits.layers = 6;
-  c.limits.sequence = 1024;
-  c.request.topology = &*topology;
-  c.request.software = &ownStack(topology->device);
-  c.request.precision = cellPrecision("bf16", "adamw", *c.request.software);
-  c.request.memoryLimit = 80e9;
+  Case c = caseOf(*topology, 8, 24, 6);
   Result<std::vector<Decisions>> meshes = enumerateMeshes(c.limits, c.pins);
   ASSERT_TRUE(meshes.ok());
   for (const Decisions &mesh : *meshes) {
