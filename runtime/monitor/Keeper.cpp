@@ -143,11 +143,11 @@ void Keeper::leave(int code, double now, double grace) {
 void Keeper::decideAlone() {
   const Ending &ending = child.ending();
   Standing standing = child.frameOf(FrameKind::Beat).standing;
-  std::string reason =
-      isOwn(ending) ? text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(),
-                           ") ", describe(ending), "; it was in ", standing.place)
-                    : ending.words;
   bool hasTold = isOwn(ending) && !ending.signal && ending.exitCode;
+  std::string reason = ending.words;
+  if (isOwn(ending))
+    reason = text("rank ", rank, " on host '", child.hostName(), "' (process ", child.id(), ") ",
+                  describe(ending), hasTold ? "" : text("; it was in ", standing.place));
   if (!hasTold)
     tell(text("dtrun: ", reason, "\n"));
   if (isWorthRecord(ending, standing.trainingStep > 0))
