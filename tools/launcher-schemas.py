@@ -404,6 +404,14 @@ def torchtitan(repositories):
         own = nested(repository, policies, (name, "Config"))
         fields = {**dataclasses.fields(base), **dataclasses.fields(own)}
         calls[f"{name}.Config"] = {field: entry_of(kind, value) for field, (kind, value) in fields.items()}
+    quantization = "torchtitan/components/quantization/"
+    for name in ("Float8LinearConverter", "Float8GroupedExpertsConverter"):
+        base = nested(repository, quantization + "__init__.py", ("QuantizationConverter", "Config"))
+        own = nested(repository, quantization + "float8.py", (name, "Config"))
+        fields = {**dataclasses.fields(base), **dataclasses.fields(own)}
+        calls[f"{name}.Config"] = {field: entry_of(kind, value) for field, (kind, value) in fields.items()}
+    spec = nested(repository, "torchtitan/protocols/model_spec.py", ("ModelSpec",))
+    sections["model_spec"] = {field: entry_of(kind, value) for field, (kind, value) in dataclasses.fields(spec).items()}
     return {"top": sorted(trainer), "sections": sections, "calls": calls}
 
 

@@ -27,7 +27,7 @@ public:
     work.kind = op.kind;
     work.type = precision.compute;
     // Of 8-bit training the products of linear layers alone are in 8 bits.
-    if (op.kind != WorkKind::Product && work.type == ComputeType::FP8)
+    if ((op.kind != WorkKind::Product || op.staysWide) && work.type == ComputeType::FP8)
       work.type = ComputeType::BF16;
     work.bytes = op.bytes.at(scale) * op.traffic;
     if (op.kind != WorkKind::Memory) {

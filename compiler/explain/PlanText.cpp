@@ -70,7 +70,8 @@ void printTime(llvm::raw_ostream &out, const Plan &plan) {
   Throughput rate = throughputOf(plan);
   out << "  step              " << seconds(p.stepSeconds) << ", "
       << llvm::format("%.0f", rate.perSecond) << " " << rate.unit << ", "
-      << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << utilisation(p) << "\n";
+      << number(p.tflopsPerDevice) << " TFLOP/s a device, MFU " << utilisation(p)
+      << (plan.precision == "fp8" ? " of the peak in 8 bits" : "") << "\n";
   if (p.stepHighSeconds > 0)
     out << "                    " << seconds(p.stepLowSeconds) << " to "
         << seconds(p.stepHighSeconds) << " in nine of ten runs, by errors of " << p.basis << "\n";

@@ -30,7 +30,7 @@ Capabilities capabilities() {
   // Its pipeline is a scan, whose backward pass JAX makes: all forwards, then all backwards.
   static constexpr ScheduleKind schedules[] = {ScheduleKind::GPipe};
   static constexpr int64_t zero[] = {0, 1, 3};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f32"};
+  static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
   Capabilities can;
   can.name = "MaxText";
@@ -223,6 +223,8 @@ Result<ExportedPlan> exportToMaxText(const PlanView &view) {
   file.comment("precision, recomputation and the optimizer");
   bool isFull = view.plan.precision == "f32";
   file.set("dtype", isFull ? "\"float32\"" : "\"bfloat16\"");
+  if (view.plan.precision == "fp8")
+    file.set("quantization", "\"fp8\"");
   file.set("weight_dtype", "\"float32\"");
   file.set("grad_dtype", view.reduced == Width::Full ? "\"float32\"" : "\"bfloat16\"");
   file.set("remat_policy", ("\"" + rematPolicy(d.recompute) + "\"").str());

@@ -81,12 +81,17 @@ void writePrecision(const PlanView &view, FlagFile &file) {
   if (precision == "f32")
     return;
   file.section("precision");
-  file.flag(precision == "bf16" ? "bf16" : "fp16");
+  bool isBrain = precision != "f16"; // 8 bits are beside bf16
+  file.flag(isBrain ? "bf16" : "fp16");
+  if (precision == "fp8") {
+    file.flag("fp8-format", std::string("hybrid"));
+    file.flag("fp8-recipe", std::string("tensorwise"));
+  }
   // Under f16 gradients are reduced in f16 unless the flag says otherwise.
   if (view.reduced == Width::Full)
     file.flag("accumulate-allreduce-grads-in-fp32");
   else
-    file.flagIf(precision == "bf16", "grad-reduce-in-bf16");
+    file.flagIf(isBrain, "grad-reduce-in-bf16");
   if (view.reduced == Width::Half && view.accumulated == Width::Full)
     file.flag("ddp-param-name-patterns-for-fp32-local-accumulation", std::string("all"));
 }

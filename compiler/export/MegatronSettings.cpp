@@ -111,7 +111,7 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   static constexpr ScheduleKind schedules[] = {ScheduleKind::OneForwardOneBackward,
                                                ScheduleKind::Interleaved};
   static constexpr int64_t zero[] = {0, 1, 2, 3}, zeroOfPipelines[] = {0, 1};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32"};
+  static constexpr llvm::StringRef precisions[] = {"bf16", "f16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw", "sgd"};
   Capabilities can;
   can.name = name;

@@ -31,7 +31,7 @@ Capabilities capabilities() {
   // FSDP2 gathers and reduces for each micro-batch. Under a pipeline torch keeps what was gathered
   // and adds gradients up whole until the last micro-batch (PipelineStage.backward_maybe_with_nosync).
   static constexpr int64_t zero[] = {0, 2, 3}, zeroOfPipelines[] = {0, 1};
-  static constexpr llvm::StringRef precisions[] = {"bf16", "f32"};
+  static constexpr llvm::StringRef precisions[] = {"bf16", "f32", "fp8"};
   static constexpr llvm::StringRef optimizers[] = {"adamw"};
   Capabilities can;
   can.name = "torchtitan";
@@ -134,12 +134,27 @@ void writeTraining(const PlanView &view, PythonFile &file) {
   file.comment("precision");
   file.set("training.dtype", std::string("float32"));
   file.set("training.mixed_precision_param",
-           std::string(plan.precision == "bf16" ? "bfloat16" : "float32"));
+           std::string(plan.precision == "f32" ? "float32" : "bfloat16"));
   file.set("training.mixed_precision_reduce", std::string("float32"));
   file.setFlag("training.enable_cpu_offload", false);
   // torchtitan refuses CUDA graphs with either.
   if (view.d.pp > 1 || view.d.ep > 1)
     file.setFlag("training.disable_cuda_graphs", true);
+}
+
+// Configurations of linear layers, and of experts, become those of layers in 8 bits.
+void writeEightBits(const PlanView &view, PythonFile &file, std::string &import) {
+  std::string compiled = "model_compile_enabled=" + pythonFlag(view.software.joinsPointwise);
+  std::string names = "Float8LinearConverter";
+  file.comment("8 bits; the output layer stays in 16");
+  file.setCode("model_spec.model", "Float8LinearConverter.Config(filter_fqns=[\"lm_head\"], " +
+                                       compiled + ").build().convert(config.model_spec.model)");
+  if (view.hasExperts) {
+    names = "Float8GroupedExpertsConverter, " + names;
+    file.setCode("model_spec.model", "Float8GroupedExpertsConverter.Config(" + compiled +
+                                         ").build().convert(config.model_spec.model)");
+  }
+  import += "\nfrom torchtitan.components.quantization import " + names + "\n";
 }
 
 // Policies that recomputation of the plan needs, besides none.
@@ -154,7 +169,7 @@ std::optional<UserError> writeRecompute(const PlanView &view, const Capabilities
     return std::nullopt;
   }
   std::string policy = view.d.recompute == Recompute::Full ? "FullAC" : "SelectiveAC";
-  import = "\nfrom torchtitan.distributed.activation_checkpoint import " + policy + "\n";
+  import += "\nfrom torchtitan.distributed.activation_checkpoint import " + policy + "\n";
   file.setCode("activation_checkpoint", policy + ".Config()");
   return std::nullopt;
 }
@@ -173,6 +188,8 @@ Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
   std::string import;
   writeTraining(view, file);
   writeParallelism(view, file);
+  if (view.plan.precision == "fp8")
+    writeEightBits(view, file, import);
   if (std::optional<UserError> found = writeRecompute(view, can, file, import))
     return *found;
   file.comment("chains of elementwise ops are one kernel where the plan has them so");

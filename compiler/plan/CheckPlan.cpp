@@ -79,7 +79,7 @@ Found checkDecisions(const Plan &plan) {
     return PlanMistake{"virtual_stages", "is " + number(d.virtualStages) +
                                              ", wanted 1 with schedule " +
                                              planNameOf(d.schedule).str()};
-  if (Found found = checkWord("precision", plan.precision, {"f32", "bf16", "f16"}))
+  if (Found found = checkWord("precision", plan.precision, {"f32", "bf16", "f16", "fp8"}))
     return found;
   return checkWord("optimizer", plan.optimizer, {"adamw", "sgd", "lamb", "lars"});
 }

@@ -33,6 +33,8 @@ std::string whyNotExecutable(const Plan &plan) {
     return ("the plan has " + limit->key + " = " + valueOf(plan.decisions, limit->key) + kCantYet +
             limit->mend)
         .str();
+  if (plan.precision == "fp8")
+    return ("the plan has precision = fp8" + kCantYet + "--precision bf16").str();
   return "";
 }
 

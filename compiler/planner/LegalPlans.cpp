@@ -121,4 +121,22 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
   return std::nullopt;
 }
 
+std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
+                                        const Topology &topology) {
+  const SpaceSet &set = spaceSet("precisions");
+  auto word = llvm::find(set.words, precision);
+  if (word == set.words.end() ||
+      !has(software.space.precisions, static_cast<size_t>(word - set.words.begin())))
+    return UserError("--precision " + precision.str() + ": software '" + software.name +
+                         "' can't train in that",
+                     "use " + wordsOf(set, software.space) + "; 'dtc stack show " + software.name +
+                         "' lists all under [space]");
+  // Of other types a device without a rate takes that of f32; 8 bits are there for their rate alone.
+  if (precision == nameOf(ComputeType::FP8) && topology.device.peak(ComputeType::FP8) == 0)
+    return UserError("--precision fp8: device '" + topology.device.name + "' of '" + topology.name +
+                         "' has no products in 8 bits",
+                     "use --precision bf16, or a topology whose file says device.peak.fp8");
+  return std::nullopt;
+}
+
 } // namespace dtc

@@ -4,6 +4,7 @@
 
 #include "compiler/planner/Pins.h"
 #include "compiler/stack/SoftwareStack.h"
+#include "compiler/topology/Topology.h"
 
 namespace dtc {
 
@@ -18,5 +19,9 @@ bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers
 
 // A pin that the software can't obey: names it, the software and what it has instead.
 std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &software);
+
+// A precision ("fp8") that the software or the device can't train in: names it and what there is instead.
+std::optional<UserError> checkPrecision(llvm::StringRef precision, const SoftwareStack &software,
+                                        const Topology &topology);
 
 } // namespace dtc

@@ -451,6 +451,9 @@ static std::optional<UserError> checkExecutable(const PlanRequest &request, cons
     return UserError("--fix asks for what 'dtc compile' can't lower yet",
                      "use " + limit->mend.str() +
                          ", or plan without --executable to see what others cost");
+  if (request.precision == "fp8")
+    return UserError("--precision fp8 is what 'dtc compile' can't lower yet",
+                     "use --precision bf16, or plan without --executable to see what 8 bits win");
   DiagnosticCapture capture(request.model->getContext());
   if (failed(graph::checkCompilable(request.model)))
     return capture.errorOr(UserError("the model has ops that 'dtc compile' can't lower yet"));
@@ -474,6 +477,9 @@ Result<PlanOutcome> planModel(const PlanRequest &request) {
   if (std::optional<UserError> error = checkBuckets(*pins, *software))
     return *error;
   if (std::optional<UserError> error = checkLegal(*pins, *software))
+    return *error;
+  if (std::optional<UserError> error =
+          checkPrecision(request.precision, *software, request.topology))
     return *error;
   Result<PlanOutcome> outcome = PlanSearcher(request, *pins, *software).run();
   return planOnFewerNodes(request, *pins, *software, std::move(outcome));

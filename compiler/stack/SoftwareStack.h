@@ -15,7 +15,7 @@ struct LegalSpace {
        expertsBesideTensor = false, zeroGroups = false, offload = false, unevenStages = false,
        fillsStages = false, evenRecompute = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, schedules = 0,
-           recompute = 0, recomputeMixes = 0, axisOrders = 0;
+           recompute = 0, recomputeMixes = 0, axisOrders = 0, precisions = 0;
 };
 
 // The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds

@@ -101,6 +101,7 @@ constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", "zb-v"};
 constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
+constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};
 constexpr llvm::StringRef orders[] = {"any", "tp-cp-dp-pp", "tp-cp-pp-dp"};
 
 constexpr SpaceFlag spaces[] = {
@@ -125,6 +126,7 @@ constexpr SpaceSet sets[] = {
     {"schedules", &LegalSpace::schedules, schedules, "of pipelines"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others"},
+    {"precisions", &LegalSpace::precisions, precisions, "of training; fp8: products of linear layers in 8 bits"},
     {"axis_orders", &LegalSpace::axisOrders, orders, "orders of the axes on the links, the innermost first"},
 };
 // clang-format on

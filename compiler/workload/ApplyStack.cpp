@@ -83,6 +83,12 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
 ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType compute) {
   applyTo(cells.embedding, stack, compute, cells.tp);
   applyTo(cells.head, stack, compute, cells.tp);
+  // Training in 8 bits keeps the output layer in 16: --fp8-output-proj of Megatron-LM is off, torchtitan's
+  // float8 recipes filter lm_head, and MaxText's logits_dense has no quantization.
+  for (CellOp &op : cells.head.ops) {
+    op.staysWide = op.kind == WorkKind::Product;
+    op.castTraffic = op.staysWide ? 0 : op.castTraffic;
+  }
   for (BlockCell &block : cells.blocks)
     applyTo(block, stack, compute, cells.tp);
   cells.overlap = {stack.tpHidden,     stack.cpHidden,  stack.epHidden,       stack.dpHidden,

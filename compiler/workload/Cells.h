@@ -81,6 +81,7 @@ struct CellOp {
   bool isBlocked = true;   // of attention: its scores are never in memory
   double scoreTraffic = 0; // otherwise: elements moved for each score of a pass
   double castTraffic = 0;  // times its bytes, which casting its operands moves beside it
+  bool staysWide = false;  // a product in 16 bits where others are in 8
   double imbalance = 1;    // times its seconds: the fullest rank over the mean
 };
 

@@ -23,13 +23,13 @@ LAUNCHERS = ("megatron-lm", "megatron-bridge", "torchtitan", "deepspeed", "maxte
 TAKEN = {
     "megatron-lm": "one-device data-parallel zero-1 zero-2 zero-3 hsdp zero-1-groups tensor tensor-plain tensor-zero-3 pipeline pipeline-zero-0 "
     "pipeline-late-gradients interleaved uneven uneven-chunks block selective context context-zero-3 experts experts-tensor experts-zero-3 "
-    "offload offload-zero-3 f16 sgd pipeline-inside data-inside unlike-stages kv-groups torus",
+    "offload offload-zero-3 f16 fp8 fp8-zero-3 fp8-experts sgd pipeline-inside data-inside unlike-stages kv-groups torus",
     "torchtitan": "one-device zero-2 zero-3 hsdp tensor-plain tensor-zero-3 pipeline-zero-0 gpipe interleaved zb-v uneven uneven-chunks "
-    "selective-titan context-zero-3 experts-zero-3 pipeline-inside unlike-stages torus",
+    "selective-titan context-zero-3 experts-zero-3 fp8-zero-3 fp8-experts pipeline-inside unlike-stages torus",
     "deepspeed": "data-parallel zero-1 zero-2 zero-3 hsdp tensor-plain pipeline-late-gradients selective selective-titan selective-products "
     "experts experts-zero-3 offload offload-zero-3 f16 sgd lamb",
     "maxtext": "one-device data-parallel zero-1 zero-3 hsdp tensor tensor-zero-3 gpipe gpipe-zero-3 selective-products context-zero-3 "
-    "experts-zero-3 offload offload-zero-3 sgd data-inside torus",
+    "experts-zero-3 offload offload-zero-3 fp8 fp8-zero-3 fp8-experts sgd data-inside torus",
 }
 TAKEN["megatron-bridge"] = TAKEN["megatron-lm"]
 
@@ -101,7 +101,16 @@ def path_of(node):
 
 
 def check_value(schema, name, entry, node):
-    if isinstance(node, ast.Call):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "convert":
+        # torchtitan: CONVERTER.Config(...).build().convert(what it replaces)
+        build, converted = node.func.value, ".".join(path_of(node.args[0])[1:])
+        if not (isinstance(build, ast.Call) and build.func.attr == "build" and isinstance(build.func.value, ast.Call)):
+            yield f"'{name}' is converted by what nothing builds"
+        elif converted != name:
+            yield f"'{name}' is made of '{converted}'"
+        else:
+            yield from check_value(schema, name, entry, build.func.value)
+    elif isinstance(node, ast.Call):
         called = ".".join(path_of(node.func))
         fields = schema["calls"].get(called)
         if fields is None:
@@ -133,7 +142,8 @@ def check_assignments(schema, text):
             continue
         root, *names = path_of(line.targets[0])
         name = ".".join(names)
-        if name in seen:
+        converts = isinstance(line.value, ast.Call) and isinstance(line.value.func, ast.Attribute) and line.value.func.attr == "convert"
+        if name in seen and not converts:
             yield f"'{name}' twice"
         seen.add(name)
         if names[0] not in schema["top"]:
@@ -221,6 +231,11 @@ PLANTED = [
     ("torchtitan", "zero-3", '"always"', '"sometimes"', "'parallelism.fsdp_reshard_after_forward' is 'sometimes'"),
     ("torchtitan", "zero-3", "training.max_context_length", "training.seq_len", "no field 'training.seq_len'"),
     ("torchtitan", "zero-3", "FullAC.Config()", "AllAC.Config()", "'activation_checkpoint' is made by 'AllAC.Config'"),
+    ("torchtitan", "fp8-experts", "Float8LinearConverter.Config", "Float8Converter.Config", "'model_spec.model' is made by 'Float8Converter.Config'"),
+    ("torchtitan", "fp8-experts", "filter_fqns", "filters", "'Float8LinearConverter.Config' has no field 'filters'"),
+    ("torchtitan", "fp8-experts", "convert(config.model_spec.model", "convert(config.model_spec.name", "'model_spec.model' is made of 'model_spec.name'"),
+    ("megatron-lm", "fp8", "tensorwise", "current", "'--fp8-recipe' is 'current'"),
+    ("maxtext", "fp8-zero-3", 'quantization: "fp8"', 'quantization: "f8"', "'quantization' is 'f8'"),
     ("deepspeed", "zero-3", '"overlap_comm"', '"overlaps_comm"', "no key 'zero_optimization.overlaps_comm'"),
     ("deepspeed", "zero-3", '"stage": 3', '"stage": 4', "'zero_optimization.stage' is 4"),
     ("deepspeed", "zero-3", '"train_batch_size"', '"train_batch"', "no key 'train_batch'"),

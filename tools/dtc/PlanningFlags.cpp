@@ -31,8 +31,10 @@ void PlanningFlags::add(CLI::App &command, bool planGiven) {
                     ->check(wholeNumber(1));
   if (!planGiven)
     batch->required();
-  command.add_option("--precision", precision, "f32, bf16 or f16")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  command
+      .add_option("--precision", precision,
+                  "f32, bf16, f16 or fp8: products of linear layers in 8 bits, all else as bf16")
+      ->check(CLI::IsMember({"f32", "bf16", "f16", "fp8"}));
   command.add_option("--optimizer", optimizer, "adamw, sgd, lamb or lars")
       ->check(CLI::IsMember({"adamw", "sgd", "lamb", "lars"}));
   command

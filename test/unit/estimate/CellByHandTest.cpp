@@ -40,6 +40,35 @@ TEST(CostBlock, ScalesEachAmount) {
   EXPECT_DOUBLE_EQ(cost.expertParameters, 80 / 4.0);
 }
 
+// In 8 bits a product of a layer takes the rate of 8 bits, and what is cast for it; attention and
+// products that stay wide take that of 16.
+TEST(CostBlock, MultipliesLinearLayersAloneIn8Bits) {
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  CellPrecision narrow, half;
+  narrow.compute = ComputeType::FP8;
+  half.compute = ComputeType::BF16;
+  narrow.activationShare = half.activationShare = 0.5;
+  CellOp product;
+  product.kind = WorkKind::Product;
+  product.m = product.n = product.k = 8192;
+  product.batch = 1;
+  product.flops = 2.0 * 8192 * 8192 * 8192;
+  product.bytes.parts[0] = 4.0 * 3 * 8192 * 8192; // of f32
+  auto secondsOf = [&](const CellOp &op, const CellPrecision &precision) {
+    return costOp(op, {}, topology, precision).seconds;
+  };
+  EXPECT_LT(secondsOf(product, narrow), 0.7 * secondsOf(product, half));
+  CellOp wide = product;
+  wide.staysWide = true;
+  EXPECT_EQ(secondsOf(wide, narrow), secondsOf(product, half));
+  CellOp cast = product;
+  cast.castTraffic = 0.5; // of 2 bytes an element, at the memory's rate
+  OpWork moved;
+  moved.bytes = 0.5 * 2.0 * 3 * 8192 * 8192;
+  EXPECT_DOUBLE_EQ(secondsOf(cast, narrow),
+                   secondsOf(product, narrow) + dtc::secondsOf(moved, topology.device));
+}
+
 // Collectives are among the ranks of their axis, and take the time of what they send there.
 TEST(CostBlock, SendsAmongTheRanksOfTheAxis) {
   BlockCell cell;

@@ -1,4 +1,5 @@
 // What the search leaves out for a stack, and what it says of pins that the stack can't obey.
+#include "compiler/planner/LegalPlans.h"
 #include "compiler/planner/SearchSpace.h"
 #include "compiler/stack/StackFields.h"
 
@@ -27,6 +28,21 @@ std::string errorOf(const std::map<std::string, std::string> &fixed, const char 
 }
 
 } // namespace
+
+TEST(CheckPrecision, IsOfTheStackAndTheDevice) {
+  Topology h100 = *loadTopology("dgx-h100", 1, 8), a100 = *loadTopology("dgx-a100-80g", 1, 8);
+  SoftwareStack core = *loadStack("megatron-core"), deepspeed = *loadStack("deepspeed"),
+                titan = *loadStack("torchtitan");
+  for (const char *precision : {"f32", "bf16", "f16", "fp8"})
+    EXPECT_FALSE(checkPrecision(precision, core, h100)) << precision;
+  EXPECT_EQ(checkPrecision("fp8", deepspeed, h100)->message,
+            "--precision fp8: software 'deepspeed' can't train in that");
+  EXPECT_EQ(checkPrecision("f16", titan, h100)->note,
+            "use f32, bf16, fp8; 'dtc stack show torchtitan' lists all under [space]");
+  EXPECT_EQ(checkPrecision("fp8", core, a100)->message,
+            "--precision fp8: device 'A100-SXM4-80GB' of 'dgx-a100-80g' has no products in 8 bits");
+  EXPECT_FALSE(checkPrecision("bf16", core, a100));
+}
 
 TEST(IsLegal, HasAllThatIsCostedForDtc) {
   LegalSpace own = spaceOf("dtc");

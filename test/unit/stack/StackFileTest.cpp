@@ -99,6 +99,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(spaceSet("schedules").member, &LegalSpace::schedules);
   EXPECT_EQ(spaceSet("recompute").member, &LegalSpace::recompute);
   EXPECT_EQ(spaceSet("recompute_mixes").member, &LegalSpace::recomputeMixes);
+  EXPECT_EQ(spaceSet("precisions").member, &LegalSpace::precisions);
   EXPECT_EQ(spaceSet("axis_orders").member, &LegalSpace::axisOrders);
 }
 

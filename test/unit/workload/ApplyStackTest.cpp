@@ -111,6 +111,19 @@ TEST(ApplyStack, CastsAndKeepsLessIn8Bits) {
   EXPECT_EQ(block.keptShare, 0.125);
 }
 
+// Logits are made in 16 bits whatever layers are in.
+TEST(ApplyStack, KeepsTheOutputLayerWide) {
+  ModelCells cells = layer();
+  cells.head = cells.blocks.front();
+  SoftwareStack stack = own();
+  stack.castTraffic = 0.5;
+  ModelCells applied = applyStack(cells, stack, ComputeType::FP8);
+  EXPECT_TRUE(applied.head.ops[1].staysWide);
+  EXPECT_EQ(applied.head.ops[1].castTraffic, 0);
+  EXPECT_FALSE(applied.blocks[0].ops[1].staysWide);
+  EXPECT_EQ(applied.blocks[0].ops[1].castTraffic, 0.5);
+}
+
 TEST(ApplyStack, GathersLogitsOfTheGroup) {
   SoftwareStack stack = own();
   stack.logitBytes = 20;
