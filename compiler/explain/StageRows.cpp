@@ -132,11 +132,21 @@ private:
     rows.erase(rows.begin() + static_cast<std::ptrdiff_t>(nearest) + 1);
   }
 
+  // Layers of the shortest and the longest run: "2", "1 to 2".
+  std::string lengthsOf(const StageRow &row) const {
+    int64_t least = std::numeric_limits<int64_t>::max(), most = 0;
+    for (size_t index = row.first; index <= row.last; ++index)
+      for (auto [first, last] : plan.stages[index].chunks) {
+        least = std::min(least, last - first + 1);
+        most = std::max(most, last - first + 1);
+      }
+    return std::to_string(least) + (least < most ? " to " + std::to_string(most) : "");
+  }
+
   std::string layersOf(const StageRow &row) const {
     const PlanStage &stage = plan.stages[row.first];
     if (stage.chunks.size() > 3)
-      return std::to_string(stage.chunks.size()) + " runs of " +
-             std::to_string(stage.recompute.size() / stage.chunks.size());
+      return std::to_string(stage.chunks.size()) + " runs of " + lengthsOf(row);
     std::string list;
     for (size_t chunk = 0; chunk < stage.chunks.size(); ++chunk) {
       int64_t first = stage.chunks[chunk].first, last = stage.chunks[chunk].second;

@@ -60,3 +60,13 @@ TEST(FoldStages, SaysWhereRecomputationDiffers) {
     ++column;
   EXPECT_EQ(rows[0].figures[column], "differs");
 }
+
+// Many runs are counted, with the layers of the shortest and the longest.
+TEST(FoldStages, CountsManyRuns) {
+  Plan plan = pipeline({2, 4});
+  plan.stages[0].chunks = {{0, 0}, {3, 4}, {7, 8}, {11, 12}};
+  plan.stages[1].chunks = {{1, 2}, {5, 6}, {9, 10}, {13, 14}};
+  std::vector<StageRow> rows = foldStages(plan);
+  EXPECT_EQ(rows[0].layers, "4 runs of 1 to 2");
+  EXPECT_EQ(rows[1].layers, "4 runs of 2");
+}

@@ -85,6 +85,23 @@ TEST_F(KeeperTest, SaysHowARankDiedThatHadNobody) {
   EXPECT_NE(said.find(" exited with code 0 before the job's end"), std::string::npos) << said;
 }
 
+// The reason is the one that it has where keepers have met: the place stands beside it.
+TEST_F(KeeperTest, WritesARecordOfARankThatHadNobody) {
+  EXPECT_EQ(keep(
+                [](Progress &progress) {
+                  progress.enterStep(0, 0, 9);
+                  return 4;
+                },
+                1),
+            4);
+  EXPECT_EQ(said, "");
+  std::ifstream file(folder + "/flight-rank-1.json");
+  std::string json(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(json.find(") exited with code 4, as training diverged\", \"place\": \""),
+            std::string::npos)
+      << json;
+}
+
 TEST_F(KeeperTest, SaysWhatARankSaidThatLostOthers) {
   EXPECT_EQ(keep([](Progress &progress) {
               progress.say("all-reduce\x1b: not complete");
