@@ -3,6 +3,7 @@
 
 #include "compiler/cost/Constants.h"
 #include "compiler/cost/MeshPlacement.h"
+#include "compiler/estimate/NetworkLevels.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -108,9 +109,7 @@ double distinctShare(double copies, const RankGroup &group, const Topology &topo
   llvm::SmallVector<int64_t> perLevel = ranksPerLevel(group, topology);
   for (auto [level, count] : llvm::zip(topology.levels, perLevel)) {
     ranks *= static_cast<double>(count);
-    bool network = level.kind == LinkKind::InfiniBand || level.kind == LinkKind::Efa ||
-                   level.kind == LinkKind::Ethernet;
-    if (network)
+    if (isNetwork(level.kind))
       nodes *= static_cast<double>(count);
   }
   double places = nodes > 1 ? nodes : ranks;

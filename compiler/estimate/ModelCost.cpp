@@ -1,6 +1,7 @@
 // Costs the parts of a model.
 #include "compiler/estimate/ModelCost.h"
 
+#include "compiler/estimate/NetworkLevels.h"
 #include "compiler/estimate/StageTransfers.h"
 
 #include <numeric>
@@ -44,6 +45,7 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
   ModelCost cost;
   cost.cells = &cells;
   cost.groups = groupsOf(decisions);
+  cost.overlap = overlapOf(cells, cost.groups.tp, topology);
   CellScale scale{static_cast<double>(decisions.microBatch), static_cast<double>(decisions.cp),
                   static_cast<double>(decisions.ep)};
   auto costOf = [&](const BlockCell &cell) {
@@ -81,6 +83,13 @@ AxisGroups groupsOf(const Decisions &d) {
     groups.dense.push_back({1, 1});
   addExpertGroups(d, groups);
   return groups;
+}
+
+Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topology &topology) {
+  Overlap overlap = cells.overlap;
+  if (!cells.sequenceParallel || spansNetwork(tensor, topology))
+    overlap.tp = 0;
+  return overlap;
 }
 
 ModelCost costModel(const ModelCells &cells, const Decisions &decisions, const Topology &topology,

@@ -12,6 +12,12 @@ struct SearchedPlacements;
 // Ranks of each axis under an order of axes.
 AxisGroups groupsOf(const Decisions &decisions);
 
+// What the software hides of the collectives of a mesh, whose tensor-parallel group is `tensor`. Products run beside
+// the scattered sums and gathers around them piece by piece: so under sequence parallelism alone, among devices that
+// read each other's memory. Source: Megatron-LM, arguments.py ("can happen only when sequence parallelism is enabled");
+// TransformerEngine, module/base.py (a "single NVLink domain"); PyTorch's symmetric memory.
+Overlap overlapOf(const ModelCells &cells, const RankGroup &tensor, const Topology &topology);
+
 // Costs of the parts of a model under (tp, sp, cp, ep, micro-batch); shared by all decisions that
 // agree in these and in the groups.
 struct ModelCost {
@@ -22,6 +28,7 @@ struct ModelCost {
   double tiedParameters = 0;
   double allDense = 0, allExpert = 0; // parameters of a rank if it had all layers
   AxisGroups groups;
+  Overlap overlap;
   // Where stages are on unlike devices: the same on each of `places.kinds`.
   StagePlaces places;
   std::vector<ModelCost> kinds;

@@ -13,7 +13,7 @@ namespace dtc {
 
 StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
                          const EstimateRequest &request)
-    : model(model), d(decisions), request(request), overlap(model.cells->overlap),
+    : model(model), d(decisions), request(request), overlap(model.overlap),
       process(model.cells->process), known(request.shared ? request.shared->of(decisions) : own),
       shards(model.groups, d), dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
       expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
@@ -50,6 +50,7 @@ double StageCoster::gatherSeconds(const BlockCost &block, double bytesPerParamet
 
 StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place &place) const {
   PartTimes times;
+  const Overlap &overlap = place.model.overlap; // of a group that may lie on other links
   double tp = 1 - overlap.tp, cp = 1 - overlap.cp, ep = 1 - overlap.ep;
   Exposed forward{tp * block.forwardTp, cp * block.forwardCp, ep * block.forwardEp, 0};
   Exposed backward{tp * block.backwardTp, cp * block.backwardCp, ep * block.backwardEp, 0};

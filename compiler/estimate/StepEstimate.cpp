@@ -197,7 +197,7 @@ static StepEstimate estimateCut(const ModelCost &model, const Decisions &decisio
       step.fullestStage = index;
     }
   }
-  Pipeline(decisions, model.cells->overlap, step).run();
+  Pipeline(decisions, model.overlap, step).run();
   step.leastLoopSeconds =
       decisions.pp > 1 ? makespanLowerBound(pipelineOf(step, decisions)) : step.loopSeconds;
   setLoop(step, std::max(step.loopSeconds, step.leastLoopSeconds), step.p2pSeconds);

@@ -184,7 +184,7 @@ Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topolo
   if (!cells)
     return capture.errorOr(UserError("explaining the plan: its model can't be partitioned"));
   cells = applyStack(std::move(*cells), *software, costed.precision.compute);
-  costed.overlap = cells->overlap;
+  costed.overlap = overlapOf(*cells, costed.groups.tp, topology);
   CellScale scale{static_cast<double>(d.microBatch), static_cast<double>(d.cp),
                   static_cast<double>(d.ep)};
   costed.tiedParameters = cells->tied.at(scale);

@@ -146,7 +146,11 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
     if (Found found = set(view, launcher, out))
       return *found;
   setOrder(view, launcher, out);
-  out.overlapsTensor = d.tp > 1 && d.sequenceParallel && view.software.tpHidden > 0;
+  out.overlapsTensor = view.hidesTensor();
+  if (view.mayHideTensor() && !view.hidesTensor())
+    out.notes.push_back(
+        "ranks of tp are on several nodes: where these share NVLink, the plan counts "
+        "on tp_comm_overlap, which is for you to add");
   out.tensorParallelExperts = view.hasExperts && d.tp > 1;
   if (d.ep > 1)
     out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";

@@ -41,6 +41,10 @@ public:
   // Between which gradients are added up.
   int64_t gradientRanks() const { return d.dp * d.cp; }
   int64_t devicesPerNode() const { return plan.devices / plan.nodes; }
+  // Whether tensor-parallel collectives run beside the products around them, as the stack has it: among the devices
+  // of a node, with sequence parallelism. `mayHideTensor`: the same, whichever links these are on.
+  bool mayHideTensor() const { return d.tp > 1 && d.sequenceParallel && software.tpHidden > 0; }
+  bool hidesTensor() const { return mayHideTensor() && d.tp <= devicesPerNode(); }
   // Of a bucket; 0: the software's own size.
   int64_t bucketElements() const { return d.bucketBytes / (reduced == Width::Half ? 2 : 4); }
 

@@ -194,6 +194,8 @@ Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
     return *found;
   file.comment("chains of elementwise ops are one kernel where the plan has them so");
   file.setFlag("compile.enable", view.software.joinsPointwise);
+  file.setFlag("compile.enable_async_tensor_parallel",
+               view.hidesTensor() && view.software.joinsPointwise);
 
   ExportedPlan out;
   out.text = pythonDocstring(view, kUse) + "import importlib\nimport os\n" + import +
@@ -206,6 +208,10 @@ Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
                         std::to_string(view.d.numMicroBatches) +
                         " micro-batches under fsdp_reshard_after_forward \"never\", and the plan "
                         "counts one gather a step");
+  if (view.mayHideTensor() && !view.hidesTensor())
+    out.notes.push_back(
+        "ranks of tp are on several nodes: where these share NVLink, the plan counts "
+        "on enable_async_tensor_parallel, which is for you to set");
   if (view.d.bucketBytes > 0)
     out.notes.push_back("torchtitan reduces gradients layer by layer, and the plan in buckets of " +
                         std::to_string(view.d.bucketBytes) + " bytes");

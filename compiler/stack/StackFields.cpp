@@ -71,7 +71,7 @@ constexpr StackFigure figures[] = {
     {"recomputation", "selective_share", &Stack::selectiveShare, 0, 1,
      "of a layer's forward, where selective recomputation is of so much of it and frees as much of what is kept; 0: as selective_attention says"},
     {"overlap", "tp_hidden", &Stack::tpHidden, 0, 1,
-     "share of the seconds of tensor-parallel collectives that run beside compute"},
+     "share of the seconds of tensor-parallel collectives that run beside compute, with sequence parallelism and without a network between"},
     {"overlap", "cp_hidden", &Stack::cpHidden, 0, 1, "the same of context parallelism"},
     {"overlap", "ep_hidden", &Stack::epHidden, 0, 1, "the same of expert parallelism"},
     {"overlap", "dp_hidden", &Stack::dpHidden, 0, 1,

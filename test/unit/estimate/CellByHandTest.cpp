@@ -40,6 +40,24 @@ TEST(CostBlock, ScalesEachAmount) {
   EXPECT_DOUBLE_EQ(cost.expertParameters, 80 / 4.0);
 }
 
+// Tensor-parallel collectives run beside products where their sums are scattered and no network is between:
+// 16 GPUs are two DGX H100, and part of one rack of GB200.
+TEST(OverlapOf, HidesTensorParallelismWithoutANetwork) {
+  ModelCells cells;
+  cells.sequenceParallel = true;
+  cells.overlap.tp = 0.5;
+  cells.overlap.cp = 0.25;
+  Topology dgx = *loadTopology("dgx-h100", 2, 0), rack = *loadTopology("gb200-nvl72", 4, 0);
+  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).tp, 0.5);
+  EXPECT_EQ(overlapOf(cells, {{16, 1}}, dgx).tp, 0);
+  EXPECT_EQ(overlapOf(cells, {{2, 8}}, dgx).tp, 0); // a GPU of each node
+  EXPECT_EQ(overlapOf(cells, {{16, 1}}, rack).tp, 0.5);
+  EXPECT_EQ(overlapOf(cells, {{16, 1}}, dgx).cp, 0.25);
+  cells.sequenceParallel = false;
+  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).tp, 0);
+  EXPECT_EQ(overlapOf(cells, {{8, 1}}, dgx).cp, 0.25);
+}
+
 // In 8 bits a product of a layer takes the rate of 8 bits, and what is cast for it; attention and
 // products that stay wide take that of 16.
 TEST(CostBlock, MultipliesLinearLayersAloneIn8Bits) {

@@ -47,6 +47,7 @@ protected:
 
   StepEstimate estimate(const Decisions &d) {
     model.groups = groupsOf(d);
+    model.overlap = cells.overlap;
     model.allDense =
         model.embedding.denseParameters + model.head.denseParameters + 4 * layer().denseParameters;
     model.allExpert = 4 * layer().expertParameters;

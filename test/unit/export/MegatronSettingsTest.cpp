@@ -118,6 +118,12 @@ TEST(MegatronSettings, TakesWhatTheStackCountsOn) {
   stack.sendsTokensOnce = true;
   EXPECT_TRUE(settingsOf(plan, stack)->overlapsTensor);
   EXPECT_EQ(settingsOf(plan, stack)->dispatcher, "flex");
+  plan.nodes = plan.devices; // whose buffers don't reach from node to node
+  EXPECT_FALSE(settingsOf(plan, stack)->overlapsTensor);
+  EXPECT_TRUE(llvm::any_of(settingsOf(plan, stack)->notes, [](const std::string &note) {
+    return llvm::StringRef(note).starts_with("ranks of tp are on several nodes");
+  }));
+  plan.nodes = 1;
   d.sequenceParallel = false;
   EXPECT_FALSE(settingsOf(plan, stack)); // experts under tp want it
 }
