@@ -30,10 +30,6 @@ std::optional<std::string> inexpressible(const Row &row) {
     return beyond;
   if (row.notes("LoRA") && !row.text("model").contains_insensitive("moe"))
     return "LoRA: weights without gradients";
-  if (row.notes("w/ Folding") && row.countOr("tp", 1) > 1)
-    return "experts over tensor-parallel ranks (parallel folding): not one of "
-           "the planner's "
-           "decisions";
   if (row.notes("cpu_offloading_num_layers"))
     return "activations of some layers in the host's memory: not one of the "
            "planner's decisions";
@@ -69,9 +65,11 @@ std::optional<std::string> setDegrees(const Row &row, Case &item) {
   if (devices % (d.tp * d.pp * d.cp) != 0)
     return "tp x pp x cp does not divide the number of devices";
   d.dp = devices / (d.tp * d.pp * d.cp);
-  // Experts over tensor ranks too (expert tensor parallelism off): counted over data ranks as far
-  // as those go.
-  while (d.ep > 1 && (d.dp * d.cp) % d.ep != 0)
+  // Experts over tensor ranks, too: where the source says it, or has no other ranks for them.
+  d.foldedExperts = item.model.isMoe && d.tp > 1 &&
+                    (ruleOf(row).foldsExperts || row.notes("w/ Folding") || row.notes("ETP 1") ||
+                     row.notes("(ETP) 1") || d.ranksOfExperts() % d.ep != 0);
+  while (d.ep > 1 && d.ranksOfExperts() % d.ep != 0)
     d.ep /= 2;
   while (d.ep > 1 && item.model.experts % d.ep != 0)
     d.ep /= 2;
@@ -136,8 +134,10 @@ void setMemoryOptions(const Row &row, Case &item) {
   Decisions &d = item.decisions;
   const SourceRule &rule = ruleOf(row);
   llvm::StringRef sequence = row.text("seq_parallel"), recompute = row.text("recompute");
+  // Megatron-Core has experts under tensor parallelism with sequence parallelism alone.
   d.sequenceParallel =
-      d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y"));
+      d.foldedExperts ||
+      (d.tp > 1 && (sequence.empty() ? rule.sequenceParallel : sequence.starts_with("y")));
   if (sequence.empty() && d.tp > 1)
     item.assumed += d.sequenceParallel ? "sequence parallel; " : "not sequence parallel; ";
   d.zero = rule.zero;
@@ -205,8 +205,7 @@ Result<Case> makeCase(const Row &row, CellCache &cache) {
   setMemoryOptions(row, item);
   item.precision = precisionOf(row, item.topology.device, item.assumed);
   std::string reason;
-  item.cells =
-      cache.cellsOf(item.model, item.decisions.tp, item.decisions.sequenceParallel, reason);
+  item.cells = cache.cellsOf(item.model, item.decisions, reason);
   if (!item.cells)
     return UserError("the model can't be partitioned: " + reason);
   readPublishedTime(item);

@@ -56,7 +56,7 @@ public:
   CellCache();
   ~CellCache();
   // Null where the model can't be built or partitioned that way; `reason` says why.
-  const ModelCells *cellsOf(const ModelShape &model, int64_t tp, bool sequenceParallel,
+  const ModelCells *cellsOf(const ModelShape &model, const Decisions &decisions,
                             std::string &reason);
   size_t size() const { return cells.size(); }
   // The model with one layer for all. Nothing where it can't be built; `message` says why.

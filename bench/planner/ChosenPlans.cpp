@@ -51,6 +51,7 @@ private:
     limits.layers = item.model.layers;
     limits.sequence = item.model.sequence;
     limits.experts = item.model.isMoe ? item.model.experts : 1;
+    limits.tokenGroups = readModelFacts(*cells.folded().module).tokenGroups;
     Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
     if (!meshes)
       return std::nullopt;
@@ -68,7 +69,8 @@ private:
 
   void compare(const Case &item, CellStore &cells, const EstimateRequest &request,
                std::optional<double> found) const {
-    const ModelCells *own = cells.get(item.decisions.tp, item.decisions.sequenceParallel);
+    const ModelCells *own =
+        cells.get(item.decisions.tp, item.decisions.sequenceParallel, item.decisions.foldedExperts);
     if (!own)
       return;
     ModelCells applied = applyStack(*own, *request.software, request.precision.compute);

@@ -210,8 +210,11 @@ std::optional<FoldedModel> CellCache::foldedModel(const ModelShape &model, std::
   return folded;
 }
 
-const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool sequenceParallel,
+const ModelCells *CellCache::cellsOf(const ModelShape &shape, const Decisions &decisions,
                                      std::string &reason) {
+  const int64_t tp = decisions.tp;
+  const bool sequenceParallel = decisions.sequenceParallel,
+             foldsExperts = decisions.foldedExperts && shape.isMoe;
   ModelShape model = shape;
   // As Megatron does: a vocabulary that divides, and at least one key head a rank.
   model.vocabulary = roundUp(model.vocabulary, 128 * tp);
@@ -223,7 +226,7 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
     model.topK = std::min(model.topK, model.experts);
   std::string text = configOf(model).dump();
   std::string key = text + " " + std::to_string(model.sequence) + " " + std::to_string(tp) +
-                    (sequenceParallel ? " sp" : "");
+                    (sequenceParallel ? " sp" : "") + (foldsExperts ? " etp 1" : "");
   auto [it, isNew] = cells.try_emplace(key);
   if (isNew) {
     std::string message;
@@ -232,7 +235,7 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
         llvm::raw_string_ostream(message) << diagnostic;
         return mlir::success();
       });
-      std::optional<ModelCells> read = readCells(*folded, tp, sequenceParallel);
+      std::optional<ModelCells> read = readCells(*folded, tp, sequenceParallel, foldsExperts);
       if (read && tp > 1 && model.isGated)
         if (std::optional<ModelCells> undivided = readCells(*folded, 1, false))
           holdAsMegatron(*read, *undivided);
@@ -256,7 +259,7 @@ const ModelCells *CellCache::cellsOf(const ModelShape &shape, int64_t tp, bool s
     dense.isMoe = false;
     dense.inner = model.denseInner;
     dense.expertsEvery = 1;
-    const ModelCells *between = cellsOf(dense, tp, sequenceParallel, reason);
+    const ModelCells *between = cellsOf(dense, decisions, reason);
     if (!between)
       return nullptr;
     all->blocks.push_back(between->blocks.front());

@@ -25,7 +25,9 @@ constexpr SourceRule rules[] = {
 
     {"Vocabulary-parallelism", "megatron-flash", "Vocabulary parallelism", Graph, 0, false, "none"},
     {"vTrain", "megatron-deepspeed", "vTrain", GraphRecomputed, 1, false, "full"},
-    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true, "none", true},
+    // src/megatron/bridge/recipes of NVIDIA-NeMo/Megatron-Bridge 067f987d: wherever a mixture's recipe names
+    // expert_tensor_parallel_size, it is 1.
+    {"Megatron-Bridge", "megatron-bridge", "Megatron-Bridge", Causal, 1, true, "none", true, true},
     {"AutoModel", "fsdp-compiled", "NeMo AutoModel", Causal, 3, false, "none"},
     {"MoE Parallel Folding", "megatron-core", "MoE Parallel Folding", Graph, 1, true, "none", true},
     {"MLPerf", "megatron-core", "MLPerf", Graph, 1, true, "none"},

@@ -24,6 +24,7 @@ struct SourceRule {
   bool sequenceParallel;     // where seq_parallel is empty and tp > 1
   llvm::StringRef recompute; // where recompute is empty
   bool interleaves = false;  // where vpp is empty and pp > 1
+  bool foldsExperts = false; // where the notes name no expert tensor parallelism and tp > 1
 };
 
 // For a source that no rule names, the rule of the nearest software: by words

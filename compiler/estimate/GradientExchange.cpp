@@ -31,7 +31,7 @@ ShardGroups::ShardGroups(const AxisGroups &groups, const Decisions &d)
   if (d.zero == 0 || d.zeroRanks() == d.dp)
     return;
   int64_t copies = d.dp / d.zeroRanks(), dense = d.zeroRanks() * d.cp,
-          expert = std::max<int64_t>(1, dense / d.ep);
+          expert = d.zeroRanksOfExpert();
   denseShards = partOfGroup(groups.dense, dense, 1);
   denseCopies = partOfGroup(groups.dense, copies, dense);
   expertShards = partOfGroup(groups.expert, expert, 1);

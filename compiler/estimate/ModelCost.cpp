@@ -19,13 +19,15 @@ int64_t strideOf(const Decisions &d, char axis) {
   return stride;
 }
 
-// The ranks of expert parallelism: the innermost of context and data.
+// The ranks of expert parallelism: the innermost of context and data, and of tensor parallelism where
+// experts are folded over it, as Megatron-Core's RankGenerator of experts has them
+// (megatron/core/parallel_state.py: with a tp of 1 its ep lies inside of its dp, and cp is none).
 void addExpertGroups(const Decisions &d, AxisGroups &groups) {
   int64_t left = d.ep;
   for (char axis : d.order) {
-    if (axis != 'c' && axis != 'd')
+    if (axis == 'p' || (axis == 't' && !d.foldedExperts))
       continue;
-    int64_t size = axis == 'c' ? d.cp : d.dp, stride = strideOf(d, axis);
+    int64_t size = d.sizeOf(axis), stride = strideOf(d, axis);
     int64_t taken = std::gcd(left, size);
     if (taken > 1)
       groups.ep.push_back({taken, stride});

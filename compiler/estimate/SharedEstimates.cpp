@@ -10,6 +10,7 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.pp = d.pp;
   key.cp = d.cp;
   key.ep = d.ep;
+  key.foldedExperts = d.foldedExperts;
   key.order = d.order;
   key.partOrder = d.partOrder;
   key.sequenceParallel = d.sequenceParallel;

@@ -16,7 +16,8 @@ StageCoster::StageCoster(const ModelCost &model, const Decisions &decisions,
     : model(model), d(decisions), request(request), overlap(model.overlap),
       process(model.cells->process), known(request.shared ? request.shared->of(decisions) : own),
       shards(model.groups, d), dataRanks(static_cast<double>(d.zeroRanks() * d.cp)),
-      expertRanks(std::max(1.0, dataRanks / static_cast<double>(d.ep))) {
+      expertRanks(static_cast<double>(d.zeroRanksOfExpert())),
+      isShared(std::max(dataRanks, expertRanks) > 1) {
   places.reserve(std::max<size_t>(1, model.kinds.size()));
   for (size_t kind = 0; kind < model.kinds.size(); ++kind) {
     const Topology &topology = model.places.kinds[kind];
@@ -62,7 +63,7 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   double forwardCompute =
       block.forward + slowdown(block.forwardTp, block.forwardCp, block.forwardEp);
   double backwardSlow = slowdown(block.backwardTp, block.backwardCp, block.backwardEp);
-  if (d.zero >= 2 && dataRanks > 1) {
+  if (d.zero >= 2 && isShared) {
     const CellPrecision &p = request.precision;
     double scatter = gatherSeconds(block, p.reduceBytes, CollectiveKind::ReduceScatter, place);
     double gather =
@@ -312,7 +313,7 @@ double StageCoster::hiddenPasses() const {
 
 // What every micro-batch sends is costed block by block, beside compute: a bucket holds a layer's.
 bool StageCoster::mayTravelIn(int64_t bucketBytes) const {
-  if (d.zero < 2 || dataRanks == 1 || bucketBytes == kStackBuckets)
+  if (d.zero < 2 || !isShared || bucketBytes == kStackBuckets)
     return true;
   double largest = 0;
   for (const BlockCost &block : model.blocks)

@@ -133,6 +133,7 @@ private:
   std::vector<Place> places;     // one, or as ModelCost::places has them
   ShardGroups shards;
   double dataRanks, expertRanks; // that share dense and expert parameters
+  bool isShared;                 // either has several
   std::vector<Exposed> exposed;
   size_t exchange = 0; // of request.bucketSizes
   bool isCutByMemory = false;

@@ -65,11 +65,11 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, doub
   };
   MemoryParts memory;
   memory.parameters = shared(p.parameterBytes, d.zero >= 3);
-  if (d.zero >= 3 && dataRanks > 1)
+  if (d.zero >= 3 && isShared)
     memory.parameters += 2 * sums.largestLayer * p.parameterBytes;
   memory.gradients = shared(p.gradientBytes, d.zero >= 2);
   // Of one layer they are whole while they are made, of the one before while they are on the wire.
-  if (d.zero >= 2 && dataRanks > 1)
+  if (d.zero >= 2 && isShared)
     memory.gradients += 2 * sums.largestLayer * p.reduceBytes;
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
   memory.activations = process.fragmentation * (inFlight * keptPerMicroBatch + sums.headKept);

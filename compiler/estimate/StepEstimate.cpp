@@ -262,7 +262,7 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
     return true;
   const CellPrecision &p = request.precision;
   double dataRanks = static_cast<double>(d.zeroRanks() * d.cp);
-  double expertRanks = std::max(1.0, dataRanks / static_cast<double>(d.ep));
+  double expertRanks = static_cast<double>(d.zeroRanksOfExpert());
   double dense = model.allDense - model.tiedParameters;
   auto shared = [&](double bytes, int64_t splitFrom) {
     return bytes * (d.zero >= splitFrom ? dense / dataRanks + model.allExpert / expertRanks

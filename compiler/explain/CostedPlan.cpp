@@ -140,7 +140,8 @@ std::string recomputeOf(const PlanStage &stage, int64_t layer) {
 // Under the placements that the plan says, where it says them. Nothing after a diagnostic.
 static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel &folded) {
   if (plan.opSplits.empty())
-    return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel);
+    return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel,
+                     plan.decisions.foldedExperts);
   SearchedPlacements placements{plan.opSplits, {}}; // parameters follow
   mlir::ModuleOp module = *folded.module;
   size_t numAxes = stepMesh(module, {.tp = plan.decisions.tp}).axesOf(AxisRole::Tensor).size();
@@ -161,7 +162,8 @@ static std::optional<ModelCells> readCellsOf(const Plan &plan, const FoldedModel
     }
     placements.parameters[name].assign(dims->begin(), dims->end());
   }
-  return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel, placements);
+  return readCells(folded, plan.decisions.tp, plan.decisions.sequenceParallel, placements,
+                   plan.decisions.foldedExperts);
 }
 
 Result<CostedPlan> costPlan(const Plan &plan, mlir::ModuleOp model, const Topology &topology,

@@ -115,7 +115,7 @@ private:
       return;
     int64_t &size = local[static_cast<size_t>(dim)];
     size = (size + parts - 1) / parts;
-    isExpert |= axis == "ep" && parts > 1;
+    isExpert |= axis == "ep" && (parts > 1 || plan.decisions.foldedExperts);
     if (axis != "dp")
       elementsDivided *= static_cast<double>(parts);
   }
@@ -141,9 +141,9 @@ private:
       elements *= static_cast<double>(size);
     elements /= elementsDivided;
     onRank = elements;
-    double replicas = static_cast<double>(plan.decisions.dp * plan.decisions.cp);
-    if (isExpert)
-      replicas = std::max(1.0, replicas / static_cast<double>(plan.decisions.ep));
+    const Decisions &d = plan.decisions;
+    double replicas = static_cast<double>(isExpert ? std::max<int64_t>(1, d.ranksOfExperts() / d.ep)
+                                                   : d.dp * d.cp);
     auto held = [&](double bytesEach, bool isDivided) {
       return std::llround(elements * bytesEach / (isDivided ? replicas : 1));
     };
@@ -201,7 +201,7 @@ private:
   void addReplicas(std::vector<StageCollective> &list) const {
     const CellPrecision &p = costed.precision;
     const RankGroup &ranks = isExpert ? costed.groups.expert : costed.groups.dense;
-    std::string axis = plan.decisions.cp == 1 ? "dp" : plan.decisions.dp == 1 ? "cp" : "dp x cp";
+    std::string axis = replicaAxes(plan.decisions, isExpert);
     auto add = [&](const char *what, CollectiveKind kind, double bytesEach, double runs) {
       CollectiveChoice choice = explainCollective(kind, onRank * bytesEach, ranks, costed.topology);
       if (choice.seconds > 0)

@@ -41,7 +41,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
   out << "\n\n";
   const Decisions &d = plan.decisions;
   out << "  mesh              dp=" << d.dp << " tp=" << d.tp << " pp=" << d.pp << " cp=" << d.cp
-      << " ep=" << d.ep << "\n";
+      << " ep=" << d.ep << (d.foldedExperts ? " etp=1\n" : "\n");
   out << "  batch             " << plan.globalBatch << " = " << counted(d.dp, "rank") << " x "
       << counted(d.microBatch, "sample") << " x " << d.numMicroBatches
       << (d.numMicroBatches == 1 ? " micro-batch\n" : " micro-batches\n");
@@ -50,7 +50,7 @@ void printChoice(llvm::raw_ostream &out, const Plan &plan) {
       << (d.offloadOptimizer ? " with its states in the host's memory" : "") << "\n";
   if (d.placement > 0)
     out << "  placements        searched op by op over tp ('op_splits' in the plan's JSON)\n";
-  if (d.zero < 3 && d.dp * d.cp > 1 && (d.bucketBytes > 0 || !d.overlapGradients))
+  if (d.zero < 3 && d.hasReplicas() && (d.bucketBytes > 0 || !d.overlapGradients))
     out << "  gradients         "
         << (d.overlapGradients
                 ? "in buckets of " + bytes(d.bucketBytes) + " beside the backward pass\n"

@@ -4,6 +4,7 @@
 #include "compiler/estimate/Buckets.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,10 +54,7 @@ private:
     list.push_back(std::move(collective));
   }
 
-  // The axes over which parameters are the same, or shared out.
-  std::string replicas() const {
-    return plan.decisions.cp == 1 ? "dp" : plan.decisions.dp == 1 ? "cp" : "dp x cp";
-  }
+  std::string replicas(bool isExpert) const { return replicaAxes(plan.decisions, isExpert); }
 
   void addPart(const CostedPart &part) {
     double runs = partRunsOf(part, plan, stage);
@@ -87,8 +85,8 @@ private:
         std::string name = part.name + (isExpert ? "'s experts" : "'s parameters");
         if (plan.decisions.zero >= 3)
           addGathers(part, name, isExpert);
-        add(part.name + (isExpert ? "'s gradients of experts" : "'s gradients"), replicas(), group,
-            CollectiveKind::ReduceScatter, elements * p.reduceBytes, runs, std::nullopt);
+        add(part.name + (isExpert ? "'s gradients of experts" : "'s gradients"), replicas(isExpert),
+            group, CollectiveKind::ReduceScatter, elements * p.reduceBytes, runs, std::nullopt);
       }
     }
     if (list.size() > first)
@@ -99,7 +97,7 @@ private:
   void addGathers(const CostedPart &part, const std::string &name, bool isExpert) {
     const RankGroup &group = isExpert ? costed.groups.expert : costed.groups.dense;
     auto gather = [&](const CostedPart::Gather &elements, const char *pass, double runs) {
-      add(name + pass, replicas(), group, CollectiveKind::AllGather,
+      add(name + pass, replicas(isExpert), group, CollectiveKind::AllGather,
           (isExpert ? elements.expert : elements.dense) * costed.precision.parameterBytes, runs,
           std::nullopt);
     };
@@ -160,7 +158,7 @@ private:
           count = std::max<int64_t>(
               1, std::llround(std::ceil(bytes / static_cast<double>(plan.decisions.bucketBytes))));
         if (count > 0)
-          add(what + of + ", once a step", replicas(), group, kind,
+          add(what + of + ", once a step", replicas(isExpert), group, kind,
               bytes / static_cast<double>(count), static_cast<double>(count), std::nullopt);
       };
       if (plan.decisions.zero == 0)
@@ -182,6 +180,16 @@ private:
 };
 
 } // namespace
+
+std::string replicaAxes(const Decisions &d, bool isExpert) {
+  llvm::SmallVector<std::string, 3> axes;
+  for (auto [name, ranks] : {std::pair("dp", d.dp), {"cp", d.cp}})
+    if (ranks > 1)
+      axes.push_back(name);
+  if (isExpert && d.foldedExperts)
+    axes.push_back("tp");
+  return axes.empty() ? "dp" : llvm::join(axes, " x ");
+}
 
 std::string ranksText(const RankGroup &group, const Topology &topology) {
   if (!topology.isHomogeneous())

@@ -22,6 +22,10 @@ struct StageCollective {
 std::vector<StageCollective> stageCollectives(const Plan &plan, const CostedPlan &costed,
                                               size_t stage);
 
+// The axes over which parameters are the same, or shared out; of folded experts tensor parallelism is
+// one. Example: "dp x cp".
+std::string replicaAxes(const Decisions &decisions, bool isExpert);
+
 // "8 over nvlink, 16 over ib"; "" of one rank, or where devices are not all alike.
 std::string ranksText(const RankGroup &group, const Topology &topology);
 

@@ -83,9 +83,13 @@ Found checkSplits(const PlanView &view, const Capabilities &launcher) {
                          "cp=1");
   if (d.ep > 1 && !launcher.expertParallel)
     return inexpressible(launcher, "no expert parallelism", "ep " + numberOf(d.ep), "ep=1");
-  if (view.hasExperts && d.tp > 1 && !launcher.expertTensorParallel)
+  if (d.foldedExperts && !launcher.foldedExperts)
+    return inexpressible(launcher, "no experts spread over the ranks of tensor parallelism",
+                         "etp 1", "etp=tp");
+  if (view.hasExperts && d.tp > 1 && !d.foldedExperts && !launcher.expertTensorParallel)
     return inexpressible(launcher, "whole experts under tensor parallelism",
-                         "tp " + numberOf(d.tp) + " that splits them", "tp=1");
+                         "tp " + numberOf(d.tp) + " that splits them",
+                         launcher.foldedExperts ? "etp=1" : "tp=1");
   return std::nullopt;
 }
 

@@ -27,6 +27,8 @@ struct Capabilities {
   bool contextParallel = false, expertParallel = false;
   // Experts may be split by tensor parallelism, too.
   bool expertTensorParallel = false;
+  // Experts may be whole on the ranks of tensor parallelism, over which expert parallelism spreads them.
+  bool foldedExperts = false;
   bool sequenceParallel = false;
   // Query heads of one kv head may be on several ranks.
   bool splitsKvGroups = false;

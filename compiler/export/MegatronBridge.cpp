@@ -63,7 +63,7 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Py
     file.set("model.cp_comm_type", std::string("p2p"));
   file.set("model.expert_model_parallel_size", d.ep);
   if (view.hasExperts) {
-    file.set("model.expert_tensor_parallel_size", d.tp);
+    file.set("model.expert_tensor_parallel_size", std::max<int64_t>(1, settings.expertTensorRanks));
     file.setFlag("model.moe_grouped_gemm", true);
   }
   if (!settings.dispatcher.empty())

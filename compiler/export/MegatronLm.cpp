@@ -41,8 +41,8 @@ void writeParallelism(const PlanView &view, const MegatronSettings &settings, Fl
     file.flag("cp-comm-type", "p2p");
   if (d.ep > 1)
     file.flag("expert-model-parallel-size", d.ep);
-  if (settings.tensorParallelExperts)
-    file.flag("expert-tensor-parallel-size", d.tp);
+  if (settings.expertTensorRanks > 0)
+    file.flag("expert-tensor-parallel-size", settings.expertTensorRanks);
   if (!settings.dispatcher.empty())
     file.flag("moe-token-dispatcher-type", settings.dispatcher);
   if (settings.dispatcher == "flex")

@@ -99,8 +99,11 @@ Found setZero(const PlanView &view, const Capabilities &launcher, MegatronSettin
 
 void setOrder(const PlanView &view, const Capabilities &launcher, MegatronSettings &out) {
   // Megatron-FSDP has the first order alone.
+  // And the other one wants as many copies of experts as of everything else (parallel_state.py).
+  const Decisions &d = view.d;
+  bool areAlike = !view.hasExperts || d.ranksOfExperts() / d.ep == d.dp;
   out.pipelineBeforeData =
-      !view.liesAs(kMegatronOrder) && view.liesAs(kPipelineBeforeData) && view.d.zero < 2;
+      !view.liesAs(kMegatronOrder) && view.liesAs(kPipelineBeforeData) && d.zero < 2 && areAlike;
   noteRanks(view, launcher.name, out.pipelineBeforeData ? kPipelineBeforeData : kMegatronOrder,
             out.notes);
 }
@@ -121,7 +124,7 @@ Capabilities megatronCapabilities(llvm::StringRef name, llvm::StringRef stack) {
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
   can.zeroGroups = can.contextParallel = can.expertParallel = can.expertTensorParallel = true;
-  can.sequenceParallel = can.splitsKvGroups = true;
+  can.foldedExperts = can.sequenceParallel = can.splitsKvGroups = true;
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.halfReductions = can.offload = true;
@@ -151,7 +154,8 @@ Result<MegatronSettings> megatronSettings(const PlanView &view, const Capabiliti
     out.notes.push_back(
         "ranks of tp are on several nodes: where these share NVLink, the plan counts "
         "on tp_comm_overlap, which is for you to add");
-  out.tensorParallelExperts = view.hasExperts && d.tp > 1;
+  if (view.hasExperts && d.tp > 1)
+    out.expertTensorRanks = d.foldedExperts ? 1 : d.tp;
   if (d.ep > 1)
     out.dispatcher = view.software.sendsTokensOnce ? "flex" : "alltoall";
   out.optimizer = view.plan.optimizer == "adamw" ? "adam" : view.plan.optimizer;

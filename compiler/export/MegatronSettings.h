@@ -23,7 +23,8 @@ struct MegatronSettings {
   bool overlapsTensor = false;
   int64_t bucketElements = 0;      // 0: its own, or the units of Megatron-FSDP
   bool pipelineBeforeData = false; // ranks of a pipeline are nearer than those of dp
-  bool tensorParallelExperts = false;
+  // That an expert is split over, of more than one of tensor parallelism; else 0.
+  int64_t expertTensorRanks = 0;
   // "alltoall", or "flex" with DeepEP where a token is sent once to each rank; "" without expert
   // parallelism.
   std::string dispatcher;

@@ -41,6 +41,7 @@ Capabilities capabilities() {
   can.zero = zero;
   can.zeroOfPipelines = zeroOfPipelines;
   can.zeroGroups = can.contextParallel = can.expertParallel = can.sequenceParallel = true;
+  can.foldedExperts = true; // ep divides dp_shard x cp x tp (parallel_dims.py)
   can.precisions = precisions;
   can.optimizers = optimizers;
   can.selective = Selective::Share;
@@ -54,10 +55,11 @@ std::optional<UserError> checkMesh(const PlanView &view, const Capabilities &lau
     return inexpressible(launcher, "parameters split over the ranks of cp",
                          "whole ones, with ZeRO 0 and cp " + std::to_string(d.cp),
                          d.pp > 1 ? "zero=1" : "zero=3");
-  if (view.shards() * d.cp % d.ep != 0)
+  int64_t expertRanks = d.ranksOfExperts(view.shards());
+  if (expertRanks % d.ep != 0)
     return inexpressible(launcher, "experts within the ranks that share parameters",
-                         "ep " + std::to_string(d.ep) + " over " +
-                             std::to_string(view.shards() * d.cp) + " of them",
+                         "ep " + std::to_string(d.ep) + " over " + std::to_string(expertRanks) +
+                             " of them",
                          d.pp > 1 ? "zero=1" : "zero=3");
   if (view.gradientRanks() > 1 && !d.overlapGradients)
     return inexpressible(launcher, "gradients reduced beside the backward pass", "overlap 0",

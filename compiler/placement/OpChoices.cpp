@@ -8,9 +8,9 @@ using namespace mlir;
 namespace dtc {
 
 OpChoices::OpChoices(const PlacementProblem &problem, const DimRoles &roles, const HeadOps &heads)
-    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), told(problem.told),
-      expertAxis(mesh.axisOf(AxisRole::Expert)), tensorAxes(mesh.axesOf(AxisRole::Tensor)),
-      roles(roles), heads(heads) {}
+    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), foldsExperts(problem.foldsExperts),
+      told(problem.told), expertAxis(mesh.axisOf(AxisRole::Expert)),
+      tensorAxes(mesh.axesOf(AxisRole::Tensor)), roles(roles), heads(heads) {}
 
 bool OpChoices::isTold() const { return told && ranksOf(tensorAxes, mesh) > 1; }
 
@@ -43,6 +43,7 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
       splits.back()[axis] = choice;
   };
   bool isTensor = llvm::equal(axes, tensorAxes);
+  bool isFolded = this->isFolded(axes, op, rule);
   if (mesh.roles[axes.front()] == AxisRole::Pipeline) { // ranks have other layers, all of each
     add(split::kNone);
     return splits;
@@ -57,6 +58,10 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
     if (rule.loops[loop].size < ranks || !canSplit(rule, splits.back(), mesh.sizes))
       splits.pop_back();
   }
+  if (isFolded) { // no token goes to an expert twice
+    splits.erase(splits.begin());
+    return splits;
+  }
   if (rule.jointlyLinear)
     add(split::kPartial);
   if (isTensor && axes.size() > 1)
@@ -67,17 +72,33 @@ std::vector<OpSplit> OpChoices::choicesOn(ArrayRef<unsigned> axes, Operation *op
   return splits;
 }
 
+static bool isOfTokens(uint8_t bits) {
+  return (bits & ScalesWithSequence) && !(bits & ScalesWithExperts);
+}
+
+// Whether the op works on tokens of experts that are folded over the axes.
+bool OpChoices::isFolded(ArrayRef<unsigned> axes, Operation *op, const graph::OpRule &rule) const {
+  SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  return foldsExperts && llvm::equal(axes, tensorAxes) && llvm::any_of(bits, isOfTokens) &&
+         llvm::any_of(bits, [](uint8_t each) { return (each & ScalesWithExperts) != 0; });
+}
+
 // Loops that are the axes' to split.
 SmallVector<unsigned, 8> OpChoices::loopsOn(ArrayRef<unsigned> axes, Operation *op,
                                             const graph::OpRule &rule) const {
   SmallVector<unsigned, 8> loops;
   SmallVector<uint8_t, 8> bits = roles.ofLoops(op, rule);
+  bool isOfExpertAxis = static_cast<int>(axes.front()) == expertAxis;
+  bool isFolded = this->isFolded(axes, op, rule);
   for (unsigned loop = 0; loop < rule.loops.size(); ++loop) {
     // A loop over a sequence whose tokens went through experts has the bit of samples, too.
     bool isOfExperts = bits[loop] & (ScalesWithExperts | ScalesWithCapacity);
-    if (static_cast<int>(axes.front()) == expertAxis
-            ? llvm::is_contained(rule.expertLoops, loop)
-            : bits[loop] != ScalesWithBatch && !isOfExperts)
+    bool isTheirs = bits[loop] != ScalesWithBatch && !isOfExperts;
+    if (isOfExpertAxis)
+      isTheirs = llvm::is_contained(rule.expertLoops, loop);
+    else if (isFolded)
+      isTheirs = isOfTokens(bits[loop]);
+    if (isTheirs)
       loops.push_back(loop);
   }
   return loops;
@@ -160,6 +181,9 @@ FailureOr<std::vector<OpSplit>> OpChoices::of(Operation *op, const graph::OpRule
       choices = {*choice};
     } else {
       choices = choicesOn(axes, op, rule, placementOn);
+      if (choices.empty())
+        return op->emitOpError("has no tokens for each of ")
+               << ranksOf(axes, mesh) << " ranks that experts are folded over";
     }
     std::vector<OpSplit> longer;
     for (const OpSplit &split : splits)

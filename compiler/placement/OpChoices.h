@@ -37,6 +37,8 @@ private:
                                  const graph::OpRule &rule, PlacementOn placementOn) const;
   int follow(unsigned axis, mlir::Operation *op, const graph::OpRule &rule,
              PlacementOn placementOn) const;
+  bool isFolded(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
+                const graph::OpRule &rule) const;
   llvm::SmallVector<unsigned, 8> loopsOn(llvm::ArrayRef<unsigned> axes, mlir::Operation *op,
                                          const graph::OpRule &rule) const;
   void addHeadChoices(mlir::Operation *op, const graph::OpRule &rule,
@@ -47,7 +49,7 @@ private:
                                           PlacementOn placementOn);
 
   const Mesh &mesh;
-  bool splitsWeights;
+  bool splitsWeights, foldsExperts;
   const OpSplits *told;
   int expertAxis;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first

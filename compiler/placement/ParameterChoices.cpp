@@ -9,7 +9,7 @@ namespace dtc {
 
 ParameterChoices::ParameterChoices(const PlacementProblem &problem, const WeightClasses &weights,
                                    const HeadOps &heads)
-    : mesh(problem.mesh), splitsWeights(problem.splitsWeights),
+    : mesh(problem.mesh), splitsWeights(problem.splitsWeights), foldsExperts(problem.foldsExperts),
       tensorAxes(mesh.axesOf(AxisRole::Tensor)), weights(weights), heads(heads) {}
 
 // Where the step computes with a parameter, where that is said already.
@@ -68,6 +68,10 @@ std::vector<Placement> ParameterChoices::possible(unsigned weightClass) const {
   return placements;
 }
 
+bool ParameterChoices::isWhole(const Placement &placement) const {
+  return llvm::none_of(tensorAxes, [&](unsigned axis) { return placement[axis].isShard(); });
+}
+
 // Whether no rank of tensor parallelism has what another one has, but for those that attention
 // leaves no choice.
 bool ParameterChoices::isSplitEnough(unsigned weightClass, const Placement &placement) const {
@@ -83,8 +87,11 @@ std::vector<bool> ParameterChoices::allowed(unsigned weightClass,
                                             ArrayRef<Placement> placements) const {
   auto enough = [&](const Placement &placement) { return isSplitEnough(weightClass, placement); };
   std::vector<bool> list(placements.size(), true);
-  if (splitsWeights && !tensorAxes.empty() && weights[weightClass].isInProduct &&
-      llvm::any_of(placements, enough))
+  if (foldsExperts && weights[weightClass].isOfExperts)
+    llvm::transform(placements, list.begin(),
+                    [&](const Placement &placement) { return isWhole(placement); });
+  else if (splitsWeights && !tensorAxes.empty() && weights[weightClass].isInProduct &&
+           llvm::any_of(placements, enough))
     llvm::transform(placements, list.begin(), enough);
   return list;
 }

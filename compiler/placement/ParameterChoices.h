@@ -18,15 +18,16 @@ public:
   // are at different places.
   llvm::FailureOr<std::vector<Placement>> of(unsigned weightClass) const;
   // Which of these, in their order, a plan may choose: where weights have to be split, those that
-  // are, if any is.
+  // are, if any is; of folded experts those that tensor parallelism leaves whole.
   std::vector<bool> allowed(unsigned weightClass, llvm::ArrayRef<Placement> placements) const;
 
 private:
   std::vector<Placement> possible(unsigned weightClass) const;
+  bool isWhole(const Placement &placement) const;
   bool isSplitEnough(unsigned weightClass, const Placement &placement) const;
 
   const Mesh &mesh;
-  bool splitsWeights;
+  bool splitsWeights, foldsExperts;
   llvm::SmallVector<unsigned, 2> tensorAxes; // outermost first
   const WeightClasses &weights;
   const HeadOps &heads;

@@ -198,7 +198,9 @@ LogicalResult placeStep(ModuleOp step, const OpSplits &told) {
   if (told.empty() && hasChoice(*mesh))
     return step.emitError("the plan has no 'op_splits', which tensor parallelism needs; plan this "
                           "model again with 'dtc plan'");
-  return place(step, {step, *mesh, false, false, &told, nullptr, {}});
+  PlacementProblem problem{step, *mesh};
+  problem.told = &told;
+  return place(step, problem);
 }
 
 LogicalResult placeStep(ModuleOp step, const PlacementCosts &costs, const PlacementPrices &prices,
@@ -206,7 +208,11 @@ LogicalResult placeStep(ModuleOp step, const PlacementCosts &costs, const Placem
   FailureOr<Mesh> mesh = readMesh(step);
   if (failed(mesh))
     return failure();
-  return place(step, {step, *mesh, false, splitsWeights, nullptr, &costs, prices});
+  PlacementProblem problem{step, *mesh};
+  problem.splitsWeights = splitsWeights;
+  problem.costs = &costs;
+  problem.prices = prices;
+  return place(step, problem);
 }
 
 } // namespace dtc

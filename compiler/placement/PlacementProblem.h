@@ -20,9 +20,12 @@ struct PlacementProblem {
   // As Megatron does it: products are split, and their weights, wherever a loop or dim is long
   // enough; sums are scattered under sequence parallelism alone.
   bool splitsWeights = false;
+  // Whole experts, each of which takes tokens of all ranks: tensor parallelism splits what is made
+  // for experts along tokens, and no weight of theirs.
+  bool foldsExperts = false;
   const OpSplits *told = nullptr;        // choices on the axes of tensor parallelism
   const PlacementCosts *costs = nullptr; // null: for telling alone, costs are 0
-  PlacementPrices prices;
+  PlacementPrices prices = {};
 };
 
 } // namespace dtc

@@ -61,14 +61,15 @@ OwningOpRef<ModuleOp> differentiateFolded(ModuleOp folded) {
 }
 
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
-                                    const SearchedPlacements &placements) {
+                                    const SearchedPlacements &placements, bool foldsExperts) {
   ModuleOp source = *model.module;
   OwningOpRef<ModuleOp> module(source.clone());
   if (failed(partition(*module, tp, sequenceParallel, placements)))
     return std::nullopt;
-  ModelCells cells = CellBuilder(*module, kSamples).build();
+  ModelCells cells = CellBuilder(*module, kSamples, foldsExperts).build();
   cells.tp = tp;
   cells.sequenceParallel = sequenceParallel;
+  cells.foldsExperts = foldsExperts;
   cells.chain = model.chain;
   return cells;
 }

@@ -21,7 +21,9 @@ mlir::OwningOpRef<mlir::ModuleOp> differentiateFolded(mlir::ModuleOp folded);
 
 // Differentiates and partitions a copy for a tensor-parallel group of `tp` ranks and reads off what
 // each block does. Nothing after a diagnostic where the model can't be partitioned that way.
+// `foldsExperts`: the placements leave experts whole.
 std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
-                                    const SearchedPlacements &placements);
+                                    const SearchedPlacements &placements,
+                                    bool foldsExperts = false);
 
 } // namespace dtc

@@ -43,7 +43,7 @@ void WeightClasses::number(ModuleOp step) {
     auto [it, isNew] =
         leaders.try_emplace(joined.getLeaderValue(parameter.getOperation()), classes.size());
     if (isNew)
-      classes.push_back({{}, cast<RankedTensorType>(parameter.getType()), false});
+      classes.push_back({{}, cast<RankedTensorType>(parameter.getType())});
     classes[it->second].parameters.push_back(parameter);
   }
   for (const auto *entry : joined)
@@ -53,11 +53,14 @@ void WeightClasses::number(ModuleOp step) {
 
 void WeightClasses::findProducts(ModuleOp step) {
   step.walk([&](graph::RuleOpInterface op) {
-    if (!op.getRule().multiplies())
+    graph::OpRule rule = op.getRule();
+    if (!rule.multiplies())
       return;
     for (Value operand : op->getOperands())
-      if (std::optional<unsigned> index = of(operand))
+      if (std::optional<unsigned> index = of(operand)) {
         classes[*index].isInProduct = true;
+        classes[*index].isOfExperts |= !rule.expertLoops.empty();
+      }
   });
 }
 

@@ -30,6 +30,7 @@ public:
     std::vector<graph::ParameterOp> parameters;
     mlir::RankedTensorType type;
     bool isInProduct = false; // a product reads it
+    bool isOfExperts = false; // one weight for each expert
   };
   const Class &operator[](unsigned index) const { return classes[index]; }
   size_t size() const { return classes.size(); }

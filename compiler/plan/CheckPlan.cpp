@@ -49,9 +49,14 @@ Found checkMesh(const Plan &plan) {
     return PlanMistake{"mesh", "is dp " + number(d.dp) + " x tp " + number(d.tp) + " x pp " +
                                    number(d.pp) + " x cp " + number(d.cp) + ", wanted the " +
                                    number(plan.devices) + " devices"};
-  if (d.dp * d.cp % d.ep != 0)
-    return PlanMistake{"ep", "is " + number(d.ep) +
-                                 ", wanted a divisor of dp x cp = " + number(d.dp * d.cp)};
+  if (d.foldedExperts && !d.sequenceParallel)
+    return PlanMistake{"etp", "is 1 with sp 0, wanted tp = " + number(d.tp) +
+                                  ", or sp 1: whole experts take tokens of each rank's part of the "
+                                  "sequence"};
+  if (d.ranksOfExperts() % d.ep != 0)
+    return PlanMistake{"ep", "is " + number(d.ep) + ", wanted a divisor of dp x cp" +
+                                 (d.foldedExperts ? " x tp" : "") + " = " +
+                                 number(d.ranksOfExperts())};
   if (plan.nodes > plan.devices)
     return PlanMistake{"nodes", "is " + number(plan.nodes) + ", more than the " +
                                     number(plan.devices) + " devices"};
@@ -63,7 +68,7 @@ Found checkDecisions(const Plan &plan) {
   if (d.zero > 3)
     return PlanMistake{"zero", "is " + number(d.zero) + ", wanted 0 to 3"};
   if (d.zeroGroup > 0 && (d.zero == 0 || d.zeroGroup == 1 || d.dp % d.zeroGroup != 0 ||
-                          d.zeroGroup * d.cp % d.ep != 0))
+                          d.ranksOfExperts(d.zeroGroup) % d.ep != 0))
     return PlanMistake{"zero_group",
                        "is " + number(d.zeroGroup) +
                            ", wanted 0, for all of dp, or with zero 1 to 3 a divisor of dp = " +

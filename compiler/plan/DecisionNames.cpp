@@ -17,6 +17,7 @@ template <bool Decisions::*Member> std::string yesOrNo(const Decisions &d) {
   return d.*Member ? "yes" : "no";
 }
 
+std::string expertTensorOf(const Decisions &d) { return d.foldedExperts ? "1" : "tp"; }
 std::string scheduleOf(const Decisions &d) { return planNameOf(d.schedule).str(); }
 std::string orderOf(const Decisions &d) { return orderText(d.order); }
 std::string placementOf(const Decisions &d) { return placementText(d).str(); }
@@ -44,6 +45,7 @@ constexpr DecisionName kNames[] = {
     {"pp", number<&Decisions::pp>, Listing::Always},
     {"cp", number<&Decisions::cp>, Listing::Always},
     {"ep", number<&Decisions::ep>, Listing::Always},
+    {"etp", expertTensorOf, Listing::IfUnusual},
     {"sp", number<&Decisions::sequenceParallel>, Listing::Always},
     {"zero", number<&Decisions::zero>, Listing::Always},
     {"zero_group", number<&Decisions::zeroGroup>, Listing::IfUnusual, zeroGroupPhrase},

@@ -4,6 +4,7 @@
 
 #include "compiler/pipeline/Schedule.h"
 
+#include <algorithm>
 #include <array>
 
 namespace dtc {
@@ -25,6 +26,7 @@ struct Decisions {
   ContextKind contextKind = ContextKind::Ring; // without effect where cp is 1
   // Experts are spread over the ranks of tensor parallelism, too, each whole on its rank: ep divides
   // tp x cp x dp. Otherwise tensor parallelism splits each expert, and ep divides cp x dp.
+  // MoE parallel folding: Liu et al. 2025, arXiv:2504.14960. False where tp is 1.
   bool foldedExperts = false;
   bool sequenceParallel = false;
   int64_t zero = 0;
@@ -47,6 +49,19 @@ struct Decisions {
   int partOrder = 0; // of partOrders: how stages go over unlike devices
   // Ranks that hold parts of what ZeRO shards.
   int64_t zeroRanks() const { return zeroGroup > 0 ? zeroGroup : dp; }
+  // Ranks of a stage that expert parallelism spreads experts over, `ep` after `ep` of them.
+  int64_t ranksOfExperts() const { return ranksOfExperts(dp); }
+  // The same of so many of the ranks of dp.
+  int64_t ranksOfExperts(int64_t dataRanks) const {
+    return (foldedExperts ? tp : 1) * cp * dataRanks;
+  }
+  // Ranks that hold parts of what ZeRO shards of one expert.
+  int64_t zeroRanksOfExpert() const {
+    return std::max<int64_t>(1, ranksOfExperts(zeroRanks()) / ep);
+  }
+  // Whether several ranks have the same parameters, so that gradients travel and ZeRO has what to
+  // share out.
+  bool hasReplicas() const { return dp * cp > 1 || ranksOfExperts() > ep; }
   // What the estimate chooses last, for a plan: gradients travel beside the backward pass, in
   // buckets of so many bytes (0: as the software stack has them); or as a whole after it.
   bool overlapGradients = true;

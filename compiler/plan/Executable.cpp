@@ -14,6 +14,7 @@ constexpr int64_t kMostMicroBatches = int64_t(1) << 16;
 constexpr ExecutableLimit kLimits[] = {
     {"cp", "--fix cp=1", [](const Decisions &d) { return d.cp == 1; }},
     {"ep", "--fix ep=1", [](const Decisions &d) { return d.ep == 1; }},
+    {"etp", "--fix etp=tp", [](const Decisions &d) { return !d.foldedExperts; }},
     {"num_micro_batches", "a larger micro_batch, or a smaller --global-batch",
      [](const Decisions &d) { return d.numMicroBatches <= kMostMicroBatches; }},
 };

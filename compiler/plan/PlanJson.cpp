@@ -227,6 +227,7 @@ public:
       integer(*mesh, "pp", 1, d.pp);
       integer(*mesh, "cp", 1, d.cp);
       integer(*mesh, "ep", 1, d.ep);
+      expertTensor(*mesh, d);
     }
     flag(root, "sp", d.sequenceParallel);
     integer(root, "zero", 0, d.zero);
@@ -245,6 +246,18 @@ public:
     axisOrder(d);
     placement(d);
     recompute(d, stages);
+  }
+
+  // Ranks of tensor parallelism that an expert is split over: all of them where it is not said.
+  void expertTensor(const Json &mesh, Decisions &d) {
+    int64_t ranks = d.tp;
+    if (optional(mesh, "etp"))
+      integer(mesh, "etp", 1, ranks);
+    d.foldedExperts = ranks < d.tp;
+    if (ranks != 1 && ranks != d.tp)
+      fail(mesh, "etp",
+           "is " + std::to_string(ranks) +
+               ", wanted 1, for whole experts, or tp = " + std::to_string(d.tp));
   }
 
   void schedule(Decisions &d) {
@@ -537,6 +550,8 @@ std::string planToJson(const Plan &plan) {
     json["topology"]["idle_nodes"] = plan.idleNodes;
   const Decisions &d = plan.decisions;
   json["mesh"] = {{"dp", d.dp}, {"tp", d.tp}, {"pp", d.pp}, {"cp", d.cp}, {"ep", d.ep}};
+  if (d.foldedExperts)
+    json["mesh"]["etp"] = 1;
   json["sp"] = d.sequenceParallel ? 1 : 0;
   json["zero"] = d.zero;
   if (d.zeroGroup > 0)

@@ -68,7 +68,7 @@ public:
   }
 
 private:
-  using CostKey = std::tuple<int64_t, bool, int, int64_t, int64_t, int64_t, std::string>;
+  using CostKey = std::tuple<int64_t, bool, bool, int, int64_t, int64_t, int64_t, std::string>;
 
   void visit(const std::vector<BoundedMesh> &order) {
     for (const BoundedMesh &mesh : order) {
@@ -84,7 +84,7 @@ private:
   llvm::SmallVector<int, 4> pointsOf(const Decisions &d) {
     llvm::SmallVector<int, 4> numbers;
     bool mustBeSearched = pins.searchedPlacements.value_or(false);
-    int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel).size());
+    int count = static_cast<int>(frontier.of(d.tp, d.sequenceParallel, d.foldedExperts).size());
     for (int number = mustBeSearched ? 1 : 0; number < count; ++number)
       numbers.push_back(number);
     return numbers;
@@ -105,12 +105,13 @@ private:
 
   const ModelCost *costOf(const Decisions &d) {
     const PlacementPoint &point =
-        *frontier.of(d.tp, d.sequenceParallel)[static_cast<size_t>(d.placement)];
+        *frontier.of(d.tp, d.sequenceParallel, d.foldedExperts)[static_cast<size_t>(d.placement)];
     std::string order(d.order.begin(), d.order.end());
     // Groups depend on the sizes that lie inside: all of them are in the key.
     order += ":" + std::to_string(d.dp) + ":" + std::to_string(d.pp);
     order += ":" + std::to_string(d.partOrder);
-    CostKey key{d.tp, d.sequenceParallel, d.placement, d.cp, d.ep, d.microBatch, order};
+    CostKey key{d.tp, d.sequenceParallel, d.foldedExperts, d.placement, d.cp, d.ep, d.microBatch,
+                order};
     auto [it, isNew] = costs.try_emplace(key);
     if (isNew) {
       it->second = costModel(appliedOf(point.cells), d, *request.topology, request.precision);
@@ -290,10 +291,10 @@ private:
   // Of each way to spread the model over the devices what keeps least: the smallest micro-batch, and as
   // much recomputation as there is. The order of axes makes no difference to memory.
   void findLeanest() {
-    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, int>> seen;
+    std::set<std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t, bool, bool, int>> seen;
     for (Decisions mesh : meshes) {
-      if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.sequenceParallel,
-                        mesh.partOrder})
+      if (!seen.insert({mesh.dp, mesh.tp, mesh.pp, mesh.cp, mesh.ep, mesh.foldedExperts,
+                        mesh.sequenceParallel, mesh.partOrder})
                .second)
         continue;
       if (outOfTime(kSecondsOfLeanest))
@@ -384,10 +385,10 @@ private:
 
   // What the candidate's placements are, for whoever gets the result.
   void keepPlacements(const Decisions &d) {
-    std::pair<int64_t, bool> key{d.tp, d.sequenceParallel};
+    TensorSplit key{d.tp, d.sequenceParallel, d.foldedExperts};
     if (result.placements.count(key))
       return;
-    for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel))
+    for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel, d.foldedExperts))
       result.placements[key].push_back(point->placements);
   }
 
@@ -414,7 +415,7 @@ private:
 } // namespace
 
 const SearchedPlacements &SearchResult::placementsOf(const Decisions &decisions) const {
-  return placements.at({decisions.tp, decisions.sequenceParallel})
+  return placements.at({decisions.tp, decisions.sequenceParallel, decisions.foldedExperts})
       .at(static_cast<size_t>(decisions.placement));
 }
 

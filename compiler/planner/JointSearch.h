@@ -32,8 +32,8 @@ struct SearchResult {
   int64_t costed = 0;
   double lowerBound = 0; // seconds that no decisions of the space can beat, by this cost model
   bool complete = true;  // the search ended by its bound, not by the clock
-  // What Decisions::placement numbers: by (tp, sequence parallelism).
-  std::map<std::pair<int64_t, bool>, std::vector<SearchedPlacements>> placements;
+  // What Decisions::placement numbers.
+  std::map<TensorSplit, std::vector<SearchedPlacements>> placements;
 
   const SearchedPlacements &placementsOf(const Decisions &decisions) const;
 };

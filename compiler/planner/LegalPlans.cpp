@@ -25,8 +25,12 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   constexpr AxisOrder orders[] = {kMegatronOrder, {'t', 'c', 'p', 'd'}};
   if (has(space.axisOrders, 0))
     return true;
+  // Megatron-Core wants as many copies of an expert as of everything else where stages are inside of
+  // replicas (parallel_state.py: "When not using pp-last rank ordering ...").
+  bool areUnlike = d.pp > 1 && (d.ep > 1 || d.foldedExperts) && d.ranksOfExperts() / d.ep != d.dp;
   for (auto [index, order] : llvm::enumerate(orders))
-    if (has(space.axisOrders, index + 1) && keyOf(order, d) == keyOf(d.order, d))
+    if (has(space.axisOrders, index + 1) && keyOf(order, d) == keyOf(d.order, d) &&
+        !(areUnlike && keyOf(order, d) != keyOf(kMegatronOrder, d)))
       return true;
   return false;
 }
@@ -34,6 +38,13 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
 bool isLegalZero(const Decisions &d, const LegalSpace &space) {
   return hasOne(d.pp > 1 ? space.zeroOfPipelines : space.zero, d.zero) &&
          (d.zeroGroup == 0 || space.zeroGroups) && (!d.offloadOptimizer || space.offload);
+}
+
+bool isLegalForExperts(const Decisions &d, const LegalSpace &space) {
+  if (d.ep > 1 && !space.expertParallel)
+    return false;
+  return d.foldedExperts ? space.foldedExperts
+                         : d.ep == 1 || d.tp == 1 || space.expertsBesideTensor;
 }
 
 bool isLegalRecompute(const Decisions &d, const LegalSpace &space) {
@@ -59,8 +70,7 @@ bool isLegalMesh(const Decisions &d, const LegalSpace &space) {
   return (d.tp == 1 ||
           (space.tensorParallel && hasOne(space.sequenceParallel, d.sequenceParallel))) &&
          (d.pp == 1 || space.pipelineParallel) && (d.cp == 1 || has(space.contextKinds, 0)) &&
-         (d.ep == 1 || (space.expertParallel && (d.tp == 1 || space.expertsBesideTensor))) &&
-         isLegalOrder(d, space);
+         isLegalForExperts(d, space) && isLegalOrder(d, space);
 }
 
 bool isLegal(const Decisions &decisions, const LegalSpace &space, int64_t layers) {
@@ -88,7 +98,11 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     if (ranks > 1 && !isLegal)
       return refuse(std::string(name) + "=" + std::to_string(ranks),
                     std::string("use ") + name + "=1");
-  if (size(pins.ep) > 1 && size(pins.tp) > 1 && !space.expertsBesideTensor)
+  bool folds = pins.foldedExperts.value_or(false),
+       mayFold = space.foldedExperts && pins.foldedExperts.value_or(true);
+  if (folds && !space.foldedExperts && pins.tp != 1)
+    return refuse("etp=1", "use etp=tp");
+  if (size(pins.ep) > 1 && size(pins.tp) > 1 && !space.expertsBesideTensor && !mayFold)
     return refuse("tp=" + std::to_string(*pins.tp) + ",ep=" + std::to_string(*pins.ep),
                   "one of them has to be 1");
   if (pins.sp && size(pins.tp) > 1 && !hasOne(space.sequenceParallel, *pins.sp))

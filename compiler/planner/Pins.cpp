@@ -19,7 +19,9 @@ constexpr PinKey kKeys[] = {
     {"tp", "ranks of tensor parallelism", &Pins::tp, 1, kMost},
     {"pp", "stages of the pipeline", &Pins::pp, 1, kMost},
     {"cp", "ranks of context parallelism", &Pins::cp, 1, kMost},
-    {"ep", "ranks of expert parallelism, inside dp and cp", &Pins::ep, 1, kMost},
+    {"ep", "ranks of expert parallelism, inside dp and cp, and tp with etp=1", &Pins::ep, 1, kMost},
+    {"etp", "ranks of tensor parallelism that an expert is split over; 1 folds experts over tp",
+     nullptr, 0, 0, "1 or tp"},
     {"zero",
      "what ranks of dp split: 1 optimizer states, 2 gradients as well, 3 parameters as well",
      &Pins::zero, 0, 3},
@@ -77,6 +79,13 @@ std::optional<UserError> readWord(const std::string &name, const std::string &te
     return UserError(given(name, text) + ": there is no such order of axes",
                      "give tp, cp, dp and pp from the innermost links out, as tp-cp-pp-dp");
   }
+  if (name == "etp") {
+    if (text != "1" && text != "tp")
+      return UserError(given(name, text) + ": experts are whole, or split as all of tp splits them",
+                       "choices are 1 and tp");
+    pins.foldedExperts = text == "1";
+    return std::nullopt;
+  }
   pins.recompute = recomputeFrom(text);
   if (pins.recompute)
     return std::nullopt;
@@ -119,6 +128,7 @@ Decisions Pins::decisions() const {
   d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
   d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
   d.order = order.value_or(d.order);
+  d.foldedExperts = foldedExperts.value_or(false) && d.tp > 1;
   return d;
 }
 

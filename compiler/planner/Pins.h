@@ -18,6 +18,7 @@ struct Pins {
   std::optional<int64_t> overlap, bucketMebibytes; // of gradients with the backward pass
   std::optional<int64_t> offload;                  // optimizer states in the host's memory
   std::optional<AxisOrder> order;
+  std::optional<bool> foldedExperts; // of meshes with tensor parallelism
 
   // Decisions() but for what is pinned.
   Decisions decisions() const;

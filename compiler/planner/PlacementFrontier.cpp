@@ -54,37 +54,41 @@ const PlacementSearcher &CellStore::searcher() {
   return *searching;
 }
 
-const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel) {
-  auto [it, isNew] = points.try_emplace({tp, sequenceParallel});
+const PlacementPoint *CellStore::point(int64_t tp, bool sequenceParallel, bool foldsExperts) {
+  auto [it, isNew] = points.try_emplace({tp, sequenceParallel, foldsExperts});
   if (isNew) {
     std::optional<SearchedPlacements> placements =
-        tp > 1 ? searcher().megatron(tp, sequenceParallel) : SearchedPlacements();
+        tp > 1 ? searcher().megatron(tp, sequenceParallel, foldsExperts) : SearchedPlacements();
     std::optional<ModelCells> cells =
-        placements ? readCells(model, tp, sequenceParallel, *placements) : std::nullopt;
+        placements ? readCells(model, tp, sequenceParallel, *placements, foldsExperts)
+                   : std::nullopt;
     if (cells)
       it->second = {std::move(*placements), std::move(*cells)};
   }
   return it->second ? &*it->second : nullptr;
 }
 
-const std::vector<const PlacementPoint *> &PlacementFrontier::of(int64_t tp,
-                                                                 bool sequenceParallel) {
-  auto [it, isNew] = points.try_emplace({tp, sequenceParallel});
-  const PlacementPoint *megatron = isNew ? store.point(tp, sequenceParallel) : nullptr;
+const std::vector<const PlacementPoint *> &PlacementFrontier::of(int64_t tp, bool sequenceParallel,
+                                                                 bool foldsExperts) {
+  TensorSplit split{tp, sequenceParallel, foldsExperts};
+  auto [it, isNew] = points.try_emplace(split);
+  const PlacementPoint *megatron =
+      isNew ? store.point(tp, sequenceParallel, foldsExperts) : nullptr;
   if (!megatron)
     return it->second;
   it->second.push_back(megatron);
   if (tp > 1 && options.searches) {
-    std::vector<PlacementPoint> &found = searched[{tp, sequenceParallel}];
-    found = search(tp, sequenceParallel, megatron->cells);
+    std::vector<PlacementPoint> &found = searched[split];
+    found = search(split, megatron->cells);
     for (const PlacementPoint &point : found)
       it->second.push_back(&point);
   }
   return it->second;
 }
 
-std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceParallel,
+std::vector<PlacementPoint> PlacementFrontier::search(const TensorSplit &split,
                                                       const ModelCells &megatron) {
+  auto [tp, sequenceParallel, foldsExperts] = split;
   // What can't be partitioned after all is no point, and nobody's error.
   const FoldedModel &model = store.folded();
   mlir::ScopedDiagnosticHandler quiet(model.module.get()->getContext(),
@@ -93,6 +97,7 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
   decisions.tp = tp;
   decisions.dp = request.topology->numDevices() / tp;
   decisions.sequenceParallel = sequenceParallel;
+  decisions.foldedExperts = foldsExperts;
   auto costOf = [&](const ModelCells &cells) {
     ModelCells applied = applyStack(cells, *request.software, request.precision.compute);
     return meritsOf(costModel(applied, decisions, *request.topology, request.precision));
@@ -102,7 +107,8 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
   double stateBytes = p.parameterBytes + p.gradientBytes + p.optimizerBytes;
   PlacementBasis basis{groupsOf(decisions).tp, *request.topology, request.precision,
                        *request.software};
-  std::vector<SearchedPlacements> tried{store.point(tp, sequenceParallel)->placements};
+  std::vector<SearchedPlacements> tried{
+      store.point(tp, sequenceParallel, foldsExperts)->placements};
   struct Found {
     Merits merits;
     PlacementPoint point;
@@ -113,12 +119,13 @@ std::vector<PlacementPoint> PlacementFrontier::search(int64_t tp, bool sequenceP
     for (double parameters : kWorthOfParameters) {
       MemoryWorth worth{kept * own.seconds / own.kept,
                         parameters * own.seconds / (own.parameters * stateBytes)};
-      std::optional<SearchedPlacements> placements =
-          store.searcher().cheapest(tp, sequenceParallel, worth, /*splitsWeights=*/false, basis);
+      std::optional<SearchedPlacements> placements = store.searcher().cheapest(
+          tp, sequenceParallel, worth, /*splitsWeights=*/false, basis, foldsExperts);
       if (!placements || llvm::is_contained(tried, *placements))
         continue;
       tried.push_back(*placements);
-      std::optional<ModelCells> cells = readCells(model, tp, sequenceParallel, *placements);
+      std::optional<ModelCells> cells =
+          readCells(model, tp, sequenceParallel, *placements, foldsExperts);
       if (!cells)
         continue;
       Merits merits = costOf(*cells);

@@ -9,20 +9,27 @@
 
 namespace dtc {
 
+// What placements over tensor parallelism depend on, besides the model.
+struct TensorSplit {
+  int64_t tp = 1;
+  bool sequenceParallel = false, foldsExperts = false;
+  auto operator<=>(const TensorSplit &) const = default;
+};
+
 // Placements of a model, with what it does under them.
 struct PlacementPoint {
   SearchedPlacements placements;
   ModelCells cells;
 };
 
-// Megatron's placements of a model by tensor-parallel degree, made when they are first asked for.
+// Megatron's placements of a model by how tensor parallelism splits it, made when they are first asked for.
 class CellStore {
 public:
   explicit CellStore(const FoldedModel &model) : model(model) {}
   // Null where the model can't be partitioned that way.
-  const PlacementPoint *point(int64_t tp, bool sequenceParallel);
-  const ModelCells *get(int64_t tp, bool sequenceParallel) {
-    const PlacementPoint *found = point(tp, sequenceParallel);
+  const PlacementPoint *point(int64_t tp, bool sequenceParallel, bool foldsExperts = false);
+  const ModelCells *get(int64_t tp, bool sequenceParallel, bool foldsExperts = false) {
+    const PlacementPoint *found = point(tp, sequenceParallel, foldsExperts);
     return found ? &found->cells : nullptr;
   }
   const FoldedModel &folded() const { return model; }
@@ -31,7 +38,7 @@ public:
 private:
   const FoldedModel &model;
   std::unique_ptr<PlacementSearcher> searching; // made when it is first needed
-  std::map<std::pair<int64_t, bool>, std::optional<PlacementPoint>> points;
+  std::map<TensorSplit, std::optional<PlacementPoint>> points;
 };
 
 // For a tensor-parallel degree: Megatron's placements, and what the network finds for a few worths
@@ -48,16 +55,17 @@ public:
       : store(store), request(request), options(options) {}
 
   // Megatron's first, then the fastest first. Empty where the model can't be partitioned that way.
-  const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel);
+  const std::vector<const PlacementPoint *> &of(int64_t tp, bool sequenceParallel,
+                                                bool foldsExperts = false);
 
 private:
-  std::vector<PlacementPoint> search(int64_t tp, bool sequenceParallel, const ModelCells &megatron);
+  std::vector<PlacementPoint> search(const TensorSplit &split, const ModelCells &megatron);
 
   CellStore &store;
   const EstimateRequest &request;
   Options options;
-  std::map<std::pair<int64_t, bool>, std::vector<PlacementPoint>> searched;
-  std::map<std::pair<int64_t, bool>, std::vector<const PlacementPoint *>> points;
+  std::map<TensorSplit, std::vector<PlacementPoint>> searched;
+  std::map<TensorSplit, std::vector<const PlacementPoint *>> points;
 };
 
 } // namespace dtc

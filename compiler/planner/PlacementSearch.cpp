@@ -81,7 +81,8 @@ PlacementSearcher::PlacementSearcher(const FoldedModel &model) {
 std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool sequenceParallel,
                                                               const MemoryWorth &worth,
                                                               bool splitsWeights,
-                                                              const PlacementBasis &basis) const {
+                                                              const PlacementBasis &basis,
+                                                              bool foldsExperts) const {
   if (!step)
     return std::nullopt;
   Mesh mesh = stepMesh(*step, {.tp = tp});
@@ -90,7 +91,8 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
   PlacementPrices prices;
   prices.secondsPerKeptByte = worth.keptByte;
   prices.secondsPerParameterByte = worth.parameterByte;
-  PlacementNetwork network({*step, mesh, sequenceParallel, splitsWeights, nullptr, &costs, prices});
+  PlacementNetwork network(
+      {*step, mesh, sequenceParallel, splitsWeights, foldsExperts, nullptr, &costs, prices});
   if (failed(network.build()))
     return std::nullopt;
   std::optional<std::vector<int32_t>> choice = cheapestChoice(network.problem());
@@ -105,26 +107,28 @@ std::optional<SearchedPlacements> PlacementSearcher::cheapest(int64_t tp, bool s
   return found;
 }
 
-std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp,
-                                                              bool sequenceParallel) const {
+std::optional<SearchedPlacements> PlacementSearcher::megatron(int64_t tp, bool sequenceParallel,
+                                                              bool foldsExperts) const {
   NominalBasis nominal(tp);
   RankGroup group{{tp, 1}};
   PlacementPrices prices = megatronPrices(group, nominal.topology, sequenceParallel);
   return cheapest(tp, sequenceParallel, {prices.secondsPerKeptByte, prices.secondsPerParameterByte},
                   /*splitsWeights=*/true,
-                  {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst});
+                  {group, nominal.topology, nominal.precision, nominal.software, kBytesFirst},
+                  foldsExperts);
 }
 
-std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel) {
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    bool foldsExperts) {
   SearchedPlacements placements;
   if (tp > 1) {
     std::optional<SearchedPlacements> found =
-        PlacementSearcher(model).megatron(tp, sequenceParallel);
+        PlacementSearcher(model).megatron(tp, sequenceParallel, foldsExperts);
     if (!found)
       return std::nullopt;
     placements = std::move(*found);
   }
-  return readCells(model, tp, sequenceParallel, placements);
+  return readCells(model, tp, sequenceParallel, placements, foldsExperts);
 }
 
 } // namespace dtc

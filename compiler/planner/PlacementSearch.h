@@ -38,21 +38,24 @@ public:
   explicit PlacementSearcher(const FoldedModel &model);
 
   // The placements that cost least, by one cost-function network for the whole step. With
-  // `splitsWeights` weights of products are split wherever a dim is long enough. Nothing where all
-  // are forbidden, or after a diagnostic.
+  // `splitsWeights` weights of products are split wherever a dim is long enough, with `foldsExperts`
+  // those of experts nowhere. Nothing where all are forbidden, or after a diagnostic.
   std::optional<SearchedPlacements> cheapest(int64_t tp, bool sequenceParallel,
                                              const MemoryWorth &worth, bool splitsWeights,
-                                             const PlacementBasis &basis) const;
+                                             const PlacementBasis &basis,
+                                             bool foldsExperts = false) const;
 
   // Those of megatronPrices. They do not depend on the hardware: the basis is one of the
   // catalogue's, and latencies do not count.
-  std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel) const;
+  std::optional<SearchedPlacements> megatron(int64_t tp, bool sequenceParallel,
+                                             bool foldsExperts = false) const;
 
 private:
   mlir::OwningOpRef<mlir::ModuleOp> step; // after the graph phase
 };
 
 // readCells under the placements of PlacementSearcher::megatron.
-std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel);
+std::optional<ModelCells> readCells(const FoldedModel &model, int64_t tp, bool sequenceParallel,
+                                    bool foldsExperts = false);
 
 } // namespace dtc

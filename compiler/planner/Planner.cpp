@@ -84,6 +84,7 @@ public:
     limits.layers = facts.layers;
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
+    limits.tokenGroups = facts.tokenGroups;
     bool compiles = modelCompiles && software.runsPrograms;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();
@@ -357,9 +358,9 @@ private:
 
   static std::string shortText(const Decisions &d) {
     return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
-           " cp=" + number(d.cp) + " ep=" + number(d.ep) + " sp=" + number(d.sequenceParallel) +
-           " zero=" + number(d.zero) + " micro_batch=" + number(d.microBatch) +
-           (d.offloadOptimizer ? " offload=1" : "");
+           " cp=" + number(d.cp) + " ep=" + number(d.ep) + (d.foldedExperts ? " etp=1" : "") +
+           " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
+           " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "");
   }
 
   UserError nothingFits(const Decisions &d, double bytes, size_t fullest,

@@ -82,21 +82,39 @@ private:
     if (!allows(pins.tp, tp) || !allows(pins.pp, pp) || !allows(pins.cp, cp) ||
         !allows(pins.dp, dp) || !useful || !contextFits || limits.globalBatch % dp != 0)
       return;
-    for (int64_t ep : divisorsOf(dp * cp)) {
+    Decisions d;
+    d.tp = tp;
+    d.pp = pp;
+    d.cp = cp;
+    d.dp = dp;
+    d.evenRecompute = limits.space && limits.space->evenRecompute;
+    d.evenStages = pp > 1 && limits.space && !limits.space->unevenStages;
+    for (bool folds : {false, true}) {
+      d.foldedExperts = folds;
+      if (!folds || mayFold(d))
+        addExperts(d);
+    }
+  }
+
+  void addExperts(Decisions d) {
+    bool isChoice = d.tp > 1 && limits.experts > 1;
+    bool maySplit = !limits.space || limits.space->expertsBesideTensor;
+    if (isChoice && (pins.foldedExperts.value_or(d.foldedExperts) != d.foldedExperts ||
+                     (!d.foldedExperts && !maySplit)))
+      return;
+    for (int64_t ep : divisorsOf(d.ranksOfExperts())) {
       bool fits = ep == 1 || (limits.experts > 1 && limits.experts % ep == 0);
-      if (!fits || !allows(pins.ep, ep))
-        continue;
-      Decisions d;
-      d.tp = tp;
-      d.pp = pp;
-      d.cp = cp;
-      d.dp = dp;
       d.ep = ep;
-      d.evenRecompute = limits.space && limits.space->evenRecompute;
-      d.evenStages = pp > 1 && limits.space && !limits.space->unevenStages;
-      if (!limits.executable || isExecutable(d))
+      if (fits && allows(pins.ep, ep) && (!limits.executable || isExecutable(d)))
         addBatches(d);
     }
+  }
+
+  // Whether experts may be whole on the ranks of tensor parallelism: each has groups of tokens of
+  // its own.
+  bool mayFold(const Decisions &d) const {
+    return d.tp > 1 && limits.experts > 1 && limits.tokenGroups % d.tp == 0 &&
+           pins.sp.value_or(1) == 1;
   }
 
   void addBatches(Decisions d) {
@@ -109,7 +127,7 @@ private:
       for (int64_t sp : {0, 1}) {
         bool possible = sp == 0 || (limits.sequence > 0 && limits.sequence % (d.tp * d.cp) == 0 &&
                                     (d.tp > 1 || pins.sp));
-        if (!possible || !allows(pins.sp, sp))
+        if (!possible || !allows(pins.sp, sp) || (d.foldedExperts && sp == 0))
           continue;
         d.sequenceParallel = sp != 0;
         addOrders(d);
@@ -175,11 +193,31 @@ private:
                            number(limits.experts) + " experts of the model",
                        "the nearest that does is ep=" +
                            number(nearestOf(divisorsOf(limits.experts), *pins.ep)));
+    if (std::optional<UserError> error = checkFolding())
+      return error;
     if (pins.order && pins.order->back() != 'p' && !limits.groups.empty() &&
         pins.pp.value_or(1) > 1)
       return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
                        "use axis_order=tp-cp-dp-pp, or another with pp outermost");
     return checkZeroGroup(pins.dp.value_or(devices / product));
+  }
+
+  std::optional<UserError> checkFolding() const {
+    if (!pins.foldedExperts || !*pins.foldedExperts)
+      return std::nullopt;
+    if (limits.experts == 1)
+      return UserError("--fix etp=1: the model has no experts", "leave it out");
+    if (pins.sp && *pins.sp == 0 && pins.tp.value_or(1) > 1)
+      return UserError(
+          "--fix etp=1,sp=0: whole experts take tokens of each rank's part of the sequence",
+          "use sp=1, or etp=tp");
+    if (pins.tp && *pins.tp > 1 && limits.tokenGroups % *pins.tp != 0)
+      return UserError("--fix etp=1,tp=" + number(*pins.tp) + " does not divide the " +
+                           number(limits.tokenGroups) +
+                           " groups of tokens that the model routes apart",
+                       "the nearest that does is tp=" +
+                           number(nearestOf(divisorsOf(limits.tokenGroups), *pins.tp)));
+    return std::nullopt;
   }
 
   // `ranks`: of data parallelism, or what dp divides where it is left open.
@@ -329,13 +367,13 @@ std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits
   std::vector<RecomputeChoice> recomputes = recomputeChoices(mesh, limits, pins);
   for (const Decisions &schedule : schedules)
     for (int64_t zero = 0; zero <= 3; ++zero) {
-      bool useful = zero == 0 || mesh.dp * mesh.cp > 1 || pins.zero;
+      bool useful = zero == 0 || mesh.hasReplicas() || pins.zero;
       if (!useful || !allows(pins.zero, zero))
         continue;
       // Groups are what a person asks for; without, ZeRO is over all of dp.
       int64_t group = pins.zeroGroup.value_or(0) == mesh.dp ? 0 : pins.zeroGroup.value_or(0);
-      if (group > 0 &&
-          (zero == 0 || group == 1 || mesh.dp % group != 0 || group * mesh.cp % mesh.ep != 0))
+      if (group > 0 && (zero == 0 || group == 1 || mesh.dp % group != 0 ||
+                        mesh.ranksOfExperts(group) % mesh.ep != 0))
         continue;
       for (const RecomputeChoice &choice : recomputes) {
         Decisions d = schedule;

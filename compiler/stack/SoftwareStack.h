@@ -12,8 +12,8 @@ namespace dtc {
 // spaceSets() (StackFields.h), which is that of the enumerators that the words name.
 struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
-       expertsBesideTensor = false, zeroGroups = false, offload = false, unevenStages = false,
-       fillsStages = false, evenRecompute = false;
+       expertsBesideTensor = false, foldedExperts = false, zeroGroups = false, offload = false,
+       unevenStages = false, fillsStages = false, evenRecompute = false;
   uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, schedules = 0,
            recompute = 0, recomputeMixes = 0, axisOrders = 0, precisions = 0;
 };

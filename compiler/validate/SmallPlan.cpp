@@ -21,7 +21,7 @@ Result<SmallPlan> shrinkPlan(const Plan &plan, int64_t ranks) {
       kinds += (kinds.empty() ? "" : " ") + std::string(name);
     d.*axis = std::min<int64_t>(whole.*axis, 2);
   }
-  d.ep = std::min(d.ep, d.dp * d.cp);
+  d.ep = std::min(d.ep, d.ranksOfExperts());
   if (d.devices() > ranks)
     return UserError("--ranks " + std::to_string(ranks) + " can't show a plan with " + kinds +
                          ", each over two ranks at least",
@@ -49,6 +49,8 @@ std::map<std::string, std::string> SmallPlan::pins() const {
                                              {"micro_batch", number(d.microBatch)},
                                              {"recompute", toString(d.recompute).str()},
                                              {"offload", d.offloadOptimizer ? "1" : "0"}};
+  if (d.foldedExperts)
+    pins["etp"] = "1";
   if (d.pp > 1) {
     pins["schedule"] = planNameOf(d.schedule).str();
     pins["virtual_stages"] = number(d.virtualStages);

@@ -33,8 +33,8 @@ SmallVector<Operation *> opsOf(graph::FuncOp func) {
 
 } // namespace
 
-CellBuilder::CellBuilder(ModuleOp module, int64_t samples)
-    : module(module), samples(static_cast<double>(samples)),
+CellBuilder::CellBuilder(ModuleOp module, int64_t samples, bool foldsExperts)
+    : module(module), samples(static_cast<double>(samples)), foldsExperts(foldsExperts),
       microbatch(module.lookupSymbol<graph::FuncOp>(graph::kMicrobatchFunction)),
       roles(module, graph::kMicrobatchFunction) {
   findForward();
@@ -509,7 +509,9 @@ void CellBuilder::addParameters(BlockCell &cell, ValueRange values) {
     uint8_t bits = roles.bitsOf(value) & ScalesWithExperts;
     addTo(cell.parameters, elements, bits);
     auto get = rootOf(value).getDefiningOp<graph::GetOp>();
-    if (get && sharedGradients.contains(get.getSymbol()))
+    // Ranks that have the same folded expert add its gradients up with the others that have it.
+    bool isLeft = bits && foldsExperts;
+    if (get && sharedGradients.contains(get.getSymbol()) && !isLeft)
       addTo(cell.sharedGradients, elements, bits);
   }
 }

@@ -11,7 +11,8 @@ namespace dtc {
 // `module` is after the shard phase with one call of each block; its batch is `samples`.
 class CellBuilder {
 public:
-  CellBuilder(mlir::ModuleOp module, int64_t samples);
+  // `foldsExperts`: data parallelism of experts has the ranks of tensor parallelism in it.
+  CellBuilder(mlir::ModuleOp module, int64_t samples, bool foldsExperts);
 
   // The cells of embedding, head and blocks, and tied parameters; chain and tp are the caller's.
   ModelCells build();
@@ -57,6 +58,7 @@ private:
 
   mlir::ModuleOp module;
   double samples;
+  bool foldsExperts;
   graph::FuncOp microbatch;
   DimRoles roles;
   llvm::SetVector<mlir::Operation *> forward; // of '@microbatch': what the loss needs

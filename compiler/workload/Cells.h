@@ -158,6 +158,7 @@ struct ProcessMemory {
 struct ModelCells {
   int64_t tp = 1;
   bool sequenceParallel = false;
+  bool foldsExperts = false; // experts are whole, each rank of the group sends tokens of its own
   BlockCell embedding, head;
   std::vector<BlockCell> blocks; // distinct ones
   std::vector<int> chain;        // block of each layer, in order

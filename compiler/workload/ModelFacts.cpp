@@ -1,6 +1,8 @@
 // What can be read off a forward model without planning it.
 #include "compiler/workload/ModelFacts.h"
 
+#include "dialects/graph/Moe.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
@@ -49,6 +51,17 @@ static int64_t countExperts(ModuleOp module) {
   return experts;
 }
 
+// Of the exchange with the fewest.
+static int64_t countTokenGroups(ModuleOp module) {
+  std::optional<int64_t> groups;
+  module.walk([&](graph::MoeDispatchOp dispatch) {
+    int64_t sequence = cast<RankedTensorType>(dispatch.getTokens().getType()).getDimSize(1);
+    int64_t own = sequence / static_cast<int64_t>(dispatch.getGroup());
+    groups = std::min(groups.value_or(own), own);
+  });
+  return groups.value_or(1);
+}
+
 static std::string shapeOf(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -72,6 +85,7 @@ ModelFacts readModelFacts(ModuleOp module) {
     facts.parameters += static_cast<int64_t>(parameter.getRepeats().value_or(1)) *
                         cast<RankedTensorType>(parameter.getType()).getNumElements();
   facts.experts = countExperts(module);
+  facts.tokenGroups = countTokenGroups(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();

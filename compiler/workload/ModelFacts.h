@@ -14,6 +14,9 @@ struct ModelFacts {
   int64_t layers = 0;         // calls of blocks by '@loss'
   int64_t sequenceLength = 0; // 0 where the model has no sequences
   int64_t experts = 1;        // of a mixture; 1: dense
+  // Groups of a sequence's tokens that are routed apart from each other, in the block with the
+  // fewest; 1 of a dense model.
+  int64_t tokenGroups = 1;
   // Model flops of one sample, forward and backward, as Megatron-LM counts them: matrix products
   // only, attention's included and counted in full, backward twice the forward. Of experts, the
   // rows that tokens fill when all experts are used alike.

@@ -31,7 +31,7 @@ def ranks_of(stage, d):
 
 
 def make(
-    dp=1, tp=1, pp=1, cp=1, ep=1, sp=0, zero=0, zero_group=0, micro_batch=1, num_micro_batches=1, schedule="1f1b", virtual_stages=1,
+    dp=1, tp=1, pp=1, cp=1, ep=1, etp=None, sp=0, zero=0, zero_group=0, micro_batch=1, num_micro_batches=1, schedule="1f1b", virtual_stages=1,
     recompute="none", full_layers=None, full_stages=None, precision="bf16", optimizer="adamw", grad_dtype="f32", software="dtc", layers=32,
     sequence=8192, topology="dgx-h100", per_node=8, axis_order="tp cp dp pp", placement="megatron", offload=False, overlap=True, bucket_bytes=0,
     experts=False, splits_kv=False, bounds=None, reversed_stages=False, name="llama",
@@ -62,11 +62,14 @@ def make(
     tensors = {"model.layers.0.self_attn.k_proj.weight": place}
     if experts:
         tensors["model.layers.0.block_sparse_moe.experts.*.w1.weight"] = {"dp": "replicate", "tp": "shard(1)" if tp > 1 else "replicate"}
+    mesh = {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "ep": ep}
+    if etp is not None:
+        mesh["etp"] = etp
     return {
         "schema": "dtc.plan/1",
         "model": {"name": name, "parameters": 8030261248, "flops_per_step": 1e18, "sequence_length": sequence},
         "topology": {"name": topology, "devices": devices, "nodes": max(1, devices // per_node)},
-        "mesh": {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "ep": ep},
+        "mesh": mesh,
         "sp": sp, "zero": zero, "zero_group": zero_group, "micro_batch": micro_batch, "num_micro_batches": num_micro_batches,
         "global_batch": dp * micro_batch * num_micro_batches, "schedule": schedule, "virtual_stages": virtual_stages,
         "axis_order": axis_order, "placement": placement, "offload_optimizer": offload, "overlap_gradients": overlap,

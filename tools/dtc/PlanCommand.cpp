@@ -55,8 +55,8 @@ Outcome planForLosses(const PlanFlags &flags, const PlanRequest &whole, const Pl
     out << "  " << lost << (lost == 1 ? " node lost       " : " nodes lost      ") << plan.nodes
         << (plan.nodes == 1 ? " node, dp=" : " nodes, dp=") << plan.decisions.dp
         << " tp=" << plan.decisions.tp << " pp=" << plan.decisions.pp << " cp=" << plan.decisions.cp
-        << " ep=" << plan.decisions.ep << ", step "
-        << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
+        << " ep=" << plan.decisions.ep << (plan.decisions.foldedExperts ? " etp=1" : "")
+        << ", step " << printRounded(plan.predicted.stepSeconds, Quantity::Seconds)
         << (wasFound ? " (cached)" : "") << "\n";
   }
   return {};

@@ -201,5 +201,102 @@ TEST_F(CellsByHand, ExpertParallelismDividesTheExpertsAlone) {
   EXPECT_EQ(exchanges[1], 2);
 }
 
+// Folded over tp = 2 the same experts are whole, and a rank has half of the sequence's tokens on their way: 64 of
+// 32 numbers to two experts each. Nothing of them goes between the ranks of tp but by that exchange, and no gradient.
+TEST_F(CellsByHand, FoldedExpertsAreWholeAndTakeTheTokensOfARank) {
+  LlamaConfig config;
+  config.vocabulary = 64;
+  config.width = 32;
+  config.innerWidth = 48;
+  config.layers = 1;
+  config.heads = 4;
+  config.kvHeads = 2;
+  config.headDim = 8;
+  config.experts = 8;
+  config.top = 2;
+  (void)cellsOf(buildLlama(&context, config, 128)); // sets `folded`
+  std::optional<ModelCells> split = readCells(folded, 2, true),
+                            whole = readCells(folded, 2, true, /*foldsExperts=*/true);
+  ASSERT_TRUE(split && whole);
+  Topology topology = *loadTopology("dgx-h100", 1, 8);
+  Decisions d;
+  d.tp = 2;
+  d.dp = 4;
+  d.sequenceParallel = true;
+  const double experts = 8 * 3 * 32 * 48;
+  for (int64_t ep : {1, 2, 4}) {
+    d.ep = ep;
+    BlockCost cost = costModel(*split, d, topology, CellPrecision()).blocks.front();
+    EXPECT_DOUBLE_EQ(cost.expertParameters, experts / 2 / static_cast<double>(ep));
+  }
+  d.foldedExperts = true;
+  for (int64_t ep : {1, 2, 4, 8}) {
+    d.ep = ep;
+    BlockCost cost = costModel(*whole, d, topology, CellPrecision()).blocks.front();
+    EXPECT_DOUBLE_EQ(cost.expertParameters, experts / static_cast<double>(ep));
+    EXPECT_EQ(cost.forwardEp > 0, ep > 1);
+  }
+  const BlockCell &layer = whole->blocks.front();
+  int exchanges = 0;
+  for (const CellCollective &each : layer.collectives)
+    if (each.axis == CellAxis::Ep) {
+      EXPECT_DOUBLE_EQ(each.bytes.at({1, 1, 4}), 2 * 64 * 32 * 4);
+      EXPECT_DOUBLE_EQ(each.copies, 2);
+      ++exchanges;
+    } else if (each.axis == CellAxis::Tp) {
+      EXPECT_EQ(hidingAxisOf(each), CellAxis::Tp);
+    }
+  EXPECT_EQ(exchanges, 4);
+  // Three products forward and six backward, of 2 x 128 rows: as many as of the split ones, whatever ep is.
+  const double flops = 2 * (2 * 128 / 2.0) * 32 * 48;
+  const CellScale ofFour{1, 1, /*ep=*/4};
+  double all = 0;
+  for (const CellOp &op : layer.ops)
+    if (isOfExperts(op)) {
+      EXPECT_DOUBLE_EQ(op.flops * ofFour.factor(op.flopsScale), flops);
+      all += op.flops;
+    }
+  EXPECT_DOUBLE_EQ(all, 9 * flops);
+  // What tensor ranks add up once a step is not of experts, whose other copies are on ranks of dp.
+  for (size_t bits = 0; bits < numScaleSets; ++bits)
+    EXPECT_TRUE(!(bits & ScalesWithExperts) || layer.sharedGradients.parts[bits] == 0);
+  // Two groups of 64 tokens are none for each of four ranks.
+  EXPECT_FALSE(readCells(folded, 4, true, /*foldsExperts=*/true));
+}
+
+// "4 at 1" for 4 ranks with a stride of 1.
+std::string textOf(const RankGroup &group) {
+  std::string text;
+  for (const RankSpan &span : group)
+    text += (text.empty() ? "" : ", ") + std::to_string(span.size) + " at " +
+            std::to_string(span.stride);
+  return text;
+}
+
+// Ranks of tp = 4, then cp = 2, then dp = 4, strides 1, 4 and 8: experts are spread over the innermost, whatever the
+// axis, and each is on the ranks that are left.
+TEST(GroupsOf, SpreadsFoldedExpertsOverTensorRanksFirst) {
+  Decisions d;
+  d.tp = 4;
+  d.cp = 2;
+  d.dp = 4;
+  d.foldedExperts = true;
+  auto groups = [&](int64_t ep) {
+    d.ep = ep;
+    AxisGroups all = groupsOf(d);
+    return textOf(all.ep) + "; " + textOf(all.expert);
+  };
+  EXPECT_EQ(groups(1), "1 at 1; 4 at 1, 2 at 4, 4 at 8");
+  EXPECT_EQ(groups(2), "2 at 1; 2 at 2, 2 at 4, 4 at 8");
+  EXPECT_EQ(groups(8), "4 at 1, 2 at 4; 4 at 8");
+  EXPECT_EQ(groups(32), "4 at 1, 2 at 4, 4 at 8; 1 at 1");
+  EXPECT_EQ(textOf(groupsOf(d).dense), "2 at 4, 4 at 8");
+  d.foldedExperts = false;
+  EXPECT_EQ(groups(2), "2 at 4; 4 at 8");
+  d.foldedExperts = true;
+  d.order = {'d', 't', 'c', 'p'};
+  EXPECT_EQ(groups(8), "4 at 1, 2 at 4; 2 at 8, 2 at 16");
+}
+
 } // namespace
 } // namespace dtc

@@ -1,6 +1,7 @@
 // Buckets of gradients: what of them is exposed, and that the planner takes the best size.
 #include "compiler/estimate/GradientExchange.h"
 
+#include "compiler/estimate/ModelCost.h"
 #include "compiler/frontend/Frontend.h"
 #include "compiler/planner/JointSearch.h"
 #include "models/Gpt2.h"
@@ -67,6 +68,36 @@ TEST(ExchangeIn, AddsUpPartsBetweenGroups) {
   EXPECT_DOUBLE_EQ(exchange.reduce.all,
                    seconds(CollectiveKind::ReduceScatter, 64e6, {{4, 1}}) + across);
   EXPECT_DOUBLE_EQ(exchange.gather.all, seconds(CollectiveKind::AllGather, 64e6, {{4, 1}}));
+}
+
+// Folded experts on ep = 2 of tp = 2 are among the 4 ranks of dp; with a group of 2 of these, copies are 2 ranks of
+// dp apart, as of everything else.
+TEST(ShardGroups, HaveTensorRanksOfFoldedExperts) {
+  Result<Topology> topology = loadTopology("dgx-h100");
+  ASSERT_TRUE(topology.ok());
+  Decisions d;
+  d.tp = 2;
+  d.dp = 4;
+  d.zero = 1;
+  d.sequenceParallel = d.foldedExperts = true;
+  auto reduceOf = [&](double dense, double expert) {
+    return exchangeIn(kOneBucket, dense, expert, 1, {groupsOf(d), d}, *topology, CellPrecision())
+        .reduce.all;
+  };
+  auto seconds = [&](CollectiveKind kind, double bytes, RankGroup group) {
+    return collectiveSeconds(kind, bytes, group, *topology);
+  };
+  EXPECT_DOUBLE_EQ(reduceOf(0, 16e6),
+                   seconds(CollectiveKind::ReduceScatter, 64e6, {{2, 1}, {4, 2}}));
+  d.ep = 2;
+  EXPECT_DOUBLE_EQ(reduceOf(0, 16e6), seconds(CollectiveKind::ReduceScatter, 64e6, {{4, 2}}));
+  d.zeroGroup = 2;
+  EXPECT_DOUBLE_EQ(reduceOf(0, 16e6), seconds(CollectiveKind::ReduceScatter, 64e6, {{2, 2}}) +
+                                          seconds(CollectiveKind::AllReduce, 32e6, {{2, 4}}));
+  d.ep = 1; // 2 x 2 ranks of a group
+  EXPECT_DOUBLE_EQ(reduceOf(0, 16e6),
+                   seconds(CollectiveKind::ReduceScatter, 64e6, {{2, 1}, {2, 2}}) +
+                       seconds(CollectiveKind::AllReduce, 16e6, {{2, 4}}));
 }
 
 // 320 MB between 8 ranks are two of Megatron-Core's buckets; what the passes can hide of them does

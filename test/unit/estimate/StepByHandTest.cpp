@@ -229,6 +229,34 @@ TEST_F(StepByHand, DividesExpertsByTheRanksThatShareThem) {
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 4.0 + 400 / 2.0));
 }
 
+// Whole experts on ep = 2 of tp x dp = 8 ranks are on 4 of them, where everything else is on dp = 2. Where dp is 1,
+// too, ZeRO has the 4 / 2 copies of experts to share out, and nothing else.
+TEST_F(StepByHand, DividesFoldedExpertsByTensorRanksToo) {
+  layer().denseParameters = 800;
+  layer().expertParameters = 400; // of this rank, under ep
+  Decisions d;
+  d.tp = 4;
+  d.dp = 2;
+  d.ep = 2;
+  d.sequenceParallel = d.foldedExperts = true;
+  auto memory = [&](int64_t zero) {
+    d.zero = zero;
+    return estimate(d).stages.front().memory;
+  };
+  const double whole = 4 * (800 + 400), part = 4 * (800 / 2.0 + 400 / 4.0), two = 2 * 1200;
+  EXPECT_DOUBLE_EQ(memory(0).optimizer, 8 * whole);
+  EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * part);
+  EXPECT_DOUBLE_EQ(memory(2).gradients, 4 * part + 4 * two);
+  EXPECT_DOUBLE_EQ(memory(3).parameters, 4 * part + 4 * two);
+  EXPECT_DOUBLE_EQ(estimate(d).optimizerSeconds, updateSeconds(32 * part));
+  d.dp = 1;
+  EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 + 400 / 2.0));
+  EXPECT_DOUBLE_EQ(memory(3).parameters, 4 * 4 * (800 + 400 / 2.0) + 4 * two);
+  d.zeroGroup = 2; // of 4 ranks of dp: 2 x 4 / 2
+  d.dp = 4;
+  EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 2.0 + 400 / 4.0));
+}
+
 // In f32 AdamW moves 2 x 8 bytes of states, 2 x 4 of gradients and 2 x 4 of parameters: 32 a parameter.
 // With 2-byte parameters and a master copy 2 x 12 + 2 x 4 + 2 = 34.
 TEST_F(StepByHand, UpdatesEachParameterOnce) {

@@ -88,6 +88,26 @@ TEST(MegatronSettings, LaysPipelinesInsideData) {
   EXPECT_TRUE(settingsOf(plan)->pipelineBeforeData);
 }
 
+// Of experts whole ones have no tensor parallelism; stages inside of replicas want as many copies of them as of the
+// rest, 8 / ep and 4.
+TEST(MegatronSettings, SaysOverHowManyRanksAnExpertIsSplit) {
+  Plan plan = planOf({4, 4});
+  Decisions &d = plan.decisions;
+  EXPECT_EQ(settingsOf(plan)->expertTensorRanks, 0);
+  d.tp = 2;
+  d.dp = 4;
+  d.ep = 2;
+  d.sequenceParallel = true;
+  EXPECT_EQ(settingsOf(plan)->expertTensorRanks, 2);
+  d.foldedExperts = true;
+  EXPECT_EQ(settingsOf(plan)->expertTensorRanks, 1);
+  d.order = {'t', 'c', 'p', 'd'};
+  EXPECT_TRUE(settingsOf(plan)->pipelineBeforeData);
+  d.ep = 4;
+  EXPECT_FALSE(settingsOf(plan)->pipelineBeforeData);
+  EXPECT_FALSE(settingsOf(plan)->notes.empty());
+}
+
 TEST(MegatronSettings, ShardsInInstancesOfTheDistributedOptimizer) {
   Plan plan = planOf({4});
   plan.decisions.dp = plan.devices = 8;

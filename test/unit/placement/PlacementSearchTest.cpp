@@ -125,6 +125,45 @@ TEST_F(PlacementSearchTest, SendsNoMoreThanMegatron) {
   }
 }
 
+// Folded experts are whole, whatever memory is worth, and all that works on their tokens has a part of these; with
+// 16 ranks for 8 kv heads over both axes together. What is not of experts is split as ever.
+TEST_F(PlacementSearchTest, LeavesFoldedExpertsWhole) {
+  OwningOpRef<ModuleOp> module = llama(2048, /*experts=*/8);
+  FoldedModel folded = foldLayers(*module);
+  PlacementSearcher searcher(folded);
+  for (int64_t tp : {2, 8, 16}) {
+    Decisions d = decisions(tp, true);
+    PlacementBasis basis{groupsOf(d).tp, *topology, request.precision, *request.software};
+    std::optional<SearchedPlacements> all[] = {
+        searcher.megatron(tp, true, /*foldsExperts=*/true),
+        searcher.cheapest(tp, true, {0, 1e-6}, /*splitsWeights=*/false, basis,
+                          /*foldsExperts=*/true),
+        searcher.cheapest(tp, true, {1e-6, 0}, /*splitsWeights=*/false, basis,
+                          /*foldsExperts=*/true)};
+    for (const std::optional<SearchedPlacements> &found : all) {
+      ASSERT_TRUE(found);
+      int experts = 0, split = 0, exchanges = 0;
+      for (const auto &[name, dims] : found->parameters) {
+        bool isWhole = llvm::all_of(dims, [](int64_t dim) { return dim < 0; });
+        bool isExpert = llvm::StringRef(name).contains("experts");
+        experts += isExpert;
+        split += !isWhole;
+        EXPECT_FALSE(isExpert && !isWhole) << name << " " << tp;
+      }
+      EXPECT_EQ(experts, 3);
+      for (const auto &[function, ops] : found->splits.functions)
+        for (const OpSplits::Op &op : ops)
+          if (op.name == "expert_linear" || op.name == "moe_dispatch" || op.name == "moe_combine") {
+            ++exchanges;
+            EXPECT_TRUE(op.choices.size() == 1 && op.choices.front() >= 0) << op.name << " " << tp;
+          }
+      EXPECT_EQ(exchanges, 3 + 3 + 4); // the gradient of each is one of another kind
+      EXPECT_TRUE(split > 0 || &found != &all[0]);
+      EXPECT_TRUE(readCells(folded, tp, true, *found, /*foldsExperts=*/true));
+    }
+  }
+}
+
 // Under sequence parallelism Megatron gathers a norm's result twice; keeping it is faster, where
 // there is memory for it.
 TEST_F(PlacementSearchTest, SavesTheSecondGather) {

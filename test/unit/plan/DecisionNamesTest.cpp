@@ -46,6 +46,9 @@ TEST(Phrases, AreShort) {
   d.sequenceParallel = true;
   EXPECT_EQ(phraseOf(d, "tp"), "tp=8");
   EXPECT_EQ(phraseOf(d, "sp"), "sp=1");
+  EXPECT_EQ(phraseOf(d, "etp"), "etp=tp");
+  d.foldedExperts = true;
+  EXPECT_EQ(phraseOf(d, "etp"), "etp=1");
   EXPECT_EQ(phraseOf(d, "schedule"), ""); // no pipeline
   d.pp = 4;
   d.schedule = ScheduleKind::Interleaved;

@@ -23,6 +23,7 @@ Plan unusual() {
   d.pp = 2;
   d.cp = 4;
   d.ep = 8;
+  d.foldedExperts = true;
   d.sequenceParallel = true;
   d.zero = 3;
   d.zeroGroup = 2;
@@ -86,6 +87,50 @@ TEST(PlanJson, SaysWhatAllLayersRecompute) {
   ASSERT_EQ(read(replaced(planToJson(unusual()), "\"mixed\"", "\"full\""), plan), "");
   EXPECT_EQ(plan.decisions.recompute, Recompute::Full);
   EXPECT_EQ(plan.decisions.recomputeMost, Recompute::Full);
+}
+
+// Experts of plans that say nothing are split, as are those of plans that say so; ep = 8 then has to be among
+// dp x cp = 8 ranks, and may be among these and those of tp otherwise.
+TEST(PlanJson, SaysWhetherExpertsAreFolded) {
+  std::string text = planToJson(unusual());
+  const std::string one = ",\n    \"etp\": 1";
+  auto foldsUnder = [&](const std::string &from, const std::string &to) {
+    Plan plan;
+    EXPECT_EQ(read(replaced(text, from, to), plan), "");
+    return plan.decisions.foldedExperts;
+  };
+  EXPECT_TRUE(foldsUnder("\"ep\": 8", "\"ep\": 32"));
+  EXPECT_FALSE(foldsUnder(one, ""));
+  EXPECT_FALSE(foldsUnder(one, ",\n    \"etp\": 4"));
+  Plan split = unusual();
+  split.decisions.foldedExperts = false;
+  EXPECT_EQ(planToJson(split).find("etp"), std::string::npos);
+  auto errorOf = [&](const std::string &from, const std::string &to) {
+    Plan plan;
+    return read(replaced(text, from, to), plan);
+  };
+  EXPECT_EQ(errorOf("\"etp\": 1", "\"etp\": 2"),
+            "a.json:20:5: error: plan key 'etp' is 2, wanted 1, for whole experts, or tp = 4");
+  EXPECT_EQ(errorOf("\"sp\": 1", "\"sp\": 0"),
+            "a.json:20:5: error: plan key 'etp' is 1 with sp 0, wanted tp = 4, or sp 1: whole "
+            "experts take tokens of each rank's part of the sequence");
+  EXPECT_EQ(errorOf("\"ep\": 8", "\"ep\": 64"),
+            "a.json:19:5: error: plan key 'ep' is 64, wanted a divisor of dp x cp x tp = 32");
+  EXPECT_EQ(errorOf("\"ep\": 8" + one, "\"ep\": 32"),
+            "a.json:19:5: error: plan key 'ep' is 32, wanted a divisor of dp x cp = 8");
+}
+
+// In a group of 2 of the ranks of dp are 2 x 4 x 4 ranks of folded experts, and 2 x 4 of split ones.
+TEST(PlanJson, HasAllExpertsInAGroupOfZero) {
+  Plan plan = unusual(), again;
+  plan.decisions.ep = 32;
+  EXPECT_EQ(read(planToJson(plan), again), "");
+  plan.decisions.dp = 4; // of 16 ranks of split experts a group has 8
+  plan.decisions.pp = 1;
+  plan.decisions.ep = 16;
+  plan.decisions.foldedExperts = false;
+  EXPECT_NE(read(planToJson(plan), again).find("plan key 'zero_group' is 2, wanted 0"),
+            std::string::npos);
 }
 
 TEST(PlanJson, NamesTheKeyOfAWordThatDoesNotExist) {

@@ -31,6 +31,7 @@ public:
     problem.limits.layers = layers;
     problem.limits.sequence = sequence;
     problem.limits.experts = experts;
+    problem.limits.tokenGroups = readModelFacts(*this->module).tokenGroups;
   }
 
   // Two nodes with half of the devices each, or one.

@@ -90,6 +90,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       c.limits.layers = layers;
       c.limits.sequence = sequence;
       c.limits.experts = experts ? 4 : 1;
+      c.limits.tokenGroups = readModelFacts(*module).tokenGroups;
       c.limits.mayOffload = random() % 2;
       if (random() % 3 == 0)
         c.pins.tp = pick({1, 2});

@@ -120,6 +120,61 @@ TEST(IsLegal, HasExpertsWithoutTensorParallelism) {
   EXPECT_FALSE(isLegalMesh(d, core));
 }
 
+// Split experts, folded ones or both; DeepSpeed has neither.
+TEST(IsLegal, SplitsOrFoldsExpertsAsTheStackDoes) {
+  Decisions split = decisions(4, 2, 1);
+  split.ep = 2;
+  split.sequenceParallel = true;
+  Decisions folded = split;
+  folded.foldedExperts = true;
+  for (auto [stack, splits, folds] : {std::tuple("dtc", true, true),
+                                      {"megatron-core", true, true},
+                                      {"megatron-bridge", true, true},
+                                      {"torchtitan", false, true},
+                                      {"maxtext", true, false},
+                                      {"deepspeed", false, false}}) {
+    LegalSpace space = spaceOf(stack);
+    EXPECT_EQ(isLegalMesh(split, space), splits) << stack;
+    EXPECT_EQ(isLegalMesh(folded, space), folds) << stack;
+  }
+  folded.ep = 1;
+  EXPECT_FALSE(isLegalMesh(folded, spaceOf("maxtext")));
+}
+
+// A mixture has tensor parallelism on torchtitan with whole experts alone, whatever ep is.
+TEST(EnumerateMeshes, SplitsNoExpertWhereTheStackDoesNot) {
+  SpaceLimits limits;
+  limits.devices = limits.globalBatch = limits.layers = limits.experts = limits.tokenGroups = 8;
+  limits.sequence = 128;
+  int folded = 0;
+  for (const char *stack : {"torchtitan", "megatron-core"}) {
+    limits.space = spaceOf(stack);
+    int split = 0;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, Pins());
+    for (const Decisions &d : *meshes) {
+      split += d.tp > 1 && !d.foldedExperts;
+      folded += d.foldedExperts;
+    }
+    EXPECT_EQ(split > 0, stack == std::string("megatron-core"));
+  }
+  EXPECT_GT(folded, 0);
+}
+
+// With stages inside of replicas Megatron-Core has as many copies of an expert, 4 x 2 / ep, as of the rest, 4.
+TEST(IsLegal, HasAsManyCopiesOfExpertsWhereStagesAreInside) {
+  LegalSpace core = spaceOf("megatron-core");
+  Decisions d = decisions(4, 2, 2);
+  d.sequenceParallel = d.foldedExperts = true;
+  for (int64_t ep : {1, 2, 4}) {
+    d.ep = ep;
+    d.order = kMegatronOrder;
+    EXPECT_TRUE(isLegalMesh(d, core));
+    d.order = {'t', 'c', 'p', 'd'};
+    EXPECT_EQ(isLegalMesh(d, core), ep == 2);
+    EXPECT_TRUE(isLegalMesh(d, spaceOf("dtc")));
+  }
+}
+
 TEST(IsLegal, KeepsToAxesAndTheirOrder) {
   LegalSpace core = spaceOf("megatron-core"), deepspeed = spaceOf("deepspeed");
   EXPECT_FALSE(isLegalMesh(decisions(2, 2, 1), deepspeed));
@@ -206,6 +261,12 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"zero", "3"}}, "deepspeed"), "");
   EXPECT_EQ(errorOf({{"tp", "2"}}, "deepspeed"), "--fix tp=2: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"ep", "2"}}, "deepspeed"), "--fix ep=2: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"etp", "1"}}, "maxtext"), "--fix etp=1: software 'maxtext' can't do that");
+  EXPECT_EQ(errorOf({{"etp", "1"}, {"tp", "1"}}, "maxtext"), "");
+  EXPECT_EQ(errorOf({{"etp", "1"}, {"tp", "8"}, {"ep", "8"}}, "megatron-core"), "");
+  EXPECT_EQ(errorOf({{"etp", "tp"}, {"tp", "2"}, {"ep", "2"}}, "torchtitan"),
+            "--fix tp=2,ep=2: software 'torchtitan' can't do that");
+  EXPECT_EQ(errorOf({{"tp", "2"}, {"ep", "2"}}, "torchtitan"), "");
   EXPECT_EQ(errorOf({{"cp", "2"}}, "deepspeed"), "--fix cp=2: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"recompute", "selective"}}, "deepspeed"),
             "--fix recompute=selective: software 'deepspeed' can't do that");

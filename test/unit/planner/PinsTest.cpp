@@ -86,6 +86,7 @@ TEST(ReadPins, FillsEveryPin) {
                                 {"pp", "4"},
                                 {"cp", "5"},
                                 {"ep", "6"},
+                                {"etp", "1"},
                                 {"zero", "1"},
                                 {"zero_group", "7"},
                                 {"sp", "1"},
@@ -108,6 +109,11 @@ TEST(ReadPins, FillsEveryPin) {
             std::vector<int64_t>({2, 3, 4, 5, 6, 1, 7, 8, 9}));
   EXPECT_TRUE(d.sequenceParallel);
   EXPECT_TRUE(d.offloadOptimizer);
+  EXPECT_TRUE(d.foldedExperts);
+  EXPECT_FALSE(*readPins({{"etp", "tp"}, {"tp", "8"}})->foldedExperts);
+  EXPECT_FALSE(
+      readPins({{"etp", "1"}, {"tp", "1"}})->decisions().foldedExperts); // nothing to fold over
+  EXPECT_FALSE(readPins({{"etp", "2"}}));
   EXPECT_EQ(d.schedule, ScheduleKind::Interleaved);
   EXPECT_EQ(d.recompute, Recompute::Full);
   EXPECT_EQ(d.recomputeMost, Recompute::Full);

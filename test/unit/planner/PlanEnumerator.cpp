@@ -18,6 +18,12 @@ bool allows(const Pins &pins, ScheduleKind kind) {
          (*pins.schedule == ScheduleKind::ZeroBubbleH1 && kind == ScheduleKind::ZeroBubbleV);
 }
 
+// Ranks that have the same parameters: all, or experts alone.
+int64_t replicas(const Decisions &d) {
+  int64_t dense = d.dp * d.cp;
+  return std::max(dense, d.foldedExperts ? dense * d.tp / d.ep : dense / d.ep);
+}
+
 // The axes that have ranks, from the innermost.
 std::string namesOf(const Decisions &d, const char *order) {
   std::string names;
@@ -47,10 +53,24 @@ void PlanEnumerator::visit(OutlineVisitor visitor) {
               (isCut && (limits.sequence % (2 * d.cp) != 0 || limits.sequence / d.cp < 512)) ||
               !allows(pins.tp, d.tp) || !allows(pins.pp, d.pp) || !allows(pins.dp, d.dp))
             continue;
-          for (d.ep = 1; d.ep <= d.dp * d.cp; ++d.ep)
-            if (d.dp * d.cp % d.ep == 0 && limits.experts % d.ep == 0)
-              visitMesh(d, visitor);
+          visitExperts(d, visitor);
         }
+}
+
+// Split over tensor parallelism, and among the ranks of dp and cp; or whole, and among all of a stage's.
+void PlanEnumerator::visitExperts(Decisions d, OutlineVisitor visitor) {
+  const SpaceLimits &limits = problem.limits;
+  bool mayFold = limits.experts > 1 && d.tp > 1 && limits.tokenGroups % d.tp == 0;
+  for (int64_t ranks : {d.dp * d.cp, d.dp * d.cp * d.tp}) {
+    d.foldedExperts = ranks > d.dp * d.cp;
+    if (d.foldedExperts ? !mayFold : ranks != d.dp * d.cp)
+      continue;
+    for (d.ep = 1; d.ep <= ranks; ++d.ep)
+      if (ranks % d.ep == 0 && limits.experts % d.ep == 0)
+        visitMesh(d, visitor);
+    if (d.tp == 1)
+      break;
+  }
 }
 
 void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
@@ -62,6 +82,8 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
     d.numMicroBatches = samples / d.microBatch;
     for (bool sp : {false, true}) {
       d.sequenceParallel = sp;
+      if (!sp && d.foldedExperts)
+        continue;
       if (sp && (d.tp == 1 || limits.sequence % (d.tp * d.cp) != 0))
         continue;
       std::set<std::string> seen;
@@ -83,7 +105,7 @@ void PlanEnumerator::visitMesh(Decisions d, OutlineVisitor visitor) {
 void PlanEnumerator::visitPlaced(const Decisions &mesh, OutlineVisitor visitor) {
   const EstimateRequest &request = problem.request;
   Decisions d = mesh;
-  for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel)) {
+  for (const PlacementPoint *point : frontier.of(d.tp, d.sequenceParallel, d.foldedExperts)) {
     auto [cells, isNew] = applied.try_emplace(&point->cells);
     if (isNew)
       cells->second = applyStack(point->cells, *request.software, request.precision.compute);
@@ -117,7 +139,7 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
 void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
                                  OutlineVisitor visitor) const {
   for (d.zero = 0; d.zero <= 3; ++d.zero) {
-    bool isChoice = d.zero == 0 || d.dp * d.cp > 1 || problem.pins.zero;
+    bool isChoice = d.zero == 0 || replicas(d) > 1 || problem.pins.zero;
     if (!isChoice || !allows(problem.pins.zero, d.zero))
       continue;
     for (bool offload : {false, true}) {
@@ -171,7 +193,7 @@ std::vector<std::vector<Recompute>> everyRecomputation(const LayerChunks &cut,
 // Buckets of what every micro-batch sends end with a layer: none holds less, and none is for all.
 bool OutlinedPlans::mayTravelIn(int64_t bucket) const {
   const std::vector<int64_t> &sizes = request.bucketSizes;
-  bool isLayerByLayer = outline.zero >= 2 && outline.dp * outline.cp > 1;
+  bool isLayerByLayer = outline.zero >= 2 && replicas(outline) > 1;
   if (!isLayerByLayer || sizes.size() == 1)
     return true;
   int64_t largest = 0; // that is a size

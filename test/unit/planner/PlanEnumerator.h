@@ -28,6 +28,7 @@ public:
   void visit(OutlineVisitor visitor);
 
 private:
+  void visitExperts(Decisions d, OutlineVisitor visitor);
   void visitMesh(Decisions d, OutlineVisitor visitor);
   void visitPlaced(const Decisions &mesh, OutlineVisitor visitor);
   void visitSchedules(const ModelCost &model, const Decisions &mesh, OutlineVisitor visitor) const;

@@ -85,6 +85,39 @@ TEST(EnumerateMeshes, SharesOutExpertsEvenly) {
   EXPECT_EQ(chosen(limits, {}, epOf), (Numbers{1, 2, 4}));
 }
 
+// Of 8 devices and 12 experts tokens in 4 groups let 2 or 4 ranks of tensor parallelism have whole experts; these
+// are among all of a stage's ranks, where split ones are among those of dp.
+TEST(EnumerateMeshes, FoldsExpertsOverTensorParallelism) {
+  SpaceLimits limits = limitsOf(8, 8, 1, 128);
+  limits.experts = 12;
+  limits.tokenGroups = 4;
+  auto pairsOf = [&](bool folds, const Pins &pins = Pins()) {
+    Pairs found;
+    Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+    for (const Decisions &d : *meshes)
+      if (d.foldedExperts == folds) {
+        EXPECT_TRUE(d.sequenceParallel || !folds);
+        found.insert({d.tp, d.ep});
+      }
+    return found;
+  };
+  EXPECT_EQ(pairsOf(true), (Pairs{{2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}, {4, 4}}));
+  EXPECT_EQ(pairsOf(false),
+            (Pairs{{1, 1}, {1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 1}, {4, 2}, {8, 1}}));
+  Pins pins;
+  pins.foldedExperts = true;
+  EXPECT_EQ(pairsOf(true, pins).size(), 6u);
+  EXPECT_EQ(pairsOf(false, pins), (Pairs{{1, 1}, {1, 2}, {1, 4}}));
+  pins.foldedExperts = false;
+  EXPECT_EQ(pairsOf(true, pins), Pairs());
+  EXPECT_EQ(pairsOf(false, pins).size(), 9u);
+  pins = {};
+  pins.sp = 0;
+  EXPECT_EQ(pairsOf(true, pins), Pairs());
+  limits.experts = 1;
+  EXPECT_EQ(pairsOf(true), Pairs());
+}
+
 // Orders that differ in axes of one rank are one; of stages on unlike devices pp is outermost.
 TEST(EnumerateMeshes, OrdersAxesThatAreThere) {
   SpaceLimits limits = limitsOf(4, 4, 2, 128);
@@ -144,6 +177,13 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   };
   Decisions mesh;
   EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}}));
+  mesh.tp = 4;
+  EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}}));
+  mesh.foldedExperts = true; // each of the four has all experts
+  EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
+  mesh.ep = 4; // each has its own
+  EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}}));
+  mesh = {};
   mesh.cp = 2;
   EXPECT_EQ(zeros(mesh, {}), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
   mesh.cp = 1;
@@ -153,6 +193,10 @@ TEST(EnumerateDetails, SharesOutAmongDataAndContextRanks) {
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
   mesh.ep = 4; // more than a group
   EXPECT_EQ(zeros(mesh, pins), Pairs());
+  mesh.tp = 2;
+  mesh.foldedExperts = true; // in a group are 2 x 2 ranks
+  EXPECT_EQ(zeros(mesh, pins), (Pairs{{1, 2}, {2, 2}, {3, 2}}));
+  mesh.foldedExperts = false;
   pins.zeroGroup = 8; // all of dp
   EXPECT_EQ(zeros(mesh, pins), (Pairs{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
 }
@@ -195,6 +239,18 @@ TEST(EnumerateMeshes, NamesTheNearestOfAPin) {
   pins = {};
   pins.ep = 4;
   EXPECT_NE(errorOf(limits, pins).find("the nearest that does is ep=3"), std::string::npos);
+  limits.tokenGroups = 8;
+  pins = {};
+  pins.foldedExperts = true;
+  pins.tp = 6;
+  EXPECT_NE(errorOf(limits, pins).find("--fix etp=1,tp=6 does not divide the 8 groups of tokens"),
+            std::string::npos);
+  EXPECT_NE(errorOf(limits, pins).find("the nearest that does is tp=4"), std::string::npos);
+  pins.tp = 4;
+  pins.sp = 0;
+  EXPECT_NE(errorOf(limits, pins).find("--fix etp=1,sp=0: "), std::string::npos);
+  limits.experts = 1;
+  EXPECT_NE(errorOf(limits, pins).find("--fix etp=1: the model has no experts"), std::string::npos);
 }
 
 // Megatron's of one node, tensor parallelism with sp, and FSDP's over all devices. Where dp is 1 ZeRO has

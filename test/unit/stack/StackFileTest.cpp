@@ -87,6 +87,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("pipeline_parallel"), &LegalSpace::pipelineParallel);
   EXPECT_EQ(flag("expert_parallel"), &LegalSpace::expertParallel);
   EXPECT_EQ(flag("experts_beside_tensor"), &LegalSpace::expertsBesideTensor);
+  EXPECT_EQ(flag("folded_experts"), &LegalSpace::foldedExperts);
   EXPECT_EQ(flag("zero_groups"), &LegalSpace::zeroGroups);
   EXPECT_EQ(flag("offload"), &LegalSpace::offload);
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
