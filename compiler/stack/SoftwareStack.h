@@ -46,7 +46,7 @@ struct SoftwareStack {
   double tpHidden = 0, cpHidden = 0, epHidden = 0, dpHidden = 0, gatherHidden = 0, p2pHidden = 0,
          overlapSlowdown = 0;
   // [collectives]
-  bool sendsTokensOnce = false;
+  bool sendsTokensOnce = false, gathersRows = false;
   double gatherShare = 0, reduceBytes = 0;
   // [memory]
   double reservedBytes = 0, communicatorBytes = 0, fragmentation = 0, gradientBytes = 0;

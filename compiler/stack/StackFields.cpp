@@ -31,6 +31,8 @@ constexpr StackFlag flags[] = {
      "of ZeRO-3 with full recomputation: parameters are gathered once for recomputing and once more for the backward pass"},
     {"collectives", "sends_tokens_once", &Stack::sendsTokensOnce,
      "an expert-parallel exchange sends a token once to each rank, and over a network once to each node, however many of its experts are there"},
+    {"collectives", "gathers_rows", &Stack::gathersRows,
+     "of experts that tensor parallelism splits, with sequence parallelism: each rank exchanges the tokens of its part of the sequence, and then ranks gather what all of them have received; else every rank exchanges the tokens of the whole sequence"},
 };
 
 constexpr StackFigure figures[] = {

@@ -49,6 +49,33 @@ void setSelective(BlockCell &cell, const SoftwareStack &stack) {
         cell.selectiveOps.push_back(static_cast<int>(index));
 }
 
+// Whether a collective of tensor parallelism is there for nothing but experts and their exchanges.
+bool isForExperts(const CellCollective &collective, const BlockCell &cell) {
+  return collective.axis == CellAxis::Tp && !collective.of.empty() &&
+         llvm::all_of(collective.of, [&](int index) {
+           const CellOp &op = cell.ops[static_cast<size_t>(index)];
+           return op.isExchange || isOfExperts(op);
+         });
+}
+
+// Each of `ranks` of tensor parallelism exchanges its part of the sequence's tokens; what all of them receive is
+// gathered, and on the way back scattered as it is summed.
+void gatherRows(BlockCell &cell, int64_t ranks) {
+  llvm::erase_if(cell.collectives,
+                 [&](const CellCollective &each) { return isForExperts(each, cell); });
+  std::vector<CellCollective> rows;
+  for (CellCollective &exchange : cell.collectives) {
+    if (exchange.axis != CellAxis::Ep)
+      continue;
+    CellCollective &all = rows.emplace_back(exchange);
+    all.axis = CellAxis::Tp;
+    all.kind = exchange.isToExperts ? CollectiveKind::AllGather : CollectiveKind::ReduceScatter;
+    for (double &part : exchange.bytes.parts)
+      part /= static_cast<double>(ranks);
+  }
+  cell.collectives.insert(cell.collectives.end(), rows.begin(), rows.end());
+}
+
 void applyTo(BlockCell &cell, const SoftwareStack &stack, ComputeType compute, int64_t tp) {
   for (CellOp &op : cell.ops)
     op = applyStack(std::move(op), stack, compute);
@@ -81,6 +108,10 @@ CellOp applyStack(CellOp op, const SoftwareStack &stack, ComputeType compute) {
 }
 
 ModelCells applyStack(ModelCells cells, const SoftwareStack &stack, ComputeType compute) {
+  bool isByPart = cells.tp > 1 && cells.sequenceParallel && !cells.foldsExperts;
+  if (stack.gathersRows && isByPart)
+    for (BlockCell &block : cells.blocks)
+      gatherRows(block, cells.tp);
   applyTo(cells.embedding, stack, compute, cells.tp);
   applyTo(cells.head, stack, compute, cells.tp);
   // Training in 8 bits keeps the output layer in 16: --fp8-output-proj of Megatron-LM is off, torchtitan's

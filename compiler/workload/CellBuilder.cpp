@@ -423,6 +423,7 @@ void CellBuilder::addExchange(BlockCell &cell, Operation *op, const graph::OpRul
       if (!hasCapacity(tensor))
         continue;
       CellCollective exchange{CellAxis::Ep, CollectiveKind::AllToAll, phase, bytesOf(value)};
+      exchange.isToExperts = into;
       exchange.copies = std::max(1.0, exchange.bytes.at(one) / tokens);
       cell.collectives.push_back(exchange);
     }

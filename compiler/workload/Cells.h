@@ -97,10 +97,11 @@ struct CellCollective {
   CellAxis axis = CellAxis::Tp;
   CollectiveKind kind = CollectiveKind::AllReduce;
   CellPhase phase = CellPhase::Forward;
-  Amount bytes;           // of the whole tensor as collectiveSeconds wants it, f32
-  RankSpan part = {0, 1}; // Tp: every `stride`-th rank of the group, `size` of them; size 0: all
-  double copies = 1;      // Ep: of each token
-  bool sendsOnce = false; // Ep: copies for the same place travel as one
+  Amount bytes;             // of the whole tensor as collectiveSeconds wants it, f32
+  RankSpan part = {0, 1};   // Tp: every `stride`-th rank of the group, `size` of them; size 0: all
+  double copies = 1;        // Ep: of each token
+  bool isToExperts = false; // Ep: tokens on their way there, not back
+  bool sendsOnce = false;   // Ep: copies for the same place travel as one
   // The ops of the block that it is there for: those whose partial results it adds up, those that
   // read what it gathers, or the one that exchanges.
   std::vector<int> of = {};

@@ -76,6 +76,7 @@ std::vector<double> feltOf(const SoftwareStack &stack) {
       CellPrecision p = cellPrecision(precision, "adamw", variant);
       ModelCells cells;
       cells.tp = 4;
+      cells.sequenceParallel = true;
       cells.blocks = {cellOfEachKind()};
       ModelCells applied = applyStack(cells, variant, p.compute);
       BlockCell busy = applied.blocks[0]; // kernels are slower than the host

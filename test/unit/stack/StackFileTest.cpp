@@ -166,6 +166,7 @@ TEST(ParseStack, KeysAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("gathers_logits"), &SoftwareStack::gathersLogits);
   EXPECT_EQ(flag("selective_attention"), &SoftwareStack::selectiveAttention);
   EXPECT_EQ(flag("gathers_again"), &SoftwareStack::gathersAgain);
+  EXPECT_EQ(flag("gathers_rows"), &SoftwareStack::gathersRows);
   EXPECT_EQ(flag("sends_tokens_once"), &SoftwareStack::sendsTokensOnce);
 }
 

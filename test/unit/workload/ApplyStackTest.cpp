@@ -147,6 +147,55 @@ TEST(ApplyStack, WaitsForTheFullestExpert) {
   EXPECT_EQ(applyStack(router, stack, ComputeType::BF16).rateShare, 0.5);
 }
 
+// Tokens to split experts and back: each of 4 tensor ranks sends its quarter, 10 of 40 bytes, and the 40 are gathered
+// and scattered in place of what the partition moves for experts alone. What the router reads, too, stays, and
+// nothing changes where ranks have whole sequences or whole experts.
+TEST(ApplyStack, GathersRowsBetweenTensorRanks) {
+  ModelCells cells = layer();
+  cells.sequenceParallel = true;
+  BlockCell &block = cells.blocks[0];
+  block.ops = {op("matmul", WorkKind::Product), op("moe_dispatch", WorkKind::Memory),
+               op("expert_linear", WorkKind::Product), op("moe_combine", WorkKind::Memory)};
+  block.ops[1].isExchange = block.ops[3].isExchange = true;
+  block.ops[2].batchScale = ScalesWithExperts;
+  auto add = [&](CellAxis axis, CollectiveKind kind, std::vector<int> of,
+                 bool isToExperts = false) {
+    CellCollective &each = block.collectives.emplace_back();
+    each.axis = axis;
+    each.kind = kind;
+    each.bytes.parts[ScalesWithBatch | ScalesWithCapacity] = 40;
+    each.of = std::move(of);
+    each.isToExperts = isToExperts;
+  };
+  add(CellAxis::Tp, CollectiveKind::AllGather, {0, 1}); // for the router, too
+  add(CellAxis::Tp, CollectiveKind::AllGather, {1});
+  add(CellAxis::Ep, CollectiveKind::AllToAll, {1}, /*isToExperts=*/true);
+  add(CellAxis::Tp, CollectiveKind::AllReduce, {2});
+  add(CellAxis::Ep, CollectiveKind::AllToAll, {3});
+  add(CellAxis::Tp, CollectiveKind::ReduceScatter, {3});
+  auto kindsUnder = [&](const SoftwareStack &stack) {
+    std::vector<std::tuple<CellAxis, CollectiveKind, double>> kinds;
+    ModelCells applied = applyStack(cells, stack, ComputeType::BF16);
+    for (const CellCollective &each : applied.blocks[0].collectives)
+      kinds.emplace_back(each.axis, each.kind, each.bytes.at({1, 1, 1}));
+    return kinds;
+  };
+  SoftwareStack stack = own();
+  auto before = kindsUnder(stack);
+  EXPECT_EQ(before.size(), 6u);
+  stack.gathersRows = true;
+  EXPECT_EQ(kindsUnder(stack), (std::vector<std::tuple<CellAxis, CollectiveKind, double>>{
+                                   {CellAxis::Tp, CollectiveKind::AllGather, 40},
+                                   {CellAxis::Ep, CollectiveKind::AllToAll, 10},
+                                   {CellAxis::Ep, CollectiveKind::AllToAll, 10},
+                                   {CellAxis::Tp, CollectiveKind::AllGather, 40},
+                                   {CellAxis::Tp, CollectiveKind::ReduceScatter, 40}}));
+  cells.sequenceParallel = false;
+  EXPECT_EQ(kindsUnder(stack), before);
+  cells.sequenceParallel = cells.foldsExperts = true;
+  EXPECT_EQ(kindsUnder(stack), before);
+}
+
 TEST(ApplyStack, SendsTokensOnceInExchangesAlone) {
   ModelCells cells = layer();
   cells.blocks[0].collectives.resize(2);
