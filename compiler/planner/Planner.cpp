@@ -85,6 +85,7 @@ public:
     limits.sequence = facts.sequenceLength;
     limits.experts = facts.experts;
     limits.tokenGroups = facts.tokenGroups;
+    limits.kvHeads = facts.kvHeads;
     bool compiles = modelCompiles && software.runsPrograms;
     bool runsHere = request.topology.device.deviceClass == DeviceClass::Cpu && compiles &&
                     !pins.beyondExecutable();

@@ -40,8 +40,14 @@ int64_t nearestOf(const std::vector<int64_t> &choices, int64_t value) {
 
 bool allows(const std::optional<int64_t> &pin, int64_t value) { return !pin || *pin == value; }
 
+// Of software that has no kv head on several ranks.
+bool splitsKvHeads(int64_t tp, const SpaceLimits &limits) {
+  return limits.kvHeads == 0 || limits.kvHeads % tp == 0 || !limits.space ||
+         limits.space->splitsKvHeads;
+}
+
 bool isAllowedMesh(const Decisions &d, const SpaceLimits &limits) {
-  return (!limits.executable || isExecutable(d)) &&
+  return (!limits.executable || isExecutable(d)) && splitsKvHeads(d.tp, limits) &&
          (!limits.space || isLegalMesh(d, *limits.space));
 }
 
@@ -199,6 +205,11 @@ private:
         pins.pp.value_or(1) > 1)
       return UserError("--fix axis_order: stages of unlike devices are whole groups of nodes",
                        "use axis_order=tp-cp-dp-pp, or another with pp outermost");
+    if (pins.tp && !splitsKvHeads(*pins.tp, limits))
+      return UserError(
+          "--fix tp=" + number(*pins.tp) + " does not divide the " + number(limits.kvHeads) +
+              " kv heads of the model, and the stack has no kv head on several ranks",
+          "the nearest that does is tp=" + number(nearestOf(divisorsOf(limits.kvHeads), *pins.tp)));
     return checkZeroGroup(pins.dp.value_or(devices / product));
   }
 

@@ -114,6 +114,7 @@ constexpr SpaceFlag spaces[] = {
      "tensor parallelism may split experts, with ep of 1 or more"},
     {"folded_experts", &LegalSpace::foldedExperts,
      "experts may be whole on ranks of tensor parallelism, and ep spread them over tp, too"},
+    {"splits_kv_heads", &LegalSpace::splitsKvHeads, "ranks of tp that do not divide the kv heads may share one"},
     {"zero_groups", &LegalSpace::zeroGroups, "ZeRO may shard within groups of ranks (HSDP)"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"uneven_stages", &LegalSpace::unevenStages,

@@ -2,6 +2,7 @@
 #include "compiler/workload/ModelFacts.h"
 
 #include "dialects/graph/Moe.h"
+#include "passes/shard/OpSplit.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
@@ -62,6 +63,17 @@ static int64_t countTokenGroups(ModuleOp module) {
   return groups.value_or(1);
 }
 
+// Of the attention with the fewest.
+static int64_t countKvHeads(ModuleOp module) {
+  std::optional<int64_t> heads;
+  module.walk([&](graph::RuleOpInterface op) {
+    graph::OpRule rule = op.getRule();
+    if (std::optional<unsigned> loop = groupedLoop(rule))
+      heads = std::min(heads.value_or(rule.loops[*loop].size), rule.loops[*loop].size);
+  });
+  return heads.value_or(0);
+}
+
 static std::string shapeOf(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -86,6 +98,7 @@ ModelFacts readModelFacts(ModuleOp module) {
                         cast<RankedTensorType>(parameter.getType()).getNumElements();
   facts.experts = countExperts(module);
   facts.tokenGroups = countTokenGroups(module);
+  facts.kvHeads = countKvHeads(module);
   auto loss = module.lookupSymbol<graph::FuncOp>(graph::kLossFunction);
   for (auto call : loss.getBody().getOps<graph::BlockCallOpInterface>())
     facts.layers += call.getNumExecutions();

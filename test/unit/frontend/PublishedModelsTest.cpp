@@ -54,6 +54,13 @@ TEST(PublishedModels, HaveEveryParameterOfTheirCheckpoints) {
   EXPECT_EQ(factsOf("qwen2-7b", 512).parameters, 7615616512);
 }
 
+// num_key_value_heads, where that is not num_attention_heads.
+TEST(PublishedModels, HaveTheirKvHeads) {
+  EXPECT_EQ(factsOf("gpt2", 512).kvHeads, 0);
+  EXPECT_EQ(factsOf("llama-3-405b", 512).kvHeads, 8);
+  EXPECT_EQ(factsOf("qwen2-7b", 512).kvHeads, 4);
+}
+
 // Of a layer of Mixtral's shape, the parameters that a token meets in products.
 double activePerLayer(double width, double inner, double heads, double kvHeads, double headDim,
                       double experts, double top) {

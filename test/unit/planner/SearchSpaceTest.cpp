@@ -45,6 +45,28 @@ TEST(EnumerateMeshes, HasEveryDivisor) {
       (Numbers{6}));
 }
 
+// Of software that has no kv head on several ranks tp divides these; 12 heads that nothing shares are not
+// its affair.
+TEST(EnumerateMeshes, SplitsKvHeadsWhereTheSoftwareDoes) {
+  SpaceLimits limits = limitsOf(16, 16, 4, 128);
+  limits.space = loadStack("dtc")->space;
+  limits.kvHeads = 4;
+  auto tpOf = [](const Decisions &d) { return d.tp; };
+  EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4, 8, 16}));
+  limits.space->splitsKvHeads = false;
+  EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4}));
+  Pins pins;
+  pins.tp = 8;
+  Result<std::vector<Decisions>> meshes = enumerateMeshes(limits, pins);
+  ASSERT_FALSE(meshes);
+  EXPECT_EQ(meshes.error().message,
+            "--fix tp=8 does not divide the 4 kv heads of the model, and the stack has no kv head "
+            "on several ranks");
+  EXPECT_EQ(meshes.error().note, "the nearest that does is tp=4");
+  limits.kvHeads = 0;
+  EXPECT_EQ(chosen(limits, {}, tpOf), (Numbers{1, 2, 4, 8, 16}));
+}
+
 // Micro-batches beyond 32 samples are for those who ask for them.
 TEST(EnumerateMeshes, EndsAtMicroBatchesThatAreLongEnough) {
   SpaceLimits limits = limitsOf(1, 64, 1, 128);
