@@ -17,7 +17,9 @@ SharedEstimates::Parts &SharedEstimates::of(const Decisions &d) {
   key.placement = d.placement;
   key.microBatch = d.microBatch;
   key.zeroGroup = d.zeroGroup;
-  return known[key];
+  if (!last || last->first != key)
+    last = &*known.try_emplace(key).first;
+  return last->second;
 }
 
 } // namespace dtc

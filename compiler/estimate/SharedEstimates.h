@@ -46,6 +46,7 @@ public:
 
 private:
   std::map<Decisions, Parts> known;
+  std::pair<const Decisions, Parts> *last = nullptr; // asked for: most often for the next, too
 };
 
 } // namespace dtc
