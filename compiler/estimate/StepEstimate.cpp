@@ -56,7 +56,7 @@ public:
 private:
   // Seconds beyond the slowest stage's own work: fill and drain.
   double fillSeconds(double slowest, double sum) const {
-    double v = static_cast<double>(d.virtualStages);
+    double v = static_cast<double>(d.virtualStages), p = static_cast<double>(d.pp);
     switch (d.schedule) {
     case ScheduleKind::GPipe:
     case ScheduleKind::OneForwardOneBackward:
@@ -75,6 +75,21 @@ private:
                                                static_cast<double>(d.numMicroBatches));
       return missing * slowest / 4;
     }
+    case ScheduleKind::ZeroBubble2P: {
+      // Qi et al. 2023, table 1: (p - 1) (F + B - 2 W). But the last stage starts after p - 1 forwards, and the
+      // first one's 2 p - 1 do not fill p F + (p - 1) B until its first backward where B is long.
+      double fill = 0;
+      for (const StageEstimate &stage : step.stages)
+        fill +=
+            std::max({stage.forward, stage.forward + stage.backwardInput - 2 * stage.backwardWeight,
+                      stage.backwardInput - stage.forward});
+      return fill * (p - 1) / p;
+    }
+    // Qi et al. 2024, table 1: a half and two thirds of 1F1B's.
+    case ScheduleKind::VHalf:
+      return (sum - slowest) / 2;
+    case ScheduleKind::VMin:
+      return (sum - slowest) * 2 / 3;
     }
     return sum - slowest;
   }
@@ -290,8 +305,7 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
   StageCoster coster(model, decisions, request);
   double total = coster.leastSecondsOfModel(), p = static_cast<double>(decisions.pp);
   double m = static_cast<double>(decisions.numMicroBatches);
-  bool isSplit = decisions.schedule == ScheduleKind::ZeroBubbleH1 ||
-                 decisions.schedule == ScheduleKind::ZeroBubbleV;
+  bool isSplit = splitsBackward(decisions.schedule);
   // Stage s starts after s layers at least and, but for weights' gradients, ends as many before the
   // end: L >= m t_s + s layer, and the mean of that over all stages.
   double loop = m * total / p + coster.leastSecondsOfChunk(isSplit) * (p - 1) / 2;

@@ -20,7 +20,7 @@ std::string numberOf(int64_t number) { return std::to_string(number); }
 // As --fix has it.
 std::string fixOf(ScheduleKind kind) {
   std::string fix = "schedule=" + planNameOf(kind).str();
-  if (kind == ScheduleKind::ZeroBubbleV)
+  if (isV(kind))
     fix += ",virtual_stages=2";
   return fix;
 }

@@ -9,13 +9,29 @@
 using namespace dtc;
 
 int dtc::stageOfChunk(ScheduleKind kind, int stages, int chunk) {
-  if (kind == ScheduleKind::ZeroBubbleV && chunk >= stages)
+  if (isV(kind) && chunk >= stages)
     return 2 * stages - 1 - chunk;
   return chunk % stages;
 }
 
+int dtc::chunkOfStage(ScheduleKind kind, int stages, int stage, int turn) {
+  bool isUp = isV(kind) && turn == 1;
+  return turn * stages + (isUp ? stages - 1 - stage : stage);
+}
+
 bool dtc::splitsBackward(ScheduleKind kind) {
-  return kind == ScheduleKind::ZeroBubbleH1 || kind == ScheduleKind::ZeroBubbleV;
+  return kind == ScheduleKind::ZeroBubbleH1 || kind == ScheduleKind::ZeroBubble2P || isV(kind);
+}
+
+bool dtc::isV(ScheduleKind kind) {
+  return kind == ScheduleKind::ZeroBubbleV || kind == ScheduleKind::VHalf ||
+         kind == ScheduleKind::VMin;
+}
+
+std::optional<int> dtc::virtualStagesOf(ScheduleKind kind) {
+  if (kind == ScheduleKind::Interleaved)
+    return std::nullopt;
+  return isV(kind) ? 2 : 1;
 }
 
 double dtc::secondsOf(const PipelineTask &task, const PipelineProblem &problem) {
@@ -125,16 +141,14 @@ static Outcome checkCounts(const PipelineProblem &problem) {
                       llvm::Twine(problem.microBatches) +
                       " micro-batches, wanted 1 or more of each")
                          .str());
-  if (problem.kind == ScheduleKind::ZeroBubbleV && problem.virtualStages != 2)
+  if (int wanted = virtualStagesOf(problem.kind).value_or(problem.virtualStages);
+      problem.virtualStages != wanted)
     return UserError((what + "there are " + llvm::Twine(problem.virtualStages) +
-                      " virtual stages per stage, wanted 2")
-                         .str());
-  if (problem.kind != ScheduleKind::ZeroBubbleV && problem.kind != ScheduleKind::Interleaved &&
-      problem.virtualStages != 1)
-    return UserError((what + "there are " + llvm::Twine(problem.virtualStages) +
-                      " virtual stages per stage, wanted 1")
+                      " virtual stages per stage, wanted " + llvm::Twine(wanted))
                          .str(),
-                     "the schedules with several are 'interleaved' and 'zb-v'");
+                     wanted > 1 ? ""
+                                : "the schedules with several are 'interleaved', 'zb-v', 'v-half' "
+                                  "and 'v-min'");
   int64_t chunks = int64_t(problem.stages) * problem.virtualStages;
   if (static_cast<int64_t>(problem.chunks.size()) != chunks)
     return UserError((what + "there are the times of " + llvm::Twine(problem.chunks.size()) +

@@ -51,9 +51,6 @@ private:
 // Seconds of a task on its stage.
 double secondsOf(const PipelineTask &task, const PipelineProblem &problem);
 
-// Whether the kind computes B and W apart.
-bool splitsBackward(ScheduleKind kind);
-
 // Sizes, signs and counts of a problem.
 Outcome checkProblem(const PipelineProblem &problem);
 

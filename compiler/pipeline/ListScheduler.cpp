@@ -2,6 +2,10 @@
 // caps on what is in flight.
 #include "compiler/pipeline/ListScheduler.h"
 
+#include "compiler/pipeline/BuildingBlock.h"
+
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 #include <limits>
 #include <queue>
@@ -27,6 +31,7 @@ struct StageState {
   double freeAt = 0;
   InFlight cap;
   int64_t byteCap = std::numeric_limits<int64_t>::max();
+  BlockMoments block; // of the first micro-batch
 };
 
 // A moment at which a stage may have something to start.
@@ -53,6 +58,11 @@ private:
   void runByClock();
   std::optional<PipelineTask> chooseStrict(StageState &stage) const;
   std::optional<PipelineTask> chooseReady(StageState &stage, double now) const;
+  std::optional<PipelineTask> chooseByBlock(StageState &stage, double now) const;
+  int64_t momentOf(const StageState &stage, const PipelineTask &task) const;
+  int64_t forwardsBefore(const StageState &stage, const PipelineTask &forward) const;
+  bool comesFirst(const StageState &stage, const PipelineTask &task,
+                  const PipelineTask &next) const;
   std::optional<PipelineTask> readyBackward(StageState &stage, double now) const;
   std::optional<PipelineTask> readyForward(StageState &stage, double now) const;
   std::optional<PipelineTask> readyWeight(const StageState &stage) const;
@@ -96,6 +106,8 @@ ListScheduler::ListScheduler(const PipelineProblem &problem, const SchedulePolic
     stage.forwardsDone.assign(problem.microBatches, 0);
     stage.backwardsLeft.assign(problem.microBatches, static_cast<int>(stage.chunks.size()));
     stage.cap = policy.caps[index];
+    if (policy.byBlock)
+      stage.block = blockMoments(problem.kind, problem.stages, index);
     stage.bytesBefore.assign(1, 0);
     for (int chunk : stage.chunks)
       stage.bytesBefore.push_back(stage.bytesBefore.back() +
@@ -166,6 +178,8 @@ bool ListScheduler::admits(const StageState &stage, const PipelineTask &forward)
   int first = policy.keepsWay ? stage.firstUnfinished : stage.oldest;
   if (forward.microBatch != first)
     chunks += numChunks - stage.forwardsDone[first];
+  if (policy.byBlock)
+    chunks = std::max(chunks, 1 + forwardsBefore(stage, forward));
   int64_t bytes = footprint(problem.chunks[forward.chunk], split);
   if (stage.activations + 1 > stage.cap.activations || stage.pending + chunks > stage.cap.pending ||
       bytes > stage.byteCap - stage.bytes)
@@ -209,8 +223,18 @@ std::optional<PipelineTask> ListScheduler::readyWeight(const StageState &stage) 
   return stage.weights[stage.nextWeight];
 }
 
-// A forward of a later chunk, a backward before all forwards: what a task of lower priority would
-// hold up that arrives before `end`.
+// Whether a task need not wait for `next`: that is preferred to a forward where it is one of a later
+// chunk or a backward, and where the block has it before. W waits for all.
+bool ListScheduler::comesFirst(const StageState &stage, const PipelineTask &task,
+                               const PipelineTask &next) const {
+  if (task.kind == PipelineTaskKind::BackwardWeight)
+    return false;
+  if (policy.byBlock)
+    return momentOf(stage, task) < momentOf(stage, next);
+  return next.kind == PipelineTaskKind::Forward ? next.chunk <= task.chunk : policy.forwardFirst;
+}
+
+// What a task of lower priority would hold up that arrives before `end`.
 bool ListScheduler::isAwaited(StageState &stage, const PipelineTask &task, double now,
                               double end) const {
   for (size_t sequence = 0; sequence < stage.nextForward.size(); ++sequence)
@@ -218,8 +242,7 @@ bool ListScheduler::isAwaited(StageState &stage, const PipelineTask &task, doubl
       std::optional<PipelineTask> next = head(stage, static_cast<int>(sequence), forward);
       if (!next || inputs.arrival(*next) <= now + slack || inputs.arrival(*next) >= end - slack)
         continue;
-      if (task.kind == PipelineTaskKind::Forward &&
-          (forward ? next->chunk <= task.chunk : policy.forwardFirst))
+      if (comesFirst(stage, task, *next))
         continue;
       if (!forward || admits(stage, *next))
         return true;
@@ -227,15 +250,54 @@ bool ListScheduler::isAwaited(StageState &stage, const PipelineTask &task, doubl
   return false;
 }
 
+int64_t ListScheduler::momentOf(const StageState &stage, const PipelineTask &task) const {
+  bool isFirst = task.chunk == stage.chunks.front(),
+       isForward = task.kind == PipelineTaskKind::Forward;
+  int start = isForward ? (isFirst ? stage.block.firstForward : stage.block.secondForward)
+                        : (isFirst ? stage.block.firstBackward : stage.block.secondBackward);
+  return start + int64_t(kBlockInterval) * task.microBatch;
+}
+
+// Forwards of the stage's other chunk that the block has before this one, and that are still to come:
+// as if micro-batches went on for ever, so that those of the middle do not know of the end.
+int64_t ListScheduler::forwardsBefore(const StageState &stage, const PipelineTask &forward) const {
+  size_t other = forward.chunk == stage.chunks.front() ? 1 : 0;
+  int64_t next = stage.nextForward[other];
+  if (next == problem.microBatches)
+    return 0;
+  int64_t first =
+      momentOf(stage, {PipelineTaskKind::Forward, stage.chunks[other], static_cast<int>(next)});
+  int64_t moments = std::max<int64_t>(0, momentOf(stage, forward) - first);
+  return llvm::divideCeil(moments, kBlockInterval);
+}
+
+// What the block has first of all that is ready; W where nothing is.
+std::optional<PipelineTask> ListScheduler::chooseByBlock(StageState &stage, double now) const {
+  std::optional<PipelineTask> first;
+  for (int sequence = 0; sequence < 2; ++sequence)
+    for (bool forward : {true, false}) {
+      std::optional<PipelineTask> task = head(stage, sequence, forward);
+      if (task && ready(*task, now) && (!forward || admits(stage, *task)) &&
+          (!first || momentOf(stage, *task) < momentOf(stage, *first)))
+        first = task;
+    }
+  return first ? first : readyWeight(stage);
+}
+
 std::optional<PipelineTask> ListScheduler::chooseReady(StageState &stage, double now) const {
-  std::optional<PipelineTask> backward = readyBackward(stage, now);
-  if (backward && !policy.forwardFirst)
-    return backward;
-  std::optional<PipelineTask> task = readyForward(stage, now);
-  if (!task && backward)
-    return backward;
-  if (!task)
-    task = readyWeight(stage);
+  std::optional<PipelineTask> task;
+  if (policy.byBlock) {
+    task = chooseByBlock(stage, now);
+  } else {
+    std::optional<PipelineTask> backward = readyBackward(stage, now);
+    if (backward && !policy.forwardFirst)
+      return backward;
+    task = readyForward(stage, now);
+    if (!task && backward)
+      return backward;
+    if (!task)
+      task = readyWeight(stage);
+  }
   if (task && policy.patience > 0 &&
       isAwaited(stage, *task, now, now + policy.patience * secondsOf(*task, problem)))
     return std::nullopt; // the stage is woken then

@@ -28,6 +28,9 @@ struct SchedulePolicy {
   // Every task is taken to last as long as every other, and transfers no time: the order is then
   // the one that papers draw.
   bool uniform = false;
+  // The building block of the kind says which task comes first, whatever its kind; a forward keeps room
+  // for those that come before it.
+  bool byBlock = false;
 };
 
 // The schedule of a policy within the caps of policy and problem; none if the stages come to a stop

@@ -11,10 +11,8 @@ namespace {
 class Chain {
 public:
   explicit Chain(const PipelineProblem &problem)
-      : split(problem.kind == ScheduleKind::ZeroBubbleH1 ||
-              problem.kind == ScheduleKind::ZeroBubbleV),
-        forwardAt(problem.chunks.size()), backwardAt(problem.chunks.size()),
-        left(problem.chunks.size()) {
+      : split(splitsBackward(problem.kind)), forwardAt(problem.chunks.size()),
+        backwardAt(problem.chunks.size()), left(problem.chunks.size()) {
     auto chunks = static_cast<int>(problem.chunks.size());
     auto crosses = [&](int chunk) { // to the chunk after
       return stageOfChunk(problem.kind, problem.stages, chunk) !=
@@ -73,9 +71,8 @@ double dtc::makespanLowerBound(const PipelineProblem &problem) {
     std::vector<double> forwards;
     double firstPass = 0, weights = 0;
     int first = -1, last = -1;
-    for (int chunk = 0; chunk < static_cast<int>(problem.chunks.size()); ++chunk) {
-      if (stageOfChunk(problem.kind, problem.stages, chunk) != stage)
-        continue;
+    for (int turn = 0; turn < problem.virtualStages; ++turn) {
+      int chunk = chunkOfStage(problem.kind, problem.stages, stage, turn);
       const ChunkTimes &times = problem.chunks[chunk];
       first = first < 0 ? chunk : first;
       last = chunk;

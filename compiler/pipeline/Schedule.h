@@ -21,12 +21,22 @@ enum class ScheduleKind {
   Interleaved,           // 1F1B over v chunks per stage; the same paper, section 2.2.2
   ZeroBubbleH1,          // 1F1B's memory, W fills the bubbles; Qi et al. 2023, arXiv:2401.10241
   ZeroBubbleV,           // two chunks per stage, down and up again; the same paper, section 6
+  ZeroBubble2P, // as many forwards early as twice 1F1B's memory holds; the same, section 4.2
+  VHalf,        // ZeroBubbleV's chunks, half of 1F1B's memory; Qi et al. 2024, arXiv:2405.15362
+  VMin,         // the same paper: a third of it
 };
 
-// "gpipe", "1f1b", "interleaved", "zero-bubble" (H1) and "zb-v".
+// "gpipe", "1f1b", "interleaved", "zero-bubble" (H1), "zb-v", "zb-2p", "v-half" and "v-min".
 llvm::StringRef toString(ScheduleKind kind);
 // The reverse of toString; the error lists the names.
 Result<ScheduleKind> scheduleKindFromString(llvm::StringRef name);
+
+// Whether the kind computes B and W apart.
+bool splitsBackward(ScheduleKind kind);
+// Whether the second of a stage's two chunks goes up again: the first stage holds both ends.
+bool isV(ScheduleKind kind);
+// The virtual stages of a kind; none for Interleaved, which has any number.
+std::optional<int> virtualStagesOf(ScheduleKind kind);
 
 // One micro-batch on one chunk. Seconds and bytes; none is negative.
 struct ChunkTimes {
@@ -42,7 +52,7 @@ struct ChunkTimes {
 struct PipelineProblem {
   ScheduleKind kind = ScheduleKind::OneForwardOneBackward;
   int stages = 1;
-  int virtualStages = 1; // 1 but for Interleaved (1 or more) and ZeroBubbleV (2)
+  int virtualStages = 1; // as virtualStagesOf says
   int microBatches = 1;
   std::vector<ChunkTimes> chunks; // stages x virtualStages, in model order
   std::vector<int64_t> memoryCap; // bytes of activations and stashes per stage; empty: no cap
@@ -69,9 +79,11 @@ struct PipelineSchedule {
   std::vector<std::vector<PipelineTask>> order; // per stage: what it computes, one after another
 };
 
-// The stage that holds a chunk: chunk % stages, or for ZeroBubbleV down and up again. Example: with
-// 4 stages chunk 5 is on stage 1 (Interleaved) or 2 (ZeroBubbleV).
+// The stage that holds a chunk: chunk % stages, or for a V down and up again. Example: with 4 stages
+// chunk 5 is on stage 1 (Interleaved) or 2 (ZeroBubbleV).
 int stageOfChunk(ScheduleKind kind, int stages, int chunk);
+// The reverse: the chunk that a stage has in a turn, from 0 to its virtual stages.
+int chunkOfStage(ScheduleKind kind, int stages, int stage, int turn);
 
 // The order of `problem.kind`. Without a cap, or one that its memory fits in, it is the order of
 // the paper: GPipe, 1F1B and Interleaved do not look at the durations, the zero-bubble schedules
@@ -114,8 +126,8 @@ Result<PipelineTiming> timeSchedule(const PipelineSchedule &schedule,
 // The chunk activations that a stage keeps at its peak without a memory cap; divide by
 // virtualStages for micro-batches. `activations` from F to the end of B, `pending` to the end of W
 // (equal where the backward is not split). What the schedules of equal chunks reach when there are
-// enough micro-batches, and what no schedule exceeds; for Interleaved with a last group that is not
-// full, an upper bound.
+// enough micro-batches, and what no schedule exceeds; an upper bound for Interleaved with a last group
+// that is not full, and for the activations of V-Half and V-Min, which are told by their `pending`.
 struct InFlight {
   int64_t activations = 0, pending = 0;
 };

@@ -67,21 +67,36 @@ llvm::StringRef planNameOf(ScheduleKind kind) {
   return toString(kind == ScheduleKind::ZeroBubbleV ? ScheduleKind::ZeroBubbleH1 : kind);
 }
 
+// Those whose names plans have; zero-bubble stands for ZB-V, too.
+static constexpr ScheduleKind kPlanned[] = {
+    ScheduleKind::GPipe,        ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
+    ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubble2P,          ScheduleKind::VHalf,
+    ScheduleKind::VMin};
+
+static std::string listOfSchedules() {
+  llvm::ArrayRef<ScheduleKind> kinds(kPlanned);
+  std::string names = toString(kinds.front()).str();
+  for (ScheduleKind kind : kinds.drop_front().drop_back())
+    names += ", " + toString(kind).str();
+  return names + " and " + toString(kinds.back()).str();
+}
+
 Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages) {
-  for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
-                            ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1}) {
+  for (ScheduleKind kind : kPlanned) {
     if (name != toString(kind))
       continue;
-    if (kind != ScheduleKind::ZeroBubbleH1 || virtualStages == 1)
-      return kind;
-    if (virtualStages == 2)
+    bool isZeroBubble = kind == ScheduleKind::ZeroBubbleH1;
+    if (isZeroBubble && virtualStages == 2)
       return ScheduleKind::ZeroBubbleV;
-    return UserError("schedule zero-bubble with " + std::to_string(virtualStages) +
+    if (!splitsBackward(kind) || virtualStages == virtualStagesOf(kind))
+      return kind;
+    return UserError("schedule " + name.str() + " with " + std::to_string(virtualStages) +
                          " virtual stages does not exist",
-                     "use 1 (ZB-H1) or 2 (ZB-V)");
+                     isZeroBubble ? "use 1 (ZB-H1) or 2 (ZB-V)"
+                                  : "use " + std::to_string(*virtualStagesOf(kind)));
   }
   return UserError("there is no schedule '" + name.str() + "'",
-                   "schedules are gpipe, 1f1b, interleaved and zero-bubble");
+                   "schedules are " + listOfSchedules());
 }
 
 llvm::StringRef toString(Recompute recompute) {

@@ -7,12 +7,11 @@
 
 namespace dtc {
 
-// "gpipe", "1f1b", "interleaved" or "zero-bubble"; the last is H1 with one virtual stage and ZB-V
-// with two.
+// The name of a kind, but for "zero-bubble", which is H1 with one virtual stage and ZB-V with two.
 llvm::StringRef planNameOf(ScheduleKind kind);
 
-// The reverse. Errors: a name that is none of the four, zero-bubble with more than two virtual
-// stages.
+// The reverse. Errors: a name that is none of these, virtual stages that the schedule does not have;
+// 1F1B and GPipe are left to whoever checks the plan.
 Result<ScheduleKind> scheduleFromPlan(llvm::StringRef name, int64_t virtualStages);
 
 // "none", "selective" or "full".

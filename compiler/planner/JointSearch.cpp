@@ -1,6 +1,7 @@
 // Finds the fastest decisions that fit.
 #include "compiler/planner/JointSearch.h"
 
+#include "compiler/planner/KinSchedules.h"
 #include "compiler/workload/ApplyStack.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -153,14 +154,17 @@ private:
   }
 
   // The bound of a mesh is that of its best schedule: with several chunks a stage, those before it are waited
-  // for less, and ZB-V has the head on the first stage.
+  // for less, and a V has the head on the first stage.
   double leastOf(const ModelCost &model, Decisions mesh) const {
     if (mesh.pp == 1) // all schedules are the same
       return lowerBoundSeconds(model, mesh, request);
     double least = std::numeric_limits<double>::infinity();
     bool maySplit = 2 * mesh.pp <= limits.layers;
     for (auto [kind, chunks] : {std::pair(ScheduleKind::ZeroBubbleV, 2),
+                                {ScheduleKind::VHalf, 2},
+                                {ScheduleKind::VMin, 2},
                                 {ScheduleKind::ZeroBubbleH1, 1},
+                                {ScheduleKind::ZeroBubble2P, 1},
                                 {ScheduleKind::Interleaved, 2},
                                 {ScheduleKind::Interleaved, 1},
                                 {ScheduleKind::OneForwardOneBackward, 1},
@@ -172,7 +176,7 @@ private:
       mesh.virtualStages = chunks;
       least = std::min(least, lowerBoundSeconds(model, mesh, request));
       // On alike devices none has fewer terms.
-      if (kind == ScheduleKind::ZeroBubbleV && model.kinds.empty())
+      if (isV(kind) && model.kinds.empty())
         break;
     }
     return least;
@@ -199,6 +203,7 @@ private:
     bool isFirst = floors.empty();
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
+    kin.clear();
     for (auto [index, d] : llvm::enumerate(details)) {
       if (isFirst)
         floors.push_back(0);
@@ -209,7 +214,7 @@ private:
           floors.back() = leastWithHost;
         continue;
       }
-      double bound = lowerBoundSeconds(model, d, request);
+      double bound = leastOfDetail(model, d);
       if (isFirst)
         floors.back() = bound;
       if (!maySelectiveHelp(d) || !isOpen(model, d, bound))
@@ -224,6 +229,15 @@ private:
     sortByScore(candidates);
     for (Candidate &candidate : candidates)
       consider(std::move(candidate));
+  }
+
+  // What is known of kin is not below the bound, which is theirs, too.
+  double leastOfDetail(const ModelCost &model, const Decisions &d) {
+    if (double known = options.prune ? kin.leastOf(d) : 0; known > 0)
+      return known;
+    double bound = lowerBoundSeconds(model, d, request);
+    kin.noteBound(d, bound);
+    return bound;
   }
 
   bool isOpen(const ModelCost &model, const Decisions &d, double bound) const {
@@ -270,6 +284,8 @@ private:
     Candidate candidate{d, estimateStep(model, d, request), result.costed};
     lastCosted = d;
     noteMix(candidate);
+    if (options.prune && d.pp > 1 && model.kinds.empty())
+      kin.note(d, candidate.step);
     leastWithHost = candidate.step.leastWithHostSeconds;
     // Another cut may need less of it.
     leastWithoutRecomputation = candidate.step.isCutByMemory ? 0
@@ -404,6 +420,7 @@ private:
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;
   std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
+  KinSchedules kin;                        // of the mesh that is costed, under one point
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
   double leastWithoutRecomputation = 0;    // seconds, of the same
   double incumbent; // score of the best candidate so far, or what it has to beat

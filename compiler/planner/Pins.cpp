@@ -30,7 +30,7 @@ constexpr PinKey kKeys[] = {
     {"micro_batch", "samples that a rank takes through the model at once", &Pins::microBatch, 1,
      kMostSamples},
     {"schedule", "of the pipeline; zero-bubble has 1 (H1) or 2 (V) virtual stages", nullptr, 0, 0,
-     "gpipe, 1f1b, interleaved or zero-bubble"},
+     "gpipe, 1f1b, interleaved, zero-bubble, zb-2p, v-half or v-min"},
     {"virtual_stages", "parts of the model that a stage holds", &Pins::virtualStages, 1, kMost},
     {"recompute", "what all layers do in the backward pass again", nullptr, 0, 0,
      "none, selective or full"},
@@ -57,6 +57,9 @@ std::string given(const std::string &name, const std::string &text) {
 std::optional<UserError> readWord(const std::string &name, const std::string &text, Pins &pins) {
   if (name == "schedule") {
     Result<ScheduleKind> kind = scheduleFromPlan(text, 1);
+    if (!kind) // a V has two virtual stages
+      if (Result<ScheduleKind> v = scheduleFromPlan(text, 2))
+        kind = v;
     if (!kind)
       return UserError(given(name, text) + ": " + kind.error().message, kind.error().note);
     pins.schedule = *kind;
@@ -99,10 +102,13 @@ std::optional<UserError> checkVirtualStages(const Pins &pins) {
   if (stages > 1 && pins.pp == 1)
     return UserError("--fix pp=1" + text + ": only a pipeline has virtual stages",
                      "use pp=2 or more, or virtual_stages=1");
-  if (stages == 1 || !pins.schedule)
+  if (!pins.schedule)
     return std::nullopt;
   std::string schedule = planNameOf(*pins.schedule).str();
-  int64_t most = schedule == "zero-bubble" ? 2 : schedule == "interleaved" ? stages : 1;
+  if (pins.virtualStages && stages == 1 && isV(*pins.schedule))
+    return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has 2",
+                     "use virtual_stages=2, or schedule=zb-2p");
+  int64_t most = schedule == "zero-bubble" ? 2 : virtualStagesOf(*pins.schedule).value_or(stages);
   if (stages > most)
     return UserError("--fix schedule=" + schedule + text + ": " + schedule + " has at most " +
                          std::to_string(most),
@@ -123,8 +129,8 @@ Decisions Pins::decisions() const {
   d.zero = zero.value_or(d.zero);
   d.zeroGroup = zeroGroup.value_or(d.zeroGroup);
   d.microBatch = microBatch.value_or(d.microBatch);
-  d.virtualStages = virtualStages.value_or(d.virtualStages);
   d.schedule = schedule.value_or(d.schedule);
+  d.virtualStages = virtualStages.value_or(isV(d.schedule) ? 2 : 1);
   d.recompute = d.recomputeMost = recompute.value_or(d.recompute);
   d.offloadOptimizer = offload.value_or(d.offloadOptimizer);
   d.order = order.value_or(d.order);

@@ -2,6 +2,7 @@
 #include "compiler/planner/SearchSpace.h"
 
 #include "compiler/estimate/PartOrders.h"
+#include "compiler/plan/DecisionNames.h"
 #include "compiler/plan/Executable.h"
 
 #include <algorithm>
@@ -79,8 +80,13 @@ public:
   }
 
 private:
+  // Of one stage a V is none.
+  int64_t chunksOf(int64_t pp) const {
+    return pp * pins.virtualStages.value_or(pp > 1 ? pins.decisions().virtualStages : 1);
+  }
+
   void addMesh(int64_t tp, int64_t pp, int64_t cp, int64_t dp) {
-    int64_t stages = pp * pins.virtualStages.value_or(1);
+    int64_t stages = chunksOf(pp);
     bool useful =
         pp <= std::max<int64_t>(1, limits.layers) && stages <= std::max(pp, limits.layers);
     bool contextFits = cp == 1 || (limits.sequence > 0 && limits.sequence % (2 * cp) == 0 &&
@@ -275,12 +281,16 @@ private:
       return UserError("--fix cp=" + number(cp) + ": a sequence of " + number(limits.sequence) +
                            " tokens can't be cut into 2 x " + number(cp) + " equal parts",
                        "each rank gets an early and a late part, so that causal attention is even");
-    int64_t stages = pp * pins.virtualStages.value_or(1);
+    bool isOfV = pins.schedule && isV(*pins.schedule);
+    int64_t stages = chunksOf(pp);
     if (stages > std::max(pp, limits.layers))
       return UserError(
-          "--fix pp=" + number(pp) + ",virtual_stages=" + number(*pins.virtualStages) + " needs " +
-              number(stages) + " layers, the model has " + number(limits.layers),
-          "use virtual_stages=" + number(std::max<int64_t>(1, limits.layers / pp)) + " or less");
+          "--fix pp=" + number(pp) + "," +
+              (isOfV ? "schedule=" + planNameOf(*pins.schedule).str()
+                     : "virtual_stages=" + number(*pins.virtualStages)) +
+              " needs " + number(stages) + " layers, the model has " + number(limits.layers),
+          (isOfV ? "use pp=" : "use virtual_stages=") +
+              number(std::max<int64_t>(1, limits.layers / (isOfV ? 2 : pp))) + " or less");
     int64_t dp = pins.dp.value_or(limits.devices / (tp * cp * pp));
     int64_t microBatches = limits.globalBatch / dp / pins.microBatch.value_or(1);
     if (pins.microBatch && microBatches * dp * *pins.microBatch == limits.globalBatch)
@@ -320,18 +330,25 @@ void addSchedules(const Decisions &mesh, const SpaceLimits &limits, const Pins &
     out.push_back(d);
   };
   if (mesh.pp == 1) { // all schedules are the same
-    add(pins.schedule.value_or(ScheduleKind::OneForwardOneBackward), 1);
+    Decisions d = mesh;
+    d.schedule = pins.schedule.value_or(d.schedule);
+    if (isV(d.schedule)) // of one stage there is none
+      d.schedule = ScheduleKind::OneForwardOneBackward;
+    if (allows(pins.virtualStages, 1))
+      out.push_back(d);
     return;
   }
   add(ScheduleKind::OneForwardOneBackward, 1);
   add(ScheduleKind::GPipe, 1);
   add(ScheduleKind::ZeroBubbleH1, 1);
+  add(ScheduleKind::ZeroBubble2P, 1);
   for (int64_t v = 2; v <= kMostVirtualStages && mesh.pp * v <= limits.layers; ++v)
     add(ScheduleKind::Interleaved, v);
   if (pins.schedule && *pins.schedule == ScheduleKind::Interleaved)
     add(ScheduleKind::Interleaved, 1);
   if (mesh.pp * 2 <= limits.layers)
-    add(ScheduleKind::ZeroBubbleV, 2);
+    for (ScheduleKind v : {ScheduleKind::ZeroBubbleV, ScheduleKind::VHalf, ScheduleKind::VMin})
+      add(v, 2);
 }
 
 // What every layer recomputes at least, and what at most.

@@ -100,7 +100,8 @@ constexpr StackFigure figures[] = {
 constexpr llvm::StringRef switches[] = {"off", "on"};
 constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all"};
 constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
-constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b", "interleaved", "zero-bubble", "zb-v"};
+constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
+                                         "zb-v",  "zb-2p", "v-half",      "v-min"};
 constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
 constexpr llvm::StringRef mixes[] = {"none-selective", "none-full", "selective-full"};
 constexpr llvm::StringRef precisions[] = {"f32", "bf16", "f16", "fp8"};

@@ -61,7 +61,8 @@ def draw_stages(rng, fix):
     fix["dp"] //= fix["pp"]
     if fix["pp"] > 1:
         fix["schedule"], fix["virtual_stages"] = rng.choice(
-            [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zero-bubble", 1), ("zero-bubble", 2)])
+            [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zero-bubble", 1), ("zero-bubble", 2), ("zb-2p", 1),
+             ("v-half", 2), ("v-min", 2)])
 
 
 def draw_sequence_parallel(rng, fix):
@@ -285,7 +286,8 @@ def smaller(case):
                     fix["zero"] = 0
                 if fix.get("pp", 1) == 1:
                     fix.pop("schedule", None), fix.pop("virtual_stages", None)
-                elif (fix["schedule"] == "interleaved") != (fix["virtual_stages"] > 1) and fix["schedule"] != "zero-bubble":
+                elif fix["schedule"] != "zero-bubble" and (fix["virtual_stages"] > 1) != (
+                        fix["schedule"] in ("interleaved", "v-half", "v-min")):
                     fix["schedule"] = "1f1b"
                 if fix["zero"] == 0 or fix["dp"] != case.fix["dp"]:
                     fix.pop("zero_group", None)

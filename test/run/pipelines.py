@@ -31,6 +31,8 @@ CASES = [
     (GPT2, {"schedule": "interleaved", "virtual_stages": 2}, 2, 4),
     (GPT2, {"schedule": "zero-bubble"}, 2, 4),
     (GPT2, {"schedule": "zero-bubble", "virtual_stages": 2}, 2, 5),
+    (GPT2, {"schedule": "zb-2p"}, 2, 4),
+    (GPT2, {"schedule": "v-half"}, 2, 4),
     (GPT2, {"schedule": "1f1b", "dp": 2, "zero": 1}, 2, 2),
     (GPT2, {"schedule": "1f1b", "tp": 2, "sp": 1}, 2, 2),
     (GPT2, {"schedule": "zero-bubble", "virtual_stages": 2, "dp": 2, "tp": 2}, 2, 3),
@@ -41,6 +43,8 @@ CASES = [
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 2}, 4, 6),
     (LLAMA, {"schedule": "zero-bubble", "tp": 2}, 4, 5),
     (LLAMA, {"schedule": "zero-bubble", "virtual_stages": 2}, 4, 8),
+    (LLAMA, {"schedule": "v-half", "tp": 2, "recompute": "selective"}, 4, 8),
+    (LLAMA, {"schedule": "v-min", "dp": 2, "zero": 3}, 4, 6),
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 4, "dp": 2}, 2, 4),
     # Sums within groups and between them, of two chunks of a stage.
     (LLAMA, {"schedule": "interleaved", "virtual_stages": 2, "dp": 4, "zero": 1, "zero_group": 2}, 2, 3),

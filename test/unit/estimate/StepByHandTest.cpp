@@ -94,6 +94,27 @@ TEST_F(StepByHand, FillsZeroBubbleH1ByWhatWeightsLeave) {
                    4 * 16 + 2 * 12 * (1 / 2.0));
 }
 
+// More forwards before the first backward leave as little as gradients of weights fill twice: 4 + 10 - 2 x 2 s; but the
+// last stage waits for the forwards of those before, 4 s, and three forwards fill all but 10 - 4 s until B.
+TEST_F(StepByHand, FillsZeroBubble2PByTwiceWhatWeightsLeave) {
+  layer().backwardInput = 5;
+  layer().backwardWeight = 1;
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubble2P, 1, 4)).loopSeconds,
+                   4 * 16 + 2 * 10 * (1 / 2.0));
+  layer().backwardWeight = 5;
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubble2P, 1, 4)).loopSeconds,
+                   4 * 24 + 2 * 6 * (1 / 2.0));
+  layer().backwardInput = 3;
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::ZeroBubble2P, 1, 4)).loopSeconds,
+                   4 * 20 + 2 * 4 * (1 / 2.0));
+}
+
+// A half and two thirds of 1F1B's 18 s.
+TEST_F(StepByHand, FillsVHalfAndVMinByTheirShares) {
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::VHalf, 2, 4)).loopSeconds, 4 * 18 + 9);
+  EXPECT_DOUBLE_EQ(estimate(pipeline(ScheduleKind::VMin, 2, 4)).loopSeconds, 4 * 18 + 12);
+}
+
 // Below 2 p = 4 micro-batches each that is missing leaves a quarter of one idle. From there on the second
 // stage waits for the first chunk's forward, 3 s, and for nothing else.
 TEST_F(StepByHand, FillsZeroBubbleVBelowTwiceTheStages) {
@@ -428,6 +449,8 @@ TEST_F(StepByHand, BoundsTheLoopFromBelow) {
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 72 + 2 / 2.0);
   // Of ZB-H1 stages of x and y s: 4 x = 4 y + 2 / 9 x, so that y is 17 / 18 x.
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleH1, 1), 4 * 36 / (1 + 17 / 18.0));
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubble2P, 1), 4 * 36 / (1 + 17 / 18.0));
+  EXPECT_DOUBLE_EQ(bound(ScheduleKind::VHalf, 2), 72 + 2 / 2.0);
   // Five layers: a stage has three of them.
   cells.chain.push_back(0);
   EXPECT_DOUBLE_EQ(bound(ScheduleKind::ZeroBubbleV, 2), 4 * 3 * 9);

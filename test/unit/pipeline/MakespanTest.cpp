@@ -54,6 +54,28 @@ TEST(Bubble, OfZeroBubbleV) {
     }
 }
 
+// (p - 1) (F + B - 2 W) is left of each stage's waiting, and the last one starts (p - 1) F late.
+TEST(Bubble, OfZeroBubble2P) {
+  for (int p : {1, 2, 4, 8})
+    for (double backward : {1.0, 1.5, 2.5}) {
+      auto problem = equalProblem(ScheduleKind::ZeroBubble2P, p, 1, 4 * p, {1, backward, 0.75});
+      double fill = std::max(1.0, 1 + backward - 2 * 0.75);
+      EXPECT_NEAR(timingOf(problem).makespan, 4 * p * (1.75 + backward) + (p - 1) * fill, 1e-9)
+          << p << " " << backward;
+    }
+}
+
+// Of 1F1B's p - 1 micro-batches of 6 tasks a half and two thirds, but for how the block falls.
+TEST(Bubble, OfVHalfAndVMin) {
+  for (int p : {2, 3, 4, 5, 6, 8, 12, 16})
+    for (int m : {2 * p, 5 * p}) {
+      auto problem = equalProblem(ScheduleKind::VHalf, p, 2, m, {1, 1, 1});
+      EXPECT_LE(timingOf(problem).makespan, m * 6 + 3 * p) << p << " " << m;
+      problem.kind = ScheduleKind::VMin;
+      EXPECT_LE(timingOf(problem).makespan, m * 6 + 4 * p) << p << " " << m;
+    }
+}
+
 TEST(Makespan, IsAboveItsLowerBound) {
   std::mt19937 random(4);
   for (ScheduleKind kind : allKinds)
@@ -71,6 +93,7 @@ TEST(Makespan, EqualsItsLowerBoundWhereAllIsEqual) {
                                 {ScheduleKind::OneForwardOneBackward, 1},
                                 {ScheduleKind::Interleaved, 3},
                                 {ScheduleKind::ZeroBubbleH1, 1},
+                                {ScheduleKind::ZeroBubble2P, 1},
                                 {ScheduleKind::ZeroBubbleV, 2}}) {
       auto problem = equalProblem(kind, p, chunks, 4 * p, {1, 1, 1});
       EXPECT_DOUBLE_EQ(makespanLowerBound(problem), timingOf(problem).makespan)

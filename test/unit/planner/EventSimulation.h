@@ -1,6 +1,6 @@
 // The seconds of a pipeline by its events alone: tasks, what they wait for, and one task at a time on
 // a stage. For tests of compiler/pipeline and of what relies on it; of that only the problem's type,
-// and the orders of zero-bubble schedules, which are the outcome of a search there, are used.
+// and the orders of schedules with split backward passes, which are the outcome of a search there, are used.
 #pragma once
 
 #include "compiler/pipeline/Schedule.h"

@@ -33,6 +33,8 @@ TEST(EventSimulation, Interleaves) {
 // stage starts a second later.
 TEST(EventSimulation, PutsGradientsOfWeightsIntoBubbles) {
   EXPECT_EQ(simulatedSeconds(pipeline(ScheduleKind::ZeroBubbleH1, 2, 1, 2)), 7);
+  EXPECT_EQ(simulatedSeconds(pipeline(ScheduleKind::ZeroBubble2P, 2, 1, 3)), 10);
+  EXPECT_EQ(simulatedSeconds(pipeline(ScheduleKind::VHalf, 2, 2, 2)), 13);
 }
 
 TEST(EventSimulation, SendsOneMessageAfterAnother) {

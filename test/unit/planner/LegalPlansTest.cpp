@@ -47,10 +47,11 @@ TEST(CheckPrecision, IsOfTheStackAndTheDevice) {
 TEST(IsLegal, HasAllThatIsCostedForDtc) {
   LegalSpace own = spaceOf("dtc");
   for (ScheduleKind kind : {ScheduleKind::GPipe, ScheduleKind::Interleaved,
-                            ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV}) {
+                            ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV,
+                            ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf, ScheduleKind::VMin}) {
     Decisions d = decisions(2, 2, 4);
     d.schedule = kind;
-    d.virtualStages = kind == ScheduleKind::ZeroBubbleV ? 2 : 1;
+    d.virtualStages = virtualStagesOf(kind).value_or(1);
     d.zero = 3;
     d.recomputeMost = Recompute::Selective;
     d.order = {'p', 't', 'c', 'd'};
@@ -254,6 +255,8 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
   EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "megatron-core"),
             "--fix schedule=zero-bubble: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"schedule", "zero-bubble"}}, "torchtitan"), ""); // ZB-V
+  EXPECT_EQ(errorOf({{"schedule", "zb-2p"}}, "torchtitan"),
+            "--fix schedule=zb-2p: software 'torchtitan' can't do that");
   EXPECT_EQ(errorOf({{"zero", "3"}}, "megatron-core"),
             "--fix zero=3: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"zero", "3"}, {"pp", "2"}}, "deepspeed"),

@@ -59,7 +59,8 @@ TEST(PinKeys, ListTheirWords) {
   }
   for (ScheduleKind kind :
        {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
-        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV})
+        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
+        ScheduleKind::VHalf, ScheduleKind::VMin})
     EXPECT_TRUE(llvm::is_contained(wordsOf(keyOf("schedule")), planNameOf(kind)));
   EXPECT_EQ(keyOf("recompute").values(), "none, selective or full");
   EXPECT_EQ(keyOf("zero").values(), "0 to 3");
@@ -134,6 +135,19 @@ TEST(ReadPins, RefusesVirtualStagesThatTheScheduleLacks) {
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "2"}}), "");
   EXPECT_EQ(messageOf({{"schedule", "zero-bubble"}, {"virtual_stages", "3"}}),
             "--fix schedule=zero-bubble,virtual_stages=3: zero-bubble has at most 2");
+  EXPECT_EQ(messageOf({{"schedule", "zb-2p"}, {"virtual_stages", "2"}}),
+            "--fix schedule=zb-2p,virtual_stages=2: zb-2p has at most 1");
+  EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "2"}}), "");
+  EXPECT_EQ(messageOf({{"schedule", "v-half"}, {"virtual_stages", "1"}}),
+            "--fix schedule=v-half,virtual_stages=1: v-half has 2");
+  EXPECT_EQ(messageOf({{"schedule", "v-min"}, {"virtual_stages", "3"}}),
+            "--fix schedule=v-min,virtual_stages=3: v-min has at most 2");
+}
+
+TEST(Pins, HaveTheVirtualStagesOfTheirSchedule) {
+  EXPECT_EQ(readPins({{"schedule", "v-half"}})->decisions().virtualStages, 2);
+  EXPECT_EQ(readPins({{"schedule", "zb-2p"}})->decisions().virtualStages, 1);
+  EXPECT_EQ(readPins({{"virtual_stages", "3"}})->decisions().virtualStages, 3);
 }
 
 TEST(Pins, AllowBothZeroBubbles) {

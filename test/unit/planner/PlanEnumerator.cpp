@@ -24,6 +24,11 @@ int64_t replicas(const Decisions &d) {
   return std::max(dense, d.foldedExperts ? dense * d.tp / d.ep : dense / d.ep);
 }
 
+bool turnsBack(ScheduleKind kind) {
+  return kind == ScheduleKind::ZeroBubbleV || kind == ScheduleKind::VHalf ||
+         kind == ScheduleKind::VMin;
+}
+
 // The axes that have ranks, from the innermost.
 std::string namesOf(const Decisions &d, const char *order) {
   std::string names;
@@ -120,17 +125,20 @@ void PlanEnumerator::visitSchedules(const ModelCost &model, const Decisions &mes
   Decisions d = mesh;
   for (ScheduleKind kind :
        {ScheduleKind::GPipe, ScheduleKind::OneForwardOneBackward, ScheduleKind::Interleaved,
-        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV})
+        ScheduleKind::ZeroBubbleH1, ScheduleKind::ZeroBubbleV, ScheduleKind::ZeroBubble2P,
+        ScheduleKind::VHalf, ScheduleKind::VMin})
     for (int64_t v = 1; v <= 12; ++v) {
       bool isAny = d.pp == 1 && v == 1 && kind == ScheduleKind::OneForwardOneBackward;
-      bool hasChunks = kind == ScheduleKind::Interleaved   ? v >= 2 || problem.pins.schedule
-                       : kind == ScheduleKind::ZeroBubbleV ? v == 2
-                                                           : v == 1;
+      bool hasChunks = kind == ScheduleKind::Interleaved ? v >= 2 || problem.pins.schedule
+                       : turnsBack(kind)                 ? v == 2
+                                                         : v == 1;
       bool isChoice = d.pp > 1 && hasChunks && (v == 1 || d.pp * v <= problem.limits.layers) &&
                       allows(problem.pins, kind);
       if (!isAny && !isChoice)
         continue;
-      d.schedule = isAny ? problem.pins.schedule.value_or(kind) : kind;
+      d.schedule = isAny && problem.pins.schedule && !turnsBack(*problem.pins.schedule)
+                       ? *problem.pins.schedule
+                       : kind;
       d.virtualStages = v;
       visitMemory(model, d, visitor);
     }
@@ -253,10 +261,10 @@ PipelineProblem OutlinedPlans::pipelineOf(llvm::ArrayRef<StageEstimate> stages) 
   pipeline.stages = static_cast<int>(outline.pp);
   pipeline.virtualStages = static_cast<int>(outline.virtualStages);
   pipeline.microBatches = static_cast<int>(outline.numMicroBatches);
-  // Down through the stages, and for each further chunk down again or, of ZB-V, up.
+  // Down through the stages, and for each further chunk down again or, of a V, up.
   for (size_t turn = 0; turn < static_cast<size_t>(outline.virtualStages); ++turn)
     for (size_t index = 0; index < stages.size(); ++index) {
-      bool isUp = outline.schedule == ScheduleKind::ZeroBubbleV && turn == 1;
+      bool isUp = turnsBack(outline.schedule) && turn == 1;
       pipeline.chunks.push_back(stages[isUp ? stages.size() - 1 - index : index].chunkTimes[turn]);
     }
   addSendSeconds(pipeline, model.transferSeconds, model.transfers);

@@ -173,19 +173,28 @@ TEST(EnumerateDetails, HasSchedulesWithALayerAChunk) {
   using K = ScheduleKind;
   using Schedules = std::set<std::pair<K, int64_t>>;
   EXPECT_EQ(schedulesOf(1, 4), (Schedules{{K::OneForwardOneBackward, 1}}));
-  EXPECT_EQ(schedulesOf(4, 7),
-            (Schedules{{K::OneForwardOneBackward, 1}, {K::GPipe, 1}, {K::ZeroBubbleH1, 1}}));
+  EXPECT_EQ(schedulesOf(4, 7), (Schedules{{K::OneForwardOneBackward, 1},
+                                          {K::GPipe, 1},
+                                          {K::ZeroBubbleH1, 1},
+                                          {K::ZeroBubble2P, 1}}));
   EXPECT_EQ(schedulesOf(2, 6), (Schedules{{K::OneForwardOneBackward, 1},
                                           {K::GPipe, 1},
                                           {K::ZeroBubbleH1, 1},
+                                          {K::ZeroBubble2P, 1},
                                           {K::Interleaved, 2},
                                           {K::Interleaved, 3},
-                                          {K::ZeroBubbleV, 2}}));
+                                          {K::ZeroBubbleV, 2},
+                                          {K::VHalf, 2},
+                                          {K::VMin, 2}}));
   Pins pins;
   pins.schedule = K::ZeroBubbleH1;
   EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleH1, 1}, {K::ZeroBubbleV, 2}}));
   pins.virtualStages = 2;
   EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::ZeroBubbleV, 2}}));
+  pins = {};
+  pins.schedule = K::VHalf;
+  EXPECT_EQ(schedulesOf(2, 6, pins), (Schedules{{K::VHalf, 2}}));
+  EXPECT_EQ(schedulesOf(1, 6, pins), (Schedules{{K::OneForwardOneBackward, 1}}));
 }
 
 // ZeRO shares out among the ranks of dp and cp; groups of it hold whole groups of experts.

@@ -182,7 +182,8 @@ TEST(ProgramSimulation, HasTheBubblesOfClosedForms) {
 // Schedules without a closed form take what the plan's own simulation of the same order says.
 TEST(ProgramSimulation, TakesAsLongAsTheOrderOfAZeroBubbleSchedule) {
   for (auto [kind, chunks] :
-       {std::pair(ScheduleKind::ZeroBubbleH1, 1), std::pair(ScheduleKind::ZeroBubbleV, 2)}) {
+       {std::pair(ScheduleKind::ZeroBubbleH1, 1), std::pair(ScheduleKind::ZeroBubbleV, 2),
+        std::pair(ScheduleKind::ZeroBubble2P, 1), std::pair(ScheduleKind::VHalf, 2)}) {
     PipelineProblem problem = problemOf(kind, 4, chunks, 8);
     Result<PipelineSchedule> schedule = buildSchedule(problem);
     ASSERT_TRUE(schedule.ok());

@@ -1,0 +1,91 @@
+// Bounds of schedules by those of their kin.
+#include "compiler/planner/KinSchedules.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace dtc {
+namespace {
+
+// Those that others tell of.
+constexpr ScheduleKind kTold[] = {ScheduleKind::ZeroBubble2P, ScheduleKind::VHalf,
+                                  ScheduleKind::VMin};
+
+llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
+  llvm::ArrayRef<ScheduleKind> told(kTold);
+  switch (kind) {
+  case ScheduleKind::ZeroBubbleH1:
+    return told.take_front(1);
+  case ScheduleKind::ZeroBubbleV:
+    return told.drop_front(1);
+  case ScheduleKind::VHalf:
+    return told.take_back(1);
+  default:
+    return {};
+  }
+}
+
+// All layers recompute what they do at least.
+bool recomputesLeast(const Decisions &d, const StepEstimate &step) {
+  return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
+    return !d.mayRecomputeMore() ||
+           (stage.fullLayers == 0 &&
+            (d.recompute != Recompute::None || stage.selectiveLayers == 0));
+  });
+}
+
+// Under another schedule, with the same in all stages.
+double leastAs(ScheduleKind kind, Decisions d, const StepEstimate &step) {
+  d.schedule = kind;
+  return step.stepSeconds - step.loopSeconds + makespanLowerBound(pipelineOf(step, d));
+}
+
+// The slowest stage of the usual cut, without what it recomputes: no cut has a faster one.
+double leastOfSlowest(const Decisions &d, const StepEstimate &step) {
+  double slowest = 0;
+  for (const StageEstimate &stage : step.stages)
+    slowest = std::max(slowest, stage.microBatch() - stage.recomputeSeconds);
+  // Sums in another order differ in their last bits.
+  return static_cast<double>(d.numMicroBatches) * slowest * (1 - 1e-9);
+}
+
+} // namespace
+
+size_t KinSchedules::indexOf(ScheduleKind kind, const Decisions &d) {
+  auto index = static_cast<size_t>(llvm::find(kTold, kind) - std::begin(kTold));
+  index = index * 4 + static_cast<size_t>(d.zero);
+  index = index * 3 + static_cast<size_t>(d.recompute);
+  index = index * 3 + static_cast<size_t>(d.recomputeMost);
+  return index * 2 + (d.offloadOptimizer ? 1 : 0);
+}
+
+void KinSchedules::raise(ScheduleKind kind, const Decisions &decisions, double seconds) {
+  double &bound = least[indexOf(kind, decisions)];
+  bound = std::max(bound, seconds);
+}
+
+// Of a V what keeps less need not recompute what the other need not, and may be spared what it does. ZB-2p
+// keeps more than H1: where layers may recompute, memory may cut it otherwise.
+void KinSchedules::note(const Decisions &decisions, const StepEstimate &step) {
+  bool isV = dtc::isV(decisions.schedule);
+  if (!isV && step.isCutByMemory)
+    return;
+  bool isSame = isV ? recomputesLeast(decisions, step) : !decisions.mayRecomputeMore();
+  for (ScheduleKind kind : kinOf(decisions.schedule))
+    raise(kind, decisions,
+          isSame ? leastAs(kind, decisions, step) : leastOfSlowest(decisions, step));
+}
+
+void KinSchedules::noteBound(const Decisions &decisions, double seconds) {
+  for (ScheduleKind kind : kinOf(decisions.schedule))
+    raise(kind, decisions, seconds);
+}
+
+double KinSchedules::leastOf(const Decisions &decisions) const {
+  if (!llvm::is_contained(kTold, decisions.schedule))
+    return 0;
+  return least[indexOf(decisions.schedule, decisions)];
+}
+
+} // namespace dtc

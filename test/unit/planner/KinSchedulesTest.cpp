@@ -1,0 +1,105 @@
+// What a schedule's step says of schedules that compute the same.
+#include "compiler/planner/KinSchedules.h"
+
+#include <gtest/gtest.h>
+
+using namespace dtc;
+
+namespace {
+
+// Four stages of one chunk, or of two, whose tasks all take 1 s; half a second follows the pipeline.
+struct Step : testing::Test {
+  void set(ScheduleKind kind, int64_t virtualStages) {
+    d.pp = 4;
+    d.schedule = kind;
+    d.virtualStages = virtualStages;
+    d.numMicroBatches = 8;
+    step = {};
+    for (int stage = 0; stage < 4; ++stage) {
+      StageEstimate &each = step.stages.emplace_back();
+      each.chunkTimes.assign(static_cast<size_t>(virtualStages), {1, 1, 1});
+      each.forward = each.backwardInput = each.backwardWeight = static_cast<double>(virtualStages);
+    }
+    step.loopSeconds = 70;
+    step.stepSeconds = 70.5;
+  }
+
+  double leastAs(ScheduleKind kind) {
+    Decisions other = d;
+    other.schedule = kind;
+    KinSchedules kin;
+    kin.note(d, step);
+    return kin.leastOf(other);
+  }
+
+  Decisions d;
+  StepEstimate step;
+};
+
+// Eight micro-batches are 48 s of work on each stage. The last one's first backward comes 2 p = 8 forwards and
+// 3 backwards after the start, and before it are no more forwards than chunks may be alive.
+TEST_F(Step, BoundsVHalfAndVMinByZbV) {
+  set(ScheduleKind::ZeroBubbleV, 2);
+  d.recomputeMost = Recompute::Full;
+  EXPECT_DOUBLE_EQ(leastAs(ScheduleKind::VHalf), 48 + (8 + 3 - 6) + 0.5);
+  EXPECT_DOUBLE_EQ(leastAs(ScheduleKind::VMin), 48 + (8 + 3 - 4) + 0.5);
+  EXPECT_EQ(leastAs(ScheduleKind::ZeroBubble2P), 0);
+  EXPECT_EQ(leastAs(ScheduleKind::ZeroBubbleV), 0);
+}
+
+// Where V-Half fits without recomputation that ZB-V needs, V-Min does.
+TEST_F(Step, BoundsVMinByVHalfToo) {
+  set(ScheduleKind::VHalf, 2);
+  d.recomputeMost = Recompute::Full;
+  EXPECT_DOUBLE_EQ(leastAs(ScheduleKind::VMin), 48 + (8 + 3 - 4) + 0.5);
+  EXPECT_EQ(leastAs(ScheduleKind::VHalf), 0);
+}
+
+// Details of one mesh are told apart by all that they may differ in; the larger of two bounds counts.
+TEST_F(Step, KeepsTheLargestBoundOfEachDetail) {
+  KinSchedules kin;
+  Decisions v;
+  v.schedule = ScheduleKind::ZeroBubbleV;
+  kin.noteBound(v, 3);
+  kin.noteBound(v, 2);
+  v.schedule = ScheduleKind::VHalf;
+  EXPECT_EQ(kin.leastOf(v), 3);
+  for (auto change :
+       {+[](Decisions &d) { d.zero = 1; }, +[](Decisions &d) { d.offloadOptimizer = true; },
+        +[](Decisions &d) { d.recompute = Recompute::Full; },
+        +[](Decisions &d) { d.recomputeMost = Recompute::Full; }}) {
+    Decisions other = v;
+    change(other);
+    EXPECT_EQ(kin.leastOf(other), 0);
+  }
+  kin.clear();
+  EXPECT_EQ(kin.leastOf(v), 0);
+}
+
+// A layer that has to recompute with ZB-V's memory need not with theirs: 8 x (6 + 3 - 3) s are left.
+TEST_F(Step, DoesNotCountOnRecomputation) {
+  set(ScheduleKind::ZeroBubbleV, 2);
+  d.recomputeMost = Recompute::Full;
+  step.stages[1].fullLayers = 1;
+  step.stages[1].recomputeSeconds = 3;
+  step.stages[1].backwardInput += 3;
+  step.stages[1].chunkTimes[0].backwardInput += 3;
+  EXPECT_NEAR(leastAs(ScheduleKind::VHalf), 48, 1e-6);
+  EXPECT_LE(leastAs(ScheduleKind::VHalf), 48);
+  // What all layers do in any case is not spared.
+  d.recompute = Recompute::Full;
+  EXPECT_GT(leastAs(ScheduleKind::VHalf), 8 * 9);
+}
+
+// 3 s of forwards before the last stage's 24 s; of cuts by memory only that some stage has 24 s is known.
+TEST_F(Step, BoundsZb2pByH1) {
+  set(ScheduleKind::ZeroBubbleH1, 1);
+  EXPECT_DOUBLE_EQ(leastAs(ScheduleKind::ZeroBubble2P), 24 + 3 + 0.5);
+  d.recomputeMost = Recompute::Full;
+  EXPECT_NEAR(leastAs(ScheduleKind::ZeroBubble2P), 24, 1e-6);
+  step.isCutByMemory = true;
+  EXPECT_EQ(leastAs(ScheduleKind::ZeroBubble2P), 0);
+  EXPECT_EQ(leastAs(ScheduleKind::VHalf), 0);
+}
+
+} // namespace
