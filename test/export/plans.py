@@ -41,7 +41,7 @@ def make(
     d = {"dp": dp, "tp": tp, "pp": pp, "cp": cp, "axis_order": axis_order}
     devices = dp * tp * pp * cp
     chunks = bounds or split(layers, pp * virtual_stages)
-    is_v = schedule == "zero-bubble" and virtual_stages == 2
+    is_v = schedule in ("v-half", "v-min") or schedule == "zero-bubble" and virtual_stages == 2
     stages = []
     for stage in range(pp):
         numbers = [stage, 2 * pp - 1 - stage] if is_v else range(stage, len(chunks), pp)
@@ -107,6 +107,7 @@ PLANS = {
     "gpipe-zero-3": {"dp": 8, "pp": 4, "zero": 3, "num_micro_batches": 16, "schedule": "gpipe", "recompute": "selective"},
     "interleaved": {"dp": 2, "tp": 8, "pp": 4, "sp": 1, "zero": 1, "num_micro_batches": 16, "schedule": "interleaved", "virtual_stages": 2},
     "zb-v": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "zero-bubble", "virtual_stages": 2},
+    "v-half": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "v-half", "virtual_stages": 2},
     "zb-h1": {"dp": 2, "pp": 4, "zero": 1, "num_micro_batches": 16, "schedule": "zero-bubble"},
     "uneven": {
         "dp": 4, "pp": 4, "zero": 1, "num_micro_batches": 16, "bounds": [[0, 6], [7, 15], [16, 24], [25, 31]],
