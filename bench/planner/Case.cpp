@@ -33,11 +33,6 @@ std::optional<std::string> inexpressible(const Row &row) {
   if (row.notes("cpu_offloading_num_layers"))
     return "activations of some layers in the host's memory: not one of the "
            "planner's decisions";
-  if (row.notes("schedule ZB-2p"))
-    return "schedule ZB-2p: twice the activations of 1F1B, not one of the "
-           "planner's";
-  if (row.notes("V-Half schedule"))
-    return "schedule V-Half: not one of the planner's";
   if (row.notes("vocab-1") || row.notes("vocab-2") || row.notes("method \"interlaced"))
     return "vocabulary divided over pipeline stages: not one of the planner's "
            "decisions";
@@ -47,6 +42,10 @@ std::optional<std::string> inexpressible(const Row &row) {
 ScheduleKind scheduleOf(const Row &row, int64_t virtualStages) {
   if (row.notes("schedule ZB-1p"))
     return ScheduleKind::ZeroBubbleH1;
+  if (row.notes("schedule ZB-2p"))
+    return ScheduleKind::ZeroBubble2P;
+  if (row.notes("V-Half schedule"))
+    return ScheduleKind::VHalf;
   if (row.notes("schedule zbv") || row.notes("schedule ZBV"))
     return ScheduleKind::ZeroBubbleV;
   return virtualStages > 1 ? ScheduleKind::Interleaved : ScheduleKind::OneForwardOneBackward;
@@ -115,10 +114,13 @@ std::optional<std::string> setPipeline(const Row &row, Case &item) {
     item.assumed += std::to_string(d.virtualStages) + " virtual stages; ";
   }
   d.schedule = scheduleOf(row, d.virtualStages);
-  if (d.schedule == ScheduleKind::ZeroBubbleV)
-    d.virtualStages = 2;
-  if (d.pp == 1)
+  d.virtualStages = virtualStagesOf(d.schedule).value_or(d.virtualStages);
+  if (d.pp == 1) {
     d.schedule = ScheduleKind::OneForwardOneBackward;
+    d.virtualStages = 1;
+  }
+  if (isV(d.schedule) && 2 * d.pp > item.model.layers)
+    return "more chunks of the pipeline than layers";
   // Megatron's flag counts stages of one chunk; some tables print chunks of one layer.
   while (d.virtualStages > 1 && d.pp * d.virtualStages > item.model.layers + 2)
     --d.virtualStages;
