@@ -132,6 +132,7 @@ private:
       if (std::optional<Candidate> candidate = estimate(*costOf(d), d))
         consider(std::move(*candidate));
     }
+    unlikeOfTemplates.swap(unlikeWithSelective);
   }
 
   std::vector<BoundedMesh> boundMeshes() {
@@ -204,6 +205,7 @@ private:
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     kin.clear();
+    unlikeWithSelective.clear();
     for (auto [index, d] : llvm::enumerate(details)) {
       if (isFirst)
         floors.push_back(0);
@@ -263,7 +265,7 @@ private:
     d.offloadOptimizer = false; // its twin need not have been looked at
     bool isTold = !limits.space || mayMix(Recompute::None, Recompute::Full, *limits.space);
     return !options.prune || !isMix || !isTold || !limits.groups.empty() ||
-           unlikeWithSelective.count(d);
+           unlikeWithSelective.count(d) || unlikeOfTemplates.count(d);
   }
 
   void noteMix(const Candidate &candidate) {
@@ -419,7 +421,8 @@ private:
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
   std::optional<Decisions> lastCosted;
-  std::set<Decisions> unlikeWithSelective; // another step if layers may recompute some
+  std::set<Decisions> unlikeWithSelective; // of the same, another step if layers may recompute some
+  std::set<Decisions> unlikeOfTemplates;   // that were costed before
   KinSchedules kin;                        // of the mesh that is costed, under one point
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
   double leastWithoutRecomputation = 0;    // seconds, of the same

@@ -29,9 +29,8 @@ llvm::ArrayRef<ScheduleKind> kinOf(ScheduleKind kind) {
 // All layers recompute what they do at least.
 bool recomputesLeast(const Decisions &d, const StepEstimate &step) {
   return llvm::all_of(step.stages, [&](const StageEstimate &stage) {
-    return !d.mayRecomputeMore() ||
-           (stage.fullLayers == 0 &&
-            (d.recompute != Recompute::None || stage.selectiveLayers == 0));
+    return !d.mayRecomputeMore() || (stage.fullLayers == 0 && (d.recompute != Recompute::None ||
+                                                               stage.selectiveLayers == 0));
   });
 }
 
