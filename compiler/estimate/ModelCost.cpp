@@ -4,6 +4,7 @@
 #include "compiler/estimate/NetworkLevels.h"
 #include "compiler/estimate/StageTransfers.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace dtc {
@@ -64,8 +65,15 @@ ModelCost costOn(const Topology &topology, const ModelCells &cells, const Decisi
   };
   add(cost.embedding);
   add(cost.head);
-  for (int block : cells.chain)
-    add(cost.blocks[static_cast<size_t>(block)]);
+  for (int index : cells.chain) {
+    const BlockCost &block = cost.blocks[static_cast<size_t>(index)];
+    add(block);
+    double selective = std::min(block.kept, block.keptSelective);
+    for (auto [recompute, kept] : {std::pair(Recompute::None, block.kept),
+                                   {Recompute::Selective, selective},
+                                   {Recompute::Full, std::min(selective, block.input)}})
+      cost.allKept[static_cast<size_t>(recompute)] += kept;
+  }
   return cost;
 }
 

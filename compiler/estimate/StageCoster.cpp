@@ -90,16 +90,28 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
   return times;
 }
 
-double StageCoster::leastSecondsOfModel() const {
+double StageCoster::leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
+                                 llvm::function_ref<double(const PartTimes &)> ofLayer) const {
   size_t lastStage = stageOf(static_cast<size_t>(d.pp * d.virtualStages - 1));
-  double seconds = placeOf(0).embedding.total() + placeOf(lastStage).head.total();
+  double seconds = ofPart(placeOf(0).embedding) + ofPart(placeOf(lastStage).head);
   for (size_t layer = 0; layer < model.cells->chain.size(); ++layer) {
     double least = std::numeric_limits<double>::infinity();
     for (const Place &place : places)
-      least = std::min(least, leastOf(place.timesOfLayer(static_cast<int64_t>(layer))));
+      least = std::min(least, ofLayer(place.timesOfLayer(static_cast<int64_t>(layer))));
     seconds += least;
   }
   return seconds;
+}
+
+double StageCoster::leastSecondsOfModel() const {
+  return leastOfModel([](const PartTimes &part) { return part.total(); },
+                      [&](const PartTimes &layer) { return leastOf(layer); });
+}
+
+double StageCoster::leastSecondsOfPath() const {
+  return leastOfModel(
+      [](const PartTimes &part) { return part.total() - part.backwardWeight; },
+      [&](const PartTimes &layer) { return leastOf(layer) - layer.backwardWeight; });
 }
 
 double StageCoster::leastSecondsOfSlowestStage() const {

@@ -34,6 +34,9 @@ public:
   // One micro-batch, with the recomputation that every layer has at least: all layers, embedding
   // and head; and the slowest stage.
   double leastSecondsOfModel() const;
+  // Of these what stands between a micro-batch's start and its end where gradients of weights may
+  // wait.
+  double leastSecondsOfPath() const;
   double leastSecondsOfSlowestStage() const;
   // The least that a micro-batch takes on its way down one chunk and up again, or only down.
   double leastSecondsOfChunk(bool isDownOnly) const;
@@ -81,6 +84,9 @@ private:
   double gatherSeconds(const BlockCost &block, double bytesPerParameter, CollectiveKind kind,
                        const Place &place) const;
 
+  // Embedding and head, and each layer where that is least.
+  double leastOfModel(llvm::function_ref<double(const PartTimes &)> ofPart,
+                      llvm::function_ref<double(const PartTimes &)> ofLayer) const;
   double leastOf(const PartTimes &layer) const {
     return layer.total() + layer.recomputeOf(d.recompute);
   }

@@ -285,9 +285,11 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   };
   double all = shared(p.parameterBytes, 3) + shared(p.gradientBytes, 2) +
                (d.offloadOptimizer ? 0 : shared(p.optimizerBytes, 1));
+  // Of every stage's layers at least one micro-batch is kept; no stage is below the mean.
+  const ProcessMemory &process = model.cells->process;
+  all += process.fragmentation * model.allKept[static_cast<size_t>(d.recomputeMost)];
   constexpr double rounding = 1 - 1e-9;
-  return rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved <=
-         request.memoryLimit;
+  return rounding * all / static_cast<double>(d.pp) + process.reserved <= request.memoryLimit;
 }
 
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of
@@ -316,6 +318,9 @@ double lowerBoundSeconds(const ModelCost &model, const Decisions &decisions,
     loop = std::max(loop, leastSecondsOfSplit(total, coster.leastSecondsOfEmbedding(),
                                               coster.leastForwardShare(), m, p));
   loop = std::max(loop, m * coster.leastSecondsOfSlowestStage());
+  // A micro-batch goes down all layers and up again; sums in another order differ in their last bits.
+  if (decisions.pp > 1)
+    loop = std::max(loop, (isSplit ? coster.leastSecondsOfPath() : total) * (1 - 1e-9));
   return loop + coster.leastSecondsOncePerStep();
 }
 

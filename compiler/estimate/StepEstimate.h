@@ -86,8 +86,8 @@ double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisio
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
-// Whether the fullest stage could fit if it held no activations and no more than the mean of
-// parameters, gradients and states. True where that is not known: unlike devices, programs whose
+// Whether the fullest stage could fit if it held no more than the mean of parameters, gradients and
+// states, and of what layers that recompute the most keep of one micro-batch. True where that is not known: unlike devices, programs whose
 // memory is planned.
 bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 

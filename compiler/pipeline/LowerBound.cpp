@@ -33,6 +33,7 @@ public:
     }
     // The gradient of the first chunk's weights is all that follows its last B.
     double rest = split ? problem.chunks.front().backwardWeight : 0;
+    all = time + rest;
     for (int chunk = 0; chunk < chunks; ++chunk) {
       left[chunk] = rest;
       rest += backward(problem.chunks[chunk]);
@@ -46,6 +47,7 @@ public:
   }
 
   bool split;                                // B and W are tasks of their own
+  double all = 0;                            // from its first task to its last
   std::vector<double> forwardAt, backwardAt; // when each chunk's first task of a kind can start
   std::vector<double> left;                  // after the end of a chunk's last B
 };
@@ -66,7 +68,7 @@ double mostForward(std::vector<double> forwards, int64_t count, int64_t microBat
 
 double dtc::makespanLowerBound(const PipelineProblem &problem) {
   Chain chain(problem);
-  double most = 0, m = problem.microBatches;
+  double most = chain.all, m = problem.microBatches;
   for (int stage = 0; stage < problem.stages; ++stage) {
     std::vector<double> forwards;
     double firstPass = 0, weights = 0;
