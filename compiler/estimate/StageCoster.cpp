@@ -77,6 +77,8 @@ StageCoster::PartTimes StageCoster::timesOf(const BlockCost &block, const Place 
     backward.gather = std::max(0.0, waits - hide * beside);
     forwardCompute += slow * (gather - forward.gather);
     backwardSlow += slow * (waits - backward.gather);
+    double exposed = forward.gather + backward.gather;
+    times.gathers = exposed + slow * (gather + waits - exposed);
   }
   times.forward = forwardCompute + forward.tp + forward.cp + forward.ep + forward.gather;
   times.backwardInput = block.backwardInput + backwardSlow + backward.tp + backward.cp +
@@ -195,6 +197,7 @@ void StageCoster::addPart(StageEstimate &stage, Exposed &waits, const BlockCost 
   chunk.activationBytes += static_cast<int64_t>(keptOf(block, recompute));
   stage.computeSeconds += times.compute + again;
   stage.recomputeSeconds += again;
+  stage.gatherSeconds += times.gathers;
   stage.keptPerMicroBatch += keptOf(block, recompute);
   waits.tp += times.exposed.tp;
   waits.cp += times.exposed.cp;
@@ -283,7 +286,9 @@ void StageCoster::costStage(size_t index, const LayerChunks &chunks,
       stage.keptPerMicroBatch -= cost.head.kept;
     }
   }
-  stage.inFlight = inFlightOf(index);
+  Alive alive = aliveOf(index);
+  stage.inFlight = alive.inFlight;
+  stage.stashed = alive.stashed;
   addMemory(index, parts, stage);
   noteWithoutStates(stage);
 }

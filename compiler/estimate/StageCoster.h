@@ -52,6 +52,8 @@ private:
     double forward = 0, backwardInput = 0, backwardWeight = 0;
     Exposed exposed;
     double compute = 0;
+    double gathers =
+        0; // of its seconds, what ZeRO-2 and 3 move for it: waits, and compute beside it slowed
     double recomputeSelective = 0, recomputeFull = 0;
     double total() const { return forward + backwardInput + backwardWeight; }
     double recomputeOf(Recompute recompute) const {
@@ -95,6 +97,7 @@ private:
     double dense = 0, expert = 0, summed = 0; // parameters; of these, summed over tensor ranks
     double transient = 0, largestLayer = 0, largestKept = 0;
     double headKept = 0; // alive for one micro-batch: its backward follows at once
+    double kept = 0;     // of layers that recompute nothing
     void add(const BlockCost &part, bool isLayer);
   };
   LayerChunks cut() const;
@@ -110,8 +113,17 @@ private:
   void costStage(size_t index, const LayerChunks &chunks, llvm::ArrayRef<Recompute> recompute,
                  llvm::ArrayRef<size_t> held, StageEstimate &stage);
   void addMemory(size_t index, const std::vector<const BlockCost *> &parts, StageEstimate &stage);
-  MemoryParts memoryOf(const PartSums &sums, const Place &place, double inFlight,
-                       double keptPerMicroBatch, bool isAnyFull) const;
+  // Micro-batches that a stage keeps from F to the end of W, and those of them between B and W. These hold what
+  // gradients of weights are made of, inputs of products and gradients of their results, which together are as
+  // much as a layer keeps without recomputation: 32 of 34 s b h bytes, Qi et al. 2023, arXiv:2401.10241, section 3.
+  struct Alive {
+    double inFlight = 0, stashed = 0;
+  };
+  Alive aliveOf(size_t index) const;
+  // `recomputedPerMicroBatch`: bytes that recomputation spares of what is kept until B.
+  MemoryParts memoryOf(const PartSums &sums, const Place &place, Alive alive,
+                       double keptPerMicroBatch, double recomputedPerMicroBatch,
+                       bool isAnyFull) const;
   std::vector<StageEstimate> recomputedStages(const LayerChunks &chunks);
   bool recomputeUntilItFits(StageEstimate &stage, const Place &place) const;
   void recomputeEvenly(std::vector<StageEstimate> &stages) const;
@@ -125,7 +137,6 @@ private:
   double hiddenPasses() const;
   bool mayTravelIn(int64_t bucketBytes) const;
   void chooseExchange(std::vector<StageEstimate> &stages);
-  double inFlightOf(size_t index) const;
 
   double keptOf(const BlockCost &block, Recompute recompute) const;
 

@@ -58,12 +58,12 @@ private:
     last = end;
     first = end + 1;
     sums = PartSums();
-    plain = kept = 0;
-    inFlight = coster.inFlightOf(stage);
+    plain = kept = embedding = 0;
+    alive = coster.aliveOf(stage);
     if (stage == 0) {
       sums.add(place.model.embedding, false);
       plain += place.embedding.total();
-      kept += place.model.embedding.kept;
+      kept += embedding = place.model.embedding.kept;
     }
     if (stage + 1 == static_cast<size_t>(coster.d.pp)) {
       sums.add(place.model.head, false);
@@ -80,8 +80,10 @@ private:
 
   double secondsThatFit() const {
     Recompute least = coster.d.recompute, most = coster.d.recomputeMost;
-    double over = coster.memoryOf(sums, place, inFlight, kept, least == Recompute::Full).total() -
-                  place.memoryLimit;
+    double recomputed = embedding + sums.kept - kept;
+    double over =
+        coster.memoryOf(sums, place, alive, kept, recomputed, least == Recompute::Full).total() -
+        place.memoryLimit;
     double seconds = plain;
     if (over > 0 && least != Recompute::Full && most == Recompute::Full)
       over += fragmentation * sums.largestKept; // of the layer that is computed again
@@ -91,7 +93,8 @@ private:
       const PartTimes &times = place.timesOfLayer(layer);
       const BlockCost &block = place.blockOf(layer);
       seconds += times.recomputeOf(most) - times.recomputeOf(least);
-      over -= fragmentation * inFlight * (coster.keptOf(block, least) - coster.keptOf(block, most));
+      over -= fragmentation * (alive.inFlight - alive.stashed) *
+              (coster.keptOf(block, least) - coster.keptOf(block, most));
     }
     return seconds;
   }
@@ -102,7 +105,8 @@ private:
   size_t stage = 0;
   int64_t first = 0, last = -1;
   PartSums sums;
-  double plain = 0, kept = 0, inFlight = 0; // seconds, bytes, without recomputing more
+  double plain = 0, kept = 0, embedding = 0; // seconds, bytes, without recomputing more
+  Alive alive;
 };
 
 // Early stages keep more micro-batches alive, and have to recompute more where memory is short: with
@@ -149,6 +153,7 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
   const Place &place = placeOf(stage);
   const CellPrecision &p = request.precision;
   double most = 1, transient = 0;
+  Alive alive = aliveOf(stage);
   for (const BlockCost &block : place.model.blocks) {
     double kept = keptOf(block, std::max(d.recompute, d.recomputeMost));
     double whole = block.denseParameters + block.expertParameters;
@@ -156,7 +161,8 @@ int64_t StageCoster::mostLayersOf(size_t stage) const {
     double bytes = p.parameterBytes * (d.zero >= 3 ? part : whole) +
                    p.gradientBytes * (d.zero >= 2 ? part : whole) +
                    (d.offloadOptimizer ? 0 : p.optimizerBytes * (d.zero >= 1 ? part : whole)) +
-                   process.fragmentation * inFlightOf(stage) * kept;
+                   process.fragmentation *
+                       (alive.inFlight * kept + alive.stashed * (block.kept - kept));
     most = std::max(most, bytes);
     transient = std::max(transient, block.transient);
   }

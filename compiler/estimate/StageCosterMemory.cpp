@@ -21,10 +21,12 @@ void StageCoster::noteWithoutStates(StageEstimate &stage) const {
     stage.microBatchWithoutStates = stage.microBatch();
 }
 
-double StageCoster::inFlightOf(size_t index) const {
+StageCoster::Alive StageCoster::aliveOf(size_t index) const {
   InFlight chunks = inFlight(d.schedule, static_cast<int>(d.pp), static_cast<int>(d.virtualStages),
                              static_cast<int>(d.numMicroBatches), static_cast<int>(index));
-  return static_cast<double>(chunks.activations) / static_cast<double>(d.virtualStages);
+  double all = static_cast<double>(d.virtualStages);
+  return {static_cast<double>(chunks.pending) / all,
+          static_cast<double>(chunks.pending - chunks.activations) / all};
 }
 
 void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
@@ -34,6 +36,7 @@ void StageCoster::PartSums::add(const BlockCost &part, bool isLayer) {
   transient = std::max(transient, part.transient);
   if (!isLayer)
     return;
+  kept += part.kept;
   largestLayer = std::max(largestLayer, part.denseParameters + part.expertParameters);
   largestKept = std::max(largestKept, part.kept - part.input);
 }
@@ -51,13 +54,16 @@ void StageCoster::addMemory(size_t index, const std::vector<const BlockCost *> &
     if (isHead && index == 0)
       sums.dense -= model.tiedParameters;
   }
-  stage.memory =
-      memoryOf(sums, place, stage.inFlight, stage.keptPerMicroBatch, stage.fullLayers > 0);
+  double recomputed = index == 0 ? place.model.embedding.kept : 0;
+  recomputed += sums.kept - stage.keptPerMicroBatch;
+  stage.memory = memoryOf(sums, place, {stage.inFlight, stage.stashed}, stage.keptPerMicroBatch,
+                          recomputed, stage.fullLayers > 0);
   addOncePerStep(stage, sums.dense, sums.expert, sums.summed, place);
 }
 
-MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, double inFlight,
-                                  double keptPerMicroBatch, bool isAnyFull) const {
+MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, Alive alive,
+                                  double keptPerMicroBatch, double recomputedPerMicroBatch,
+                                  bool isAnyFull) const {
   const CellPrecision &p = request.precision;
   auto shared = [&](double bytes, bool isSplit) {
     return bytes * (isSplit ? sums.dense / dataRanks + sums.expert / expertRanks
@@ -72,10 +78,13 @@ MemoryParts StageCoster::memoryOf(const PartSums &sums, const Place &place, doub
   if (d.zero >= 2 && isShared)
     memory.gradients += 2 * sums.largestLayer * p.reduceBytes;
   memory.optimizer = d.offloadOptimizer ? 0 : shared(p.optimizerBytes, d.zero >= 1);
-  memory.activations = process.fragmentation * (inFlight * keptPerMicroBatch + sums.headKept);
+  memory.activations =
+      process.fragmentation * (alive.inFlight * keptPerMicroBatch +
+                               alive.stashed * recomputedPerMicroBatch + sums.headKept);
   memory.temporaries =
       process.fragmentation * (sums.transient + (isAnyFull ? sums.largestKept : 0));
-  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1);
+  bool hasCopies = d.zero > 0 && d.zeroRanks() < d.dp; // of groups, which add gradients up
+  double axes = (d.tp > 1) + (d.cp > 1) + (d.dp > 1) + (d.pp > 1) + (d.ep > 1) + hasCopies;
   memory.communication = axes * process.perCommunicator;
   memory.reserved = process.reserved;
   return memory;
@@ -129,7 +138,7 @@ void StageCoster::recomputeMore(StageEstimate &stage, const Place &place, size_t
   if (d.recompute == Recompute::Selective)
     --stage.selectiveLayers;
   stage.keptPerMicroBatch -= less;
-  stage.memory.activations -= fragmentation * stage.inFlight * less;
+  stage.memory.activations -= fragmentation * (stage.inFlight - stage.stashed) * less;
   stage.backwardInput += again;
   stage.computeSeconds += again;
   stage.recomputeSeconds += again;

@@ -18,6 +18,8 @@ struct StageEstimate {
   double computeSeconds = 0;                                 // of these, kernels
   double exposedSeconds = 0;   // of these, collectives inside the layers that nothing hides
   double recomputeSeconds = 0; // of these, recomputation
+  double gatherSeconds =
+      0; // what ZeRO-2 and 3 move for layers: waits, and compute beside it slowed
   int64_t fullLayers = 0, selectiveLayers = 0; // that recompute
   // The ways in which gradients may travel, while they are compared.
   struct Exchange {
@@ -35,6 +37,7 @@ struct StageEstimate {
   double memoryLimit = 0;       // bytes of one of its devices
   double inFlight = 0;          // micro-batches whose activations are alive at the peak
   double keptPerMicroBatch = 0; // bytes
+  double stashed = 0; // of inFlight, those that wait for gradients of weights alone
   MemoryParts memory;
   double microBatch() const { return forward + backwardInput + backwardWeight; }
 };

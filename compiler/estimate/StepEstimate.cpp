@@ -139,6 +139,25 @@ static double leastWithHost(const StepEstimate &step, double microBatches) {
   return (microBatches * slowest + update) * (1 - 1e-9);
 }
 
+double leastSecondsInGroups(const StepEstimate &step, const Decisions &d) {
+  // What ZeRO-2 and 3 gather for each layer has a say in the cut, and so in what fits.
+  bool isSameCut = d.zero == 1 || d.pp == 1;
+  if (isSameCut && !step.fits)
+    return std::numeric_limits<double>::infinity();
+  if (step.isCutByMemory)
+    return 0;
+  auto m = static_cast<double>(d.numMicroBatches), p = static_cast<double>(d.pp);
+  // Stages that have to recompute more are cut otherwise where that is free: none is faster than the slowest.
+  bool isFree = d.pp > 1 && d.virtualStages == 1 && !d.evenStages && d.mayRecomputeMore();
+  double loop = isFree ? m * step.stages[step.slowestStage].microBatch() : step.leastLoopSeconds;
+  // No way through a pipeline's tasks has more of them than m and, up and down, twice its stages.
+  double gathers = 0;
+  for (const StageEstimate &stage : step.stages)
+    gathers = std::max(gathers, stage.gatherSeconds);
+  loop -= (d.pp > 1 ? m + 2 * p : m) * gathers;
+  return (loop + step.optimizerSeconds) * (1 - 1e-9);
+}
+
 // What all layers of the stage recompute; nothing where they differ.
 static std::optional<Recompute> recomputeOf(const StageEstimate &stage) {
   int64_t layers = 0;
@@ -272,9 +291,10 @@ void refineBySchedule(StepEstimate &step, const Decisions &decisions) {
   step.leastLoopSeconds = step.loopSeconds;
 }
 
-bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
+double leastMemoryShare(const ModelCost &model, const Decisions &d,
+                        const EstimateRequest &request) {
   if (!model.kinds.empty() || request.programs)
-    return true;
+    return 0;
   const CellPrecision &p = request.precision;
   double dataRanks = static_cast<double>(d.zeroRanks() * d.cp);
   double expertRanks = static_cast<double>(d.zeroRanksOfExpert());
@@ -289,7 +309,12 @@ bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &r
   const ProcessMemory &process = model.cells->process;
   all += process.fragmentation * model.allKept[static_cast<size_t>(d.recomputeMost)];
   constexpr double rounding = 1 - 1e-9;
-  return rounding * all / static_cast<double>(d.pp) + process.reserved <= request.memoryLimit;
+  return (rounding * all / static_cast<double>(d.pp) + model.cells->process.reserved) /
+         request.memoryLimit;
+}
+
+bool mayFit(const ModelCost &model, const Decisions &d, const EstimateRequest &request) {
+  return leastMemoryShare(model, d, request) <= 1;
 }
 
 // Of a pipeline with gradients of weights apart only forwards are on the way down. With a share f of

@@ -80,15 +80,21 @@ StepEstimate estimateStep(const ModelCost &model, const Decisions &decisions,
 // The pipeline of a step for the scheduler and the simulator; no memory cap.
 PipelineProblem pipelineOf(const StepEstimate &step, const Decisions &decisions);
 
+// No step of the same decisions with ZeRO within groups of ranks is faster, on alike devices: it needs more memory,
+// and saves no more than collectives between ranks of dp. Infinite where it can't fit.
+double leastSecondsInGroups(const StepEstimate &step, const Decisions &decisions);
+
 // How much sooner the schedule of a refined step would end if stages sent for nothing.
 double exposedTransferSeconds(const StepEstimate &step, const Decisions &decisions);
 
 // Replaces the closed form of the pipeline's time by the makespan of the schedule itself.
 void refineBySchedule(StepEstimate &step, const Decisions &decisions);
 
-// Whether the fullest stage could fit if it held no more than the mean of parameters, gradients and
-// states, and of what layers that recompute the most keep of one micro-batch. True where that is not known: unlike devices, programs whose
-// memory is planned.
+// Of what a plan may use of a device, the share that the fullest stage takes at least: no more than the mean
+// of parameters, gradients and states, and of what layers that recompute the most keep of one micro-batch; and
+// whether it could fit so. 0 where that is not known: unlike devices, programs whose memory is planned.
+double leastMemoryShare(const ModelCost &model, const Decisions &decisions,
+                        const EstimateRequest &request);
 bool mayFit(const ModelCost &model, const Decisions &decisions, const EstimateRequest &request);
 
 // No step under these decisions can be faster, however its layers are cut into stages, and whatever

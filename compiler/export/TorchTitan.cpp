@@ -214,6 +214,10 @@ Result<ExportedPlan> exportToTorchTitan(const PlanView &view) {
     out.notes.push_back(
         "ranks of tp are on several nodes: where these share NVLink, the plan counts "
         "on enable_async_tensor_parallel, which is for you to set");
+  if (view.d.pp == 1 && view.replicas() > 1 && view.d.zero > 0 && view.d.numMicroBatches > 1)
+    out.notes.push_back("FSDP2 adds gradients up between groups for each of the " +
+                        std::to_string(view.d.numMicroBatches) +
+                        " micro-batches, and the plan counts that once a step");
   if (view.d.bucketBytes > 0)
     out.notes.push_back("torchtitan reduces gradients layer by layer, and the plan in buckets of " +
                         std::to_string(view.d.bucketBytes) + " bytes");

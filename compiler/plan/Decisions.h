@@ -11,11 +11,6 @@ namespace dtc {
 
 enum class Recompute : uint8_t { None, Selective, Full };
 
-// How ranks that share a sequence exchange around attention. Ring: keys and values go round, each
-// rank keeps its queries. AllToAll: heads for tokens and back, each rank has whole sequences of some
-// heads (Ulysses). Both: all-to-all among the innermost ranks, the ring over groups of them.
-enum class ContextKind : uint8_t { Ring, AllToAll, Both };
-
 // Which axis is innermost on the hierarchy, then the next: a permutation of these letters.
 // t tensor, c context, d data (expert parallelism lies inside c and d), p pipeline.
 using AxisOrder = std::array<char, 4>;
@@ -23,7 +18,6 @@ constexpr AxisOrder kMegatronOrder{'t', 'c', 'd', 'p'};
 
 struct Decisions {
   int64_t dp = 1, tp = 1, pp = 1, cp = 1, ep = 1;
-  ContextKind contextKind = ContextKind::Ring; // without effect where cp is 1
   // Experts are spread over the ranks of tensor parallelism, too, each whole on its rank: ep divides
   // tp x cp x dp. Otherwise tensor parallelism splits each expert, and ep divides cp x dp.
   // MoE parallel folding: Liu et al. 2025, arXiv:2504.14960. False where tp is 1.

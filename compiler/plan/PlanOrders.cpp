@@ -121,7 +121,8 @@ Result<PipelineProblem> dtc::pipelineOfPlan(const Plan &plan) {
     times.backwardInput = from.backwardInputSeconds;
     times.backwardWeight = from.backwardWeightSeconds;
     double spread = spreadOf(plan.stages[stage], headBytesOf(plan, stage));
-    times.activationBytes = std::llround(static_cast<double>(from.keptBytes) * spread);
+    times.activationBytes = times.weightStashBytes =
+        std::llround(static_cast<double>(from.keptBytes) * spread);
     problem.chunks.push_back(times);
   }
   if (plan.decisions.pp > 1)

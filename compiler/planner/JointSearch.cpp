@@ -60,6 +60,7 @@ public:
       costTemplates();
     std::vector<BoundedMesh> order = boundMeshes();
     visit(order);
+    visitGroups();
     if (result.ranked.empty() && !options.ignoreMemory)
       findLeanest();
     result.lowerBound = std::min({incumbent, leastLeft, fastest});
@@ -129,7 +130,9 @@ private:
       d.placement = points.front();
       if (!templates.insert(d).second)
         continue;
-      if (std::optional<Candidate> candidate = estimate(*costOf(d), d))
+      std::optional<Candidate> candidate = estimate(*costOf(d), d);
+      noteGroups(*costOf(d), d, leastOfGroups);
+      if (candidate)
         consider(std::move(*candidate));
     }
     unlikeOfTemplates.swap(unlikeWithSelective);
@@ -202,28 +205,49 @@ private:
   void costDetails(const Decisions &mesh, const ModelCost &model, double ratio,
                    std::vector<double> &floors) {
     bool isFirst = floors.empty();
+    if (isFirst)
+      groupFloors.clear();
+    boundsWithoutGathers.clear();
+    leastOfTwins.clear();
     std::vector<Candidate> candidates;
     std::vector<Decisions> details = enumerateDetails(mesh, limits, pins);
     kin.clear();
     unlikeWithSelective.clear();
     for (auto [index, d] : llvm::enumerate(details)) {
-      if (isFirst)
+      if (isFirst) {
         floors.push_back(0);
-      else if (options.prune && ratio * floors[index] >= incumbent)
+        groupFloors.push_back(0);
+      } else if (options.prune && ratio * floors[index] >= incumbent) {
+        noteGroups(model, d, ratio * groupFloors[index]);
         continue;
+      }
       if (!mayHostHelp(d)) {
         if (isFirst)
           floors.back() = leastWithHost;
         continue;
       }
-      double bound = leastOfDetail(model, d);
-      if (isFirst)
+      bool isOfKin = false;
+      double bound = leastOfDetail(model, d, isOfKin);
+      if (isFirst) {
         floors.back() = bound;
-      if (!maySelectiveHelp(d) || !isOpen(model, d, bound))
+        // Of ZeRO-1 it does not depend on groups; what a step of kin says does.
+        groupFloors.back() = d.zero == 1 && !isOfKin ? bound : 0;
+      }
+      if (!isOpen(model, d, bound)) {
+        noteClosed(model, d);
         continue;
+      }
+      if (!maySelectiveHelp(d)) { // in groups it may: they hold more
+        noteGroups(model, d, leastOfFullTwin(d));
+        continue;
+      }
       std::optional<Candidate> candidate = estimate(model, d);
-      if (isFirst)
+      leastOfTwins[d] = leastOfGroups;
+      noteGroups(model, d, leastOfGroups);
+      if (isFirst) {
         floors.back() = std::max(bound, leastWithoutRecomputation);
+        groupFloors.back() = std::max(groupFloors.back(), leastOfGroupsWithoutRecomputation);
+      }
       if (candidate)
         candidates.push_back(std::move(*candidate));
     }
@@ -234,8 +258,10 @@ private:
   }
 
   // What is known of kin is not below the bound, which is theirs, too.
-  double leastOfDetail(const ModelCost &model, const Decisions &d) {
-    if (double known = options.prune ? kin.leastOf(d) : 0; known > 0)
+  double leastOfDetail(const ModelCost &model, const Decisions &d, bool &isOfKin) {
+    double known = options.prune ? kin.leastOf(d) : 0;
+    isOfKin = known > 0;
+    if (isOfKin)
       return known;
     double bound = lowerBoundSeconds(model, d, request);
     kin.noteBound(d, bound);
@@ -248,6 +274,65 @@ private:
     // Where something fits already, what can't need not be named as the leanest either.
     bool needNotLook = !result.ranked.empty() && !options.ignoreMemory;
     return (!needNotLook || mayFit(model, d, request)) && bound < incumbent && !templates.count(d);
+  }
+
+  // What may still win with ZeRO in groups: no step of it takes less than that.
+  struct OpenGroups {
+    double least;
+    Decisions overAll;
+  };
+
+  // By what was found of the same decisions over all of dp, if they were looked at, and by the bound of a step in
+  // which ZeRO moves nothing.
+  void noteGroups(const ModelCost &model, const Decisions &d, double least) {
+    if (!mayHaveGroups(d, limits, pins))
+      return;
+    if (options.prune && d.zero > 1 && least < incumbent) {
+      Decisions without = d;
+      without.zero = 1;
+      auto [bound, isNew] = boundsWithoutGathers.try_emplace(without, 0.0);
+      if (isNew)
+        bound->second = lowerBoundSeconds(model, without, request);
+      least = std::max(least, bound->second);
+    }
+    if (least < incumbent || !options.prune)
+      openGroups.push_back({least, d});
+  }
+
+  // Where no layer has to recompute all, none is told apart that may recompute some.
+  double leastOfFullTwin(Decisions d) const {
+    d.recomputeMost = Recompute::Full;
+    auto twin = leastOfTwins.find(d);
+    return twin == leastOfTwins.end() ? 0 : twin->second;
+  }
+
+  // What is not looked at over all of dp: a template, of which that is noted; what can't fit; or what is too slow,
+  // which of ZeRO-1 also goes for groups where its own bound says so, and not a step of its kin.
+  void noteClosed(const ModelCost &model, const Decisions &d) {
+    bool isDone = templates.count(d) || (!options.ignoreMemory && !mayFit(model, d, request)) ||
+                  !mayHaveGroups(d, limits, pins);
+    if (!isDone)
+      noteGroups(model, d, d.zero == 1 ? lowerBoundSeconds(model, d, request) : 0);
+  }
+
+  // When all meshes are done little is left open.
+  void visitGroups() {
+    llvm::sort(openGroups, [](const OpenGroups &a, const OpenGroups &b) {
+      return std::tie(a.least, a.overAll) < std::tie(b.least, b.overAll);
+    });
+    for (const OpenGroups &open : openGroups) {
+      if (options.prune && (open.least >= incumbent || outOfTime())) {
+        leastLeft = std::min(leastLeft, open.least);
+        break;
+      }
+      const ModelCost &model = *costOf(open.overAll);
+      for (const Decisions &d : enumerateGroups(model, open.overAll, limits, pins, request)) {
+        if (!isOpen(model, d, lowerBoundSeconds(model, d, request)))
+          continue;
+        if (std::optional<Candidate> candidate = estimate(model, d))
+          consider(std::move(*candidate));
+      }
+    }
   }
 
   // What the same decisions with the optimizer on the device say about it: they come before.
@@ -289,6 +374,11 @@ private:
     if (options.prune && d.pp > 1 && model.kinds.empty())
       kin.note(d, candidate.step);
     leastWithHost = candidate.step.leastWithHostSeconds;
+    leastOfGroups =
+        model.kinds.empty() && !request.programs ? leastSecondsInGroups(candidate.step, d) : 0;
+    bool isKnown = candidate.step.fits && leastOfGroups > 0;
+    leastOfGroupsWithoutRecomputation =
+        isKnown ? leastOfGroups - candidate.step.recomputeSeconds : 0;
     // Another cut may need less of it.
     leastWithoutRecomputation = candidate.step.isCutByMemory ? 0
                                                              : candidate.step.leastSeconds() -
@@ -326,7 +416,7 @@ private:
         const ModelCost &model = *costOf(mesh);
         for (Decisions d : details) {
           d.placement = point;
-          if (d.recompute == most)
+          if (d.recompute == most) // ZeRO over all of dp needs least
             noteLeanest({d, estimateStep(model, d, request), ++result.costed});
         }
       }
@@ -343,8 +433,9 @@ private:
       return;
     for (const Decisions &d : enumerateDetails(least, limits, pins)) {
       if (!d.mayRecomputeMore() || d.recomputeMost != least.recomputeMost ||
-          std::tie(d.schedule, d.virtualStages, d.zero, d.offloadOptimizer) !=
-              std::tie(least.schedule, least.virtualStages, least.zero, least.offloadOptimizer))
+          std::tie(d.schedule, d.virtualStages, d.zero, d.zeroGroup, d.offloadOptimizer) !=
+              std::tie(least.schedule, least.virtualStages, least.zero, least.zeroGroup,
+                       least.offloadOptimizer))
         continue;
       EstimateRequest less = request;
       while (!outOfTime(kSecondsOfLeanest)) {
@@ -420,12 +511,19 @@ private:
   std::map<const ModelCells *, ModelCells> applied; // by those of `cells` and `frontier`
   std::map<CostKey, ModelCost> costs;
   std::set<Decisions> templates; // costed already
+  std::vector<OpenGroups> openGroups;
+  // Of the details of a mesh and placement: bounds of steps in which ZeRO moves nothing, leastOfGroups of those that
+  // were costed; and of the first placement's what `floors` is without groups.
+  std::map<Decisions, double> boundsWithoutGathers, leastOfTwins;
+  std::vector<double> groupFloors;
   std::optional<Decisions> lastCosted;
   std::set<Decisions> unlikeWithSelective; // of the same, another step if layers may recompute some
   std::set<Decisions> unlikeOfTemplates;   // that were costed before
   KinSchedules kin;                        // of the mesh that is costed, under one point
   double leastWithHost = 0;                // seconds, of the same with the optimizer on the host
-  double leastWithoutRecomputation = 0;    // seconds, of the same
+  double leastOfGroups = 0;                // seconds, of the same with ZeRO in groups
+  double leastOfGroupsWithoutRecomputation = 0;
+  double leastWithoutRecomputation = 0; // seconds, of the same
   double incumbent; // score of the best candidate so far, or what it has to beat
   double fastest = std::numeric_limits<double>::infinity();   // seconds of any so far
   double leastLeft = std::numeric_limits<double>::infinity(); // bound of what was not looked at

@@ -35,9 +35,14 @@ bool isLegalOrder(const Decisions &d, const LegalSpace &space) {
   return false;
 }
 
+// ZeRO-0 splits nothing.
+bool mayGroup(int64_t zero, const LegalSpace &space) {
+  return zero > 0 && has(space.zeroGroups, static_cast<size_t>(zero - 1));
+}
+
 bool isLegalZero(const Decisions &d, const LegalSpace &space) {
   return hasOne(d.pp > 1 ? space.zeroOfPipelines : space.zero, d.zero) &&
-         (d.zeroGroup == 0 || space.zeroGroups) && (!d.offloadOptimizer || space.offload);
+         (d.zeroGroup == 0 || mayGroup(d.zero, space)) && (!d.offloadOptimizer || space.offload);
 }
 
 bool isLegalForExperts(const Decisions &d, const LegalSpace &space) {
@@ -112,8 +117,11 @@ std::optional<UserError> checkLegal(const Pins &pins, const SoftwareStack &softw
     return refuse("zero=" + std::to_string(*pins.zero) +
                       (isPipeline ? ",pp=" + std::to_string(*pins.pp) : ""),
                   wordsOfKey(isPipeline ? "zero_of_pipelines" : "zero"));
-  if (pins.zeroGroup.value_or(0) > 0 && !space.zeroGroups)
-    return refuse("zero_group=" + std::to_string(*pins.zeroGroup), "leave it out");
+  if (pins.zeroGroup.value_or(0) > 0 &&
+      !(pins.zero.value_or(0) > 0 ? mayGroup(*pins.zero, space) : space.zeroGroups != 0))
+    return refuse((pins.zero ? "zero=" + std::to_string(*pins.zero) + "," : "") +
+                      "zero_group=" + std::to_string(*pins.zeroGroup),
+                  wordsOfKey("zero_groups"));
   if (pins.offload.value_or(0) > 0 && !space.offload)
     return refuse("offload=1", "use offload=0");
   bool isScheduled = !pins.schedule;

@@ -77,6 +77,7 @@ public:
       estimate.bucketSizes = bucketSizesUnder(pins);
     if (!request.topology.isUniform())
       limits.groups = request.topology.groups;
+    limits.boundaries = linkBoundaries(request.topology);
     limits.space = software.space;
     limits.topologyName = request.topology.name;
     limits.devices = request.topology.numDevices();
@@ -361,6 +362,7 @@ private:
     return "dp=" + number(d.dp) + " tp=" + number(d.tp) + " pp=" + number(d.pp) +
            " cp=" + number(d.cp) + " ep=" + number(d.ep) + (d.foldedExperts ? " etp=1" : "") +
            " sp=" + number(d.sequenceParallel) + " zero=" + number(d.zero) +
+           (d.zeroGroup > 0 ? " zero_group=" + number(d.zeroGroup) : "") +
            " micro_batch=" + number(d.microBatch) + (d.offloadOptimizer ? " offload=1" : "");
   }
 

@@ -1,6 +1,7 @@
 // Everything that the planner may choose for one model on one cluster. Internal to this folder.
 #pragma once
 
+#include "compiler/estimate/StepEstimate.h"
 #include "compiler/planner/LegalPlans.h"
 #include "compiler/workload/ModelFacts.h"
 
@@ -21,7 +22,34 @@ struct SpaceLimits {
   std::vector<DeviceGroup> groups;
   // Optimizer states may be in the host's memory: something is known of it.
   bool mayOffload = false;
+  // Where links change, in devices (linkBoundaries): groups of ZeRO end there.
+  std::vector<int64_t> boundaries;
 };
+
+// Devices that each level of links joins, from the innermost on, but for the outermost, which joins
+// all. Example: {8, 256} of 64 DGX H100.
+std::vector<int64_t> linkBoundaries(const Topology &topology);
+
+// Ranks of dp among which ZeRO may shard, besides all of them, the fewest first.
+struct ZeroGroup {
+  int64_t ranks = 1;
+  // 0 where the group is what of a mesh lies within a boundary of links. Otherwise it is between
+  // two: twice as many ranks as this, which are a power of two times those within the inner one (1:
+  // ZeRO splits nothing). It is a choice where memory wants it: see isGroupChoice.
+  int64_t inner = 0;
+};
+
+// Example: dp 1024 on 128 DGX H100 has {8}, {16, 8}, {32, 16}, {64, 32}, {128, 64}, {256}, {512, 256}.
+// With tp 8 a node has one rank of dp, and dp 128 has {2, 1}, {4, 2}, {8, 4}, {16, 8}, {32}, {64, 32}.
+std::vector<ZeroGroup> zeroGroupsOf(const Decisions &mesh, const SpaceLimits &limits);
+
+// Whether enumerateGroups has to look at all.
+bool mayHaveGroups(const Decisions &decisions, const SpaceLimits &limits, const Pins &pins);
+
+// Between two boundaries a group is a choice if it is the smallest in which parameters, gradients and states
+// take no more than half of the memory, so that activations have room.
+bool isGroupChoice(const ModelCost &model, const Decisions &decisions, const ZeroGroup &group,
+                   const EstimateRequest &request);
 
 // Decisions without those of the second kind below: devices on axes, order, micro-batch.
 // All of them, in a fixed order; pins hold. Errors: a pin that can't divide, with the nearest that
@@ -29,9 +57,17 @@ struct SpaceLimits {
 Result<std::vector<Decisions>> enumerateMeshes(const SpaceLimits &limits, const Pins &pins);
 
 // The same mesh with every ZeRO stage, schedule, number of virtual stages and recomputation; each
-// followed by itself with the optimizer on the host, where that is a choice.
+// followed by itself with the optimizer on the host, where that is a choice. ZeRO is over all of dp unless a pin
+// says otherwise: groups are for enumerateGroups.
 std::vector<Decisions> enumerateDetails(const Decisions &mesh, const SpaceLimits &limits,
                                         const Pins &pins);
+
+// The same with ZeRO within each group that is a choice. With the optimizer on the host there is none: the fewer
+// ranks share an update, the longer it is, and it is what takes time there. Nor is there of ZeRO-2 and 3 with a
+// pipeline, whose every micro-batch they hold up on every stage.
+std::vector<Decisions> enumerateGroups(const ModelCost &model, const Decisions &overAll,
+                                       const SpaceLimits &limits, const Pins &pins,
+                                       const EstimateRequest &request);
 
 // What engineers set by hand: Megatron's (tensor parallelism inside a node, as little pipeline as
 // fits, ZeRO-1) and FSDP's (ZeRO-3 over all devices). Those of them that the limits and pins allow.

@@ -12,10 +12,10 @@ namespace dtc {
 // spaceSets() (StackFields.h), which is that of the enumerators that the words name.
 struct LegalSpace {
   bool tensorParallel = false, pipelineParallel = false, expertParallel = false,
-       expertsBesideTensor = false, foldedExperts = false, zeroGroups = false, offload = false,
-       unevenStages = false, fillsStages = false, evenRecompute = false, splitsKvHeads = false;
-  uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, schedules = 0,
-           recompute = 0, recomputeMixes = 0, axisOrders = 0, precisions = 0;
+       expertsBesideTensor = false, foldedExperts = false, offload = false, unevenStages = false,
+       fillsStages = false, evenRecompute = false, splitsKvHeads = false;
+  uint32_t sequenceParallel = 0, contextKinds = 0, zero = 0, zeroOfPipelines = 0, zeroGroups = 0,
+           schedules = 0, recompute = 0, recomputeMixes = 0, axisOrders = 0, precisions = 0;
 };
 
 // The figures of one software stack, as its file says them: docs/stacks.md. The meaning, the bounds

@@ -100,6 +100,7 @@ constexpr StackFigure figures[] = {
 constexpr llvm::StringRef switches[] = {"off", "on"};
 constexpr llvm::StringRef contextKinds[] = {"ring", "all-to-all"};
 constexpr llvm::StringRef zeroStages[] = {"0", "1", "2", "3"};
+constexpr llvm::StringRef stagesInGroups[] = {"1", "2", "3"};
 constexpr llvm::StringRef schedules[] = {"gpipe", "1f1b",  "interleaved", "zero-bubble",
                                          "zb-v",  "zb-2p", "v-half",      "v-min"};
 constexpr llvm::StringRef recomputes[] = {"none", "selective", "full"};
@@ -116,7 +117,6 @@ constexpr SpaceFlag spaces[] = {
     {"folded_experts", &LegalSpace::foldedExperts,
      "experts may be whole on ranks of tensor parallelism, and ep spread them over tp, too"},
     {"splits_kv_heads", &LegalSpace::splitsKvHeads, "ranks of tp that do not divide the kv heads may share one"},
-    {"zero_groups", &LegalSpace::zeroGroups, "ZeRO may shard within groups of ranks (HSDP)"},
     {"offload", &LegalSpace::offload, "the optimizer may be on the host"},
     {"uneven_stages", &LegalSpace::unevenStages,
      "stages may have unlike numbers of layers"},
@@ -130,6 +130,7 @@ constexpr SpaceSet sets[] = {
     {"context_kinds", &LegalSpace::contextKinds, contextKinds, "ways of context parallelism; none: cp is 1"},
     {"zero", &LegalSpace::zero, zeroStages, "stages of ZeRO"},
     {"zero_of_pipelines", &LegalSpace::zeroOfPipelines, zeroStages, "the same where pp is more than 1"},
+    {"zero_groups", &LegalSpace::zeroGroups, stagesInGroups, "stages of ZeRO that may be within groups of ranks, which hold copies (HSDP)"},
     {"schedules", &LegalSpace::schedules, schedules, "of pipelines"},
     {"recompute", &LegalSpace::recompute, recomputes, "what all layers may recompute"},
     {"recompute_mixes", &LegalSpace::recomputeMixes, mixes, "what some layers of a stage may recompute, and the others"},

@@ -248,6 +248,8 @@ TEST_F(StepByHand, DividesExpertsByTheRanksThatShareThem) {
   // Within groups of 2 of the 4 ranks of dp there are half as many parts.
   d.zeroGroup = 2;
   EXPECT_DOUBLE_EQ(memory(1).optimizer, 8 * 4 * (800 / 4.0 + 400 / 2.0));
+  EXPECT_DOUBLE_EQ(memory(1).communication, 4); // between the groups, too
+  EXPECT_DOUBLE_EQ(memory(0).communication, 3);
 }
 
 // Whole experts on ep = 2 of tp x dp = 8 ranks are on 4 of them, where everything else is on dp = 2. Where dp is 1,

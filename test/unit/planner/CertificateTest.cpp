@@ -79,6 +79,7 @@ public:
     SpaceLimits &limits = problem.limits;
     limits.topologyName = topology.name;
     limits.devices = topology.numDevices();
+    limits.boundaries = linkBoundaries(topology);
     limits.groups.clear();
     if (!topology.isUniform())
       limits.groups = topology.groups;
@@ -215,6 +216,35 @@ TEST_F(CertificateTest, TheSearchFindsTheBestOfDeepStages) {
     checkSearch(planning, seen);
   }
   EXPECT_GE(seen.feasible, 10);
+}
+
+// Four nodes of four devices: groups end at a node and between it and all.
+TEST_F(CertificateTest, TheSearchFindsTheBestOfGroups) {
+  std::mt19937 random(8);
+  Seen seen;
+  int64_t grouped = 0, between = 0;
+  for (std::unique_ptr<SmallPlanning> &model : models)
+    for (int variant = 0; variant < 5; ++variant) {
+      SCOPED_TRACE("variant " + std::to_string(variant));
+      model->choose(random, {8});
+      model->use(*loadTopology("perlmutter", 4));
+      model->problem.limits.globalBatch = 16;
+      model->problem.pins = Pins();
+      model->problem.pins.tp = variant % 2 ? 4 : 2;
+      model->problem.pins.pp = variant == 4 ? 2 : 1;
+      if (variant != 4)
+        model->problem.pins.zero = 1 + static_cast<int64_t>(random() % 3);
+      model->software.reservedBytes = model->software.communicatorBytes = 0;
+      model->limitMemory(1.01 + static_cast<double>(random() % 8) / 2);
+      checkSearch(*model, seen);
+      for (const Candidate &candidate : model->search().ranked) {
+        grouped += candidate.decisions.zeroGroup > 0;
+        between += candidate.decisions.zeroGroup == 4;
+      }
+    }
+  EXPECT_GE(seen.feasible, 10);
+  EXPECT_GE(grouped, 5);
+  EXPECT_GE(between, 1);
 }
 
 // How much faster than what the search finds some plan is, as shares of its step.

@@ -68,7 +68,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
     return *(values.begin() + random() % values.size());
   };
   const char *topologies[] = {"dgx-h100", "dgx-a100-80g"};
-  int feasible = 0, cases = 0, offloaded = 0, surer = 0;
+  int feasible = 0, cases = 0, offloaded = 0, surer = 0, grouped = 0;
   for (int model = 0; model < 6; ++model) {
     int64_t layers = 1 + model, sequence = model % 2 ? 1024 : 128;
     bool experts = model % 3 == 2;
@@ -92,6 +92,7 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
       c.limits.experts = experts ? 4 : 1;
       c.limits.tokenGroups = readModelFacts(*module).tokenGroups;
       c.limits.mayOffload = random() % 2;
+      c.limits.boundaries = linkBoundaries(*topology);
       if (random() % 3 == 0)
         c.pins.tp = pick({1, 2});
       if (random() % 4 == 0)
@@ -142,12 +143,14 @@ TEST_F(JointSearchTest, AgreesWithCostingEverything) {
         ASSERT_LE(relaxed, candidate.step.stepSeconds)
             << textOf(candidate.decisions) << " model " << model << " variant " << variant;
       offloaded += found.ranked.front().decisions.offloadOptimizer;
+      grouped += found.ranked.front().decisions.zeroGroup > 0;
     }
   }
   EXPECT_GE(cases, 300);
   EXPECT_GE(feasible, 200);
   EXPECT_GE(offloaded, 3);
   EXPECT_GE(surer, 3);
+  EXPECT_GE(grouped, 3);
 }
 
 // Where nothing fits, what needs least of all that there is: the micro-batch is the smallest, all is

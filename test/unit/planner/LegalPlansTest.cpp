@@ -82,14 +82,27 @@ TEST(IsLegal, KeepsToZeroWithAndWithoutStages) {
   EXPECT_FALSE(isLegal(d, deepspeed, 8));
   d.zero = 1;
   EXPECT_TRUE(isLegal(d, deepspeed, 8));
-  d.zeroGroup = 2;
-  EXPECT_TRUE(isLegal(d, deepspeed, 8));
-  deepspeed.zeroGroups = false;
-  EXPECT_FALSE(isLegal(d, deepspeed, 8));
-  d.zeroGroup = 0;
   d.offloadOptimizer = true;
   EXPECT_TRUE(isLegal(d, deepspeed, 8));
   EXPECT_FALSE(isLegal(d, spaceOf("torchtitan"), 8));
+}
+
+TEST(IsLegal, KeepsToGroupsOfZero) {
+  LegalSpace deepspeed = spaceOf("deepspeed");
+  Decisions d = decisions(4, 1, 1);
+  d.zeroGroup = 2;
+  for (int64_t zero : {1, 2, 3}) {
+    d.zero = zero;
+    EXPECT_EQ(isLegal(d, deepspeed, 8), zero == 3); // MiCS
+    EXPECT_EQ(isLegal(d, spaceOf("megatron-core"), 8), zero == 1);
+    EXPECT_EQ(isLegal(d, spaceOf("maxtext"), 8), zero == 3);
+    EXPECT_TRUE(isLegal(d, spaceOf("dtc"), 8));
+    EXPECT_TRUE(isLegal(d, spaceOf("dtc-gpu"), 8));
+  }
+  deepspeed.zeroGroups = 0;
+  EXPECT_FALSE(isLegal(d, deepspeed, 8));
+  d.zeroGroup = 0;
+  EXPECT_TRUE(isLegal(d, deepspeed, 8));
 }
 
 TEST(IsLegal, CutsEvenlyWhereStagesAre) {
@@ -275,6 +288,10 @@ TEST(CheckLegal, NamesWhatTheSoftwareLacks) {
             "--fix recompute=selective: software 'deepspeed' can't do that");
   EXPECT_EQ(errorOf({{"offload", "1"}}, "torchtitan"),
             "--fix offload=1: software 'torchtitan' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "1"}, {"zero_group", "8"}}, "deepspeed"),
+            "--fix zero=1,zero_group=8: software 'deepspeed' can't do that");
+  EXPECT_EQ(errorOf({{"zero", "3"}, {"zero_group", "8"}}, "deepspeed"), "");
+  EXPECT_EQ(errorOf({{"zero_group", "8"}}, "deepspeed"), "");
   EXPECT_EQ(errorOf({{"axis_order", "pp-tp-cp-dp"}}, "megatron-core"),
             "--fix axis_order=pp-tp-cp-dp: software 'megatron-core' can't do that");
   EXPECT_EQ(errorOf({{"axis_order", "tp-cp-pp-dp"}}, "megatron-core"), "");

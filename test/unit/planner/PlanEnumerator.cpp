@@ -150,12 +150,56 @@ void PlanEnumerator::visitMemory(const ModelCost &model, Decisions d,
     bool isChoice = d.zero == 0 || replicas(d) > 1 || problem.pins.zero;
     if (!isChoice || !allows(problem.pins.zero, d.zero))
       continue;
-    for (bool offload : {false, true}) {
-      d.offloadOptimizer = offload;
-      if (!offload || problem.limits.mayOffload)
-        visitor(model, d);
-    }
+    for (int64_t group : zeroGroups(model, d))
+      for (bool offload : {false, true}) {
+        d.zeroGroup = group;
+        d.offloadOptimizer = offload;
+        if (!offload || (problem.limits.mayOffload && group == 0))
+          visitor(model, d);
+      }
   }
+}
+
+// Device by device: those that hold copies of what device 0 does, and which of them share it.
+std::vector<int64_t> PlanEnumerator::zeroGroups(const ModelCost &model, const Decisions &d) const {
+  std::vector<int64_t> groups{0};
+  if (d.zero == 0 || (d.zero > 1 && d.pp > 1))
+    return groups;
+  std::vector<int64_t> replicas;
+  for (int64_t device = 0; device < d.devices(); ++device) {
+    int64_t left = device;
+    bool isReplica = true;
+    for (char axis : d.order) {
+      isReplica &= axis == 'c' || axis == 'd' || left % d.sizeOf(axis) == 0;
+      left /= d.sizeOf(axis);
+    }
+    if (isReplica)
+      replicas.push_back(device);
+  }
+  // The replicas of a node, where all nodes of device 0's replicas hold as many.
+  std::map<int64_t, int64_t> perNode;
+  int64_t node = problem.request.topology->devicesPerNode;
+  for (int64_t device : replicas)
+    ++perNode[device / node];
+  int64_t within = perNode[0];
+  bool isEven = llvm::all_of(perNode, [&](auto &each) { return each.second == within; });
+  if (problem.request.topology->nodes == 1 || !isEven)
+    return groups;
+  // Of a pipeline's stages together, without activations.
+  auto takesHalf = [&](int64_t ranks) {
+    Decisions in = d;
+    in.zeroGroup = ranks;
+    in.zero = ranks > 1 ? d.zero : 0;
+    return leastMemoryShare(model, in, problem.request) > 0.5;
+  };
+  for (int64_t ranks = 2; ranks < d.dp; ranks *= 2) {
+    int64_t size = ranks * d.cp;
+    bool isOfNode = size == within, isOfNodes = size > within && size % within == 0;
+    if (d.dp % ranks == 0 && size % d.ep == 0 &&
+        (isOfNode || (isOfNodes && takesHalf(ranks / 2) && !takesHalf(ranks))))
+      groups.push_back(ranks);
+  }
+  return groups;
 }
 
 std::vector<std::pair<Recompute, Recompute>> searchedRecomputation(const Pins &pins) {

@@ -23,8 +23,8 @@ class PlanEnumerator {
 public:
   PlanEnumerator(CellStore &cells, const PlanProblem &problem);
 
-  // Every mesh, micro-batch, order of axes, sequence parallelism, placement, schedule, ZeRO stage
-  // and place of the optimizer that docs/planner.md lists.
+  // Every mesh, micro-batch, order of axes, sequence parallelism, placement, schedule, ZeRO stage,
+  // group of it and place of the optimizer that docs/planner.md lists.
   void visit(OutlineVisitor visitor);
 
 private:
@@ -33,6 +33,7 @@ private:
   void visitPlaced(const Decisions &mesh, OutlineVisitor visitor);
   void visitSchedules(const ModelCost &model, const Decisions &mesh, OutlineVisitor visitor) const;
   void visitMemory(const ModelCost &model, Decisions outline, OutlineVisitor visitor) const;
+  std::vector<int64_t> zeroGroups(const ModelCost &model, const Decisions &d) const;
 
   const PlanProblem &problem;
   PlacementFrontier frontier;

@@ -88,7 +88,6 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(flag("expert_parallel"), &LegalSpace::expertParallel);
   EXPECT_EQ(flag("experts_beside_tensor"), &LegalSpace::expertsBesideTensor);
   EXPECT_EQ(flag("folded_experts"), &LegalSpace::foldedExperts);
-  EXPECT_EQ(flag("zero_groups"), &LegalSpace::zeroGroups);
   EXPECT_EQ(flag("offload"), &LegalSpace::offload);
   EXPECT_EQ(flag("uneven_stages"), &LegalSpace::unevenStages);
   EXPECT_EQ(flag("splits_kv_heads"), &LegalSpace::splitsKvHeads);
@@ -98,6 +97,7 @@ TEST(ParseStack, KeysOfTheSpaceAreOfTheMembersOfTheirName) {
   EXPECT_EQ(spaceSet("context_kinds").member, &LegalSpace::contextKinds);
   EXPECT_EQ(spaceSet("zero").member, &LegalSpace::zero);
   EXPECT_EQ(spaceSet("zero_of_pipelines").member, &LegalSpace::zeroOfPipelines);
+  EXPECT_EQ(spaceSet("zero_groups").member, &LegalSpace::zeroGroups);
   EXPECT_EQ(spaceSet("schedules").member, &LegalSpace::schedules);
   EXPECT_EQ(spaceSet("recompute").member, &LegalSpace::recompute);
   EXPECT_EQ(spaceSet("recompute_mixes").member, &LegalSpace::recomputeMixes);
